@@ -1,6 +1,7 @@
 /** Exports of whole lists, streamed row by row: CSV for spreadsheets, one JSON object a line for programs. */
 import { Readable } from 'node:stream';
 import type { Answer } from './endpoint/answers.ts';
+import type { Column, Presentation } from './endpoint/resource.ts';
 import { text } from './openapi/json-schema.ts';
 import type { Context } from './state.ts';
 
@@ -24,27 +25,26 @@ export function orAllRows({ content, ...answer }: Answer): Answer {
   };
 }
 
-type Rows<Row> = Iterable<Row> | AsyncIterable<Row>;
+export type Rows<Row> = Iterable<Row> | AsyncIterable<Row>;
 
-export interface Export<Row> {
-  /** Called when the client wants all rows; rows are read no faster than the client takes them. */
-  readonly rows: () => Rows<Row>;
-  /** The CSV columns; amounts are exact decimals. */
-  readonly columns: readonly Column<Row>[];
-  readonly present: (row: Row) => object;
-}
-
-export type Column<Row> = readonly [name: string, value: (row: Row) => string | number | bigint | boolean | null];
-
-/** Sends all rows if the client's `Accept` header asks for them. @returns whether it did */
-export function sendAll<Row>(context: Context, { rows, columns, present }: Export<Row>): boolean {
+/**
+ * Sends all rows if the client's `Accept` header asks for them.
+ *
+ * @param rows called when the client wants all rows; rows are read no faster than the client takes them
+ * @returns whether it did
+ */
+export function sendAll<Row>(
+  context: Context,
+  rows: () => Rows<Row>,
+  { columns, present }: Presentation<Row>,
+): boolean {
   switch (context.accepts('json', 'csv', NDJSON)) {
     case 'csv':
       context.type = CSV;
       context.body = Readable.from(toCsv(rows(), columns));
       return true;
     case NDJSON:
-      sendLines(context, { rows, present });
+      sendLines(context, rows, present);
       return true;
     default:
       return false;
@@ -52,7 +52,7 @@ export function sendAll<Row>(context: Context, { rows, columns, present }: Expor
 }
 
 /** Sends all rows as JSON lines, whatever the client prefers. */
-export function sendLines<Row>(context: Context, { rows, present }: Pick<Export<Row>, 'rows' | 'present'>): void {
+export function sendLines<Row>(context: Context, rows: () => Rows<Row>, present: (row: Row) => object): void {
   context.type = NDJSON;
   context.body = Readable.from(toNdjson(rows(), present));
 }

@@ -1,5 +1,6 @@
 /** Whole lists as files, in the formats in which the API exports them: CSV for spreadsheets, JSON lines for programs. */
-import { CSV, type Export, NDJSON, toCsv, toNdjson } from '../api/exports.ts';
+import type { Presentation } from '../api/endpoint/resource.ts';
+import { CSV, NDJSON, type Rows, toCsv, toNdjson } from '../api/exports.ts';
 import { badRequest } from '../domain/errors.ts';
 import type { Answer } from './page.ts';
 
@@ -13,12 +14,17 @@ export const EXPORT_FORMATS = ['csv', 'jsonl'] as const;
  * @param format `csv`, or `jsonl` for JSON lines
  * @throws ServiceError `bad_request` for any other format
  */
-export function exportFile<Row>(name: string, format: string, { rows, columns, present }: Export<Row>): Answer {
+export function exportFile<Row>(
+  name: string,
+  format: string,
+  rows: Rows<Row>,
+  { columns, present }: Presentation<Row>,
+): Answer {
   switch (format) {
     case 'csv':
-      return { kind: 'file', name: `${name}.csv`, type: CSV, body: toCsv(rows(), columns) };
+      return { kind: 'file', name: `${name}.csv`, type: CSV, body: toCsv(rows, columns) };
     case 'jsonl':
-      return { kind: 'file', name: `${name}.jsonl`, type: NDJSON, body: toNdjson(rows(), present) };
+      return { kind: 'file', name: `${name}.jsonl`, type: NDJSON, body: toNdjson(rows, present) };
     default:
       throw badRequest(`"format" must be one of: ${EXPORT_FORMATS.join(', ')}`);
   }

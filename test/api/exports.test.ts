@@ -1,7 +1,8 @@
 import { Router } from '@koa/router';
 import { expect } from 'chai';
 import Koa from 'koa';
-import { type Export, NDJSON, sendAll } from '../../api/exports.ts';
+import type { Presentation } from '../../api/endpoint/resource.ts';
+import { NDJSON, type Rows, sendAll } from '../../api/exports.ts';
 import type { RequestState } from '../../api/state.ts';
 import { listen } from '../../net/http-server.ts';
 
@@ -10,7 +11,7 @@ interface Row {
   readonly amount: string;
 }
 
-const FORMAT: Omit<Export<Row>, 'rows'> = {
+const FORMAT: Presentation<Row> = {
   columns: [
     ['name', ({ name }) => name],
     ['amount', ({ amount }) => amount],
@@ -20,12 +21,12 @@ const FORMAT: Omit<Export<Row>, 'rows'> = {
 
 describe('an export', () => {
   /** What a client gets that asks for such rows. */
-  async function ask(accept: string, rows: Export<Row>['rows']): Promise<{ type: string | null; text: string }> {
+  async function ask(accept: string, rows: () => Rows<Row>): Promise<{ type: string | null; text: string }> {
     const app = new Koa<RequestState>();
     app.silent = true;
     const router = new Router<RequestState>();
     router.get('/', (context) => {
-      if (!sendAll(context, { rows, ...FORMAT })) context.body = 'a page';
+      if (!sendAll(context, rows, FORMAT)) context.body = 'a page';
     });
     app.use(router.routes());
     const server = await listen(app.callback(), '127.0.0.1', 0);
@@ -38,7 +39,7 @@ describe('an export', () => {
   }
 
   const rowsNamed =
-    (...names: (string | null)[]): Export<Row>['rows'] =>
+    (...names: (string | null)[]): (() => Rows<Row>) =>
     () =>
       names.map((name) => ({ name, amount: '-0.000000000001' }));
 

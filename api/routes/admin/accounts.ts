@@ -20,7 +20,7 @@ import { aFlag, anyText } from '../../endpoint/query.ts';
 import { reopenAccount as reopen, suspendAccount as suspend } from '../../services/account-actions.ts';
 import { authorOf } from '../../services/administrator.ts';
 import { addUp } from '../../services/finance/four-eyes.ts';
-import { AccountSchema, ListedAccountSchema, presentListedAccount } from './present.ts';
+import { ACCOUNT, LISTED_ACCOUNT } from './present.ts';
 import {
   type AccountDetailsBody,
   createAccountSchema,
@@ -38,7 +38,7 @@ export const createAccount = endpoint({
   access: 'admin',
   summary: 'Create an account',
   body: jsonBody('CreateAccount', createAccountSchema),
-  answers: { 201: dataOf(AccountSchema, 'The account') },
+  answers: { 201: dataOf(ACCOUNT.schema, 'The account') },
   refusals: ['idempotency_conflict'],
   handle: async ({ body, caller }, services) => {
     const id = newId('account');
@@ -70,10 +70,10 @@ export const listAccounts = endpoint({
     suspended: aFlag('Only accounts that are suspended, or only those that are not'),
     ...pageById('account'),
   },
-  answers: { 200: pageOf(ListedAccountSchema, 'A page of accounts') },
+  answers: { 200: pageOf(LISTED_ACCOUNT.schema, 'A page of accounts') },
   handle: async ({ query: { external_id: externalId, cursor: before, limit, ...filter } }, { reports }) => {
     const found = await findAccounts(reports, { ...filter, externalId, before, limit: limit + 1 });
-    return presentPage(found, limit, presentListedAccount);
+    return presentPage(found, limit, LISTED_ACCOUNT.present);
   },
 });
 
@@ -84,7 +84,7 @@ export const getAccount = endpoint({
   path: '/admin/v1/accounts/{account_id}',
   access: 'admin-read',
   summary: 'Get an account with its balances',
-  answers: { 200: dataOf(AccountSchema, 'The account') },
+  answers: { 200: dataOf(ACCOUNT.schema, 'The account') },
   handle: async ({ params }, services) => ({ data: await showAccount(services, params.account_id) }),
 });
 
@@ -97,7 +97,7 @@ export const updateAccount = endpoint({
   summary: 'Edit an account',
   description: 'Fields that are not sent stay unchanged; null removes a detail.',
   body: jsonBody('UpdateAccount', updateAccountSchema),
-  answers: { 200: dataOf(AccountSchema, 'The changed account') },
+  answers: { 200: dataOf(ACCOUNT.schema, 'The changed account') },
   refusals: ['idempotency_conflict'],
   handle: async ({ params: { account_id: accountId }, caller, body: { author: given, ...details } }, services) => {
     const author = authorOf(caller, given);
@@ -121,7 +121,7 @@ export const suspendAccount = endpoint({
   summary: 'Suspend an account; all of its keys stop working at once',
   description: 'In all processes. Running tasks and text requests continue, and webhooks are still delivered.',
   body: jsonBody('SuspendAccount', operatorActionSchema),
-  answers: { 200: dataOf(AccountSchema, 'The account, suspended') },
+  answers: { 200: dataOf(ACCOUNT.schema, 'The account, suspended') },
   handle: async ({ params, caller, body: { reason, author: given } }, services) => {
     const author = authorOf(caller, given);
     await suspend(services.database, params.account_id, { author, reason });
@@ -137,7 +137,7 @@ export const reopenAccount = endpoint({
   access: 'admin',
   summary: 'Reopen a suspended account; its keys work again',
   body: optionalJsonBody('ReopenAccount', reopenAccountSchema),
-  answers: { 200: dataOf(AccountSchema, 'The account, open') },
+  answers: { 200: dataOf(ACCOUNT.schema, 'The account, open') },
   handle: async ({ params, caller, body: { reason = 'not given', author: given } }, services) => {
     const author = authorOf(caller, given);
     await reopen(services.database, params.account_id, { author, reason });

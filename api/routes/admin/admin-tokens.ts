@@ -9,51 +9,45 @@ import {
 } from '../../../db/queries/admin-tokens.ts';
 import { ADMIN_ROLES } from '../../../domain/admin-role.ts';
 import { badRequest } from '../../../domain/errors.ts';
-import { nullable } from '../../../domain/json-schema.ts';
 import { digestToken } from '../../../net/bearer-token.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
+import * as field from '../../endpoint/field.ts';
 import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
 import { anyText, PERIOD } from '../../endpoint/query.ts';
-import {
-  arrayOf,
-  boolean,
-  exactly,
-  idOf,
-  isoTime,
-  namedObject,
-  object,
-  oneOfTexts,
-  optional,
-  text,
-} from '../../openapi/json-schema.ts';
+import { resource } from '../../endpoint/resource.ts';
+import { arrayOf, boolean, exactly, idOf, object, text } from '../../openapi/json-schema.ts';
 import { hintOfAdminToken, newAdminToken, SHARED_NAME } from '../../services/administrator.ts';
 import { createAdminTokenSchema } from './schema.ts';
 
-const AdminTokenSchema = namedObject<ReturnType<typeof presentToken>>('AdminToken', {
-  id: idOf('adminToken'),
-  object: exactly('admin_token'),
-  name: text('Whose it is: the author of what is done with it'),
-  role: oneOfTexts(ADMIN_ROLES),
-  admin_token: optional(text('The token itself; shown only when it was just made')),
-  hint: text('Enough of the token to recognise it'),
-  created_by: text('Who made it'),
-  created_at: isoTime('When it was made'),
-  expires_at: nullable(isoTime('When it stops working')),
-  last_used_at: nullable(isoTime('When it was last used, to within a minute')),
+/** A token; `secret` is the token itself, only in the answer to its creation. */
+const ADMIN_TOKEN = resource<AdminToken & { readonly secret?: string }>('AdminToken', {
+  id: field.id('adminToken')('id'),
+  object: field.constant('admin_token'),
+  name: field.text('name', 'Whose it is: the author of what is done with it'),
+  role: field.oneOf(ADMIN_ROLES)('role'),
+  admin_token: field.text.orAbsent(({ secret }) => secret, 'The token itself; shown only when it was just made'),
+  hint: field.text('hint', 'Enough of the token to recognise it'),
+  created_by: field.text('createdBy', 'Who made it'),
+  created_at: field.isoTime('createdAt', 'When it was made'),
+  expires_at: field.isoTime.orNull('expiresAt', 'When it stops working'),
+  last_used_at: field.isoTime.orNull('lastUsedAt', 'When it was last used, to within a minute'),
 });
 
-const AdminActionSchema = namedObject<ReturnType<typeof presentAction>>('AdminAction', {
-  id: idOf('adminAction'),
-  object: exactly('admin_action'),
-  author: text('Who'),
-  admin_token_id: nullable(idOf('adminToken', 'With which token; null for the one in the environment')),
-  action: text('What: the `operationId` of the call; `console` and the page for what was done in the console'),
-  path: text('As it was called'),
-  request_id: idOf('request'),
-  created_at: isoTime('When; before it was carried out'),
+const ADMIN_ACTION = resource<AdminAction>('AdminAction', {
+  id: field.id('adminAction')('id'),
+  object: field.constant('admin_action'),
+  author: field.text('author', 'Who'),
+  admin_token_id: field.id('adminToken').orNull('tokenId', 'With which token; null for the one in the environment'),
+  action: field.text(
+    'action',
+    'What: the `operationId` of the call; `console` and the page for what was done in the console',
+  ),
+  path: field.text('path', 'As it was called'),
+  request_id: field.id('request')('requestId'),
+  created_at: field.isoTime('createdAt', 'When; before it was carried out'),
 });
 
 export const createAdminToken = endpoint({
@@ -67,7 +61,7 @@ export const createAdminToken = endpoint({
     'The answer is the only one that shows the token. A name may have several: to replace a token, create another, put it ' +
     'to use, and revoke the old one.',
   body: jsonBody('CreateAdminToken', createAdminTokenSchema),
-  answers: { 201: dataOf(AdminTokenSchema, 'The token') },
+  answers: { 201: dataOf(ADMIN_TOKEN.schema, 'The token') },
   handle: async ({ caller, body: { name, role, expires_at } }, { database }) => {
     if (name === SHARED_NAME)
       throw badRequest(`"name" must not be ${SHARED_NAME}, which stands for GENWAY_ADMIN_TOKEN`);
@@ -80,7 +74,7 @@ export const createAdminToken = endpoint({
       createdBy: caller.name,
       expiresAt: typeof expires_at === 'string' ? new Date(expires_at) : null,
     });
-    return { data: presentToken(token, secret) };
+    return { data: ADMIN_TOKEN.present({ ...token, secret }) };
   },
 });
 
@@ -91,10 +85,8 @@ export const listAdminTokens = endpoint({
   path: '/admin/v1/admin-tokens',
   access: 'admin',
   summary: 'List the admin tokens that are not revoked, newest first',
-  answers: { 200: dataOf(arrayOf(AdminTokenSchema), 'The tokens') },
-  handle: async (_call, { database }) => ({
-    data: (await findAdminTokens(database)).map((token) => presentToken(token)),
-  }),
+  answers: { 200: dataOf(arrayOf(ADMIN_TOKEN.schema), 'The tokens') },
+  handle: async (_call, { database }) => ({ data: (await findAdminTokens(database)).map(ADMIN_TOKEN.present) }),
 });
 
 export const revokeAdminToken = endpoint({
@@ -126,38 +118,9 @@ export const listActions = endpoint({
   summary: 'List what was changed over the administration endpoints, and by whom, newest first',
   description: 'An action is written down before it is carried out; one that was then refused is listed as well.',
   query: { author: anyText('Only actions of that author'), ...PERIOD, ...pageById('adminAction') },
-  answers: { 200: pageOf(AdminActionSchema, 'A page of actions') },
+  answers: { 200: pageOf(ADMIN_ACTION.schema, 'A page of actions') },
   handle: async ({ query: { cursor: before, limit, ...filter } }, { database }) => {
     const actions = await listAdminActions(database, { ...filter, before, limit: limit + 1 });
-    return presentPage(actions, limit, presentAction);
+    return presentPage(actions, limit, ADMIN_ACTION.present);
   },
 });
-
-/** @param secret the token itself, only in the answer to its creation */
-function presentToken(token: AdminToken, secret?: string) {
-  return {
-    id: token.id,
-    object: 'admin_token',
-    name: token.name,
-    role: token.role,
-    ...(secret !== undefined && { admin_token: secret }),
-    hint: token.hint,
-    created_by: token.createdBy,
-    created_at: token.createdAt.toISOString(),
-    expires_at: token.expiresAt?.toISOString() ?? null,
-    last_used_at: token.lastUsedAt?.toISOString() ?? null,
-  };
-}
-
-function presentAction({ id, author, tokenId, action, path, requestId, createdAt }: AdminAction) {
-  return {
-    id,
-    object: 'admin_action',
-    author,
-    admin_token_id: tokenId,
-    action,
-    path,
-    request_id: requestId,
-    created_at: createdAt.toISOString(),
-  };
-}

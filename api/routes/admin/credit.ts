@@ -10,7 +10,7 @@ import { adjustBalance } from '../../services/adjust-balance.ts';
 import { authorOf } from '../../services/administrator.ts';
 import { creditByHand } from '../../services/credit-once.ts';
 import { existingAccount } from '../../services/existing-account.ts';
-import { AccountSchema } from './present.ts';
+import { ACCOUNT } from './present.ts';
 import { adjustmentSchema, topUpSchema } from './schema.ts';
 import { showAccount } from './show-account.ts';
 
@@ -65,7 +65,7 @@ export const adjust = endpoint({
   body: jsonBody('Adjustment', adjustmentSchema),
   answers: {
     201: dataOf(
-      object({ id: idOf('transfer'), object: exactly('adjustment'), account: AccountSchema }),
+      object({ id: idOf('transfer'), object: exactly('adjustment'), account: ACCOUNT.schema }),
       'The adjustment',
     ),
   },

@@ -1,10 +1,5 @@
 /** Finance: the ledger of an account, its daily statements and usage, and all refunds. */
-import {
-  listRefunds as findRefunds,
-  type Refund,
-  readStatement,
-  streamRefunds,
-} from '../../../db/queries/statements.ts';
+import { listRefunds as findRefunds, readStatement } from '../../../db/queries/statements.ts';
 import { listTransfers as findTransfers, streamTransfers } from '../../../db/queries/transfers.ts';
 import { sumDailyUsage } from '../../../db/queries/daily-usage.ts';
 import { listTextUsage, streamTextUsage } from '../../../db/queries/usage.ts';
@@ -17,25 +12,18 @@ import { page, pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { aDay, aMonth, anId, PERIOD } from '../../endpoint/query.ts';
 import { EXPORTS, orAllRows, sendAll } from '../../exports.ts';
 import { usagePeriod } from '../usage/period.ts';
-import { presentDailyUsage } from '../usage/present.ts';
-import { DAILY_USAGE, TEXT_REQUESTS, USAGE_DAYS } from '../usage/routes.ts';
+import { DAILY_USAGE } from '../usage/present.ts';
+import { DAILY_USAGE_ANSWER, TEXT_REQUESTS, USAGE_DAYS } from '../usage/routes.ts';
 import { existingAccount } from '../../services/existing-account.ts';
 import {
-  AdminTextRequestSchema,
-  DAILY_USAGE_COLUMNS,
+  ADMIN_TEXT_REQUEST,
   linesOf,
-  presentAdminTextUsage,
-  presentRefund,
-  presentStatement,
-  presentStatementLine,
-  refundColumns,
-  RefundSchema,
-  STATEMENT_COLUMNS,
-  StatementSchema,
-  TEXT_USAGE_COLUMNS,
-  TRANSFER_COLUMNS,
+  REFUND,
+  STATEMENT,
+  STATEMENT_LINE,
+  streamShownRefunds,
 } from './present-finance.ts';
-import { presentTransfer, TransferSchema } from './present.ts';
+import { TRANSFER } from './present.ts';
 
 const MS_PER_DAY = 24 * 60 * 60 * 1000;
 
@@ -48,14 +36,13 @@ export const listTransfers = endpoint({
   summary: 'List the transfers of an account',
   description: `JSON pages start with the newest; exports with the oldest. ${EXPORTS}`,
   query: { ...PERIOD, ...page(readLedgerPosition) },
-  answers: { 200: orAllRows(pageOf(TransferSchema, 'Transfers')) },
+  answers: { 200: orAllRows(pageOf(TRANSFER.schema, 'Transfers')) },
   handle: async ({ params, query: { cursor: before, limit, ...period }, context }, { reports }) => {
     const { id: accountId } = await existingAccount(reports, params.account_id);
     const filter = { ...period, accountId };
-    const rows = () => streamTransfers(reports, filter);
-    if (sendAll(context, { rows, columns: TRANSFER_COLUMNS, present: presentTransfer })) return undefined;
+    if (sendAll(context, () => streamTransfers(reports, filter), TRANSFER)) return undefined;
     const found = await findTransfers(reports, { ...filter, before, limit: limit + 1 });
-    return presentPage(found, limit, presentTransfer, ({ createdAt, id }) => [createdAt.toISOString(), id]);
+    return presentPage(found, limit, TRANSFER.present, ({ createdAt, id }) => [createdAt.toISOString(), id]);
   },
 });
 
@@ -77,14 +64,13 @@ export const getStatement = endpoint({
   summary: 'Get the statement of a day or month',
   description: EXPORTS,
   query: { date: aDay('The day, in UTC'), month: aMonth('The month, in UTC, instead of a day') },
-  answers: { 200: orAllRows(dataOf(StatementSchema, 'The statement')) },
+  answers: { 200: orAllRows(dataOf(STATEMENT.schema, 'The statement')) },
   handle: async ({ params, query: { date, month }, context }, { reports }) => {
     const { id: accountId } = await existingAccount(reports, params.account_id);
     const { from, to } = statementPeriod(date, month);
     const statement = await readStatement(reports, { accountId, from, to });
-    const rows = () => linesOf(statement);
-    if (sendAll(context, { rows, columns: STATEMENT_COLUMNS, present: presentStatementLine })) return undefined;
-    return { data: presentStatement(statement, { accountId, date, month: month?.name }) };
+    if (sendAll(context, () => linesOf(statement), STATEMENT_LINE)) return undefined;
+    return { data: STATEMENT.present({ ...statement, accountId, date, month: month?.name }) };
   },
 });
 
@@ -108,13 +94,12 @@ export const sumUsageOfAccount = endpoint({
   summary: 'Sum up an account’s usage by day, model and key',
   description: `${USAGE_DAYS} ${EXPORTS}`,
   query: PERIOD,
-  answers: { 200: orAllRows(DAILY_USAGE) },
+  answers: { 200: orAllRows(DAILY_USAGE_ANSWER) },
   handle: async ({ params, query, context }, { reports }) => {
     const { id: accountId } = await existingAccount(reports, params.account_id);
     const days = await sumDailyUsage(reports, { accountId, ...usagePeriod(query) });
-    const rows = () => days;
-    if (sendAll(context, { rows, columns: DAILY_USAGE_COLUMNS, present: presentDailyUsage })) return undefined;
-    return { data: days.map(presentDailyUsage) };
+    if (sendAll(context, () => days, DAILY_USAGE)) return undefined;
+    return { data: days.map(DAILY_USAGE.present) };
   },
 });
 
@@ -127,15 +112,14 @@ export const listTextRequestsOfAccount = endpoint({
   summary: 'List an account’s text requests with routes, tokens and charges, newest first',
   description: EXPORTS,
   query: TEXT_REQUESTS,
-  answers: { 200: orAllRows(pageOf(AdminTextRequestSchema, 'A page of text requests')) },
+  answers: { 200: orAllRows(pageOf(ADMIN_TEXT_REQUEST.schema, 'A page of text requests')) },
   handle: async ({ params, query, context }, { reports }) => {
     const { id: accountId } = await existingAccount(reports, params.account_id);
     const { api_key_id: apiKeyId, cursor: before, limit, ...period } = query;
     const filter = { ...period, accountId, apiKeyId };
-    const rows = () => streamTextUsage(reports, filter);
-    if (sendAll(context, { rows, columns: TEXT_USAGE_COLUMNS, present: presentAdminTextUsage })) return undefined;
+    if (sendAll(context, () => streamTextUsage(reports, filter), ADMIN_TEXT_REQUEST)) return undefined;
     const found = await listTextUsage(reports, { ...filter, before, limit: limit + 1 });
-    return presentPage(found, limit, presentAdminTextUsage);
+    return presentPage(found, limit, ADMIN_TEXT_REQUEST.present);
   },
 });
 
@@ -148,14 +132,12 @@ export const listRefunds = endpoint({
   summary: 'List refunds with their tasks and reasons, newest first',
   description: EXPORTS,
   query: { account_id: anId('account', 'Only refunds to that account'), ...PERIOD, ...pageById('transfer') },
-  answers: { 200: orAllRows(pageOf(RefundSchema, 'A page of refunds')) },
+  answers: { 200: orAllRows(pageOf(REFUND.schema, 'A page of refunds')) },
   handle: async ({ query, context }, { reports, temporal }) => {
     const { account_id: accountId, cursor: before, limit, ...period } = query;
     const filter = { ...period, accountId };
-    const present = (refund: Refund) => presentRefund(refund, temporal);
-    const rows = () => streamRefunds(reports, filter);
-    if (sendAll(context, { rows, columns: refundColumns(temporal), present })) return undefined;
+    if (sendAll(context, () => streamShownRefunds(reports, filter, temporal), REFUND)) return undefined;
     const found = await findRefunds(reports, { ...filter, before, limit: limit + 1 });
-    return presentPage(found, limit, present);
+    return presentPage(found, limit, (refund) => REFUND.present({ ...refund, temporal }));
   },
 });

@@ -14,7 +14,7 @@ import {
 } from '../../openapi/json-schema.ts';
 import { FINDABLE_KINDS, FINDABLE_PREFIXES, findById, type Found } from '../../services/find-by-id.ts';
 import { renderStory, STORY_SOURCES } from '../../services/story.ts';
-import { ListedAccountSchema, presentListedAccount } from './present.ts';
+import { LISTED_ACCOUNT } from './present.ts';
 
 type FoundObject = ReturnType<typeof presentFound>;
 
@@ -24,7 +24,7 @@ const FoundSchema = namedObject<FoundObject>(
     object: exactly('found'),
     id: text('Of what the story is about: a request leads to its task or text request'),
     kind: oneOfTexts(FINDABLE_KINDS, 'What was asked for'),
-    account: ListedAccountSchema,
+    account: LISTED_ACCOUNT.schema,
     verdict: text('How it stands'),
     lines: arrayOf(text(), 'The whole story for people'),
     events: arrayOf(
@@ -65,7 +65,7 @@ function presentFound(found: Found) {
     object: 'found',
     id,
     kind,
-    account: presentListedAccount(account),
+    account: LISTED_ACCOUNT.present(account),
     verdict,
     lines: renderFound(found),
     events: events.map(({ at, source, text }) => ({ at: at.toISOString(), source, text })),

@@ -10,7 +10,7 @@ import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
 import { createApiKey } from '../../services/create-key.ts';
 import { existingAccount } from '../../services/existing-account.ts';
-import { ApiKeySchema, DeletedKeySchema, presentKey } from './present.ts';
+import { API_KEY, DeletedKeySchema } from './present.ts';
 import { createKeySchema, updateKeySchema, type UpdateKeyBody } from './schema.ts';
 
 export const createKey = endpoint({
@@ -22,11 +22,11 @@ export const createKey = endpoint({
   summary: 'Create an API key',
   description: 'Only this answer shows the key itself.',
   body: optionalJsonBody('CreateKey', createKeySchema),
-  answers: { 201: dataOf(ApiKeySchema, 'The key') },
+  answers: { 201: dataOf(API_KEY.schema, 'The key') },
   handle: async ({ params, body }, { database, catalogue, keyPeppers }) => {
     const { id: accountId } = await existingAccount(database, params.account_id);
     const { key, secret } = await createApiKey(database, keyPeppers, accountId, toKeySettings(body, catalogue));
-    return { data: presentKey(key, secret) };
+    return { data: API_KEY.present({ ...key, secret }) };
   },
 });
 
@@ -38,11 +38,11 @@ export const listKeys = endpoint({
   access: 'admin-read',
   summary: 'List the keys of an account that were not deleted, newest first',
   query: pageById('apiKey'),
-  answers: { 200: pageOf(ApiKeySchema, 'A page of keys') },
+  answers: { 200: pageOf(API_KEY.schema, 'A page of keys') },
   handle: async ({ params, query: { cursor: before, limit } }, { database }) => {
     const { id: accountId } = await existingAccount(database, params.account_id);
     const found = await listApiKeys(database, { accountId, before, limit: limit + 1 });
-    return presentPage(found, limit, (key) => presentKey(key));
+    return presentPage(found, limit, API_KEY.present);
   },
 });
 
@@ -53,11 +53,11 @@ export const getKey = endpoint({
   path: '/admin/v1/keys/{key_id}',
   access: 'admin-read',
   summary: 'Get a key with its limits and what it used',
-  answers: { 200: dataOf(ApiKeySchema, 'The key') },
+  answers: { 200: dataOf(API_KEY.schema, 'The key') },
   handle: async ({ params }, { database }) => {
     const key = await findApiKey(database, params.key_id);
     if (!key) throw noSuch('apiKey');
-    return { data: presentKey(key) };
+    return { data: API_KEY.present(key) };
   },
 });
 
@@ -70,11 +70,11 @@ export const updateKey = endpoint({
   summary: 'Change a key’s limits, or disable it',
   description: 'Fields that are not sent stay unchanged.',
   body: optionalJsonBody('UpdateKey', updateKeySchema),
-  answers: { 200: dataOf(ApiKeySchema, 'The changed key') },
+  answers: { 200: dataOf(API_KEY.schema, 'The changed key') },
   handle: async ({ params, body }, { database, catalogue }) => {
     const key = await updateApiKey(database, params.key_id, toKeySettings(body, catalogue));
     if (!key) throw noSuch('apiKey');
-    return { data: presentKey(key) };
+    return { data: API_KEY.present(key) };
   },
 });
 

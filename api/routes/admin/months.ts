@@ -10,54 +10,43 @@ import { type Month, parseMonth } from '../../../domain/month.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
+import * as field from '../../endpoint/field.ts';
+import { nested, resource } from '../../endpoint/resource.ts';
 import { orAllRows, sendAll, sendLines } from '../../exports.ts';
-import {
-  arrayOf,
-  count,
-  exactly,
-  exactUsd,
-  fieldsOf,
-  idOf,
-  isoTime,
-  namedObject,
-  object,
-  text,
-} from '../../openapi/json-schema.ts';
+import { arrayOf, object } from '../../openapi/json-schema.ts';
 import { authorOf } from '../../services/administrator.ts';
 import { closeMonth as close } from '../../services/finance/close-month.ts';
-import {
-  MONTH_COLUMNS,
-  presentMonthLine,
-  revenueOfBooks,
-  streamMonthLines,
-} from '../../services/finance/month-rows.ts';
+import { MONTH_LINE, revenueOfBooks, streamMonthLines } from '../../services/finance/month-rows.ts';
 import { closeMonthSchema } from './schema.ts';
 
-const AcknowledgedFindingSchema = object(
-  fieldsOf<ReturnType<typeof presentAcknowledged>>({
-    id: idOf('acknowledgement'),
-    check: text('The check that found it'),
-    subject: text('The id of the row'),
-    detail: text('What is wrong; amounts are in pico-USD'),
-    reason: text('Why it stays as it is'),
-    author: text('Who acknowledged it'),
-    confirmed_by: text('The second person, or the author where it took one'),
-    acknowledged_at: isoTime('When'),
-  }),
-);
+const ACKNOWLEDGED_FINDING = nested<AcknowledgedFinding>({
+  id: field.id('acknowledgement')('id'),
+  check: field.text('check', 'The check that found it'),
+  subject: field.text('subject', 'The id of the row'),
+  detail: field.text('detail', 'What is wrong; amounts are in pico-USD'),
+  reason: field.text('reason', 'Why it stays as it is'),
+  author: field.text('author', 'Who acknowledged it'),
+  confirmed_by: field.text('confirmedBy', 'The second person, or the author where it took one'),
+  acknowledged_at: field.textWith({ format: 'date-time' })('acknowledgedAt', 'When'),
+});
 
-const ClosedMonthSchema = namedObject<ReturnType<typeof presentClosedMonth>>(
+const CLOSED_MONTH = resource<ClosedMonth>(
   'ClosedMonth',
   {
-    object: exactly('closed_month'),
-    month: text('In UTC, such as 2026-10'),
-    closed_at: isoTime('When it was closed'),
-    author: text('Who closed it'),
-    transfers: count('Number of transfers'),
-    revenue_usd: exactUsd('What was charged'),
-    amounts_usd: object({}, 'What the transfers of each kind add up to; USD, exact'),
-    checksum: text('Over every transfer; reconciliation compares it'),
-    acknowledged_findings: arrayOf(AcknowledgedFindingSchema, 'Those of reconciliation that stood when it was closed'),
+    object: field.constant('closed_month'),
+    month: field.text('month', 'In UTC, such as 2026-10'),
+    closed_at: field.isoTime('closedAt', 'When it was closed'),
+    author: field.text('author', 'Who closed it'),
+    transfers: field.count('transfers', 'Number of transfers'),
+    revenue_usd: field.exactUsd(revenueOfBooks, 'What was charged'),
+    amounts_usd: field.json(object({}, 'What the transfers of each kind add up to; USD, exact'))(({ amounts }) =>
+      Object.fromEntries([...amounts].map(([kind, amount]) => [kind, formatUsd(amount)])),
+    ),
+    checksum: field.text('checksum', 'Over every transfer; reconciliation compares it'),
+    acknowledged_findings: field.list(ACKNOWLEDGED_FINDING)(
+      'acknowledged',
+      'Those of reconciliation that stood when it was closed',
+    ),
   },
   'A month whose books do not change any more.',
 );
@@ -69,8 +58,8 @@ export const listClosedMonths = endpoint({
   path: '/admin/v1/months',
   access: 'admin-read',
   summary: 'List the months that are closed, latest first',
-  answers: { 200: dataOf(arrayOf(ClosedMonthSchema), 'The closed months') },
-  handle: async (_call, { reports }) => ({ data: (await findClosed(reports)).map(presentClosedMonth) }),
+  answers: { 200: dataOf(arrayOf(CLOSED_MONTH.schema), 'The closed months') },
+  handle: async (_call, { reports }) => ({ data: (await findClosed(reports)).map(CLOSED_MONTH.present) }),
 });
 
 export const closeMonth = endpoint({
@@ -85,13 +74,13 @@ export const closeMonth = endpoint({
     'nobody has acknowledged. ' +
     'Nothing can be booked in it or before it any more: corrections are new transfers in the open month.',
   body: optionalJsonBody('CloseMonth', closeMonthSchema),
-  answers: { 200: dataOf(ClosedMonthSchema, 'Closed before'), 201: dataOf(ClosedMonthSchema, 'Closed') },
+  answers: { 200: dataOf(CLOSED_MONTH.schema, 'Closed before'), 201: dataOf(CLOSED_MONTH.schema, 'Closed') },
   refusals: ['bad_request'],
   handle: async ({ params, caller, body, context }, { reports }) => {
     const month = existingMonth(params.month);
     const { closed, isNew } = await close(reports, month, authorOf(caller, body.author));
     if (isNew) context.status = 201;
-    return { data: presentClosedMonth(closed) };
+    return { data: CLOSED_MONTH.present(closed) };
   },
 });
 
@@ -110,12 +99,8 @@ export const exportMonth = endpoint({
   refusals: ['bad_request'],
   handle: ({ params, context }, { reports }) => {
     const month = existingMonth(params.month);
-    const transfers = {
-      rows: () => streamMonthLines(reports, month),
-      columns: MONTH_COLUMNS,
-      present: presentMonthLine,
-    };
-    if (!sendAll(context, transfers)) sendLines(context, transfers);
+    const lines = () => streamMonthLines(reports, month);
+    if (!sendAll(context, lines, MONTH_LINE)) sendLines(context, lines, MONTH_LINE.present);
   },
 });
 
@@ -124,23 +109,4 @@ function existingMonth(name: string): Month {
   const month = parseMonth(name);
   if (!month) throw badRequest('The month must be named as in 2026-10');
   return month;
-}
-
-function presentClosedMonth(closed: ClosedMonth) {
-  const { month, closedAt, author, transfers, amounts, checksum, acknowledged } = closed;
-  return {
-    object: 'closed_month',
-    month,
-    closed_at: closedAt.toISOString(),
-    author,
-    transfers,
-    revenue_usd: formatUsd(revenueOfBooks(closed)),
-    amounts_usd: Object.fromEntries([...amounts].map(([kind, amount]) => [kind, formatUsd(amount)])),
-    checksum,
-    acknowledged_findings: acknowledged.map(presentAcknowledged),
-  };
-}
-
-function presentAcknowledged({ confirmedBy, acknowledgedAt, ...finding }: AcknowledgedFinding) {
-  return { ...finding, confirmed_by: confirmedBy, acknowledged_at: acknowledgedAt };
 }

@@ -1,94 +1,52 @@
 /** A task's story, and the actions of operators on it, as operators see them. */
 import { type OperatorAction, TASK_ACTIONS } from '../../../db/queries/operator-actions.ts';
-import { nullable } from '../../../domain/json-schema.ts';
-import { toUnixSeconds } from '../../../domain/unix-time.ts';
+import type { WorkflowStory } from '../../../temporal/workflow-access.ts';
+import * as field from '../../endpoint/field.ts';
+import { nested, resource } from '../../endpoint/resource.ts';
 import type { HistoryLinks } from '../../history-link.ts';
-import {
-  arrayOf,
-  component,
-  exactly,
-  fieldsOf,
-  idOf,
-  integer,
-  isoTime,
-  object,
-  oneOfTexts,
-  text,
-  unixSeconds,
-} from '../../openapi/json-schema.ts';
+import { text } from '../../openapi/json-schema.ts';
 import { renderExplanation, type TaskExplanation } from '../../services/explain-task.ts';
-import { AdminDeliverySchema, presentAdminDelivery } from '../webhooks/present.ts';
-import { presentSubmission, SubmissionSchema } from './present-submissions.ts';
-import { AdminTaskSchema, presentAdminTask, presentTransfer, TransferSchema } from './present.ts';
+import type { StoryEvent } from '../../services/story.ts';
+import { ADMIN_DELIVERY } from '../webhooks/present.ts';
+import { SUBMISSION } from './present-submissions.ts';
+import { AdminTaskSchema, presentAdminTask, TRANSFER } from './present.ts';
 
-export const OPERATOR_ACTION_FIELDS = fieldsOf<ReturnType<typeof presentOperatorAction>>({
-  id: idOf('operatorAction'),
-  object: exactly('operator_action'),
-  kind: oneOfTexts(TASK_ACTIONS),
-  task_id: idOf('task'),
-  author: text('Who'),
-  reason: text('Why'),
-  created_at: unixSeconds('When it was done'),
+export const OPERATOR_ACTION = resource<OperatorAction>('OperatorAction', {
+  id: field.id('operatorAction')('id'),
+  object: field.constant('operator_action'),
+  kind: field.oneOf(TASK_ACTIONS)('kind'),
+  task_id: field.id('task')('taskId'),
+  author: field.text('author', 'Who'),
+  reason: field.text('reason', 'Why'),
+  created_at: field.unixSeconds('createdAt', 'When it was done'),
 });
 
-const OperatorActionSchema = component('OperatorAction', object(OPERATOR_ACTION_FIELDS));
+const WORKFLOW = nested<WorkflowStory>({
+  run_id: field.text(({ state }) => state.runId),
+  status: field.text(({ state }) => state.status),
+  started_at: field.isoTime(({ state }) => state.startedAt, 'When it started'),
+  closed_at: field.isoTime.orNull(({ state }) => state.closedAt, 'When it ended'),
+  history_events: field.integer(({ state }) => state.historyEvents),
+  pending: field.words(text())('pending', 'Its current step'),
+});
 
-export function presentOperatorAction({ id, kind, taskId, author, reason, createdAt }: OperatorAction) {
-  return {
-    id,
-    object: 'operator_action',
-    kind,
-    task_id: taskId,
-    author,
-    reason,
-    created_at: toUnixSeconds(createdAt),
-  };
-}
+const EVENT = nested<StoryEvent>({
+  at: field.isoTime('at', 'When'),
+  source: field.text('source'),
+  text: field.text('text'),
+});
 
-export const ExplanationSchema = component(
-  'TaskExplanation',
-  object({
-    object: exactly('task_explanation'),
-    verdict: text('The state of the task and its consequences'),
-    lines: arrayOf(text(), 'The whole story as text'),
-    task: AdminTaskSchema,
-    transfers: arrayOf(TransferSchema),
-    submissions: arrayOf(SubmissionSchema),
-    deliveries: arrayOf(AdminDeliverySchema),
-    operator_actions: arrayOf(OperatorActionSchema),
-    workflow: nullable(
-      object({
-        run_id: text(),
-        status: text(),
-        started_at: isoTime('When it started'),
-        closed_at: nullable(isoTime('When it ended')),
-        history_events: integer(),
-        pending: arrayOf(text(), 'Its current step'),
-      }),
-    ),
-    events: arrayOf(object({ at: isoTime('When'), source: text(), text: text() }), 'Oldest first'),
-  }),
-);
-
-export function presentExplanation(explanation: TaskExplanation, temporal: HistoryLinks) {
-  const { task, verdict, transfers, submissions, deliveries, actions, workflow, events } = explanation;
-  return {
-    object: 'task_explanation',
-    verdict,
-    lines: renderExplanation(explanation),
-    task: presentAdminTask(task, { submissions, temporal }),
-    transfers: transfers.map(presentTransfer),
-    submissions: submissions.map(presentSubmission),
-    deliveries: deliveries.map((delivery) => presentAdminDelivery(delivery, temporal)),
-    operator_actions: actions.map(presentOperatorAction),
-    workflow: workflow && {
-      run_id: workflow.state.runId,
-      status: workflow.state.status,
-      started_at: workflow.state.startedAt.toISOString(),
-      closed_at: workflow.state.closedAt?.toISOString() ?? null,
-      history_events: workflow.state.historyEvents,
-      pending: workflow.pending,
-    },
-    events: events.map(({ at, source, text }) => ({ at: at.toISOString(), source, text })),
-  };
-}
+export const EXPLANATION = resource<TaskExplanation & { readonly temporal: HistoryLinks }>('TaskExplanation', {
+  object: field.constant('task_explanation'),
+  verdict: field.text('verdict', 'The state of the task and its consequences'),
+  lines: field.words(text())(renderExplanation, 'The whole story as text'),
+  task: field.json(AdminTaskSchema)(presentAdminTask),
+  transfers: field.list(TRANSFER)('transfers'),
+  submissions: field.list(SUBMISSION)('submissions'),
+  deliveries: field.list(ADMIN_DELIVERY)(({ deliveries, temporal }) =>
+    deliveries.map((delivery) => ({ ...delivery, temporal })),
+  ),
+  operator_actions: field.list(OPERATOR_ACTION)('actions'),
+  workflow: field.object(WORKFLOW).orNull(({ workflow }) => workflow ?? null),
+  events: field.list(EVENT)('events', 'Oldest first'),
+});

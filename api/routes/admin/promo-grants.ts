@@ -3,31 +3,34 @@ import { CHECK_VIOLATION, isDatabaseError } from '../../../db/database.ts';
 import { grantPromoCredit, listPromoGrants, type PromoGrant } from '../../../db/queries/promo-grants.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { parseUsd, toUsdNumber } from '../../../domain/money.ts';
-import { toUnixSeconds } from '../../../domain/unix-time.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
+import * as field from '../../endpoint/field.ts';
 import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
-import { exactly, idOf, namedObject, text, unixSeconds, usd } from '../../openapi/json-schema.ts';
+import { resource } from '../../endpoint/resource.ts';
 import { authorOf } from '../../services/administrator.ts';
 import { existingAccount } from '../../services/existing-account.ts';
 import { moveAlone } from '../../services/finance/four-eyes.ts';
 import { promoGrantSchema } from './schema.ts';
 
-const PromoGrantSchema = namedObject<ReturnType<typeof presentGrant>>('PromoGrant', {
-  id: idOf('promoGrant'),
-  object: exactly('promo_grant'),
-  account_id: idOf('account'),
-  reference: text('What it was given for; each is granted once per account'),
-  amount_usd: usd('What was given: the sum of the four parts'),
-  available_usd: usd('What can be spent'),
-  reserved_usd: usd('Held for running tasks and requests; what comes back after the expiry expires then'),
-  spent_usd: usd('Charged'),
-  expired_usd: usd('Not spent in time'),
-  expires_at: unixSeconds('Until when it can be spent'),
-  author: text('Who gave it'),
-  reason: text('Why'),
-  created_at: unixSeconds('When it was given'),
+const PROMO_GRANT = resource<PromoGrant>('PromoGrant', {
+  id: field.id('promoGrant')('id'),
+  object: field.constant('promo_grant'),
+  account_id: field.id('account')('accountId'),
+  reference: field.text('reference', 'What it was given for; each is granted once per account'),
+  amount_usd: field.usd('amount', 'What was given: the sum of the four parts'),
+  available_usd: field.usd('available', 'What can be spent'),
+  reserved_usd: field.usd(
+    'reserved',
+    'Held for running tasks and requests; what comes back after the expiry expires then',
+  ),
+  spent_usd: field.usd('spent', 'Charged'),
+  expired_usd: field.usd('expired', 'Not spent in time'),
+  expires_at: field.unixSeconds('expiresAt', 'Until when it can be spent'),
+  author: field.text('author', 'Who gave it'),
+  reason: field.text('reason', 'Why'),
+  created_at: field.unixSeconds('createdAt', 'When it was given'),
 });
 
 export const grantPromo = endpoint({
@@ -41,7 +44,7 @@ export const grantPromo = endpoint({
     'It is spent before all other credit, what expires first first. Each reference is granted once per account: repeating ' +
     'it answers 200 and changes nothing; with another amount or expiry it answers 409.',
   body: jsonBody('GrantPromo', promoGrantSchema),
-  answers: { 200: dataOf(PromoGrantSchema, 'Granted before'), 201: dataOf(PromoGrantSchema, 'Granted') },
+  answers: { 200: dataOf(PROMO_GRANT.schema, 'Granted before'), 201: dataOf(PROMO_GRANT.schema, 'Granted') },
   refusals: ['idempotency_conflict'],
   handle: async ({ params, caller, body, context }, services) => {
     const { database } = services;
@@ -61,7 +64,7 @@ export const grantPromo = endpoint({
       );
     }
     if (applied) context.status = 201;
-    return { data: presentGrant(grant) };
+    return { data: PROMO_GRANT.present(grant) };
   },
 });
 
@@ -73,32 +76,18 @@ export const listPromo = endpoint({
   access: 'admin-read',
   summary: 'List the promo credit of an account, newest first',
   query: pageById('promoGrant'),
-  answers: { 200: pageOf(PromoGrantSchema, 'A page of grants') },
+  answers: { 200: pageOf(PROMO_GRANT.schema, 'A page of grants') },
   handle: async ({ params, query: { cursor: before, limit } }, { database }) => {
     const { id: accountId } = await existingAccount(database, params.account_id);
-    return presentPage(await listPromoGrants(database, { accountId, before, limit: limit + 1 }), limit, presentGrant);
+    return presentPage(
+      await listPromoGrants(database, { accountId, before, limit: limit + 1 }),
+      limit,
+      PROMO_GRANT.present,
+    );
   },
 });
 
 function refuseLateExpiry(error: unknown): never {
   if (!isDatabaseError(error, CHECK_VIOLATION)) throw error;
   throw badRequest('expires_at must be later than now');
-}
-
-function presentGrant(grant: PromoGrant) {
-  return {
-    id: grant.id,
-    object: 'promo_grant',
-    account_id: grant.accountId,
-    reference: grant.reference,
-    amount_usd: toUsdNumber(grant.amount),
-    available_usd: toUsdNumber(grant.available),
-    reserved_usd: toUsdNumber(grant.reserved),
-    spent_usd: toUsdNumber(grant.spent),
-    expired_usd: toUsdNumber(grant.expired),
-    expires_at: toUnixSeconds(grant.expiresAt),
-    author: grant.author,
-    reason: grant.reason,
-    created_at: toUnixSeconds(grant.createdAt),
-  };
 }

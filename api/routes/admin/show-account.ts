@@ -1,7 +1,7 @@
 import type { Database } from '../../../db/database.ts';
 import { sumAccountTotals } from '../../../db/queries/accounts.ts';
 import { existingAccount } from '../../services/existing-account.ts';
-import { presentAccount } from './present.ts';
+import { ACCOUNT } from './present.ts';
 
 /** The account as answers show it, with its totals. @throws ServiceError `not_found` */
 export async function showAccount(
@@ -9,5 +9,5 @@ export async function showAccount(
   id: string,
 ) {
   const account = await existingAccount(database, id);
-  return presentAccount(account, await sumAccountTotals(reports, id));
+  return ACCOUNT.present({ ...account, totals: await sumAccountTotals(reports, id) });
 }

@@ -18,12 +18,7 @@ import { existingTask } from '../../services/existing-task.ts';
 import { explainTask as explain, renderExplanation } from '../../services/explain-task.ts';
 import { redeliverTask as redeliver } from '../../services/redeliver-task.ts';
 import { AdminTaskSchema, presentAdminTask } from './present.ts';
-import {
-  ExplanationSchema,
-  OPERATOR_ACTION_FIELDS,
-  presentExplanation,
-  presentOperatorAction,
-} from './present-explanation.ts';
+import { EXPLANATION, OPERATOR_ACTION } from './present-explanation.ts';
 import { operatorActionSchema } from './schema.ts';
 
 /** Prompts are the customers' own words: whoever reads them says why, and that is kept. */
@@ -66,7 +61,9 @@ export const listAllTasks = endpoint({
       tasks.map(({ id }) => id),
     );
     const of = ({ id }: Task) => submissions.filter(({ taskId }) => taskId === id);
-    return presentPage(tasks, limit, (task) => presentAdminTask(task, { submissions: of(task), temporal }, { prompt }));
+    return presentPage(tasks, limit, (task) =>
+      presentAdminTask({ task, submissions: of(task), temporal, showsPrompt: prompt }),
+    );
   },
 });
 
@@ -83,7 +80,7 @@ export const getAnyTask = endpoint({
     const task = await existingTask(database, params.task_id);
     const prompt = await mayReadPrompts(database, caller, [task], query);
     const submissions = await listSubmissions(database, task.id);
-    return { data: presentAdminTask(task, { submissions, temporal }, { prompt }) };
+    return { data: presentAdminTask({ task, submissions, temporal, showsPrompt: prompt }) };
   },
 });
 
@@ -95,14 +92,14 @@ export const cancelTask = endpoint({
   access: 'admin',
   summary: 'End a running task and refund it',
   body: actionBody,
-  answers: { 202: dataOf(object({ ...OPERATOR_ACTION_FIELDS, task: AdminTaskSchema }), 'The task as it ends') },
+  answers: { 202: dataOf(object({ ...OPERATOR_ACTION.schemas, task: AdminTaskSchema }), 'The task as it ends') },
   refusals: ['processing_unavailable'],
   handle: async ({ params, caller, body: { reason, author: given } }, services) => {
     const { database, temporal } = services;
     const author = authorOf(caller, given);
     const action = await cancel(services, await existingTask(database, params.task_id), { author, reason });
     const task = await readAdminTask(database, params.task_id, temporal);
-    return { data: { ...presentOperatorAction(action), task } };
+    return { data: { ...OPERATOR_ACTION.present(action), task } };
   },
 });
 
@@ -115,13 +112,16 @@ export const redeliverTask = endpoint({
   summary: 'Redeliver the events of a task',
   body: actionBody,
   answers: {
-    202: dataOf(object({ ...OPERATOR_ACTION_FIELDS, count: integer() }), 'Number of deliveries that are pending again'),
+    202: dataOf(
+      object({ ...OPERATOR_ACTION.schemas, count: integer() }),
+      'Number of deliveries that are pending again',
+    ),
   },
   handle: async ({ params, caller, body: { reason, author: given } }, { database }) => {
     const author = authorOf(caller, given);
     const { id: taskId } = await existingTask(database, params.task_id);
     const { action, count } = await redeliver(database, taskId, { author, reason });
-    return { data: { ...presentOperatorAction(action), count } };
+    return { data: { ...OPERATOR_ACTION.present(action), count } };
   },
 });
 
@@ -134,11 +134,11 @@ export const explainTask = endpoint({
   summary: 'Explain a task',
   description:
     'Its story from its row, the ledger, its workflow, its deliveries and the actions of operators. `Accept: text/plain` returns text.',
-  answers: { 200: orAsText(dataOf(ExplanationSchema, 'The story')) },
+  answers: { 200: orAsText(dataOf(EXPLANATION.schema, 'The story')) },
   handle: async ({ params, context }, services) => {
     const explanation = await explain(services, await existingTask(services.database, params.task_id));
     if (context.accepts('json', 'text') === 'text') return `${renderExplanation(explanation).join('\n')}\n`;
-    return { data: presentExplanation(explanation, services.temporal) };
+    return { data: EXPLANATION.present({ ...explanation, temporal: services.temporal }) };
   },
 });
 
@@ -164,5 +164,5 @@ async function mayReadPrompts(
 
 async function readAdminTask(database: Database, id: string, temporal: HistoryLinks) {
   const task = await existingTask(database, id);
-  return presentAdminTask(task, { submissions: await listSubmissions(database, task.id), temporal });
+  return presentAdminTask({ task, submissions: await listSubmissions(database, task.id), temporal });
 }

@@ -9,7 +9,7 @@ import { parseUsd } from '../../../domain/money.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { BalanceSchema, presentBalance } from './present.ts';
+import { BALANCE } from './present.ts';
 import { updateBalanceSchema } from './schema.ts';
 
 export const getBalance = endpoint({
@@ -19,7 +19,7 @@ export const getBalance = endpoint({
   path: '/v1/balance',
   access: 'key',
   summary: 'Get the balance',
-  answers: { 200: dataOf(BalanceSchema, 'The balance') },
+  answers: { 200: dataOf(BALANCE.schema, 'The balance') },
   handle: async ({ caller: { key } }, { database }) => ({ data: await showBalance(database, key) }),
 });
 
@@ -33,7 +33,7 @@ export const updateBalance = endpoint({
   description:
     'Sent once each time the balance, with what is held, falls below it, and again only after a credit lifted it.',
   body: jsonBody('UpdateBalance', updateBalanceSchema),
-  answers: { 200: dataOf(BalanceSchema, 'The balance') },
+  answers: { 200: dataOf(BALANCE.schema, 'The balance') },
   handle: async ({ caller: { account, key }, body: { low_balance_usd: threshold } }, { database }) => {
     await setLowBalance(database, account.id, threshold === null ? null : parseUsd(threshold));
     return { data: await showBalance(database, key) };
@@ -45,5 +45,5 @@ async function showBalance(database: Database, key: ApiKey) {
     Promise.all([findAccount(database, key.accountId), sumPromoCredit(database, key.accountId)]),
   );
   if (!account) throw new Error(`account ${key.accountId} cannot have disappeared`);
-  return presentBalance(account, key, promo);
+  return BALANCE.present({ ...account, key, promo });
 }

@@ -6,7 +6,7 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
 import type { ApiServices } from '../../services/services.ts';
-import { DeletedFileSchema, FileSchema, presentFile } from './present.ts';
+import { DeletedFileSchema, FILE } from './present.ts';
 import { uploadBody } from './receive-upload.ts';
 
 const FILE_EXTENSIONS = FILE_TYPES.map(({ extension }) => extension).join(', ');
@@ -22,7 +22,7 @@ export const uploadFile = endpoint({
     `Up to 50 MB, videos up to 100 MB. The type is detected from the content: ${FILE_EXTENSIONS}. An account may keep a ` +
     'limited number of files and bytes, more after a top-up; beyond that, uploads answer 403. A file that no task uses expires.',
   body: uploadBody,
-  answers: { 201: dataOf(FileSchema, 'The stored file') },
+  answers: { 201: dataOf(FILE.schema, 'The stored file') },
   handle: async ({ caller, body: receive }, services) => {
     const upload = await receive((file) => services.uploads.store(caller, file));
     return { data: present(upload, services) };
@@ -38,7 +38,7 @@ export const listFiles = endpoint({
   summary: 'List uploaded files',
   description: 'Newest first.',
   query: pageById('file'),
-  answers: { 200: pageOf(FileSchema, 'A page of files') },
+  answers: { 200: pageOf(FILE.schema, 'A page of files') },
   handle: async ({ caller, query: { limit, cursor: before } }, services) => {
     const found = await listUploads(services.database, { accountId: caller.account.id, before, limit: limit + 1 });
     return presentPage(found, limit, (upload) => present(upload, services));
@@ -52,7 +52,7 @@ export const getFile = endpoint({
   path: '/v1/files/{file_id}',
   access: 'key',
   summary: 'Get an uploaded file',
-  answers: { 200: dataOf(FileSchema, 'The file') },
+  answers: { 200: dataOf(FILE.schema, 'The file') },
   handle: async ({ caller, params }, services) => {
     const upload = await findUpload(services.database, caller.account.id, params.file_id);
     if (!upload) throw noSuch('file', caller);
@@ -76,5 +76,5 @@ export const deleteFile = endpoint({
 });
 
 function present(upload: Upload, { storage, uploadExpiryMs }: ApiServices) {
-  return presentFile(upload, { url: storage.urlOf(upload.storageKey), expiryMs: uploadExpiryMs });
+  return FILE.present({ ...upload, url: storage.urlOf(upload.storageKey), expiryMs: uploadExpiryMs });
 }

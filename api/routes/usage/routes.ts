@@ -8,13 +8,13 @@ import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { anId, anyText, PERIOD } from '../../endpoint/query.ts';
 import { arrayOf, object } from '../../openapi/json-schema.ts';
 import { usagePeriod } from './period.ts';
-import { DailyUsageSchema, presentDailyUsage, presentTextUsage, TextRequestSchema } from './present.ts';
+import { DAILY_USAGE, TEXT_REQUEST } from './present.ts';
 
 export const USAGE_DAYS = `Covers the last ${USAGE.defaultDays} days by default, and at most ${USAGE.maxDays}.`;
 
-export const DAILY_USAGE: Answer = {
+export const DAILY_USAGE_ANSWER: Answer = {
   description: 'Newest day first',
-  content: json(object({ data: arrayOf(DailyUsageSchema) })),
+  content: json(object({ data: arrayOf(DAILY_USAGE.schema) })),
 };
 
 /** The filters and pages of text requests. */
@@ -34,10 +34,10 @@ export const sumUsage = endpoint({
   summary: 'Sum up usage by day, model and key',
   description: `${USAGE_DAYS} Tasks count once they are final.`,
   query: PERIOD,
-  answers: { 200: DAILY_USAGE },
+  answers: { 200: DAILY_USAGE_ANSWER },
   handle: async ({ caller, query }, { reports }) => {
     const days = await sumDailyUsage(reports, { accountId: caller.account.id, ...usagePeriod(query) });
-    return { data: days.map(presentDailyUsage) };
+    return { data: days.map(DAILY_USAGE.present) };
   },
 });
 
@@ -49,10 +49,10 @@ export const listTextRequests = endpoint({
   access: 'key',
   summary: 'List text requests with their tokens and charges, newest first',
   query: TEXT_REQUESTS,
-  answers: { 200: pageOf(TextRequestSchema, 'A page of text requests') },
+  answers: { 200: pageOf(TEXT_REQUEST.schema, 'A page of text requests') },
   handle: async ({ caller, query: { api_key_id: apiKeyId, cursor: before, limit, ...filter } }, { reports }) => {
     const accountId = caller.account.id;
     const found = await listTextUsage(reports, { ...filter, accountId, apiKeyId, before, limit: limit + 1 });
-    return presentPage(found, limit, presentTextUsage);
+    return presentPage(found, limit, TEXT_REQUEST.present);
   },
 });

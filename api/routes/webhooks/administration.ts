@@ -11,7 +11,7 @@ import { noSuch } from '../../endpoint/path.ts';
 import { aFlag, anId } from '../../endpoint/query.ts';
 import { existingAccount } from '../../services/existing-account.ts';
 import { RedeliverySchema } from './deliveries.ts';
-import { AdminEndpointSchema, presentAdminEndpoint } from './present.ts';
+import { ADMIN_ENDPOINT } from './present.ts';
 import { registerEndpoint } from './register.ts';
 import { createEndpointSchema, redeliverSchema, toDate } from './schema.ts';
 
@@ -24,14 +24,14 @@ export const createWebhookOfAccount = endpoint({
   summary: 'Create a webhook endpoint for an account',
   description: 'Only this answer shows the secret that signs deliveries. Pass it to the customer.',
   body: jsonBody('CreateWebhook', createEndpointSchema),
-  answers: { 201: dataOf(AdminEndpointSchema, 'The endpoint with its secret') },
+  answers: { 201: dataOf(ADMIN_ENDPOINT.schema, 'The endpoint with its secret') },
   handle: async ({ params, body }, { database, sealer, checkWebhookAddress }) => {
     const { id: accountId } = await existingAccount(database, params.account_id);
     await checkWebhookAddress(body.url);
     const { created, secret } = await database.transaction((transaction) =>
       registerEndpoint(transaction, sealer, accountId, body),
     );
-    return { data: presentAdminEndpoint(created, secret) };
+    return { data: ADMIN_ENDPOINT.present({ ...created, secret }) };
   },
 });
 
@@ -47,10 +47,10 @@ export const listAllWebhooks = endpoint({
     failing: aFlag('Only endpoints whose last attempt failed, disabled ones included; or only the others'),
     ...pageById('webhookEndpoint'),
   },
-  answers: { 200: pageOf(AdminEndpointSchema, 'A page of endpoints') },
+  answers: { 200: pageOf(ADMIN_ENDPOINT.schema, 'A page of endpoints') },
   handle: async ({ query: { account_id: accountId, failing, cursor: before, limit } }, { database }) => {
     const found = await listAllWebhookEndpoints(database, { accountId, failing, before, limit: limit + 1 });
-    return presentPage(found, limit, (shown) => presentAdminEndpoint(shown));
+    return presentPage(found, limit, ADMIN_ENDPOINT.present);
   },
 });
 

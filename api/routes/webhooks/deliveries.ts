@@ -15,7 +15,7 @@ import { boolean, exactly, integer, object } from '../../openapi/json-schema.ts'
 import { redeliverOne } from '../../services/redeliver.ts';
 import { countRedelivery } from '../../services/webhooks.ts';
 import { ownEndpoint } from './own-endpoint.ts';
-import { AdminDeliverySchema, DeliverySchema, presentAdminDelivery, presentDelivery } from './present.ts';
+import { ADMIN_DELIVERY, DELIVERY } from './present.ts';
 import { redeliverSchema, toDate } from './schema.ts';
 
 const PAGE = { status: oneOf(DELIVERY_STATUSES, 'Only deliveries in that state'), ...pageById('delivery') };
@@ -36,11 +36,11 @@ export const listDeliveries = endpoint({
   access: 'key',
   summary: 'List deliveries to an endpoint, newest first',
   query: PAGE,
-  answers: { 200: pageOf(DeliverySchema, 'A page of deliveries') },
+  answers: { 200: pageOf(DELIVERY.schema, 'A page of deliveries') },
   handle: async ({ caller, params, query: { status, limit, cursor: before } }, { database }) => {
     const { accountId, id: endpointId } = await ownEndpoint(database, caller, params.webhook_id);
     const found = await findDeliveries(database, { accountId, endpointId, status, before, limit: limit + 1 });
-    return presentPage(found, limit, presentDelivery);
+    return presentPage(found, limit, DELIVERY.present);
   },
 });
 
@@ -52,11 +52,11 @@ export const redeliver = endpoint({
   access: 'key',
   summary: 'Redeliver an event',
   body: ignoredJsonBody,
-  answers: { 202: dataOf(DeliverySchema, 'The delivery, pending again') },
+  answers: { 202: dataOf(DELIVERY.schema, 'The delivery, pending again') },
   handle: async ({ caller, params: { webhook_id, delivery_id: deliveryId } }, { database }) => {
     const { accountId, id: endpointId } = await ownEndpoint(database, caller, webhook_id);
     await countRedelivery(database, accountId);
-    return { data: presentDelivery(await redeliverOne(database, { accountId, endpointId, deliveryId }, caller)) };
+    return { data: DELIVERY.present(await redeliverOne(database, { accountId, endpointId, deliveryId }, caller)) };
   },
 });
 
@@ -105,12 +105,12 @@ export const listAllDeliveries = endpoint({
     task_id: anId('task', 'Only deliveries about that task'),
     ...PAGE,
   },
-  answers: { 200: pageOf(AdminDeliverySchema, 'A page of deliveries') },
+  answers: { 200: pageOf(ADMIN_DELIVERY.schema, 'A page of deliveries') },
   handle: async ({ query }, { database, temporal }) => {
     const { account_id: accountId, endpoint_id: endpointId, task_id: taskId, status, cursor: before, limit } = query;
     const filter = { accountId, endpointId, taskId, status, before };
     const found = await findDeliveries(database, { ...filter, limit: limit + 1 });
-    return presentPage(found, limit, (delivery) => presentAdminDelivery(delivery, temporal));
+    return presentPage(found, limit, (delivery) => ADMIN_DELIVERY.present({ ...delivery, temporal }));
   },
 });
 
@@ -122,10 +122,9 @@ export const redeliverAny = endpoint({
   access: 'admin',
   summary: 'Redeliver an event of any account',
   body: ignoredJsonBody,
-  answers: { 202: dataOf(AdminDeliverySchema, 'The delivery, pending again') },
+  answers: { 202: dataOf(ADMIN_DELIVERY.schema, 'The delivery, pending again') },
   handle: async ({ params }, { database, temporal }) => {
-    return {
-      data: presentAdminDelivery(await redeliverOne(database, { deliveryId: params.delivery_id }, null), temporal),
-    };
+    const delivery = await redeliverOne(database, { deliveryId: params.delivery_id }, null);
+    return { data: ADMIN_DELIVERY.present({ ...delivery, temporal }) };
   },
 });

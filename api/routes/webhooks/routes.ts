@@ -15,7 +15,7 @@ import { claimLost, type CreatedResponse } from '../../services/idempotency.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { rotateSecret, sendTestEvent } from '../../services/webhooks.ts';
 import { ownEndpoint } from './own-endpoint.ts';
-import { DeletedEndpointSchema, DeliverySchema, EndpointSchema, presentDelivery, presentEndpoint } from './present.ts';
+import { DeletedEndpointSchema, DELIVERY, ENDPOINT } from './present.ts';
 import { registerEndpoint } from './register.ts';
 import { type CreateEndpointBody, createEndpointSchema, updateEndpointSchema } from './schema.ts';
 
@@ -29,7 +29,7 @@ export const createWebhook = idempotentEndpoint({
     both: { value: { url: 'https://example.com/hooks/genway', description: 'Production' } },
     failures: { value: { url: 'https://example.com/hooks/genway', events: ['task.failed'] } },
   }),
-  created: dataOf(EndpointSchema, 'The endpoint with its secret'),
+  created: dataOf(ENDPOINT.schema, 'The endpoint with its secret'),
   handle: async (request, services) => {
     await services.checkWebhookAddress(request.body.url);
     return create(request, services);
@@ -44,10 +44,10 @@ export const listWebhooks = endpoint({
   access: 'key',
   summary: 'List endpoints, newest first',
   query: pageById('webhookEndpoint'),
-  answers: { 200: pageOf(EndpointSchema, 'A page of endpoints') },
+  answers: { 200: pageOf(ENDPOINT.schema, 'A page of endpoints') },
   handle: async ({ caller, query: { limit, cursor: before } }, { database }) => {
     const found = await listWebhookEndpoints(database, { accountId: caller.account.id, before, limit: limit + 1 });
-    return presentPage(found, limit, presentEndpoint);
+    return presentPage(found, limit, ENDPOINT.present);
   },
 });
 
@@ -58,9 +58,9 @@ export const getWebhook = endpoint({
   path: '/v1/webhooks/{webhook_id}',
   access: 'key',
   summary: 'Get one endpoint',
-  answers: { 200: dataOf(EndpointSchema, 'The endpoint') },
+  answers: { 200: dataOf(ENDPOINT.schema, 'The endpoint') },
   handle: async ({ caller, params }, { database }) => {
-    return { data: presentEndpoint(await ownEndpoint(database, caller, params.webhook_id)) };
+    return { data: ENDPOINT.present(await ownEndpoint(database, caller, params.webhook_id)) };
   },
 });
 
@@ -73,12 +73,12 @@ export const updateWebhook = endpoint({
   summary: 'Change an endpoint',
   description: 'Fields that are not sent stay unchanged.',
   body: jsonBody('UpdateWebhook', updateEndpointSchema, { pause: { value: { enabled: false } } }),
-  answers: { 200: dataOf(EndpointSchema, 'The changed endpoint') },
+  answers: { 200: dataOf(ENDPOINT.schema, 'The changed endpoint') },
   handle: async ({ caller, params, body: changes }, { database, checkWebhookAddress }) => {
     if (changes.url !== undefined) await checkWebhookAddress(changes.url);
     const updated = await updateWebhookEndpoint(database, caller.account.id, params.webhook_id, changes);
     if (!updated) throw noSuch('webhookEndpoint', caller);
-    return { data: presentEndpoint(updated) };
+    return { data: ENDPOINT.present(updated) };
   },
 });
 
@@ -106,11 +106,11 @@ export const rotateWebhookSecret = endpoint({
   description:
     'For 24 hours, deliveries are also signed with the old secret, for receivers that accept several signatures.',
   body: ignoredJsonBody,
-  answers: { 200: dataOf(EndpointSchema, 'The endpoint with its new secret') },
+  answers: { 200: dataOf(ENDPOINT.schema, 'The endpoint with its new secret') },
   handle: async ({ caller, params: { webhook_id: endpointId } }, { database, sealer }) => {
     const rotated = await rotateSecret({ database, sealer }, { accountId: caller.account.id, endpointId });
     if (!rotated) throw noSuch('webhookEndpoint', caller);
-    return { data: presentEndpoint(rotated.updated, rotated.secret) };
+    return { data: ENDPOINT.present({ ...rotated.updated, secret: rotated.secret }) };
   },
 });
 
@@ -122,10 +122,10 @@ export const testWebhook = endpoint({
   access: 'key',
   summary: 'Send a test event',
   body: ignoredJsonBody,
-  answers: { 202: dataOf(DeliverySchema, 'The delivery; its outcome appears in the list of deliveries') },
+  answers: { 202: dataOf(DELIVERY.schema, 'The delivery; its outcome appears in the list of deliveries') },
   handle: async ({ caller, params }, { database }) => {
     const tested = await ownEndpoint(database, caller, params.webhook_id);
-    return { data: presentDelivery(await sendTestEvent(database, tested)) };
+    return { data: DELIVERY.present(await sendTestEvent(database, tested)) };
   },
 });
 
@@ -136,7 +136,7 @@ async function create(
   const accountId = caller.account.id;
   return database.transaction(async (transaction) => {
     const { created, secret } = await registerEndpoint(transaction, sealer, accountId, body);
-    const answer = JSON.stringify({ data: presentEndpoint(created, secret) });
+    const answer = JSON.stringify({ data: ENDPOINT.present({ ...created, secret }) });
     if (claim) {
       const { key, claimToken } = claim;
       const completion = { accountId, key, claimToken, status: 201, sealedBody: claim.seal(answer) };

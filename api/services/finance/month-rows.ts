@@ -3,9 +3,10 @@ import type { Database } from '../../../db/database.ts';
 import { type AcknowledgedFinding, type Books, findClosedMonth } from '../../../db/queries/closed-months.ts';
 import { type BookedTransfer, streamMonth } from '../../../db/queries/month-export.ts';
 import { isCharge, TRANSFERS } from '../../../domain/ledger.ts';
-import { formatUsd, type PicoUsd } from '../../../domain/money.ts';
+import type { PicoUsd } from '../../../domain/money.ts';
 import type { Month } from '../../../domain/month.ts';
-import type { Column } from '../../exports.ts';
+import * as field from '../../endpoint/field.ts';
+import { type Column, nested, type Presentation } from '../../endpoint/resource.ts';
 
 /** The kinds of transfers that charge accounts. */
 const CHARGES: ReadonlySet<string> = new Set(
@@ -27,43 +28,41 @@ function marginOf(transfer: BookedTransfer): PicoUsd | null {
   return transfer.cost === null ? null : (revenueOf(transfer) ?? 0n) - transfer.cost;
 }
 
-const exact = (amount: PicoUsd | null): string | null => (amount === null ? null : formatUsd(amount));
-
-const BOOKED_COLUMNS: readonly Column<BookedTransfer>[] = [
-  ['created_at', ({ createdAt }) => createdAt.toISOString()],
-  ['id', ({ id }) => id],
-  ['kind', ({ kind }) => kind],
-  ['debit', ({ debit }) => debit],
-  ['credit', ({ credit }) => credit],
-  ['account_id', ({ accountId }) => accountId],
-  ['account_name', ({ accountName }) => accountName],
-  ['external_id', ({ externalId }) => externalId],
-  ['api_key_id', ({ apiKeyId }) => apiKeyId],
-  ['amount_usd', ({ amount }) => formatUsd(amount)],
-  ['signup_usd', ({ signupAmount }) => formatUsd(signupAmount)],
-  ['released_usd', ({ released }) => formatUsd(released)],
-  ['revenue_usd', (transfer) => exact(revenueOf(transfer))],
-  ['cost_usd', ({ cost }) => exact(cost)],
-  ['margin_usd', (transfer) => exact(marginOf(transfer))],
-  ['pending_id', ({ pendingId }) => pendingId],
-  ['task_id', ({ taskId }) => taskId],
-  ['text_request_id', ({ textRequestId }) => textRequestId],
-  ['request_kind', ({ requestKind }) => requestKind],
-  ['model', ({ model }) => model],
-  ['upstream', ({ upstream }) => upstream],
-  ['upstream_model', ({ upstreamModel }) => upstreamModel],
-  ['billable_duration_seconds', ({ billableSeconds }) => billableSeconds],
-  ['input_tokens', ({ inputTokens }) => inputTokens],
-  ['cache_read_tokens', ({ cacheReadTokens }) => cacheReadTokens],
-  ['cache_write_tokens', ({ cacheWriteTokens }) => cacheWriteTokens],
-  ['output_tokens', ({ outputTokens }) => outputTokens],
-  ['rates_version', ({ catalogueVersion }) => catalogueVersion],
-  ['cause', ({ cause }) => cause],
-  ['message', ({ message }) => message],
-  ['reference', ({ reference }) => reference],
-  ['author', ({ author }) => author],
-  ['reason', ({ reason }) => reason],
-];
+const BOOKED = nested<BookedTransfer>({
+  created_at: field.isoTime('createdAt'),
+  id: field.id('transfer')('id'),
+  kind: field.text('kind'),
+  debit: field.text('debit'),
+  credit: field.text('credit'),
+  account_id: field.id('account')('accountId'),
+  account_name: field.text('accountName'),
+  external_id: field.text.orNull('externalId'),
+  api_key_id: field.id('apiKey').orNull('apiKeyId'),
+  amount_usd: field.exactUsd('amount'),
+  signup_usd: field.exactUsd('signupAmount'),
+  released_usd: field.exactUsd('released'),
+  revenue_usd: field.exactUsd.orNull(revenueOf),
+  cost_usd: field.exactUsd.orNull('cost'),
+  margin_usd: field.exactUsd.orNull(marginOf),
+  pending_id: field.id('transfer').orNull('pendingId'),
+  task_id: field.id('task').orNull('taskId'),
+  text_request_id: field.text.orNull('textRequestId'),
+  request_kind: field.text.orNull('requestKind'),
+  model: field.text.orNull('model'),
+  upstream: field.text.orNull('upstream'),
+  upstream_model: field.text.orNull('upstreamModel'),
+  billable_duration_seconds: field.integer.orNull('billableSeconds'),
+  input_tokens: field.text.orNull('inputTokens'),
+  cache_read_tokens: field.text.orNull('cacheReadTokens'),
+  cache_write_tokens: field.text.orNull('cacheWriteTokens'),
+  output_tokens: field.text.orNull('outputTokens'),
+  rates_version: field.text.orNull('catalogueVersion'),
+  cause: field.text.orNull('cause'),
+  message: field.text.orNull('message'),
+  reference: field.text.orNull('reference'),
+  author: field.text.orNull('author'),
+  reason: field.text.orNull('reason'),
+});
 
 /** A line of a month's export: a transfer, or after them a finding that was acknowledged when the month was closed. */
 export type MonthLine = BookedTransfer | AcknowledgedFinding;
@@ -78,19 +77,19 @@ const ACKNOWLEDGED_FIELDS: Readonly<Record<string, (finding: AcknowledgedFinding
   reason: ({ reason }) => reason,
 };
 
-/** The columns of a month's export. A finding has none of the amounts. */
-export const MONTH_COLUMNS: readonly Column<MonthLine>[] = BOOKED_COLUMNS.map(([name, value]) => [
+const columns = BOOKED.columns.map(([name, value]): Column<MonthLine> => [
   name,
   (line) => ('confirmedBy' in line ? (ACKNOWLEDGED_FIELDS[name]?.(line) ?? null) : value(line)),
 ]);
+
+/** A line in exports. A finding has none of the amounts. JSON has the same cells as CSV. */
+export const MONTH_LINE: Presentation<MonthLine> = {
+  columns,
+  present: (line) => Object.fromEntries(columns.map(([name, value]) => [name, value(line)])),
+};
 
 /** Everything that is booked in a month, and which findings were acknowledged when it was closed. */
 export async function* streamMonthLines(database: Database, month: Month): AsyncGenerator<MonthLine> {
   yield* streamMonth(database, month);
   yield* (await findClosedMonth(database, month.name))?.acknowledged ?? [];
-}
-
-/** The same fields for programs; amounts are exact decimals there, too. */
-export function presentMonthLine(line: MonthLine): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(MONTH_COLUMNS.map(([name, value]) => [name, value(line)]));
 }

@@ -1,10 +1,10 @@
 /** The movements of an account's balance: the rows of the ledger, without what only its operators say among themselves. */
+import * as field from '../../../api/endpoint/field.ts';
+import { nested } from '../../../api/endpoint/resource.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
-import type { Column } from '../../../api/exports.ts';
 import { listTransfers, streamTransfers, type Transfer } from '../../../db/queries/transfers.ts';
 import { isId } from '../../../domain/ids.ts';
 import { changesBy } from '../../../domain/ledger.ts';
-import { formatUsd } from '../../../domain/money.ts';
 import { exportFile } from '../../export.ts';
 import { Card, ExactMoney, Pages, Time } from '../../html/components.tsx';
 import { DataTable } from '../../html/data-table.tsx';
@@ -47,24 +47,25 @@ export const movementPages = [
 
 function exportMovements({ account: { accountId }, query }: MemberVisit, { reports, clock }: ApiServices): Answer {
   const { name, from, to } = readPeriod(query.get('period'), clock.nowMs());
-  return exportFile(`movements-${name}`, query.get('format') ?? '', {
-    rows: () => streamTransfers(reports, { accountId, from, to }),
-    columns: COLUMNS,
-    present: (transfer) => Object.fromEntries(COLUMNS.map(([column, value]) => [column, value(transfer)])),
-  });
+  return exportFile(
+    `movements-${name}`,
+    query.get('format') ?? '',
+    streamTransfers(reports, { accountId, from, to }),
+    MOVEMENT,
+  );
 }
 
-const COLUMNS: readonly Column<Transfer>[] = [
-  ['created_at', ({ createdAt }) => createdAt.toISOString()],
-  ['id', ({ id }) => id],
-  ['kind', ({ kind }) => kind],
-  ['available_usd', (transfer) => formatUsd(changesBy(transfer).available)],
-  ['reserved_usd', (transfer) => formatUsd(changesBy(transfer).reserved)],
-  ['api_key_id', ({ apiKeyId }) => apiKeyId],
-  ['task_id', ({ taskId }) => taskId],
-  ['text_request_id', ({ textRequestId }) => textRequestId],
-  ['reference', ({ reference }) => reference],
-];
+const MOVEMENT = nested<Transfer>({
+  created_at: field.isoTime('createdAt'),
+  id: field.id('transfer')('id'),
+  kind: field.text('kind'),
+  available_usd: field.exactUsd((transfer) => changesBy(transfer).available),
+  reserved_usd: field.exactUsd((transfer) => changesBy(transfer).reserved),
+  api_key_id: field.id('apiKey').orNull('apiKeyId'),
+  task_id: field.id('task').orNull('taskId'),
+  text_request_id: field.text.orNull('textRequestId'),
+  reference: field.text.orNull('reference'),
+});
 
 /** Transfers, and what each changed. */
 export function Movements({

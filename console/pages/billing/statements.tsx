@@ -1,5 +1,5 @@
 /** The statement of each month, as finance sees it: the balance at its beginning, what changed it, and at its end. */
-import { linesOf, presentStatementLine, STATEMENT_COLUMNS } from '../../../api/routes/admin/present-finance.ts';
+import { linesOf, STATEMENT_LINE } from '../../../api/routes/admin/present-finance.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { readStatement } from '../../../db/queries/statements.ts';
 import { ServiceError } from '../../../domain/errors.ts';
@@ -35,11 +35,7 @@ export const statementPages = [
     roles: PAYERS,
     handle: async (visit, services) => {
       const lines = await statementLines(visit, services);
-      return exportFile(`statement-${monthOf(visit).name}`, visit.query.get('format') ?? '', {
-        rows: () => lines,
-        columns: STATEMENT_COLUMNS,
-        present: presentStatementLine,
-      });
+      return exportFile(`statement-${monthOf(visit).name}`, visit.query.get('format') ?? '', lines, STATEMENT_LINE);
     },
   }),
 ];

@@ -1,7 +1,8 @@
 /** What an account used and was charged: by day, model and key. The same sums as `GET /v1/usage`. */
 import type { Child } from 'hono/jsx';
-import { DAILY_USAGE_COLUMNS } from '../../../api/routes/admin/present-finance.ts';
-import { presentDailyUsage } from '../../../api/routes/usage/present.ts';
+import * as field from '../../../api/endpoint/field.ts';
+import { nested } from '../../../api/endpoint/resource.ts';
+import { DAILY_USAGE } from '../../../api/routes/usage/present.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { findAccount } from '../../../db/queries/accounts.ts';
 import { findKeyNames, type KeyName } from '../../../db/queries/api-keys.ts';
@@ -58,11 +59,8 @@ export const usagePages = [
       const { period, rows } = await askedUsage(visit, services);
       const keys = await findKeyNames(services.database, visit.account.accountId);
       const nameOf = ({ apiKeyId }: DailyUsage) => keys.get(apiKeyId)?.name ?? '';
-      return exportFile(`usage-${period.name}`, visit.query.get('format') ?? '', {
-        rows: () => rows,
-        columns: [...DAILY_USAGE_COLUMNS, ['api_key_name', nameOf]],
-        present: (row) => ({ ...presentDailyUsage(row), api_key_name: nameOf(row) }),
-      });
+      const named = nested<DailyUsage>({ ...DAILY_USAGE.fields, api_key_name: field.text(nameOf) });
+      return exportFile(`usage-${period.name}`, visit.query.get('format') ?? '', rows, named);
     },
   }),
 ];

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { presentMonthLine } from '../../../api/services/finance/month-rows.ts';
+import { MONTH_LINE } from '../../../api/services/finance/month-rows.ts';
 import type { Database } from '../../../db/database.ts';
 import { type BookedTransfer, streamMonth } from '../../../db/queries/month-export.ts';
 import { type Earnings, type MonthSums, sumMonth } from '../../../db/queries/month-sums.ts';
@@ -117,7 +117,7 @@ describe('db/queries/month-sums', () => {
     for await (const row of streamMonth(database, thisMonth())) rows.push(row);
     const addCosts = (sum: PicoUsd, { cost }: BookedTransfer) => sum + (cost ?? 0n);
     expect(rows.reduce(addCosts, 0n)).to.equal(sums.total.cost);
-    const margins = rows.map((row) => presentMonthLine(row)['margin_usd']);
+    const margins = rows.map((row) => MONTH_LINE.present(row)['margin_usd']);
     const total = margins.reduce<PicoUsd>(
       (sum, margin) => sum + (typeof margin === 'string' ? parseUsd(margin) : 0n),
       0n,

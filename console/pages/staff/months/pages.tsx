@@ -1,8 +1,8 @@
 /** Months: what they brought in and cost, their exports, customers' statements, and closing them. */
-import { STATEMENT_COLUMNS, linesOf, presentStatementLine } from '../../../../api/routes/admin/present-finance.ts';
+import { linesOf, STATEMENT_LINE } from '../../../../api/routes/admin/present-finance.ts';
 import { existingAccount } from '../../../../api/services/existing-account.ts';
 import { closeMonth, whyNotToClose } from '../../../../api/services/finance/close-month.ts';
-import { MONTH_COLUMNS, presentMonthLine, streamMonthLines } from '../../../../api/services/finance/month-rows.ts';
+import { MONTH_LINE, streamMonthLines } from '../../../../api/services/finance/month-rows.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { listAccounts } from '../../../../db/queries/accounts.ts';
 import {
@@ -36,12 +36,8 @@ export const staffMonthPages = [
     roles: ALL_STAFF,
     handle: async (visit, { reports }) => {
       const month = monthOf(visit);
-      const rows = () => streamMonthLines(reports, month);
-      return exportFile(`transfers-${month.name}`, visit.query.get('format') ?? 'csv', {
-        rows,
-        columns: MONTH_COLUMNS,
-        present: presentMonthLine,
-      });
+      const format = visit.query.get('format') ?? 'csv';
+      return exportFile(`transfers-${month.name}`, format, streamMonthLines(reports, month), MONTH_LINE);
     },
   }),
   staffPage({ method: 'get', path: '/staff/months/{month}/statements', roles: ALL_STAFF, handle: showCustomers }),
@@ -57,11 +53,8 @@ export const staffMonthPages = [
     roles: ALL_STAFF,
     handle: async (visit, services) => {
       const { month, account, statement } = await askedStatement(visit, services);
-      return exportFile(`statement-${month.name}-${account.id}`, visit.query.get('format') ?? 'csv', {
-        rows: () => linesOf(statement),
-        columns: STATEMENT_COLUMNS,
-        present: presentStatementLine,
-      });
+      const format = visit.query.get('format') ?? 'csv';
+      return exportFile(`statement-${month.name}-${account.id}`, format, linesOf(statement), STATEMENT_LINE);
     },
   }),
   staffPage({

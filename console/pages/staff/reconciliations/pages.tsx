@@ -1,5 +1,5 @@
 /** Reconciliations: their reports, what to do about each finding, and running one now. */
-import { FINDING_COLUMNS, presentFinding, readFindings } from '../../../../api/routes/admin/reconciliations.ts';
+import { FINDING, readFindings } from '../../../../api/routes/admin/reconciliations.ts';
 import { acknowledgeSchema } from '../../../../api/routes/admin/schema.ts';
 import { acknowledgeFindings, decideAcknowledgement } from '../../../../api/services/finance/acknowledgements.ts';
 import { runReconciliation } from '../../../../api/services/finance/run-reconciliation.ts';
@@ -47,11 +47,7 @@ export const staffReconciliationPages = [
     handle: async (visit, services) => {
       const reconciliation = await existing(visit, services);
       const findings = await readFindings(services.database, reconciliation);
-      return exportFile(`findings-${reconciliation.id}`, visit.query.get('format') ?? 'csv', {
-        rows: () => findings,
-        columns: FINDING_COLUMNS,
-        present: presentFinding,
-      });
+      return exportFile(`findings-${reconciliation.id}`, visit.query.get('format') ?? 'csv', findings, FINDING);
     },
   }),
   staffPage({

@@ -1,7 +1,7 @@
 /** Refunds of all accounts, with what each was given for. */
-import { presentRefund, refundColumns } from '../../../../api/routes/admin/present-finance.ts';
+import { REFUND, streamShownRefunds } from '../../../../api/routes/admin/present-finance.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
-import { listRefunds, type RefundFilter, streamRefunds, sumRefunds } from '../../../../db/queries/statements.ts';
+import { listRefunds, type RefundFilter, sumRefunds } from '../../../../db/queries/statements.ts';
 import { exportFile } from '../../../export.ts';
 import { readListPage } from '../../../list-page.ts';
 import { ALL_STAFF, type Answer, staffPage, type UserVisit } from '../../../page.ts';
@@ -19,11 +19,8 @@ export const staffRefundPages = [
     roles: ALL_STAFF,
     handle: async (visit, { reports, clock, temporal }) => {
       const filter = filterOf(visit, clock.nowMs());
-      return exportFile('refunds', visit.query.get('format') ?? 'csv', {
-        rows: () => streamRefunds(reports, filter),
-        columns: refundColumns(temporal),
-        present: (refund) => presentRefund(refund, temporal),
-      });
+      const format = visit.query.get('format') ?? 'csv';
+      return exportFile('refunds', format, streamShownRefunds(reports, filter, temporal), REFUND);
     },
   }),
 ];

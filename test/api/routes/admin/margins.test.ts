@@ -233,7 +233,7 @@ describe('revenue, cost and margin', () => {
       '-0.25',
     ]);
     expect(await genway('renders', '--upstream', 'simulator', '--status', 'succeeded')).to.contain(rendered.id);
-    expect(await genway('renders', '--csv')).to.contain('vendor_amount,vendor_unit');
+    expect(await genway('renders', '--csv')).to.contain('vendor_cost_amount,vendor_cost_unit');
   });
 });
 

@@ -1,0 +1,151 @@
+/**
+ * The fields of a resource. A field is defined once: its schema in the API description, its value in JSON, and its cells in
+ * CSV, where amounts are exact and moments are ISO 8601.
+ */
+import type { IdKind } from '../../domain/ids.ts';
+import { type JsonSchema, nullable } from '../../domain/json-schema.ts';
+import { formatUsd, type PicoUsd, toUsdNumber } from '../../domain/money.ts';
+import { toUnixSeconds } from '../../domain/unix-time.ts';
+import * as schemas from '../openapi/json-schema.ts';
+import type { Resource } from './resource.ts';
+
+/** A cell of a CSV row; null is an empty cell. */
+export type Cell = string | number | bigint | boolean | null;
+
+export interface Field<Row> {
+  readonly schema: JsonSchema | schemas.OptionalField;
+  /** The value in JSON; undefined leaves the field out. */
+  readonly json: (row: Row) => unknown;
+  /** The columns in CSV: none, one, or one for each field of a nested object. */
+  readonly columns: Columns<Row>;
+}
+
+/** What follows the field's name in the name of the column, and the cell. */
+type Columns<From> = readonly (readonly [suffix: string, cell: (from: From) => Cell])[];
+
+/** How a value is described, and written as JSON and CSV. */
+interface Kind<Value> {
+  readonly schema: (description?: string) => Field<never>['schema'];
+  readonly json: (value: Value) => unknown;
+  readonly columns: Columns<Value>;
+}
+
+/** Makes a field from a property of the row, or from a function. The description explains the field to clients. */
+interface Make<Value> {
+  <Name extends string>(name: Name, description?: string): Field<Readonly<Record<Name, Value>>>;
+  <Row>(read: (row: Row) => Value, description?: string): Field<Row>;
+}
+
+interface FieldMaker<Value> extends Make<Value> {
+  /** Makes a field whose value may be null. */
+  readonly orNull: Make<Value | null>;
+  /** Makes a field that is absent where the value is undefined. */
+  readonly orAbsent: Make<Value | undefined>;
+}
+
+function define<Value>(
+  schema: (description?: string) => JsonSchema,
+  json: (value: Value) => unknown,
+  columns: Columns<Value>,
+): FieldMaker<Value> {
+  return Object.assign(makerOf({ schema, json, columns }), {
+    orNull: makerOf<Value | null>({
+      schema: (description) => nullable(schema(description)),
+      json: (value) => (value === null ? null : json(value)),
+      columns: columns.map(([suffix, cell]) => [suffix, (value) => (value === null ? null : cell(value))]),
+    }),
+    orAbsent: makerOf<Value | undefined>({
+      schema: (description) => schemas.optional(schema(description)),
+      json: (value) => (value === undefined ? undefined : json(value)),
+      columns: columns.map(([suffix, cell]) => [suffix, (value) => (value === undefined ? null : cell(value))]),
+    }),
+  });
+}
+
+function makerOf<Value>({ schema, json, columns }: Kind<Value>): Make<Value> {
+  function make<Name extends string>(name: Name, description?: string): Field<Readonly<Record<Name, Value>>>;
+  function make<Row>(read: (row: Row) => Value, description?: string): Field<Row>;
+  function make<Name extends string>(
+    source: Name | ((row: Readonly<Record<Name, Value>>) => Value),
+    description?: string,
+  ): Field<Readonly<Record<Name, Value>>> {
+    const read = typeof source === 'function' ? source : (row: Readonly<Record<Name, Value>>) => row[source];
+    return {
+      schema: schema(description),
+      json: (row) => json(read(row)),
+      columns: columns.map(([suffix, cell]) => [suffix, (row) => cell(read(row))]),
+    };
+  }
+  return make;
+}
+
+/** A kind of value that fills one cell. */
+function single<Value>(
+  schema: (description?: string) => JsonSchema,
+  json: (value: Value) => unknown,
+  cell: (value: Value) => Cell,
+): FieldMaker<Value> {
+  return define(schema, json, [['', cell]]);
+}
+
+const same = <Value>(value: Value): Value => value;
+const toIso = (moment: Date): string => moment.toISOString();
+
+export const text = single<string>(schemas.text, same, same);
+/** Text within bounds, such as a format. */
+export const textWith = (constraints: JsonSchema) =>
+  single<string>((description) => schemas.text(description, constraints), same, same);
+export const oneOf = (values: readonly string[]) =>
+  single<string>((description) => schemas.oneOfTexts(values, description), same, same);
+export const id = (kind: IdKind) => single<string>((description) => schemas.idOf(kind, description), same, same);
+export const url = textWith({ format: 'uri' });
+/** A day in UTC, such as 2026-11-30. */
+export const day = textWith({ format: 'date' });
+export const integer = single<number>(schemas.integer, same, same);
+export const boolean = single<boolean>(schemas.boolean, same, same);
+/** A whole number from 0. */
+export const count = single<number | bigint>(
+  (description) => schemas.integer(description, { minimum: 0 }),
+  Number,
+  same,
+);
+/** An amount: a JSON number, and exact in CSV. */
+export const usd = single<PicoUsd>((description) => schemas.usd(description ?? ''), toUsdNumber, formatUsd);
+/** An amount that is exact in JSON, too: a decimal string. */
+export const exactUsd = single<PicoUsd>((description) => schemas.exactUsd(description ?? ''), formatUsd, formatUsd);
+/** A moment as ISO 8601 in UTC. */
+export const isoTime = single<Date>((description) => schemas.isoTime(description ?? ''), toIso, toIso);
+/** A moment in whole Unix seconds. */
+export const unixSeconds = single<Date>((description) => schemas.unixSeconds(description ?? ''), toUnixSeconds, toIso);
+
+/** A list of words; separated by spaces in CSV. */
+export const words = (items: JsonSchema) =>
+  single<readonly string[]>(
+    (description) => schemas.arrayOf(items, description),
+    same,
+    (values) => values.join(' '),
+  );
+
+/** A nested object. In CSV, each of its fields is a column, named after both. */
+export const object = <Row>({ schema, present, columns }: Resource<Row>) =>
+  define<Row>(
+    () => schema,
+    present,
+    columns.map(([name, cell]) => [`_${name}`, cell]),
+  );
+
+/** A list of nested objects. @param word what stands for each in CSV, separated by spaces; left out of CSV without */
+export const list = <Row>({ schema, present }: Resource<Row>, word?: (row: Row) => string) =>
+  define<readonly Row[]>(
+    (description) => schemas.arrayOf(schema, description),
+    (rows) => rows.map(present),
+    word ? [['', (rows) => rows.map(word).join(' ')]] : [],
+  );
+
+/** A value of any other shape, which is left out of CSV. */
+export const json = (schema: JsonSchema) => define<unknown>(() => schema, same, []);
+
+/** The field `object`, by which clients tell resources apart. The rows of an export are all of one resource. */
+export function constant(value: string): Field<unknown> {
+  return { schema: schemas.exactly(value), json: () => value, columns: [] };
+}

@@ -1,0 +1,53 @@
+/**
+ * A resource is one definition of its fields. Its JSON, its schema in the API description and its CSV columns are derived
+ * from it, so they cannot disagree.
+ */
+import type { JsonSchema } from '../../domain/json-schema.ts';
+import { component, type Fields as SchemaFields, object } from '../openapi/json-schema.ts';
+import type { Cell, Field } from './field.ts';
+
+export type Fields<Row> = Readonly<Record<string, Field<Row>>>;
+
+/** A column of an export in CSV. */
+export type Column<Row> = readonly [name: string, value: (row: Row) => Cell];
+
+/** Rows as JSON and as CSV. */
+export interface Presentation<Row> {
+  readonly present: (row: Row) => Readonly<Record<string, unknown>>;
+  readonly columns: readonly Column<Row>[];
+}
+
+export interface Resource<Row> extends Presentation<Row> {
+  readonly fields: Fields<Row>;
+  /** The schema of each field. */
+  readonly schemas: SchemaFields;
+  readonly schema: JsonSchema;
+}
+
+/** A resource whose schema has a name in the API description. */
+export function resource<Row>(name: string, fields: Fields<Row>, description?: string): Resource<Row> {
+  const described = nested(fields, description);
+  return { ...described, schema: component(name, described.schema) };
+}
+
+/** An object within a resource. */
+export function nested<Row>(fields: Fields<Row>, description?: string): Resource<Row> {
+  const entries = Object.entries(fields);
+  const schemas: SchemaFields = Object.fromEntries(entries.map(([name, { schema }]) => [name, schema]));
+  return {
+    fields,
+    schemas,
+    schema: object(schemas, description),
+    present: (row) => {
+      const presented: Record<string, unknown> = {};
+      for (const [name, { json }] of entries) {
+        const value = json(row);
+        if (value !== undefined) presented[name] = value;
+      }
+      return presented;
+    },
+    columns: entries.flatMap(([name, { columns }]) =>
+      columns.map(([suffix, cell]): Column<Row> => [`${name}${suffix}`, cell]),
+    ),
+  };
+}
