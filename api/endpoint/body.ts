@@ -86,5 +86,5 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
 }
 
 function nameSchema(name: string, schema: Joi.Schema): JsonSchema {
-  return component(name, () => toJsonSchema(schema));
+  return component(name, toJsonSchema(schema));
 }

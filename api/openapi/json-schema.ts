@@ -66,6 +66,14 @@ export function component(name: string, schema: SchemaDefinition): Component {
   return { ...ref(name), [DEFINITION]: { name, schema } };
 }
 
+/** The schema behind a reference that does not depend on the catalogue; any other schema as it is. */
+export function definitionOf(schema: JsonSchema): JsonSchema {
+  if (!isComponent(schema)) return schema;
+  const { name, schema: definition } = schema[DEFINITION];
+  if (typeof definition === 'function') throw new Error(`the schema ${name} depends on the catalogue`);
+  return definition;
+}
+
 /** A component that is an object with exactly the fields of `Shape`. */
 export function namedObject<Shape>(name: string, fields: FieldsOf<Shape>, description?: string): Component {
   return component(name, objectOf<Shape>(fields, description));

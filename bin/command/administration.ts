@@ -1,5 +1,4 @@
-/** The administration as commands use it: what they call and print, and the options that several of them share. */
-import type { Command } from 'commander';
+/** The administration as commands use it: what they call and print. */
 import type { AdminClient } from './admin-client.ts';
 import type { Fields } from './json.ts';
 import { dataOf, describe, rowsOf, table, textOf } from './print.ts';
@@ -26,11 +25,9 @@ export interface Administration {
   readonly showText: (path: string) => Promise<void>;
   /** Prints all rows as CSV or NDJSON, if the options ask for it. @returns whether they did */
   readonly exportAll: (path: string, options: Options) => Promise<boolean>;
-  /** Prints all rows if the options ask for it, and otherwise a page. */
-  readonly exportOrList: (path: string, options: Options, columns: readonly string[]) => Promise<void>;
 }
 
-export type Options = Readonly<Record<string, string | boolean | undefined>>;
+type Options = Readonly<Record<string, string | boolean | undefined>>;
 
 /** The media type for each export option. */
 const EXPORTS = { csv: 'text/csv', ndjson: 'application/x-ndjson' } as const;
@@ -73,53 +70,5 @@ export function createAdministration(
       if (isJson()) return showJson(await call('GET', path));
       print((await (await connect()).text(path, 'text/plain')).trimEnd());
     },
-    exportOrList: async (path, options, columns) => {
-      if (!(await exportAll(path, options))) await list(path, columns);
-    },
   };
-}
-
-/** The query parameter for each option of periods and lists. */
-export const PERIOD_FILTERS: Readonly<Record<string, string>> = { from: 'from', to: 'to' };
-export const LIST_FILTERS: Readonly<Record<string, string>> = { ...PERIOD_FILTERS, limit: 'limit', cursor: 'cursor' };
-
-/** Who did what is recorded. */
-export const AUTHOR = ['--author <name>', 'who; by default whose admin token it is'] as const;
-
-export function periodOptions(command: Command): Command {
-  return command
-    .option('--from <time>', 'from this time on (inclusive)')
-    .option('--to <time>', 'until this time (exclusive)');
-}
-
-/** Of lists that have no period. */
-export function pageOptions(command: Command): Command {
-  return command
-    .option('--limit <count>', 'the maximum number of rows')
-    .option('--cursor <cursor>', 'continue after a previous page');
-}
-
-export function listOptions(command: Command): Command {
-  return pageOptions(periodOptions(command));
-}
-
-export function exportOptions(command: Command): Command {
-  return command
-    .option('--csv', 'print all rows as CSV, for a spreadsheet')
-    .option('--ndjson', 'print all rows, one JSON object per line, for a program');
-}
-
-/** @param names the query parameter for each option */
-export function query(options: Options, names: Readonly<Record<string, string>>): string {
-  const parameters = new URLSearchParams();
-  for (const [option, name] of Object.entries(names)) {
-    const value = options[option];
-    if (typeof value === 'string') parameters.set(name, value);
-  }
-  return parameters.size === 0 ? '' : `?${parameters.toString()}`;
-}
-
-/** The fields that have a value. */
-export function given(fields: Readonly<Record<string, unknown>>): object {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }

@@ -5,7 +5,7 @@ import type { AdminClient } from './admin-client.ts';
 import { checkConfig } from './config-check.ts';
 import { compareWithForce } from './config-diff.ts';
 import type { ConfigTerminal } from './config-terminal.ts';
-import { configCommand } from './configuration.ts';
+import { groupOf } from './endpoint-command.ts';
 
 /** What is called when a command runs, so that `--help` needs neither configuration nor a running Genway. */
 export interface ConfigSources {
@@ -16,7 +16,7 @@ export interface ConfigSources {
 const FILES = '(default: those of GENWAY_CATALOGUE and GENWAY_PROVIDERS)';
 
 export function addConfigCommands(program: Command, { load, connect }: ConfigSources, terminal: ConfigTerminal): void {
-  const config = configCommand(program);
+  const config = groupOf(program, 'config');
   config
     .command('check [files...]')
     .description(`say everything that is wrong in them ${FILES}`)

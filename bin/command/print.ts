@@ -9,8 +9,9 @@ export function describe(thing: Fields): string {
   return lines.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n');
 }
 
-/** Formats a list: a column for each named field, with numbers aligned right. */
-export function table(rows: readonly Fields[], columns: readonly string[]): string {
+/** Formats a list: a column for each named field that any row has, with numbers aligned right. */
+export function table(rows: readonly Fields[], names: readonly string[]): string {
+  const columns = names.filter((name) => rows.length === 0 || rows.some((row) => at(row, name) !== undefined));
   const cells = [columns, ...rows.map((row) => columns.map((column) => shown(column, at(row, column))))];
   const widths = columns.map((_, column) => Math.max(...cells.map((line) => line[column]?.length ?? 0)));
   const areNumbers = columns.map((_, column) => areNumeric(cells.slice(1).map((line) => line[column] ?? '')));

@@ -164,9 +164,9 @@ describe('a day of an operator', function () {
     step('A customer', 'An account with a payment, a gift that expires, and a key with limits.');
     const accountId = field(await genway('accounts', 'create', 'Acme', '--external-id', 'crm-1742'), 'id');
     await genway('accounts', 'top-up', accountId, '100', '--reference', 'invoice-2031');
-    const gift = ['--promo', '--expires', '2099-01-01T00:00:00Z', '--reference', 'launch', '--reason', 'we launch'];
-    expect(field(await genway('credit', accountId, '5', ...gift), 'available_usd')).to.equal('5');
-    const key = await genway('keys', 'create', accountId, '--name', 'server', '--usage-limit', '50');
+    const gift = ['--expires-at', '2099-01-01T00:00:00Z', '--reference', 'launch', '--reason', 'we launch'];
+    expect(field(await genway('accounts', 'grant-promo', accountId, '5', ...gift), 'available_usd')).to.equal('5');
+    const key = await genway('keys', 'create', accountId, '--name', 'server', '--usage-limit-usd', '50');
     return { accountId, apiKey: field(key, 'api_key') };
   }
 

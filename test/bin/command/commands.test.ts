@@ -15,7 +15,7 @@ describe('the commands for accounts, keys and tasks', () => {
   after(() => app.stop());
 
   it('makes an account, tops it up once for each reference, and shows its balances and ledger', async () => {
-    const account = field(await genway('accounts', 'create', 'Acme', '--signup-credit', '5'), 'id');
+    const account = field(await genway('accounts', 'create', 'Acme', '--signup-credit-usd', '5'), 'id');
     expect(account).to.match(/^acc_/);
     await genway('accounts', 'top-up', account, '12.5', '--reference', 'invoice-1');
     await genway('accounts', 'top-up', account, '12.5', '--reference', 'invoice-1');
@@ -36,16 +36,23 @@ describe('the commands for accounts, keys and tasks', () => {
       account,
       '--name',
       'server',
-      '--usage-limit',
+      '--usage-limit-usd',
       '3',
       '--models',
       'textc-M3,vidone-3.0',
     );
     expect(field(key, 'api_key')).to.match(/^sk-/);
-    const changed = await genway('keys', 'update', field(key, 'id'), '--disable');
+    const changed = await genway('keys', 'update', field(key, 'id'), '--disabled');
     expect(field(changed, 'disabled')).to.equal('true');
     expect(field(changed, 'usage_limit_usd')).to.equal('3');
-    const freed = await genway('keys', 'update', field(key, 'id'), '--enable', '--no-usage-limit', '--no-models');
+    const freed = await genway(
+      'keys',
+      'update',
+      field(key, 'id'),
+      '--no-disabled',
+      '--no-usage-limit-usd',
+      '--no-models',
+    );
     expect(['disabled', 'usage_limit_usd', 'models'].map((name) => field(freed, name))).to.deep.equal([
       'false',
       '-',
@@ -73,7 +80,7 @@ describe('the commands for accounts, keys and tasks', () => {
       key: apiKey,
       body: { model: 'vidone-3.0', prompt: 'a secret lighthouse' },
     });
-    const list = (...options: string[]) => genway('tasks', 'list', '--account', accountId, ...options);
+    const list = (...options: string[]) => genway('tasks', 'list', '--account-id', accountId, ...options);
     expect(await list())
       .to.match(/ created_at +completed_at /)
       .and.not.include('lighthouse');

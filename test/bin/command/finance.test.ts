@@ -39,7 +39,7 @@ describe('the commands of finance', () => {
   after(() => app.stop());
 
   it('show the balance of an account', async () => {
-    const shown = await genway('accounts', 'balance', caller.accountId);
+    const shown = await genway('accounts', 'show', caller.accountId);
     expect(shown)
       .to.match(/^balances\.available_usd +14$/m)
       .and.match(/^totals\.charged_usd +1$/m);
@@ -54,34 +54,16 @@ describe('the commands of finance', () => {
 
   it('give promo credit once per reference, and show what became of it', async () => {
     const { accountId } = await app.createAccount({ fundedUsd: 3 });
+    const why = ['--reference', 'launch', '--reason', 'we launch'];
     const give = (usd: string, expires: string) =>
-      genway(
-        'credit',
-        accountId,
-        usd,
-        '--promo',
-        '--expires',
-        expires,
-        '--reference',
-        'launch',
-        '--reason',
-        'we launch',
-      );
+      genway('accounts', 'grant-promo', accountId, usd, '--expires-at', expires, ...why);
     const nextYear = new Date(Date.now() + 365 * 86_400_000).toISOString();
     expect(await give('2.5', nextYear)).to.match(/^available_usd +2\.5$/m);
     expect(await give('2.5', nextYear)).to.match(/^available_usd +2\.5$/m);
     expect(await give('3', nextYear)).to.include('This reference was granted before: 2.5 USD until');
     expect(await give('2.5', '2020-01-01T00:00:00Z')).to.include('expires_at must be later than now');
     expect(await genway('accounts', 'promo', accountId)).to.match(/^prm_\w+ +2\.5 +2\.5 +0 +0 +0 +\S+$/m);
-    expect(await genway('accounts', 'balance', accountId)).to.match(/^totals\.promo_granted_usd +2\.5$/m);
-  });
-
-  it('give funded credit by hand, which does not expire', async () => {
-    const { accountId } = await app.createAccount({ fundedUsd: 3 });
-    expect(await genway('credit', accountId, '2', '--reason', 'goodwill')).to.match(/available_usd +5$/m);
-    expect(await genway('credit', accountId, '2', '--reason', 'goodwill', '--expires', '2030-01-01')).to.include(
-      'Only promo credit expires',
-    );
+    expect(await genway('accounts', 'show', accountId)).to.match(/^totals\.promo_granted_usd +2\.5$/m);
   });
 
   it('adjust nothing without a reason', async () => {
@@ -132,7 +114,7 @@ describe('the commands of finance', () => {
     expect(await genway('accounts', 'usage', accountId)).to.match(
       new RegExp(`^${today} +text +textc-M3 +${keyId} +1 +0 +10 +20 +0 +0\\.0000189$`, 'm'),
     );
-    const requests = await genway('accounts', 'requests', accountId, '--model', 'textc-M3', '--key', keyId);
+    const requests = await genway('accounts', 'requests', accountId, '--model', 'textc-M3', '--api-key-id', keyId);
     expect(requests).to.match(new RegExp(`^${hold.id} +textc-M3 +chat-completions +simulator +succeeded`, 'm'));
     expect(await genway('accounts', 'requests', accountId, '--model', 'another', '--csv')).to.match(
       /^created_at.*\r\n$/,
@@ -140,9 +122,9 @@ describe('the commands of finance', () => {
   });
 
   it('print refunds with their cause', async () => {
-    const refunds = await genway('refunds', '--account', caller.accountId);
+    const refunds = await genway('refunds', '--account-id', caller.accountId);
     expect(refunds).to.match(new RegExp(`1 +vidone-3.0 +content_policy_violation +${failedTask}`));
-    expect(await genway('refunds', '--account', caller.accountId, '--csv')).to.include(`/workflows/${failedTask}`);
+    expect(await genway('refunds', '--account-id', caller.accountId, '--csv')).to.include(`/workflows/${failedTask}`);
   });
 
   it('print answers as they come with --json', async () => {

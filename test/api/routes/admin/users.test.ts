@@ -33,7 +33,13 @@ describe('api/routes/admin/users', () => {
     (await visitor.get('/console/profile')).status === 200;
 
   it('invites somebody, who then signs in to the account', async () => {
-    const { id, path } = await invite('ada@example.com', '--account', customer.accountId, '--role', 'developer');
+    const { id, path } = await invite(
+      'ada@example.com',
+      '--account-id',
+      customer.accountId,
+      '--member-role',
+      'developer',
+    );
     const ada = await signIn(path);
     expect((await ada.get(`/console/accounts/${customer.accountId}`)).status).to.equal(200);
     const shown = await genway('users', 'show', id);
@@ -43,7 +49,7 @@ describe('api/routes/admin/users', () => {
   });
 
   it('creates no user for an invitation to an account that does not exist', async () => {
-    const refusal = await genway('users', 'invite', 'lost@example.com', 'Lost', '--account', newId('account'));
+    const refusal = await genway('users', 'invite', 'lost@example.com', 'Lost', '--account-id', newId('account'));
     expect(refusal).to.include('There is no such account');
     expect(await genway('users', 'list', 'lost@')).not.to.include('lost@example.com');
   });
@@ -55,15 +61,17 @@ describe('api/routes/admin/users', () => {
 
   it('finds users by a part of the name or address, account, staff role and whether they are disabled', async () => {
     const [member, staff] = [
-      await invite('search-member@example.com', '--account', customer.accountId),
+      await invite('search-member@example.com', '--account-id', customer.accountId),
       await invite('search-staff@example.com', '--staff-role', 'finance'),
     ];
     const idsIn = (list: string): string[] => list.match(/usr_\w+/g) ?? [];
     expect(idsIn(await genway('users', 'list', 'SEARCH-'))).to.deep.equal([staff.id, member.id]);
     expect(idsIn(await genway('users', 'list', 'search-', '--staff'))).to.deep.equal([staff.id]);
-    expect(idsIn(await genway('users', 'list', 'search-', '--account', customer.accountId))).to.deep.equal([member.id]);
+    expect(idsIn(await genway('users', 'list', 'search-', '--account-id', customer.accountId))).to.deep.equal([
+      member.id,
+    ]);
     expect(idsIn(await genway('users', 'list', 'search-%'))).to.deep.equal([]);
-    await genway('users', 'update', member.id, '--disable');
+    await genway('users', 'update', member.id, '--disabled');
     expect(idsIn(await genway('users', 'list', 'search-', '--disabled'))).to.deep.equal([member.id]);
   });
 
@@ -81,10 +89,10 @@ describe('api/routes/admin/users', () => {
     const visitor = await signIn(path);
     const link = new URL(field(await genway('users', 'link', id), 'link')).pathname;
     expect(await isSignedIn(visitor)).to.equal(true);
-    expect(field(await genway('users', 'update', id, '--disable'), 'disabled_at')).to.match(/^\d{4}-/);
+    expect(field(await genway('users', 'update', id, '--disabled'), 'disabled_at')).to.match(/^\d{4}-/);
     expect(await isSignedIn(visitor)).to.equal(false);
     expect(await genway('users', 'link', id)).to.include('The user is disabled');
-    expect(field(await genway('users', 'update', id, '--enable'), 'disabled_at')).to.equal('-');
+    expect(field(await genway('users', 'update', id, '--no-disabled'), 'disabled_at')).to.equal('-');
     expect(await isSignedIn(visitor)).to.equal(false);
     expect((await visitor.get(link)).status).to.equal(410);
   });
@@ -123,7 +131,7 @@ describe('api/routes/admin/users', () => {
   });
 
   it('deletes users, who are signed out at once', async () => {
-    const { id, path } = await invite('removed@example.com', '--account', customer.accountId);
+    const { id, path } = await invite('removed@example.com', '--account-id', customer.accountId);
     const visitor = await signIn(path);
     expect(await genway('users', 'remove', id)).to.match(/deleted +true/);
     expect(await isSignedIn(visitor)).to.equal(false);

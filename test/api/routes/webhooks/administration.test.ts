@@ -24,7 +24,7 @@ describe('api/routes/webhooks/administration', () => {
     });
     expect(body.data.map(({ id, events }) => [id, events])).to.deep.equal([[field(created, 'id'), ['task.failed']]]);
     expect(body.data[0]).to.not.have.property('secret');
-    expect(await genway('webhooks', 'list', '--account', accountId)).to.include('http://127.0.0.1:9/hook');
+    expect(await genway('webhooks', 'list', '--account-id', accountId)).to.include('http://127.0.0.1:9/hook');
   });
 
   it('refuses an address that its owner could not register either, and an account that is not there', async () => {
@@ -64,6 +64,6 @@ describe('api/routes/webhooks/administration', () => {
     });
     const left = deliveries.find(({ endpointId }) => endpointId === other.id);
     expect(field(await genway('webhooks', 'redeliver', left?.id ?? ''), 'status')).to.equal('pending');
-    expect(await genway('webhooks', 'deliveries', '--account', accountId, '--status', 'failed')).to.not.include('del_');
+    expect(await genway('webhooks', 'deliveries', '--account-id', accountId, '--status', 'failed')).to.not.include('del_');
   });
 });

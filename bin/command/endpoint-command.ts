@@ -1,0 +1,224 @@
+/**
+ * Commands that are one call of the administration. Each is derived from its endpoint: what it is for, its options, and
+ * whether it prints one object, a list, an export or text.
+ */
+import { type Command, Option } from 'commander';
+import { endpointsFor } from '../../api/endpoints.ts';
+import { definitionOf } from '../../api/openapi/json-schema.ts';
+import type { Operation } from '../../api/openapi/operation.ts';
+import type { JsonSchema } from '../../domain/json-schema.ts';
+import { isObject } from '../../domain/json.ts';
+import type { Administration } from './administration.ts';
+
+export interface EndpointCommand {
+  /**
+   * The words of the command, then its arguments: the parameters of the path, and any fields of the query or the body.
+   * The other fields are options.
+   */
+  readonly usage: string;
+  /** The `operationId` of the endpoint. */
+  readonly call: string;
+  /** The columns of a list. */
+  readonly columns?: readonly string[];
+  /** Its group runs it when no other command is named. */
+  readonly isDefault?: true;
+}
+
+/** A field of the query or the body. */
+interface Input {
+  readonly name: string;
+  readonly place: 'query' | 'body';
+  readonly schema: JsonSchema;
+  readonly description: string;
+  readonly isRequired: boolean;
+}
+
+/** What a person wrote for a field; a flag is true, or false with `--no-` before it. */
+type Given = string | boolean | undefined;
+
+const ADMIN_PATH = '/admin/v1';
+
+/** Adds a command to a program, within the groups that its words name. */
+export function addEndpointCommand(program: Command, definition: EndpointCommand, admin: Administration): void {
+  const { usage, call, columns = [], isDefault = false } = definition;
+  const operation = operationOf(call);
+  const words = usage.split(' ');
+  const names = words.filter((word) => /^[a-z]/.test(word));
+  const parameters = words.slice(names.length).map((word) => word.slice(1, -1));
+  const inputs = inputsOf(operation);
+
+  const group = names.slice(0, -1).reduce(groupOf, program);
+  const command = group.command([names.at(-1), ...words.slice(names.length)].join(' '), { isDefault });
+  command.description(operation.summary);
+  for (const input of inputs) {
+    if (!parameters.includes(input.name)) for (const option of optionsOf(input, operation)) command.addOption(option);
+  }
+  const isExport = offers(operation, 'text/csv');
+  if (isExport) addExportOptions(command);
+
+  command.action(async () => {
+    const argument = (name: string): Given => command.args[parameters.indexOf(name)];
+    const given = ({ name }: Input): Given =>
+      parameters.includes(name) ? argument(name) : command.opts<Record<string, Given>>()[camelCase(name)];
+    const path = pathOf(operation, argument) + queryOf(inputs, given);
+    if (isExport && (await admin.exportAll(path, command.opts()))) return;
+    if (offers(operation, 'text/plain')) await admin.showText(path);
+    else if (isList(operation)) await admin.list(path, columns);
+    else await admin.show(methodOf(operation), path, bodyOf(inputs, given));
+  });
+}
+
+/** The options with which all rows of a list are printed. */
+export function addExportOptions(command: Command): Command {
+  return command
+    .option('--csv', 'print all rows as CSV, for a spreadsheet')
+    .option('--ndjson', 'print all rows, one JSON object per line, for a program');
+}
+
+/** @throws Error if there is no such endpoint */
+function operationOf(id: string): Operation {
+  const operation = endpointsFor({ takesPayments: false }).find((endpoint) => endpoint.id === id);
+  if (!operation) throw new Error(`no endpoint has the operationId ${id}`);
+  return operation;
+}
+
+const METHODS = { get: 'GET', post: 'POST', patch: 'PATCH', delete: 'DELETE' } as const;
+
+function methodOf({ method }: Operation): (typeof METHODS)[keyof typeof METHODS] {
+  return METHODS[method];
+}
+
+/** The group of commands with this name, which is added if there is none yet. */
+export function groupOf(parent: Command, name: string): Command {
+  return parent.commands.find((command) => command.name() === name) ?? parent.command(name);
+}
+
+function inputsOf({ parameters, body }: Operation): readonly Input[] {
+  const query = parameters.flatMap(({ in: place, name, schema, description, required }): Input[] =>
+    place === 'query' && typeof name === 'string' && isSchema(schema)
+      ? [{ name, place, schema, description: textOf(description), isRequired: required === true }]
+      : [],
+  );
+  const { properties, required } = definitionOf(bodySchemaOf(body));
+  const isRequired = (name: string): boolean => Array.isArray(required) && required.includes(name);
+  const fields = Object.entries(isSchema(properties) ? properties : {}).flatMap(([name, schema]): Input[] => {
+    if (!isSchema(schema)) return [];
+    return [{ name, place: 'body', schema, description: textOf(schema['description']), isRequired: isRequired(name) }];
+  });
+  return [...query, ...fields];
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function bodySchemaOf(body: Operation['body']): JsonSchema {
+  const { schema } = body?.content['application/json'] ?? {};
+  return isSchema(schema) ? schema : {};
+}
+
+function isSchema(value: unknown): value is JsonSchema {
+  return isObject(value);
+}
+
+/** The types that a value may have, such as `string` and `null`. */
+function typesOf({ type, oneOf, anyOf, const: only, enum: choices }: JsonSchema): ReadonlySet<string> {
+  if (only === null) return new Set(['null']);
+  if (Array.isArray(choices)) return new Set(choices.map((choice) => (choice === null ? 'null' : typeof choice)));
+  const alternatives = [oneOf, anyOf].filter(Array.isArray).flat().filter(isSchema);
+  const types = [type].flat().filter((name) => typeof name === 'string');
+  return new Set([...types, ...alternatives.flatMap((schema) => [...typesOf(schema)])]);
+}
+
+function isFlag({ schema }: Input): boolean {
+  const { enum: choices } = schema;
+  return typesOf(schema).has('boolean') || (Array.isArray(choices) && choices.join() === 'true,false');
+}
+
+/** A field that may be null is emptied by its option with `--no-` before it, where something is changed. */
+function optionsOf(input: Input, { method }: Operation): readonly Option[] {
+  const { name, schema, description, isRequired } = input;
+  const option = name.replaceAll('_', '-');
+  const types = typesOf(schema);
+  if (isFlag(input)) return [new Option(`--${option}`, description), new Option(`--no-${option}`)];
+  const emptied = types.has('null') && method === 'patch' ? [new Option(`--no-${option}`, `Set ${name} to null`)] : [];
+  if (types.size === 1 && types.has('null')) return emptied;
+  const { enum: choices } = schema;
+  const valued = new Option(`--${option} <${valueName(input, types)}>`, description);
+  if (isRequired) valued.makeOptionMandatory();
+  if (Array.isArray(choices)) valued.choices(choices.filter((choice) => typeof choice === 'string'));
+  return [valued, ...emptied];
+}
+
+/** What stands for a value in the help. */
+function valueName({ name, schema }: Input, types: ReadonlySet<string>): string {
+  if (types.has('array')) return 'a,b,…';
+  if (schema['format'] === 'date-time' || /^(from|to)$/.test(name)) return 'time';
+  return types.has('integer') || types.has('number') ? 'number' : 'text';
+}
+
+function camelCase(name: string): string {
+  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** The address under `/admin/v1`, with the parameters filled in. */
+function pathOf({ path }: Operation, argument: (name: string) => Given): string {
+  return path
+    .slice(ADMIN_PATH.length)
+    .replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(argument(name) ?? '')));
+}
+
+function queryOf(inputs: readonly Input[], given: (input: Input) => Given): string {
+  const query = new URLSearchParams();
+  for (const input of inputs) {
+    const value = input.place === 'query' ? given(input) : undefined;
+    if (value !== undefined) query.set(input.name, String(value));
+  }
+  return query.size === 0 ? '' : `?${query.toString()}`;
+}
+
+function bodyOf(inputs: readonly Input[], given: (input: Input) => Given): object | undefined {
+  const fields = inputs.filter(({ place }) => place === 'body');
+  if (fields.length === 0) return undefined;
+  return Object.fromEntries(
+    fields.flatMap((input) => {
+      const value = valueOf(input, given(input));
+      return value === undefined ? [] : [[input.name, value]];
+    }),
+  );
+}
+
+/** A field's value for the body: null where it was negated. */
+function valueOf(input: Input, given: Given): unknown {
+  if (given === undefined) return undefined;
+  const types = typesOf(input.schema);
+  if (typeof given === 'boolean') {
+    if (isFlag(input)) return given;
+    // Commander sets an option that exists only with `--no-` to true while it is not given.
+    return given ? undefined : null;
+  }
+  if (types.has('array')) return given.split(',').map((item) => typedAs(itemTypesOf(input.schema), item));
+  return typedAs(types, given);
+}
+
+function itemTypesOf({ items }: JsonSchema): ReadonlySet<string> {
+  return isSchema(items) ? typesOf(items) : new Set();
+}
+
+/** Amounts stay text, which is exact. */
+function typedAs(types: ReadonlySet<string>, text: string): string | number {
+  const isNumber = (types.has('integer') || types.has('number')) && !types.has('string');
+  return isNumber ? Number(text) : text;
+}
+
+/** Whether the endpoint answers in this media type. */
+function offers({ answers }: Operation, mediaType: string): boolean {
+  return Object.values(answers).some(({ content }) => content !== undefined && mediaType in content);
+}
+
+function isList({ method, answers }: Operation): boolean {
+  const { schema } = answers[200]?.content?.['application/json'] ?? {};
+  const { properties } = isSchema(schema) ? definitionOf(schema) : {};
+  const data = isSchema(properties) ? properties['data'] : undefined;
+  return method === 'get' && isSchema(data) && data['type'] === 'array';
+}
