@@ -7,7 +7,7 @@ import { createMailer } from '../net/mailer.ts';
 import { watchDatabaseState } from '../telemetry/database-gauges.ts';
 import { startRelay } from '../temporal/relay.ts';
 import { stopOnSignal } from './parts/process.ts';
-import { openServing } from './parts/serving.ts';
+import { openServing, RECORDING_MS } from './parts/serving.ts';
 
 const { config, log, tracing, web, text, watch, dependencies } = await openServing('api', ({ text }) => text.cutoffMs);
 const { database, metrics } = dependencies;
@@ -20,7 +20,7 @@ const mail = config.mail
   : null;
 log.info({ port: server.port }, 'listening');
 
-stopOnSignal(log, config.shutdownGraceMs + 5_000, async () => {
+stopOnSignal(log, config.shutdownGraceMs + RECORDING_MS, async () => {
   watch.stop();
   text.service.stop(config.shutdownGraceMs);
   await server.stop(config.shutdownGraceMs);

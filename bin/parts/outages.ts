@@ -21,6 +21,7 @@ interface Episode {
 }
 
 const WARN = 40;
+const FATAL = 60;
 /** Longer than most pauses between tries. */
 const OVER_AFTER_MS = 12_000;
 const REPORT_EVERY_MS = 60_000;
@@ -55,7 +56,8 @@ export function foldOutages({ overAfterMs = OVER_AFTER_MS, reportEveryMs = REPOR
   return {
     logMethod(args, method, level) {
       const [fields, message = '']: unknown[] = args;
-      const outage = level >= WARN ? outageOf(errorIn(fields)) : null;
+      // The line of a process that ends is never folded.
+      const outage = level >= WARN && level < FATAL ? outageOf(errorIn(fields)) : null;
       if (outage === null || typeof fields !== 'object') return method.apply(this, args);
       const nowMs = performance.now();
       const words = String(message);

@@ -47,7 +47,8 @@ export function stopOnSignal(log: Logger, graceMs: number, stop: () => Promise<v
       process.exit(1);
     }, graceMs).unref();
     stop().then(
-      () => process.exit(0),
+      // With the code of a process that gave itself up, if it did.
+      () => process.exit(),
       (error: unknown) => {
         log.error({ err: error }, 'stopping failed');
         process.exit(1);

@@ -7,6 +7,9 @@ import { openText } from './text.ts';
 import { watchDatabase } from './watch-database.ts';
 import { openWeb } from './web.ts';
 
+/** After its clients, a process waits this long for a database that is unavailable, to record what it has delivered. */
+export const RECORDING_MS = 30_000;
+
 /** @param cutoffOf after how many milliseconds a text request that does not stream is cut off; null for never */
 export async function openServing(kind: 'api' | 'text', cutoffOf: (config: Config) => number | null) {
   explainEnd();

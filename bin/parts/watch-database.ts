@@ -21,12 +21,14 @@ interface WatchOptions {
   /** Ends the process, so that its supervisor starts a new one. */
   readonly giveUp?: () => void;
   readonly pauseMs?: number;
-  /** How long a pool may fail while the database answers. */
+  /** How long a pool may fail while new connections work. */
   readonly hopelessAfterMs?: number;
 }
 
 const PAUSE_MS = 2_000;
 const HOPELESS_AFTER_MS = 30_000;
+/** A process that was paused fails once or twice after a long time. */
+const MIN_HOPELESS_LOOKS = 5;
 const WARN_ABOVE_MS = 2_000;
 const WARN_EVERY_MS = 60_000;
 
@@ -35,20 +37,28 @@ export function watchDatabase({
   clock,
   pings,
   log,
-  giveUp = () => process.exit(1),
+  giveUp = endInOrder,
   pauseMs = PAUSE_MS,
   hopelessAfterMs = HOPELESS_AFTER_MS,
 }: WatchOptions): DatabaseWatch {
   const stopped = new AbortController();
-  let workedAtMs = performance.now();
+  /** When the pools failed first while new connections worked, and how often since; null if the last look found otherwise. */
+  let failing: { readonly sinceMs: number; looks: number } | null = null;
   let warnedAtMs = -Infinity;
 
   async function look(): Promise<void> {
     try {
       await Promise.all([clock.measure(), ...pings.map((ping) => ping())]);
-      workedAtMs = performance.now();
+      failing = null;
     } catch (error) {
-      if (performance.now() - workedAtMs < hopelessAfterMs || !(await answersNewConnection(url))) return;
+      if (!(await answersNewConnection(url))) {
+        failing = null;
+        return;
+      }
+      // Failures count from here on: the one before may be due to an outage that has just ended.
+      failing ??= { sinceMs: performance.now(), looks: -1 };
+      failing.looks += 1;
+      if (failing.looks < MIN_HOPELESS_LOOKS || performance.now() - failing.sinceMs < hopelessAfterMs) return;
       log.fatal({ err: error }, 'the database answers only on new connections; exiting, to be restarted');
       return giveUp();
     }
@@ -67,6 +77,12 @@ export function watchDatabase({
 
   void run();
   return { stop: () => stopped.abort() };
+}
+
+/** Stops like on a signal, so that what the process has yet to write is written: settlements of answers already sent. */
+function endInOrder(): void {
+  process.exitCode = 1;
+  process.kill(process.pid, 'SIGTERM');
 }
 
 /** Whether a new connection outside the pools works. */

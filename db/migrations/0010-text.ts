@@ -20,8 +20,12 @@ export async function up(knex: Knex): Promise<void> {
       id uuid PRIMARY KEY,
       started_at timestamptz NOT NULL DEFAULT now(),
       heartbeat_at timestamptz NOT NULL DEFAULT now(),
+      -- Since when its heartbeats have come without a long gap.
+      heard_since timestamptz NOT NULL DEFAULT now(),
       -- When the oldest request began that it waited for at its last heartbeat; infinity when there was none.
-      waits_since timestamptz
+      waits_since timestamptz,
+      -- A time at which that was already known. A heartbeat may be executed long after it was sent.
+      waits_as_of timestamptz NOT NULL DEFAULT '-infinity'
     ) WITH (fillfactor = 50);
 
     -- What each edition of the catalogue charged, so that every charge can be computed again.

@@ -4,7 +4,7 @@ import { IS_UNAWAITED } from './processes.ts';
 import { connectionName, type TextLedger, type TextSettlement } from './ledger.ts';
 
 /** A process that has been silent for this long is dead, unless it still has connections: then it is stalled. */
-const PROCESS_DEAD_AFTER_SECONDS = 30;
+export const PROCESS_DEAD_AFTER_SECONDS = 30;
 /** A process that has been silent for this long is dead, even if its host left a connection open. */
 export const STALLED_PROCESS_DEAD_AFTER_SECONDS = 15 * 60;
 /** No answer takes longer; older holds are released even if their process is alive. */

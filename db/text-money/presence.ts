@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Database } from '../database.ts';
-import { releaseAbandonedText } from './abandoned.ts';
-import { recordHeartbeat, removeProcess } from './processes.ts';
+import { PROCESS_DEAD_AFTER_SECONDS, releaseAbandonedText } from './abandoned.ts';
+import { type Heartbeat, recordHeartbeat, removeProcess } from './processes.ts';
 import type { TextLedger } from './ledger.ts';
 
 export interface Presence {
@@ -32,6 +32,7 @@ export function keepProcessKnown({
 }): Presence {
   const stopped = new AbortController();
   let running: Promise<void> | undefined;
+  let last: Heartbeat | undefined;
 
   async function run(): Promise<void> {
     while (!stopped.signal.aborted) {
@@ -40,15 +41,22 @@ export function keepProcessKnown({
     }
   }
 
+  async function record(): Promise<Heartbeat> {
+    last = await recordHeartbeat(database, processId, { since: waitsSince(), asOf: last?.at ?? null });
+    return last;
+  }
+
   async function beat(): Promise<void> {
-    await recordHeartbeat(database, processId, waitsSince());
+    const { heardForSeconds } = await record();
+    // After an outage that silenced every process, the first one back would take the others for dead.
+    if (heardForSeconds < PROCESS_DEAD_AFTER_SECONDS) return;
     const released = await releaseAbandonedText(database, ledger);
     if (released > 0) log.warn({ requests: released }, 'released holds of abandoned text requests');
   }
 
   return {
     begin: async () => {
-      await recordHeartbeat(database, processId, waitsSince());
+      await record();
       running ??= run();
     },
     end: async () => {

@@ -20,7 +20,7 @@ export interface Settlements {
 
 const MAX_WAITING = 20_000;
 const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 10_000;
+const LONGEST_PAUSE_MS = 5_000;
 
 /** @param ledger for settlements whose hold is gone */
 export function createSettlements(

@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
+import { startTcpProxy, type TcpProxy } from '../../bench/stack/tcp-proxy.ts';
 import { startTestStack, type TestStack } from '../support/stack.ts';
 
 const GRACE_S = 4;
@@ -6,14 +8,24 @@ const GRACE_S = 4;
 describe('a text process that is asked to stop', function () {
   this.timeout(120_000);
   let stack: TestStack;
+  let proxy: TcpProxy;
   let apiKey: string;
 
   before(async () => {
-    stack = await startTestStack({ env: { GENWAY_SHUTDOWN_GRACE_S: String(GRACE_S) } });
+    stack = await startTestStack({
+      env: { GENWAY_SHUTDOWN_GRACE_S: String(GRACE_S) },
+      routeDatabase: async (url) => {
+        proxy = await startTcpProxy(url);
+        return proxy.urlOf(url);
+      },
+    });
     await Promise.all([stack.api.start(), stack.text.start()]);
     ({ apiKey } = await stack.createAccount());
   });
-  after(() => stack.stop());
+  after(async () => {
+    await stack.stop();
+    await proxy.close();
+  });
 
   /** Begins a stream and resolves when its first bytes are there. */
   async function beginStream(directives: string): Promise<{ rest: Promise<string> }> {
@@ -60,5 +72,20 @@ describe('a text process that is asked to stop', function () {
       .select('outcome', 'charge');
     expect(requests.map(({ outcome }) => outcome)).to.deep.equal(['succeeded', 'disconnected']);
     for (const { charge } of requests) expect(BigInt(charge) > 0n).to.equal(true);
+  });
+
+  it('charges a whole answer that it delivered while the database was silent, when the database is back soon', async () => {
+    await stack.text.start();
+    const { rest } = await beginStream('tokens=3,chunk_ms=500');
+    proxy.silence();
+    proxy.refuseNew();
+    expect(await rest).to.match(/data: \[DONE\]\s*$/);
+    const stopped = stack.text.stop();
+    // Longer than the process waits for its clients.
+    await sleep((GRACE_S + 6) * 1_000);
+    proxy.refuseNew(false);
+    await stopped;
+    expect(await stack.database('text_holds').select('id')).to.deep.equal([]);
+    expect(await stack.database('text_requests').where('charge', '>', 0)).to.have.length(3);
   });
 });

@@ -42,6 +42,7 @@ describe('the log of a process while the database is away', () => {
     for (const err of [AWAY, new Error('a mistake'), new Error('a mistake')]) log.error({ err }, 'request failed');
     for (let count = 0; count < 2; count += 1) log.info({ err: AWAY, status: 503 }, 'request');
     log.error('stopping took too long');
-    expect(lines).to.have.length(6);
+    log.fatal({ err: AWAY }, 'exiting, to be restarted');
+    expect(lines).to.have.length(7);
   });
 });

@@ -1,8 +1,13 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { watchDatabase } from '../../../bin/parts/watch-database.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { createDatabaseClock } from '../../../db/database-clock.ts';
+import { startTcpProxy } from '../../../bench/stack/tcp-proxy.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 
 const UNREACHABLE = 'postgres://nobody@127.0.0.1:9/nothing';
@@ -59,6 +64,53 @@ describe('the watch over the database', () => {
   it('keeps a process whose database is away for everybody', async () => {
     const { givenUp } = await watch({ url: UNREACHABLE, ping: fail });
     expect(givenUp).to.equal(0);
+  });
+
+  it('keeps a process after an outage that was longer than connections may fail', async () => {
+    const proxy = await startTcpProxy(testDatabase.url);
+    try {
+      proxy.refuseNew();
+      const startedAt = performance.now();
+      const isBack = (): boolean => performance.now() - startedAt > 300;
+      let failuresSince = 0;
+      const ping = async (): Promise<void> => {
+        if (isBack()) proxy.refuseNew(false);
+        // A statement of before the end fails after it.
+        if (!isBack() || (failuresSince += 1) < 3) await fail();
+      };
+      expect((await watch({ url: proxy.urlOf(testDatabase.url), ping })).givenUp).to.equal(0);
+    } finally {
+      await proxy.close();
+    }
+  });
+
+  it('keeps a process that was paused for longer than connections may fail', async () => {
+    let failures = 0;
+    const ping = async (): Promise<void> => {
+      await sleep(failures === 0 ? 10 : 200);
+      failures += 1;
+      if (failures < 4) await fail();
+    };
+    expect((await watch({ ping })).givenUp).to.equal(0);
+  });
+
+  it('ends the process in order, with code 1 and a last line that no outage folds away', async () => {
+    const parts = join(import.meta.dirname, '../../../bin/parts');
+    const program = `
+      import { createLog, stopOnSignal } from '${parts}/process.ts';
+      import { watchDatabase } from '${parts}/watch-database.ts';
+      const log = createLog('test', { logLevel: 'info' });
+      stopOnSignal(log, 10_000, async () => log.info('wrote its settlements'));
+      const away = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' });
+      log.error({ err: away }, 'request failed');
+      const pings = [async () => { throw away; }];
+      watchDatabase({ url: '${testDatabase.url}', clock: { measure: async () => {} }, pings, log, pauseMs: 1, hopelessAfterMs: 1 });
+    `;
+    const args = ['--import', 'tsx', '--input-type=module', '--eval', program];
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const [lines, [code]] = await Promise.all([child.stdout.toArray(), once(child, 'exit')]);
+    expect(code).to.equal(1);
+    expect(lines.join('')).to.match(/only on new connections[^]*wrote its settlements/);
   });
 
   it('keeps a process whose connections work, and warns of a clock that is off', async () => {

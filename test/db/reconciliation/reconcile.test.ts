@@ -317,7 +317,8 @@ const DAMAGES: readonly Damage[] = [
     check: 'unawaited_text',
     subject: 'open',
     sql: `WITH living AS (
-        INSERT INTO processes (id, waits_since) SELECT process_id, 'infinity' FROM text_holds WHERE id = :open)
+        INSERT INTO processes (id, waits_since, waits_as_of)
+        SELECT process_id, 'infinity', now() FROM text_holds WHERE id = :open)
       UPDATE text_holds SET opened_at = now() - interval '10 minutes' WHERE id = :open`,
     says: /^1000000000 are held since .*, which nobody waits for$/,
   },

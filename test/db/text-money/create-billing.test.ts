@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import pino from 'pino';
 import type { RequestWindow } from '../../../db/queries/request-windows.ts';
@@ -10,6 +11,7 @@ import type { TextModel } from '../../../catalogue/types.ts';
 import { OutcomeUnknownError } from '../../../db/connections.ts';
 import type { Database } from '../../../db/database.ts';
 import { releaseAbandonedText } from '../../../db/text-money/abandoned.ts';
+import { type Heartbeat, recordHeartbeat } from '../../../db/text-money/processes.ts';
 import { deleteApiKey, findCaller } from '../../../db/queries/api-keys.ts';
 import { RateCardChangedError } from '../../../db/queries/rate-cards.ts';
 import { ServiceError } from '../../../domain/errors.ts';
@@ -19,7 +21,7 @@ import { createMetrics } from '../../../telemetry/metrics.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { createAccount, createKey, reloadAccount, type TestKey } from '../../support/factories.ts';
 import { rejectionOf } from '../../support/rejection.ts';
-import { openTextLedger } from '../../support/text-money.ts';
+import { newFreeHold, newHold, openTextLedger } from '../../support/text-money.ts';
 
 const catalogue = loadCatalogue();
 const metrics = createMetrics();
@@ -422,7 +424,7 @@ describe('billing of text', () => {
     const earlier = database.raw(`created_at - interval '1 minute'`);
     await database('text_holds').where('id', late.textRequestId).update({ created_at: earlier });
     const ledger = openTextLedger(testDatabase.url, { poolSize: 1 });
-    const heard = { heartbeat_at: database.raw(`now() + interval '10 seconds'`), waits_since: created_at };
+    const heard = { heartbeat_at: database.fn.now(), waits_since: created_at, waits_as_of: database.fn.now() };
     await waitUntil(
       async () => {
         // The process itself goes on to tell how it is.
@@ -435,6 +437,51 @@ describe('billing of text', () => {
     );
     await ledger.close();
     await waitedFor.settle(ANSWERED);
+  });
+
+  it('keeps what others hold after an outage in which no process was heard', async () => {
+    const key = await fundedKey();
+    const ledger = openTextLedger(testDatabase.url, { poolSize: 1 });
+    const hold = newFreeHold(key);
+    await ledger.hold([hold]);
+    // The process has yet to come back; what it holds is old enough to be released.
+    await ledger.close();
+    const longAgo = database.raw(`now() - interval '40 seconds'`);
+    const heldBy = () => database('text_holds').where('account_id', key.accountId).pluck('id');
+    await database('text_holds').where('account_id', key.accountId).update({ opened_at: longAgo });
+    await database('processes').update({ heartbeat_at: longAgo, heard_since: longAgo });
+    const heard = async (moment: Date): Promise<void> => {
+      const rows = await database('processes').where('heartbeat_at', '>', moment);
+      expect(rows).to.have.length.above(0);
+    };
+    for (let beats = 0; beats < 2; beats += 1) {
+      const from = new Date();
+      await waitUntil(() => heard(from), { timeoutMs: 15_000 });
+    }
+    expect(await heldBy()).to.deep.equal([hold.id]);
+    await database('processes').update({ heard_since: longAgo });
+    await waitUntil(async () => expect(await heldBy()).to.deep.equal([]), { timeoutMs: 15_000 });
+  });
+
+  it('keeps a hold that a heartbeat does not know of because it was sent before', async () => {
+    const key = await fundedKey();
+    const processId = randomUUID();
+    const ledger = openTextLedger(testDatabase.url, { poolSize: 1, processId });
+    const heldBy = () => database('text_holds').where('account_id', key.accountId).pluck('id');
+    const hold = newHold(key);
+    const before = await recordHeartbeat(database, processId, { since: null, asOf: null });
+    await ledger.hold([hold]);
+    const beat = async (asOf: Date): Promise<Heartbeat> => {
+      const heartbeat = await recordHeartbeat(database, processId, { since: null, asOf });
+      await releaseAbandonedText(database, ledger, 0);
+      return heartbeat;
+    };
+    // It was sent before the hold was made, and is executed after it.
+    const after = await beat(before.at);
+    expect(await heldBy()).to.deep.equal([hold.id]);
+    await beat(after.at);
+    expect(await heldBy()).to.deep.equal([]);
+    await ledger.close();
   });
 
   it('reports at each heartbeat what it waits for', async () => {
