@@ -141,8 +141,25 @@ export function isUnavailable(error: unknown): boolean {
   return says(error, UNREACHABLE_MESSAGES);
 }
 
-/** Errors for exceeded server limits, and for a server that is not up. */
-const UNAVAILABLE_STATES: ReadonlySet<string> = new Set(['57014', '55P03', '57P03', '53300']);
+/**
+ * Errors of a server that exceeds its limits, or is not up: the same statement may succeed once an operator has freed a
+ * disk, or a standby has taken over. https://www.postgresql.org/docs/current/errcodes-appendix.html
+ */
+const UNAVAILABLE_STATES: ReadonlySet<string> = new Set([
+  '53000', // insufficient_resources
+  '53100', // disk_full
+  '53200', // out_of_memory
+  '53300', // too_many_connections
+  '53400', // configuration_limit_exceeded
+  '55P03', // lock_not_available
+  '57014', // query_canceled, by a limit on time
+  '57P03', // cannot_connect_now
+  '57P04', // database_dropped, while it is restored
+  '57P05', // idle_session_timeout
+  '58000', // system_error
+  '58030', // io_error
+  '25006', // read_only_sql_transaction, on a standby
+]);
 const UNREACHABLE_CODES: ReadonlySet<string> = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND']);
 /** The messages of the pools and the driver. */
 const UNREACHABLE_MESSAGES = ['timeout expired', 'timeout exceeded when trying to connect', 'Knex: Timeout acquiring'];

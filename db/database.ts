@@ -54,5 +54,10 @@ export function isDatabaseError(error: unknown, sqlState: string): boolean {
   return error instanceof Error && 'code' in error && error.code === sqlState;
 }
 
+/** Whether PostgreSQL refused a text that it cannot store: one with a NUL character or an unpaired surrogate. */
+export function isUnstorable(error: unknown): boolean {
+  return isDatabaseError(error, '22021') || isDatabaseError(error, '22P05');
+}
+
 export const CHECK_VIOLATION = '23514';
 export const UNIQUE_VIOLATION = '23505';

@@ -4,6 +4,7 @@ import { ServiceError } from '../../domain/errors.ts';
 import { type IdKind, isId } from '../../domain/ids.ts';
 import type { JsonSchema } from '../../domain/json-schema.ts';
 import { idOf, text } from '../openapi/json-schema.ts';
+import { isStorable } from '../validation.ts';
 
 /** The names in a path: `account_id` of `/admin/v1/accounts/{account_id}/keys`. */
 export type ParameterNames<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
@@ -63,7 +64,7 @@ export function parameterNames(path: string): string[] {
  *
  * @param given as the router found them
  * @param caller the account to search; null to search all accounts
- * @throws ServiceError `not_found` for a value that cannot be an id of its kind
+ * @throws ServiceError `not_found` for a value that cannot be an id of its kind, or that PostgreSQL cannot store
  */
 export type ReadPath<Path extends string> = (
   given: Readonly<Record<string, string>>,
@@ -80,7 +81,9 @@ export function pathReader<Path extends string>(path: Path): ReadPath<Path> {
 
   function assertIds(given: Readonly<Record<string, string>>, caller: Caller | null): void {
     for (const { name, id } of parameters) {
-      if (id !== undefined && !isId(id, given[name] ?? '')) throw noSuch(id, caller);
+      const value = given[name] ?? '';
+      if (id !== undefined && !isId(id, value)) throw noSuch(id, caller);
+      if (!isStorable(value)) throw new ServiceError('not_found', `There is no such ${name}. Check the path.`);
     }
   }
 

@@ -5,6 +5,7 @@ import { type IdKind, isId } from '../../domain/ids.ts';
 import type { JsonSchema } from '../../domain/json-schema.ts';
 import { type Month, parseMonth } from '../../domain/month.ts';
 import { idOf, integer, oneOfTexts, text } from '../openapi/json-schema.ts';
+import { isStorable } from '../validation.ts';
 
 export interface QueryParameter<Value> {
   readonly description: string;
@@ -45,8 +46,9 @@ function isWhole<Values extends object>(
 function valueOf(query: ParsedUrlQuery, name: string): string | undefined {
   const value = query[name];
   if (Array.isArray(value)) throw badRequest(`"${name}" may be given only once`);
-  // PostgreSQL text cannot hold NUL.
-  if (value?.includes('\0')) throw badRequest(`"${name}" must not contain NUL characters`);
+  if (value !== undefined && !isStorable(value)) {
+    throw badRequest(`"${name}" must not contain NUL characters or unpaired surrogates`);
+  }
   return value === '' ? undefined : value;
 }
 

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { isUnavailable } from '../../db/connections.ts';
-import { ServiceError, toServiceError } from '../../domain/errors.ts';
+import { isUnstorable } from '../../db/database.ts';
+import { badRequest, ServiceError, toServiceError } from '../../domain/errors.ts';
 import { errorHeaders, presentError } from '../../domain/error-envelope.ts';
 import type { AppContext } from '../state.ts';
 
@@ -28,7 +29,9 @@ export function errors(log: Logger) {
 
 /** The error to show to the client. A failure here is one of the gateway itself, usually of its database. */
 function toGateError(error: unknown): ServiceError {
-  if (error instanceof ServiceError || !isUnavailable(error)) return toServiceError(error);
+  if (error instanceof ServiceError) return error;
+  if (isUnstorable(error)) return badRequest('A text in the request has a NUL character or an unpaired surrogate.');
+  if (!isUnavailable(error)) return toServiceError(error);
   return new ServiceError(
     'processing_unavailable',
     'The service cannot reach one of its own components at the moment. Wait a little and try again.',

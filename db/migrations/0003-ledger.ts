@@ -82,6 +82,15 @@ export async function up(knex: Knex): Promise<void> {
     );
     CREATE UNIQUE INDEX top_ups_one_per_payment ON top_ups (reference) WHERE reference LIKE 'payment:%';
 
+    -- Payments that were announced for another account, or of another amount, than they had been credited.
+    CREATE TABLE contradicted_payments (
+      reference text NOT NULL,
+      account_id text COLLATE "C" NOT NULL REFERENCES accounts,
+      amount pico_usd NOT NULL CHECK (amount > 0),
+      announced_at timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
+      PRIMARY KEY (reference, account_id, amount)
+    );
+
     -- Not a foreign key, which would keep the month of the transfer: a top-up stays when that is detached.
     CREATE FUNCTION check_top_up_transfer() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN

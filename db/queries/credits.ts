@@ -74,6 +74,17 @@ async function findTopUp(database: Database, accountId: string, reference: strin
   return { transferId: row.transfer_id, amount: BigInt(row.amount), createdAt: row.created_at, applied: false };
 }
 
+/** Records that a payment was announced otherwise than it was credited; a reconciliation reports it. */
+export async function recordContradictedPayment(
+  database: Database,
+  { accountId, amount, reference }: { accountId: string; amount: PicoUsd; reference: string },
+): Promise<void> {
+  await database('contradicted_payments')
+    .insert({ account_id: accountId, amount: amount.toString(), reference })
+    .onConflict()
+    .ignore();
+}
+
 /** A payment that was credited. */
 export type CreditedTopUp = Omit<TopUp, 'applied'> & { readonly reference: string };
 

@@ -95,6 +95,17 @@ export const LEDGER_CHECKS = [
         IS DISTINCT FROM (top_ups.account_id, top_ups.reference, top_ups.amount) ORDER BY 1`,
   }),
   sqlCheck({
+    name: 'payments',
+    question: 'Was every payment credited as the payment provider announced it?',
+    remedy:
+      'Somebody credited it by hand before. See it at the payment provider, adjust both accounts by what is wrong, and acknowledge the finding.',
+    sql: /* sql */ `
+      SELECT top_ups.transfer_id AS subject,
+        format('%s was announced with %s for %s, but credited with %s to %s', reference, announced.amount,
+          announced.account_id, top_ups.amount, top_ups.account_id) AS detail
+      FROM contradicted_payments AS announced JOIN top_ups USING (reference) ORDER BY 1, 2`,
+  }),
+  sqlCheck({
     name: 'resolutions',
     question: 'Does every settlement and refund resolve a reservation, wholly, and each reservation at most once?',
     remedy:

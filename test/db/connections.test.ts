@@ -98,6 +98,20 @@ describe('db/connections', () => {
     expect(isUnavailable(error)).to.equal(true);
   });
 
+  for (const [state, name] of [
+    ['53100', 'disk_full'],
+    ['53200', 'out_of_memory'],
+    ['53300', 'too_many_connections'],
+    ['57P03', 'cannot_connect_now'],
+    ['58030', 'io_error'],
+    ['25006', 'read_only_sql_transaction'],
+  ]) {
+    it(`counts ${name} (${state}) as a database that is unavailable`, async () => {
+      const raised = `DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '${state}'; END $$`;
+      expect(isUnavailable(await rejectionOf(database.raw(raised)))).to.equal(true);
+    });
+  }
+
   it('does nothing again that was refused', async () => {
     const refused = await rejectionOf(againIfLost(() => database.raw('SELECT 1 / 0')));
     expect(isConnectionLost(refused)).to.equal(false);

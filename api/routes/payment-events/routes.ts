@@ -1,5 +1,6 @@
 /** Receives announcements of payments (docs/finance.md, "Payments"). Not part of the public contract. */
 import { findAccount } from '../../../db/queries/accounts.ts';
+import { recordContradictedPayment } from '../../../db/queries/credits.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
 import {
@@ -17,7 +18,13 @@ import { readJson } from '../../middlewares/json-body.ts';
 import { text } from '../../openapi/json-schema.ts';
 import { creditOnce } from '../../services/credit-once.ts';
 import type { ApiServices } from '../../services/services.ts';
-import { PaymentEventSchema, presentCreditedPayment, presentIgnoredEvent } from './present.ts';
+import { isStorable } from '../../validation.ts';
+import {
+  PaymentEventSchema,
+  presentContradictedPayment,
+  presentCreditedPayment,
+  presentIgnoredEvent,
+} from './present.ts';
 
 /** Generous: events are far smaller. */
 const BODY_LIMITS = { maxBytes: 256 * 1024, maxDepth: 32, maxValues: 20_000 };
@@ -43,7 +50,7 @@ export const announcePayment = endpoint({
   ],
   body: signedBody(BODY_LIMITS.maxBytes),
   answers: { 200: dataOf(PaymentEventSchema, 'Credited, or nothing to credit') },
-  refusals: ['not_found', 'idempotency_conflict', 'internal_error'],
+  refusals: ['not_found', 'internal_error'],
   handle: async ({ body: readBody, context }, services) => {
     const { paymentWebhookSecret: secret } = services;
     if (secret === null) throw new Error('payment events are served without a secret');
@@ -56,15 +63,19 @@ export const announcePayment = endpoint({
 });
 
 async function credit({ id, accountId, amount }: Payment, { database, log }: ApiServices) {
+  // An operator who credits a payment by hand uses the same reference.
+  const payment = { accountId, amount, reference: `payment:${id}` };
   try {
     if (!isId('account', accountId) || !(await findAccount(database, accountId))) {
       throw new ServiceError('not_found', 'There is no such account. Check account_id in the metadata.');
     }
-    // An operator who credits a payment by hand uses the same reference.
-    return presentCreditedPayment(await creditOnce(database, { accountId, amount, reference: `payment:${id}` }));
+    return presentCreditedPayment(await creditOnce(database, payment));
   } catch (error) {
     if (error instanceof ServiceError) log.warn({ paymentId: id, code: error.code }, 'a payment was not credited');
-    throw error;
+    if (!(error instanceof ServiceError) || error.code !== 'idempotency_conflict') throw error;
+    // Announcing it again would change nothing: a person must look at it.
+    await recordContradictedPayment(database, payment);
+    return presentContradictedPayment(error.message);
   }
 }
 
@@ -85,7 +96,11 @@ function verify(
 /** @throws ServiceError `bad_request` */
 function read(document: unknown): PaymentEvent {
   try {
-    return readPaymentEvent(document);
+    const event = readPaymentEvent(document);
+    if ('payment' in event && !isStorable(event.payment.id)) {
+      throw new UnusablePaymentEventError('the id of the payment has a NUL character or an unpaired surrogate');
+    }
+    return event;
   } catch (error) {
     if (!(error instanceof UnusablePaymentEventError)) throw error;
     throw badRequest(`The event was refused: ${error.message}.`);

@@ -45,6 +45,18 @@ describe('a create call', () => {
     expect((await reloadAccount(app.database, { id: who.accountId })).fundedReserved).to.equal(0n);
   }
 
+  it('answers 503 with Retry-After while the disk of the database is full, and takes nothing', async () => {
+    await app.database.raw(`
+      CREATE FUNCTION fill_disk() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$;
+      CREATE TRIGGER tasks_fill_disk BEFORE INSERT ON tasks FOR EACH STATEMENT EXECUTE FUNCTION fill_disk()`);
+    const refused = await create('videos', VIDEO);
+    await app.database.raw('DROP FUNCTION fill_disk CASCADE');
+    expect([refused.status, refused.body.error.code]).to.deep.equal([503, 'processing_unavailable']);
+    expect(Number(refused.headers.get('retry-after'))).to.be.above(0);
+    await expectNothingOf(caller);
+  });
+
   it('answers 201 with the queued task of a video and reserves its price', async () => {
     const { status, headers, body } = await create('videos', VIDEO);
     expect(status).to.equal(201);

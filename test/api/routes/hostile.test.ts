@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { endpointsFor } from '../../../api/endpoints.ts';
 import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../../support/app.ts';
 import { FORM_HEADERS, formOf } from '../../support/forms.ts';
 import { call } from '../../support/stack.ts';
@@ -247,6 +248,27 @@ describe('nothing a client sends', function () {
       ),
       { numRuns: 300 },
     );
+  });
+
+  it('or an operator sends as NUL, or as an invalid byte, in the path or the query of any endpoint does', async () => {
+    for (const { method, path, parameters } of endpointsFor({ takesPayments: false })) {
+      const names = parameters.flatMap((parameter) => (parameter['in'] === 'query' ? [String(parameter['name'])] : []));
+      for (const broken of ['a%00b', 'a%FFb']) {
+        const targets = [
+          path.replaceAll(/\{\w+\}/g, broken),
+          ...names.map((name) => `${path.replaceAll(/\{\w+\}/g, 'a')}?${name}=${broken}`),
+        ];
+        for (const target of targets) {
+          const authorization = `Bearer ${path.startsWith('/admin') ? app.adminToken : caller.apiKey}`;
+          const sent = { method: method.toUpperCase(), headers: { authorization, 'content-type': 'application/json' } };
+          const { status } = await fetch(app.baseUrl + target, { ...sent, ...(method !== 'get' && { body: '{}' }) });
+          expect(
+            status === 503 || status < 500,
+            `${method} ${target}: ${status}\n${app.logged().slice(-1_000)}`,
+          ).to.equal(true);
+        }
+      }
+    }
   });
 
   it('as a form of POST /v1/files does', async () => {

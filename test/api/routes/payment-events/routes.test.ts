@@ -3,10 +3,18 @@ import { expect } from 'chai';
 import { endpointsFor } from '../../../../api/endpoints.ts';
 import { createOpenApiDocument } from '../../../../api/openapi/document.ts';
 import { loadCatalogue } from '../../../../catalogue/load.ts';
+import { LEDGER_CHECKS } from '../../../../db/reconciliation/ledger-checks.ts';
+import { runChecks } from '../../../../db/reconciliation/reconcile.ts';
 import { newId } from '../../../../domain/ids.ts';
 import { startTestApp, type TestApp } from '../../../support/app.ts';
 
 const SECRET = 'whsec_the-secret-of-the-payments';
+
+/** The check of payments reads the database only. */
+const NO_SOURCES = {
+  workflows: { listOpen: async function* () {}, isOpen: async () => false },
+  files: { has: async () => true, keyOf: () => null },
+};
 
 interface Body {
   readonly data?: { readonly outcome: string; readonly transfer_id?: string; readonly reason?: string };
@@ -132,16 +140,23 @@ describe('POST /v1/payment-events', () => {
     expect(await credited()).to.have.length(1);
   });
 
-  it('is 409 for a payment that credited another amount or another account', async () => {
+  it('takes a payment that was credited with another amount or to another account, and reports it as a finding', async () => {
     const id = newPaymentId();
     await announce(intentSucceeded({ id }));
     const otherAmount = await announce(intentSucceeded({ id, amount_received: 9 }));
     const { accountId: other } = await app.createAccount();
     const otherAccount = await announce(intentSucceeded({ id, metadata: { account_id: other } }));
-    for (const { status, error } of [otherAmount, otherAccount]) {
-      expect([status, error?.code]).to.deep.equal([409, 'idempotency_conflict']);
+    const again = await announce(intentSucceeded({ id, amount_received: 9 }));
+    for (const { status, data } of [otherAmount, otherAccount, again]) {
+      expect([status, data?.outcome]).to.deep.equal([200, 'contradicted']);
     }
     expect(await credited()).to.deep.equal([['12340000000000', `payment:${id}`]]);
+    const check = LEDGER_CHECKS.filter(({ name }) => name === 'payments');
+    const { findings } = await runChecks(check, { snapshot: app.database, database: app.database, ...NO_SOURCES });
+    expect(findings.map(({ detail }) => detail)).to.have.members([
+      `payment:${id} was announced with 90000000000 for ${accountId}, but credited with 12340000000000 to ${accountId}`,
+      `payment:${id} was announced with 12340000000000 for ${other}, but credited with 12340000000000 to ${accountId}`,
+    ]);
   });
 
   describe('refuses with 400 an event', () => {
@@ -173,6 +188,8 @@ describe('POST /v1/payment-events', () => {
       ['without an amount', () => intentSucceeded({ amount_received: undefined })],
       ['of a fraction of a cent', () => intentSucceeded({ amount_received: 0.5 })],
       ['of less than nothing', () => checkoutCompleted({ amount_total: -1 })],
+      ['whose payment has a NUL character', () => intentSucceeded({ id: 'pi_\0' })],
+      ['whose payment has half a character', () => checkoutCompleted({ payment_intent: 'pi_\ud83d' })],
       ['in another currency', () => intentSucceeded({ currency: 'eur' })],
     ] as const satisfies readonly (readonly [string, () => unknown])[]) {
       it(what, async () => {
