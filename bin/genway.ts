@@ -13,6 +13,7 @@ import { addCommands } from './command/commands.ts';
 import { addConfigCommands } from './command/config.ts';
 import { addPartitionCommands } from './command/partitions.ts';
 import { explain } from './parts/explain.ts';
+import { toLines } from './parts/terminal-text.ts';
 import { addRecoverCommand } from './command/recover.ts';
 import { addSecretsCommands } from './command/secrets.ts';
 
@@ -21,12 +22,13 @@ const program = new Command('genway')
   .option('--json', 'print answers as JSON')
   .showHelpAfterError();
 
+const print = (text: string): void => console.log(toLines(text));
 const connect = () => connectAdmin(loadCommandConfig());
 addCommands(program, connect, {
-  print: (text) => console.log(text),
+  print,
   pipe: async (chunks) => {
     try {
-      await pipeline(chunks, process.stdout, { end: false });
+      await pipeline(process.stdout.isTTY ? readable(chunks) : chunks, process.stdout, { end: false });
     } catch (error) {
       // The reader has seen enough, like `head`.
       if (!(error instanceof Error && 'code' in error && error.code === 'EPIPE')) throw error;
@@ -37,14 +39,14 @@ addConfigCommands(
   program,
   { load: loadFilesConfig, connect },
   {
-    print: (text) => console.log(text),
+    print,
     isJson: () => program.opts<{ json?: boolean }>().json === true,
     endWith: (exitCode) => void (process.exitCode = exitCode),
   },
 );
-addPartitionCommands(program, loadDatabaseConfig, (text) => console.log(text));
-addRecoverCommand(program, loadRecoveryConfig, (text) => console.log(text));
-addSecretsCommands(program, loadSecretsConfig, (text) => console.log(text));
+addPartitionCommands(program, loadDatabaseConfig, print);
+addRecoverCommand(program, loadRecoveryConfig, print);
+addSecretsCommands(program, loadSecretsConfig, print);
 program
   .command('replay <file>')
   .description('check that the workflows of this version would make the same decisions as a saved history')
@@ -53,12 +55,18 @@ program
     const { workflowType, workflowId, events, difference } = await replayHistoryFile(file);
     if (difference !== null)
       throw new CommandError(`${workflowType} ${workflowId} would behave differently: ${difference}`);
-    console.log(`${workflowType} ${workflowId} replays: ${events} events`);
+    print(`${workflowType} ${workflowId} replays: ${events} events`);
   });
 
 try {
   await program.parseAsync();
 } catch (error) {
-  console.error(explain(error));
+  console.error(toLines(explain(error)));
   process.exitCode = 1;
+}
+
+/** What goes to a terminal instead of a file. */
+async function* readable(chunks: AsyncIterable<Uint8Array>): AsyncIterable<string> {
+  const decoder = new TextDecoder();
+  for await (const chunk of chunks) yield toLines(decoder.decode(chunk, { stream: true }).replaceAll('\r\n', '\n'));
 }

@@ -1,4 +1,5 @@
 /** Formats answers for people to read in a terminal. */
+import { toOneLine } from '../parts/terminal-text.ts';
 import { isObject } from '../../domain/json.ts';
 import { type Json, type Fields } from './json.ts';
 
@@ -62,11 +63,11 @@ function shown(name: string, value: Json | undefined): string {
 
 const NOTHING = '-';
 
-/** One value as text; `-` if there is none. */
+/** One value as a line of text; `-` if there is none. */
 export function textOf(value: Json | undefined): string {
   if (value === null || value === undefined) return NOTHING;
   if (typeof value === 'number') return DECIMAL.format(value);
-  return typeof value === 'string' ? value : JSON.stringify(value);
+  return toOneLine(typeof value === 'string' ? value : JSON.stringify(value));
 }
 
 /** Small amounts are written out: 0.000000001, not 1e-9. */

@@ -1,5 +1,6 @@
 /** Makes the processes' structured log lines readable in a terminal. */
 import Joi from 'joi';
+import { toOneLine } from '../parts/terminal-text.ts';
 
 interface Entry extends Readonly<Record<string, unknown>> {
   readonly time: number;
@@ -20,13 +21,13 @@ const NAME_WIDTH = 9;
 export function formatLogLine(name: string, line: string): string {
   const prefix = name.padEnd(NAME_WIDTH);
   const { value: entry, error } = entrySchema.validate(parseJson(line), { convert: false });
-  if (error || entry === undefined) return `${prefix} ${line}`;
+  if (error || entry === undefined) return `${prefix} ${toOneLine(line)}`;
   const { time, level, msg, pid: _pid, hostname: _hostname, name: _name, ...fields } = entry;
   const details = Object.entries(fields).map(
     ([field, value]) => `${field}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
   );
   const clock = new Date(time).toISOString().slice(11, 23);
-  return [prefix, clock, (LEVEL_NAMES[level] ?? 'fatal').padEnd(5), msg, ...details].join(' ');
+  return toOneLine([prefix, clock, (LEVEL_NAMES[level] ?? 'fatal').padEnd(5), msg, ...details].join(' '));
 }
 
 function parseJson(text: string): unknown {

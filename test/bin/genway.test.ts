@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { childEnvironment } from '../../config.ts';
 import { startTestApp, type TestApp } from '../support/app.ts';
 import { runProgram } from '../support/program.ts';
+import { call } from '../support/stack.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 
 describe('the genway command', function () {
@@ -28,6 +29,22 @@ describe('the genway command', function () {
     const lines = stdout.split('\r\n');
     expect(lines).to.have.length(3);
     expect(lines[1]).to.include(',topup,payments,available,3,');
+  });
+
+  it('shows control characters in names as their codes, however it prints', async () => {
+    const name = 'Evil\u001b]0;owned\u0007\nacc_forged\u009b2J\u202e';
+    const { status } = await call(`${app.baseUrl}/admin/v1/accounts`, { key: app.adminToken, body: { name } });
+    expect(status).to.equal(201);
+    for (const words of [
+      ['accounts', 'list', 'Evil'],
+      ['--json', 'accounts', 'list', 'Evil'],
+      ['tasks', 'show', 'task\u009b2J'],
+      ['config', 'check', 'no\u001b[2Jfile.yaml'],
+    ]) {
+      const { stdout, stderr } = await genway(...words);
+      expect(stdout + stderr, words.join(' ')).to.match(/\\u00|not_found|no such/i);
+      expect(stdout + stderr).to.not.match(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]|^acc_forged/m);
+    }
   });
 
   describe('says in sentences what to put right, without a stack trace,', () => {

@@ -7,6 +7,15 @@ describe('a log line in the terminal', () => {
     expect(formatLogLine('api', JSON.stringify(entry))).to.equal('api       00:00:00.000 warn  slow port=80 path=/x');
   });
 
+  it('is one line without control characters, whatever others have put into it', () => {
+    const entry = { level: 40, time: 0, user_agent: 'a\napi  forged\u001b[2K', msg: 'x\r\u009b31m\u202e' };
+    const line = formatLogLine('api', JSON.stringify(entry));
+    expect(line).to.equal(
+      String.raw`api       00:00:00.000 warn  x\u000d\u009b31m\u202e user_agent=a\u000aapi  forged\u001b[2K`,
+    );
+    expect(formatLogLine('api', 'plain\u001b]0;title\u0007')).to.equal(String.raw`api       plain\u001b]0;title\u0007`);
+  });
+
   for (const line of ['plain text', '', '{"level":30}', '[1]', 'null', '{']) {
     it(`shows ${JSON.stringify(line)} unchanged`, () => {
       expect(formatLogLine('worker', line)).to.equal(`worker    ${line}`);
