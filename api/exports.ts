@@ -72,11 +72,18 @@ function toLine(cells: readonly string[]): string {
   return `${cells.map(quoted).join(',')}\r\n`;
 }
 
+/** What some spreadsheet takes for the start of a formula, full-width signs too. */
+const FORMULA = String.raw`[=+\-@\t\r\n＝＋－＠]`;
+const STARTS_FORMULA = new RegExp(`^${FORMULA}`);
+/** Where the separator of lists is a semicolon or a tab, spreadsheets split cells there, and drop quotation marks around them. */
+const HIDDEN_FORMULA = new RegExp(String.raw`([;\t][\s"']*)(?=${FORMULA})`, 'g');
+
 /**
- * Quotes a cell. Text that a spreadsheet would run as a formula is escaped, with the full-width signs that some take for it,
- * too; negative numbers are left alone: https://owasp.org/www-community/attacks/CSV_Injection
+ * Quotes a cell. Text that a spreadsheet would run as a formula is escaped; negative numbers are left alone:
+ * https://owasp.org/www-community/attacks/CSV_Injection
  */
 function quoted(cell: string): string {
-  const text = /^[=+\-@\t\r\n＝＋－＠]/.test(cell) && !/^-[\d.]+$/.test(cell) ? `'${cell}` : cell;
+  const isFormula = STARTS_FORMULA.test(cell) && !/^-[\d.]+$/.test(cell);
+  const text = (isFormula ? `'${cell}` : cell).replace(HIDDEN_FORMULA, "$1'");
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

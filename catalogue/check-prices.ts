@@ -1,6 +1,6 @@
-/** Prices and costs that are written down, but cannot apply to anything that is sold. */
+/** Prices and costs that are written down, but cannot apply to anything that is sold, or sell it for nothing. */
 import { isObject } from '../domain/json.ts';
-import { writePath } from '../domain/fill-in.ts';
+import { type FieldPath, writePath } from '../domain/fill-in.ts';
 import { choose } from './schema-findings.ts';
 import type { Finding, OperatorFile } from './operator-file.ts';
 import type { WrittenModel, WrittenRoute } from './written-models.ts';
@@ -9,8 +9,36 @@ import type { WrittenModel, WrittenRoute } from './written-models.ts';
 const ANY_RESOLUTION = '*';
 
 export function findIdlePrices(file: OperatorFile, model: WrittenModel): readonly Finding[] {
-  if (model.kind === 'text') return [...idleTiers(file, model), ...pricesOfFree(file, model)];
-  return model.routes.flatMap((route) => idleCosts(file, model, route));
+  const zeros = zeroPrices(file, model);
+  if (model.kind === 'text') return [...zeros, ...idleTiers(file, model), ...pricesOfFree(file, model)];
+  return [...zeros, ...model.routes.flatMap((route) => idleCosts(file, model, route))];
+}
+
+/** Caches may be written to for nothing, which some vendors charge for and others do not. */
+const PAID_PRICES: readonly FieldPath[] = [
+  ['prices', 'input'],
+  ['prices', 'output'],
+  ['prices', 'cached_input'],
+  ['usd_per_second'],
+  ['usd_per_video'],
+  ['usd_per_image'],
+];
+const ZERO = /^0*(\.0*)?$/;
+
+function zeroPrices(file: OperatorFile, { kind, path, entry }: WrittenModel): readonly Finding[] {
+  return PAID_PRICES.flatMap((steps) => {
+    const price = steps.reduce<unknown>((at, step) => (isObject(at) ? at[step] : undefined), entry);
+    const prices: [FieldPath, unknown][] = isObject(price)
+      ? Object.entries(price).map(([name, one]) => [[...steps, name], one])
+      : [[steps, price]];
+    return prices
+      .filter(([, one]) => typeof one === 'string' && one !== '' && ZERO.test(one))
+      .map(([steps]) => {
+        const at = [...path, ...steps];
+        const message = `"${writePath(at)}" is 0: this is sold for nothing; write a price${kind === 'text' ? ', or `free: true` in place of prices' : ''}`;
+        return file.finding(at, message, { severity: 'warning' });
+      });
+  });
 }
 
 function idleTiers(file: OperatorFile, { path, entry }: WrittenModel): readonly Finding[] {

@@ -10,6 +10,7 @@ import {
   isPair,
   isScalar,
   isSeq,
+  Lexer,
   LineCounter,
   type Node,
   type Pair,
@@ -67,7 +68,12 @@ export function readOperatorFile(path: string, readVariable: ReadVariable): Oper
  */
 export function parseOperatorFile(text: string, name: string, readVariable: ReadVariable): OperatorFile {
   const lineCounter = new LineCounter();
-  const parsed = parseDocument(hideBraces(text), { merge: true, lineCounter, prettyErrors: false });
+  const hidden = hideBraces(text);
+  if (isTooDeep(hidden)) {
+    const message = `its brackets are nested more than ${MAX_BRACKETS} deep`;
+    return unreadable(name, [{ file: name, line: null, column: null, message, severity: 'error' }]);
+  }
+  const parsed = parseDocument(hidden, { merge: true, lineCounter, prettyErrors: false });
   const findingAt = (offset: number, message: string, severity: Finding['severity']): Finding => {
     const { line, col: column } = lineCounter.linePos(offset);
     return { file: name, line, column, message: showBraces(message), severity };
@@ -102,6 +108,19 @@ function unreadable(name: string, findings: readonly Finding[]): OperatorFile {
     severity,
   });
   return { name, document: null, written: null, findings, unsetPaths: new Set(), finding };
+}
+
+/** Nothing is nested so deeply. Far deeper, the parser runs out of memory, which ends the process. */
+const MAX_BRACKETS = 100;
+
+function isTooDeep(text: string): boolean {
+  let depth = 0;
+  for (const lexeme of new Lexer().lex(text)) {
+    if (lexeme === '[' || lexeme === '{') depth += 1;
+    else if (lexeme === ']' || lexeme === '}') depth -= 1;
+    if (depth > MAX_BRACKETS) return true;
+  }
+  return false;
 }
 
 const YAML_MISTAKES: Readonly<Record<string, string>> = {

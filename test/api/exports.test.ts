@@ -49,10 +49,21 @@ describe('an export', () => {
     expect(text).to.equal('name,amount\r\na,-0.000000000001\r\n"b,""c""\n",-0.000000000001\r\n,-0.000000000001\r\n');
   });
 
-  for (const formula of ['=1+1', '+1', '-1+1', '@SUM(A1)', '\tx']) {
+  for (const [formula, cell] of [
+    ['=1+1', "'=1+1"],
+    ['+1', "'+1"],
+    ['-1+1', "'-1+1"],
+    ['@SUM(A1)', "'@SUM(A1)"],
+    ['\tx', "'\tx"],
+    // With another separator of lists, the rest is a cell of its own.
+    ['a;=1+1', "a;'=1+1"],
+    ['a; "=1+1";=2', `"a; ""'=1+1"";'=2"`],
+    ['a\t＋1;b;-2', "a\t'＋1;b;'-2"],
+    ['a; b-c', 'a; b-c'],
+  ] as const) {
     it(`is harmless in a spreadsheet: ${JSON.stringify(formula)} is text`, async () => {
       const { text } = await ask('text/csv', rowsNamed(formula));
-      expect(text.split('\r\n')[1]).to.equal(`'${formula},-0.000000000001`);
+      expect(text.split('\r\n')[1]).to.equal(`${cell},-0.000000000001`);
     });
   }
 

@@ -73,6 +73,18 @@ describe('genway config check', () => {
       });
     }
 
+    for (const [opened, closed] of ['[]', '{}']) {
+      it(`names a file whose ${opened}${closed} are nested 20,000 deep, and goes on`, async () => {
+        const folder = await mkdtemp(join(tmpdir(), 'genway-deep-'));
+        const file = join(folder, 'deep.yaml');
+        await writeFile(file, `version: ${String(opened).repeat(20_000)}${String(closed).repeat(20_000)}`);
+        const { printed, exitCode } = await config(['config', 'check', file]);
+        expect(exitCode).to.equal(EXIT_CODES.wrong);
+        expect(printed).to.contain(`${file}: its brackets are nested more than 100 deep`);
+        await rm(folder, { recursive: true });
+      });
+    }
+
     it('shows no value that may be a secret', () => {
       expect(JSON.stringify(findings)).to.not.match(/secret-of|short-secret|hidden/);
     });
@@ -81,7 +93,7 @@ describe('genway config check', () => {
       const { printed } = await config(['config', 'check', ...files]);
       const lines = printed.split('\n');
       expect(lines[0]).to.equal(`${files[0]}:2:10: "version" must be a string`);
-      expect(lines.at(-1)).to.match(/^\d\d mistakes and 3 warnings in .*catalogue.yaml and .*upstreams.yaml\.$/);
+      expect(lines.at(-1)).to.match(/^\d\d mistakes and 5 warnings in .*catalogue.yaml and .*upstreams.yaml\.$/);
       expect(lines).to.have.length(findings.length + 1);
     });
   });
