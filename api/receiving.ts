@@ -209,9 +209,7 @@ function bodyTooSlow(): ServiceError {
   return new ServiceError(
     'read_request_body_failed',
     'The body arrived too slowly. Send it again over a faster connection.',
-    {
-      status: 408,
-    },
+    { status: 408, retryable: true },
   );
 }
 

@@ -4,6 +4,7 @@ import type { PicoUsd } from './money.ts';
 
 /** What decides whether a key may be used. */
 export interface KeyState {
+  readonly deletedAt: Date | null;
   readonly disabledAt: Date | null;
   readonly expiresAt: Date | null;
   /** What the key may spend in total; null for no limit of its own. */
@@ -34,12 +35,16 @@ export function refusedKey(refusal: KeyRefusal): ServiceError {
   return new ServiceError(refusal === 'key_missing' ? 'missing_api_key' : 'invalid_api_key', SENTENCES[refusal]);
 }
 
-/** @throws ServiceError 401 `invalid_api_key` when the key is disabled or has expired, or its account is suspended */
+/**
+ * @throws ServiceError 401 `invalid_api_key` when the key is deleted or disabled or has expired, or its account is
+ *   suspended
+ */
 export function assertUsable(
-  { disabledAt, expiresAt }: KeyState,
+  { deletedAt, disabledAt, expiresAt }: KeyState,
   { suspendedAt }: { readonly suspendedAt: Date | null },
   now: Date,
 ): void {
+  if (deletedAt) throw refusedKey('key_deleted');
   if (suspendedAt) throw refusedKey('account_suspended');
   if (disabledAt) throw refusedKey('key_disabled');
   if (expiresAt && expiresAt <= now) throw refusedKey('key_expired');

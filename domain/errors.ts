@@ -61,6 +61,8 @@ interface ServiceErrorOptions {
   readonly retryAfterSeconds?: number | undefined;
   /** Replaces the status in the table, for the few transport faults (such as 405) that share a code. */
   readonly status?: number | undefined;
+  /** Replaces what the table says, where a status changes whether the same request can succeed. */
+  readonly retryable?: boolean | undefined;
   /** Further response headers, such as `Allow`. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly cause?: unknown;
@@ -83,7 +85,7 @@ export class ServiceError extends Error {
     const kind: ErrorKind = ERRORS[code];
     this.code = code;
     this.status = options.status ?? kind.status ?? 500;
-    this.retryable = kind.retryable;
+    this.retryable = options.retryable ?? kind.retryable;
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.headers = options.headers ?? {};
   }

@@ -16,6 +16,12 @@ export const ignored: Reader<undefined> = Object.assign(
   { isOptional: true } as const,
 );
 
+/** A field that upstreams of the same format get as it is; on others, and for the gateway, it has no effect. */
+export const passedOn: Reader<undefined> = Object.assign(
+  reader({ description: 'Passed to models that speak this format; on others without effect' }, () => undefined),
+  { isOptional: true } as const,
+);
+
 interface RefusedField extends Reader<undefined> {
   readonly isRefused: true;
 }
@@ -72,10 +78,25 @@ export interface FieldsReader<Values> extends Reader<Fields<Values>> {
   readonly shape: Shape<Values>;
 }
 
-/** The names of the fields that have an effect. */
-export function mappedFields(read: { readonly shape: Readonly<Record<string, Reader<unknown>>> }): ReadonlySet<string> {
-  const withEffect = Object.entries(read.shape).filter(([, field]) => field !== ignored && !isRefused(field));
-  return new Set(withEffect.map(([name]) => name));
+interface AnyShape {
+  readonly shape: Readonly<Record<string, Reader<unknown>>>;
+}
+
+/** The names of the fields that have an effect on every upstream. */
+export function mappedFields({ shape }: AnyShape): ReadonlySet<string> {
+  return namesOf(shape, (field) => field !== ignored && field !== passedOn && !isRefused(field));
+}
+
+/**
+ * What an upstream of the same format gets of a client's body: its fields that are set, without those that have no effect.
+ */
+export function forwardedFields(body: JsonObject, { shape }: AnyShape): JsonObject {
+  const forwarded = namesOf(shape, (field) => field !== ignored && !isRefused(field));
+  return Object.fromEntries(Object.entries(body).filter(([name, value]) => forwarded.has(name) && isSet(value)));
+}
+
+function namesOf(shape: AnyShape['shape'], isWanted: (field: Reader<unknown>) => boolean): ReadonlySet<string> {
+  return new Set(Object.keys(shape).filter((name) => shape[name] !== undefined && isWanted(shape[name])));
 }
 
 export interface FieldsOptions {

@@ -113,11 +113,11 @@ const HEADERS_OF_REFUSALS: Readonly<Partial<Record<RefusalStatus, readonly strin
 export function refusalOf(
   status: RefusalStatus,
   schema: JsonSchema,
-  exampleOf: (code: ErrorCode, message: string) => unknown,
+  exampleOf: (code: ErrorCode, message: string, status: RefusalStatus) => unknown,
 ): JsonSchema {
   const [description, codes] = MEANINGS[status];
   const examples = Object.fromEntries(
-    codes.map((code) => [code, { value: exampleOf(code, EXAMPLE_MESSAGES[code] ?? description) }]),
+    codes.map((code) => [code, { value: exampleOf(code, EXAMPLE_MESSAGES[code] ?? description, status) }]),
   );
   return {
     description,
@@ -135,12 +135,12 @@ const EXAMPLE_MESSAGES: Readonly<Partial<Record<ErrorCode, string>>> = {
   rate_limit_exceeded: 'The API key may make 600 requests a minute. Wait 12 s and send fewer requests.',
 };
 
-/** An error in the common envelope. */
-export const exampleError = (code: ErrorCode, message: string) => ({
+/** An error in the common envelope. A body that came too slowly is the one refusal that may be retried as it was. */
+export const exampleError = (code: ErrorCode, message: string, status?: RefusalStatus) => ({
   error: {
     code,
     message,
-    retryable: ERRORS[code].retryable,
+    retryable: status === 408 || ERRORS[code].retryable,
     request_id: EXAMPLE_REQUEST_ID,
     ...(code === 'rate_limit_exceeded' && { retry_after_seconds: 12 }),
   },

@@ -58,18 +58,17 @@ export async function insertApiKey(
   return toApiKey(row);
 }
 
-/** The keys with these digests and their accounts, in order; null for a key that does not exist or was deleted. */
+/** The keys with these digests, deleted ones included, and their accounts, in order; null for a key that does not exist. */
 export async function findCallers(database: Database, digests: readonly Buffer[]): Promise<readonly (Caller | null)[]> {
   const rows = await database<CallerRow & { digest: Buffer }>('api_keys')
     .join('accounts', 'accounts.id', 'api_keys.account_id')
     .whereIn('api_keys.digest', digests)
-    .whereNull('api_keys.deleted_at')
     .select('api_keys.*', 'accounts.topped_up_at', 'accounts.suspended_at');
   const callers = new Map(rows.map((row) => [row.digest.toString('hex'), toCaller(row)]));
   return digests.map((digest) => callers.get(digest.toString('hex')) ?? null);
 }
 
-/** The key with this digest and its account; null if it does not exist or was deleted. */
+/** The key with this digest, even if it was deleted, and its account; null if it does not exist. */
 export async function findCaller(database: Database, digest: Buffer): Promise<Caller | null> {
   const [caller] = await findCallers(database, [digest]);
   return caller ?? null;
@@ -160,6 +159,7 @@ function toApiKey(row: KeyRow): ApiKey {
     ipAllowlist: row.ip_allowlist,
     rateLimitRpm: row.rate_limit_rpm,
     expiresAt: row.expires_at,
+    deletedAt: row.deleted_at,
     disabledAt: row.disabled_at,
     createdAt: row.created_at,
   };

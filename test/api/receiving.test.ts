@@ -90,13 +90,13 @@ describe('receiving bodies', () => {
     expect(outcomes).to.deep.equal([LARGE / 2]);
   });
 
-  it('gives up a body that comes too slowly', async () => {
+  it('gives up a body that comes too slowly, which may be sent again as it was', async () => {
     await start(createReceiving({ ...LIMITS, paceCheckMs: 50 }));
     const socket = await send(10, 1_000);
     const drip = setInterval(() => socket.write('x'), 20);
     await settled(1);
     clearInterval(drip);
-    expect(outcomes[0]).to.include({ status: 408, code: 'read_request_body_failed' });
+    expect(outcomes[0]).to.include({ status: 408, code: 'read_request_body_failed', retryable: true });
   });
 
   it('frees what a client held that has left', async () => {

@@ -2,7 +2,12 @@ import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { ServiceError } from '../../domain/errors.ts';
 import type { StreamEvent } from '../../text/canonical.ts';
+import { readRequest as readChat } from '../../text/chat-completions/request-shape.ts';
+import { ignored, passedOn } from '../../text/fields.ts';
 import { FORMATS } from '../../text/formats.ts';
+import { readRequest as readNative } from '../../text/generate-content/request-shape.ts';
+import { readRequest as readMessages } from '../../text/messages/request-shape.ts';
+import { readRequest as readResponses } from '../../text/responses/request-shape.ts';
 import { planForwarding, type Forwarding } from '../../text/forward.ts';
 import { Meter } from '../../text/meter.ts';
 import { runStage } from '../../text/stage.ts';
@@ -66,6 +71,29 @@ describe('the identity path', () => {
       const meter = new Meter();
       plan(format, meter).checkResult(throughJson(format.client.renderResult(textResult(), renderContext())));
       expect(meter).to.include({ finished: true, outputLength: 2 });
+    });
+  }
+
+  for (const [name, { shape }] of [
+    ['chat-completions', readChat],
+    ['responses', readResponses],
+    ['messages', readMessages],
+    ['generate-content', readNative],
+  ] as const) {
+    it(`forwards the fields of ${name} that are passed on as they are, and none without effect or that are null`, () => {
+      const fieldsOf = (reader: unknown): string[] =>
+        Object.entries(shape).flatMap(([field, read]) => (read === reader ? [field] : []));
+      const sent = Object.fromEntries([...fieldsOf(ignored), ...fieldsOf(passedOn)].map((field) => [field, { on: 1 }]));
+      const { body } = FORMATS[name].upstream.forwardRequest(
+        { ...sent, top_p: null, tools: null },
+        textRequest(),
+        options,
+      );
+      expect(Object.keys(body)).to.include.members(fieldsOf(passedOn)).and.not.include.members(['top_p', 'tools']);
+      for (const field of fieldsOf(passedOn)) expect(body[field], field).to.deep.include({ on: 1 });
+      expect(
+        Object.keys(body).filter((field) => fieldsOf(ignored).includes(field) && body[field] !== false),
+      ).to.deep.equal([]);
     });
   }
 

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import { UNREPORTED_USAGE, type StreamEvent, type TextRequest, type TextResult } from '../../text/canonical.ts';
 import { collect } from '../../text/collect.ts';
 import { planConversion } from '../../text/convert.ts';
-import { ignored, mappedFields } from '../../text/fields.ts';
+import { ignored, mappedFields, passedOn } from '../../text/fields.ts';
 import { splitFrames, type Frame } from '../../text/frames.ts';
 import { Meter } from '../../text/meter.ts';
 import type { Reader } from '../../text/read.ts';
@@ -173,8 +173,8 @@ export function itDecidesEveryField(
       it(`maps "${field}"`, () => {
         expect(parse({ ...base, [field]: examples[field] })).to.not.deep.equal(parse(base));
       });
-    } else if (reader === ignored) {
-      it(`accepts "${field}" without effect`, () => {
+    } else if (reader === ignored || reader === passedOn) {
+      it(`accepts "${field}" and takes nothing from it`, () => {
         expect(parse({ ...base, [field]: { any: 'value' } })).to.deep.equal(parse(base));
       });
     } else {

@@ -15,11 +15,13 @@ import type {
 } from '../canonical.ts';
 import { withPortableCallIds } from '../call-ids.ts';
 import { urlOf } from '../data-url.ts';
+import { forwardedFields } from '../fields.ts';
 import { compact } from '../read.ts';
 import { pairToolResults, textOf } from '../turns.ts';
 import { objectOf } from '../upstream-errors.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { renderToolCall } from './render-result.ts';
+import { readRequest } from './request-shape.ts';
 
 const PATH = '/chat/completions';
 
@@ -56,16 +58,16 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
 
 /** The client's body with the upstream's model name and, for a stream, a request for the usage. */
 export function forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest {
-  const fields = Object.fromEntries(Object.entries(body).filter(([field]) => !FIELDS_KEPT_BACK.has(field)));
   const forwarded = {
     path: PATH,
     headers: headersOf(options),
-    body: {
-      ...fields,
+    body: compact({
+      ...forwardedFields(body, readRequest),
+      ...DECIDED_HERE,
       ...fieldsTaken(request, options),
       ...outputBound(request.sampling, options),
       model: options.model,
-    },
+    }),
   };
   if (!request.stream) return forwarded;
   const streamOptions = { ...Object(body['stream_options']), ...STREAM_OPTIONS };
@@ -74,22 +76,13 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
   return { ...streamed, keepsEvent: ({ data }) => !HAS_NO_CHOICES.test(data) || !isUsageAlone(data) };
 }
 
-/**
- * Fields that would decide what the gateway pays or what its account stores: searches and audio are charged by the
- * piece, and failed predictions beyond the bound. The bound itself is written anew.
- */
-const FIELDS_KEPT_BACK: ReadonlySet<string> = new Set([
-  'audio',
-  'max_completion_tokens',
-  'max_tokens',
-  'moderation',
-  'prediction',
-  'prompt_cache_options',
-  'prompt_cache_retention',
-  'service_tier',
-  'store',
-  'web_search_options',
-]);
+/** Not taken from the client's body: the bound has one name, and searches and audio are charged by the piece. */
+const DECIDED_HERE = {
+  max_tokens: undefined,
+  max_completion_tokens: undefined,
+  audio: undefined,
+  web_search_options: undefined,
+};
 
 /** The fields with a cost beyond tokens that the operator lets through to an upstream. */
 function fieldsTaken({ chatFields = {} }: TextRequest, { chatFields: taken = [] }: UpstreamOptions): JsonObject {

@@ -11,7 +11,7 @@ import type {
   ToolChoice,
 } from '../canonical.ts';
 import { readUrl } from '../data-url.ts';
-import { fields, ignored, object, record, refused, typed } from '../fields.ts';
+import { fields, ignored, object, passedOn, record, refused, typed } from '../fields.ts';
 import {
   arrayOf,
   compact,
@@ -189,26 +189,26 @@ export const readRequest = fields(
     verbosity: optional(VERBOSITY),
     user: optional(described(readString, 'Identifies the end user')),
     modalities: optional(arrayOf(oneOf(['text']))),
-    logit_bias: ignored,
-    logprobs: ignored,
-    top_logprobs: ignored,
+    logit_bias: passedOn,
+    logprobs: passedOn,
+    top_logprobs: passedOn,
     metadata: ignored,
     moderation: ignored,
     prediction: ignored,
-    prompt_cache_key: ignored,
+    prompt_cache_key: passedOn,
     prompt_cache_options: ignored,
     prompt_cache_retention: ignored,
-    safety_identifier: ignored,
+    safety_identifier: passedOn,
     service_tier: ignored,
     store: ignored,
     // Not standard, but sent by many clients of compatible services.
-    chat_template_kwargs: ignored,
-    enable_thinking: ignored,
-    min_p: ignored,
-    reasoning: ignored,
-    reasoning_split: ignored,
-    repetition_penalty: ignored,
-    thinking: ignored,
+    chat_template_kwargs: passedOn,
+    enable_thinking: passedOn,
+    min_p: passedOn,
+    reasoning: passedOn,
+    reasoning_split: passedOn,
+    repetition_penalty: passedOn,
+    thinking: passedOn,
     // No effect unless the route passes them on.
     audio: optional(described(readObject, WHERE_OFFERED)),
     web_search_options: optional(described(readObject, WHERE_OFFERED)),

@@ -14,7 +14,7 @@ import type {
   Turn,
 } from '../canonical.ts';
 import { withPortableCallIds } from '../call-ids.ts';
-import { mappedFields } from '../fields.ts';
+import { forwardedFields } from '../fields.ts';
 import { compact } from '../read.ts';
 import { argumentsOf, checkArguments, hoistSystem, mergeNeighbours, pairToolResults } from '../turns.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
@@ -68,18 +68,18 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
   return { path: PATH, headers: headersOf(options), body };
 }
 
-const MAPPED_FIELDS = mappedFields(readRequest);
-
 /**
  * The client's body with the upstream's model name, without the fields that are to have no effect: upstreams would
- * refuse some of them, and act on others. Cache control stays, because it does not change the answer.
+ * refuse some of them, and act on others.
  */
 export function forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest {
-  const fields = Object.entries(body).filter(([field, value]) => {
-    if (value === null || (field === 'tool_choice' && request.tools.length === 0)) return false;
-    return MAPPED_FIELDS.has(field) || field === 'cache_control';
-  });
-  const bounded = { ...Object.fromEntries(fields), model: options.model, max_tokens: request.sampling.maxOutputTokens };
+  const { tool_choice, ...fields } = forwardedFields(body, readRequest);
+  const bounded = {
+    ...fields,
+    tool_choice: request.tools.length === 0 ? undefined : tool_choice,
+    model: options.model,
+    max_tokens: request.sampling.maxOutputTokens,
+  };
   return { path: PATH, headers: headersOf(options), body: withUsualCache(compact(bounded)) };
 }
 

@@ -12,7 +12,7 @@ import type {
   ToolResultPart,
 } from '../canonical.ts';
 import { readUrl } from '../data-url.ts';
-import { fields, ignored, object, refused, typed } from '../fields.ts';
+import { fields, ignored, object, passedOn, refused, typed } from '../fields.ts';
 import {
   anything,
   arrayOf,
@@ -182,7 +182,7 @@ export const readRequest = fields(
     ),
     metadata: optional(fields({ user_id: optional(described(readString, 'Identifies the end user')) })),
     thinking: ignored,
-    cache_control: ignored,
+    cache_control: passedOn,
     context_management: ignored,
     diagnostics: ignored,
     service_tier: ignored,

@@ -4,10 +4,12 @@ import { isObject, type JsonObject } from '../../domain/json.ts';
 import type { AnswerPart, InputPart, OutputFormat, TextRequest, Tool, ToolChoice, Turn } from '../canonical.ts';
 import { callIdReplacements, withPortableCallIds } from '../call-ids.ts';
 import { urlOf } from '../data-url.ts';
+import { forwardedFields } from '../fields.ts';
 import { compact } from '../read.ts';
 import { pairToolResults } from '../turns.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { itemTypeOf } from './input-items.ts';
+import { readRequest } from './request-shape.ts';
 
 const PATH = '/responses';
 
@@ -41,20 +43,11 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
   return { path: PATH, headers: headersOf(options), body };
 }
 
-/** Fields that would decide what the gateway pays, or what its account stores. */
-const FIELDS_KEPT_BACK: ReadonlySet<string> = new Set([
-  'moderation',
-  'prompt_cache_options',
-  'prompt_cache_retention',
-  'service_tier',
-]);
-
 /**
  * The client's body with the upstream's model name, without anything that would make the upstream store or look up
  * state, or serve the request at another price.
  */
 export function forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest {
-  const fields = Object.fromEntries(Object.entries(body).filter(([field]) => !FIELDS_KEPT_BACK.has(field)));
   const { maxOutputTokens } = request.sampling;
   const callIds = callIdReplacements(request.turns);
   const input = Array.isArray(body['input'])
@@ -64,7 +57,7 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
     path: PATH,
     headers: headersOf(options),
     body: {
-      ...fields,
+      ...forwardedFields(body, readRequest),
       ...(maxOutputTokens !== undefined && { max_output_tokens: maxOutputTokens }),
       model: options.model,
       input,

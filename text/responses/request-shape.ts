@@ -1,7 +1,7 @@
 /** The fields of a responses request: those of contract 4.8.2, and others of the format, without effect. */
 import { badRequest } from '../../domain/errors.ts';
 import type { OutputFormat, Tool, ToolChoice } from '../canonical.ts';
-import { type Fields, fields, ignored, object, refused, typed } from '../fields.ts';
+import { type Fields, fields, ignored, object, passedOn, refused, typed } from '../fields.ts';
 import {
   arrayOf,
   compact,
@@ -132,19 +132,19 @@ export const readRequest = fields(
     text: optional(textSettings),
     user: optional(described(readString, 'Identifies the end user')),
     background: optional(background),
-    include: ignored,
-    max_tool_calls: ignored,
+    include: passedOn,
+    max_tool_calls: passedOn,
     metadata: optional(described(readObject, 'Returned with the answer')),
     moderation: ignored,
-    prompt_cache_key: ignored,
+    prompt_cache_key: passedOn,
     prompt_cache_options: ignored,
     prompt_cache_retention: ignored,
-    safety_identifier: ignored,
+    safety_identifier: passedOn,
     service_tier: ignored,
     store: ignored,
-    stream_options: ignored,
-    top_logprobs: ignored,
-    truncation: ignored,
+    stream_options: passedOn,
+    top_logprobs: passedOn,
+    truncation: passedOn,
     // Not standard, but sent by a widely used client.
     client_metadata: ignored,
     previous_response_id: refused(STATELESS),

@@ -79,6 +79,14 @@ describe('an API key', () => {
     });
   }
 
+  it('is refused when it is deleted, and the message says so', async () => {
+    const { keyId, apiKey } = await withKey();
+    await deleteApiKey(app.database, keyId);
+    const { status, body } = await use({ authorization: `Bearer ${apiKey}` });
+    expect([status, body.error.code]).to.deep.equal([401, 'invalid_api_key']);
+    expect(body.error.message).to.contain('deleted');
+  });
+
   it('works until it expires', async () => {
     expect((await use(bearer(await withKey({ expiresAt: new Date(Date.now() + 60_000) })))).status).to.equal(200);
   });

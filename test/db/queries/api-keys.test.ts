@@ -44,6 +44,7 @@ describe('db/queries/api-keys', () => {
       ipAllowlist: null,
       rateLimitRpm: null,
       expiresAt: null,
+      deletedAt: null,
       disabledAt: null,
     });
   });
@@ -89,7 +90,7 @@ describe('db/queries/api-keys', () => {
   it('deletes a key at once and for good, but keeps its row for the ledger', async () => {
     const key = await createFundedKey(database);
     expect(await deleteApiKey(database, key.id)).to.equal(true);
-    expect(await findCaller(database, key.digest)).to.equal(null);
+    expect((await findCaller(database, key.digest))?.key.deletedAt).to.be.instanceOf(Date);
     expect(await findApiKey(database, key.id)).to.equal(null);
     expect(await updateApiKey(database, key.id, { disabled: false })).to.equal(null);
     expect(await deleteApiKey(database, key.id)).to.equal(false);
