@@ -6,9 +6,9 @@ import type { IncomingMessage } from 'node:http';
 import { badRequest, ServiceError } from '../domain/errors.ts';
 import { BodyBytes } from '../net/body-bytes.ts';
 
-const PACE_CHECK_MS = 10_000;
+export const PACE_CHECK_MS = 10_000;
 /** Slower than any connection on which a prompt would be worth waiting for. */
-const SLOWEST_BYTES_PER_SECOND = 2_048;
+export const SLOWEST_BYTES_PER_SECOND = 2_048;
 /** Limits all bodies that have not been read yet. Only bytes that have arrived count, not announced lengths. */
 const MAX_HELD_BYTES = 256 * 2 ** 20;
 const FULL_RETRY_SECONDS = 5;

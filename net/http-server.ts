@@ -21,10 +21,10 @@ export interface ClientLimits {
 
 export const CLIENT_LIMITS: ClientLimits = { headersMs: 15_000, unreadMs: 60_000 };
 /** Enough to upload 100 MB over a slow connection. */
-const REQUEST_TIMEOUT_MS = 10 * 60_000;
+export const REQUEST_TIMEOUT_MS = 10 * 60_000;
 /** Longer than the usual 60 s of load balancers, so that this side never closes first. */
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
-const MAX_HEADER_BYTES = 16 * 1024;
+export const MAX_HEADER_BYTES = 16 * 1024;
 /** How often Node looks for connections that have timed out. */
 const TIMEOUT_CHECK_MS = 1_000;
 /** How long, and how much, a refused client may go on sending before it loses the connection. */
@@ -36,7 +36,7 @@ const LINGER_CHECK_MS = 100;
  * limit, a single packet could contain thousands of small requests, which would all begin before anybody else is
  * served.
  */
-const MAX_REQUESTS_UNDER_WAY = 16;
+export const MAX_REQUESTS_UNDER_WAY = 16;
 
 /** Answers requests, and handles its own errors. */
 type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<unknown>;

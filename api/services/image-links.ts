@@ -12,7 +12,7 @@ const MAX_HEADER_BYTES = 8 * 2 ** 20;
 /** For all links of a request together. */
 const MAX_BYTES = 32 * 2 ** 20;
 /** A refused link is not fetched again for this long; repeating the same request would not change the result. */
-const REFUSED_FOR_MS = 60_000;
+export const REFUSED_FOR_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
 
 const NOT_AN_IMAGE = 'must be a PNG, JPEG or WebP image';

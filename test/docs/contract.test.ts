@@ -2,18 +2,39 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { endpointsFor } from '../../api/endpoints.ts';
+import { REFUSED_FOR_MS } from '../../api/services/image-links.ts';
 import { readRequest as readChat } from '../../text/chat-completions/request-shape.ts';
 import { ignored, passedOn } from '../../text/fields.ts';
 import { generationConfig, readRequest as readNative } from '../../text/generate-content/request-shape.ts';
 import { readRequest as readMessages } from '../../text/messages/request-shape.ts';
 import { readRequest as readResponses } from '../../text/responses/request-shape.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
-import { ERRORS } from '../../domain/errors.ts';
+import { PACE_CHECK_MS, SLOWEST_BYTES_PER_SECOND } from '../../api/receiving.ts';
+import { VARIABLE_GROUPS } from '../../config-variables.ts';
+import { ATTEMPT_LIMITS } from '../../db/queries/attempt-limits.ts';
+import { ERRORS, TASK_ERROR_CODES } from '../../domain/errors.ts';
+import {
+  BODIES,
+  FREE_REQUESTS_PER_MINUTE,
+  IDEMPOTENCY,
+  IMAGE_LINKS,
+  PAGES,
+  UPLOADS,
+  USAGE,
+  WEBHOOKS,
+} from '../../domain/policy.ts';
+import { CLIENT_LIMITS, MAX_HEADER_BYTES, MAX_REQUESTS_UNDER_WAY, REQUEST_TIMEOUT_MS } from '../../net/http-server.ts';
+import { document } from '../support/openapi.ts';
 import { type PicoUsd, parseUsd } from '../../domain/money.ts';
 
 const root = join(import.meta.dirname, '../..');
 const contract = readFileSync(join(root, 'docs/contract.md'), 'utf8');
 const catalogue = loadCatalogue();
+const DEFAULTS: ReadonlyMap<string, string | undefined> = new Map(
+  Object.values(VARIABLE_GROUPS).flatMap((group) =>
+    Object.entries(group).map(([name, { defaultText }]) => [name, defaultText]),
+  ),
+);
 
 /** One section, or several: `contract 2.1`, `contract 2.4, 4.7 and 6`, `contract 4.1 to 4.3`. */
 const CITATION = /\bcontract (\d[\d.]*\d|\d)((?:(?:, | and | to )\d(?:[\d.]*\d)?)*)/gi;
@@ -52,7 +73,7 @@ const sections = new Set(Array.from(contract.matchAll(/^#{2,4} (\d[\d.]*?)\.? /g
 
 /** The text of a section, without its subsections. */
 function textOf(section: string): string {
-  const start = contract.search(new RegExp(`^#+ ${section.replaceAll('.', String.raw`\.`)} `, 'm'));
+  const start = contract.search(new RegExp(`^#+ ${section.replaceAll('.', String.raw`\.`)}\\.? `, 'm'));
   const [text = ''] = contract.slice(start).split(/\n(?=#)/, 1);
   return text;
 }
@@ -90,6 +111,90 @@ function usdIn(cell: string | undefined): PicoUsd {
   return parseUsd(cell ?? '');
 }
 
+const IN_WORDS: Readonly<Record<number, string>> = { 1: 'a', 2: 'two', 3: 'three', 5: 'five', 7: 'seven', 10: 'ten' };
+
+function inWords(count: number): string {
+  return IN_WORDS[count] ?? String(count);
+}
+
+/** The default of a variable of the environment, which is a number, a list of numbers or a size. */
+function defaultOf(name: string): string {
+  return DEFAULTS.get(name) ?? expect.fail(`there is no ${name}`);
+}
+
+/** A number as the page writes it. */
+function written(count: number | string): string {
+  return Number(count).toLocaleString('en-US');
+}
+
+/** Parts of sentences with the numbers that the code has, by section. */
+function numbersInForce(): Readonly<Record<string, readonly string[]>> {
+  const quota = (what: string): string => written(defaultOf(`GENWAY_UPLOAD_QUOTA_${what}`));
+  const waits = defaultOf('GENWAY_WEBHOOK_SCHEDULE_S').split(',').map(Number);
+  const [, second = 0, third = 0, fourth = 0, ...later] = waits;
+  const hours = later.map((wait) => wait / 3600);
+  const { common, text } = BODIES;
+  return {
+    '3': [
+      `${Number(defaultOf('GENWAY_TASK_DEADLINE_S')) / 60} minutes after its creation (\`GENWAY_TASK_DEADLINE_S\`)`,
+    ],
+    '4.1': [
+      `1 to ${IDEMPOTENCY.maxKeyLength} characters`,
+      `within ${IDEMPOTENCY.windowHours} hours of the first answer`,
+    ],
+    '4.3': [
+      `${inWords(IMAGE_LINKS.maxRedirects)} redirects at most, within ${inWords(IMAGE_LINKS.timeoutMs / 1000)} seconds`,
+      `refused again for ${inWords(REFUSED_FOR_MS / 60_000)} minute`,
+    ],
+    '4.5': [
+      `keep ${quota('FILES_UNPAID')} files of ${quota('MB_UNPAID')} MB in all before its first top-up`,
+      `and ${quota('FILES')} files of ${quota('MB')} MB after it`,
+      `Videos may have ${UPLOADS.maxVideoBytes / 2 ** 20} MB, all others ${UPLOADS.maxBytes / 2 ** 20} MB`,
+      `removed after ${inWords(Number(defaultOf('GENWAY_UPLOAD_EXPIRY_S')) / 86_400)} days`,
+    ],
+    '4.7': [
+      `${WEBHOOKS.maxEndpoints} endpoints, ask for ${WEBHOOKS.testEventsPerMinute} test events a minute`,
+      `the two redeliver calls ${WEBHOOKS.redeliveryCallsPerMinute} times a minute`,
+      `up to ${WEBHOOKS.redeliveriesPerCall} deliveries`,
+      `at most ${WEBHOOKS.maxAttempts} attempts`,
+    ],
+    '4.9': [`the last ${USAGE.defaultDays} days when left out, at most ${USAGE.maxDays} days`],
+    '4.10': [`(default ${PAGES.defaultLimit}, at most ${PAGES.maxLimit})`],
+    '6': [
+      `any 2xx within ${WEBHOOKS.attemptTimeoutMs / 1000} seconds`,
+      `${inWords(waits.length)} attempts in all, the first at once`,
+      `${second} seconds, ${third / 60} minutes, ${fourth / 60} minutes`,
+      `${hours.slice(0, -1).join(', ')} and ${hours.at(-1)} hours after the one before (\`GENWAY_WEBHOOK_SCHEDULE_S\`)`,
+      `lengthens a wait, up to ${WEBHOOKS.maxRetryAfterSeconds / 3600} hours`,
+      `${ATTEMPT_LIMITS.perEndpoint} to one endpoint, ${ATTEMPT_LIMITS.perAccount} to all endpoints of one account`,
+      `${inWords(ATTEMPT_LIMITS.timeoutsUntilPause)} times in a row`,
+      `left alone for ${inWords(ATTEMPT_LIMITS.pauseSeconds / 60)} minute`,
+      `${inWords(ATTEMPT_LIMITS.failingDays)} days of failed attempts`,
+      `for ${WEBHOOKS.secretOverlapSeconds / 3600} hours \`webhook-signature\` carries`,
+      `${WEBHOOKS.keptDays} days after the last delivery ended`,
+      `a timestamp more than ${inWords(WEBHOOKS.timestampToleranceSeconds / 60)} minutes`,
+    ],
+    '8.1': [
+      `| ${defaultOf('GENWAY_RATE_LIMIT_RPM')} (\`GENWAY_RATE_LIMIT_RPM\`)`,
+      `| ${written(defaultOf('GENWAY_READ_RATE_LIMIT_RPM'))} (\`GENWAY_READ_RATE_LIMIT_RPM\`)`,
+      `| ${defaultOf('GENWAY_MAX_CONCURRENT_TASKS')} (\`GENWAY_MAX_CONCURRENT_TASKS\`)`,
+      `| ${FREE_REQUESTS_PER_MINUTE.neverToppedUp} before the first top-up, ${FREE_REQUESTS_PER_MINUTE.toppedUp} after`,
+      `| ${WEBHOOKS.testEventsPerMinute} each |`,
+    ],
+    '8.2': [
+      `| ${common.maxBytes / 2 ** 20} MiB | ${text.maxBytes / 2 ** 20} MiB |`,
+      `| ${common.maxDepth} levels | ${text.maxDepth} levels |`,
+      `| ${written(common.maxValues)} | ${written(text.maxValues)} |`,
+      `${MAX_HEADER_BYTES / 2 ** 10} KiB and must be complete within ${CLIENT_LIMITS.headersMs / 1000} seconds`,
+      `${written(SLOWEST_BYTES_PER_SECOND)} bytes a second over ${inWords(PACE_CHECK_MS / 1000)} seconds`,
+      `no request may take longer than ${inWords(REQUEST_TIMEOUT_MS / 60_000)} minutes to arrive`,
+      `At most ${MAX_REQUESTS_UNDER_WAY} requests may be under way`,
+      `reads nothing of its answer for ${inWords(CLIENT_LIMITS.unreadMs / 60_000)} minute`,
+    ],
+    '8.3': [`after ${defaultOf('GENWAY_TEXT_CUTOFF_S')} seconds (\`GENWAY_TEXT_CUTOFF_S\`)`],
+  };
+}
+
 describe('docs/contract.md', () => {
   it('has every section that is cited', () => {
     const unknown = sources.flatMap(({ file, text }) =>
@@ -125,6 +230,58 @@ describe('docs/contract.md', () => {
       [...mounted, ...NOT_IN_DESCRIPTION].toSorted(),
     );
   });
+
+  for (const [section, about] of [
+    ['2.1', 'Task'],
+    ['2.2', 'TaskOutput'],
+    ['2.4', 'Webhook'],
+    ['2.4', 'Delivery'],
+    ['2.7', 'File'],
+    ['2.8', 'VideoModel'],
+    ['2.8', 'ImageModel'],
+    ['2.8', 'TextModel'],
+    ['2.9', 'Balance'],
+    ['2.9', 'DailyUsage'],
+    ['2.9', 'TextRequest'],
+  ] as const) {
+    it(`names in ${section} every field of ${about} that the API description has`, () => {
+      const fields = Object.keys(Object(Object(document.components['schemas'])[about]).properties).filter(
+        (field) => section !== '2.9' || field !== 'object',
+      );
+      expect(fields).to.not.deep.equal([]);
+      for (const field of fields) expect(textOf(section), field).to.contain(`\`${field}`);
+    });
+  }
+
+  it('lists the codes of failed tasks in 3, the fields of other media models in 4.2 and the older models in 9', () => {
+    expect(namesAfter('A failed task has one of these codes: ', '3')).to.deep.equal([...TASK_ERROR_CODES]);
+    const named = textOf('4.2');
+    for (const { unsupportedFields } of catalogue.imageModels.values()) {
+      for (const field of unsupportedFields) expect(named, field).to.contain(`\`${field}\``);
+    }
+    const older = [...catalogue.textModels.values()].filter(({ legacy }) => legacy);
+    const olderNamed = namesAfter('Older models still work and are marked ', '9').filter((name) =>
+      name.startsWith('text'),
+    );
+    expect(olderNamed).to.have.members(older.map(({ id }) => id));
+  });
+
+  it('says in 9 with what the paths of endpoints begin', () => {
+    const paths = endpointsFor({ takesPayments: true }).map(({ path }) => path);
+    const others = paths.filter((path) => !/^\/(v1|v1beta|admin\/v1)\//.test(path));
+    expect(others).to.have.members(['/healthz', '/readyz', '/metrics', '/openapi.json']);
+  });
+
+  it('says in 2.2 that the files of this edition are checked exactly', () => {
+    const models = [...catalogue.videoModels.values(), ...catalogue.imageModels.values()];
+    expect(new Set(models.map(({ resultCheck }) => resultCheck))).to.deep.equal(new Set(['exact']));
+  });
+
+  for (const [section, parts] of Object.entries(numbersInForce())) {
+    it(`has the numbers in force in ${section}`, () => {
+      for (const part of parts) expect(textOf(section).replace(/\s+/g, ' ')).to.contain(part);
+    });
+  }
 
   it('lists the codes of errors in force, with their statuses', () => {
     const listed = Array.from(rowsIn('7.2'), ([code, [status, retryable]]) => [
