@@ -210,10 +210,11 @@ function refuseGarbage(error: NodeJS.ErrnoException, socket: Socket): void {
     'bad_request',
     tooLarge ? 'The headers of the request are too large.' : 'The request is not valid HTTP.',
   );
-  const body = JSON.stringify(presentError(refusal, newId('request')));
+  const requestId = newId('request');
+  const body = JSON.stringify(presentError(refusal, requestId));
   const status = tooLarge ? '431 Request Header Fields Too Large' : '400 Bad Request';
   socket.end(
-    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nx-request-id: ${requestId}\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
 }

@@ -110,6 +110,16 @@ describe('an HTTP server with clients that keep connections to themselves', () =
     return text;
   }
 
+  it('refuses headers of more than 16 KiB with 431 and the common envelope', async () => {
+    const answered = once(socket, 'data');
+    socket.write(`GET / HTTP/1.1\r\nHost: x\r\nx-long: ${'x'.repeat(16 * 1024)}\r\n\r\n`);
+    const [bytes] = await answered;
+    expect(String(bytes))
+      .to.match(/^HTTP\/1\.1 431 /)
+      .and.match(/\r\nx-request-id: (req_\w+)\r\n[^]*"code":"bad_request"[^]*"request_id":"\1"/);
+    expect(handled).to.equal(0);
+  });
+
   it('waits 15 s for headers, and no longer', async () => {
     expect(CLIENT_LIMITS.headersMs).to.equal(15_000);
     socket.write('GET / HTTP/1.1\r\nHost: x\r\n');

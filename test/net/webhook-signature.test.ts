@@ -32,6 +32,7 @@ describe('net/webhook-signature', () => {
     expect(headers['x-svc-event']).to.equal('task.succeeded');
     expect(headers['x-svc-timestamp']).to.equal(String(NOW_SECONDS));
     expect(headers['content-type']).to.equal('application/json');
+    expect(headers['user-agent']).to.equal('Genway-Webhooks/1');
   });
 
   it('passes what was signed, whatever the bytes', () => {

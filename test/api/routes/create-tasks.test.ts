@@ -120,6 +120,36 @@ describe('a create call', () => {
     await expectNothingOf(caller);
   });
 
+  it('is refused for the first of its faults: key, requests a minute, body, Idempotency-Key, fields, rights, money', async () => {
+    const path = `${app.baseUrl}/v1/videos/tasks`;
+    const free = await app.createAccount({ signupUsd: 1, key: { rateLimitRpm: 1 } });
+    const poor = await app.createAccount({ fundedUsd: 0.1, key: { models: ['vidone-3.0'] } });
+    const used = { 'idempotency-key': 'used' };
+    expect((await call(path, { key: caller.apiKey, body: VIDEO, headers: used })).status).to.equal(201);
+    await call(path, { key: free.apiKey, body: '{' });
+    const large = 'x'.repeat(2 ** 20 + 1);
+    const answers = [
+      await call<ErrorBody>(path, { key: 'sk-wrong', body: '{' }),
+      await call<ErrorBody>(path, { key: free.apiKey, body: '{' }),
+      await call<ErrorBody>(path, { key: caller.apiKey, body: large, headers: used }),
+      await call<ErrorBody>(path, { key: caller.apiKey, body: '{', headers: used }),
+      await call<ErrorBody>(path, { key: caller.apiKey, body: { model: 'none' }, headers: used }),
+      await call<ErrorBody>(path, { key: poor.apiKey, body: { model: 'vidtwo-1.1' } }),
+      await call<ErrorBody>(path, { key: poor.apiKey, body: { ...VIDEO, model: 'vidone-3.0-prime' } }),
+      await call<ErrorBody>(path, { key: poor.apiKey, body: VIDEO }),
+    ];
+    expect(answers.map(({ status, body }) => [status, body.error.code])).to.deep.equal([
+      [401, 'invalid_api_key'],
+      [429, 'rate_limit_exceeded'],
+      [413, 'read_request_body_failed'],
+      [400, 'bad_request'],
+      [409, 'idempotency_conflict'],
+      [400, 'bad_request'],
+      [403, 'forbidden'],
+      [402, 'insufficient_credits'],
+    ]);
+  });
+
   it('is 402 insufficient_credits when the balance is zero or below the price', async () => {
     for (const fundedUsd of [0.49, 0.5]) {
       const poor = await app.createAccount({ fundedUsd });

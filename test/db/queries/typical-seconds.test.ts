@@ -65,6 +65,13 @@ describe('db/queries/typical-seconds', () => {
     expect(await findTypicalSeconds(database, 'mixed')).to.include({ samples: 10 });
   });
 
+  it('goes by the latest 200 tasks', async () => {
+    await finishTasks('busy', [...Array.from({ length: 150 }, () => 90), ...Array.from({ length: 200 }, () => 10)]);
+    const typical = await findTypicalSeconds(database, 'busy');
+    expect(typical?.samples).to.equal(200);
+    expect(typical?.p90).to.be.lessThan(60);
+  });
+
   it('never says less than a second', async () => {
     await finishTasks(
       'quick',

@@ -71,6 +71,18 @@ describe('storage/media/matches-request', () => {
     expect(matchesRequest(video({ durationSeconds: 17 / 3 }), request)).to.equal('asked for 5 seconds, got 5.67');
   });
 
+  for (const [resultCheck, width, height, fits] of [
+    ['exact', 1000, 625, false],
+    ['ratio', 1000, 625, true],
+    ['ratio', 1030, 640, true],
+    ['ratio', 1060, 640, false],
+    ['any', 64, 64, true],
+  ] as const) {
+    it(`${fits ? 'takes' : 'refuses'} ${width}x${height} for an image of 1024x640 where the catalogue asks for ${resultCheck}`, () => {
+      expect(matchesRequest(image({ width, height }), { ...imageRequest(), resultCheck }) === null).to.equal(fits);
+    });
+  }
+
   it('does not compare a duration that the file does not say', () => {
     expect(matchesRequest(video({ durationSeconds: null }), videoRequest())).to.equal(null);
   });

@@ -50,6 +50,23 @@ describe('reconciliations', () => {
     expect(report['checks']).to.deep.equal([{ check: 'key_usage', question: 'Is it?', findings: 1, duration_ms: 3 }]);
   });
 
+  it('give their findings whole as CSV and as JSON lines', async () => {
+    const { data } = await ask('POST');
+    const finding = { check: 'key_usage', subject: 'key_2', detail: 'wrong, "very"', remedy: 'correct it' };
+    await finishReconciliation(app.database, String(data['id']), { checks: [], findings: [finding, finding] });
+    const exported = async (accept: string) => {
+      const headers = { authorization: `Bearer ${app.adminToken}`, accept };
+      const response = await fetch(`${app.baseUrl}/admin/v1/reconciliations/${String(data['id'])}`, { headers });
+      return (await response.text()).trimEnd().split(/\r?\n/);
+    };
+    const [header = '', ...rows] = await exported('text/csv');
+    expect(header.split(',')).to.include.members(['check', 'subject', 'detail']);
+    expect(rows).to.have.length(2);
+    expect(rows[0]).to.contain('"wrong, ""very"""');
+    const lines = await exported('application/x-ndjson');
+    expect(lines.map((line) => Object(JSON.parse(line)).subject)).to.deep.equal(['key_2', 'key_2']);
+  });
+
   it('are listed newest first, without their findings', async () => {
     const { data: latest } = await ask('POST');
     await finishReconciliation(app.database, String(latest['id']), { checks: [], findings: [] });
@@ -62,7 +79,7 @@ describe('reconciliations', () => {
     isTemporalDown = true;
     expect((await ask('POST')).status).to.equal(503);
     isTemporalDown = false;
-    expect(await app.database('reconciliations')).to.have.length(2);
+    expect(await app.database('reconciliations')).to.have.length(3);
   });
 
   it('that do not exist are 404', async () => {

@@ -1,7 +1,15 @@
 import { expect } from 'chai';
+import { finishTask } from '../../../../db/queries/finish-task.ts';
 import { newId } from '../../../../domain/ids.ts';
 import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../../../support/app.ts';
-import { createTaskRow, finishAsFailed, finishAsSucceeded, VIDEO, submitTask } from '../../../support/factories.ts';
+import {
+  createTaskRow,
+  finishAsFailed,
+  finishAsSucceeded,
+  newEvent,
+  submitTask,
+  VIDEO,
+} from '../../../support/factories.ts';
 import { call } from '../../../support/stack.ts';
 import type { TaskBody } from '../../../support/tasks.ts';
 import type { Task } from '../../../../domain/task.ts';
@@ -78,6 +86,38 @@ describe('GET /v1/tasks/{task_id}', () => {
     expect(task['completed_at']).to.be.a('number');
     for (const field of ['poll_after_seconds', 'typical_seconds', 'retryable'])
       expect(task).to.not.have.property(field);
+  });
+
+  it('says when it was created, when it last changed and when it became final', async () => {
+    const { id } = await newTask({ id: newId('task', Date.now() - 60_000) });
+    const created = await poll(id);
+    expect(created['updated_at']).to.equal(created['created_at']);
+    await submitTask(app.database, { id }, 'job_2');
+    const changed = await poll(id);
+    expect(changed['updated_at']).to.be.greaterThan(Number(created['updated_at']));
+    await finishAsSucceeded(app.database, { id });
+    const { updated_at, completed_at, created_at } = await poll(id);
+    expect(updated_at).to.equal(completed_at).and.to.be.at.least(Number(changed['updated_at']));
+    expect(created_at).to.equal(created['created_at']);
+  });
+
+  it('shows the pixels of each picture, and the link of the first again', async () => {
+    const { id } = await newTask({ kind: 'image', model: 'imagea-2.5-sunburst', billableDurationSeconds: null });
+    const pictures = ['a', 'b'].map(
+      (name) =>
+        ({
+          type: 'image',
+          url: `https://files.example.com/${name}.png`,
+          mimeType: 'image/png',
+          width: 1024,
+          height: 640,
+        }) as const,
+    );
+    await finishTask(app.database, id, { status: 'succeeded', output: pictures }, newEvent('task.succeeded'));
+    expect((await poll(id)).output).to.deep.equal({
+      media: pictures.map(({ mimeType, ...picture }) => ({ ...picture, mime_type: mimeType })),
+      r2_url: pictures[0]?.url,
+    });
   });
 
   for (const [code, retryable] of [
@@ -178,6 +218,16 @@ describe('GET /v1/tasks', () => {
     const second = await list(`?limit=3&cursor=${first.next_cursor}`);
     expect([...first.data, ...second.data].map(({ id }) => id)).to.deep.equal(ids);
     expect(second.next_cursor).to.equal(null);
+  });
+
+  it('has 50 in a page unless told otherwise, and no more than 500', async () => {
+    const busy = await app.createAccount({ fundedUsd: 100 });
+    const owner = { id: busy.keyId, accountId: busy.accountId };
+    for (let count = 0; count < 51; count += 1) await createTaskRow(app.database, owner, { price: 1n });
+    const ask = (query: string) => call<Page>(`${app.baseUrl}/v1/tasks${query}`, { key: busy.apiKey });
+    expect((await ask('')).body.data).to.have.length(50);
+    expect((await ask('?limit=500')).body.data).to.have.length(51);
+    for (const limit of ['0', '501', 'x', '1.5']) expect((await ask(`?limit=${limit}`)).status, limit).to.equal(400);
   });
 
   for (const [query, count] of [

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { newId } from '../../../../domain/ids.ts';
 import { startTestApp, type TestApp, type TestCaller } from '../../../support/app.ts';
-import { createTaskRow, finishAsFailed, finishAsSucceeded } from '../../../support/factories.ts';
+import { createTaskRow, createTextRequestRow, finishAsFailed, finishAsSucceeded } from '../../../support/factories.ts';
 import { failureOf, newHold, openTextLedger, settlementOf } from '../../../support/text-money.ts';
 
 const USD = 10n ** 12n;
@@ -98,6 +98,37 @@ describe('usage', () => {
       expect(await get(`/v1/usage?${query}`)).to.deep.include({ status: 400 });
     });
   }
+
+  it('counts a task on the day on which it was created, once it is final', async () => {
+    const other = await app.createAccount({ fundedUsd: 10 });
+    const id = newId('task', Date.parse(today) - 1);
+    const task = await createTaskRow(app.database, { id: other.keyId, accountId: other.accountId }, { id });
+    expect((await get('/v1/usage', other)).data).to.deep.equal([]);
+    await finishAsSucceeded(app.database, task);
+    const yesterday = new Date(Date.parse(today) - 1).toISOString().slice(0, 10);
+    expect((await get('/v1/usage', other)).data.map(({ date, requests }) => [date, requests])).to.deep.equal([
+      [yesterday, 1],
+    ]);
+  });
+
+  it('tells how each text request ended, and is narrowed by key, model and time', async () => {
+    const other = await app.createAccount({ fundedUsd: 10 });
+    const key = { id: other.keyId, accountId: other.accountId };
+    const outcomes = ['succeeded', 'disconnected', 'failed', 'abandoned'];
+    for (const [index, outcome] of outcomes.entries()) {
+      const error_code = outcome === 'failed' ? 'processing_failed' : null;
+      const id = newId('textRequest', Date.parse(today) + index);
+      await createTextRequestRow(app.database, key, { id, outcome, error_code, model: `model-${index % 2}` });
+    }
+    const outcomesOf = async (query: string) =>
+      (await get(`/v1/usage/requests?${query}`, other)).data.map(({ outcome }) => outcome);
+    expect(await outcomesOf('')).to.deep.equal(outcomes.toReversed());
+    expect(await outcomesOf('model=model-1')).to.deep.equal(['abandoned', 'disconnected']);
+    expect(await outcomesOf(`api_key_id=${other.keyId}`)).to.have.length(4);
+    expect(await outcomesOf(`api_key_id=${caller.keyId}`)).to.deep.equal([]);
+    expect(await outcomesOf(`to=${today}T00:00:00Z`)).to.deep.equal([]);
+    expect(await outcomesOf(`from=${today}T00:00:00Z`)).to.have.length(4);
+  });
 
   it('refuses a cursor that is not its own', async () => {
     const cursor = Buffer.from(JSON.stringify(['task_1'])).toString('base64url');

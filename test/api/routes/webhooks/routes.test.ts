@@ -81,6 +81,12 @@ describe('webhook endpoints', () => {
       '"description" must not contain NUL characters or unpaired surrogates',
     ],
     ['an unknown field', { url: URL, secret: 'mine' }, 'unknown field: secret'],
+    ['a state at its creation', { url: URL, enabled: false }, 'unknown field: enabled'],
+    [
+      'a description that is too long',
+      { url: URL, description: 'x'.repeat(1001) },
+      '"description" has an unsupported length',
+    ],
     ['a list', [], 'The request body must be a JSON object'],
   ] as const) {
     it(`are refused with ${what}`, async () => {
