@@ -1,0 +1,40 @@
+/** MiniMax's codes. Answers have the types of the second table, with a number of the first at the end of the message. */
+import { vendorCodes } from '../vendor-codes.ts';
+
+/** Of failed tasks, in brackets in messages, and in `base_resp` under status 200. */
+export const minimaxCodes = vendorCodes('https://platform.minimax.io/docs/api-reference/errorcode', [
+  [1000, 'failed', 'unknown error'],
+  [1001, 'timeout', 'the request took too long'],
+  [1002, 'busy', 'too many requests'],
+  [1004, 'operator', 'the key is missing or belongs to another group'],
+  [1008, 'operator', 'the balance does not suffice'],
+  [1024, 'failed', 'internal error'],
+  [1026, 'content_policy_violation', 'the input is sensitive'],
+  [1027, 'content_policy_violation', 'the output is sensitive'],
+  [1033, 'failed', 'an error of a service behind it'],
+  [1039, 'bad_request', 'more tokens than allowed'],
+  [1041, 'busy', 'too many connections'],
+  [1042, 'bad_request', 'too many invisible or invalid characters'],
+  [1043, 'bad_request', 'the speech does not match the text'],
+  [1044, 'bad_request', 'the cloned speech does not match the text'],
+  [2013, 'bad_request', 'parameters are not valid'],
+  [2037, 'bad_request', 'the sample of the voice is too short or too long'],
+  [2039, 'bad_request', 'the id of the voice is taken'],
+  [2042, 'bad_request', 'the voice belongs to another account'],
+  [2045, 'busy', 'requests increase too fast'],
+  [2048, 'bad_request', 'the audio prompt is too long'],
+  [2049, 'operator', 'the key is not valid'],
+  [2056, 'operator', 'the plan’s limit is reached'],
+  [20132, 'bad_request', 'the sample or the id of the voice is not valid'],
+]);
+
+/** `error.type`, with the status that comes with it. */
+export const minimaxTypes = vendorCodes('https://platform.minimax.io/docs/api-reference/video-generation-v2-create', [
+  ['bad_request_error', 'bad_request', '400'],
+  ['authorized_error', 'operator', '401'],
+  ['insufficient_balance_error', 'operator', '402'],
+  ['unprocessable_entity_error', 'content_policy_violation', '422'],
+  ['rate_limit_error', 'busy', '429'],
+  ['server_error', 'failed', '500'],
+  ['overloaded_error', 'busy', '529'],
+]);

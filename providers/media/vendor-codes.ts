@@ -1,0 +1,83 @@
+/**
+ * The meanings of vendors' error codes, as data. Each adapter has its table beside it, in `adapters/NAME-codes.ts`: the
+ * vendor's published table row by row, with its address.
+ */
+import type { TaskErrorCode } from '../../domain/errors.ts';
+import { lookUp } from './json.ts';
+import { JobRefusedError, NotTakenError, OutcomeUnknownError, type SubmissionError } from './outcomes.ts';
+
+/** What a code says about a submission, and about a job that failed with it. */
+export type CodeMeaning =
+  /** A verdict on the request, which it would get again. */
+  | 'bad_request'
+  | 'content_policy_violation'
+  /** The operator's credential, money, model or settings: not accepted, and the route is left. */
+  | 'operator'
+  /** Too many requests or jobs, or no capacity: not accepted, and accepted later perhaps. */
+  | 'busy'
+  /** The render did not start or end in time. Of a submission, the outcome is unknown. */
+  | 'timeout'
+  /** A failure of the vendor's own. Of a submission, the outcome is unknown. */
+  | 'failed';
+
+export type CodeRow = readonly [code: string | number, means: CodeMeaning, explanation: string];
+
+export interface VendorCodes {
+  /** Where the vendor publishes the table. */
+  readonly source: string;
+  readonly rows: readonly CodeRow[];
+  /** The meaning of a code; null for an unknown one. `Name.Detail` means what `Name` does, unless it has its own row. */
+  meaningOf(code: unknown): CodeMeaning | null;
+}
+
+/** @param source the page where the vendor publishes the codes */
+export function vendorCodes(source: string, rows: readonly CodeRow[]): VendorCodes {
+  const meanings: Readonly<Record<string, CodeMeaning>> = Object.fromEntries(
+    rows.map(([code, means]) => [code, means]),
+  );
+  return {
+    source,
+    rows,
+    meaningOf(code) {
+      const group = typeof code === 'string' ? code.split('.')[0] : undefined;
+      return lookUp(meanings, code) ?? lookUp(meanings, group) ?? null;
+    },
+  };
+}
+
+interface RefusalFacts {
+  /** For operators. */
+  readonly said: string;
+  /** For clients, if the vendor's words reveal nothing about the operator. */
+  readonly words?: unknown;
+  readonly retryAfterMs?: number | undefined;
+}
+
+/** The outcome of a submission that was answered with a code of that meaning. */
+export function submissionErrorFor(means: CodeMeaning, { said, words, retryAfterMs }: RefusalFacts): SubmissionError {
+  switch (means) {
+    case 'bad_request':
+    case 'content_policy_violation':
+      return new JobRefusedError(means, words);
+    case 'operator':
+      return new NotTakenError(said, { leavesRoute: true });
+    case 'busy':
+      return new NotTakenError(said, { retryAfterMs });
+    default:
+      return new OutcomeUnknownError(said);
+  }
+}
+
+const JOB_VERDICTS: Readonly<Record<CodeMeaning, TaskErrorCode>> = {
+  bad_request: 'bad_request',
+  content_policy_violation: 'content_policy_violation',
+  operator: 'processing_unavailable',
+  busy: 'processing_unavailable',
+  timeout: 'processing_timeout',
+  failed: 'processing_failed',
+};
+
+/** The verdict on a job that failed with a code of that meaning; `processing_failed` for an unknown code. */
+export function jobVerdictFor(means: CodeMeaning | null): TaskErrorCode {
+  return means === null ? 'processing_failed' : JOB_VERDICTS[means];
+}
