@@ -1,4 +1,4 @@
-/** MiniMax's codes. Answers have the types of the second table, with a number of the first at the end of the message. */
+/** MiniMax's codes. An answer has a status of the second table, and often a code of the first at the end of its message. */
 import { vendorCodes } from '../vendor-codes.ts';
 
 /** Of failed tasks, in brackets in messages, and in `base_resp` under status 200. */
@@ -28,13 +28,16 @@ export const minimaxCodes = vendorCodes('https://platform.minimax.io/docs/api-re
   [20132, 'bad_request', 'the sample or the id of the voice is not valid'],
 ]);
 
-/** `error.type`, with the status that comes with it. */
-export const minimaxTypes = vendorCodes('https://platform.minimax.io/docs/api-reference/video-generation-v2-create', [
-  ['bad_request_error', 'bad_request', '400'],
-  ['authorized_error', 'operator', '401'],
-  ['insufficient_balance_error', 'operator', '402'],
-  ['unprocessable_entity_error', 'content_policy_violation', '422'],
-  ['rate_limit_error', 'busy', '429'],
-  ['server_error', 'failed', '500'],
-  ['overloaded_error', 'busy', '529'],
-]);
+/** Statuses of answers with an `error`, whose `type` says the same. */
+export const minimaxStatuses = vendorCodes(
+  'https://platform.minimax.io/docs/api-reference/video-generation-v2-create',
+  [
+    [400, 'bad_request', 'bad_request_error'],
+    [401, 'operator', 'authorized_error'],
+    [402, 'operator', 'insufficient_balance_error'],
+    [422, 'content_policy_violation', 'unprocessable_entity_error'],
+    [429, 'busy', 'rate_limit_error'],
+    [500, 'failed', 'server_error'],
+    [529, 'busy', 'overloaded_error'],
+  ],
+);

@@ -2,24 +2,18 @@
  * MiniMax's second video API (docs/vendors/minimax.md). Its tasks resemble Ark's, with other addresses and other words.
  * There are no callbacks, because their addresses would have to answer a challenge first.
  */
-import type { TaskErrorCode } from '../../../domain/errors.ts';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import type { VendorCost } from '../../../domain/media-route.ts';
 import type { JobState, KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
 import { contentItems, hasReferences, isMadeSince } from '../content-items.ts';
 import { bearer } from '../credentials.ts';
 import { documentOf, isSuccess } from '../exchange.ts';
-import { costIn, listOf, lookUp, objectOf, withParams } from '../json.ts';
-import {
-  JobRefusedError,
-  NotTakenError,
-  OutcomeUnknownError,
-  ProviderUnreachableError,
-  type SubmissionError,
-  textOf,
-} from '../outcomes.ts';
+import { costIn, listOf, objectOf, withParams } from '../json.ts';
+import { JobRefusedError, ProviderUnreachableError, type SubmissionError, textOf } from '../outcomes.ts';
+import { type CodeMeaning, jobVerdictFor, submissionErrorFor } from '../vendor-codes.ts';
 import { retryAfterMs, type VendorAnswer } from '../vendor-http.ts';
 import { messageFor, wordsOf } from '../words.ts';
+import { minimaxCodes, minimaxStatuses } from './minimax-codes.ts';
 
 const SUBMISSIONS = 'v2/video_generation';
 const TASKS = 'v2/query/video_generation';
@@ -35,24 +29,10 @@ const PAGE_SIZE = 20;
 const MAX_PAGES = 20;
 /** The vendor's names for resolutions. Its 768P is nearest to 720p. */
 const RESOLUTIONS: Readonly<Record<string, string>> = { '480p': '480P', '720p': '768P', '768p': '768P', '1440p': '2K' };
+/** For example `invalid params (2013)`. */
+const CODE_IN_WORDS = /\((\d{4,5})\)$/;
 /** Statuses of a cancellation which mean that the task runs and cannot be stopped, or has ended. */
 const ENDED_STATUSES: readonly number[] = [400, 404, 409];
-/** 422 always means moderation. */
-const VERDICT_STATUSES: Readonly<Record<number, TaskErrorCode>> = {
-  400: 'bad_request',
-  422: 'content_policy_violation',
-};
-
-/** Codes of failed tasks, and of refusals with status 200. */
-const VERDICT_CODES: Readonly<Record<string, TaskErrorCode>> = {
-  1026: 'content_policy_violation',
-  1027: 'content_policy_violation',
-  2013: 'bad_request',
-};
-const TOO_MANY: readonly unknown[] = [1002];
-/** Our credential, or our money. */
-const OPERATORS_FAULTS: readonly unknown[] = [1004, 1008, 2049];
-
 export const minimax: MediaAdapter = {
   kinds: { video: VIDEO },
   baseUrl: 'https://api.minimax.io',
@@ -66,16 +46,19 @@ export const minimax: MediaAdapter = {
 
   accepted(answer) {
     const document = objectOf(answer.document);
-    const code = objectOf(document['base_resp'])['status_code'] ?? 0;
-    if (code !== 0) throw refusalBy(code, answer);
+    const { status_code: code = 0, status_msg: words } = objectOf(document['base_resp']);
+    // An unknown code leaves the outcome unknown.
+    if (code !== 0) throw refusalBy(minimaxCodes.meaningOf(code) ?? 'failed', words, answer);
     return { jobId: textOf(document['task_id'], 'task id') };
   },
 
   refusal(answer) {
-    const error = objectOf(objectOf(answer.document)['error']);
-    const verdict = VERDICT_STATUSES[answer.status];
-    if (verdict === undefined || Object.keys(error).length === 0) return null;
-    return new JobRefusedError(verdict, error['message']);
+    const { error } = objectOf(answer.document);
+    if (!isObject(error)) return null;
+    const { message } = error;
+    const [, code] = CODE_IN_WORDS.exec(String(message)) ?? [];
+    const means = minimaxCodes.meaningOf(code) ?? minimaxStatuses.meaningOf(answer.status);
+    return means && refusalBy(means, message, answer);
   },
 
   async find(sent, http, signal) {
@@ -156,7 +139,7 @@ function stateOf(task: JsonObject): JobState {
   }
   if (status === 'failed' || status === 'cancelled' || status === 'expired') {
     const { code, message } = objectOf(error);
-    const verdict = lookUp(VERDICT_CODES, code) ?? 'processing_failed';
+    const verdict = status === 'expired' ? 'processing_timeout' : jobVerdictFor(minimaxCodes.meaningOf(code));
     return { state: 'failed', code: verdict, message: messageFor(verdict, message), ...costOf(task) };
   }
   return { state: 'running', progressPercent: null, detail: wordsOf(status) };
@@ -167,11 +150,7 @@ function costOf({ usage }: JsonObject): { readonly cost?: VendorCost } {
   return costIn(objectOf(usage)['total_seconds'], 'seconds');
 }
 
-function refusalBy(code: unknown, answer: VendorAnswer): SubmissionError {
-  const said = `the upstream answered code ${JSON.stringify(code)}`;
-  if (OPERATORS_FAULTS.includes(code)) return new NotTakenError(said, { leavesRoute: true });
-  if (TOO_MANY.includes(code)) return new NotTakenError(said, { retryAfterMs: retryAfterMs(answer) });
-  const verdict = lookUp(VERDICT_CODES, code);
-  const { status_msg: words } = objectOf(objectOf(answer.document)['base_resp']);
-  return verdict === undefined ? new OutcomeUnknownError(said) : new JobRefusedError(verdict, words);
+function refusalBy(means: CodeMeaning, words: unknown, answer: VendorAnswer): SubmissionError {
+  const said = `the upstream answered ${answer.status}: ${wordsOf(words) ?? 'no reason'}`;
+  return submissionErrorFor(means, { said, words, retryAfterMs: retryAfterMs(answer) });
 }

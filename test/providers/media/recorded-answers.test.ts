@@ -1,0 +1,118 @@
+import { expect } from 'chai';
+import type { ResultFile } from '../../../providers/media/result-file.ts';
+import type { JobState } from '../../../providers/media/adapter.ts';
+import {
+  JobRefusedError,
+  NotTakenError,
+  OutcomeUnknownError,
+  ProviderUnreachableError,
+} from '../../../providers/media/outcomes.ts';
+import { MEDIA_PROTOCOLS } from '../../../providers/media/protocols.ts';
+import type { MediaUpstream } from '../../../providers/media/upstream.ts';
+import { imageRequest, lookUp, testUpstream, videoRequest } from '../../support/media.ts';
+import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import {
+  type RecordedAnswer,
+  type RecordedApi,
+  type RecordedOutcome,
+  type Recording,
+  readRecordedApis,
+} from '../../support/recorded-answers.ts';
+
+const MIN_KINDS = 8;
+const signal = new AbortController().signal;
+
+for (const api of readRecordedApis()) {
+  describe(`recorded answers of ${api.name}`, () => {
+    let vendor: Receiver;
+    let upstream: MediaUpstream;
+    let answers: readonly RecordedAnswer[] = [];
+    let count = 0;
+
+    before(async () => {
+      vendor = await startReceiver((request, response) => {
+        request.resume();
+        const { status, headers, body } = answers[Math.min(count, answers.length - 1)] ?? { status: 500, headers: {} };
+        count += 1;
+        response.writeHead(status, { 'content-type': 'application/json', ...headers });
+        response.end(typeof body === 'string' ? body : JSON.stringify(body));
+      });
+      const { url } = vendor;
+      upstream = testUpstream({ adapter: MEDIA_PROTOCOLS[api.protocol], baseUrl: url, addresses: { requests: url } });
+    });
+    after(async () => {
+      await upstream.close();
+      await vendor.close();
+    });
+
+    it(`are of at least ${MIN_KINDS} kinds`, () => {
+      expect(new Set(api.recordings.map(({ kind }) => kind)).size).to.be.at.least(MIN_KINDS);
+    });
+
+    for (const recording of api.recordings) {
+      it(recording.title, async () => {
+        ({ answers } = recording);
+        count = 0;
+        const { message, ...outcome } = await outcomeOf(upstream, api, recording);
+        const { message: expectedMessage, ...expected } = recording.outcome;
+        expect(outcome).to.deep.equal(expected);
+        if (expectedMessage !== undefined) expect(message).to.equal(expectedMessage);
+      });
+    }
+  });
+}
+
+async function outcomeOf(
+  upstream: MediaUpstream,
+  { job }: RecordedApi,
+  { call, media, request: overrides }: Recording,
+): Promise<RecordedOutcome> {
+  const request = media === 'image' ? imageRequest(overrides) : videoRequest(overrides);
+  try {
+    switch (call) {
+      case 'submit': {
+        const accepted = await upstream.submit(upstream.prepare(request), request, signal);
+        if ('jobId' in accepted) return { accepted: accepted.jobId };
+        return { files: accepted.files.map(fileIn), ...(accepted.cost && { cost: accepted.cost }) };
+      }
+      case 'status':
+        return stateIn(await upstream.status(job, signal));
+      case 'find':
+        return { found: await lookUp(upstream, request) };
+      default:
+        await upstream.cancel(job, signal);
+        return { stopped: true };
+    }
+  } catch (error) {
+    return faultIn(error);
+  }
+}
+
+function fileIn(file: ResultFile): string | number {
+  return 'url' in file ? file.url : file.bytes.byteLength;
+}
+
+function stateIn(state: JobState): RecordedOutcome {
+  switch (state.state) {
+    case 'succeeded':
+      return { files: state.results.map(fileIn), ...(state.cost && { cost: state.cost }) };
+    case 'failed':
+      return { failed: state.code, message: state.message, ...(state.cost && { cost: state.cost }) };
+    default:
+      return { state: state.state === 'running' ? 'running' : 'missing' };
+  }
+}
+
+function faultIn(error: unknown): RecordedOutcome {
+  if (error instanceof JobRefusedError) return { failed: error.code, message: error.message };
+  if (error instanceof NotTakenError && error.verdict !== 'unreachable') {
+    const { verdict, retryAfterMs } = error;
+    return {
+      notTaken: verdict === 'busy' ? 'busy' : 'access_refused',
+      ...(retryAfterMs !== undefined && { retryAfterMs }),
+    };
+  }
+  if (error instanceof OutcomeUnknownError) return { state: 'unknown' };
+  if (error instanceof ProviderUnreachableError) return { state: 'unclear' };
+  throw error;
+}

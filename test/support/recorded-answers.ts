@@ -1,0 +1,136 @@
+/** Answers of real vendors, written after recorded or documented ones: one file an API in `test/providers/media/recorded`. */
+import { readdirSync, readFileSync } from 'node:fs';
+import Joi from 'joi';
+import type { VendorCost } from '../../domain/media-route.ts';
+import type { TaskKind } from '../../domain/task.ts';
+import type { RenderRequest } from '../../providers/media/adapter.ts';
+import { MEDIA_PROTOCOL_NAMES, type MediaProtocol } from '../../providers/media/protocols.ts';
+
+const FOLDER = new URL('../providers/media/recorded/', import.meta.url);
+
+/** The situations that vendors are recorded in. */
+export const ANSWER_KINDS = [
+  'submitted',
+  'queued',
+  'running',
+  'succeeded',
+  'failed',
+  'refused_invalid',
+  'refused_moderation',
+  'result_file_missing',
+  'cancelled',
+  'expired',
+  'auth_error',
+  'quota',
+  'rate_limited',
+  'overloaded',
+  'listed',
+] as const;
+export type AnswerKind = (typeof ANSWER_KINDS)[number];
+
+export interface RecordedApi {
+  /** The file's name without its ending. */
+  readonly name: string;
+  readonly protocol: MediaProtocol;
+  /** The value of the upstream's `api`; absent for the protocol's usual one. */
+  readonly api?: string;
+  /** The adapter's name for the job that `status` and `cancel` are called for. */
+  readonly job: string;
+  readonly recordings: readonly Recording[];
+}
+
+export interface Recording {
+  /** Completes "the API …". */
+  readonly title: string;
+  readonly kind: AnswerKind;
+  /** What was recorded or documented where. */
+  readonly source: string;
+  readonly call: 'submit' | 'status' | 'find' | 'cancel';
+  readonly media: TaskKind;
+  readonly request: Partial<RenderRequest>;
+  /** In the order in which the adapter gets them; the last is repeated. */
+  readonly answers: readonly RecordedAnswer[];
+  readonly outcome: RecordedOutcome;
+}
+
+export interface RecordedAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** A string is sent as it is, anything else as JSON. */
+  readonly body: unknown;
+}
+
+/** What the answers must mean. `message` is compared only where a recording has one, everything else always. */
+export interface RecordedOutcome {
+  /** Of a submission: the job's name. */
+  readonly accepted?: string;
+  /** Of a submission that is answered with files, and of a job that succeeded: links, and the sizes of other files. */
+  readonly files?: readonly (string | number)[];
+  /** Of a submission, or of a job that failed: the task's error code. */
+  readonly failed?: string;
+  /** Of a submission that was certainly not accepted: who is to blame. */
+  readonly notTaken?: 'busy' | 'access_refused';
+  readonly retryAfterMs?: number;
+  /** Of a submission: `unknown` if it may have been accepted. Of a job: `running`, `missing`, or `unclear` without a verdict. */
+  readonly state?: 'unknown' | 'running' | 'missing' | 'unclear';
+  /** Of a search. */
+  readonly found?: readonly string[] | null;
+  readonly stopped?: true;
+  readonly cost?: VendorCost;
+  readonly message?: string;
+}
+
+const answer = Joi.object<RecordedAnswer>({
+  status: Joi.number().integer().default(200),
+  headers: Joi.object().pattern(Joi.string(), Joi.string()).default({}),
+  body: Joi.any().required(),
+});
+
+const outcome = Joi.object<RecordedOutcome>({
+  accepted: Joi.string(),
+  files: Joi.array().items(Joi.string(), Joi.number()),
+  failed: Joi.string(),
+  notTaken: Joi.valid('busy', 'access_refused'),
+  retryAfterMs: Joi.number(),
+  state: Joi.valid('unknown', 'running', 'missing', 'unclear'),
+  found: Joi.array().items(Joi.string()).allow(null),
+  stopped: Joi.valid(true),
+  cost: Joi.object({ amount: Joi.string().required(), unit: Joi.string().required() }),
+  message: Joi.string(),
+}).min(1);
+
+const api = Joi.object<Omit<RecordedApi, 'name'>>({
+  protocol: Joi.valid(...MEDIA_PROTOCOL_NAMES).required(),
+  api: Joi.string(),
+  job: Joi.string().required(),
+  recordings: Joi.array()
+    .items(
+      Joi.object({
+        title: Joi.string().required(),
+        kind: Joi.valid(...ANSWER_KINDS).required(),
+        source: Joi.string().required(),
+        call: Joi.valid('submit', 'status', 'find', 'cancel').required(),
+        media: Joi.valid('image', 'video').default('video'),
+        request: Joi.object().default({}),
+        answers: Joi.array().items(answer).min(1).required(),
+        outcome: outcome.required(),
+      }),
+    )
+    .unique('title')
+    .min(1)
+    .required(),
+});
+
+/** Every file. @throws Error for one that is written wrongly */
+export function readRecordedApis(): readonly RecordedApi[] {
+  return readdirSync(FOLDER)
+    .filter((file) => file.endsWith('.json'))
+    .sort()
+    .map((file) => {
+      const { error, value } = api.validate(JSON.parse(readFileSync(new URL(file, FOLDER), 'utf8')), {
+        convert: false,
+      });
+      if (error) throw new Error(`${file}: ${error.message}`);
+      return { name: file.replace('.json', ''), ...value };
+    });
+}
