@@ -24,6 +24,10 @@ const JOB_ID = /^[A-Za-z0-9][\w.:-]{0,199}$/;
 const MAX_RESULTS = 16;
 const WEB_PROTOCOLS: readonly string[] = ['http:', 'https:'];
 const ACCESS_STATUSES: readonly number[] = [401, 403];
+/** Statuses that blame the request: a parameter, its size or its type, or an input that could not be fetched. */
+const REQUEST_STATUSES: readonly number[] = [400, 413, 415, 422, 424];
+/** Statuses that blame the upstream's operator unless a code of the protocol says otherwise. */
+const OPERATOR_STATUSES: readonly number[] = [402, 404];
 /** Statuses of a cancellation which mean that the job does not exist or has ended. */
 const ENDED_STATUSES: readonly number[] = [404, 409, 410];
 
@@ -67,7 +71,10 @@ export const httpJobs: MediaAdapter = {
     if (ACCESS_STATUSES.includes(status)) {
       return new NotTakenError(`the upstream answered ${status}`, { leavesRoute: true });
     }
-    return isVerdict(status) ? refused(document) : null;
+    const code = codeOf(document);
+    if (!isVerdict(status) || (!code && OPERATOR_STATUSES.includes(status))) return null;
+    const usual = REQUEST_STATUSES.includes(status) ? 'bad_request' : 'processing_failed';
+    return new JobRefusedError(code ?? usual, errorOf(document)['message']);
   },
 
   async find({ request: { taskId } }, http, signal) {
@@ -149,10 +156,6 @@ function failed(code: TaskErrorCode, words?: unknown): JobState {
 /** Whether an answer says, in the words of the protocol, that there is no such job. A proxy's 404 does not. */
 function saysNotFound({ status, document }: VendorAnswer): boolean {
   return status === 404 && errorOf(document)['code'] === 'not_found';
-}
-
-function refused(document: unknown): JobRefusedError {
-  return new JobRefusedError(codeOf(document) ?? 'processing_failed', errorOf(document)['message']);
 }
 
 function codeOf(document: unknown): TaskErrorCode | undefined {

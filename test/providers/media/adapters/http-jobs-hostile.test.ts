@@ -136,10 +136,26 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
   });
 
   describe('reads a refusal', () => {
-    it('without a code of the protocol as processing_failed', async () => {
-      for (const body of ['<html>', '', { error: 'no' }, { error: { code: 'internal_error' } }]) {
-        const error = await refusal(422, body);
+    for (const status of [400, 413, 415, 422, 424]) {
+      it(`of the request, ${status}, without a code of the protocol as bad_request`, async () => {
+        for (const body of ['<html>', '', { error: 'no' }, { error: { code: 'invalid_aspect_ratio' } }]) {
+          const error = await refusal(status, body);
+          expect(error).to.be.instanceOf(JobRefusedError).with.property('code', 'bad_request');
+        }
+      });
+    }
+
+    it('of anything else without a code of the protocol as processing_failed', async () => {
+      for (const status of [405, 409, 410]) {
+        const error = await refusal(status, { error: { code: 'internal_error' } });
         expect(error).to.be.instanceOf(JobRefusedError).with.property('code', 'processing_failed');
+      }
+    });
+
+    it('of our money or of an address that it does not have as no statement about the job', async () => {
+      for (const status of [402, 404]) {
+        const error = await refusal(status, { error: { code: 'no_such_model' } });
+        expect(error).to.be.instanceOf(NotTakenError).with.property('leavesRoute', true);
       }
     });
 
