@@ -40,7 +40,7 @@ export interface RenderInputs {
   readonly durationSeconds?: number;
   /** `16:9`, …; video only. Images have explicit pixels. */
   readonly aspectRatio?: string;
-  /** `720p` or `1080p`; video only. */
+  /** Such as `720p` or `4k`; video only. */
   readonly resolution?: string;
   /** Pixels; image only. */
   readonly width?: number;

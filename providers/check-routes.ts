@@ -5,9 +5,11 @@ import { type WrittenModel, type WrittenRoute, writtenModels } from '../catalogu
 import { writePath } from '../domain/fill-in.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
 import type { TaskKind } from '../domain/task.ts';
+import { isVideoResolution } from '../domain/video-size.ts';
 import { WIRE_FORMAT_NAMES } from '../domain/wire-format-name.ts';
-import type { MediaAdapter } from './media/adapter.ts';
+import type { KindTraits, MediaAdapter } from './media/adapter.ts';
 import { MEDIA_PROTOCOL_NAMES, MEDIA_PROTOCOLS } from './media/protocols.ts';
+import { wordFor } from './media/resolutions.ts';
 import type { Upstreams } from './upstreams.ts';
 
 /** The targets of routes, by name; null for facts about an upstream that is itself invalid. */
@@ -60,10 +62,11 @@ export function checkRoutes(file: OperatorFile, upstreams: KnownUpstreams): read
 
 function routeFindings(
   file: OperatorFile,
-  { kind }: WrittenModel,
+  model: WrittenModel,
   route: WrittenRoute & { readonly provider: string },
   upstreams: KnownUpstreams,
 ): readonly Finding[] {
+  const { kind } = model;
   const { provider, path } = route;
   const known = kind === 'text' ? upstreams.text : upstreams.media;
   if (known.size === 0) return [];
@@ -75,10 +78,32 @@ function routeFindings(
   }
   if (kind === 'text') return formatFindings(file, route, upstreams.text.get(provider) ?? null);
   const adapter = upstreams.media.get(provider);
-  if (!adapter || adapter.kinds[kind]) return [];
+  if (!adapter) return [];
+  if (adapter.kinds[kind]) return resolutionFindings(file, model, provider, adapter.kinds[kind]);
   const able = upstreamsFor(kind, upstreams);
   const others = able.length === 0 ? '' : ` (${able.join(', ')})`;
   return [file.finding(at, `"${writePath(at)}" must be an upstream that renders ${kind}s${others}, not "${provider}"`)];
+}
+
+/** Every resolution that is sold must be one that the upstream has a word for. */
+function resolutionFindings(
+  file: OperatorFile,
+  { path, entry }: WrittenModel,
+  provider: string,
+  { resolutions: words }: KindTraits,
+): readonly Finding[] {
+  if (!words) return [];
+  return ['usd_per_second', 'usd_per_video'].flatMap((prices) => {
+    const sold = isObject(entry[prices]) ? Object.keys(entry[prices]) : [];
+    return sold
+      .filter((resolution) => isVideoResolution(resolution) && wordFor(words, resolution) === null)
+      .map((resolution) => {
+        const at = [...path, prices, resolution];
+        const known = Object.keys(words).join(', ');
+        const message = `"${writePath(at)}" must be a resolution that the upstream "${provider}" renders (${known}), not ${resolution}`;
+        return file.finding(at, message, { at: 'name' });
+      });
+  });
 }
 
 function formatFindings(

@@ -10,6 +10,7 @@ import type { RenderInputs, TaskKind } from '../../domain/task.ts';
 import type { CallbackFormat } from './callbacks.ts';
 import type { Authorization } from './credentials.ts';
 import type { SubmissionError } from './outcomes.ts';
+import type { ResolutionWords } from './resolutions.ts';
 import type { ResultFile } from './result-file.ts';
 import type { VendorAnswer, VendorCall, VendorHttp } from './vendor-http.ts';
 
@@ -60,6 +61,8 @@ export interface KindTraits {
   /** Whether inputs are sent as links, or as bytes in {@link RenderRequest.files}. */
   readonly inputs: 'links' | 'bytes';
   readonly poll: PollPace;
+  /** The vendor's words for resolutions of videos, which are all that it renders; absent if it takes any, or pixels. */
+  readonly resolutions?: ResolutionWords;
   /** Whether jobs that moderation stopped are charged. */
   readonly billsRefusals?: boolean;
 }

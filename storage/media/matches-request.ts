@@ -1,6 +1,7 @@
 /** Whether a rendered file is what was asked for: contract 2.2. */
 import { parseAspectRatio } from '../../domain/image-size.ts';
 import type { RenderInputs, RenderOrder } from '../../domain/task.ts';
+import { shortEdgeOf } from '../../domain/video-size.ts';
 import type { MediaFacts } from '../media-inspector.ts';
 
 /**
@@ -59,7 +60,7 @@ function videoDifference(facts: MediaFacts, request: Request): string | null {
   const got = `got ${facts.width}x${facts.height}`;
   if (resolution !== undefined && resultCheck !== 'ratio') {
     const shortEdge = Math.min(facts.width, facts.height);
-    const distance = Math.abs(shortEdge - Number.parseInt(resolution, 10));
+    const distance = Math.abs(shortEdge - shortEdgeOf(resolution));
     if (distance > EDGE_TOLERANCE_PIXELS) return `asked for ${resolution}, ${got}`;
   }
   if (aspectRatio !== undefined) {

@@ -13,6 +13,9 @@ describe('video sizes', () => {
     ['1080p', '1:1', 1080, 1080],
     ['1080p', '4:3', 1440, 1080],
     ['1080p', '3:4', 1080, 1440],
+    ['2k', '16:9', 2560, 1440],
+    ['4k', '16:9', 3840, 2160],
+    ['4k', '9:16', 2160, 3840],
   ] as const) {
     it(`${resolution} at ${aspectRatio} is ${width} by ${height}`, () => {
       expect(videoSizeFor(resolution, aspectRatio)).to.deep.equal({ width, height });
@@ -27,6 +30,8 @@ describe('video sizes', () => {
     for (const [resolution, aspectRatio] of [
       ['720P', '16:9'],
       ['4K', '16:9'],
+      ['8k', '16:9'],
+      ['constructor', '16:9'],
       ['720p', 'adaptive'],
       ['', ''],
     ] as const) {

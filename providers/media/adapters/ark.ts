@@ -21,6 +21,7 @@ import {
   type SubmissionError,
   textOf,
 } from '../outcomes.ts';
+import { requiredWordFor } from '../resolutions.ts';
 import type { ResultFile } from '../result-file.ts';
 import { retryAfterMs, type VendorAnswer } from '../vendor-http.ts';
 import { messageFor, wordsOf } from '../words.ts';
@@ -28,11 +29,13 @@ import { messageFor, wordsOf } from '../words.ts';
 const TASKS = 'api/v3/contents/generations/tasks';
 const IMAGES = 'api/v3/images/generations';
 
+const RESOLUTIONS = { '480p': '480p', '720p': '720p', '1080p': '1080p', '4k': '4k' };
 const VIDEO: KindTraits = {
   answers: 'job',
   recovery: 'exclusion',
   inputs: 'links',
   poll: { firstMs: 5_000, everyMs: 15_000 },
+  resolutions: RESOLUTIONS,
 };
 const IMAGE: KindTraits = { answers: 'files', recovery: 'none', inputs: 'links', poll: { firstMs: 0, everyMs: 0 } };
 
@@ -104,7 +107,8 @@ function pathOf(jobId: string): string {
 }
 
 function videoOf(request: RenderRequest): JsonObject {
-  const { model, durationSeconds: duration, aspectRatio: ratio, resolution, callbackUrl: callback_url } = request;
+  const { model, durationSeconds: duration, aspectRatio: ratio, callbackUrl: callback_url } = request;
+  const resolution = request.resolution === undefined ? undefined : requiredWordFor(RESOLUTIONS, request.resolution);
   const optional = { ratio, resolution, duration, callback_url };
   return {
     model,

@@ -13,6 +13,7 @@ import { documentOf } from '../exchange.ts';
 import { nearestRatio } from '../fields.ts';
 import { costIn, listOf, lookUp, objectOf, withParams } from '../json.ts';
 import { JobRefusedError, NotTakenError, OutcomeUnknownError, type SubmissionError, textOf } from '../outcomes.ts';
+import { requiredWordFor } from '../resolutions.ts';
 import type { ResultFile } from '../result-file.ts';
 import { claimsOf } from '../signatures/json-web-token.ts';
 import { retryAfterMs, type VendorAnswer } from '../vendor-http.ts';
@@ -20,11 +21,13 @@ import { messageFor } from '../words.ts';
 
 const VERSION = 'v1beta';
 
+const RESOLUTIONS = { '720p': '720p', '1080p': '1080p', '4k': '4k' };
 const VIDEO: KindTraits = {
   answers: 'job',
   recovery: 'callback',
   inputs: 'bytes',
   poll: { firstMs: 10_000, everyMs: 15_000 },
+  resolutions: RESOLUTIONS,
 };
 const IMAGE: KindTraits = { answers: 'files', recovery: 'none', inputs: 'bytes', poll: { firstMs: 0, everyMs: 0 } };
 
@@ -99,9 +102,10 @@ export const google: MediaAdapter = {
 
 function videoOf(request: RenderRequest): JsonObject {
   const { prompt, taskId, durationSeconds, aspectRatio, resolution, callbackUrl } = request;
+  const word = resolution === undefined ? {} : { resolution: requiredWordFor(RESOLUTIONS, resolution) };
   return {
     instances: [{ prompt, ...framesOf(request) }],
-    parameters: { sampleCount: 1, durationSeconds, aspectRatio, resolution },
+    parameters: { sampleCount: 1, durationSeconds, aspectRatio, ...word },
     ...(callbackUrl !== undefined && { webhookConfig: { uris: [callbackUrl], userMetadata: { task: taskId } } }),
   };
 }

@@ -18,13 +18,16 @@ import {
   type SubmissionError,
   textOf,
 } from '../outcomes.ts';
+import { requiredWordFor } from '../resolutions.ts';
 import type { ResultFile } from '../result-file.ts';
 import { retryAfterMs, type VendorAnswer, type VendorHttp } from '../vendor-http.ts';
 import { messageFor, wordsOf } from '../words.ts';
 
 const TRAITS = { answers: 'job', recovery: 'id', inputs: 'links' } as const;
 const IMAGE: KindTraits = { ...TRAITS, poll: { firstMs: 2_000, everyMs: 5_000 } };
-const VIDEO: KindTraits = { ...TRAITS, poll: { firstMs: 5_000, everyMs: 15_000 } };
+/** The vendor's modes are its resolutions. */
+const MODES = { '720p': 'std', '1080p': 'pro', '4k': '4k' };
+const VIDEO: KindTraits = { ...TRAITS, poll: { firstMs: 5_000, everyMs: 15_000 }, resolutions: MODES };
 
 /** The address for each sort of task, for submissions and questions alike. */
 const PATHS = {
@@ -34,9 +37,6 @@ const PATHS = {
   images: 'v1/images/generations',
 } as const;
 type Sort = keyof typeof PATHS;
-
-/** The vendor's modes are its resolutions. */
-const MODES: Readonly<Record<string, string>> = { '720p': 'std', '1080p': 'pro' };
 
 /** The shapes of images. */
 const RATIOS = ['16:9', '9:16', '1:1', '4:3', '3:4', '3:2', '2:3', '21:9'] as const;
@@ -121,8 +121,7 @@ function fieldsOf(request: RenderRequest): JsonObject {
     };
   }
   const { durationSeconds = 5, resolution } = request;
-  const mode = resolution === undefined ? undefined : MODES[resolution];
-  if (resolution !== undefined && mode === undefined) throw tooMuch('720p and 1080p');
+  const mode = resolution === undefined ? undefined : requiredWordFor(MODES, resolution);
   return { model_name, prompt, duration: String(durationSeconds), ...(mode && { mode }), ...framesOf(request) };
 }
 

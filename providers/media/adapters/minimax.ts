@@ -9,7 +9,8 @@ import { contentItems, hasReferences, isMadeSince } from '../content-items.ts';
 import { bearer } from '../credentials.ts';
 import { documentOf, isSuccess } from '../exchange.ts';
 import { costIn, listOf, objectOf, withParams } from '../json.ts';
-import { JobRefusedError, ProviderUnreachableError, type SubmissionError, textOf } from '../outcomes.ts';
+import { ProviderUnreachableError, type SubmissionError, textOf } from '../outcomes.ts';
+import { requiredWordFor } from '../resolutions.ts';
 import { type CodeMeaning, jobVerdictFor, submissionErrorFor } from '../vendor-codes.ts';
 import { retryAfterMs, type VendorAnswer } from '../vendor-http.ts';
 import { messageFor, wordsOf } from '../words.ts';
@@ -18,17 +19,18 @@ import { minimaxCodes, minimaxStatuses } from './minimax-codes.ts';
 const SUBMISSIONS = 'v2/video_generation';
 const TASKS = 'v2/query/video_generation';
 
+/** The vendor's names for resolutions. Its 768P is nearest to 720p. */
+const RESOLUTIONS = { '480p': '480P', '720p': '768P', '768p': '768P', '2k': '2K' };
 const VIDEO: KindTraits = {
   answers: 'job',
   recovery: 'exclusion',
   inputs: 'links',
   poll: { firstMs: 5_000, everyMs: 10_000 },
+  resolutions: RESOLUTIONS,
 };
 
 const PAGE_SIZE = 20;
 const MAX_PAGES = 20;
-/** The vendor's names for resolutions. Its 768P is nearest to 720p. */
-const RESOLUTIONS: Readonly<Record<string, string>> = { '480p': '480P', '720p': '768P', '768p': '768P', '1440p': '2K' };
 /** For example `invalid params (2013)`. */
 const CODE_IN_WORDS = /\((\d{4,5})\)$/;
 /** Statuses of a cancellation which mean that the task runs and cannot be stopped, or has ended. */
@@ -95,19 +97,12 @@ function pathOf(folder: string, jobId: string): string {
 
 function videoOf(request: RenderRequest): JsonObject {
   const { model, durationSeconds, aspectRatio, resolution = '768p', images = [] } = request;
-  const size = RESOLUTIONS[resolution];
-  if (size === undefined) {
-    throw new JobRefusedError(
-      'bad_request',
-      `The model renders these resolutions: ${Object.keys(RESOLUTIONS).join(', ')}.`,
-    );
-  }
   // A video with a first frame has the shape of the frame.
   const isFramed = images.length > 0 && !hasReferences(request);
   return {
     model,
     content: contentItems(request),
-    resolution: size,
+    resolution: requiredWordFor(RESOLUTIONS, resolution),
     ...(durationSeconds !== undefined && { duration: durationSeconds }),
     ...(aspectRatio !== undefined && !isFramed && { ratio: aspectRatio }),
   };

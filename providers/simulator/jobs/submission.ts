@@ -3,7 +3,7 @@ import { isObject } from '../../../domain/json.ts';
 import { BadDirectiveError, oneOf, parseDirectives, wholeNumber } from '../directives.ts';
 import { Refusal } from '../router.ts';
 
-const SHORT_EDGES: Readonly<Record<string, number>> = { '720p': 720, '1080p': 1080 };
+const SHORT_EDGES: Readonly<Record<string, number>> = { '720p': 720, '1080p': 1080, '2k': 1440, '4k': 2160 };
 /** Width and height. */
 const ASPECT_RATIOS: Readonly<Record<string, readonly [number, number]>> = {
   '16:9': [16, 9],

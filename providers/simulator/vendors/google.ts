@@ -31,6 +31,7 @@ const PARAMETER_FIELDS = [
 ];
 const IMAGE_FIELDS = ['contents', 'generationConfig', 'safetySettings', 'systemInstruction', 'tools'];
 const DURATIONS: readonly unknown[] = [4, 6, 8];
+const RESOLUTIONS: readonly string[] = ['720p', '1080p', '4k'];
 /** Width and height of each ratio at 1K; larger sizes are multiples. */
 const SIZES: Readonly<Record<string, readonly [number, number]>> = {
   '1:1': [1024, 1024],
@@ -182,9 +183,10 @@ function videoOf(parameters: unknown): Rendering {
   onlyFields(parameters, PARAMETER_FIELDS);
   const { durationSeconds = 8, aspectRatio = '16:9', resolution = '720p' } = parameters;
   if (!DURATIONS.includes(durationSeconds)) throw invalid('durationSeconds', 'durationSeconds must be 4, 6 or 8.');
-  if (resolution !== '720p' && durationSeconds !== 8) throw invalid('resolution', '1080p needs 8 seconds.');
+  if (resolution !== '720p' && durationSeconds !== 8) throw invalid('resolution', '1080p and 4k need 8 seconds.');
   if (aspectRatio !== '16:9' && aspectRatio !== '9:16') throw invalid('aspectRatio', 'It must be 16:9 or 9:16.');
-  if (resolution !== '720p' && resolution !== '1080p') throw invalid('resolution', 'It must be 720p or 1080p.');
+  if (typeof resolution !== 'string' || !RESOLUTIONS.includes(resolution))
+    throw invalid('resolution', 'It must be 720p, 1080p or 4k.');
   return { kind: 'video', ...videoSizeFor(resolution, aspectRatio), durationSeconds: Number(durationSeconds) };
 }
 

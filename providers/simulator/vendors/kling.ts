@@ -10,7 +10,7 @@ import { bodyOf, hasCredential, invalid, type Play, type Render, type Vendor, wo
 const COMMON = ['model_name', 'prompt', 'negative_prompt', 'external_task_id', 'callback_url'];
 const VIDEO = [...COMMON, 'duration', 'mode', 'sound', 'cfg_scale'];
 const MAX_PROMPT_CHARACTERS = 2_500;
-const RESOLUTIONS: Readonly<Record<string, string>> = { std: '720p', pro: '1080p' };
+const RESOLUTIONS: Readonly<Record<string, string>> = { std: '720p', pro: '1080p', '4k': '4k' };
 
 interface Endpoint {
   readonly path: string;
@@ -101,7 +101,7 @@ function renderingOf(body: JsonObject, { kind }: Endpoint): Rendering {
     const duration = textIn(body, 'duration') ?? '5';
     if (!/^([3-9]|1[0-5])$/.test(duration)) throw invalid('duration', `duration ${duration} is not supported.`);
     const resolution = RESOLUTIONS[textIn(body, 'mode') ?? 'std'];
-    if (resolution === undefined) throw invalid('mode', 'mode must be std or pro.');
+    if (resolution === undefined) throw invalid('mode', 'mode must be std, pro or 4k.');
     return { kind, ...videoSizeFor(resolution, ratio), durationSeconds: Number(duration) };
   } catch (error) {
     if (error instanceof RangeError) throw invalid('aspect_ratio', `aspect_ratio ${ratio} is not supported.`);

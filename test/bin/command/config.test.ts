@@ -107,6 +107,22 @@ describe('genway config check', () => {
     });
   });
 
+  it('finds each resolution on sale that the upstream of a route has no word for', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'genway-config-'));
+    const path = join(folder, 'catalogue.yaml');
+    const vendors = await readFile('catalogue/vendors.yaml', 'utf8');
+    const soldAs = async (resolution: string): Promise<string> => {
+      // The prices of Kling's model.
+      await writeFile(path, vendors.replace("720p: '0.09', 1080p:", `720p: '0.09', ${resolution}:`));
+      return (await config(['config', 'check'], { GENWAY_CATALOGUE: path })).printed;
+    };
+    expect(await soldAs('540p')).to.contain(
+      'usd_per_second.540p" must be a resolution that the upstream "kling" renders (720p, 1080p, 4k), not 540p',
+    );
+    for (const known of ['4k', '2160p']) expect(await soldAs(known)).to.equal(`Nothing is wrong in ${path}.`);
+    await rm(folder, { recursive: true });
+  });
+
   it('says when a file stands alone, so that routes lead nowhere yet', async () => {
     const { printed, exitCode } = await config(['config', 'check', 'catalogue/vendors.yaml']);
     expect(printed).to.contain('Routes and upstreams were not compared: name both files.');
