@@ -19,6 +19,8 @@ export const SUBMISSION_SURELY_SENT_MS = 2 * PROVIDER_ANSWER_MS;
 export const RECOVERY_PATIENCES = 5;
 /** Limits a submission as a whole, whatever had to be found out. */
 export const HAND_OVER_LIMIT_MS = 20 * 60_000;
+/** How long an upstream is told that nobody waits for a job. One that cannot be reached may still be rendering. */
+export const CANCEL_LIMIT_MS = 9 * 60_000;
 /** How often a step reports that its worker is alive. */
 export const HEARTBEAT_MS = 5_000;
 /** How long a dead or frozen worker goes unnoticed. The SDK sends heartbeats at most every four fifths of this. */

@@ -25,6 +25,7 @@ import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import type { MediaTaskActivities, Resolution, RouteSteps } from '../activities/media-task/media-task.ts';
 import { isTaskErrorCode, type TaskErrorCode } from '../domain/errors.ts';
 import {
+  CANCEL_LIMIT_MS,
   HAND_OVER_LIMIT_MS,
   HEARTBEAT_TIMEOUT_MS,
   MAY_STILL_RENDER,
@@ -247,8 +248,7 @@ async function abandonJob(taskId: string, { current, jobId }: Route): Promise<vo
   const { cancelJob } = proxyActivities<MediaTaskActivities>({
     ...queueOf(current),
     startToCloseTimeout: '15 seconds',
-    // A provider that cannot be reached may still be rendering.
-    scheduleToCloseTimeout: '9 minutes',
+    scheduleToCloseTimeout: CANCEL_LIMIT_MS,
     retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
     summary: 'Cancel the job at the provider',
   });

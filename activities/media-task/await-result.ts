@@ -1,6 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { GeneratedMedia, Task } from '../../domain/task.ts';
 import type { JobState } from '../../providers/media/adapter.ts';
+import { askedWaitMs } from './asked-wait.ts';
 import { loadTask, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
 import { createHeartbeat, sleepWithHeartbeat } from './liveness.ts';
 import { createCostRecorder } from './record-cost.ts';
@@ -48,7 +49,8 @@ export function createAwaitResult(dependencies: MediaTaskDependencies) {
       if (lost(state.state === 'unknown')) {
         throw taskFailure('processing_failed', 'The model lost this task. Send the request again.');
       }
-      await sleepWithHeartbeat(context, pauseMs, () => beat(said));
+      const askedMs = 'error' in state ? askedWaitMs(state.error, task.deadlineAt.getTime() - clock.nowMs()) : 0;
+      await sleepWithHeartbeat(context, Math.max(pauseMs, askedMs), () => beat(said));
       pauseMs = Math.min(pauseMs * 2, everyMs);
     }
   };
@@ -72,7 +74,7 @@ function createLossWatch(patienceMs: number): (isUnknown: boolean) => boolean {
 }
 
 /** A failed poll reveals nothing about the job; operators see it in the heartbeat. */
-function describeError(error: unknown): { readonly state: 'unreachable'; readonly detail: string } {
+function describeError(error: unknown) {
   if (error instanceof Error && error.name === 'AbortError') throw error;
-  return { state: 'unreachable', detail: error instanceof Error ? error.message : String(error) };
+  return { state: 'unreachable', detail: error instanceof Error ? error.message : String(error), error } as const;
 }

@@ -1,5 +1,8 @@
 import { Context } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
 import { listSubmissions } from '../../db/queries/submissions.ts';
+import { CANCEL_LIMIT_MS } from '../../domain/step-limits.ts';
+import { askedWaitMs } from './asked-wait.ts';
 import { loadTask, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
 import { createClosing } from './recover.ts';
 
@@ -12,12 +15,22 @@ export function createCancelJob(dependencies: MediaTaskDependencies) {
   const { database } = dependencies;
   const close = createClosing(dependencies);
 
-  return async (taskId: string, jobIdOfWorkflow?: string): Promise<void> => {
+  return async (taskId: string, jobIdOfWorkflow?: string): Promise<void> =>
+    cancel(taskId, jobIdOfWorkflow).catch(retryWhenAsked);
+
+  async function cancel(taskId: string, jobIdOfWorkflow?: string): Promise<void> {
     const task = await loadTask(database, taskId);
     const last = (await listSubmissions(database, taskId)).at(-1);
     const upstream = upstreamOf(dependencies, task);
     const found = last?.outcome === null ? await close(task, last, upstream) : null;
     const jobId = task.providerJobId ?? last?.jobId ?? found ?? jobIdOfWorkflow;
     if (jobId !== undefined) await upstream.cancel(jobId, Context.current().cancellationSignal);
-  };
+  }
+}
+
+/** Has the step retried no sooner than the upstream asks for. */
+function retryWhenAsked(error: unknown): never {
+  const askedMs = askedWaitMs(error, CANCEL_LIMIT_MS);
+  if (askedMs === 0 || !(error instanceof Error)) throw error;
+  throw ApplicationFailure.create({ message: error.message, type: error.name, nextRetryDelay: askedMs, cause: error });
 }

@@ -18,6 +18,7 @@ import type { SubmissionOutcome } from '../../domain/media-route.ts';
 import type { Task } from '../../domain/task.ts';
 import type { KindTraits, Recovery, SentSubmission } from '../../providers/media/adapter.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
+import { askedWaitMs } from './asked-wait.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
 import type { Say } from './liveness.ts';
 import { renderRequestOf } from './render-request.ts';
@@ -80,7 +81,8 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
       const isHopeless = found.state === 'cannot tell' && !isTold;
       if (isHopeless || ageOf(submission, clock) > limitMs) return giveUp(task, submission, traits);
       say({ submission: submission.attempt, outcome: 'unknown', lookUp: found.state });
-      await context.sleep(Math.min(PAUSE_MS, providerPatienceMs / 4));
+      const askedMs = askedWaitMs(found.error, limitMs - ageOf(submission, clock));
+      await context.sleep(Math.max(Math.min(PAUSE_MS, providerPatienceMs / 4), askedMs));
     }
   };
 
@@ -123,7 +125,8 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
 
 type Found =
   | { readonly state: 'one'; readonly jobId: string; readonly words: string }
-  | { readonly state: 'none' | 'several' | 'unreachable' | 'cannot tell' };
+  | { readonly state: 'none' | 'several' | 'cannot tell'; readonly error?: undefined }
+  | { readonly state: 'unreachable'; readonly error: Error };
 
 /**
  * Asks the upstream once. Ownership of the listed jobs is checked afterwards: a submission that was made before the
@@ -140,7 +143,7 @@ async function lookUpJob(
 ): Promise<Found> {
   const { taskId, provider } = submission;
   const listed = await upstream.find(sent, Context.current().cancellationSignal).catch(unlessCancelled);
-  if (listed === undefined) return { state: 'unreachable' };
+  if (listed instanceof Error) return { state: 'unreachable', error: listed };
   if (listed === null) return { state: 'cannot tell' };
   const owned = await findOwnedJobs(database, { taskId, provider, jobIds: listed });
   const [jobId, ...others] = listed.filter((id) => !owned.has(id));
@@ -168,7 +171,7 @@ export function createClosing({ database, clock, metrics }: MediaTaskDependencie
     const found = lookUp
       ? await lookUpJob({ database }, { lookUp, submission, upstream, sent })
       : { state: 'cannot tell' as const };
-    if (found.state === 'unreachable') throw new Error('the upstream does not say whether it has the job');
+    if (found.state === 'unreachable') throw found.error;
     if (found.state === 'none' && ageOf(submission, clock) < SUBMISSION_SURELY_SENT_MS) {
       throw new Error('the submission may still be on its way');
     }
@@ -196,10 +199,10 @@ function sentSubmission(task: Task, submission: KeptSubmission, upstream: MediaU
   };
 }
 
-/** @returns undefined for an upstream that does not answer now */
-function unlessCancelled(): undefined {
+/** @returns why an upstream does not answer now */
+function unlessCancelled(error: unknown): Error {
   Context.current().cancellationSignal.throwIfAborted();
-  return undefined;
+  return error instanceof Error ? error : new Error(String(error));
 }
 
 function ageOf({ submittedAt }: KeptSubmission, clock: Clock): number {

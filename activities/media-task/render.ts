@@ -4,6 +4,7 @@ import { STORE_LIMIT_MS } from '../../domain/step-limits.ts';
 import type { GeneratedMedia, Task } from '../../domain/task.ts';
 import type { ResultFile } from '../../providers/media/result-file.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
+import { askedWaitMs } from './asked-wait.ts';
 import { loadTask, type MediaTaskDependencies } from './dependencies.ts';
 import type { NextRoute } from './dispatch.ts';
 import { createHandOver } from './hand-over.ts';
@@ -58,6 +59,7 @@ export function createRender(dependencies: MediaTaskDependencies) {
       } catch (error) {
         const forMs = performance.now() - startedAt;
         const pauseMs = pauseAfter(error, forMs);
+        const askedMs = askedWaitMs(error, STORE_LIMIT_MS - forMs);
         if (pauseMs === null) {
           const detail = error instanceof Error ? error.message : String(error);
           const settlement = { outcome: 'accepted', learntFrom: 'the answer', detail } as const;
@@ -66,7 +68,7 @@ export function createRender(dependencies: MediaTaskDependencies) {
           throw transferFailed();
         }
         say({ storing: 'again', after: String(error) });
-        await context.sleep(pauseMs);
+        await context.sleep(Math.max(pauseMs, askedMs));
       }
     }
   }

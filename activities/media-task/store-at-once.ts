@@ -4,8 +4,9 @@ import { STORE_AT_ONCE_MS } from '../../domain/step-limits.ts';
 import { type GeneratedMedia, isFinal, type Task } from '../../domain/task.ts';
 import type { ResultFile } from '../../providers/media/result-file.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
+import { askedWaitMs } from './asked-wait.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
-import { whileHeartbeating } from './liveness.ts';
+import { sleepWithHeartbeat, whileHeartbeating } from './liveness.ts';
 import { createFileStorer } from './store-files.ts';
 
 /** Tries it once, and ends well before the deadline would end the step. @returns null if `storeResult` has to do it */
@@ -26,9 +27,11 @@ export function createStoreAtOnce(dependencies: MediaTaskDependencies): StoreAtO
     const signal = AbortSignal.any([context.cancellationSignal, AbortSignal.timeout(limitMs)]);
     try {
       return await whileHeartbeating(context, (say) => storeFiles(task, upstream, files, { say, signal }));
-    } catch {
+    } catch (error) {
       context.cancellationSignal.throwIfAborted();
       // Whatever it was, `storeResult` meets it again, and knows what to make of it.
+      const askedMs = askedWaitMs(error, task.deadlineAt.getTime() - dependencies.clock.nowMs());
+      await sleepWithHeartbeat(context, askedMs, () => context.heartbeat({ waits: askedMs }));
       return null;
     }
   };

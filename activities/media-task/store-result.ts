@@ -7,6 +7,7 @@ import { Context } from '@temporalio/activity';
 import type { GeneratedMedia, Task } from '../../domain/task.ts';
 import type { ResultFile } from '../../providers/media/result-file.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
+import { askedWaitMs } from './asked-wait.ts';
 import { loadTask, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
 import { type Say, whileHeartbeating } from './liveness.ts';
 import { createFileStorer, resultFaultOf, ResultFaultError, WrongFileError } from './store-files.ts';
@@ -25,7 +26,7 @@ const LONGEST_PAUSE_MS = 15_000;
  * @throws Error if a retry may help
  */
 export function createStoreResult(dependencies: MediaTaskDependencies) {
-  const { database, providerPatienceMs } = dependencies;
+  const { database, clock, providerPatienceMs } = dependencies;
   const storeFiles = createFileStorer(dependencies);
 
   return async (taskId: string, jobId: string): Promise<readonly GeneratedMedia[]> => {
@@ -37,7 +38,7 @@ export function createStoreResult(dependencies: MediaTaskDependencies) {
   async function store(task: Task, upstream: MediaUpstream, jobId: string): Promise<readonly GeneratedMedia[]> {
     const context = Context.current();
     return whileHeartbeating(context, async (say: Say) => {
-      const startedAt = performance.now();
+      let startedAt = performance.now();
       let pauseMs = FIRST_PAUSE_MS;
       for (let attempt = 1; ; attempt += 1) {
         try {
@@ -51,7 +52,10 @@ export function createStoreResult(dependencies: MediaTaskDependencies) {
               : performance.now() - startedAt + pauseMs > providerPatienceMs;
           if (isOver) throw taskFailure('result_transfer_failed', fault.message);
           say({ attempt, fault: fault.message });
-          await context.sleep(pauseMs);
+          // The patience is with an upstream that contradicts itself, not with one that is busy.
+          const askedMs = askedWaitMs(error, task.deadlineAt.getTime() - clock.nowMs());
+          startedAt += askedMs;
+          await context.sleep(Math.max(pauseMs, askedMs));
           pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
         }
       }

@@ -2,8 +2,8 @@
 import { request, type Dispatcher } from 'undici';
 import { USER_AGENT } from '../../domain/user-agent.ts';
 import type { ResultDownload } from './result-file.ts';
-import { asUnreachable, isVerdict, unlessAborted } from './exchange.ts';
-import { JobRefusedError, ProviderUnreachableError } from './outcomes.ts';
+import { asUnreachable, flattenHeaders, isVerdict, unlessAborted, unreachableBy } from './exchange.ts';
+import { JobRefusedError } from './outcomes.ts';
 
 /** The dispatcher and headers for a link. */
 export interface Carrier {
@@ -44,7 +44,7 @@ export async function openDownload(
     const location = singleHeader(headers['location']);
     if (isRedirect(statusCode) && location !== null) url = parseLink(location, url);
     else if (isVerdict(statusCode) || isRedirect(statusCode)) throw resultGone();
-    else throw new ProviderUnreachableError(`the upstream answered ${statusCode} to the download of a result`);
+    else throw unreachableBy({ status: statusCode, headers: flattenHeaders(headers), document: undefined });
   }
   throw resultGone();
 }

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { request, type Dispatcher } from 'undici';
 import { USER_AGENT } from '../../domain/user-agent.ts';
 import { ProviderUnreachableError } from './outcomes.ts';
+import { retryAfterMs } from './retry-after.ts';
 
 /** 4xx statuses that mean "later", not "no". */
 const TRANSIENT_STATUSES: readonly number[] = [408, 425, 429];
@@ -49,11 +50,16 @@ export function isSuccess({ status }: Pick<Answer, 'status'>): boolean {
 
 /** The document in an answer. @throws ProviderUnreachableError unless the answer is successful JSON */
 export function documentOf(answer: Answer): unknown {
-  if (!isSuccess(answer)) throw new ProviderUnreachableError(`the upstream answered ${answer.status}`);
+  if (!isSuccess(answer)) throw unreachableBy(answer);
   if (answer.document === undefined) {
     throw new ProviderUnreachableError('the upstream answered with something that is not JSON');
   }
   return answer.document;
+}
+
+/** The error for an answer whose status is no verdict, with the wait that it asks for. */
+export function unreachableBy(answer: Pick<Answer, 'status' | 'headers' | 'document'>): ProviderUnreachableError {
+  return new ProviderUnreachableError(`the upstream answered ${answer.status}`, { retryAfterMs: retryAfterMs(answer) });
 }
 
 /** Turns every failure of `action` into "unreachable", except its own verdicts and the caller's abort. */
@@ -90,7 +96,7 @@ async function send(options: Exchange, signal: AbortSignal): Promise<Answer> {
     signal,
   });
   const bytes = await readBounded(body, options.maxResponseBytes);
-  return { status: statusCode, headers: flatten(headers), document: parseDocument(bytes) };
+  return { status: statusCode, headers: flattenHeaders(headers), document: parseDocument(bytes) };
 }
 
 /** The body is read only once the connection is open: until then the other side has seen nothing. */
@@ -119,7 +125,9 @@ function parseDocument(bytes: Buffer): unknown {
   }
 }
 
-function flatten(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
+export function flattenHeaders(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+): Record<string, string> {
   return Object.fromEntries(
     Object.entries(headers).flatMap(([name, value]) =>
       value === undefined ? [] : [[name.toLowerCase(), Array.isArray(value) ? value.join(', ') : value]],

@@ -48,12 +48,20 @@ export class NotTakenError extends Error {
   }
 }
 
+interface UnreachableOptions {
+  readonly retryAfterMs?: number | undefined;
+  readonly cause?: unknown;
+}
+
 /** No verdict: the upstream could not be reached or understood. A call that only reads may be repeated. */
 export class ProviderUnreachableError extends Error {
   override readonly name: string = 'ProviderUnreachableError';
+  /** When the upstream asks to be asked again. */
+  readonly retryAfterMs: number | undefined;
 
-  constructor(message: string, options?: ErrorOptions) {
-    super(lineOf(message), options);
+  constructor(message: string, { retryAfterMs, cause }: UnreachableOptions = {}) {
+    super(lineOf(message), { cause });
+    this.retryAfterMs = retryAfterMs;
   }
 }
 

@@ -5,10 +5,13 @@
 import type { Dispatcher } from 'undici';
 import { PROVIDER_ANSWER_MS, DOWNLOAD_SILENCE_MS } from '../../domain/step-limits.ts';
 import type { ResultDownload, ResultFile } from './result-file.ts';
-import { type Answer, exchange, isSuccess, type Exchange } from './exchange.ts';
+import { type Answer, exchange, isSuccess, type Exchange, unreachableBy } from './exchange.ts';
 import { type Carrier, openDownload } from './download.ts';
 import { encodeForm, type FormPart } from './form.ts';
 import { NotTakenError, OutcomeUnknownError, ProviderUnreachableError, type SubmissionError } from './outcomes.ts';
+import { retryAfterMs } from './retry-after.ts';
+
+export { retryAfterMs };
 
 /** A request without address and credential. */
 export interface VendorCall {
@@ -41,10 +44,12 @@ export interface VendorHttp {
   /**
    * Makes a call that only reads, and that may be repeated.
    *
-   * @returns the answer, whatever its status
-   * @throws ProviderUnreachableError
+   * @returns the answer, whatever its status says about what was asked
+   * @throws ProviderUnreachableError, also if the upstream wants to be asked later
    */
   ask(call: VendorCall, signal: AbortSignal): Promise<VendorAnswer>;
+  /** Like {@link ask}, for a call that is not repeated: the answer may also ask for a wait. */
+  askOnce(call: VendorCall, signal: AbortSignal): Promise<VendorAnswer>;
   /**
    * Submits work. It is never sent twice here. If a signal ends it in the middle, its outcome is not known: the
    * signal's reason is thrown.
@@ -113,13 +118,20 @@ export function createVendorHttp(options: VendorHttpOptions): VendorHttp {
     return options.externalDispatcher ? { dispatcher: options.externalDispatcher, headers: {} } : null;
   }
 
+  async function askOnce(call: VendorCall, signal: AbortSignal): Promise<VendorAnswer> {
+    const timeoutMs = options.answerTimeoutMs ?? PROVIDER_ANSWER_MS;
+    return exchange({ ...exchangeOf(call), timeoutMs, maxResponseBytes }, signal);
+  }
+
   return {
     base,
     addresses,
+    askOnce,
 
     async ask(call, signal) {
-      const timeoutMs = options.answerTimeoutMs ?? PROVIDER_ANSWER_MS;
-      return exchange({ ...exchangeOf(call), timeoutMs, maxResponseBytes }, signal);
+      const answer = await askOnce(call, signal);
+      if (asksForWait(answer)) throw unreachableBy(answer);
+      return answer;
     },
 
     async submit(call, { timeoutMs, maxResponseBytes, isRepeatable }, refusal, signal) {
@@ -146,6 +158,11 @@ export function createVendorHttp(options: VendorHttpOptions): VendorHttp {
   };
 }
 
+/** Whether an answer says nothing but "later". A 503 may also be an upstream's verdict on a job. */
+function asksForWait(answer: VendorAnswer): boolean {
+  return answer.status === 429 || (answer.status === 503 && retryAfterMs(answer) !== undefined);
+}
+
 /** What a status alone says about a submission. */
 function judgeStatus(answer: VendorAnswer): SubmissionError {
   const { status, document } = answer;
@@ -155,12 +172,6 @@ function judgeStatus(answer: VendorAnswer): SubmissionError {
   // A proxy sends this status too, possibly after passing the request on, but not in JSON.
   if (status === 503 && document !== undefined) return new NotTakenError(said, { retryAfterMs: retryAfterMs(answer) });
   return new OutcomeUnknownError(said);
-}
-
-/** The wait that an answer asks for, up to an hour. RFC 9110, section 10.2.3: seconds only; a date is ignored. */
-export function retryAfterMs({ headers }: Pick<VendorAnswer, 'headers'>): number | undefined {
-  const seconds = /^\d{1,4}(\.\d+)?$/.exec(headers['retry-after'] ?? '');
-  return seconds ? Math.min(Number(seconds[0]) * 1000, 3_600_000) : undefined;
 }
 
 function encode(body: NonNullable<VendorCall['body']>): { readonly contentType: string; readonly bytes: Uint8Array } {

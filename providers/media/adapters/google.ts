@@ -209,9 +209,7 @@ function refusal(answer: VendorAnswer): SubmissionError | null {
   const { status, message, details } = objectOf(objectOf(answer.document)['error']);
   const facts = listOf(details).map(objectOf);
   if (answer.status === 429) {
-    const delay = facts.map(({ retryDelay }) => /^(\d{1,4}(?:\.\d+)?)s$/.exec(String(retryDelay))?.[1]).find(Boolean);
-    const waitMs = delay === undefined ? retryAfterMs(answer) : Number(delay) * 1000;
-    return new NotTakenError('too many requests, or no quota', { retryAfterMs: waitMs });
+    return new NotTakenError('too many requests, or no quota', { retryAfterMs: retryAfterMs(answer) });
   }
   if (!VERDICT_STATUSES.includes(answer.status)) return null;
   // Google reports a wrong key and an account without billing as bad requests.

@@ -226,5 +226,5 @@ function refusal(answer: VendorAnswer): SubmissionError | null {
 function waitMsOf(answer: VendorAnswer): number | undefined {
   const told =
     answer.headers['ratelimit-reset'] ?? /resets in ~?(\d+)s/.exec(JSON.stringify(answer.document ?? ''))?.[1];
-  return retryAfterMs(answer) ?? retryAfterMs({ headers: { 'retry-after': told ?? '' } });
+  return retryAfterMs(answer) ?? retryAfterMs({ headers: { 'retry-after': told ?? '' }, document: undefined });
 }

@@ -89,6 +89,10 @@ describe('handing a task over', function () {
   const listed = new Set<string>();
   /** What each upstream does next, in order. */
   const deeds = new Map<string, Deed[]>();
+  /** The calls, such as `vendor-0/list`, that are answered with 429 once. */
+  const limited = new Set<string>();
+  /** When each of these calls came. */
+  const callsAtMs: Record<string, number[]> = {};
 
   before(async () => {
     png = await renderPng({ ...SIZE, transparent: false });
@@ -117,6 +121,9 @@ describe('handing a task over', function () {
       const [, upstream = '', action, id] = (request.url ?? '').split('/');
       const answer = (status: number, body: unknown): void => void response.writeHead(status).end(JSON.stringify(body));
       const mine = rendered.filter((one) => one.upstream === upstream);
+      const call = `${upstream}/${action}`;
+      (callsAtMs[call] ??= []).push(performance.now());
+      if (limited.delete(call)) return void response.writeHead(429, { 'retry-after': '2' }).end('{}');
       if (action === 'file') return void response.end(png);
       if (action === 'list') {
         listed.add(upstream);
@@ -318,6 +325,35 @@ describe('handing a task over', function () {
       await recordUpstreamOrder(database, { ...why, restSeconds: null });
       await ended;
       expect(await attemptsOf(waiting)).to.deep.equal([`${name}: accepted by the answer`]);
+    });
+  });
+
+  describe('to an upstream that asks for a wait', () => {
+    for (const [what, action, next] of [
+      ['the state of a job', 'jobs', 'takes it'],
+      ['a file', 'file', 'takes it'],
+      ['a search for a job', 'list', 'takes it, and the answer is lost'],
+    ] as const) {
+      it(`waits that long before it repeats ${what}`, async () => {
+        const name = upstreamWith({}, [next]);
+        limited.add(`${name}/${action}`);
+        expect((await run(await taskOn(name))).status).to.equal('succeeded');
+        const [first = 0, second = 0] = callsAtMs[`${name}/${action}`] ?? [];
+        expect(second - first).to.be.at.least(1_900);
+      });
+    }
+
+    it('waits that long before it repeats a cancellation', async () => {
+      const name = upstreamWith({});
+      limited.add(`${name}/cancel`);
+      const task = await taskOn(name);
+      const submission = await openTaskSubmission(database, task, { provider: name });
+      await settleSubmission(database, submission, { outcome: 'accepted', learntFrom: 'the answer', jobId: task.id });
+      await finishAsFailed(database, task);
+      await run(task);
+      expect(cancelled).to.include(task.id);
+      const [first = 0, second = 0] = callsAtMs[`${name}/cancel`] ?? [];
+      expect(second - first).to.be.at.least(1_900);
     });
   });
 

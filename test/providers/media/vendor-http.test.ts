@@ -14,7 +14,11 @@ import { rejectionOf } from '../../support/rejection.ts';
 
 const signal = new AbortController().signal;
 const LIMITS = { timeoutMs: 5_000, maxResponseBytes: 1_000, isRepeatable: false };
+const NOW = 'Sun, 06 Nov 1994 08:49:37 GMT';
+const LATER = 'Sun, 06 Nov 1994 08:50:37 GMT';
 const CALL = { path: 'v1/renders', body: { json: { prompt: 'A boat' } } };
+
+const retryInfo = (retryDelay: string): string => JSON.stringify({ error: { details: [{ retryDelay }] } });
 
 describe('HTTP with an upstream of media', () => {
   const open: { close(): Promise<void> }[] = [];
@@ -64,6 +68,37 @@ describe('HTTP with an upstream of media', () => {
       const error = await outcomeOf(429, '{}', { 'retry-after': '7' });
       expect(error).to.be.instanceOf(NotTakenError).with.property('retryAfterMs', 7_000);
     });
+
+    for (const [what, headers, body, waitMs] of [
+      ['seconds', { 'retry-after': '7' }, '{}', 7_000],
+      ['fractions of seconds', { 'retry-after': '1.5' }, '{}', 1_500],
+      ['a date by the clock of the vendor', { 'retry-after': LATER, date: NOW }, '{}', 60_000],
+      ['a date in the past', { 'retry-after': NOW, date: LATER }, '{}', 0],
+      ['Google’s RetryInfo', {}, retryInfo('34.4s'), 34_400],
+      ['RetryInfo that is longer than the header', { 'retry-after': '7' }, retryInfo('48s'), 48_000],
+      ['no time', { 'retry-after': '0' }, '{}', 0],
+      ['an absurd time', { 'retry-after': '1000000000' }, '{}', 3_600_000],
+      ['an absurd RetryInfo', {}, retryInfo(`${'9'.repeat(400)}s`), 3_600_000],
+      ['the end of time', { 'retry-after': 'Fri, 31 Dec 9999 23:59:59 GMT' }, '{}', 3_600_000],
+      ['a negative time', { 'retry-after': '-5' }, retryInfo('-5s'), undefined],
+      ['no number', { 'retry-after': 'soon' }, retryInfo('1e9s'), undefined],
+    ] as const) {
+      it(`and asks for a wait in ${what}, as every other call does`, async () => {
+        const { url } = await serve((_request, response) => response.writeHead(429, headers).end(body));
+        const http = connect(url);
+        const file = { url, mimeType: null };
+        expect(await submitTo(url))
+          .to.be.instanceOf(NotTakenError)
+          .with.property('retryAfterMs', waitMs);
+        expect(await rejectionOf(http.ask({ path: 'v1/renders/1' }, signal)))
+          .to.be.instanceOf(ProviderUnreachableError)
+          .with.property('retryAfterMs', waitMs);
+        if (body !== '{}') return;
+        expect(await rejectionOf(http.download(file, signal)))
+          .to.be.instanceOf(ProviderUnreachableError)
+          .with.property('retryAfterMs', waitMs);
+      });
+    }
 
     for (const status of [401, 402, 403, 404]) {
       it(`when our account or the model is at fault: ${status}; the route is left`, async () => {

@@ -174,6 +174,23 @@ describe('every client of a vendor', () => {
     });
   }
 
+  for (const protocol of MEDIA_PROTOCOL_NAMES) {
+    const adapter = MEDIA_PROTOCOLS[protocol];
+    if (!adapter.status) continue;
+    it(`learns from each 429 of ${protocol} when it may be asked again`, async () => {
+      answer = (_request, response) => void response.writeHead(429, { 'retry-after': '7' }).end('{}');
+      const upstream = upstreamOf(protocol);
+      const errors = await Promise.all([
+        rejectionOf(upstream.status(JOBS[protocol], signal)),
+        ...(adapter.find ? [rejectionOf(lookUp(upstream, videoRequest()))] : []),
+        ...(adapter.cancel ? [rejectionOf(upstream.cancel(JOBS[protocol], signal))] : []),
+      ]);
+      for (const error of errors) {
+        expect(error).to.be.instanceOf(ProviderUnreachableError).with.property('retryAfterMs', 7_000);
+      }
+    });
+  }
+
   it('waits neither for answers that trickle nor for those that never end', async () => {
     answer = (_request, response) => {
       response.writeHead(200);
