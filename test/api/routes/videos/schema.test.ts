@@ -365,6 +365,20 @@ describe('the body of a video task', () => {
     expect(keys.resolution.allow).to.deep.equal(['720p', '1080p']);
   });
 
+  it('sells a resolution with a name of its own under that name, at its price', () => {
+    const vidone = catalogue.videoModels.get('vidone-3.0');
+    if (!vidone) throw new Error('there is no such model');
+    const byResolution = new Map([...vidone.pricing.byResolution, ['4k', parseUsd('0.60')] as const]);
+    const model = { ...vidone, pricing: { ...vidone.pricing, byResolution } };
+    const parseOrder = createVideoRequestParser({ ...catalogue, videoModels: new Map([[vidone.id, model]]) }, context);
+    const body = { model: vidone.id, prompt: 'A lighthouse', duration: 5, resolution: '4k' };
+    expect(parseOrder(body)).to.deep.include({ price: parseUsd('3') });
+    expect(parseOrder(body).render).to.include({ resolution: '4k' });
+    expect(() => parseOrder({ ...body, resolution: '4K' })).to.throw('must be one of: [720p 1080p 4k]');
+    const { keys } = videoRequestSchema(model, context).describe();
+    expect(keys.resolution.allow).to.deep.equal(['720p', '1080p', '4k']);
+  });
+
   it('accepts any JSON, or refuses it in a sentence of the contract', () => {
     const field = fc.constantFrom(
       'prompt',
