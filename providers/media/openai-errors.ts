@@ -1,35 +1,57 @@
 /**
  * Errors of OpenAI's APIs, which other gateways use too: `{"error": {"message", "type", "param", "code"}}`. The same
- * name may be in `type` or in `code`.
+ * name may be in `type` or in `code`, and other gateways leave out both.
  */
 import type { TaskErrorCode } from '../../domain/errors.ts';
-import { lookUp, objectOf } from './json.ts';
-import { JobRefusedError, NotTakenError, type SubmissionError } from './outcomes.ts';
-import type { VendorAnswer } from './vendor-http.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { objectOf } from './json.ts';
+import { openaiCodes } from './openai-codes.ts';
+import type { SubmissionError } from './outcomes.ts';
+import { type CodeMeaning, jobVerdictFor, submissionErrorFor } from './vendor-codes.ts';
+import { retryAfterMs, type VendorAnswer } from './vendor-http.ts';
 
-const VERDICTS: Readonly<Record<string, TaskErrorCode>> = {
-  moderation_blocked: 'content_policy_violation',
-  content_policy_violation: 'content_policy_violation',
-  sentinel_block: 'content_policy_violation',
-  invalid_request_error: 'bad_request',
-  invalid_value: 'bad_request',
+/** Of statuses without a known code; 413 means that the body is too large. */
+const USUAL_MEANINGS: Readonly<Record<number, CodeMeaning>> = {
+  400: 'bad_request',
+  413: 'bad_request',
+  422: 'bad_request',
+  429: 'busy',
 };
+/** Messages without a code. */
+const MODERATION_WORDS = /\bmoderat|safety system|content policy/i;
+const BILLING_WORDS = /billing hard limit|exceeded your current quota/i;
+/** As in `Please try again in 467ms.` */
+const WAIT_WORDS = /try again in (\d{1,5}(?:\.\d+)?)(ms|s)\b/i;
 
-/** Problems of the operator's account; some come with 400, others with 429. */
-const ACCOUNT_CODES: readonly unknown[] = ['insufficient_quota', 'billing_hard_limit_reached', 'model_not_found'];
-/** Statuses that are verdicts on a request: 413 means that the body is too large. */
-const VERDICT_STATUSES: readonly number[] = [400, 413, 422];
-
-/** The verdict on a job that a code or type expresses; null if it expresses none. */
-export function openaiVerdict(code: unknown): TaskErrorCode | null {
-  return lookUp(VERDICTS, code) ?? null;
+/** The verdict on a job that failed with this error. */
+export function openaiVerdict(error: JsonObject): TaskErrorCode {
+  return jobVerdictFor(meaningOf(error));
 }
 
 /** The refusal in an unsuccessful answer; null if only its status says anything. */
-export function openaiRefusal({ status, document }: VendorAnswer): SubmissionError | null {
-  const { code, type, message } = objectOf(objectOf(document)['error']);
-  if (ACCOUNT_CODES.includes(code))
-    return new NotTakenError(`the upstream answered ${String(code)}`, { leavesRoute: true });
-  if (!VERDICT_STATUSES.includes(status)) return null;
-  return new JobRefusedError(openaiVerdict(code) ?? openaiVerdict(type) ?? 'bad_request', message);
+export function openaiRefusal(answer: VendorAnswer): SubmissionError | null {
+  const error = objectOf(objectOf(answer.document)['error']);
+  const { code, type, param, message } = error;
+  // A model that was withdrawn is refused like a value that is not allowed.
+  const means = param === 'model' ? 'operator' : (meaningOf(error) ?? USUAL_MEANINGS[answer.status] ?? null);
+  // Wrong keys have the type of a wrong request, too.
+  if (means === null || (isVerdict(means) && USUAL_MEANINGS[answer.status] !== 'bad_request')) return null;
+  const said = `the upstream answered ${answer.status} with code ${String(code)} and type ${String(type)}`;
+  return submissionErrorFor(means, { said, words: message, retryAfterMs: retryAfterMs(answer) ?? waitIn(message) });
+}
+
+function meaningOf({ code, type, message }: JsonObject): CodeMeaning | null {
+  const named = openaiCodes.meaningOf(code) ?? openaiCodes.meaningOf(type);
+  if (named !== null) return named;
+  if (BILLING_WORDS.test(String(message))) return 'operator';
+  return MODERATION_WORDS.test(String(message)) ? 'content_policy_violation' : null;
+}
+
+function isVerdict(means: CodeMeaning): boolean {
+  return means === 'bad_request' || means === 'content_policy_violation';
+}
+
+function waitIn(message: unknown): number | undefined {
+  const [, amount, unit] = WAIT_WORDS.exec(String(message)) ?? [];
+  return amount === undefined ? undefined : Math.ceil(Number(amount) * (unit === 'ms' ? 1 : 1000));
 }

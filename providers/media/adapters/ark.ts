@@ -3,7 +3,6 @@
  * cannot be found by our id or by its prompt. The list shows model and time, so a lost task is the only one that no
  * other submission explains.
  */
-import type { TaskErrorCode } from '../../../domain/errors.ts';
 import { createdAtMsOf } from '../../../domain/ids.ts';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import type { VendorCost } from '../../../domain/media-route.ts';
@@ -15,7 +14,6 @@ import { documentOf, isSuccess } from '../exchange.ts';
 import { costIn, listOf, objectOf, withParams } from '../json.ts';
 import {
   JobRefusedError,
-  NotTakenError,
   OutcomeUnknownError,
   ProviderUnreachableError,
   type SubmissionError,
@@ -23,8 +21,10 @@ import {
 } from '../outcomes.ts';
 import { requiredWordFor } from '../resolutions.ts';
 import type { ResultFile } from '../result-file.ts';
+import { type CodeMeaning, jobVerdictFor, submissionErrorFor } from '../vendor-codes.ts';
 import { retryAfterMs, type VendorAnswer } from '../vendor-http.ts';
 import { messageFor, wordsOf } from '../words.ts';
+import { arkCodes, QUOTA_EXCEEDED } from './ark-codes.ts';
 
 const TASKS = 'api/v3/contents/generations/tasks';
 const IMAGES = 'api/v3/images/generations';
@@ -43,6 +43,8 @@ const PAGE_SIZE = 100;
 const MAX_PAGES = 5;
 /** The vendor's bounds for the expiry of an abandoned task. */
 const EXPIRY_SECONDS = { least: 3_600, most: 259_200 };
+/** States in which a task has ended without a video. */
+const ENDS: readonly unknown[] = ['failed', 'cancelled', 'canceled', 'expired'];
 /** Statuses of a deletion which mean that the task runs and cannot be stopped, or has ended. */
 const ENDED_STATUSES: readonly number[] = [400, 404, 409];
 
@@ -138,10 +140,15 @@ function imageOf({ model, prompt, images = [], width = 2048, height = 2048, back
 function imagesOf(answer: JsonObject): { readonly files: readonly ResultFile[]; readonly cost?: VendorCost } {
   const items = listOf(answer['data']).map(objectOf);
   const failed = items.find((item) => isObject(item['error']));
-  if (failed) throw errorOf(objectOf(failed['error'])) ?? new OutcomeUnknownError('the upstream failed an image');
+  if (failed) throw errorOf(objectOf(failed['error']));
   const links = items.map(({ url }) => url).filter((url) => typeof url === 'string');
   if (links.length === 0) throw new OutcomeUnknownError('the upstream answered without an image');
   return { files: links.map((url) => ({ url, mimeType: null })), ...costOf(answer) };
+}
+
+/** The refusal of an image under a successful status; with an unknown code, the outcome is not known. */
+function errorOf(error: JsonObject): SubmissionError {
+  return submissionErrorFor(meaningOf(error) ?? 'failed', factsOf(error));
 }
 
 function stateOf(task: JsonObject): JobState {
@@ -151,10 +158,10 @@ function stateOf(task: JsonObject): JobState {
     if (typeof url !== 'string') throw new ProviderUnreachableError('the upstream named no file of a finished task');
     return { state: 'succeeded', results: [{ url, mimeType: 'video/mp4' }], ...costOf(task) };
   }
-  if (status === 'failed' || status === 'cancelled' || status === 'expired') {
-    const { code, message } = objectOf(error);
-    const verdict = verdictOf(String(code)) ?? 'processing_failed';
-    return { state: 'failed', code: verdict, message: messageFor(verdict, message), ...costOf(task) };
+  if (ENDS.includes(status)) {
+    const failure = objectOf(error);
+    const verdict = status === 'expired' ? 'processing_timeout' : jobVerdictFor(meaningOf(failure));
+    return { state: 'failed', code: verdict, message: messageFor(verdict, failure['message']), ...costOf(task) };
   }
   return { state: 'running', progressPercent: null, detail: wordsOf(status) };
 }
@@ -165,25 +172,25 @@ function costOf({ usage }: JsonObject): { readonly cost?: VendorCost } {
   return costIn(videoTokens ?? imageTokens, 'tokens');
 }
 
-/** The verdict on a request that an error code expresses; null if it expresses none. */
-function verdictOf(code: string): TaskErrorCode | null {
-  if (/SensitiveContentDetected|RiskDetection/.test(code)) return 'content_policy_violation';
-  return /^(Invalid(Parameter|ImageURL)|MissingParameter)/.test(code) ? 'bad_request' : null;
-}
+/** Quotas that waiting does not renew in time; other messages with that code are about the queue. */
+const USED_UP = /free trial quota|usage quota/i;
+/** How further codes of moderation would be named. */
+const SAFETY_CODES = /SensitiveContentDetected|RiskDetection/;
+/** Statuses that blame the request, also with a code that the table lacks. */
+const REQUEST_STATUSES: readonly number[] = [400, 413];
 
-const OPERATORS_FAULTS =
-  /^(AuthenticationError|AccessDenied|AccountOverdue|ModelNotOpen|InvalidEndpointOrModel|OperationDenied)/;
+function meaningOf({ code, message }: JsonObject): CodeMeaning | null {
+  if (code === QUOTA_EXCEEDED && USED_UP.test(String(message))) return 'operator';
+  return arkCodes.meaningOf(code) ?? (SAFETY_CODES.test(String(code)) ? 'content_policy_violation' : null);
+}
 
 function refusal(answer: VendorAnswer): SubmissionError | null {
-  const error = objectOf(objectOf(answer.document)['error']);
-  // A request limit and a full queue are reported as 429, with several codes.
-  if (answer.status === 429) return new NotTakenError('too many tasks', { retryAfterMs: retryAfterMs(answer) });
-  return errorOf(error);
+  const { error } = objectOf(answer.document);
+  if (!isObject(error)) return null;
+  const means = meaningOf(error) ?? (REQUEST_STATUSES.includes(answer.status) ? 'bad_request' : null);
+  return means && submissionErrorFor(means, { ...factsOf(error), retryAfterMs: retryAfterMs(answer) });
 }
 
-function errorOf({ code, message }: JsonObject): SubmissionError | null {
-  const words = String(code);
-  if (OPERATORS_FAULTS.test(words)) return new NotTakenError(`the upstream said ${words}`, { leavesRoute: true });
-  const verdict = verdictOf(words);
-  return verdict && new JobRefusedError(verdict, message);
+function factsOf({ code, message }: JsonObject): { readonly said: string; readonly words: unknown } {
+  return { said: `the upstream said ${String(code)}`, words: message };
 }

@@ -80,7 +80,8 @@ function fileOf({ b64_json: base64, url }: JsonObject): readonly ResultFile[] {
   return typeof url === 'string' ? [{ url, mimeType: null }] : [];
 }
 
-/** The price of an image is mostly that of its output tokens; input tokens have their own prices. */
+/** The price of an image is mostly that of its own tokens; texts beside it, and inputs, have other prices. */
 function costOf({ usage }: JsonObject): { readonly cost?: VendorCost } {
-  return costIn(objectOf(usage)['output_tokens'], 'output_tokens');
+  const { output_tokens_details: details, output_tokens: all } = objectOf(usage);
+  return costIn(objectOf(details)['image_tokens'] ?? all, 'output_tokens');
 }

@@ -21,6 +21,8 @@ const TRAITS: KindTraits = {
   poll: { firstMs: 5_000, everyMs: 15_000 },
 };
 
+/** What a list must show of a video to tell it from others. */
+const IDENTITY_FIELDS = ['model', 'prompt', 'seconds', 'size'];
 const PAGE_SIZE = 100;
 const MAX_PAGES = 10;
 /** Statuses which mean that there is no list. */
@@ -50,8 +52,11 @@ export const openaiVideos: MediaAdapter = {
     for (let page = 0; page < MAX_PAGES; page += 1) {
       const videos = await listVideos(http, after, signal);
       if (videos === null) return null;
-      const recent = videos.filter(({ createdAt }) => createdAt.getTime() >= sent.since.getTime());
-      found.push(...recent.filter((video) => isSame(video, sent)).map(({ id }) => id));
+      const recent = videos.filter(({ createdAtMs }) => createdAtMs === null || createdAtMs >= sent.since.getTime());
+      const alike = recent.filter((video) => isLike(video, sent));
+      // What the list does not show of a video cannot rule it out.
+      if (!alike.every(isComplete)) return null;
+      found.push(...alike.map(({ id }) => id));
       if (recent.length < PAGE_SIZE) return found;
       after = videos.at(-1)?.id;
     }
@@ -90,9 +95,10 @@ function identityOf({ model, prompt, durationSeconds = 4, resolution, aspectRati
   return { model, prompt, seconds: String(durationSeconds), size: `${width}x${height}` };
 }
 
+/** Other gateways leave out some of a video. */
 interface ListedVideo {
   readonly id: string;
-  readonly createdAt: Date;
+  readonly createdAtMs: number | null;
   readonly document: JsonObject;
 }
 
@@ -111,13 +117,24 @@ async function listVideos(
 }
 
 function listedVideo(document: JsonObject): ListedVideo | null {
-  const { id, created_at: createdAt, prompt } = document;
-  if (typeof id !== 'string' || typeof createdAt !== 'number' || typeof prompt !== 'string') return null;
-  return { id, createdAt: new Date(createdAt * 1000), document };
+  const { id, created_at: createdAt = document['created'] } = document;
+  if (typeof id !== 'string') return null;
+  return { id, createdAtMs: typeof createdAt === 'number' ? createdAt * 1000 : null, document };
 }
 
-function isSame({ document }: ListedVideo, { request }: SentSubmission): boolean {
-  return Object.entries(identityOf(request)).every(([field, value]) => String(document[field]) === value);
+/** Whether nothing that the list shows of a video differs from what was sent. */
+function isLike({ document }: ListedVideo, { request }: SentSubmission): boolean {
+  return Object.entries(identityOf(request)).every(
+    ([field, value]) => isHidden(document[field]) || String(document[field]) === value,
+  );
+}
+
+function isComplete({ createdAtMs, document }: ListedVideo): boolean {
+  return createdAtMs !== null && IDENTITY_FIELDS.every((field) => !isHidden(document[field]));
+}
+
+function isHidden(value: unknown): boolean {
+  return value === undefined || value === null || value === '';
 }
 
 function pathOf(jobId: string): string {
@@ -128,9 +145,9 @@ function stateOf(video: JsonObject, content: URL): JobState {
   const { status, progress } = video;
   if (status === 'completed') return { state: 'succeeded', results: [{ url: content.href, mimeType: 'video/mp4' }] };
   if (status === 'failed') {
-    const { code, message } = objectOf(video['error']);
-    const verdict = openaiVerdict(code) ?? 'processing_failed';
-    return { state: 'failed', code: verdict, message: messageFor(verdict, message) };
+    const error = objectOf(video['error']);
+    const verdict = openaiVerdict(error);
+    return { state: 'failed', code: verdict, message: messageFor(verdict, error['message']) };
   }
   return {
     state: 'running',
