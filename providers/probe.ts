@@ -2,6 +2,7 @@
 import { Agent, type Dispatcher } from 'undici';
 import type { WireFormatName } from '../domain/wire-format-name.ts';
 import { type Answer, exchange, isSuccess } from './media/exchange.ts';
+import { lookUp } from './media/json.ts';
 import { createMediaUpstream, type MediaUpstreamSettings } from './media/upstream.ts';
 import type { TextUpstreamSettings } from './text/settings.ts';
 import type { Upstreams } from './upstreams.ts';
@@ -15,11 +16,21 @@ export interface Probe {
   readonly verdict: 'accepted' | 'unclear' | 'refused' | 'unreachable';
   /** A status, or why there was no answer. */
   readonly detail: string;
+  /** The models of routes that the upstream does not have any more. */
+  readonly endedModels: readonly EndedModel[];
+}
+
+export interface EndedModel {
+  readonly model: string;
+  /** For example `2026-10-22`; null if only the upstream's list says that it is gone. */
+  readonly endedOn: string | null;
 }
 
 export interface ProbeOptions {
   /** The formats in which a text upstream is asked, by its name. */
   readonly formatsOf: (upstream: string) => readonly WireFormatName[];
+  /** The models that routes name at a media upstream, by its name. */
+  readonly modelsOf: (upstream: string) => readonly string[];
   /** For each request; all are made at once. */
   readonly timeoutMs: number;
 }
@@ -32,7 +43,7 @@ export async function probeUpstreams(upstreams: Upstreams, options: ProbeOptions
   const dispatcher = new Agent();
   try {
     return await Promise.all([
-      ...upstreams.media.map((settings) => probeMedia(settings, dispatcher, options.timeoutMs)),
+      ...upstreams.media.map((settings) => probeMedia(settings, dispatcher, options)),
       ...upstreams.text.flatMap((settings) => probeText(settings, dispatcher, options)),
     ]);
   } finally {
@@ -40,13 +51,35 @@ export async function probeUpstreams(upstreams: Upstreams, options: ProbeOptions
   }
 }
 
-async function probeMedia(settings: MediaUpstreamSettings, dispatcher: Dispatcher, timeoutMs: number): Promise<Probe> {
+async function probeMedia(
+  settings: MediaUpstreamSettings,
+  dispatcher: Dispatcher,
+  { modelsOf, timeoutMs }: ProbeOptions,
+): Promise<Probe> {
   const timings = { answerTimeoutMs: timeoutMs, maxResponseBytes: MAX_ANSWER_BYTES };
   const upstream = createMediaUpstream(settings, { dispatcher, timings });
   const { credential } = settings;
   const key = 'apiKey' in credential ? credential.apiKey : credential.accessKey;
   const address = settings.baseUrl ?? settings.adapter.baseUrl ?? '';
-  return judge({ upstream: settings.name, address, key }, () => upstream.probe(new AbortController().signal));
+  return judge(
+    { upstream: settings.name, address, key },
+    () => upstream.probe(new AbortController().signal),
+    (answer) => endedModels(settings, modelsOf(settings.name), answer),
+  );
+}
+
+/** By the upstream's list, or else by the table of its adapter. */
+function endedModels(
+  { adapter }: MediaUpstreamSettings,
+  models: readonly string[],
+  answer: Answer | null,
+): readonly EndedModel[] {
+  const listed = answer && isSuccess(answer) ? (adapter.modelsIn?.(answer.document) ?? null) : null;
+  return models.flatMap((model) => {
+    const endedOn = lookUp(adapter.endedModels ?? {}, model) ?? null;
+    const hasEnded = listed ? !listed.includes(model) : endedOn !== null;
+    return hasEnded ? [{ model, endedOn }] : [];
+  });
 }
 
 function probeText(
@@ -89,13 +122,15 @@ const CREDENTIALS: Readonly<Record<WireFormatName, (key: string) => Readonly<Rec
 async function judge(
   { upstream, address, key }: { readonly upstream: string; readonly address: string; readonly key: string },
   ask: () => Promise<Answer>,
+  endedIn: (answer: Answer | null) => readonly EndedModel[] = () => [],
 ): Promise<Probe> {
   const subject = { upstream, address, key: key.slice(-4) };
   try {
     const answer = await ask();
-    return { ...subject, verdict: verdictOf(answer), detail: `it answers ${answer.status}` };
+    const detail = `it answers ${answer.status}`;
+    return { ...subject, verdict: verdictOf(answer), detail, endedModels: endedIn(answer) };
   } catch (error) {
-    return { ...subject, verdict: 'unreachable', detail: reasonOf(error) };
+    return { ...subject, verdict: 'unreachable', detail: reasonOf(error), endedModels: endedIn(null) };
   }
 }
 

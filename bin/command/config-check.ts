@@ -4,7 +4,7 @@ import type { FilesConfig } from '../../config.ts';
 import type { Catalogue } from '../../catalogue/types.ts';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../domain/wire-format-name.ts';
 import { knownUpstreams } from '../../providers/check-routes.ts';
-import { type Probe, probeUpstreams } from '../../providers/probe.ts';
+import { type EndedModel, type Probe, probeUpstreams } from '../../providers/probe.ts';
 import type { Upstreams } from '../../providers/upstreams.ts';
 import { checkFiles, configuredPaths, type FilePaths, sortPaths } from '../parts/operator-files.ts';
 import { simulatedUpstreams } from '../parts/providers.ts';
@@ -32,7 +32,7 @@ export async function checkConfig(
   if (terminal.isJson())
     terminal.print(JSON.stringify({ data: findings, ...(online && { upstreams: probes }) }, null, 2));
   else {
-    const answers = probes.map(describeProbe);
+    const answers = probes.flatMap((one) => [describeProbe(one), ...one.endedModels.map(describeEnded(one))]);
     if (online && !reachable) answers.push('No upstreams were asked: first correct their file, or name one.');
     terminal.print([...writeFindings(findings), summary(paths, findings, areCompared), ...answers].join('\n'));
   }
@@ -53,7 +53,14 @@ function probe(upstreams: Upstreams, catalogue: Catalogue | null): Promise<reado
     const asked = routes.filter(({ provider }) => provider === upstream).map(({ format }) => format);
     return asked.length === 0 ? (firstFormats.get(upstream) ?? []) : [...new Set(asked)];
   };
-  return probeUpstreams(upstreams, { formatsOf, timeoutMs: PROBE_TIMEOUT_MS });
+  const mediaRoutes = [...(catalogue?.videoModels.values() ?? []), ...(catalogue?.imageModels.values() ?? [])].flatMap(
+    (model) => model.routes,
+  );
+  const modelsOf = (upstream: string): readonly string[] => {
+    const named = mediaRoutes.filter(({ provider }) => provider === upstream);
+    return [...new Set(named.flatMap(({ model, modelWithImages = model }) => [model, modelWithImages]))];
+  };
+  return probeUpstreams(upstreams, { formatsOf, modelsOf, timeoutMs: PROBE_TIMEOUT_MS });
 }
 
 const VERDICTS: Readonly<Record<Probe['verdict'], string>> = {
@@ -67,8 +74,15 @@ function describeProbe({ upstream, address, key, verdict, detail }: Probe): stri
   return `${upstream}: ${address} ${VERDICTS[verdict]} …${key} (${detail})`;
 }
 
-function isBad({ verdict }: Probe): boolean {
-  return verdict === 'refused' || verdict === 'unreachable';
+function describeEnded({ upstream }: Probe) {
+  return ({ model, endedOn }: EndedModel): string =>
+    endedOn === null
+      ? `${upstream}: the model ${model} of a route is not among those that it lists`
+      : `${upstream}: the model ${model} of a route ended on ${endedOn}`;
+}
+
+function isBad({ verdict, endedModels }: Probe): boolean {
+  return verdict === 'refused' || verdict === 'unreachable' || endedModels.length > 0;
 }
 
 /** Files that are named stand alone, but for those that the environment names. */

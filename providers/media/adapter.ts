@@ -95,6 +95,10 @@ export interface MediaAdapter {
 
   /** A question that costs nothing, and that the vendor answers only with a valid credential; its root if absent. */
   readonly probe?: VendorCall;
+  /** The names of all models in the answer to `probe`; null if it does not list all. */
+  modelsIn?(document: unknown): readonly string[] | null;
+  /** Models that the vendor has ended, with the day, such as `2026-10-22`: for where it lists none. */
+  readonly endedModels?: Readonly<Record<string, string>>;
 
   /** The whole submission, which is sent once. The same request always gives the same submission. */
   submission(request: RenderRequest): VendorCall;

@@ -9,15 +9,18 @@ import type { VendorCost } from '../../../domain/media-route.ts';
 import type { JobState, KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
 import { assertRecent, type CallbackFormat, headerOf, parseCallbackBody } from '../callbacks.ts';
 import { keyHeader } from '../credentials.ts';
+import { ENDED_GOOGLE_MODELS } from '../ended-models.ts';
 import { documentOf } from '../exchange.ts';
 import { nearestRatio } from '../fields.ts';
-import { costIn, listOf, lookUp, objectOf, withParams } from '../json.ts';
+import { costIn, listOf, objectOf, withParams } from '../json.ts';
 import { JobRefusedError, NotTakenError, OutcomeUnknownError, type SubmissionError, textOf } from '../outcomes.ts';
 import { requiredWordFor } from '../resolutions.ts';
 import type { ResultFile } from '../result-file.ts';
 import { claimsOf } from '../signatures/json-web-token.ts';
+import { type CodeMeaning, jobVerdictFor, submissionErrorFor } from '../vendor-codes.ts';
 import { retryAfterMs, type VendorAnswer } from '../vendor-http.ts';
 import { messageFor } from '../words.ts';
+import { googleNumbers, googleReasons } from './google-codes.ts';
 
 const VERSION = 'v1beta';
 
@@ -39,16 +42,10 @@ const OPERATION = /^(models\/[\w.-]+\/)?operations\/[\w-]+$/;
 const VERDICT_STATUSES: readonly number[] = [400, 413];
 /** Words about safety, for messages without a field that says so. */
 const SAFETY_WORDS = /safety|polic|prohibited|responsible ai|sensitive|violat/i;
-/** Reasons about safety for which there is no image. */
-const SAFETY_REASONS = /SAFETY|PROHIBITED|BLOCKLIST|SPII|RECITATION|JAILBREAK|MODEL_ARMOR/;
-
-/** gRPC codes of failed operations; all others are failures of the render. */
-const GRPC_VERDICTS: Readonly<Record<number, TaskErrorCode>> = {
-  3: 'bad_request',
-  7: 'processing_unavailable',
-  8: 'processing_unavailable',
-  16: 'processing_unavailable',
-};
+/** A key that has expired is reported without the reason that other keys have. */
+const KEY_WORDS = /\bAPI key\b/i;
+/** A reason among those of safety filters, by which the vendor's own failure to make the sound is announced. */
+const AUDIO_FAILURE = /issue with the audio/i;
 
 /** `v1a,` and the like before each signature, as in Standard Webhooks. */
 const SIGNATURE_VERSION = /^v\d\w*,/;
@@ -73,8 +70,15 @@ export const google: MediaAdapter = {
   baseUrl: 'https://generativelanguage.googleapis.com',
   versionPath: VERSION,
   authorization: keyHeader('x-goog-api-key'),
-  probe: { path: `${VERSION}/models`, query: { pageSize: 1 } },
+  probe: { path: `${VERSION}/models`, query: { pageSize: 1_000 } },
+  endedModels: ENDED_GOOGLE_MODELS,
   callbacks,
+
+  modelsIn(document) {
+    const { models, nextPageToken } = objectOf(document);
+    const names = listOf(models).map((model) => String(objectOf(model)['name']).replace('models/', ''));
+    return names.length === 0 || nextPageToken !== undefined ? null : names;
+  },
 
   submission(request) {
     const isImage = request.kind === 'image';
@@ -166,7 +170,7 @@ function imagesOf(answer: JsonObject): { readonly files: readonly ResultFile[]; 
   if (files.length > 0) return { files, ...costOf(answer) };
   const reason = objectOf(answer['promptFeedback'])['blockReason'] ?? candidates[0]?.['finishReason'];
   if (typeof reason !== 'string') throw new OutcomeUnknownError('the upstream answered without an image');
-  throw new JobRefusedError(SAFETY_REASONS.test(reason) ? 'content_policy_violation' : 'processing_failed');
+  throw new JobRefusedError(jobVerdictFor(googleReasons.meaningOf(reason) ?? safetyIn(reason)));
 }
 
 function fileOf({ data, mimeType }: JsonObject): readonly ResultFile[] {
@@ -174,30 +178,44 @@ function fileOf({ data, mimeType }: JsonObject): readonly ResultFile[] {
   return [{ bytes: Buffer.from(data, 'base64'), mimeType: typeof mimeType === 'string' ? mimeType : null }];
 }
 
-/** The price of an image is mostly that of its output tokens. */
+/** The price of an image is that of its own tokens; those of a text beside it cost much less. */
 function costOf({ usageMetadata }: JsonObject): { readonly cost?: VendorCost } {
-  return costIn(objectOf(usageMetadata)['candidatesTokenCount'], 'output_tokens');
+  const { candidatesTokensDetails: details, candidatesTokenCount: all } = objectOf(usageMetadata);
+  const image = listOf(details)
+    .map(objectOf)
+    .find(({ modality }) => modality === 'IMAGE');
+  return costIn(image?.['tokenCount'] ?? all, 'output_tokens');
 }
 
 function stateOf({ done, error, response }: JsonObject): JobState {
   if (done !== true) return { state: 'running', progressPercent: null, detail: null };
   if (isObject(error)) {
     const { code, message } = error;
-    const verdict = SAFETY_WORDS.test(String(message))
-      ? 'content_policy_violation'
-      : (lookUp(GRPC_VERDICTS, code) ?? 'processing_failed');
-    return failed(verdict);
+    return failed(jobVerdictFor(safetyIn(message) ?? googleNumbers.meaningOf(code)));
   }
-  const { generatedSamples, raiMediaFilteredReasons: reasons } = objectOf(objectOf(response)['generateVideoResponse']);
+  // Vertex puts the fields directly into the response.
+  const answer = objectOf(response);
+  const { generatedSamples, ...filtered } = { ...answer, ...objectOf(answer['generateVideoResponse']) };
   const videos = listOf(generatedSamples).map((sample) => objectOf(objectOf(sample)['video']));
   const results = videos.flatMap(({ uri, encodedVideo }): ResultFile[] => {
     if (typeof uri === 'string') return [{ url: uri, mimeType: 'video/mp4' }];
     return fileOf({ data: encodedVideo, mimeType: 'video/mp4' }).slice();
   });
   if (results.length > 0) return { state: 'succeeded', results };
-  return listOf(reasons).length > 0
-    ? failed('content_policy_violation', listOf(reasons)[0])
-    : failed('processing_failed');
+  return filteredOf(filtered);
+}
+
+/** The verdict on an operation without a video, for which the filters may have given reasons, or only a number. */
+function filteredOf({ raiMediaFilteredReasons: reasons, raiMediaFilteredCount: count }: JsonObject): JobState {
+  const [reason] = listOf(reasons);
+  if (AUDIO_FAILURE.test(String(reason))) return failed('processing_failed');
+  const isFiltered = reason !== undefined || Number(count) > 0;
+  return isFiltered ? failed('content_policy_violation', reason) : failed('processing_failed');
+}
+
+/** What words about safety mean, where no field says so. */
+function safetyIn(words: unknown): CodeMeaning | null {
+  return SAFETY_WORDS.test(String(words)) ? 'content_policy_violation' : null;
 }
 
 function failed(code: TaskErrorCode, words?: unknown): JobState {
@@ -213,8 +231,8 @@ function refusal(answer: VendorAnswer): SubmissionError | null {
   }
   if (!VERDICT_STATUSES.includes(answer.status)) return null;
   // Google reports a wrong key and an account without billing as bad requests.
-  if (status === 'FAILED_PRECONDITION' || facts.some(({ reason }) => String(reason).startsWith('API_KEY_'))) {
-    return new NotTakenError(`the upstream said ${String(status)}`, { leavesRoute: true });
-  }
-  return new JobRefusedError(SAFETY_WORDS.test(String(message)) ? 'content_policy_violation' : 'bad_request');
+  const isKey = facts.some(({ reason }) => String(reason).startsWith('API_KEY_')) || KEY_WORDS.test(String(message));
+  const usual = status === 'FAILED_PRECONDITION' ? 'operator' : 'bad_request';
+  const means = isKey ? 'operator' : (safetyIn(message) ?? usual);
+  return submissionErrorFor(means, { said: `the upstream said ${String(status)}` });
 }

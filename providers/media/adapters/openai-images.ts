@@ -6,6 +6,7 @@ import type { JsonObject } from '../../../domain/json.ts';
 import type { VendorCost } from '../../../domain/media-route.ts';
 import type { KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
 import { bearer } from '../credentials.ts';
+import { ENDED_OPENAI_MODELS } from '../ended-models.ts';
 import type { FormPart } from '../form.ts';
 import { costIn, listOf, objectOf, withParams } from '../json.ts';
 import { openaiRefusal } from '../openai-errors.ts';
@@ -29,6 +30,12 @@ export const openaiImages: MediaAdapter = {
   versionPath: 'v1',
   authorization: bearer,
   probe: { path: 'v1/models' },
+  endedModels: ENDED_OPENAI_MODELS,
+
+  modelsIn(document) {
+    const names = listOf(objectOf(document)['data']).map((model) => String(objectOf(model)['id']));
+    return names.length === 0 ? null : names;
+  },
 
   submission(request) {
     const { images = [], files } = request;

@@ -223,6 +223,65 @@ describe('genway config check --online', () => {
     expect(asked.every((call) => call.startsWith('GET '))).to.equal(true);
   });
 
+  describe('of a catalogue with models that vendors have ended', () => {
+    let google: Receiver;
+    let listed: object;
+    before(async () => {
+      google = await startReceiver((_request, response) => response.end(JSON.stringify(listed)));
+    });
+    after(() => google.close());
+
+    /** Checks a catalogue whose routes name these models at Google. */
+    async function check(model: string, model_with_images: string): Promise<Answer> {
+      const catalogue = join(folder, 'catalogue.yaml');
+      const upstreams = join(folder, 'upstreams.yaml');
+      const video = {
+        id: 'video',
+        capability_version: null,
+        prompt_characters: { min: 1, max: 2000 },
+        images: { max: 1, required: false },
+        max_reference_videos: null,
+        max_reference_audios: null,
+        durations_seconds: [8],
+        aspect_ratios: ['16:9'],
+        default_aspect_ratio: '16:9',
+        usd_per_second: { '720p': '0.48' },
+        default_resolution: '720p',
+        route: { provider: 'google', model, model_with_images },
+      };
+      const media = [{ name: 'google', protocol: 'google', base_url: google.url, api_key: 'key-good' }];
+      await writeFile(catalogue, JSON.stringify({ version: '1', media: { videos: [video] } }));
+      await writeFile(upstreams, JSON.stringify({ media }));
+      return config(['config', 'check', '--online', catalogue, upstreams]);
+    }
+
+    it('names those that are missing from the vendor’s own list, and of known ones the day', async () => {
+      listed = { models: [{ name: 'models/veo-9' }] };
+      const { printed, exitCode } = await check('veo-3.1-generate-preview', 'veo-8');
+      expect(printed.split('\n').slice(-2)).to.deep.equal([
+        'google: the model veo-3.1-generate-preview of a route ended on 2026-10-22',
+        'google: the model veo-8 of a route is not among those that it lists',
+      ]);
+      expect(exitCode).to.equal(EXIT_CODES.unreachable);
+    });
+
+    it('believes the vendor’s own list', async () => {
+      listed = { models: [{ name: 'models/veo-3.1-generate-preview' }] };
+      const { exitCode } = await check('veo-3.1-generate-preview', 'veo-3.1-generate-preview');
+      expect(exitCode).to.equal(EXIT_CODES.right);
+    });
+
+    it('names those that are known to have ended where there is no whole list', async () => {
+      for (const answer of [{ models: [] }, { models: [{ name: 'models/veo-9' }], nextPageToken: 'more' }, {}]) {
+        listed = answer;
+        const { printed } = await check('veo-3.1-generate-preview', 'veo-8');
+        expect(printed.split('\n').slice(2)).to.deep.equal([
+          'google: the model veo-3.1-generate-preview of a route ended on 2026-10-22',
+        ]);
+      }
+    });
+  });
+
   it('succeeds when every key is accepted', async () => {
     const { exitCode } = await online({ text: [{ name: 'one', base_url: vendor.url, api_key: 'key-good' }] });
     expect(exitCode).to.equal(EXIT_CODES.right);

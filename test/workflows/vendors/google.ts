@@ -21,7 +21,7 @@ export const describeGoogle = (stack: UsedStack): void =>
           provider: 'google',
           model: 'gemini-3-pro-image',
           order: { aspect_ratio: '16:9', resolution: '2K' },
-          sent: { model: 'gemini-3-pro-image-preview', aspectRatio: '16:9', imageSize: '2K' },
+          sent: { model: 'gemini-3-pro-image', aspectRatio: '16:9', imageSize: '2K' },
           sentWithImage: { images: 1, aspectRatio: '1:1' },
         },
         tools,

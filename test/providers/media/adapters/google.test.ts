@@ -30,7 +30,7 @@ const signal = new AbortController().signal;
 const LINKS = ['https://example.com/1.png', 'https://example.com/2.png', 'https://example.com/3.png'];
 const SECRET = 'the-secret-of-the-operator';
 const VEO = 'veo-3.1-fast-generate-preview';
-const GEMINI = 'gemini-3-pro-image-preview';
+const GEMINI = 'gemini-3-pro-image';
 
 describe('Google', () => {
   let simulator: Simulator;

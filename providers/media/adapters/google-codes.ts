@@ -1,0 +1,62 @@
+/** Google's codes. Failed operations have the number of one, or its HTTP status in the same place. */
+import { vendorCodes } from '../vendor-codes.ts';
+
+/** Of gRPC, as in `error.status`; those that a render can fail with. */
+const GRPC = 'https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto';
+
+/** `error.code` of an operation: the numbers of gRPC, and the HTTP statuses that belong to them. */
+export const googleNumbers = vendorCodes(GRPC, [
+  [1, 'failed', 'CANCELLED'],
+  [2, 'failed', 'UNKNOWN'],
+  [3, 'bad_request', 'INVALID_ARGUMENT'],
+  [4, 'timeout', 'DEADLINE_EXCEEDED'],
+  [5, 'operator', 'NOT_FOUND'],
+  [6, 'failed', 'ALREADY_EXISTS'],
+  [7, 'operator', 'PERMISSION_DENIED'],
+  [8, 'busy', 'RESOURCE_EXHAUSTED'],
+  [9, 'operator', 'FAILED_PRECONDITION'],
+  [10, 'failed', 'ABORTED'],
+  [11, 'bad_request', 'OUT_OF_RANGE'],
+  [12, 'operator', 'UNIMPLEMENTED'],
+  [13, 'failed', 'INTERNAL'],
+  [14, 'busy', 'UNAVAILABLE'],
+  [15, 'failed', 'DATA_LOSS'],
+  [16, 'operator', 'UNAUTHENTICATED'],
+  [400, 'bad_request', 'INVALID_ARGUMENT, FAILED_PRECONDITION, OUT_OF_RANGE'],
+  [401, 'operator', 'UNAUTHENTICATED'],
+  [403, 'operator', 'PERMISSION_DENIED'],
+  [404, 'operator', 'NOT_FOUND'],
+  [409, 'failed', 'ABORTED, ALREADY_EXISTS'],
+  [413, 'bad_request', 'the body is too large'],
+  [429, 'busy', 'RESOURCE_EXHAUSTED'],
+  [499, 'failed', 'CANCELLED'],
+  [500, 'failed', 'UNKNOWN, INTERNAL, DATA_LOSS'],
+  [501, 'operator', 'UNIMPLEMENTED'],
+  [503, 'busy', 'UNAVAILABLE'],
+  [504, 'timeout', 'DEADLINE_EXCEEDED'],
+]);
+
+/** `finishReason` of a candidate without an image, and `blockReason` of a prompt. */
+export const googleReasons = vendorCodes('https://ai.google.dev/api/generate-content#FinishReason', [
+  ['STOP', 'failed', 'the model had no more to say'],
+  ['MAX_TOKENS', 'failed', 'the limit of tokens was reached'],
+  ['SAFETY', 'content_policy_violation', 'safety, of the prompt or the result'],
+  ['RECITATION', 'content_policy_violation', 'too close to training data'],
+  ['LANGUAGE', 'bad_request', 'the language is not supported'],
+  ['OTHER', 'failed', 'no known reason'],
+  ['BLOCKLIST', 'content_policy_violation', 'forbidden terms'],
+  ['PROHIBITED_CONTENT', 'content_policy_violation', 'prohibited content'],
+  ['SPII', 'content_policy_violation', 'personal information'],
+  ['MALFORMED_FUNCTION_CALL', 'failed', 'the model called a function wrongly'],
+  ['UNEXPECTED_TOOL_CALL', 'failed', 'the model called a function that there is not'],
+  ['TOO_MANY_TOOL_CALLS', 'failed', 'the model called too many functions'],
+  ['MISSING_THOUGHT_SIGNATURE', 'failed', 'a signature of a thought is missing'],
+  ['MALFORMED_RESPONSE', 'failed', 'the model answered something that cannot be read'],
+  ['IMAGE_SAFETY', 'content_policy_violation', 'safety, of an image'],
+  ['IMAGE_PROHIBITED_CONTENT', 'content_policy_violation', 'prohibited content in an image'],
+  ['IMAGE_RECITATION', 'content_policy_violation', 'an image too close to training data'],
+  ['IMAGE_OTHER', 'failed', 'no known reason'],
+  ['NO_IMAGE', 'failed', 'the model made no image'],
+  ['MODEL_ARMOR', 'content_policy_violation', 'a filter of the project on Vertex'],
+  ['JAILBREAK', 'content_policy_violation', 'an attempt to get around the filters'],
+]);
