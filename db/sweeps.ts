@@ -12,6 +12,8 @@ export type Sweep = (database: Database, limit: number) => Promise<number>;
 const DAY_MS = 86_400_000;
 /** Reports are kept for more than a year, so that two yearly closings can be compared. */
 const RECONCILIATIONS_KEPT_DAYS = 400;
+/** Far longer than vendors list or announce a job. */
+const VENDOR_JOBS_KEPT_DAYS = 90;
 
 /** By the name of what they limit. */
 export const SWEEPS: Readonly<Record<string, Sweep>> = {
@@ -28,6 +30,7 @@ export const SWEEPS: Readonly<Record<string, Sweep>> = {
   'links of users': rowsWhere('user_links', `expires_at < now() - interval '1 day'`),
   invitations: rowsWhere('account_invitations', `expires_at < now() - interval '1 day'`),
   'attempts to sign in': rowsWhere('sign_in_attempts', `attempted_at < now() - interval '1 day'`),
+  'jobs of vendors': rowsWhere('vendor_jobs', `claimed_at < now() - interval '${VENDOR_JOBS_KEPT_DAYS} days'`),
   reconciliations: rowsWhere('reconciliations', `finished_at < now() - interval '${RECONCILIATIONS_KEPT_DAYS} days'`),
 };
 

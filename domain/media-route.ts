@@ -115,6 +115,8 @@ export interface Submission {
   /** The position of the route in the task's list. */
   readonly route: number;
   readonly provider: string;
+  /** The vendor behind the upstream: job ids are unique there, and several upstreams may lead to it. */
+  readonly vendor: string;
   /** The upstream's name for the model. */
   readonly model: string;
   /** A digest of the body, by which it is recognised in the upstream's list. */

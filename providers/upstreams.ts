@@ -126,6 +126,7 @@ function toMediaUpstream(entry: MediaEntry): LimitedMediaUpstream {
   const { access_key: accessKey, secret_key: secretKey = '', api_key: apiKey = '', requests_url: requests } = entry;
   return {
     name: entry.name,
+    protocol: entry.protocol,
     adapter: MEDIA_PROTOCOLS[entry.protocol],
     baseUrl: entry.base_url,
     credential: accessKey === undefined ? { apiKey } : { accessKey, secretKey },

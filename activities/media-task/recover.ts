@@ -8,6 +8,7 @@ import type { Clock } from '../../db/database-clock.ts';
 import {
   findOwnedJobs,
   hasRivals,
+  isJobOfAnotherTask,
   type KeptSubmission,
   listSubmissions,
   type Settlement,
@@ -67,12 +68,10 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
     const limitMs = traits.recovery === 'key' ? DISPATCH_LIMIT_MS : RECOVERY_PATIENCES * providerPatienceMs;
 
     for (let misses = 0; ;) {
-      const found = lookUp ? await look(lookUp, submission, upstream, sent) : { state: 'cannot tell' as const };
-      if (found.state === 'one') {
-        return settle(submission, { outcome: 'accepted', learntFrom: found.words, jobId: found.jobId });
-      }
+      const found = await lookUpJob({ database }, { lookUp, submission, upstream, sent });
+      if (found.state === 'one' && (await adopt(submission, found))) return 'accepted';
       misses = found.state === 'none' ? misses + 1 : 0;
-      if (lookUp && isBelieved(traits, lookUp, { misses, ageMs: ageOf(submission, clock) })) {
+      if (lookUp && isBelieved(traits, { misses, ageMs: ageOf(submission, clock), settleMs: lookUp.settleMs })) {
         return settle(submission, { outcome: 'not_taken', learntFrom: lookUp.words });
       }
       // The callback may have arrived in the meantime.
@@ -86,11 +85,7 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
     }
   };
 
-  function isBelieved(
-    { recovery }: KindTraits,
-    { settleMs }: LookUp,
-    { misses, ageMs }: { misses: number; ageMs: number },
-  ): boolean {
+  function isBelieved({ recovery }: KindTraits, { misses, ageMs, settleMs }: Search): boolean {
     if (recovery === 'key') return misses > 0;
     return misses >= MISSES_UNTIL_BELIEVED && ageMs >= Math.min(settleMs, providerPatienceMs);
   }
@@ -108,23 +103,38 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
     return settle(submission, { outcome: 'unknown', learntFrom: 'nothing', detail, possibleLoss: task.price });
   }
 
+  /** @returns false if another task took up the job in the meantime */
+  async function adopt(submission: KeptSubmission, { words, jobId }: FoundJob): Promise<boolean> {
+    try {
+      await writeDown(submission, { outcome: 'accepted', learntFrom: words, jobId });
+      return true;
+    } catch (error) {
+      if (isJobOfAnotherTask(error)) return false;
+      throw error;
+    }
+  }
+
   async function settle(submission: KeptSubmission, settlement: Settlement): Promise<SubmissionOutcome> {
     await writeDown(submission, settlement);
     return settlement.outcome;
   }
+}
 
-  async function look(
-    lookUp: LookUp,
-    submission: KeptSubmission,
-    upstream: MediaUpstream,
-    sent: SentSubmission,
-  ): Promise<Found> {
-    return lookUpJob({ database }, { lookUp, submission, upstream, sent });
-  }
+/** How often in a row the upstream had no such job, how old the submission is, and how long it must be missing. */
+interface Search {
+  readonly misses: number;
+  readonly ageMs: number;
+  readonly settleMs: number;
+}
+
+interface FoundJob {
+  readonly state: 'one';
+  readonly jobId: string;
+  readonly words: string;
 }
 
 type Found =
-  | { readonly state: 'one'; readonly jobId: string; readonly words: string }
+  | FoundJob
   | { readonly state: 'none' | 'several' | 'cannot tell'; readonly error?: undefined }
   | { readonly state: 'unreachable'; readonly error: Error };
 
@@ -139,13 +149,14 @@ async function lookUpJob(
     submission,
     upstream,
     sent,
-  }: { lookUp: LookUp; submission: KeptSubmission; upstream: MediaUpstream; sent: SentSubmission },
+  }: { lookUp: LookUp | undefined; submission: KeptSubmission; upstream: MediaUpstream; sent: SentSubmission },
 ): Promise<Found> {
-  const { taskId, provider } = submission;
+  if (!lookUp) return { state: 'cannot tell' };
+  const { taskId, vendor } = submission;
   const listed = await upstream.find(sent, Context.current().cancellationSignal).catch(unlessCancelled);
   if (listed instanceof Error) return { state: 'unreachable', error: listed };
   if (listed === null) return { state: 'cannot tell' };
-  const owned = await findOwnedJobs(database, { taskId, provider, jobIds: listed });
+  const owned = await findOwnedJobs(database, { taskId, vendor, jobIds: listed });
   const [jobId, ...others] = listed.filter((id) => !owned.has(id));
   if (jobId === undefined) return { state: 'none' };
   if (others.length > 0) return { state: 'several' };
@@ -168,9 +179,7 @@ export function createClosing({ database, clock, metrics }: MediaTaskDependencie
   return async (task: Task, submission: KeptSubmission, upstream: MediaUpstream): Promise<string | null> => {
     const lookUp = LOOK_UPS[upstream.traitsOf(task.kind)?.recovery ?? 'none'];
     const sent = sentSubmission(task, submission, upstream);
-    const found = lookUp
-      ? await lookUpJob({ database }, { lookUp, submission, upstream, sent })
-      : { state: 'cannot tell' as const };
+    const found = await lookUpJob({ database }, { lookUp, submission, upstream, sent });
     if (found.state === 'unreachable') throw found.error;
     if (found.state === 'none' && ageOf(submission, clock) < SUBMISSION_SURELY_SENT_MS) {
       throw new Error('the submission may still be on its way');

@@ -1,7 +1,6 @@
 /** One attempt to submit a task: written down before it is sent, and settled by its answer. */
 import { Context } from '@temporalio/activity';
-import type { Database } from '../../db/database.ts';
-import { findOwnedJobs, type KeptSubmission, openSubmission } from '../../db/queries/submissions.ts';
+import { isJobOfAnotherTask, type KeptSubmission, openSubmission } from '../../db/queries/submissions.ts';
 import { HEARTBEAT_TIMEOUT_MS } from '../../domain/step-limits.ts';
 import type { Task } from '../../domain/task.ts';
 import type { Accepted, RenderRequest } from '../../providers/media/adapter.ts';
@@ -16,7 +15,6 @@ import type { Turn } from './routes.ts';
 import { createSettle } from './settle.ts';
 import { taskFailure } from './task-failure.ts';
 import type { Turns } from './turns.ts';
-import { untilWritten } from './until-written.ts';
 
 /** What an upstream accepted. */
 export type Submitted =
@@ -60,8 +58,8 @@ export function createSubmit(dependencies: MediaTaskDependencies, turns: Turns):
       const { upstream, traits } = turn;
       const answer = await upstream.submit(call, request, signalFor(traits.answers));
       if ('files' in answer) return { state: 'answered', submission, answer, upstream };
-      await refuseForeign(database, submission, answer.jobId);
-      await settle(submission, { outcome: 'accepted', learntFrom: 'the answer', jobId: answer.jobId });
+      const settlement = { outcome: 'accepted', learntFrom: 'the answer', jobId: answer.jobId } as const;
+      await settle(submission, settlement).catch(asUnknown);
       return { state: 'waiting', jobId: answer.jobId };
     } catch (error) {
       await settleFailed(task, submission, turn, error);
@@ -87,6 +85,7 @@ export function createSubmit(dependencies: MediaTaskDependencies, turns: Turns):
         attempt,
         route: index,
         provider: route.provider,
+        vendor: turn.upstream.vendor,
         model,
         fingerprint: fingerprintOf(call.identity ?? call.body),
       },
@@ -113,10 +112,10 @@ export function createSubmit(dependencies: MediaTaskDependencies, turns: Turns):
   }
 }
 
-/** Another task's files must never reach this one's client. @throws OutcomeUnknownError */
-async function refuseForeign(database: Database, { taskId, provider }: KeptSubmission, jobId: string): Promise<void> {
-  const owned = await untilWritten(() => findOwnedJobs(database, { taskId, provider, jobIds: [jobId] }));
-  if (owned.size > 0) throw new OutcomeUnknownError('the upstream answered with the job of another task');
+/** Another task's files must never reach this one's client. */
+function asUnknown(error: unknown): never {
+  if (!isJobOfAnotherTask(error)) throw error;
+  throw new OutcomeUnknownError('the upstream answered with the job of another task', { cause: error });
 }
 
 /** @throws ApplicationFailure for a request that the upstream's format cannot express */

@@ -114,6 +114,7 @@ function simulatedMedia(simulator: FilesConfig['simulator']): readonly LimitedMe
     {
       ...common,
       name: 'simulator',
+      protocol: 'http-jobs',
       adapter: MEDIA_PROTOCOLS['http-jobs'],
       baseUrl: simulator.url,
       keysUrl: null,
@@ -125,6 +126,7 @@ function simulatedMedia(simulator: FilesConfig['simulator']): readonly LimitedMe
       .map(([protocol, adapter]) => ({
         ...common,
         name: protocol,
+        protocol,
         adapter,
         baseUrl: `${simulator.url}/vendors/${protocol}`,
         keysUrl: `${simulator.url}/vendors/${protocol}/jwks.json`,

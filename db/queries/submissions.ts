@@ -2,7 +2,7 @@
 import type { Submission, SubmissionOutcome, VendorCost } from '../../domain/media-route.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { GeneratedMedia } from '../../domain/task.ts';
-import { type Database, picoUsd } from '../database.ts';
+import { type Database, isDatabaseError, picoUsd, UNIQUE_VIOLATION } from '../database.ts';
 import { createdAtOf } from './tasks.ts';
 import type { RowOf } from '../row.ts';
 
@@ -14,7 +14,10 @@ export interface KeptSubmission extends Submission {
   readonly cost: PicoUsd | null;
 }
 
-export type NewSubmission = Pick<Submission, 'taskId' | 'attempt' | 'route' | 'provider' | 'model' | 'fingerprint'>;
+export type NewSubmission = Pick<
+  Submission,
+  'taskId' | 'attempt' | 'route' | 'provider' | 'vendor' | 'model' | 'fingerprint'
+>;
 
 /** The submissions of a task, oldest first. */
 export async function listSubmissions(database: Database, taskId: string): Promise<readonly KeptSubmission[]> {
@@ -58,8 +61,8 @@ export async function openSubmission(
         status = CASE WHEN :isRendering THEN 'processing' ELSE tasks.status END
       FROM task WHERE tasks.id = task.id AND tasks.created_at = task.created_at
         AND (task.provider <> :provider OR (:isRendering AND task.status = 'queued')))
-    INSERT INTO submissions (task_id, task_created_at, attempt, route, provider, model, fingerprint, submitted_at)
-    SELECT id, created_at, :attempt, :route, :provider, :model, :fingerprint, clock_timestamp() FROM task
+    INSERT INTO submissions (task_id, task_created_at, attempt, route, provider, vendor, model, fingerprint, submitted_at)
+    SELECT id, created_at, :attempt, :route, :provider, :vendor, :model, :fingerprint, clock_timestamp() FROM task
     RETURNING *`,
     { ...submission, createdAt: createdAtOf(submission.taskId), isRendering },
   );
@@ -82,6 +85,7 @@ export interface Settlement {
  * final.
  *
  * @returns whether this record was the first
+ * @throws Error that {@link isJobOfAnotherTask}; nothing was recorded then
  */
 export async function settleSubmission(
   database: Database,
@@ -115,6 +119,11 @@ export async function settleSubmission(
   return rows.length > 0;
 }
 
+/** Whether {@link settleSubmission} failed because the vendor's job belongs to another task. */
+export function isJobOfAnotherTask(error: unknown): boolean {
+  return isDatabaseError(error, UNIQUE_VIOLATION);
+}
+
 /** Records the files of a render whose answer contained them, once all are stored. */
 export async function recordFiles(
   database: Database,
@@ -146,32 +155,32 @@ export async function recordCost(
     });
 }
 
-/** The jobs among these that belong to other tasks of the upstream. */
+/** The jobs of the vendor among these that belong to other tasks. */
 export async function findOwnedJobs(
   database: Database,
-  { taskId, provider, jobIds }: { taskId: string; provider: string; jobIds: readonly string[] },
+  { taskId, vendor, jobIds }: { taskId: string; vendor: string; jobIds: readonly string[] },
 ): Promise<ReadonlySet<string>> {
-  const rows = await database<SubmissionRow>('submissions')
-    .where({ provider })
+  const owned = await database<{ vendor: string; job_id: string; task_id: string }>('vendor_jobs')
+    .where({ vendor })
     .whereIn('job_id', [...jobIds])
     .whereNot('task_id', taskId)
-    .select('job_id');
-  return new Set(rows.flatMap(({ job_id }) => (job_id === null ? [] : [job_id])));
+    .pluck('job_id');
+  return new Set(owned);
 }
 
 /**
- * Whether a job that an upstream lists may belong to another submission: one whose outcome is unknown or was given up,
+ * Whether a job that a vendor lists may belong to another submission: one whose outcome is unknown or was given up,
  * made at about the same time. Call it after reading the list, so that no earlier submission is missed.
  *
  * @param fingerprint restricts the search to bodies with this fingerprint; null for any body of the model
  */
 export async function hasRivals(
   database: Database,
-  submission: Pick<Submission, 'taskId' | 'provider' | 'model' | 'submittedAt'>,
+  submission: Pick<Submission, 'taskId' | 'vendor' | 'model' | 'submittedAt'>,
   { fingerprint, withinMs }: { fingerprint: string | null; withinMs: number },
 ): Promise<boolean> {
   const query = database<SubmissionRow>('submissions')
-    .where({ provider: submission.provider })
+    .where({ vendor: submission.vendor })
     .whereRaw(`(outcome IS NULL OR outcome = 'unknown')`)
     .where('submitted_at', '>=', new Date(submission.submittedAt.getTime() - withinMs))
     .whereNot('task_id', submission.taskId);
@@ -199,6 +208,7 @@ function toSubmission(row: SubmissionRow): KeptSubmission {
     attempt: row.attempt,
     route: row.route,
     provider: row.provider,
+    vendor: row.vendor,
     model: row.model,
     fingerprint: row.fingerprint,
     submittedAt: row.submitted_at,

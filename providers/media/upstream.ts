@@ -34,6 +34,8 @@ import {
 /** An upstream as the operator configured it. */
 export interface MediaUpstreamSettings {
   readonly name: string;
+  /** The protocol's name in the upstreams file. */
+  readonly protocol: string;
   readonly adapter: MediaAdapter;
   /** Null for the vendor's own. */
   readonly baseUrl: string | null;
@@ -80,6 +82,8 @@ export interface CallbackReader {
 
 export interface MediaUpstream extends CallbackReader {
   readonly name: string;
+  /** The vendor: protocol and address, spelt in one way. Job ids are unique there. */
+  readonly vendor: string;
   readonly onUnknown: MediaUpstreamSettings['onUnknown'];
   /** Null for a kind that is not rendered there. */
   traitsOf(kind: TaskKind): KindTraits | null;
@@ -133,6 +137,7 @@ export function createMediaUpstream(
 
   return {
     name,
+    vendor: `${settings.protocol} ${http.base.origin}${http.base.pathname}`,
     onUnknown: settings.onUnknown,
     traitsOf: (kind) => adapter.kinds[kind] ?? null,
     poll: (kind) => settings.poll ?? traitsFor(kind).poll,

@@ -56,6 +56,7 @@ const SHADOWED: Readonly<Record<string, string>> = {
   tasks_api_key_id_fkey: 'transfers_move_balances',
   tasks_price_check: 'transfers_amount_check',
   accounts_low_no_more: 'refuses nothing: it notes that a balance is no longer low',
+  submissions_claim_jobs: 'vendor_jobs_of_one_task refuses what it does',
   tasks_ended_late: 'refuses nothing: it marks a day whose usage is to be summed again',
   text_requests_changed_late: 'refuses nothing: it marks a day whose usage is to be summed again',
   text_requests_recorded_late: 'refuses nothing: it marks a day whose usage is to be summed again',
@@ -729,11 +730,13 @@ describe('the rules of the database', () => {
       attempt: 1,
       route: 0,
       provider: 'simulator',
+      vendor: 'http-jobs https://vendor.test/',
       model: 'any',
       fingerprint: 'of the body',
       submitted_at: new Date(),
       ...changes,
     });
+    const idsOf = ({ id, createdAt }: Task): Row => ({ task_id: id, task_created_at: createdAt });
     const insertSubmissions = (...changes: Row[]) => database('submissions').insert(changes.map(row));
     /** What happens to a submission that is there; nothing of it stays. */
     const afterSubmitting = (changes: Row, sql: string) =>
@@ -779,6 +782,12 @@ describe('the rules of the database', () => {
           { outcome: 'accepted', job_id: 'job-1', ...settled },
           "UPDATE submissions SET job_id = 'job-2'",
         ),
+    );
+    refuses('a job of the vendor that another task has, whichever upstream led there', 'vendor_jobs_of_one_task', () =>
+      insertSubmissions(
+        { outcome: 'accepted', job_id: 'job-1', ...settled },
+        { ...idsOf(given.processing), provider: 'another', outcome: 'accepted', job_id: 'job-1', ...settled },
+      ),
     );
     refuses('to forget one', 'submissions_are_kept', () => afterSubmitting({}, 'DELETE FROM submissions'));
     refuses('to forget all of them', 'submissions_not_truncated', () => statement('TRUNCATE submissions'));

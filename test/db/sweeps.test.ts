@@ -57,6 +57,7 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   user_links: { sweep: 'links of users' },
   user_identities: { because: 'a few for each user, who connect them' },
   users: { because: 'people are invited by people' },
+  vendor_jobs: { sweep: 'jobs of vendors' },
   webhook_endpoints: { sweep: 'webhook endpoints' },
 };
 

@@ -118,7 +118,16 @@ export async function openTaskSubmission(
   { id: taskId }: Pick<Task, 'id'>,
   settings: Partial<NewSubmission> = {},
 ): Promise<KeptSubmission> {
-  const submission = { taskId, attempt: 1, route: 0, provider: 'simulator', model: 'm', fingerprint: 'f', ...settings };
+  const submission = {
+    taskId,
+    attempt: 1,
+    route: 0,
+    provider: 'simulator',
+    vendor: 'http-jobs https://vendor.test/',
+    model: 'm',
+    fingerprint: 'f',
+    ...settings,
+  };
   const opened = await openSubmission(database, submission);
   if (!opened) throw new Error(`task ${taskId} takes no submission`);
   return opened;

@@ -56,6 +56,7 @@ export function testUpstream(
   return createMediaUpstream(
     {
       name: 'studio',
+      protocol: 'http-jobs',
       adapter: MEDIA_PROTOCOLS['http-jobs'],
       credential: { apiKey: 'studio-key' },
       callbackSecret: null,

@@ -1,7 +1,7 @@
 /**
  * Receives announcements of finished jobs (docs/provider-protocol.md, "Callbacks"). Not part of the public contract.
  */
-import { findOpenSubmission, findOwnedJobs, settleSubmission } from '../../../db/queries/submissions.ts';
+import { findOpenSubmission, isJobOfAnotherTask, settleSubmission } from '../../../db/queries/submissions.ts';
 import { findTask } from '../../../db/queries/tasks.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { isFinal, type Task } from '../../../domain/task.ts';
@@ -55,10 +55,11 @@ async function adopt({ database, metrics }: ApiServices, task: Task, jobId: stri
   if (isFinal(task.status) || task.providerJobId !== null) return;
   const submission = await findOpenSubmission(database, task.id, task.provider);
   if (!submission) return;
-  const owned = await findOwnedJobs(database, { taskId: task.id, provider: task.provider, jobIds: [jobId] });
-  if (owned.size > 0) return;
   const settlement = { outcome: 'accepted', learntFrom: 'the callback', jobId } as const;
-  const isNew = await settleSubmission(database, submission, settlement);
+  const isNew = await settleSubmission(database, submission, settlement).catch((error: unknown) => {
+    if (isJobOfAnotherTask(error)) return false;
+    throw error;
+  });
   if (isNew) metrics.submissionSettled(task.provider, settlement);
 }
 

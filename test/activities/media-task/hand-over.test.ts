@@ -213,10 +213,18 @@ describe('handing a task over', function () {
     return name;
   }
 
-  async function taskOn(...providers: readonly string[]): Promise<Task> {
+  /** The address of an earlier upstream, spelt in another way. */
+  const sameVendorAs = (name: string): Partial<MediaUpstreamSettings> => ({
+    baseUrl: `${vendor.url.replace('http:', 'HTTP:')}/${name}/`,
+  });
+
+  const taskOn = (...providers: readonly string[]): Promise<Task> => taskOf(key, providers);
+  const taskOfAnother = async (provider: string): Promise<Task> => taskOf(await createFundedKey(database), [provider]);
+
+  async function taskOf(owner: TestKey, providers: readonly string[]): Promise<Task> {
     const routes = providers.map((provider): MediaRoute => ({ provider, model: 'm' }));
     const request = { kind: 'image', prompt: 'A boat', ...SIZE, routes } as const;
-    return createTaskRow(database, key, { kind: 'image', provider: providers[0] ?? '', request });
+    return createTaskRow(database, owner, { kind: 'image', provider: providers[0] ?? '', request });
   }
 
   async function run(task: Task): Promise<Task> {
@@ -385,9 +393,10 @@ describe('handing a task over', function () {
     }
 
     for (const recovery of ['content', 'exclusion'] as const) {
-      it(`takes up no job by ${recovery} that may be another task’s`, async () => {
+      it(`takes up no job by ${recovery} that may be another task’s, at any upstream of the vendor`, async () => {
         const name = upstreamWith({ recovery }, ['takes it, and the answer is lost', 'loses it']);
-        const tasks = await Promise.all((await Promise.all([taskOn(name), taskOn(name)])).map(run));
+        const second = upstreamWith({ recovery }, [], sameVendorAs(name));
+        const tasks = await Promise.all((await Promise.all([taskOn(name), taskOfAnother(second)])).map(run));
         const jobs = (await Promise.all(tasks.map(({ id }) => listSubmissions(database, id)))).flat();
         const taken = jobs.flatMap(({ jobId }) => (jobId === null ? [] : [jobId]));
         expect(new Set(taken).size).to.equal(taken.length);
@@ -395,13 +404,28 @@ describe('handing a task over', function () {
       });
     }
 
-    it('takes up its own job though the answer named that of another task', async () => {
-      const name = upstreamWith({ recovery: 'id' }, ['takes it', 'names an earlier job']);
-      const [first, second] = [await run(await taskOn(name)), await run(await taskOn(name))];
-      expect([first.status, second.status]).to.deep.equal(['succeeded', 'succeeded']);
-      expect(second.providerJobId).to.equal(rendered.find(({ taskId }) => taskId === second.id)?.id);
-      expect(await attemptsOf(second)).to.deep.equal([`${name}: accepted by a look-up of our id`]);
-      expect(rendersOf(second)).to.deep.equal([name]);
+    for (const recovery of ['content', 'exclusion'] as const) {
+      it(`is submitted again, where ${recovery} finds the job that a task has by another upstream of the vendor`, async () => {
+        const name = upstreamWith({ recovery }, ['takes it', 'loses it']);
+        const second = upstreamWith({ recovery }, [], sameVendorAs(name));
+        const [owner, lost] = [await run(await taskOn(name)), await run(await taskOfAnother(second))];
+        expect([owner.status, lost.status]).to.deep.equal(['succeeded', 'succeeded']);
+        expect(lost.providerJobId).not.to.equal(owner.providerJobId);
+        expect([rendersOf(owner), rendersOf(lost)]).to.deep.equal([[name], [name]]);
+      });
+    }
+
+    it('takes up its own job though the answer named that of another task, at whichever upstream of the vendor', async () => {
+      const name = upstreamWith({ recovery: 'id' }, ['takes it', 'names an earlier job', 'names an earlier job']);
+      const other = upstreamWith({ recovery: 'id' }, [], sameVendorAs(name));
+      expect((await run(await taskOn(name))).status).to.equal('succeeded');
+      for (const upstream of [name, other]) {
+        const task = await run(await taskOfAnother(upstream));
+        expect(task.status).to.equal('succeeded');
+        expect(task.providerJobId).to.equal(rendered.find(({ taskId }) => taskId === task.id)?.id);
+        expect(await attemptsOf(task)).to.deep.equal([`${upstream}: accepted by a look-up of our id`]);
+        expect(rendersOf(task)).to.deep.equal([name]);
+      }
     });
 
     it('takes up the job that its callback reveals', async () => {

@@ -4,6 +4,7 @@ import {
   findOpenSubmission,
   findOwnedJobs,
   hasRivals,
+  isJobOfAnotherTask,
   listSubmissions,
   openSubmission,
   recordCost,
@@ -11,6 +12,7 @@ import {
   type Settlement,
   settleSubmission,
 } from '../../../db/queries/submissions.ts';
+import { newId } from '../../../domain/ids.ts';
 import type { Task } from '../../../domain/task.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import {
@@ -25,7 +27,6 @@ import {
 } from '../../support/factories.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 
-const ACCEPTED: Settlement = { outcome: 'accepted', learntFrom: 'the answer', jobId: 'job_1' };
 const NOT_TAKEN: Settlement = { outcome: 'not_taken', learntFrom: 'the answer' };
 const GIVEN_UP: Settlement = { outcome: 'unknown', learntFrom: 'nothing', possibleLoss: 7n };
 
@@ -42,12 +43,14 @@ describe('db/queries/submissions', () => {
   after(() => testDatabase.drop());
 
   const newTask = (): Promise<Task> => createTaskRow(database, key);
+  const accepted = (jobId: string): Settlement => ({ outcome: 'accepted', learntFrom: 'the answer', jobId });
   const attempt = (task: Task, number: number) =>
     openSubmission(database, {
       taskId: task.id,
       attempt: number,
       route: 1,
       provider: 'other',
+      vendor: 'v',
       model: 'm',
       fingerprint: 'f',
     });
@@ -61,7 +64,8 @@ describe('db/queries/submissions', () => {
 
     it('counts the task as being processed where no job will be there to wait for', async () => {
       const task = await newTask();
-      const submission = { taskId: task.id, attempt: 1, route: 0, provider: 'p', model: 'm', fingerprint: 'f' };
+      const sent = { provider: 'p', vendor: 'v', model: 'm', fingerprint: 'f' };
+      const submission = { taskId: task.id, attempt: 1, route: 0, ...sent };
       await openSubmission(database, submission, { isRendering: true });
       expect(await reloadTask(database, task)).to.include({ provider: 'p', status: 'processing' });
     });
@@ -95,17 +99,18 @@ describe('db/queries/submissions', () => {
   describe('settling one', () => {
     it('gives the task its job', async () => {
       const task = await newTask();
-      expect(await settleSubmission(database, await openTaskSubmission(database, task), ACCEPTED)).to.equal(true);
+      const submission = await openTaskSubmission(database, task);
+      expect(await settleSubmission(database, submission, accepted('job_1'))).to.equal(true);
       expect(await reloadTask(database, task)).to.include({ status: 'processing', providerJobId: 'job_1' });
     });
 
     it('is recorded once: the first record counts', async () => {
       const task = await newTask();
       const submission = await openTaskSubmission(database, task);
-      await settleSubmission(database, submission, ACCEPTED);
-      expect(await settleSubmission(database, submission, { ...ACCEPTED, jobId: 'job_2' })).to.equal(false);
+      await settleSubmission(database, submission, accepted('job_once'));
+      expect(await settleSubmission(database, submission, accepted('job_2'))).to.equal(false);
       expect(await settleSubmission(database, submission, NOT_TAKEN)).to.equal(false);
-      expect(await reloadTask(database, task)).to.include({ providerJobId: 'job_1' });
+      expect(await reloadTask(database, task)).to.include({ providerJobId: 'job_once' });
     });
 
     it('cannot be changed by hand afterwards, nor can what was sent', async () => {
@@ -122,9 +127,25 @@ describe('db/queries/submissions', () => {
       const task = await newTask();
       const submission = await openTaskSubmission(database, task);
       await finishAsFailed(database, task);
-      await settleSubmission(database, submission, ACCEPTED);
+      await settleSubmission(database, submission, accepted('job_too_late'));
       expect(await reloadTask(database, task)).to.include({ status: 'failed', providerJobId: null });
-      expect((await listSubmissions(database, task.id))[0]).to.include({ jobId: 'job_1' });
+      expect((await listSubmissions(database, task.id))[0]).to.include({ jobId: 'job_too_late' });
+    });
+
+    it('gives a job of a vendor to one task, whichever upstreams lead there, also when two ask at once', async () => {
+      const tasks = [await newTask(), await newTask(), await newTask()];
+      const submissions = await Promise.all(
+        tasks.map((task, index) => openTaskSubmission(database, task, { provider: `upstream-${index}` })),
+      );
+      const settled = await Promise.allSettled(
+        submissions.map((submission) => settleSubmission(database, submission, accepted('job_for_one'))),
+      );
+      const refused = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+      expect(refused.map(isJobOfAnotherTask)).to.deep.equal([true, true]);
+      const reloaded = await Promise.all(tasks.map((task) => reloadTask(database, task)));
+      expect(reloaded.filter(({ providerJobId }) => providerJobId === 'job_for_one')).to.have.length(1);
+      const elsewhere = await openTaskSubmission(database, await newTask(), { vendor: 'another vendor' });
+      expect(await settleSubmission(database, elsewhere, accepted('job_for_one'))).to.equal(true);
     });
 
     it('keeps what may be lost, and the stored files of a render that was answered with them', async () => {
@@ -152,29 +173,31 @@ describe('db/queries/submissions', () => {
     const [mine, theirs] = [await newTask(), await newTask()];
     await submitTask(database, mine, 'job_of_mine');
     await submitTask(database, theirs, 'job_of_theirs');
+    const [submission] = await listSubmissions(database, mine.id);
     const owned = await findOwnedJobs(database, {
       taskId: mine.id,
-      provider: 'simulator',
+      vendor: submission?.vendor ?? '',
       jobIds: ['job_of_mine', 'job_of_theirs', 'job_of_nobody'],
     });
     expect([...owned]).to.deep.equal(['job_of_theirs']);
   });
 
   it('have rivals in others of the same body, or of the same model, whose outcome is not known', async () => {
-    const submission = await openTaskSubmission(database, await newTask(), {
-      provider: 'rivalry',
-      fingerprint: 'mine',
-    });
+    const submit = async (fingerprint: string, vendor = 'rivalry') =>
+      openTaskSubmission(database, await newTask(), { provider: newId('task'), vendor, fingerprint });
+    const submission = await submit('mine');
     const rivals = (fingerprint: string | null): Promise<boolean> =>
       hasRivals(database, submission, { fingerprint, withinMs: 60_000 });
     expect([await rivals('mine'), await rivals(null)]).to.deep.equal([false, false]);
-    const other = await openTaskSubmission(database, await newTask(), { provider: 'rivalry', fingerprint: 'other' });
+    await submit('mine', 'another vendor');
+    expect([await rivals('mine'), await rivals(null)]).to.deep.equal([false, false]);
+    const other = await submit('other');
     expect([await rivals('mine'), await rivals(null)]).to.deep.equal([false, true]);
     await settleSubmission(database, other, GIVEN_UP);
     expect(await rivals(null), 'what was given up may be anything').to.equal(true);
-    const same = await openTaskSubmission(database, await newTask(), { provider: 'rivalry', fingerprint: 'mine' });
+    const same = await submit('mine');
     expect(await rivals('mine')).to.equal(true);
-    await settleSubmission(database, same, { ...ACCEPTED, jobId: 'job_of_same' });
+    await settleSubmission(database, same, accepted('job_of_same'));
     expect(await rivals('mine')).to.equal(false);
   });
 
@@ -183,7 +206,7 @@ describe('db/queries/submissions', () => {
     const submission = await openTaskSubmission(database, task);
     expect(await findOpenSubmission(database, task.id, 'simulator')).to.include({ attempt: 1 });
     expect(await findOpenSubmission(database, task.id, 'other')).to.equal(null);
-    await settleSubmission(database, submission, ACCEPTED);
+    await settleSubmission(database, submission, accepted('job_of_the_open_one'));
     expect(await findOpenSubmission(database, task.id, 'simulator')).to.equal(null);
   });
 });
