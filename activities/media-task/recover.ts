@@ -131,6 +131,7 @@ interface FoundJob {
   readonly state: 'one';
   readonly jobId: string;
   readonly words: string;
+  readonly error?: undefined;
 }
 
 type Found =

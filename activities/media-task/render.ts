@@ -1,13 +1,11 @@
 import { Context } from '@temporalio/activity';
-import { type KeptSubmission, recordFiles, settleSubmission } from '../../db/queries/submissions.ts';
+import { recordFiles, settleSubmission } from '../../db/queries/submissions.ts';
 import { STORE_LIMIT_MS } from '../../domain/step-limits.ts';
 import type { GeneratedMedia, Task } from '../../domain/task.ts';
-import type { ResultFile } from '../../providers/media/result-file.ts';
-import type { MediaUpstream } from '../../providers/media/upstream.ts';
 import { askedWaitMs } from './asked-wait.ts';
 import { loadTask, type MediaTaskDependencies } from './dependencies.ts';
 import type { NextRoute } from './dispatch.ts';
-import { createHandOver } from './hand-over.ts';
+import { createHandOver, type HandedOver } from './hand-over.ts';
 import { type Say, whileHeartbeating } from './liveness.ts';
 import { createCostRecorder } from './record-cost.ts';
 import { queueHere } from './routes.ts';
@@ -38,7 +36,7 @@ export function createRender(dependencies: MediaTaskDependencies) {
       if (handedOver.state === 'waiting') throw new Error(`the upstream answered task ${taskId} with a job`);
       const { submission, answer, upstream } = handedOver;
       const task = await untilWritten(() => loadTask(database, taskId));
-      const media = await keep(task, { submission, upstream, files: answer.files }, say);
+      const media = await keep(task, { submission, upstream, answer }, say);
       await untilWritten(() => recordFiles(database, submission, media));
       metrics.submissionSettled(submission.provider, { outcome: 'accepted', learntFrom: 'the answer' });
       await recordCost(task, answer.cost ?? null);
@@ -48,14 +46,14 @@ export function createRender(dependencies: MediaTaskDependencies) {
   /** Stores the files, for as long as our own store may be away. @throws ApplicationFailure `result_transfer_failed` */
   async function keep(
     task: Task,
-    { submission, upstream, files }: Answered,
+    { submission, upstream, answer }: Answered,
     say: Say,
   ): Promise<readonly GeneratedMedia[]> {
     const context = Context.current();
     const startedAt = performance.now();
     for (;;) {
       try {
-        return await storeFiles(task, upstream, files, { say });
+        return await storeFiles(task, upstream, answer.files, { say });
       } catch (error) {
         const forMs = performance.now() - startedAt;
         const pauseMs = pauseAfter(error, forMs);
@@ -65,6 +63,7 @@ export function createRender(dependencies: MediaTaskDependencies) {
           const settlement = { outcome: 'accepted', learntFrom: 'the answer', detail } as const;
           await untilWritten(() => settleSubmission(database, submission, settlement));
           metrics.submissionSettled(submission.provider, settlement);
+          await recordCost(task, answer.cost ?? null);
           throw transferFailed();
         }
         say({ storing: 'again', after: String(error) });
@@ -82,8 +81,4 @@ export function createRender(dependencies: MediaTaskDependencies) {
   }
 }
 
-interface Answered {
-  readonly submission: KeptSubmission;
-  readonly upstream: MediaUpstream;
-  readonly files: readonly ResultFile[];
-}
+type Answered = Pick<Extract<HandedOver, { state: 'answered' }>, 'submission' | 'upstream' | 'answer'>;

@@ -51,6 +51,7 @@ export function createFileStorer({ database, storage }: Dependencies) {
     const keys: string[] = [];
     try {
       const wanted = wantedFiles(task, files);
+      if (wanted.length === 0) throw new WrongFileError("The model's result has no file.");
       if (wanted.length > MAX_FILES) throw new WrongFileError(`The model's result has more than ${MAX_FILES} files.`);
       const media: GeneratedMedia[] = [];
       for (const [index, file] of wanted.entries()) {

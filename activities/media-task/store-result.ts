@@ -17,6 +17,11 @@ import { taskFailure, throwIfFailed } from './task-failure.ts';
 const MAX_WRONG_FILES = 4;
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 15_000;
+/** How long an upstream may name no file of a finished job, unless the patience with upstreams is shorter. */
+const NO_FILE_MS = 60_000;
+
+/** The job is finished, and names no file. */
+class NoFileError extends ResultFaultError {}
 
 /**
  * Streams the results into storage and checks that they match the request. A task that has ended in the meantime keeps
@@ -35,6 +40,10 @@ export function createStoreResult(dependencies: MediaTaskDependencies) {
     return task.output ?? store(task, upstreamOf(dependencies, task), jobId);
   };
 
+  function patienceMs(fault: ResultFaultError): number {
+    return fault instanceof NoFileError ? Math.min(NO_FILE_MS, providerPatienceMs) : providerPatienceMs;
+  }
+
   async function store(task: Task, upstream: MediaUpstream, jobId: string): Promise<readonly GeneratedMedia[]> {
     const context = Context.current();
     return whileHeartbeating(context, async (say: Say) => {
@@ -49,7 +58,7 @@ export function createStoreResult(dependencies: MediaTaskDependencies) {
           const isOver =
             fault instanceof WrongFileError
               ? attempt >= MAX_WRONG_FILES
-              : performance.now() - startedAt + pauseMs > providerPatienceMs;
+              : performance.now() - startedAt + pauseMs > patienceMs(fault);
           if (isOver) throw taskFailure('result_transfer_failed', fault.message);
           say({ attempt, fault: fault.message });
           // The patience is with an upstream that contradicts itself, not with one that is busy.
@@ -68,6 +77,6 @@ async function freshFiles(upstream: MediaUpstream, jobId: string): Promise<reado
   const state = await upstream.status(jobId, Context.current().cancellationSignal);
   if (state.state === 'failed') throw taskFailure(state.code, state.message);
   if (state.state !== 'succeeded') throw new ResultFaultError('The model announced a result and then had none.');
-  if (state.results.length === 0) throw new ResultFaultError('The model announced a result without any file.');
+  if (state.results.length === 0) throw new NoFileError('The model announced a result without any file.');
   return state.results;
 }

@@ -122,7 +122,7 @@ export interface MediaAdapter {
   cancel?(jobId: string, http: VendorHttp, signal: AbortSignal): Promise<void>;
 }
 
-/** A job to wait for, under a name that only its adapter understands, or the files. */
+/** A job to wait for, under a name that only its adapter understands, or the files; none if the render has none. */
 export type Accepted =
   { readonly jobId: string } | { readonly files: readonly ResultFile[]; readonly cost?: VendorCost };
 
@@ -135,16 +135,22 @@ export interface SentSubmission {
   readonly since: Date;
 }
 
+export interface JobEnd {
+  /** When the job ended, if the upstream says so. */
+  readonly endedAt?: Date;
+}
+
 /** The state of a job, as reported by the upstream. */
 export type JobState =
   | { readonly state: 'running'; readonly progressPercent: number | null; readonly detail: string | null }
-  | { readonly state: 'succeeded'; readonly results: readonly ResultFile[]; readonly cost?: VendorCost }
-  | {
+  /** Without results while the upstream names no file: the state is read again for a minute. */
+  | ({ readonly state: 'succeeded'; readonly results: readonly ResultFile[]; readonly cost?: VendorCost } & JobEnd)
+  | ({
       readonly state: 'failed';
       readonly code: TaskErrorCode;
       /** For the client. */
       readonly message: string;
       readonly cost?: VendorCost;
-    }
+    } & JobEnd)
   /** The upstream does not know the job. */
   | { readonly state: 'unknown' };

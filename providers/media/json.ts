@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import type { VendorCost } from '../../domain/media-route.ts';
+import type { JobEnd } from './adapter.ts';
 
 /** The value as an object; empty if it is anything else. */
 export function objectOf(value: unknown): JsonObject {
@@ -24,6 +25,18 @@ export function costIn(amount: unknown, unit: string): { readonly cost?: VendorC
   const decimal = typeof amount === 'number' && amount > 0 ? String(Number(amount.toFixed(6))) : '';
   return PLAIN_AMOUNT.test(decimal) ? { cost: { amount: decimal, unit } } : {};
 }
+
+/** When a job ended as an upstream reports it, in Unix seconds, milliseconds or ISO 8601; nothing for what is none of them. */
+export function endIn(time: unknown): JobEnd {
+  const number = typeof time === 'string' ? Date.parse(time) : Number(time);
+  const ms = number < LEAST_MILLISECONDS ? number * 1000 : number;
+  return ms > 0 && ms < LAST_DATE_MS ? { endedAt: new Date(ms) } : {};
+}
+
+/** Smaller numbers are seconds: as milliseconds they would lie before 1974. */
+const LEAST_MILLISECONDS = 1e11;
+/** ECMA-262, "Time Values and Time Range". */
+const LAST_DATE_MS = 8.64e15;
 
 /** Decimals that can be multiplied by any price. */
 export const PLAIN_AMOUNT = /^\d{1,15}(\.\d{1,6})?$/;

@@ -11,7 +11,7 @@ import { type CallbackFormat, parseCallbackBody } from '../callbacks.ts';
 import { contentItems, isMadeSince } from '../content-items.ts';
 import { bearer } from '../credentials.ts';
 import { documentOf, isSuccess } from '../exchange.ts';
-import { costIn, listOf, objectOf, withParams } from '../json.ts';
+import { costIn, endIn, listOf, objectOf, withParams } from '../json.ts';
 import {
   JobRefusedError,
   OutcomeUnknownError,
@@ -136,13 +136,14 @@ function imageOf({ model, prompt, images = [], width = 2048, height = 2048, back
   return { model, prompt, size, response_format: 'url', watermark: false, ...(image !== undefined && { image }) };
 }
 
-/** @throws SubmissionError for an answer without images */
+/** @throws SubmissionError for an image that failed; OutcomeUnknownError for an answer without a list of images */
 function imagesOf(answer: JsonObject): { readonly files: readonly ResultFile[]; readonly cost?: VendorCost } {
-  const items = listOf(answer['data']).map(objectOf);
+  const { data } = answer;
+  if (!Array.isArray(data)) throw new OutcomeUnknownError('the upstream answered without a list of images');
+  const items = data.map(objectOf);
   const failed = items.find((item) => isObject(item['error']));
   if (failed) throw errorOf(objectOf(failed['error']));
   const links = items.map(({ url }) => url).filter((url) => typeof url === 'string');
-  if (links.length === 0) throw new OutcomeUnknownError('the upstream answered without an image');
   return { files: links.map((url) => ({ url, mimeType: null })), ...costOf(answer) };
 }
 
@@ -152,16 +153,17 @@ function errorOf(error: JsonObject): SubmissionError {
 }
 
 function stateOf(task: JsonObject): JobState {
-  const { status, content, error } = task;
+  const { status, content, error, updated_at: endedAt } = task;
   if (status === 'succeeded') {
     const url = objectOf(content)['video_url'];
-    if (typeof url !== 'string') throw new ProviderUnreachableError('the upstream named no file of a finished task');
-    return { state: 'succeeded', results: [{ url, mimeType: 'video/mp4' }], ...costOf(task) };
+    const results = typeof url === 'string' ? [{ url, mimeType: 'video/mp4' }] : [];
+    return { state: 'succeeded', results, ...costOf(task), ...endIn(endedAt) };
   }
   if (ENDS.includes(status)) {
     const failure = objectOf(error);
-    const verdict = status === 'expired' ? 'processing_timeout' : jobVerdictFor(meaningOf(failure));
-    return { state: 'failed', code: verdict, message: messageFor(verdict, failure['message']), ...costOf(task) };
+    const code = status === 'expired' ? 'processing_timeout' : jobVerdictFor(meaningOf(failure));
+    const message = messageFor(code, failure['message']);
+    return { state: 'failed', code, message, ...costOf(task), ...endIn(endedAt) };
   }
   return { state: 'running', progressPercent: null, detail: wordsOf(status) };
 }

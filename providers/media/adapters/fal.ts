@@ -205,7 +205,6 @@ function endOf(answer: VendorAnswer): JobState {
   return { state: 'failed', code: verdict, message: messageFor(verdict, words) };
 }
 
-/** @throws ProviderUnreachableError while the output names no file */
 function outputOf(output: JsonObject): JobState {
   const { images, image, videos, video, has_nsfw_concepts: flags } = output;
   if (listOf(flags).includes(true)) {
@@ -213,9 +212,7 @@ function outputOf(output: JsonObject): JobState {
     const code = 'content_policy_violation';
     return { state: 'failed', code, message: messageFor(code) };
   }
-  const results = [...listOf(images), image, ...listOf(videos), video].flatMap(fileOf);
-  if (results.length === 0) throw new ProviderUnreachableError('the upstream named no file of a finished request');
-  return { state: 'succeeded', results };
+  return { state: 'succeeded', results: [...listOf(images), image, ...listOf(videos), video].flatMap(fileOf) };
 }
 
 function fileOf(file: unknown): readonly ResultFile[] {

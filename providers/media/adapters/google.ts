@@ -161,7 +161,7 @@ function ratioOf(size: { readonly width: number; readonly height: number }): str
   return ratio;
 }
 
-/** @throws SubmissionError for an answer that holds none */
+/** @throws SubmissionError for an answer that says why it holds none; OutcomeUnknownError for one that is no list */
 function imagesOf(answer: JsonObject): { readonly files: readonly ResultFile[]; readonly cost?: VendorCost } {
   const candidates = listOf(answer['candidates']).map(objectOf);
   const parts = candidates.flatMap(({ content }) => listOf(objectOf(content)['parts']).map(objectOf));
@@ -169,8 +169,11 @@ function imagesOf(answer: JsonObject): { readonly files: readonly ResultFile[]; 
   const files = parts.filter(({ thought }) => thought !== true).flatMap((part) => fileOf(objectOf(part['inlineData'])));
   if (files.length > 0) return { files, ...costOf(answer) };
   const reason = objectOf(answer['promptFeedback'])['blockReason'] ?? candidates[0]?.['finishReason'];
-  if (typeof reason !== 'string') throw new OutcomeUnknownError('the upstream answered without an image');
-  throw new JobRefusedError(jobVerdictFor(googleReasons.meaningOf(reason) ?? safetyIn(reason)));
+  if (typeof reason === 'string') {
+    throw new JobRefusedError(jobVerdictFor(googleReasons.meaningOf(reason) ?? safetyIn(reason)));
+  }
+  if (!Array.isArray(answer['candidates'])) throw new OutcomeUnknownError('the upstream answered without candidates');
+  return { files, ...costOf(answer) };
 }
 
 function fileOf({ data, mimeType }: JsonObject): readonly ResultFile[] {
@@ -201,16 +204,18 @@ function stateOf({ done, error, response }: JsonObject): JobState {
     if (typeof uri === 'string') return [{ url: uri, mimeType: 'video/mp4' }];
     return fileOf({ data: encodedVideo, mimeType: 'video/mp4' }).slice();
   });
-  if (results.length > 0) return { state: 'succeeded', results };
-  return filteredOf(filtered);
+  if (results.length === 0) {
+    const filter = filterOf(filtered);
+    if (filter) return filter;
+  }
+  return { state: 'succeeded', results };
 }
 
-/** The verdict on an operation without a video, for which the filters may have given reasons, or only a number. */
-function filteredOf({ raiMediaFilteredReasons: reasons, raiMediaFilteredCount: count }: JsonObject): JobState {
+/** The verdict on an operation whose video the filters took, for which they may give reasons, or only a number. */
+function filterOf({ raiMediaFilteredReasons: reasons, raiMediaFilteredCount: count }: JsonObject): JobState | null {
   const [reason] = listOf(reasons);
   if (AUDIO_FAILURE.test(String(reason))) return failed('processing_failed');
-  const isFiltered = reason !== undefined || Number(count) > 0;
-  return isFiltered ? failed('content_policy_violation', reason) : failed('processing_failed');
+  return reason !== undefined || Number(count) > 0 ? failed('content_policy_violation', reason) : null;
 }
 
 /** What words about safety mean, where no field says so. */

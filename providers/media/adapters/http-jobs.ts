@@ -15,7 +15,7 @@ import {
 } from '../callbacks.ts';
 import { bearer } from '../credentials.ts';
 import { documentOf, isSuccess, isVerdict } from '../exchange.ts';
-import { listOf, objectOf, withParams } from '../json.ts';
+import { endIn, listOf, objectOf, withParams } from '../json.ts';
 import { JobRefusedError, NotTakenError, OutcomeUnknownError, ProviderUnreachableError } from '../outcomes.ts';
 import type { VendorAnswer } from '../vendor-http.ts';
 import { messageFor, wordsOf } from '../words.ts';
@@ -132,18 +132,17 @@ function jobIdOf(document: unknown, taskId: string): string {
 function jobStateOf(document: unknown, jobId: string, base: URL): JobState {
   const job = objectOf(document);
   if (job['id'] !== jobId) throw new ProviderUnreachableError('the upstream answered about another job');
+  const end = endIn(job['ended_at']);
   switch (job['status']) {
     case 'queued':
     case 'running':
       return { state: 'running', progressPercent: percentOf(job['progress_percent']), detail: wordsOf(job['detail']) };
-    case 'succeeded': {
-      const results = resultsOf(job['results'], base);
-      return results ? { state: 'succeeded', results } : failed('result_transfer_failed');
-    }
+    case 'succeeded':
+      return { state: 'succeeded', results: resultsOf(job['results'], base), ...end };
     case 'failed':
-      return failed(codeOf(document) ?? 'processing_failed', errorOf(document)['message']);
+      return { ...failed(codeOf(document) ?? 'processing_failed', errorOf(document)['message']), ...end };
     case 'cancelled':
-      return failed('processing_failed');
+      return { ...failed('processing_failed'), ...end };
     default:
       throw new ProviderUnreachableError('the upstream sent a job without a known status');
   }
@@ -167,12 +166,12 @@ function errorOf(document: unknown): Readonly<Record<string, unknown>> {
   return objectOf(objectOf(document)['error']);
 }
 
-/** @returns null when there is no list of files that could be fetched: that will not get better by waiting */
-function resultsOf(results: unknown, base: URL): readonly ResultFile[] | null {
+/** Nothing of a list that is too long, or in which a file could not be fetched. */
+function resultsOf(results: unknown, base: URL): readonly ResultFile[] {
   const listed = listOf(results);
-  if (listed.length === 0 || listed.length > MAX_RESULTS) return null;
+  if (listed.length > MAX_RESULTS) return [];
   const files = listed.map((result) => resultOf(result, base)).filter((file) => file !== null);
-  return files.length === listed.length ? files : null;
+  return files.length === listed.length ? files : [];
 }
 
 function resultOf(result: unknown, base: URL): ResultFile | null {

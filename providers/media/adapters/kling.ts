@@ -9,7 +9,7 @@ import type { JobState, KindTraits, MediaAdapter, RenderRequest } from '../adapt
 import { type CallbackFormat, parseCallbackBody } from '../callbacks.ts';
 import { signedToken } from '../credentials.ts';
 import { nearestRatio } from '../fields.ts';
-import { listOf, objectOf, PLAIN_AMOUNT, withParams } from '../json.ts';
+import { endIn, listOf, objectOf, PLAIN_AMOUNT, withParams } from '../json.ts';
 import {
   JobRefusedError,
   NotTakenError,
@@ -165,23 +165,21 @@ async function readTask(sort: Sort, id: string, http: VendorHttp, signal: AbortS
 }
 
 function stateOf(task: JsonObject): JobState {
-  const { task_status: status, task_status_msg: message } = task;
+  const { task_status: status, task_status_msg: message, updated_at: endedAt } = task;
   const cost = costOf(task);
-  if (status === 'succeed') return { state: 'succeeded', results: filesOf(task), ...(cost && { cost }) };
+  if (status === 'succeed')
+    return { state: 'succeeded', results: filesOf(task), ...(cost && { cost }), ...endIn(endedAt) };
   if (status === 'failed') {
     const code = verdictOf(message);
-    return { state: 'failed', code, message: messageFor(code, message), ...(cost && { cost }) };
+    return { state: 'failed', code, message: messageFor(code, message), ...(cost && { cost }), ...endIn(endedAt) };
   }
   return { state: 'running', progressPercent: null, detail: wordsOf(status) };
 }
 
-/** @throws ProviderUnreachableError while a finished task names no file */
 function filesOf({ task_result: result }: JsonObject): readonly ResultFile[] {
   const { videos, images } = objectOf(result);
   const links = [...listOf(videos), ...listOf(images)].map((file) => objectOf(file)['url']);
-  const files = links.filter((url) => typeof url === 'string').map((url) => ({ url, mimeType: null }));
-  if (files.length === 0) throw new ProviderUnreachableError('the upstream named no file of a finished task');
-  return files;
+  return links.filter((url) => typeof url === 'string').map((url) => ({ url, mimeType: null }));
 }
 
 function costOf({ final_unit_deduction: units }: JsonObject): VendorCost | undefined {

@@ -8,7 +8,7 @@ import type { JobState, KindTraits, MediaAdapter, RenderRequest } from '../adapt
 import { contentItems, hasReferences, isMadeSince } from '../content-items.ts';
 import { bearer } from '../credentials.ts';
 import { documentOf, isSuccess } from '../exchange.ts';
-import { costIn, listOf, objectOf, withParams } from '../json.ts';
+import { costIn, endIn, listOf, objectOf, withParams } from '../json.ts';
 import { ProviderUnreachableError, type SubmissionError, textOf } from '../outcomes.ts';
 import { requiredWordFor } from '../resolutions.ts';
 import { type CodeMeaning, jobVerdictFor, submissionErrorFor } from '../vendor-codes.ts';
@@ -126,16 +126,22 @@ function isMissing({ status, document }: VendorAnswer): boolean {
 }
 
 function stateOf(task: JsonObject): JobState {
-  const { status, content, error } = task;
+  const { status, content, error, updated_at: endedAt } = task;
   if (status === 'succeeded') {
     const { url } = objectOf(content);
-    if (typeof url !== 'string') throw new ProviderUnreachableError('the upstream named no file of a finished task');
-    return { state: 'succeeded', results: [{ url, mimeType: 'video/mp4' }], ...costOf(task) };
+    const results = typeof url === 'string' ? [{ url, mimeType: 'video/mp4' }] : [];
+    return { state: 'succeeded', results, ...costOf(task), ...endIn(endedAt) };
   }
   if (status === 'failed' || status === 'cancelled' || status === 'expired') {
     const { code, message } = objectOf(error);
     const verdict = status === 'expired' ? 'processing_timeout' : jobVerdictFor(minimaxCodes.meaningOf(code));
-    return { state: 'failed', code: verdict, message: messageFor(verdict, message), ...costOf(task) };
+    return {
+      state: 'failed',
+      code: verdict,
+      message: messageFor(verdict, message),
+      ...costOf(task),
+      ...endIn(endedAt),
+    };
   }
   return { state: 'running', progressPercent: null, detail: wordsOf(status) };
 }

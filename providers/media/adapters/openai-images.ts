@@ -8,7 +8,7 @@ import type { KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
 import { bearer } from '../credentials.ts';
 import { ENDED_OPENAI_MODELS } from '../ended-models.ts';
 import type { FormPart } from '../form.ts';
-import { costIn, listOf, objectOf, withParams } from '../json.ts';
+import { costIn, objectOf, withParams } from '../json.ts';
 import { openaiRefusal } from '../openai-errors.ts';
 import { OutcomeUnknownError } from '../outcomes.ts';
 import type { ResultFile } from '../result-file.ts';
@@ -54,9 +54,9 @@ export const openaiImages: MediaAdapter = {
 
   accepted({ document }) {
     const answer = objectOf(document);
-    const files = listOf(answer['data']).flatMap((image) => fileOf(objectOf(image)));
-    if (files.length === 0) throw new OutcomeUnknownError('the upstream answered without an image');
-    return { files, ...costOf(answer) };
+    const { data } = answer;
+    if (!Array.isArray(data)) throw new OutcomeUnknownError('the upstream answered without a list of images');
+    return { files: data.flatMap((image) => fileOf(objectOf(image))), ...costOf(answer) };
   },
 
   refusal: openaiRefusal,

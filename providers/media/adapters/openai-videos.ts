@@ -8,7 +8,7 @@ import type { JobState, KindTraits, MediaAdapter, RenderRequest, SentSubmission 
 import { bearer } from '../credentials.ts';
 import { documentOf, isSuccess } from '../exchange.ts';
 import type { FormPart } from '../form.ts';
-import { listOf, objectOf } from '../json.ts';
+import { endIn, listOf, objectOf } from '../json.ts';
 import { openaiRefusal, openaiVerdict } from '../openai-errors.ts';
 import { JobRefusedError, ProviderUnreachableError, textOf } from '../outcomes.ts';
 import type { VendorHttp } from '../vendor-http.ts';
@@ -142,12 +142,14 @@ function pathOf(jobId: string): string {
 }
 
 function stateOf(video: JsonObject, content: URL): JobState {
-  const { status, progress } = video;
-  if (status === 'completed') return { state: 'succeeded', results: [{ url: content.href, mimeType: 'video/mp4' }] };
+  const { status, progress, completed_at: endedAt } = video;
+  if (status === 'completed') {
+    return { state: 'succeeded', results: [{ url: content.href, mimeType: 'video/mp4' }], ...endIn(endedAt) };
+  }
   if (status === 'failed') {
     const error = objectOf(video['error']);
     const verdict = openaiVerdict(error);
-    return { state: 'failed', code: verdict, message: messageFor(verdict, error['message']) };
+    return { state: 'failed', code: verdict, message: messageFor(verdict, error['message']), ...endIn(endedAt) };
   }
   return {
     state: 'running',

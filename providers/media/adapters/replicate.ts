@@ -7,12 +7,12 @@ import type { TaskErrorCode } from '../../../domain/errors.ts';
 import { createdAtMsOf } from '../../../domain/ids.ts';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import type { FieldNames, VendorCost } from '../../../domain/media-route.ts';
-import type { JobState, KindTraits, MediaAdapter, RenderRequest, SentSubmission } from '../adapter.ts';
+import type { JobEnd, JobState, KindTraits, MediaAdapter, RenderRequest, SentSubmission } from '../adapter.ts';
 import { type CallbackFormat, parseCallbackBody } from '../callbacks.ts';
 import { bearer } from '../credentials.ts';
 import { documentOf, isSuccess } from '../exchange.ts';
 import { fieldsOf } from '../fields.ts';
-import { costIn, fingerprintOf, listOf, objectOf, withParams } from '../json.ts';
+import { costIn, endIn, fingerprintOf, listOf, objectOf, withParams } from '../json.ts';
 import { JobRefusedError, NotTakenError, ProviderUnreachableError, type SubmissionError, textOf } from '../outcomes.ts';
 import type { ResultFile } from '../result-file.ts';
 import { assertStandardWebhook } from '../signatures/standard-webhooks.ts';
@@ -167,17 +167,15 @@ function isSame(prediction: JsonObject, { request, fingerprint }: SentSubmission
 
 function stateOf(prediction: JsonObject): JobState {
   const { status, output, error } = prediction;
-  const cost = costOf(prediction);
+  const facts = { ...costOf(prediction), ...endIn(prediction['completed_at']) };
   switch (status) {
-    case 'succeeded': {
-      const results = [output].flat().flatMap(fileOf);
-      return results.length > 0 ? { state: 'succeeded', results, ...cost } : failed('result_transfer_failed', cost);
-    }
+    case 'succeeded':
+      return { state: 'succeeded', results: [output].flat().flatMap(fileOf), ...facts };
     case 'failed':
-      return failed(verdictOf(String(error)), cost);
+      return failed(verdictOf(String(error)), facts);
     case 'canceled':
     case 'aborted':
-      return failed(isOverdue(prediction) ? 'processing_timeout' : 'processing_failed', cost);
+      return failed(isOverdue(prediction) ? 'processing_timeout' : 'processing_failed', facts);
     default:
       // A running prediction may already have some of its output.
       return { state: 'running', progressPercent: null, detail: wordsOf(status) };
@@ -185,8 +183,8 @@ function stateOf(prediction: JsonObject): JobState {
 }
 
 /** Without the error's words, which may come from any program. */
-function failed(code: TaskErrorCode, cost: { readonly cost?: VendorCost }): JobState {
-  return { state: 'failed', code, message: messageFor(code), ...cost };
+function failed(code: TaskErrorCode, facts: { readonly cost?: VendorCost } & JobEnd): JobState {
+  return { state: 'failed', code, message: messageFor(code), ...facts };
 }
 
 /** Whether it was `Cancel-After` that stopped it. */

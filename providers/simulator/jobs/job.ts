@@ -60,6 +60,11 @@ export function hasEnded(job: Job, nowMs: number): boolean {
   return job.cancelledAtMs !== undefined || nowMs >= job.rendersUntilMs;
 }
 
+/** When its state last changed: its end, or now while it renders. */
+export function updatedAtMs(job: Job, nowMs: number): number {
+  return hasEnded(job, nowMs) ? (job.cancelledAtMs ?? job.rendersUntilMs) : nowMs;
+}
+
 /** Stops the job, unless it has ended. */
 export function cancelJob(job: Job, nowMs: number): void {
   if (!hasEnded(job, nowMs)) job.cancelledAtMs = nowMs;
@@ -80,7 +85,8 @@ export function hasResult(job: Job, index: string, nowMs: number): boolean {
 /** The job as the protocol shows it. */
 export function presentJob(job: Job, nowMs: number): object {
   const status = statusOf(job, nowMs);
-  const shown = { id: job.id, key: job.key, status };
+  const ended = hasEnded(job, nowMs) && { ended_at: new Date(updatedAtMs(job, nowMs)).toISOString() };
+  const shown = { id: job.id, key: job.key, status, ...ended };
   if (status === 'running') {
     const percent = Math.floor(progressShare(job, nowMs) * 100);
     return { ...shown, progress_percent: percent, detail: `drawing, ${percent}% done` };
@@ -109,7 +115,6 @@ function presentResult(job: Job, index: number): object {
 /** The job for tests and people: without the prompt, with the number of its submissions. */
 export function summariseJob(job: Job, nowMs: number): object {
   const { model, rendering, inputs } = job.submission;
-  const endedAtMs = job.cancelledAtMs ?? job.rendersUntilMs;
   return {
     id: job.id,
     key: job.key,
@@ -117,7 +122,7 @@ export function summariseJob(job: Job, nowMs: number): object {
     submissions: job.submissions,
     summary: { model, ...presentRendering(rendering), ...inputs },
     created_at: new Date(job.createdAtMs).toISOString(),
-    ended_at: hasEnded(job, nowMs) ? new Date(endedAtMs).toISOString() : null,
+    ended_at: hasEnded(job, nowMs) ? new Date(updatedAtMs(job, nowMs)).toISOString() : null,
   };
 }
 

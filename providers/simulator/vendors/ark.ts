@@ -1,6 +1,7 @@
 /** Ark (docs/vendors/ark.md): videos are tasks, images come in the answer. */
 import type { JsonObject } from '../../../domain/json.ts';
 import { videoSizeFor } from '../../../domain/video-size.ts';
+import { updatedAtMs } from '../jobs/job.ts';
 import type { Rendering } from '../jobs/submission.ts';
 import { route, sendJson, type SimulatorRequest } from '../router.ts';
 import { listTasks, promptIn, TASK_STATES, textIn } from './content-items.ts';
@@ -132,7 +133,7 @@ function presentTask(play: Play, render: Render, request: SimulatorRequest | nul
         ? { code: CODES[failure] ?? 'InternalServiceError', message: 'The prompt asked for it.' }
         : null,
     created_at: Math.floor(render.job.createdAtMs / 1000),
-    updated_at: Math.floor(Date.now() / 1000),
+    updated_at: Math.floor(updatedAtMs(render.job, Date.now()) / 1000),
     ...(state === 'succeeded' && { content: { video_url: url }, usage: { completion_tokens: TOKENS } }),
   };
 }

@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import { videoSizeFor } from '../../../domain/video-size.ts';
+import { updatedAtMs } from '../jobs/job.ts';
 import type { Rendering } from '../jobs/submission.ts';
 import { type Route, route, sendJson, type SimulatorRequest } from '../router.ts';
 import { bodyOf, hasCredential, invalid, type Play, type Render, type Vendor, wordFor, type Words } from './play.ts';
@@ -143,7 +144,7 @@ function present(play: Play, render: Render, request: SimulatorRequest): JsonObj
       state === 'failed' ? (isModerated ? 'Failure to pass the risk control system' : 'The render failed') : '',
     task_info: { external_task_id: clientId ?? null },
     created_at: render.job.createdAtMs,
-    updated_at: Date.now(),
+    updated_at: updatedAtMs(render.job, Date.now()),
     ...(state === 'succeeded' && { task_result: files, final_unit_deduction: '3.5' }),
   };
 }

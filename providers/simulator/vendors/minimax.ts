@@ -1,6 +1,7 @@
 /** MiniMax's second video API (docs/vendors/minimax.md): tasks, and an error envelope of its own. */
 import type { JsonObject } from '../../../domain/json.ts';
 import { videoSizeFor } from '../../../domain/video-size.ts';
+import { updatedAtMs } from '../jobs/job.ts';
 import type { Rendering } from '../jobs/submission.ts';
 import { route, sendJson, type SimulatorRequest } from '../router.ts';
 import { isFramed, listTasks, promptIn, TASK_STATES, textIn } from './content-items.ts';
@@ -84,7 +85,7 @@ function present(play: Play, render: Render, request: SimulatorRequest | null): 
     task_type: 'generation',
     modality: 'video',
     created_at: Math.floor(render.job.createdAtMs / 1000),
-    updated_at: Math.floor(Date.now() / 1000),
+    updated_at: Math.floor(updatedAtMs(render.job, Date.now()) / 1000),
     ...(state === 'failed' && {
       error: isModerated
         ? { code: '1027', message: 'The generated video involves sensitive content.' }

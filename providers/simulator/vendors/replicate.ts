@@ -6,6 +6,7 @@ import { createHmac, randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import { videoSizeFor } from '../../../domain/video-size.ts';
+import { updatedAtMs } from '../jobs/job.ts';
 import type { Rendering } from '../jobs/submission.ts';
 import { route, sendJson, type SimulatorRequest } from '../router.ts';
 import {
@@ -199,7 +200,10 @@ function present(play: Play, render: Render, request: SimulatorRequest): object 
     source: 'api',
     data_removed: false,
     created_at: new Date(job.createdAtMs).toISOString(),
-    ...(hasEnded && { completed_at: new Date().toISOString(), metrics: { predict_time: 4.25, total_time: 5.5 } }),
+    ...(hasEnded && {
+      completed_at: new Date(updatedAtMs(job, Date.now())).toISOString(),
+      metrics: { predict_time: 4.25, total_time: 5.5 },
+    }),
     urls: { get: address, cancel: `${address}/cancel` },
   };
 }

@@ -48,6 +48,8 @@ import { claimTestNamespace, testTemporalAddress, testWorkflowBundle } from '../
 
 const PATIENCE_MS = 600;
 const SIZE = { width: 1024, height: 640 };
+/** Of every render. */
+const COST = { amount: '7', unit: 'tokens' };
 
 /** What the vendor does with a submission; it takes the job unless it says otherwise. */
 type Deed =
@@ -58,6 +60,7 @@ type Deed =
   | 'is too busy'
   | 'makes a small one'
   | 'makes twenty'
+  | 'makes none'
   | 'names an earlier job';
 
 interface Rendered {
@@ -87,6 +90,8 @@ describe('handing a task over', function () {
   const cancelled: string[] = [];
   /** The upstreams whose jobs were listed. */
   const listed = new Set<string>();
+  /** The upstreams that finish jobs and name no file. */
+  const withoutFiles = new Set<string>();
   /** What each upstream does next, in order. */
   const deeds = new Map<string, Deed[]>();
   /** The calls, such as `vendor-0/list`, that are answered with 429 once. */
@@ -133,7 +138,7 @@ describe('handing a task over', function () {
         cancelled.push(String(id));
         return answer(200, {});
       }
-      if (action === 'jobs') return answer(200, { url: `/${upstream}/file/${id}` });
+      if (action === 'jobs') return answer(200, { url: withoutFiles.has(upstream) ? null : `/${upstream}/file/${id}` });
       let body = '';
       request.on('data', (chunk: Buffer) => (body += chunk.toString()));
       request.once('end', () => {
@@ -148,7 +153,8 @@ describe('handing a task over', function () {
         const file = deed === 'makes a small one' ? smallPng : png;
         const base64 = file.toString('base64');
         const id = deed === 'names an earlier job' ? mine[0]?.id : job.id;
-        answer(200, { id, b64: deed === 'makes twenty' ? Array(20).fill(base64) : base64 });
+        const number = deed === 'makes none' ? 0 : deed === 'makes twenty' ? 20 : 1;
+        answer(200, { id, b64: Array(number).fill(base64) });
       });
     });
   }
@@ -534,6 +540,14 @@ describe('handing a task over', function () {
     });
   });
 
+  it('fails with result_transfer_failed when the upstream finishes the job and names no file, and records the cost', async () => {
+    const name = upstreamWith({});
+    withoutFiles.add(name);
+    const task = await run(await taskOn(name));
+    expect(task.failure).to.include({ code: 'result_transfer_failed' });
+    expect((await listSubmissions(database, task.id))[0]?.vendorCost).to.deep.equal(COST);
+  });
+
   describe('to an upstream that answers with the files', () => {
     const files = (next: readonly Deed[] = []): string => upstreamWith({ answers: 'files', recovery: 'none' }, next);
 
@@ -564,13 +578,14 @@ describe('handing a task over', function () {
       expect(rendersOf(task)).to.deep.equal([]);
     });
 
-    it('fails with result_transfer_failed when they do not match the request or are too many, and requests no others', async () => {
-      for (const deed of ['makes a small one', 'makes twenty'] as const) {
-        const name = files([deed]);
+    it('fails with result_transfer_failed when they do not match, are too many or none, records the cost and requests no others', async () => {
+      for (const deed of ['makes a small one', 'makes twenty', 'makes none'] as const) {
+        const name = upstreamWith({ answers: 'files', recovery: 'none' }, [deed], { onUnknown: 'resubmit' });
         const task = await run(await taskOn(name));
         expect(task.failure).to.include({ code: 'result_transfer_failed' });
         expect(rendersOf(task)).to.deep.equal([name]);
         expect(await attemptsOf(task)).to.deep.equal([`${name}: accepted by the answer`]);
+        expect((await listSubmissions(database, task.id))[0]?.vendorCost).to.deep.equal(COST);
       }
     });
 
@@ -599,8 +614,8 @@ function adapterWith(traits: Partial<KindTraits>): MediaAdapter {
     accepted({ document }) {
       const { id, b64 } = objectOf(document);
       if (image.answers === 'job') return { jobId: textOf(id, 'id') };
-      const files = [b64].flat().map((file) => Buffer.from(String(file), 'base64'));
-      return { files: files.map((bytes) => ({ bytes, mimeType: 'image/png' })) };
+      const files = listOf(b64).map((file) => Buffer.from(String(file), 'base64'));
+      return { files: files.map((bytes) => ({ bytes, mimeType: 'image/png' })), cost: COST };
     },
     async find({ request, fingerprint }, http, signal) {
       const jobs = listOf(objectOf(documentOf(await http.ask({ path: 'list' }, signal)))['jobs']).map(objectOf);
@@ -615,7 +630,8 @@ function adapterWith(traits: Partial<KindTraits>): MediaAdapter {
     },
     async status(jobId, http, signal) {
       const { url } = objectOf(documentOf(await http.ask({ path: `jobs/${jobId}` }, signal)));
-      return { state: 'succeeded', results: [{ url: new URL(String(url), http.base).href, mimeType: 'image/png' }] };
+      const links = typeof url === 'string' ? [new URL(url, http.base).href] : [];
+      return { state: 'succeeded', results: links.map((href) => ({ url: href, mimeType: 'image/png' })), cost: COST };
     },
   };
 }

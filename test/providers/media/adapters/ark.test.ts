@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { ark } from '../../../../providers/media/adapters/ark.ts';
-import { JobRefusedError, OutcomeUnknownError } from '../../../../providers/media/outcomes.ts';
+import { JobRefusedError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import { createSimulator, type Simulator } from '../../../../providers/simulator/simulator.ts';
 import { endOf, filesIn, imageRequest, submit, testUpstream, videoRequest } from '../../../support/media.ts';
@@ -110,15 +110,15 @@ describe('Ark', () => {
     });
   }
 
-  it('treats an empty answer as no verdict', async () => {
-    for (const [request, body] of [
-      [video(), '{}'],
-      [image(), '{"data": []}'],
-      [image(), '{"data": [{"error": {"code": "InternalServiceError", "message": "x"}}]}'],
+  it('treats an empty answer as no verdict, and an image that failed as failed', async () => {
+    const failed = { data: [{ error: { code: 'InternalServiceError', message: 'x' } }] };
+    for (const [request, body, expected] of [
+      [video(), {}, { name: 'OutcomeUnknownError' }],
+      [image(), failed, { name: 'JobRefusedError', code: 'processing_failed' }],
     ] as const) {
-      const server = await startReceiver((_request, response) => response.end(body));
+      const server = await startReceiver((_request, response) => response.end(JSON.stringify(body)));
       const other = testUpstream({ adapter: ark, baseUrl: server.url });
-      expect(await rejectionOf(submit(other, request))).to.be.instanceOf(OutcomeUnknownError);
+      expect(await rejectionOf(submit(other, request))).to.include(expected);
       await other.close();
       await server.close();
     }

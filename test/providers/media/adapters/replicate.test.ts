@@ -263,7 +263,6 @@ describe('Replicate’s predictions', () => {
   for (const [what, prediction, expected] of [
     ['that was flagged', { status: 'failed', error: 'NSFW content detected.' }, 'content_policy_violation'],
     ['that ran out of memory', { status: 'failed', error: 'Model out of memory (E1001)' }, 'processing_failed'],
-    ['without a file', { status: 'succeeded', output: null, data_removed: true }, 'result_transfer_failed'],
     [
       'that its deadline stopped',
       { status: 'aborted', deadline: '2026-11-22T12:00:00Z', completed_at: '2026-11-22T12:00:01Z' },
