@@ -26,9 +26,9 @@ import type { MediaTaskActivities, Resolution, RouteSteps } from '../activities/
 import { isTaskErrorCode, type TaskErrorCode } from '../domain/errors.ts';
 import {
   CANCEL_LIMIT_MS,
-  HAND_OVER_LIMIT_MS,
   HEARTBEAT_TIMEOUT_MS,
   MAY_STILL_RENDER,
+  RECHECK,
   STORE_AWAY,
   STORE_AWAY_PAUSE_MS,
   STORE_LIMIT_MS,
@@ -108,7 +108,9 @@ export async function mediaTask({ taskId, deadlineAt }: MediaTaskInput): Promise
   }
 
   const route: Route = { current: stepsOf(first) };
-  const ending = await produce(taskId, route, { deadlineMs: Date.parse(deadlineAt), storesAtOnce }).catch(toEnding);
+  const ending = await produce(taskId, route, { deadlineMs: Date.parse(deadlineAt), storesAtOnce })
+    .catch((error: unknown) => recheck(taskId, route, error))
+    .catch(toEnding);
 
   return CancellationScope.nonCancellable(async () => {
     const resolution = await resolve(taskId, ending, endsLocally);
@@ -138,6 +140,33 @@ async function produce(taskId: string, route: Route, course: Course): Promise<En
     if (!('nextRoute' in handedOver)) return { status: 'succeeded', output: handedOver };
     route.current = handedOver.nextRoute;
   }
+}
+
+/**
+ * Looks once more at the provider before a refund for time: Temporal or all workers may have been unavailable when the
+ * render ended.
+ *
+ * @param error why the task was not produced
+ * @throws the error, unless the deadline is the reason and the render ended before it
+ */
+async function recheck(taskId: string, { current, jobId }: Route, error: unknown): Promise<Ending> {
+  if (!ranOutOfTime(error)) throw error;
+  const queue = queueOf(current);
+  const { recheckJob } = proxyActivities<MediaTaskActivities>({
+    ...queue,
+    startToCloseTimeout: RECHECK.attemptMs,
+    // Far more than the attempts take, because workers may be unavailable again.
+    scheduleToCloseTimeout: STORE_LIMIT_MS,
+    retry: { initialInterval: RECHECK.pauseMs, backoffCoefficient: 1, maximumAttempts: RECHECK.attempts },
+    summary: 'Look once more whether the render ended in time',
+  });
+  setCurrentDetails('The deadline has passed. Looking once more whether the render ended before it.');
+  const found = await recheckJob(taskId, jobId).catch((failure: unknown) => {
+    throw isCancellation(failure) || verdictOf(failure) ? failure : error;
+  });
+  if (found.state === 'nothing') throw error;
+  const output = found.state === 'stored' ? found.files : await storeResult(taskId, found.jobId, queue);
+  return { status: 'succeeded', output };
 }
 
 async function storeResult(taskId: string, jobId: string, queue: ProviderQueue): Promise<readonly GeneratedMedia[]> {
@@ -176,21 +205,14 @@ async function attemptHandOver(taskId: string, { answers, ...queue }: RouteSteps
   const answersFiles = answers === 'files';
   const { dispatch, render } = proxyActivities<MediaTaskActivities>({
     ...queue,
-    scheduleToCloseTimeout: Math.min(leftMs, HAND_OVER_LIMIT_MS),
+    scheduleToCloseTimeout: leftMs,
     heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
     retry: { initialInterval: '1 second', maximumInterval: '15 seconds' },
     // A submission in progress may still be accepted; only then is there a job to cancel.
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
     summary: answersFiles ? 'Have the provider render, and store the files' : 'Submit the job to the provider',
   });
-  const outOfTime =
-    leftMs <= HAND_OVER_LIMIT_MS
-      ? TIMED_OUT
-      : { code: 'processing_unavailable' as const, message: MESSAGES.unavailable };
-  return (answersFiles ? render(taskId) : dispatch(taskId)).catch((error: unknown) => {
-    if (isStoreAway(error)) throw error;
-    return failAs(outOfTime.code, outOfTime.message)(error);
-  });
+  return answersFiles ? render(taskId) : dispatch(taskId);
 }
 
 /**
@@ -291,7 +313,6 @@ async function startDeliveries(taskId: string, ending: Ending, deliveryIds: read
 
 const MESSAGES = {
   timedOut: 'Processing did not finish in time. Nothing was charged; send the request again.',
-  unavailable: 'The model is temporarily unavailable. Nothing was charged; wait a little and send the request again.',
   notStored: 'The result was generated but could not be stored. Nothing was charged; send the request again.',
   failed: 'Processing failed on the service side. Nothing was charged; send the request again.',
 } as const;
@@ -339,9 +360,10 @@ function mayStillRender(error: unknown, { code }: TaskFailure): boolean {
   return error.cause instanceof ApplicationFailure && error.cause.details?.[0] === MAY_STILL_RENDER;
 }
 
-/** Whether the deadline ended an activity, whatever its last attempt failed with. */
+/** Whether the deadline ended the task, whatever the last attempt of a step failed with. */
 function ranOutOfTime(error: unknown): boolean {
-  return error instanceof ActivityFailure && (error.retryState === 'TIMEOUT' || error.cause instanceof TimeoutFailure);
+  if (!(error instanceof ActivityFailure)) return verdictOf(error)?.code === TIMED_OUT.code;
+  return error.retryState === 'TIMEOUT' || error.cause instanceof TimeoutFailure;
 }
 
 /** The task error that an activity or this workflow failed with; null if it failed with anything else. */

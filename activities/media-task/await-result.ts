@@ -4,7 +4,8 @@ import type { JobState } from '../../providers/media/adapter.ts';
 import { askedWaitMs } from './asked-wait.ts';
 import { loadTask, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
 import { createHeartbeat, sleepWithHeartbeat } from './liveness.ts';
-import { createCostRecorder } from './record-cost.ts';
+import type { MediaUpstream } from '../../providers/media/upstream.ts';
+import { createCostRecorder, type RecordCost } from './record-cost.ts';
 import { createStoreAtOnce } from './store-at-once.ts';
 import { taskFailure } from './task-failure.ts';
 
@@ -42,10 +43,10 @@ export function createAwaitResult(dependencies: MediaTaskDependencies) {
       beat(said);
       if (state.state === 'succeeded') {
         await recordCost(task, state.cost ?? null);
-        const stored = storesAtOnce ? await storeAtOnce(task, upstream, state.results) : null;
+        const stored = storesAtOnce ? await storeAtOnce(task, upstream, state) : null;
         return stored ?? state.results.length;
       }
-      if (state.state === 'failed') throw await verdict(task, state);
+      if (state.state === 'failed') throw await readVerdict(state, { task, upstream, recordCost });
       if (lost(state.state === 'unknown')) {
         throw taskFailure('processing_failed', 'The model lost this task. Send the request again.');
       }
@@ -54,12 +55,16 @@ export function createAwaitResult(dependencies: MediaTaskDependencies) {
       pauseMs = Math.min(pauseMs * 2, everyMs);
     }
   };
+}
 
-  async function verdict(task: Task, { code, message, cost }: Extract<JobState, { state: 'failed' }>): Promise<Error> {
-    const billsRefusals = upstreamOf(dependencies, task).traitsOf(task.kind)?.billsRefusals ?? false;
-    await recordCost(task, cost ?? null, billsRefusals && code === 'content_policy_violation');
-    return taskFailure(code, message);
-  }
+/** Records the cost of a job that failed. @returns its failure, with the upstream's code */
+export async function readVerdict(
+  { code, message, cost }: Extract<JobState, { state: 'failed' }>,
+  { task, upstream, recordCost }: { task: Task; upstream: MediaUpstream; recordCost: RecordCost },
+): Promise<Error> {
+  const billsRefusals = upstream.traitsOf(task.kind)?.billsRefusals ?? false;
+  await recordCost(task, cost ?? null, billsRefusals && code === 'content_policy_violation');
+  return taskFailure(code, message);
 }
 
 /** @returns says whether the upstream has reported an unknown job often and long enough to be believed */

@@ -8,6 +8,7 @@ import { createCancelJob } from './cancel-job.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
 import { createDispatch } from './dispatch.ts';
 import { createFinish, createRefund, createSettle } from './finish.ts';
+import { createRecheckJob } from './recheck-job.ts';
 import { createRender } from './render.ts';
 import { createReserve } from './reserve.ts';
 import { createStoreResult } from './store-result.ts';
@@ -27,6 +28,7 @@ export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
     render: createRender(dependencies),
     awaitResult: createAwaitResult(dependencies),
     storeResult: createStoreResult(dependencies),
+    recheckJob: createRecheckJob(dependencies),
     settle: createSettle(finish),
     refund: createRefund(finish),
     cancelJob: createCancelJob(dependencies),

@@ -8,10 +8,12 @@ import { untilWritten } from './until-written.ts';
 /**
  * Records the cost of a render, if the upstream reports it or the operator configured it with the route.
  *
- * @param isCharged whether the upstream charges for the render, unless it reports the cost
+ * @param isCharged whether the upstream charges for the render, unless it reports the cost; true by default
  */
-export function createCostRecorder({ database }: Pick<MediaTaskDependencies, 'database'>) {
-  return async (task: Task, reported: VendorCost | null, isCharged = true): Promise<void> => {
+export type RecordCost = (task: Task, reported: VendorCost | null, isCharged?: boolean) => Promise<void>;
+
+export function createCostRecorder({ database }: Pick<MediaTaskDependencies, 'database'>): RecordCost {
+  return async (task, reported, isCharged = true) => {
     const { routes } = task.request;
     if (reported === null && !routes.some(({ cost }) => cost !== undefined)) return;
     await untilWritten(async () => {

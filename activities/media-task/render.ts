@@ -23,7 +23,7 @@ const FETCH_PAUSE_MS = 1_000;
  * @throws ApplicationFailure of type `StoreAway` while results could not be stored
  */
 export function createRender(dependencies: MediaTaskDependencies) {
-  const { database, metrics } = dependencies;
+  const { database, metrics, clock } = dependencies;
   const handOver = createHandOver(dependencies);
   const storeFiles = createFileStorer(dependencies);
   const recordCost = createCostRecorder(dependencies);
@@ -35,9 +35,10 @@ export function createRender(dependencies: MediaTaskDependencies) {
       if (handedOver.state === 'moving') return { nextRoute: handedOver.steps };
       if (handedOver.state === 'waiting') throw new Error(`the upstream answered task ${taskId} with a job`);
       const { submission, answer, upstream } = handedOver;
+      const endedAt = new Date(clock.nowMs());
       const task = await untilWritten(() => loadTask(database, taskId));
       const media = await keep(task, { submission, upstream, answer }, say);
-      await untilWritten(() => recordFiles(database, submission, media));
+      await untilWritten(() => recordFiles(database, submission, { files: media, endedAt }));
       metrics.submissionSettled(submission.provider, { outcome: 'accepted', learntFrom: 'the answer' });
       await recordCost(task, answer.cost ?? null);
       return media;

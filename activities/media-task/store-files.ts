@@ -2,7 +2,9 @@
 import { randomBytes } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import { recordResultFile } from '../../db/queries/result-files.ts';
+import { recordStoredFiles } from '../../db/queries/submissions.ts';
 import type { GeneratedMedia, Task } from '../../domain/task.ts';
+import type { JobState } from '../../providers/media/adapter.ts';
 import type { ResultFile } from '../../providers/media/result-file.ts';
 import { JobRefusedError, ProviderUnreachableError } from '../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
@@ -92,6 +94,25 @@ export function createFileStorer({ database, storage }: Dependencies) {
       ...(task.kind === 'image' && { width: facts.width, height: facts.height }),
     };
   }
+}
+
+/** A job that ended with files. */
+export type FinishedJob = Pick<Extract<JobState, { state: 'succeeded' }>, 'results' | 'endedAt'>;
+
+/** Stores the files of a finished job and records them, so that no later step has to ask for them again. */
+export function createResultStorer(dependencies: Dependencies) {
+  const storeFiles = createFileStorer(dependencies);
+
+  return async (
+    task: Task,
+    upstream: MediaUpstream,
+    { results, endedAt }: FinishedJob,
+    storing: Storing,
+  ): Promise<readonly GeneratedMedia[]> => {
+    const files = await storeFiles(task, upstream, results, storing);
+    await recordStoredFiles(dependencies.database, task.id, { files, endedAt: endedAt ?? null });
+    return files;
+  };
 }
 
 interface FileToStore {

@@ -4,13 +4,19 @@
  * is retried as long as allowed (by the activity's retries); anything else, such as the database, likewise.
  */
 import { Context } from '@temporalio/activity';
+import { listSubmissions } from '../../db/queries/submissions.ts';
 import type { GeneratedMedia, Task } from '../../domain/task.ts';
-import type { ResultFile } from '../../providers/media/result-file.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
 import { askedWaitMs } from './asked-wait.ts';
 import { loadTask, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
 import { type Say, whileHeartbeating } from './liveness.ts';
-import { createFileStorer, resultFaultOf, ResultFaultError, WrongFileError } from './store-files.ts';
+import {
+  createResultStorer,
+  type FinishedJob,
+  resultFaultOf,
+  ResultFaultError,
+  WrongFileError,
+} from './store-files.ts';
 import { taskFailure, throwIfFailed } from './task-failure.ts';
 
 /** How often a complete but wrong file is fetched. */
@@ -32,12 +38,13 @@ class NoFileError extends ResultFaultError {}
  */
 export function createStoreResult(dependencies: MediaTaskDependencies) {
   const { database, clock, providerPatienceMs } = dependencies;
-  const storeFiles = createFileStorer(dependencies);
+  const storeFinished = createResultStorer(dependencies);
 
   return async (taskId: string, jobId: string): Promise<readonly GeneratedMedia[]> => {
     const task = await loadTask(database, taskId);
     throwIfFailed(task);
-    return task.output ?? store(task, upstreamOf(dependencies, task), jobId);
+    const accepted = (await listSubmissions(database, taskId)).find(({ outcome }) => outcome === 'accepted');
+    return task.output ?? accepted?.files ?? store(task, upstreamOf(dependencies, task), jobId);
   };
 
   function patienceMs(fault: ResultFaultError): number {
@@ -51,7 +58,7 @@ export function createStoreResult(dependencies: MediaTaskDependencies) {
       let pauseMs = FIRST_PAUSE_MS;
       for (let attempt = 1; ; attempt += 1) {
         try {
-          return await storeFiles(task, upstream, await freshFiles(upstream, jobId), { say });
+          return await storeFinished(task, upstream, await freshResult(upstream, jobId), { say });
         } catch (error) {
           const fault = resultFaultOf(error);
           if (!fault) throw error;
@@ -73,10 +80,10 @@ export function createStoreResult(dependencies: MediaTaskDependencies) {
 }
 
 /** Fetched at each attempt, so that links are fresh and never part of a history. */
-async function freshFiles(upstream: MediaUpstream, jobId: string): Promise<readonly ResultFile[]> {
+async function freshResult(upstream: MediaUpstream, jobId: string): Promise<FinishedJob> {
   const state = await upstream.status(jobId, Context.current().cancellationSignal);
   if (state.state === 'failed') throw taskFailure(state.code, state.message);
   if (state.state !== 'succeeded') throw new ResultFaultError('The model announced a result and then had none.');
   if (state.results.length === 0) throw new NoFileError('The model announced a result without any file.');
-  return state.results;
+  return state;
 }

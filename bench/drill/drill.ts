@@ -15,7 +15,7 @@ import type { Stage } from './faults/fault.ts';
 import { createCustomers, type Customer } from './customers.ts';
 import { carryOut, strikeFirst } from './carry-out.ts';
 import { type MediaLoad, startMediaLoad } from './load/media.ts';
-import { SCENARIOS } from './load/scenarios.ts';
+import { scenariosFor } from './load/scenarios.ts';
 import { startTextLoad, type TextLoad } from './load/text.ts';
 import type { DrillOptions } from './options.ts';
 import { type PlannedFault, planFaults } from './plan.ts';
@@ -95,7 +95,7 @@ export async function runDrill(
         home,
         genway: (...words) => stack.run('bin/genway.ts', words),
         receiver,
-        upstreams: { scenarios: SCENARIOS },
+        upstreams: { scenarios: scenariosFor(taskDeadlineMs) },
         struck: new Set(),
         unheeded: [],
         forgotten: [],

@@ -8,6 +8,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { waitUntil } from '../stack/wait-until.ts';
 import { TASK_QUEUES } from '../../domain/task-queues.ts';
@@ -21,7 +22,8 @@ const root = resolve(import.meta.dirname, '../..');
 const folder = join(root, 'test/histories');
 const TIMEOUT_MS = 60_000;
 /** Four quick attempts, so that the end of the schedule is reached, too. */
-const ENVIRONMENT = { GENWAY_TASK_DEADLINE_S: '20', GENWAY_WEBHOOK_SCHEDULE_S: '0,0.2,0.4,0.6' };
+const DEADLINE_S = 20;
+const ENVIRONMENT = { GENWAY_TASK_DEADLINE_S: String(DEADLINE_S), GENWAY_WEBHOOK_SCHEDULE_S: '0,0.2,0.4,0.6' };
 
 interface Path {
   readonly stack: TestStack;
@@ -39,6 +41,7 @@ const PATHS: Readonly<Record<string, RunPath>> = {
   'task-processing-failed': (path) => directedTask(path, 'fail=processing_failed'),
   'task-result-transfer-failed': (path) => directedTask(path, 'result=truncated'),
   'task-processing-timeout': (path) => directedTask(path, 'stuck'),
+  'task-rendered-while-no-worker-ran': taskRenderedUnnoticed,
   'task-submission-unanswered': (path) => directedTask(path, 'drop_submit'),
   'task-poll-errors': (path) => directedTask(path, 'poll_errors=3'),
   'task-announced-by-the-provider': announcedTask,
@@ -142,6 +145,17 @@ async function announcedTask({ stack, apiKey }: Path): Promise<string> {
   const { id } = await createTask(stack, apiKey, 'x [sim:render_ms=2000]');
   await taskWhen(stack, apiKey, id, 'processing');
   await stack.temporal.workflow.getHandle(id).signal('jobEnded');
+  await taskWhenFinal(stack, apiKey, id);
+  return id;
+}
+
+/** Its render ends in time, and its deadline passes before a worker runs again. */
+async function taskRenderedUnnoticed({ stack, apiKey }: Path): Promise<string> {
+  const { id } = await createTask(stack, apiKey, 'x [sim:render_ms=5000]');
+  await taskWhen(stack, apiKey, id, 'processing');
+  await stack.worker.kill();
+  await sleep(DEADLINE_S * 1000);
+  await stack.worker.start();
   await taskWhenFinal(stack, apiKey, id);
   return id;
 }

@@ -53,5 +53,6 @@ export async function up(knex: Knex): Promise<void> {
       created_at timestamptz NOT NULL DEFAULT now()
     );
     CREATE INDEX result_files_by_age ON result_files (created_at);
+    CREATE INDEX result_files_by_task ON result_files (task_id);
   `);
 }

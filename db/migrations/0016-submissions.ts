@@ -27,6 +27,7 @@ export async function up(knex: Knex): Promise<void> {
       job_id text,
       leaves_route boolean NOT NULL DEFAULT false,
       files jsonb,
+      ended_at timestamptz,
       possible_loss pico_usd,
       vendor_cost jsonb,
       cost pico_usd,

@@ -50,7 +50,7 @@ export async function up(knex: Knex): Promise<void> {
             -- One that is late is ended by its workflow alone if an upstream may have its job.
             AND (deadline_at > now() OR EXISTS (
               SELECT FROM submissions WHERE submissions.task_id = tasks.id AND submissions.task_created_at = tasks.created_at
-                AND (submissions.outcome IS NULL OR submissions.job_id IS NOT NULL)))),
+                AND (submissions.outcome IS NULL OR submissions.job_id IS NOT NULL OR submissions.files IS NOT NULL)))),
         -- More than are taken, for callers that ask at the same moment.
         first AS (SELECT id, created_at, next_start_at, turn FROM unstarted ORDER BY turn, next_start_at LIMIT most * 8),
         -- Materialised: as a plain subquery it could run, and lock, more than once.

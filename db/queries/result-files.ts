@@ -20,6 +20,14 @@ export async function recordResultFile(database: Database, key: string, taskId: 
   await database('result_files').insert({ key, task_id: taskId, task_created_at: createdAtOf(taskId) });
 }
 
+/** The keys of the files that steps wrote, or were about to write, for a task. */
+export async function listResultFiles(database: Database, taskId: string): Promise<readonly string[]> {
+  const rows = await database<{ key: string; task_id: string }>('result_files')
+    .where({ task_id: taskId })
+    .select('key');
+  return rows.map(({ key }) => key);
+}
+
 /** Files of finished tasks that no step can still be writing, oldest first. */
 export async function findDoneResultFiles(database: Database, limit: number): Promise<readonly DoneResultFile[]> {
   const { rows } = await database.raw<{ rows: { key: string; task_id: string; output: { url: string }[] | null }[] }>(

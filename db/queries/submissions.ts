@@ -8,9 +8,11 @@ import type { RowOf } from '../row.ts';
 
 type SubmissionRow = RowOf<KeptSubmission> & { readonly task_created_at: Date };
 
-/** The files of a render whose answer contained them, as far as they are stored. */
 export interface KeptSubmission extends Submission {
+  /** The files of the render, once they are stored. */
   readonly files: readonly GeneratedMedia[] | null;
+  /** When the render of these files ended at the vendor; null if it did not say. */
+  readonly endedAt: Date | null;
   readonly cost: PicoUsd | null;
 }
 
@@ -128,17 +130,34 @@ export function isJobOfAnotherTask(error: unknown): boolean {
 export async function recordFiles(
   database: Database,
   { taskId, attempt }: Pick<Submission, 'taskId' | 'attempt'>,
-  files: readonly GeneratedMedia[],
+  stored: StoredFiles,
 ): Promise<void> {
   await database<SubmissionRow>('submissions')
     .where({ task_id: taskId, task_created_at: createdAtOf(taskId), attempt })
     .whereNull('outcome')
     .update({
-      files: database.raw('?::jsonb', [JSON.stringify(files)]),
+      ...toColumns(database, stored),
       outcome: 'accepted',
       learnt_from: 'the answer',
       settled_at: database.fn.now(),
     });
+}
+
+/** Records the files of a job, once all are stored. */
+export async function recordStoredFiles(database: Database, taskId: string, stored: StoredFiles): Promise<void> {
+  await database<SubmissionRow>('submissions')
+    .where({ task_id: taskId, task_created_at: createdAtOf(taskId), outcome: 'accepted' })
+    .update(toColumns(database, stored));
+}
+
+export interface StoredFiles {
+  readonly files: readonly GeneratedMedia[];
+  /** When their render ended at the vendor; null if it did not say. */
+  readonly endedAt: Date | null;
+}
+
+function toColumns(database: Database, { files, endedAt }: StoredFiles) {
+  return { files: database.raw('?::jsonb', [JSON.stringify(files)]), ended_at: endedAt };
 }
 
 /** Records the cost of an accepted submission, as far as it is known. */
@@ -219,6 +238,7 @@ function toSubmission(row: SubmissionRow): KeptSubmission {
     jobId: row.job_id,
     leavesRoute: row.leaves_route,
     files: row.files,
+    endedAt: row.ended_at,
     possibleLoss: row.possible_loss === null ? null : picoUsd(row.possible_loss),
     vendorCost: row.vendor_cost,
     cost: row.cost === null ? null : picoUsd(row.cost),

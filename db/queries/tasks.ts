@@ -178,14 +178,14 @@ export async function findTakenUp(
 }
 
 /**
- * In SQL, of a row of `tasks`: an upstream has its job, or may have. Such a task is ended by its workflow alone, however late it
- * is, because only a workflow cancels the job.
+ * In SQL, of a row of `tasks`: an upstream has its job, or may have, or its files are stored. Such a task is ended by its workflow alone, however late it
+ * is, because only a workflow finds out whether the render ended in time, and cancels the job.
  */
 export const MAY_STILL_RENDER_SQL = /* sql */ `EXISTS (
   SELECT FROM submissions WHERE submissions.task_id = tasks.id AND submissions.task_created_at = tasks.created_at
-    AND (submissions.outcome IS NULL OR submissions.job_id IS NOT NULL))`;
+    AND (submissions.outcome IS NULL OR submissions.job_id IS NOT NULL OR submissions.files IS NOT NULL))`;
 
-/** Whether an upstream has a job of the task, or may have: also one that has ended since. */
+/** Whether an upstream has a job of the task, or may have, or its files are stored: also of one that has ended since. */
 export async function mayStillRender(database: Database, taskId: string): Promise<boolean> {
   const row = await taskById(database, taskId)?.whereRaw(MAY_STILL_RENDER_SQL).first('id');
   return row !== undefined;

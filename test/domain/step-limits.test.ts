@@ -2,20 +2,23 @@ import { expect } from 'chai';
 import {
   DISPATCH_LIMIT_MS,
   DOWNLOAD_SILENCE_MS,
-  HAND_OVER_LIMIT_MS,
   HEARTBEAT_MS,
   HEARTBEAT_TIMEOUT_MS,
   PROVIDER_ANSWER_MS,
-  RENDER_LIMIT_MS,
+  RECHECK,
   STORE_LIMIT_MS,
   STORE_SILENCE_MS,
   STORE_SURELY_OVER_MS,
+  SUBMISSION_SURELY_SENT_MS,
 } from '../../domain/step-limits.ts';
 
 describe('the time limits of a task and its steps', () => {
-  it('leave providers that take no job several tries, and what must be found out all the time that it may take', () => {
+  it('leave providers that take no job several tries', () => {
     expect(DISPATCH_LIMIT_MS).to.be.greaterThan(4 * PROVIDER_ANSWER_MS);
-    expect(HAND_OVER_LIMIT_MS).to.be.greaterThan(DISPATCH_LIMIT_MS + RENDER_LIMIT_MS);
+  });
+
+  it('ask once more about a task that is out of time until its submission has surely arrived', () => {
+    expect(RECHECK.attempts * RECHECK.pauseMs).to.be.greaterThan(SUBMISSION_SURELY_SENT_MS);
   });
 
   it('let a worker miss a heartbeat, and not be taken for dead', () => {

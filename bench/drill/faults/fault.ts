@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import type { Scenario } from '../load/scenarios.ts';
-import type { Member } from '../../stack/member.ts';
+import type { Member, Role } from '../../stack/member.ts';
 import type { Random } from '../random.ts';
 import type { Period } from '../../stack/period.ts';
 import type { Receiver } from '../receiver.ts';
@@ -72,13 +72,27 @@ export async function strikeOne<Candidate extends Victim>(
 }
 
 /** {@link strikeOne} for all processes at once: waits until each of them is healthy. */
-export async function strikeAll({ members, struck }: Stage, act: () => Promise<string>): Promise<string> {
-  while (!members.every((member) => member.isUp() && !struck.has(member.name))) await sleep(PAUSE_MS);
-  for (const { name } of members) struck.add(name);
+export async function strikeAll(stage: Stage, act: () => Promise<string>): Promise<string> {
+  return strikeThese(stage, stage.members, act);
+}
+
+/** {@link strikeAll} for those of a role. */
+export async function strikeRole(
+  stage: Stage,
+  role: Role,
+  act: (victims: readonly Member[]) => Promise<string>,
+): Promise<string> {
+  const victims = stage.members.filter((member) => member.role === role);
+  return strikeThese(stage, victims, () => act(victims));
+}
+
+async function strikeThese({ struck }: Stage, victims: readonly Victim[], act: () => Promise<string>): Promise<string> {
+  while (!victims.every((victim) => victim.isUp() && !struck.has(victim.name))) await sleep(PAUSE_MS);
+  for (const { name } of victims) struck.add(name);
   try {
     return await act();
   } finally {
-    for (const { name } of members) struck.delete(name);
+    for (const { name } of victims) struck.delete(name);
   }
 }
 

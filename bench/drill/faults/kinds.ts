@@ -3,6 +3,7 @@ import { CLOCKS } from './clocks.ts';
 import type { FaultKind } from './fault.ts';
 import { FREEZE } from './freeze.ts';
 import { killOf } from './kill.ts';
+import { LATE } from './late.ts';
 import { MONTHS } from './months.ts';
 import type { FaultName } from './names.ts';
 import { CUT, DELAY, LOST, SILENCE } from './network.ts';
@@ -31,5 +32,6 @@ export const FAULTS: Readonly<Record<FaultName, FaultKind>> = {
   wipe: WIPE,
   downloads: DOWNLOADS,
   submissions: SUBMISSIONS,
+  late: LATE,
   webhooks: WEBHOOKS,
 };

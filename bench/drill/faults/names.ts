@@ -19,6 +19,7 @@ export const FAULT_NAMES = [
   'wipe',
   'downloads',
   'submissions',
+  'late',
   'webhooks',
 ] as const;
 

@@ -9,7 +9,15 @@ export interface Scenario {
 }
 
 /** Of tasks that are created while nothing in particular is wrong with upstreams. */
-export const SCENARIOS: readonly Scenario[] = [
+export function scenariosFor(taskDeadlineMs: number): readonly Scenario[] {
+  const lateMs = Math.max(taskDeadlineMs - BEFORE_DEADLINE_MS, 0);
+  return [...SCENARIOS, { weight: 2, directive: `render_ms=${lateMs}`, ending: 'succeeded' }];
+}
+
+/** How long before its deadline the latest render of a task ends. */
+const BEFORE_DEADLINE_MS = 8_000;
+
+const SCENARIOS: readonly Scenario[] = [
   { weight: 10, directive: '', ending: 'succeeded' },
   { weight: 6, directive: 'render_ms=3000', ending: 'succeeded' },
   { weight: 2, directive: 'render_ms=12000', ending: 'succeeded' },

@@ -16,8 +16,11 @@ import {
   type KeptSubmission,
   listSubmissions,
   recordFiles,
+  recordStoredFiles,
   settleSubmission,
 } from '../../../db/queries/submissions.ts';
+import type { NewTask } from '../../../db/queries/tasks.ts';
+import { recordResultFile } from '../../../db/queries/result-files.ts';
 import { recordUpstreamOrder } from '../../../db/queries/upstream-orders.ts';
 import type { MediaRoute } from '../../../domain/media-route.ts';
 import type { Task } from '../../../domain/task.ts';
@@ -25,7 +28,7 @@ import { TASK_QUEUES } from '../../../domain/task-queues.ts';
 import type { KindTraits, MediaAdapter } from '../../../providers/media/adapter.ts';
 import { bearer } from '../../../providers/media/credentials.ts';
 import { documentOf } from '../../../providers/media/exchange.ts';
-import { fingerprintOf, listOf, objectOf } from '../../../providers/media/json.ts';
+import { endIn, fingerprintOf, listOf, objectOf } from '../../../providers/media/json.ts';
 import { textOf } from '../../../providers/media/outcomes.ts';
 import type { MediaUpstream, MediaUpstreamSettings } from '../../../providers/media/upstream.ts';
 import { renderPng } from '../../../providers/simulator/render/png.ts';
@@ -90,6 +93,10 @@ describe('handing a task over', function () {
   const cancelled: string[] = [];
   /** The upstreams whose jobs were listed. */
   const listed = new Set<string>();
+  /** The jobs that were asked about. */
+  const asked: string[] = [];
+  /** What else is said about jobs. */
+  const ends = new Map<string, { readonly state?: 'running' | 'failed'; readonly ended_at?: Date }>();
   /** The upstreams that finish jobs and name no file. */
   const withoutFiles = new Set<string>();
   /** What each upstream does next, in order. */
@@ -138,7 +145,11 @@ describe('handing a task over', function () {
         cancelled.push(String(id));
         return answer(200, {});
       }
-      if (action === 'jobs') return answer(200, { url: withoutFiles.has(upstream) ? null : `/${upstream}/file/${id}` });
+      if (action === 'jobs') {
+        asked.push(String(id));
+        const url = withoutFiles.has(upstream) ? null : `/${upstream}/file/${id}`;
+        return answer(200, { state: 'succeeded', url, ...ends.get(String(id)) });
+      }
       let body = '';
       request.on('data', (chunk: Buffer) => (body += chunk.toString()));
       request.once('end', () => {
@@ -227,10 +238,10 @@ describe('handing a task over', function () {
   const taskOn = (...providers: readonly string[]): Promise<Task> => taskOf(key, providers);
   const taskOfAnother = async (provider: string): Promise<Task> => taskOf(await createFundedKey(database), [provider]);
 
-  async function taskOf(owner: TestKey, providers: readonly string[]): Promise<Task> {
+  async function taskOf(owner: TestKey, providers: readonly string[], settings: Partial<NewTask> = {}): Promise<Task> {
     const routes = providers.map((provider): MediaRoute => ({ provider, model: 'm' }));
     const request = { kind: 'image', prompt: 'A boat', ...SIZE, routes } as const;
-    return createTaskRow(database, owner, { kind: 'image', provider: providers[0] ?? '', request });
+    return createTaskRow(database, owner, { kind: 'image', provider: providers[0] ?? '', request, ...settings });
   }
 
   async function run(task: Task): Promise<Task> {
@@ -548,6 +559,86 @@ describe('handing a task over', function () {
     expect((await listSubmissions(database, task.id))[0]?.vendorCost).to.deep.equal(COST);
   });
 
+  describe('whose deadline passed while no worker ran', () => {
+    const DEADLINE = new Date(Date.now() - 60_000);
+    const [BEFORE, AFTER] = [new Date(DEADLINE.getTime() - 1_000), new Date(DEADLINE.getTime() + 1_000)];
+    const PICTURE = { type: 'image', mimeType: 'image/png', ...SIZE } as const;
+
+    const lateTask = (name: string): Promise<Task> => taskOf(key, [name], { deadlineAt: DEADLINE });
+
+    /** A late task whose job the vendor has, and has so far. */
+    async function submitted(end: { state?: 'running' | 'failed'; ended_at?: Date } = {}): Promise<Task> {
+      const name = upstreamWith({});
+      const task = await lateTask(name);
+      const submission = await openTaskSubmission(database, task, { provider: name });
+      await settleSubmission(database, submission, { outcome: 'accepted', learntFrom: 'the answer', jobId: task.id });
+      ends.set(task.id, end);
+      return task;
+    }
+
+    /** Stores a file as an attempt did whose worker died then. */
+    async function storedFile(task: Task): Promise<{ readonly key: string; readonly url: string }> {
+      const name = `results/${task.id}/attempt/0.png`;
+      await recordResultFile(database, name, task.id);
+      const { url } = await storage.put(name, new Blob([Uint8Array.from(png)]).stream(), {
+        contentType: 'image/png',
+        maxBytes: 1_000_000,
+      });
+      return { key: name, url };
+    }
+
+    for (const [what, end, outcome] of [
+      ['is charged if its render ended before', { ended_at: BEFORE }, 'succeeded'],
+      ['is charged if its render ended and the vendor does not say when', {}, 'succeeded'],
+      ['is refunded if its render ended after', { ended_at: AFTER }, 'processing_timeout'],
+      ['is refunded if its render goes on', { state: 'running' }, 'processing_timeout'],
+      ['fails as its render did if that was before', { state: 'failed', ended_at: BEFORE }, 'content_policy_violation'],
+      ['is refunded for time if its render failed after', { state: 'failed', ended_at: AFTER }, 'processing_timeout'],
+    ] as const) {
+      it(`${what}, and keeps the cost`, async () => {
+        const task = await run(await submitted(end));
+        expect(task.failure?.code ?? task.status).to.equal(outcome);
+        const [submission] = await listSubmissions(database, task.id);
+        expect(submission?.vendorCost).to.deep.equal('state' in end && end.state === 'running' ? null : COST);
+        expect(cancelled.includes(task.id)).to.equal(outcome === 'processing_timeout');
+      });
+    }
+
+    it('is charged if its job is found only now, and ended before', async () => {
+      const name = upstreamWith({});
+      const task = await lateTask(name);
+      await openTaskSubmission(database, task, { provider: name });
+      const job = { id: randomUUID(), upstream: name, taskId: task.id, sent: {} };
+      rendered.push(job);
+      ends.set(job.id, { ended_at: BEFORE });
+      expect(await run(task)).to.include({ status: 'succeeded', providerJobId: job.id });
+    });
+
+    for (const [when, endedAt, status] of [
+      ['before', BEFORE, 'succeeded'],
+      ['after', AFTER, 'failed'],
+    ] as const) {
+      it(`has ${status}, without another question to the vendor, if its file was stored and its render ended ${when}`, async () => {
+        const task = await submitted({ ended_at: endedAt });
+        const { key: name, url } = await storedFile(task);
+        await recordStoredFiles(database, task.id, { files: [{ ...PICTURE, url }], endedAt });
+        expect((await run(task)).status).to.equal(status);
+        expect(asked).not.to.include(task.id);
+        expect(await storage.has(name), 'what was refunded is removed').to.equal(status === 'succeeded');
+      });
+
+      it(`has ${status} if its files came in the answer, and that came ${when}`, async () => {
+        const name = upstreamWith({ answers: 'files', recovery: 'none' });
+        const task = await lateTask(name);
+        const submission = await openTaskSubmission(database, task, { provider: name });
+        const { url } = await storedFile(task);
+        await recordFiles(database, submission, { files: [{ ...PICTURE, url }], endedAt });
+        expect((await run(task)).status).to.equal(status);
+        expect(rendersOf(task)).to.deep.equal([]);
+      });
+    }
+  });
+
   describe('to an upstream that answers with the files', () => {
     const files = (next: readonly Deed[] = []): string => upstreamWith({ answers: 'files', recovery: 'none' }, next);
 
@@ -573,7 +664,7 @@ describe('handing a task over', function () {
       const task = await taskOn(name);
       const submission = await openTaskSubmission(database, task, { provider: name });
       const kept = { type: 'image', url: 'http://files.test/results/0.png', mimeType: 'image/png', ...SIZE } as const;
-      await recordFiles(database, submission, [kept]);
+      await recordFiles(database, submission, { files: [kept], endedAt: new Date() });
       expect((await run(task)).output).to.deep.equal([kept]);
       expect(rendersOf(task)).to.deep.equal([]);
     });
@@ -629,9 +720,18 @@ function adapterWith(traits: Partial<KindTraits>): MediaAdapter {
       await http.ask({ method: 'POST', path: `cancel/${jobId}` }, signal);
     },
     async status(jobId, http, signal) {
-      const { url } = objectOf(documentOf(await http.ask({ path: `jobs/${jobId}` }, signal)));
+      const job = objectOf(documentOf(await http.ask({ path: `jobs/${jobId}` }, signal)));
+      const { state, url } = job;
+      if (state === 'running') return { state, progressPercent: null, detail: null };
+      const end = endIn(job['ended_at']);
+      if (state === 'failed') return { state, code: 'content_policy_violation', message: 'No.', cost: COST, ...end };
       const links = typeof url === 'string' ? [new URL(url, http.base).href] : [];
-      return { state: 'succeeded', results: links.map((href) => ({ url: href, mimeType: 'image/png' })), cost: COST };
+      return {
+        state: 'succeeded',
+        results: links.map((href) => ({ url: href, mimeType: 'image/png' })),
+        cost: COST,
+        ...end,
+      };
     },
   };
 }

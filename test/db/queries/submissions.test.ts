@@ -153,9 +153,10 @@ describe('db/queries/submissions', () => {
       await settleSubmission(database, await openTaskSubmission(database, lost), GIVEN_UP);
       expect((await listSubmissions(database, lost.id))[0]).to.include({ outcome: 'unknown', possibleLoss: 7n });
       const rendered = await newTask();
-      await recordFiles(database, await openTaskSubmission(database, rendered), [VIDEO]);
+      const endedAt = new Date();
+      await recordFiles(database, await openTaskSubmission(database, rendered), { files: [VIDEO], endedAt });
       const [kept] = await listSubmissions(database, rendered.id);
-      expect(kept).to.deep.include({ outcome: 'accepted', files: [VIDEO] });
+      expect(kept).to.deep.include({ outcome: 'accepted', files: [VIDEO], endedAt });
     });
   });
 
