@@ -65,19 +65,22 @@ function highest(objects: readonly JsonObject[], names: readonly string[]): numb
 /**
  * Usage with cached tokens included in the input, and reasoning included in the output. If either is larger than what
  * should include it, it was reported separately. The total helps, too: what it has beyond the input is output, which
- * reveals reasoning that is only in the total, unless the difference is just what was cached.
+ * reveals reasoning that is only in the total, unless the difference is just what was cached. A total that is the input
+ * and the output alone shows that tokens reported as both read and written were counted twice.
  */
 export function settleUsage({ input, cacheRead, cacheWrite, output, reasoning, total }: ReportedCounts): Usage {
   const cached = (cacheRead ?? 0) + (cacheWrite ?? 0);
   const beyondInput = total === null || input === null ? null : total - input;
   const isCachedInTotal = cached > 0 && cached !== reasoning && beyondInput === (output ?? 0) + cached;
-  const isBeside = input !== null && (cached > input || isCachedInTotal);
+  const mostInside = beyondInput === (output ?? 0) ? Math.max(cacheRead ?? 0, cacheWrite ?? 0) : cached;
+  const isBeside = input !== null && (mostInside > input || isCachedInTotal);
   const rest = beyondInput !== null && isBeside ? beyondInput - cached : beyondInput;
   const reported = rest === null || rest < 0 ? output : Math.max(rest, output ?? 0);
+  const room = input === null || isBeside ? null : input - (cacheRead ?? 0);
   return {
     inputTotal: isBeside ? input + cached : input,
     cacheRead,
-    cacheWrite,
+    cacheWrite: cacheWrite === null || room === null ? cacheWrite : Math.min(cacheWrite, room),
     outputTotal: reasoning !== null && reasoning > (reported ?? 0) ? (reported ?? 0) + reasoning : reported,
     reasoning,
   };

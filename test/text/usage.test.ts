@@ -52,6 +52,23 @@ describe('the usage of an upstream', () => {
     expect(readUsage({ prompt_tokens: '3', completion_tokens: -1, total_tokens: null })).to.deep.equal(usageOf({}));
   });
 
+  it('counts tokens once that are reported as both read from and written to the cache', () => {
+    const usage = { prompt_tokens: 2_168, completion_tokens: 100, total_tokens: 2_268 };
+    const details = { cached_tokens: 2_161, cache_write_tokens: 2_161 };
+    expect(readUsage({ ...usage, prompt_tokens_details: details })).to.include({
+      inputTotal: 2_168,
+      cacheRead: 2_161,
+      cacheWrite: 7,
+      outputTotal: 100,
+    });
+    // Beside the input: the total has them, too.
+    expect(readUsage({ ...usage, total_tokens: 6_590, prompt_tokens_details: details })).to.include({
+      inputTotal: 6_490,
+      cacheWrite: 2_161,
+      outputTotal: 100,
+    });
+  });
+
   it('adds cached tokens to a prompt that is smaller', () => {
     const usage = { prompt_tokens: 298, completion_tokens: 14, total_tokens: 312 };
     expect(readUsage({ ...usage, prompt_tokens_details: { cached_tokens: 387 } })).to.include({
