@@ -100,10 +100,70 @@ export function boundOf(estimate: TextEstimate, amount: PicoUsd): number | null 
   return perToken === 0n ? null : Number((amount - input) / perToken);
 }
 
+/** The tokens that a request is charged for; how its price is computed, and what its client is told. */
+interface ChargedTokens {
+  readonly inputTokens: number;
+  readonly cacheReadTokens: number;
+  readonly cacheWriteTokens: number;
+  readonly outputTokens: number;
+  readonly reasoningTokens: number | null;
+}
+
 /**
- * The charge for the usage that the upstream reported, or for the gateway's own counts where it reported none. Failures
- * are free, and so are requests whose client left before any upstream had answered. Input counts up to the model's
- * context, and output up to the bound.
+ * The usage that a complete answer is charged for, which is also what its client is told: what the upstream reported,
+ * or the gateway's own counts where it reported nothing. Input counts up to the model's context, and output up to the
+ * bound. Cached tokens and reasoning that were not reported stay null.
+ *
+ * @param bound the output tokens of each answer that were held for; null for the model's maximum
+ */
+export function chargedUsage(
+  estimate: TextEstimate,
+  bound: number | null,
+  consumption: Pick<TextConsumption, 'usage' | 'countedOutputTokens'>,
+): ReportedUsage {
+  const { usage } = consumption;
+  const charged = chargedTokens(estimate, bound, { ...consumption, status: 'succeeded' });
+  return {
+    inputTotal: charged.inputTokens,
+    cacheRead: (usage?.cacheRead ?? null) === null ? null : charged.cacheReadTokens,
+    cacheWrite: (usage?.cacheWrite ?? null) === null ? null : charged.cacheWriteTokens,
+    outputTotal: charged.outputTokens,
+    reasoning: charged.reasoningTokens,
+  };
+}
+
+function chargedTokens(
+  estimate: TextEstimate,
+  bound: number | null,
+  { usage, countedOutputTokens, status }: Pick<TextConsumption, 'usage' | 'countedOutputTokens' | 'status'>,
+): ChargedTokens {
+  const mostInput = estimate.model.mostInputTokens;
+  const mostOutput = mostOutputTokens(estimate, bound);
+  const reportedOutput = tokens(usage?.outputTotal, mostOutput);
+  const countedOutput = Math.min(countedOutputTokens, mostOutput);
+  // The output reported before the end is what was produced by then.
+  const outputTokens =
+    status === 'disconnected' ? Math.max(reportedOutput ?? 0, countedOutput) : (reportedOutput ?? countedOutput);
+  const inputTokens = tokens(usage?.inputTotal, mostInput) ?? Math.min(estimate.estimateInputTokens(), mostInput);
+  return withParts(usage, inputTokens, outputTokens);
+}
+
+/** Totals with the parts of them that were reported, which are never larger. */
+function withParts(usage: ReportedUsage | null, inputTokens: number, outputTokens: number): ChargedTokens {
+  const cacheReadTokens = tokens(usage?.cacheRead, inputTokens) ?? 0;
+  const cacheWriteTokens = tokens(usage?.cacheWrite, inputTokens - cacheReadTokens) ?? 0;
+  return {
+    inputTokens,
+    cacheReadTokens,
+    cacheWriteTokens,
+    outputTokens,
+    reasoningTokens: tokens(usage?.reasoning, outputTokens),
+  };
+}
+
+/**
+ * The charge for the tokens of {@link chargedUsage}. Failures are free, and so are requests whose client left before
+ * any upstream had answered. One that left later pays for what was generated.
  *
  * @param bound the output tokens of each answer that were held for; null for the model's maximum
  */
@@ -112,51 +172,39 @@ export function priceConsumption(
   bound: number | null,
   consumption: TextConsumption,
 ): ConsumptionPrice {
-  const { usage } = consumption;
+  const { usage, status, upstream } = consumption;
   const mostInput = estimate.model.mostInputTokens;
   const mostOutput = mostOutputTokens(estimate, bound);
   const reportedInput = tokens(usage?.inputTotal, mostInput);
   const reportedOutput = tokens(usage?.outputTotal, mostOutput);
-  const cacheReadTokens = tokens(usage?.cacheRead, mostInput) ?? 0;
-  const cacheWriteTokens = tokens(usage?.cacheWrite, mostInput - cacheReadTokens) ?? 0;
-  const reasoningTokens = tokens(usage?.reasoning, mostOutput);
-  const countedOutput = Math.min(consumption.countedOutputTokens, mostOutput);
   const clamped =
     (usage?.inputTotal ?? 0) > mostInput ||
     (usage?.outputTotal ?? 0) > Math.max(mostOutput, LARGEST_LEAST_BOUND * estimate.choiceCount);
-  if (consumption.status === 'failed' || (consumption.status === 'disconnected' && consumption.upstream === null)) {
+  if (status === 'failed' || (status === 'disconnected' && upstream === null)) {
     return {
       charge: 0n,
       modifiers: [],
-      inputTokens: reportedInput ?? 0,
-      cacheReadTokens,
-      cacheWriteTokens,
-      outputTokens: reportedOutput ?? 0,
-      reasoningTokens,
+      ...withParts(usage, reportedInput ?? 0, reportedOutput ?? 0),
       estimated: false,
       clamped,
     };
   }
-  // The output reported before the end is what was produced by then.
-  const outputTokens =
-    consumption.status === 'disconnected'
-      ? Math.max(reportedOutput ?? 0, countedOutput)
-      : (reportedOutput ?? countedOutput);
-  const inputTokens = reportedInput ?? Math.min(estimate.estimateInputTokens(), mostInput);
+  const charged = chargedTokens(estimate, bound, consumption);
   const price = priceText(
     estimate.model.pricing,
-    { inputTotal: inputTokens, cacheRead: cacheReadTokens, cacheWrite: cacheWriteTokens, outputTotal: outputTokens },
+    {
+      inputTotal: charged.inputTokens,
+      cacheRead: charged.cacheReadTokens,
+      cacheWrite: charged.cacheWriteTokens,
+      outputTotal: charged.outputTokens,
+    },
     estimate.startedAtMs,
   );
   return {
     charge: price.charge,
     modifiers: price.modifiers,
-    inputTokens,
-    cacheReadTokens,
-    cacheWriteTokens,
-    outputTokens,
-    reasoningTokens,
-    estimated: reportedInput === null || outputTokens !== reportedOutput,
+    ...charged,
+    estimated: reportedInput === null || charged.outputTokens !== reportedOutput,
     clamped,
   };
 }

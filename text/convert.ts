@@ -39,7 +39,7 @@ export function planConversion(
   const kept = chain(meter.stage(), keepChoices(request.sampling.choiceCount ?? 1));
   const cut = chain(chain(kept, normalize()), cutAtStopSequences(cuts));
   const bound = boundToCut(upstream, request);
-  const between = bound === null ? cut : chain(cut, cutAtBound(bound));
+  const between = chain(bound === null ? cut : chain(cut, cutAtBound(bound)), meter.chargeStage());
   return {
     upstreamRequest: upstream.upstream.buildRequest(sent, options),
     convertResult: (body, context) =>
@@ -53,7 +53,7 @@ export function planConversion(
 }
 
 /** The output bound at which the gateway itself cuts, because the upstream is given a larger one; null for none. */
-export function boundToCut({ upstream }: WireFormat, { sampling }: TextRequest): number | null {
+function boundToCut({ upstream }: WireFormat, { sampling }: TextRequest): number | null {
   const { maxOutputTokens } = sampling;
   return maxOutputTokens !== undefined && maxOutputTokens < (upstream.leastOutputTokens ?? 1) ? maxOutputTokens : null;
 }

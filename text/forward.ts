@@ -10,7 +10,7 @@ import type { Meter } from './meter.ts';
 import { cutShort } from './normalize.ts';
 import { encodeEvent, parseServerSentEvents, type ServerSentEvent } from './sse.ts';
 import type { Emit, Stage } from './stage.ts';
-import type { StreamRepairer, UpstreamFormat, UpstreamOptions, UpstreamRequest } from './wire-format.ts';
+import type { Repairer, StreamRepairer, UpstreamFormat, UpstreamOptions, UpstreamRequest } from './wire-format.ts';
 
 /** How one request is forwarded. */
 export interface Forwarding {
@@ -41,14 +41,15 @@ export function planForwarding(
   meter: Meter,
 ): Forwarding {
   const { keepsEvent = () => true, ...upstreamRequest } = upstream.forwardRequest(body, request, options);
+  const repairer = upstream.createRepairer({ body, usage: () => meter.charged() });
   return {
     upstreamRequest,
     checkResult: (answer) => {
       for (const event of upstream.parseResult(answer)) meter.see(event);
       if (!meter.finished) throw cutShort();
-      return isObject(answer) && upstream.repairer !== undefined ? upstream.repairer.repairResult(answer) : answer;
+      return isObject(answer) ? repairer.repairResult(answer) : answer;
     },
-    forwardStream: () => new Forwarder(upstream, keepsEvent, meter),
+    forwardStream: () => new Forwarder(upstream, repairer, keepsEvent, meter),
   };
 }
 
@@ -60,15 +61,20 @@ class Forwarder implements Stage<Frame, Uint8Array> {
   readonly #repairer: StreamRepairer;
   readonly #measure: Emit<StreamEvent>;
 
-  constructor(upstream: UpstreamFormat, keepsEvent: (event: ServerSentEvent) => boolean, meter: Meter) {
+  constructor(
+    upstream: UpstreamFormat,
+    repairer: Repairer,
+    keepsEvent: (event: ServerSentEvent) => boolean,
+    meter: Meter,
+  ) {
     this.#answer = upstream.parseStream();
     this.#keepsEvent = keepsEvent;
     this.#meter = meter;
-    const repairer = upstream.repairer?.repairStream() ?? REPAIRS_NOTHING;
-    this.#repairer = repairer;
+    const stream = repairer.repairStream();
+    this.#repairer = stream;
     this.#measure = (event) => {
       meter.see(event);
-      repairer.see(event);
+      stream.see(event);
     };
   }
 
@@ -77,9 +83,9 @@ class Forwarder implements Stage<Frame, Uint8Array> {
     let isSame = true;
     const passed: ServerSentEvent[] = [];
     const pass = (read: ServerSentEvent): void => {
-      const repaired = this.#pass(read);
-      isSame &&= repaired === read;
-      if (repaired !== null) passed.push(repaired);
+      const { length } = passed;
+      this.#pass(read, passed);
+      isSame &&= passed.length === length + 1 && passed[length] === read;
     };
     if (event === undefined) this.#events.pushLines(bytes, pass);
     else pass(event);
@@ -93,10 +99,7 @@ class Forwarder implements Stage<Frame, Uint8Array> {
 
   end(emit: Emit<Uint8Array>): void {
     const last: ServerSentEvent[] = [];
-    this.#events.end((event) => {
-      const repaired = this.#pass(event);
-      if (repaired !== null) last.push(repaired);
-    });
+    this.#events.end((event) => this.#pass(event, last));
     this.#answer.end(this.#measure);
     if (!this.#meter.finished) throw cutShort();
     emitEvents(last, emit);
@@ -104,11 +107,11 @@ class Forwarder implements Stage<Frame, Uint8Array> {
     if (ending !== '') emit(encoder.encode(ending));
   }
 
-  /** Reads an event. @returns the event to pass on instead of it; null to drop it */
-  #pass(event: ServerSentEvent): ServerSentEvent | null {
+  /** Reads an event, and adds what to pass on instead of it. */
+  #pass(event: ServerSentEvent, passed: ServerSentEvent[]): void {
     this.#meter.hear(event);
     this.#answer.push(event, this.#measure);
-    return this.#keepsEvent(event) ? this.#repairer.repair(event) : null;
+    if (this.#keepsEvent(event)) this.#repairer.repair(event, (repaired) => void passed.push(repaired));
   }
 }
 
@@ -117,5 +120,3 @@ const encoder = new TextEncoder();
 function emitEvents(events: readonly ServerSentEvent[], emit: Emit<Uint8Array>): void {
   for (const { data, event } of events) emit(encoder.encode(encodeEvent(data, event)));
 }
-
-const REPAIRS_NOTHING: StreamRepairer = { see() {}, repair: (event) => event, end: () => '' };

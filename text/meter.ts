@@ -7,6 +7,13 @@ import { isKeepAlive, type ServerSentEvent } from './sse.ts';
 import type { Stage } from './stage.ts';
 import { TokenCounter } from './token-estimate.ts';
 
+/** What an answer used, as its upstream reported it and as the gateway counted it. */
+export interface Consumption {
+  /** Null when nothing was reported. */
+  readonly usage: Usage | null;
+  readonly countedOutputTokens: number;
+}
+
 /** The measurements. They can be read at any time, even for an answer that broke off. */
 export class Meter {
   usage: Usage = UNREPORTED_USAGE;
@@ -18,8 +25,16 @@ export class Meter {
   finished = false;
   /** Text, reasoning and tool arguments so far, for an estimate in case no usage is reported. */
   readonly #output = new TokenCounter();
+  /** The part of it that is reasoning. */
+  readonly #reasoning = new TokenCounter();
   /** The part of it that came after the last report of output tokens. */
   #unreportedLength = 0;
+  readonly #charge: (consumption: Consumption) => Usage;
+
+  /** @param charge the usage that a complete answer is charged for; what the upstream reported by default */
+  constructor(charge: (consumption: Consumption) => Usage = ({ usage }) => usage ?? UNREPORTED_USAGE) {
+    this.#charge = charge;
+  }
 
   /** Whether output came after the last report of output tokens. */
   get hasUnreportedOutput(): boolean {
@@ -42,6 +57,7 @@ export class Meter {
     else if (event.type === 'finish') this.finished = true;
     else if ('text' in event) {
       this.#output.add(event.text);
+      if (event.type === 'reasoning-delta') this.#reasoning.add(event.text);
       this.#unreportedLength += event.text.length;
     }
   }
@@ -59,6 +75,34 @@ export class Meter {
     return Math.ceil(Math.max(seen, (this.usage.outputTotal ?? 0) + since));
   }
 
+  /**
+   * What has been used so far. No prompt and no text has 0 tokens: some upstreams put 0 in fields that they do not
+   * count. Neither does an output count tell anything that later output has overtaken, unless the answer is complete.
+   */
+  consumption(isComplete: boolean): Consumption {
+    const { inputTotal, outputTotal } = this.usage;
+    const isCounted = (isComplete || !this.hasUnreportedOutput) && (outputTotal !== 0 || this.outputLength === 0);
+    const output = isCounted ? outputTotal : null;
+    const input = inputTotal === 0 ? null : inputTotal;
+    const reasoning = this.usage.reasoning ?? this.#countReasoning();
+    const isReported = input !== null || output !== null;
+    return {
+      usage:
+        isReported || reasoning !== null ? { ...this.usage, inputTotal: input, outputTotal: output, reasoning } : null,
+      countedOutputTokens: (isComplete && isReported ? output : null) ?? this.countOutputTokens(),
+    };
+  }
+
+  /** The usage that is charged if the answer is complete as it is. */
+  charged(): Usage {
+    return this.#charge(this.consumption(true));
+  }
+
+  /** The estimated tokens of the reasoning that passed; null if there was none. */
+  #countReasoning(): number | null {
+    return this.#reasoning.length === 0 ? null : this.#reasoning.count();
+  }
+
   #takeUsage(usage: Usage): void {
     this.usage = mergeUsage(this.usage, usage);
     if (usage.outputTotal !== null) this.#unreportedLength = 0;
@@ -69,6 +113,25 @@ export class Meter {
     return {
       push: (event, emit) => {
         this.hear(event);
+        emit(event);
+      },
+      end() {},
+    };
+  }
+
+  /** The stage that replaces the usage at the end of legal events with the usage that is charged. */
+  chargeStage(): Stage<StreamEvent, StreamEvent> {
+    let hasParts = false;
+    let hasEnded = false;
+    return {
+      push: (event, emit) => {
+        // Usage before the first part is what formats begin with.
+        if (event.type === 'usage' && hasParts) return;
+        if (event.type === 'finish' && !hasEnded) {
+          hasEnded = true;
+          emit({ type: 'usage', usage: this.charged() });
+        }
+        hasParts ||= event.type !== 'usage' && event.type !== 'response-start';
         emit(event);
       },
       end() {},

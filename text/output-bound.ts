@@ -5,7 +5,7 @@
  * fit is left out, because half of its arguments would be useless. The rest of the upstream's answer is read and
  * dropped.
  */
-import type { StreamEvent, Usage } from './canonical.ts';
+import type { StreamEvent } from './canonical.ts';
 import type { Emit, Stage } from './stage.ts';
 import { estimateTokens, firstTokens } from './token-estimate.ts';
 
@@ -36,9 +36,8 @@ class Cutter implements Stage<StreamEvent, StreamEvent> {
   push(event: StreamEvent, emit: Emit<StreamEvent>): void {
     switch (event.type) {
       case 'response-start':
-        return emit(event);
       case 'usage':
-        return emit({ type: 'usage', usage: this.#bounded(event.usage) });
+        return emit(event);
       case 'finish':
         if (!this.#cut.has(event.choice ?? 0)) return emit(event);
         return emit({ type: 'finish', choice: event.choice, reason: 'length' });
@@ -106,11 +105,5 @@ class Cutter implements Stage<StreamEvent, StreamEvent> {
 
   #left(choice: number): number {
     return this.#maxTokens - (this.#spent.get(choice) ?? 0);
-  }
-
-  /** The client gets, and pays for, no more than it asked for. */
-  #bounded(usage: Usage): Usage {
-    const atMost = (count: number | null): number | null => (count === null ? null : Math.min(count, this.#maxTokens));
-    return { ...usage, outputTotal: atMost(usage.outputTotal), reasoning: atMost(usage.reasoning) };
   }
 }

@@ -1,4 +1,6 @@
-import type { JsonObject } from '../domain/json.ts';
+/** Repairs of single events, and of the usage in them. */
+import { isObject, type JsonObject } from '../domain/json.ts';
+import type { Usage } from './canonical.ts';
 import type { ServerSentEvent } from './sse.ts';
 import { objectOf } from './upstream-errors.ts';
 
@@ -18,4 +20,38 @@ export function repairEvent(
   const object = objectOf(json ?? JSON.parse(data));
   const repaired = repair(object);
   return repaired === object ? event : { event: event.event, data: JSON.stringify(repaired) };
+}
+
+/**
+ * An answer, or its last event, that reports the usage that is charged; the same object when it does already. Counts
+ * that the upstream left out are added only beside a count that is wrong.
+ *
+ * @param render writes usage in the answer's format
+ */
+export function withUsage(
+  answer: JsonObject,
+  field: 'usage' | 'usageMetadata',
+  charged: Usage,
+  render: (usage: Usage) => object,
+): JsonObject {
+  if (charged.inputTotal === null && charged.outputTotal === null) return answer;
+  const reported = answer[field];
+  const counts = render(charged);
+  if (isObject(reported) && !contradicts(reported, counts)) return answer;
+  return { ...answer, [field]: mergeCounts(objectOf(reported), counts) };
+}
+
+function contradicts(reported: JsonObject, charged: object): boolean {
+  return Object.entries(charged).some(([name, count]: [string, unknown]) => {
+    const said = reported[name] ?? null;
+    return isObject(count) ? isObject(said) && contradicts(said, count) : said !== null && said !== count;
+  });
+}
+
+function mergeCounts(reported: JsonObject, charged: object): JsonObject {
+  const counts = Object.entries(charged).map(([name, count]: [string, unknown]) => [
+    name,
+    isObject(count) ? mergeCounts(objectOf(reported[name]), count) : count,
+  ]);
+  return { ...reported, ...Object.fromEntries(counts) };
 }

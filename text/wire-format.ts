@@ -5,9 +5,9 @@
 import type { ServiceError } from '../domain/errors.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { WireFormatName } from '../domain/wire-format-name.ts';
-import type { StreamEvent, TextRequest, TextResult } from './canonical.ts';
+import type { StreamEvent, TextRequest, TextResult, Usage } from './canonical.ts';
 import type { ServerSentEvent } from './sse.ts';
-import type { Stage } from './stage.ts';
+import type { Emit, Stage } from './stage.ts';
 import type { UpstreamError } from './upstream-errors.ts';
 
 /** What is known about a request besides its body. */
@@ -77,12 +77,20 @@ export interface ForwardedRequest extends UpstreamRequest {
   readonly keepsEvent?: (event: ServerSentEvent) => boolean;
 }
 
+/** What a repair needs to know of the request. */
+export interface RepairContext {
+  /** The client's body. */
+  readonly body: JsonObject;
+  /** The usage that is charged for what has been read of the answer so far. */
+  readonly usage: () => Usage;
+}
+
 /**
- * Repairs answers that are passed on unchanged, where they would break what clients of the format rely on. It changes
- * nothing in a sound answer, and as little as possible in any other.
+ * Repairs an answer that is passed on unchanged, where it would break what clients of the format rely on, or report
+ * another usage than is charged. It changes nothing in a sound answer, and as little as possible in any other.
  */
 export interface Repairer {
-  /** Returns the answer itself when there is nothing to repair. */
+  /** Returns the answer itself when there is nothing to repair. Call it after the answer has been read. */
   repairResult(answer: JsonObject): JsonObject;
   /** Call it once for each stream. */
   repairStream(): StreamRepairer;
@@ -91,8 +99,8 @@ export interface Repairer {
 export interface StreamRepairer {
   /** Records the event that will be repaired next. */
   see(event: StreamEvent): void;
-  /** The event to pass on instead of one: the same when there is nothing to repair, null to drop it. */
-  repair(event: ServerSentEvent): ServerSentEvent | null;
+  /** Emits what to pass on instead of an event that has been read: the same when there is nothing to repair. */
+  repair(event: ServerSentEvent, emit: Emit<ServerSentEvent>): void;
   /** The frames that are missing at the end of the stream. */
   end(): string;
 }
@@ -122,8 +130,7 @@ export interface UpstreamFormat {
   parseResult(body: unknown): Iterable<StreamEvent>;
   /** The stage from an upstream's server-sent events to events to be normalized. Throws at an error event. */
   parseStream(): Stage<ServerSentEvent, StreamEvent>;
-  /** Absent where answers are passed on whatever they contain: contract 4.8.2. */
-  readonly repairer?: Repairer;
+  createRepairer(context: RepairContext): Repairer;
   /**
    * The error that the client gets when an upstream refuses or fails.
    *

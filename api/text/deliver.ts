@@ -9,7 +9,6 @@ import type { RenderContext } from '../../text/wire-format.ts';
 import type { AdmittedCall } from './admit.ts';
 import { affinityOf } from './affinity.ts';
 import type { TextOutcome } from '../../db/text-money/billing.ts';
-import type { ReportedUsage } from '../../domain/text-price.ts';
 import { ClientGoneError, type Departures, type Ending } from './departures.ts';
 import { planExchange, withBound, type Exchange, type ReadRequest } from './exchange.ts';
 import { createReply, type Reply } from './reply.ts';
@@ -37,7 +36,7 @@ export async function deliver(
   departures: Departures,
   reply: Reply = createReply(call, services.settings),
 ): Promise<void> {
-  const progress: Progress = { meter: new Meter(), route: null, answered: false, leftEarly: false };
+  const progress: Progress = { meter: new Meter(call.hold.charged), route: null, answered: false, leftEarly: false };
   const watch = watchCall(call, services.settings.cutoffMs, departures, progress);
   let failure: Error | null = null;
   try {
@@ -125,7 +124,7 @@ function callModel(
       progress.answered = false;
       // No further upstream is tried for a client that is gone.
       if (watch.isClientGone()) throw new ClientGoneError('nothing-due');
-      const meter = new Meter();
+      const meter = new Meter(hold.charged);
       const exchange = planExchange(bounded, route, apiKey, context, meter);
       Object.assign(progress, { route, meter });
       return exchange;
@@ -232,25 +231,13 @@ function endingOf(
 const MORE_THAN_ANY_HOLD = Number.MAX_SAFE_INTEGER;
 
 function countsOf(meter: Meter, ending: Ending | null): Pick<TextOutcome, 'usage' | 'countedOutputTokens'> {
-  const usage = usageOf(meter);
+  const { usage, countedOutputTokens } = meter.consumption(meter.finished);
   // An upstream that has not finished may have generated anything by now, most of it hidden.
   if (ending === 'unfinished') return { usage, countedOutputTokens: MORE_THAN_ANY_HOLD };
   if (ending === 'cut') {
     return { usage: usage && { ...usage, outputTotal: null }, countedOutputTokens: meter.countSeenTokens() };
   }
-  const reported = meter.finished ? usage?.outputTotal : null;
-  return { usage, countedOutputTokens: reported ?? meter.countOutputTokens() };
-}
-
-/**
- * The reported usage, without an output count that later output has overtaken. No prompt and no text has 0 tokens: some
- * upstreams put 0 in fields that they do not count.
- */
-function usageOf({ usage, hasUnreportedOutput, finished, outputLength }: Meter): ReportedUsage | null {
-  const isOutputCounted = (finished || !hasUnreportedOutput) && (usage.outputTotal !== 0 || outputLength === 0);
-  const outputTotal = isOutputCounted ? usage.outputTotal : null;
-  const inputTotal = usage.inputTotal === 0 ? null : usage.inputTotal;
-  return inputTotal === null && outputTotal === null ? null : { ...usage, inputTotal, outputTotal };
+  return { usage, countedOutputTokens };
 }
 
 /** Failures of upstreams are already in the log, one line per attempt. */

@@ -5,7 +5,7 @@ import type { PreparedRequest } from '../../providers/text/attempt.ts';
 import { parseAnswer } from '../../text/answer-json.ts';
 import { callIdReplacements } from '../../text/call-ids.ts';
 import type { TextRequest } from '../../text/canonical.ts';
-import { boundToCut, planConversion } from '../../text/convert.ts';
+import { planConversion } from '../../text/convert.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { planForwarding } from '../../text/forward.ts';
 import type { Frame } from '../../text/frames.ts';
@@ -79,12 +79,11 @@ export function planExchange(
  * Whether request and answer are passed through unchanged. An answer names the model, so it is converted if the
  * upstream calls the model by another name; a request is converted if the upstream would refuse tool call ids that
  * another upstream issued (upstreams of the native format accept any). Functions are always sent to upstreams as tools.
- * On the responses format everything else is passed through, as specified, except answers that are to be cut.
+ * On the responses format everything else is passed through, as specified.
  */
 function isPassedOn({ name }: WireFormat, request: TextRequest, route: TextRoute): boolean {
   const { model, turns, functions } = request;
   if (name !== route.format || functions !== undefined) return false;
-  if (boundToCut(FORMATS[route.format], request) !== null) return false;
   if (name === 'responses') return true;
   return model === route.model && (name === 'generate-content' || callIdReplacements(turns).size === 0);
 }

@@ -7,13 +7,19 @@ import { openText } from '../../bin/parts/text.ts';
 import { openWeb } from '../../bin/parts/web.ts';
 import { loadConfig } from '../../config.ts';
 import { NO_TRACING } from '../../telemetry/tracing.ts';
+import { UNREPORTED_USAGE } from '../../text/canonical.ts';
 
 const free: TextBillingService = {
   ready: async () => {},
   ping: async () => {},
   hold: async ({ uncounted }) => {
     await uncounted?.count();
-    return { maxOutputTokens: null, textRequestId: 'free', settle: async () => {} };
+    return {
+      maxOutputTokens: null,
+      charged: ({ usage }) => usage ?? UNREPORTED_USAGE,
+      textRequestId: 'free',
+      settle: async () => {},
+    };
   },
   close: async () => {},
 };

@@ -1,7 +1,7 @@
 /** Holds the money of text requests, many at a time, and turns each hold into the settlement of its request. */
 import type { Logger } from 'pino';
 import { newId } from '../../domain/ids.ts';
-import { boundOf, holdAmounts, priceConsumption } from '../../domain/text-price.ts';
+import { boundOf, chargedUsage, holdAmounts, priceConsumption } from '../../domain/text-price.ts';
 import { refusedHold } from '../../domain/text-refusal.ts';
 import { SERVING_LIMITS } from '../connections.ts';
 import type { TextCharge, TextHold, TextOutcome } from './billing.ts';
@@ -68,7 +68,7 @@ export function createHolds(
       if (window !== null) charge.uncounted?.counted(window);
       if (decision.refusal !== null) throw refusedHold(hold, decision);
       const bound = boundOf(charge, decision.amount);
-      return toTextHold(hold, bound, (outcome) => settle(charge, bound, hold, outcome));
+      return toTextHold(charge, hold, bound, (outcome) => settle(charge, bound, hold, outcome));
     },
 
     waitSince() {
@@ -112,12 +112,18 @@ function newHold(charge: TextCharge): NewTextHold {
 
 /** Only the first settlement counts. */
 function toTextHold(
+  charge: TextCharge,
   { id }: NewTextHold,
   maxOutputTokens: number | null,
   settle: (outcome: TextOutcome) => Promise<void>,
 ): TextHold {
   let settled: Promise<void> | undefined;
-  return { textRequestId: id, maxOutputTokens, settle: (outcome) => (settled ??= settle(outcome)) };
+  return {
+    textRequestId: id,
+    maxOutputTokens,
+    charged: (consumption) => chargedUsage(charge, maxOutputTokens, consumption),
+    settle: (outcome) => (settled ??= settle(outcome)),
+  };
 }
 
 /** @param bound the output limit of each answer that the hold covers */

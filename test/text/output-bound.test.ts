@@ -10,20 +10,19 @@ import { eventsOf } from './answers.ts';
 const SENTENCE = 'The quick brown fox jumps over the lazy dog and runs away again.';
 
 function cut(maxTokens: number, parts: readonly AnswerPart[]): TextResult {
-  const usage = { ...UNREPORTED_USAGE, inputTotal: 9, outputTotal: 16, reasoning: 12 };
-  const result = { id: null, model: null, choices: [{ parts, finish: { reason: 'stop' } as const }], usage };
+  const choices = [{ parts, finish: { reason: 'stop' } as const }];
+  const result = { id: null, model: null, choices, usage: UNREPORTED_USAGE };
   return collect(runStage(eventsOf(result), cutAtBound(maxTokens)));
 }
 
 describe('cutting at a bound', () => {
   for (const maxTokens of [1, 5, 13]) {
     it(`leaves ${maxTokens} tokens of a text, and says so`, () => {
-      const { choices, usage } = cut(maxTokens, [{ type: 'text', text: SENTENCE }]);
+      const { choices } = cut(maxTokens, [{ type: 'text', text: SENTENCE }]);
       const [part] = choices[0]?.parts ?? [];
       expect(part?.type === 'text' && SENTENCE.startsWith(part.text)).to.equal(true);
       expect(part?.type === 'text' ? countTokens(part.text) : 0).to.equal(maxTokens);
       expect(choices[0]?.finish).to.deep.equal({ reason: 'length' });
-      expect(usage).to.include({ inputTotal: 9, outputTotal: maxTokens, reasoning: Math.min(12, maxTokens) });
     });
   }
 

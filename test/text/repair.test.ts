@@ -3,13 +3,15 @@ import { expect } from 'chai';
 import { ServiceError } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { type WireFormatName, WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
+import { UNREPORTED_USAGE } from '../../text/canonical.ts';
 import { planConversion } from '../../text/convert.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { planForwarding } from '../../text/forward.ts';
 import { Meter } from '../../text/meter.ts';
 import { encodeEvent } from '../../text/sse.ts';
 import { runStage } from '../../text/stage.ts';
-import { eventsOfText, fromBytes, renderContext, textRequest } from './support.ts';
+import { resultOf } from './answers.ts';
+import { answerOfStream, eventsOfText, fromBytes, renderContext, textRequest } from './support.ts';
 
 const options = { model: 'upstream-model', apiKey: 'secret' };
 
@@ -64,12 +66,44 @@ describe('an answer that is passed on', () => {
         completion({ content: null, reasoning_content: 'Hm' }, 'length'),
         completion({ content: '', reasoning_content: 'Hm' }, 'length'),
       ],
+      [
+        'empty objects for nothing',
+        completion({ content: 'x', audio: { id: '', data: '' }, function_call: { name: '', arguments: '' } }, 'stop'),
+        completion({ content: 'x' }, 'stop'),
+      ],
     ];
     for (const [what, sent, repaired] of cases) {
       it(`is repaired of ${what}`, () => {
         expect(plan('chat-completions').checkResult(sent)).to.deep.equal(repaired);
       });
     }
+
+    it('has a call in the earlier form where clients that sent tools look for it', () => {
+      const called = completion({ content: null, function_call: call.function }, 'function_call');
+      const { choices } = plan('chat-completions').checkResult(called) as { choices: [{ message: JsonObject }] };
+      expect(choices[0]).to.include({ finish_reason: 'tool_calls' });
+      expect(choices[0].message['tool_calls'])
+        .to.have.nested.property('[0].id')
+        .that.matches(/^call_/);
+      expect(choices[0].message).to.not.have.property('function_call');
+      expect(choices[0].message['tool_calls']).to.have.deep.nested.property('[0].function', call.function);
+    });
+
+    it('has the pieces of a call in the earlier form where clients that sent tools look for them', () => {
+      const stream = frames(
+        chunk({ function_call: { name: 'look', arguments: '{"a"' } }),
+        chunk({ function_call: { arguments: ':1}' } }),
+        chunk({}, 'function_call'),
+        '[DONE]',
+      );
+      const [first, second, last] = dataOf(passed('chat-completions', stream)) as JsonObject[];
+      expect(first).to.nested.include({ 'choices[0].delta.tool_calls[0].function.name': 'look' });
+      expect(first)
+        .to.have.nested.property('choices[0].delta.tool_calls[0].id')
+        .that.matches(/^call_/);
+      expect(second).to.deep.equal(chunk({ tool_calls: [{ index: 0, function: { arguments: ':1}' } }] }));
+      expect(last).to.nested.include({ 'choices[0].finish_reason': 'tool_calls' });
+    });
 
     it('stays the same object when it is sound', () => {
       for (const sound of [
@@ -114,6 +148,28 @@ describe('an answer that is passed on', () => {
   });
 
   describe('in messages', () => {
+    it('has an empty text block when thinking took the whole budget, whole and streamed', () => {
+      const thinking = { type: 'thinking', thinking: 'Hm', signature: 's' };
+      const cut = { type: 'message', content: [thinking], stop_reason: 'max_tokens' };
+      expect(plan('messages').checkResult(cut)).to.deep.equal({
+        ...cut,
+        content: [thinking, { type: 'text', text: '' }],
+      });
+      const events = [
+        { type: 'message_start', message: { id: 'm', content: [] } },
+        { type: 'content_block_start', index: 0, content_block: thinking },
+        { type: 'content_block_stop', index: 0 },
+        { type: 'message_delta', delta: { stop_reason: 'max_tokens' } },
+        { type: 'message_stop' },
+      ];
+      expect(dataOf(passed('messages', frames(...events)))).to.deep.equal([
+        ...events.slice(0, 3),
+        { type: 'content_block_start', index: 1, content_block: { type: 'text', text: '' } },
+        { type: 'content_block_stop', index: 1 },
+        ...events.slice(3),
+      ]);
+    });
+
     const text = { type: 'text', text: 'x' };
     const toolUse = { type: 'tool_use', id: 'toolu_1', name: 'look', input: {} };
     const message = (block: JsonObject, reason: string | null): JsonObject => ({
@@ -150,6 +206,128 @@ describe('an answer that is passed on', () => {
       const stream = frames(response('FINISH_REASON_UNSPECIFIED'), response('OTHER'));
       expect(dataOf(passed('generate-content', stream))).to.deep.equal([response(), response('STOP')]);
     });
+
+    it('has no thoughts, whole and streamed', () => {
+      const thought = { text: 'Hm', thought: true };
+      const holding = (...parts: JsonObject[]): JsonObject => ({ candidates: [{ content: { role: 'model', parts } }] });
+      const whole = { candidates: [{ content: { parts: [thought, { text: 'x' }] }, finishReason: 'STOP' }] };
+      expect(plan('generate-content').checkResult(whole)).to.deep.equal({
+        candidates: [{ content: { parts: [{ text: 'x' }] }, finishReason: 'STOP' }],
+      });
+      const stream = frames(holding(thought), holding(thought, { text: 'x' }), response('STOP'));
+      expect(dataOf(passed('generate-content', stream))).to.deep.equal([holding({ text: 'x' }), response('STOP')]);
+    });
+  });
+
+  describe('in responses', () => {
+    it('repeats the bound that the client sent, whichever the upstream got', () => {
+      const forwarding = (body: JsonObject) =>
+        planForwarding(FORMATS.responses.upstream, body, textRequest(), options, new Meter());
+      const response = (bound: number | null, status: string): JsonObject => ({
+        max_output_tokens: bound,
+        output: [],
+        status,
+      });
+      const bounded = forwarding({ max_output_tokens: 5 });
+      expect(bounded.checkResult(response(16, 'incomplete'))).to.deep.equal(response(5, 'incomplete'));
+      const stream = [
+        { type: 'response.created', response: response(16, 'in_progress') },
+        { type: 'response.incomplete', response: response(16, 'incomplete') },
+      ];
+      const text = Buffer.concat(runStage([Buffer.from(frames(...stream))], fromBytes(bounded.forwardStream())));
+      expect(dataOf(text.toString())).to.deep.equal([
+        { type: 'response.created', response: response(5, 'in_progress') },
+        { type: 'response.incomplete', response: response(5, 'incomplete') },
+      ]);
+      expect(forwarding({}).checkResult(response(4_096, 'completed'))).to.deep.equal(response(null, 'completed'));
+    });
+  });
+});
+
+describe('the usage in an answer', () => {
+  const charged = { ...UNREPORTED_USAGE, inputTotal: 7, outputTotal: 3 };
+  /** Of each format an answer with some text, whole and as a stream, that reports this usage. */
+  const answers: Readonly<Record<WireFormatName, (input: number, output: number) => readonly [JsonObject, string]>> = {
+    'chat-completions': (input, output) => {
+      const usage = { prompt_tokens: input, completion_tokens: output, total_tokens: input + output };
+      const stream = frames(chunk({ content: 'x' }), chunk({}, 'stop'), { id: 'c', choices: [], usage }, '[DONE]');
+      return [{ ...completion({ content: 'x' }, 'stop'), usage }, stream];
+    },
+    responses: (input, output) => {
+      const usage = {
+        input_tokens: input,
+        input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
+        output_tokens: output,
+        output_tokens_details: { reasoning_tokens: 0 },
+        total_tokens: input + output,
+      };
+      const item = { type: 'message', content: [{ type: 'output_text', text: 'x' }] };
+      const response = { status: 'completed', output: [item], usage };
+      return [response, frames({ type: 'response.completed', response })];
+    },
+    messages: (input, output) => {
+      const usage = { input_tokens: input, output_tokens: output };
+      const block = { type: 'text', text: 'x' };
+      const stream = frames(
+        { type: 'message_start', message: {} },
+        { type: 'content_block_start', index: 0, content_block: block },
+        { type: 'content_block_stop', index: 0 },
+        { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage },
+        { type: 'message_stop' },
+      );
+      return [{ type: 'message', content: [block], stop_reason: 'end_turn', usage }, stream];
+    },
+    'generate-content': (input, output) => {
+      const usageMetadata = {
+        promptTokenCount: input,
+        candidatesTokenCount: output,
+        totalTokenCount: input + output,
+      };
+      const response = { candidates: [{ content: { parts: [{ text: 'x' }] }, finishReason: 'STOP' }], usageMetadata };
+      return [response, frames(response)];
+    },
+  };
+
+  for (const format of WIRE_FORMAT_NAMES) {
+    it(`in ${format} is what is charged, passed on or converted, whatever the upstream reported`, () => {
+      const body = { stream_options: { include_usage: true } };
+      const request = textRequest({ includeUsage: true });
+      const [expectedWhole, expectedStream] = answers[format](7, 3);
+      for (const [whole, stream] of [answers[format](7, 1_668), answers[format](0, 0)]) {
+        const forwarding = planForwarding(FORMATS[format].upstream, body, request, options, new Meter(() => charged));
+        expect(forwarding.checkResult(whole)).to.deep.equal(expectedWhole);
+        const passedOn = runStage([Buffer.from(stream)], fromBytes(forwarding.forwardStream()));
+        expect(dataOf(Buffer.concat(passedOn).toString())).to.deep.equal(dataOf(expectedStream));
+        for (const client of WIRE_FORMAT_NAMES) {
+          const conversion = () =>
+            planConversion(FORMATS[client], FORMATS[format], request, options, new Meter(() => charged));
+          const context = renderContext({ includeUsage: true });
+          const read = [
+            resultOf(FORMATS[client].upstream.parseResult(conversion().convertResult(whole, context))),
+            answerOfStream(
+              FORMATS[client],
+              runStage([Buffer.from(stream)], fromBytes(conversion().convertStream(context))).join(''),
+            ),
+          ];
+          for (const { usage } of read) expect(usage).to.include({ inputTotal: 7, outputTotal: 3 });
+        }
+      }
+    });
+  }
+
+  it('in chat completions is added to a stream whose upstream sent none, if the client asked for it', () => {
+    const stream = frames(chunk({ content: 'x' }), chunk({}, 'stop'));
+    for (const ending of ['', frames('[DONE]')]) {
+      const body = { stream_options: { include_usage: true } };
+      const meter = new Meter(() => charged);
+      const upstream = FORMATS['chat-completions'].upstream;
+      const forwarding = planForwarding(upstream, body, textRequest({ includeUsage: true }), options, meter);
+      const passedOn = runStage([Buffer.from(stream + ending)], fromBytes(forwarding.forwardStream()));
+      expect(dataOf(Buffer.concat(passedOn).toString()).slice(2)).to.deep.equal([
+        { id: 'c', choices: [], usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 } },
+        '[DONE]',
+      ]);
+    }
   });
 });
 

@@ -203,8 +203,10 @@ export function roundTrip(
   readonly streamed: string;
 } {
   const context = renderContext({ includeUsage: true });
-  const plan = () =>
-    planConversion(client, upstream, context.request, { model: 'upstream', apiKey: 'secret' }, new Meter());
+  const plan = () => {
+    const meter: Meter = new Meter(() => meter.usage);
+    return planConversion(client, upstream, context.request, { model: 'upstream', apiKey: 'secret' }, meter);
+  };
   const bytes = encoder.encode(streamedTo(upstream, events, context));
   const whole = upstream.client.renderResult(collect(events), context);
   return {

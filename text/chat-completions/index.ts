@@ -3,7 +3,7 @@ import { COMMENT_FRAME } from '../sse.ts';
 import type { WireFormat } from '../wire-format.ts';
 import { buildRequest, forwardRequest } from './build-request.ts';
 import { renderError, renderStreamError } from './errors.ts';
-import { repairer } from './repair.ts';
+import { createRepairer } from './repair.ts';
 import { parseRequest } from './parse-request.ts';
 import { renderResult } from './render-result.ts';
 import { renderStream } from './render-stream.ts';
@@ -26,7 +26,7 @@ export const chatCompletions: WireFormat = {
     forwardRequest,
     parseResult,
     parseStream,
-    repairer,
+    createRepairer,
     parseError,
   },
 };

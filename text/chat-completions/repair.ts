@@ -1,22 +1,28 @@
 /** Repairs chat completions that are passed on: contract 4.8.1. */
 import { isObject, type JsonObject } from '../../domain/json.ts';
+import { newCallId } from '../call-ids.ts';
 import type { StreamEvent } from '../canonical.ts';
 import { finishReasonOf } from '../finish-reasons.ts';
-import { repairEvent } from '../repair-event.ts';
+import { repairEvent, withUsage } from '../repair-event.ts';
 import { DONE, encodeEvent, type ServerSentEvent } from '../sse.ts';
+import type { Emit } from '../stage.ts';
 import { arrayOf, objectOf, stringOf } from '../upstream-errors.ts';
-import type { Repairer, StreamRepairer } from '../wire-format.ts';
-import { FINISH_REASONS } from './render-result.ts';
+import type { RepairContext, Repairer, StreamRepairer } from '../wire-format.ts';
+import { FINISH_REASONS, renderUsage } from './render-result.ts';
 
-export const repairer: Repairer = {
-  repairResult: (completion) =>
-    withChoices(completion, (choice) => {
-      const message = objectOf(choice['message']);
-      const hasCalls = arrayOf(message['tool_calls']).length > 0;
-      return withEnd(withReasoning(choice, 'message'), 'message', { hasText: false, hasCalls });
-    }),
-  repairStream: () => new ChatStreamRepairer(),
-};
+export function createRepairer(context: RepairContext): Repairer {
+  return {
+    repairResult: (completion) => {
+      const repaired = withChoices(completion, (choice) => {
+        const whole = withCalls(withReasoning(choice, 'message'), 'message', () => newCallId());
+        const hasCalls = arrayOf(objectOf(whole['message'])['tool_calls']).length > 0;
+        return withEnd(whole, 'message', { hasText: false, hasCalls });
+      });
+      return withUsage(repaired, 'usage', context.usage(), renderUsage);
+    },
+    repairStream: () => new ChatStreamRepairer(context),
+  };
+}
 
 /** What a choice contained before its end. */
 interface Held {
@@ -25,32 +31,54 @@ interface Held {
 }
 
 /** Matches every chunk with something to repair; all others are not parsed. */
-const MAY_NEED_REPAIR = /"finish_reason"\s*:\s*"|"reasoning"\s*:|"role"\s*:\s*""|"delta"\s*:\s*null|"message"\s*:/;
+const MAY_NEED_REPAIR =
+  /"finish_reason"\s*:\s*"|"reasoning"\s*:|"role"\s*:\s*""|"delta"\s*:\s*null|"message"\s*:|"function_call"\s*:\s*\{|"audio"\s*:\s*\{|"usage"\s*:\s*\{/;
 
 class ChatStreamRepairer implements StreamRepairer {
+  readonly #context: RepairContext;
+  /** Whether the client wants a chunk with the usage that has not come yet. */
+  #lacksUsage: boolean;
+  /** The first chunk, whose identity added chunks have. */
+  #first: ServerSentEvent | null = null;
   readonly #choicesWithText = new Set<string>();
   readonly #choicesWithCalls = new Set<number>();
+  readonly #choicesWithFunctions = new Set<number>();
   /** Whether there was any output before the current event. */
   #hasBegun = false;
   #isDone = false;
+
+  constructor(context: RepairContext) {
+    this.#context = context;
+    this.#lacksUsage = objectOf(context.body['stream_options'])['include_usage'] === true;
+  }
 
   see(event: StreamEvent): void {
     if (event.type === 'text-delta') this.#choicesWithText.add(event.id);
     else if (event.type === 'tool-input-start') this.#choicesWithCalls.add(event.choice ?? 0);
   }
 
-  repair(event: ServerSentEvent): ServerSentEvent | null {
-    if (this.#isDone) return null;
+  repair(event: ServerSentEvent, emit: Emit<ServerSentEvent>): void {
+    if (this.#isDone) return;
     this.#isDone = event.data === DONE;
+    if (this.#isDone) {
+      const usage = this.#missingUsage();
+      if (usage !== null) emit({ event: null, data: usage });
+      return emit(event);
+    }
+    this.#first ??= event;
     const hasBegun = this.#hasBegun;
     this.#hasBegun = this.#choicesWithText.size + this.#choicesWithCalls.size > 0;
     const repair = (choice: JsonObject): JsonObject => this.#repairChoice(choice, hasBegun);
-    return repairEvent(event, MAY_NEED_REPAIR, (chunk) => withChoices(chunk, repair));
+    emit(repairEvent(event, MAY_NEED_REPAIR, (chunk) => this.#withUsage(withChoices(chunk, repair))));
   }
 
   #repairChoice(choice: JsonObject, hasBegun: boolean): JsonObject {
     const index = Number(choice['index'] ?? 0);
-    const reported = withReasoning(withDelta(choice, hasBegun), 'delta');
+    const reported = withCalls(withReasoning(withDelta(choice, hasBegun), 'delta'), 'delta', () => {
+      const isFirst = !this.#choicesWithFunctions.has(index);
+      this.#choicesWithFunctions.add(index);
+      return isFirst ? newCallId() : null;
+    });
     const reason = stringOf(choice['finish_reason']);
     if (reason === '') return reported;
     if (finishReasonOf(reason) === null) return { ...reported, finish_reason: null };
@@ -58,8 +86,26 @@ class ChatStreamRepairer implements StreamRepairer {
     return withEnd(reported, 'delta', { hasText, hasCalls: this.#choicesWithCalls.has(index) });
   }
 
+  /** Usage in the middle of an answer is not what is charged in the end. */
+  #withUsage(chunk: JsonObject): JsonObject {
+    if (!isObject(chunk['usage'])) return chunk;
+    const choices = arrayOf(chunk['choices']).map(objectOf);
+    if (choices.length > 0 && choices.every((choice) => stringOf(choice['finish_reason']) === '')) return chunk;
+    if (choices.length === 0) this.#lacksUsage = false;
+    return withUsage(chunk, 'usage', this.#context.usage(), renderUsage);
+  }
+
   end(): string {
-    return this.#isDone ? '' : encodeEvent(DONE);
+    if (this.#isDone) return '';
+    const usage = this.#missingUsage();
+    return (usage === null ? '' : encodeEvent(usage)) + encodeEvent(DONE);
+  }
+
+  /** The chunk with the usage, if the client wants one and the upstream sent none. */
+  #missingUsage(): string | null {
+    if (!this.#lacksUsage || this.#first === null) return null;
+    const first = objectOf(this.#first.json ?? JSON.parse(this.#first.data));
+    return JSON.stringify({ ...first, choices: [], usage: renderUsage(this.#context.usage()) });
   }
 }
 
@@ -89,6 +135,30 @@ function withReasoning(choice: JsonObject, field: 'message' | 'delta'): JsonObje
   if (typeof reasoning !== 'string') return choice;
   const reported = stringOf(said['reasoning_content']) || reasoning;
   return { ...choice, [field]: { ...said, reasoning_content: reported } };
+}
+
+/**
+ * Puts a function call, the earlier form, where clients that sent tools look for it, and removes the empty objects that
+ * some upstreams send for nothing: clients would send them back.
+ *
+ * @param newId returns the id of a call, or null for more of a call that has one
+ */
+function withCalls(choice: JsonObject, field: 'message' | 'delta', newId: () => string | null): JsonObject {
+  const { function_call: called, audio, ...said } = objectOf(choice[field]);
+  const hasAudio = isObject(audio)
+    ? stringOf(audio['id']) !== '' || stringOf(audio['data']) !== ''
+    : audio !== undefined;
+  if (!isObject(called) && (hasAudio || audio === undefined)) return choice;
+  const kept = { ...said, ...(hasAudio && { audio }) };
+  const isCall = isObject(called) && stringOf(called['name']) + stringOf(called['arguments']) !== '';
+  if (!isCall || arrayOf(said['tool_calls']).length > 0) return { ...choice, [field]: kept };
+  const id = newId();
+  const call = {
+    ...(field === 'delta' && { index: 0 }),
+    ...(id !== null && { id, type: 'function' }),
+    function: called,
+  };
+  return { ...choice, [field]: { ...kept, tool_calls: [call] } };
 }
 
 /** Gives the end of a choice one of the format's reasons, and an empty text if there was nothing at all. */

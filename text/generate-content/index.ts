@@ -2,7 +2,7 @@
 import { renderError } from '../chat-completions/errors.ts';
 import type { WireFormat } from '../wire-format.ts';
 import { buildRequest, forwardRequest } from './build-request.ts';
-import { repairer } from './repair.ts';
+import { createRepairer } from './repair.ts';
 import { parseRequest } from './parse-request.ts';
 import { renderResult } from './render-result.ts';
 import { renderStream } from './render-stream.ts';
@@ -27,7 +27,7 @@ export const generateContent: WireFormat = {
     forwardRequest,
     parseResult,
     parseStream,
-    repairer,
+    createRepairer,
     parseError,
   },
 };

@@ -1,35 +1,50 @@
 /** Repairs native answers that are passed on: contract 4.8.4. */
 import { finishReasonOf } from '../finish-reasons.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { repairEvent } from '../repair-event.ts';
+import { repairEvent, withUsage } from '../repair-event.ts';
 import type { ServerSentEvent } from '../sse.ts';
+import type { Emit } from '../stage.ts';
 import { arrayOf, objectOf } from '../upstream-errors.ts';
-import type { Repairer, StreamRepairer } from '../wire-format.ts';
-import { FINISH_REASONS } from './render-result.ts';
+import type { RepairContext, Repairer, StreamRepairer } from '../wire-format.ts';
+import { EMPTY_PART, FINISH_REASONS, renderUsage } from './render-result.ts';
 
-export const repairer: Repairer = { repairResult: withKnownReasons, repairStream: () => new NativeStreamRepairer() };
+export function createRepairer(context: RepairContext): Repairer {
+  const repair = (response: JsonObject): JsonObject => {
+    const candidates = arrayOf(response['candidates']).map(objectOf);
+    const repaired = candidates.map((candidate) => withoutThoughts(withKnownReason(candidate)));
+    const isSound = repaired.every((candidate, index) => candidate === candidates[index]);
+    const shown = isSound ? response : { ...response, candidates: repaired };
+    const hasEnded = repaired.some((candidate) => candidate['finishReason'] !== undefined);
+    return hasEnded ? withUsage(shown, 'usageMetadata', context.usage(), renderUsage) : shown;
+  };
+  return { repairResult: repair, repairStream: () => new NativeStreamRepairer(repair) };
+}
 
-/** Matches events with a reason; all others are not parsed. */
-const HAS_REASON = /"finishReason"\s*:\s*"/;
+/** Matches events with a reason or a thought; all others are not parsed. */
+const IS_OF_INTEREST = /"finishReason"\s*:\s*"|"thought"\s*:\s*true/;
 
 class NativeStreamRepairer implements StreamRepairer {
+  readonly #repair: (response: JsonObject) => JsonObject;
+
+  constructor(repair: (response: JsonObject) => JsonObject) {
+    this.#repair = repair;
+  }
+
   see(): void {}
 
-  repair(event: ServerSentEvent): ServerSentEvent {
-    return repairEvent(event, HAS_REASON, withKnownReasons);
+  repair(event: ServerSentEvent, emit: Emit<ServerSentEvent>): void {
+    let isEmpty = false;
+    const repaired = repairEvent(event, IS_OF_INTEREST, (response) => {
+      const shown = this.#repair(response);
+      isEmpty = shown !== response && arrayOf(shown['candidates']).every(isWithoutContent);
+      return shown;
+    });
+    if (!isEmpty) emit(repaired);
   }
 
   end(): string {
     return '';
   }
-}
-
-/** Returns the same object when every candidate has one of the format's reasons, or none yet. */
-function withKnownReasons(response: JsonObject): JsonObject {
-  const candidates = arrayOf(response['candidates']).map(objectOf);
-  const repaired = candidates.map(withKnownReason);
-  const isSound = repaired.every((candidate, index) => candidate === candidates[index]);
-  return isSound ? response : { ...response, candidates: repaired };
 }
 
 function withKnownReason(candidate: JsonObject): JsonObject {
@@ -39,4 +54,20 @@ function withKnownReason(candidate: JsonObject): JsonObject {
   if (reason === null) return rest;
   const known = FINISH_REASONS[reason];
   return known === finishReason ? candidate : { ...candidate, finishReason: known };
+}
+
+/** The candidate without the parts that hold thinking, which clients do not get; an ended one keeps a part. */
+function withoutThoughts(candidate: JsonObject): JsonObject {
+  const content = objectOf(candidate['content']);
+  const parts = arrayOf(content['parts']);
+  const shown = parts.filter((part) => objectOf(part)['thought'] !== true);
+  if (shown.length === parts.length) return candidate;
+  const hasEnded = candidate['finishReason'] !== undefined;
+  return { ...candidate, content: { ...content, parts: shown.length === 0 && hasEnded ? [EMPTY_PART] : shown } };
+}
+
+/** Whether nothing is left of a candidate that goes on. */
+function isWithoutContent(candidate: unknown): boolean {
+  const { content, finishReason } = objectOf(candidate);
+  return finishReason === undefined && arrayOf(objectOf(content)['parts']).length === 0;
 }

@@ -3,7 +3,7 @@ import { encodeEvent } from '../sse.ts';
 import type { WireFormat } from '../wire-format.ts';
 import { buildRequest, forwardRequest, takesStopSequence } from './build-request.ts';
 import { renderError, renderStreamError } from './errors.ts';
-import { repairer } from './repair.ts';
+import { createRepairer } from './repair.ts';
 import { parseRequest } from './parse-request.ts';
 import { renderResult } from './render-result.ts';
 import { renderStream } from './render-stream.ts';
@@ -28,7 +28,7 @@ export const messages: WireFormat = {
     forwardRequest,
     parseResult,
     parseStream,
-    repairer,
+    createRepairer,
     parseError,
   },
 };

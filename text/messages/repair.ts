@@ -1,41 +1,79 @@
 /** Repairs messages that are passed on: contract 4.8.3. */
 import type { JsonObject } from '../../domain/json.ts';
 import type { StreamEvent } from '../canonical.ts';
-import { repairEvent } from '../repair-event.ts';
+import { repairEvent, withUsage } from '../repair-event.ts';
 import { encodeEvent, type ServerSentEvent } from '../sse.ts';
-import { arrayOf, objectOf, stringOf } from '../upstream-errors.ts';
-import type { Repairer, StreamRepairer } from '../wire-format.ts';
-import { STOP_REASONS } from './render-result.ts';
+import type { Emit } from '../stage.ts';
+import { arrayOf, countOf, objectOf, stringOf } from '../upstream-errors.ts';
+import type { RepairContext, Repairer, StreamRepairer } from '../wire-format.ts';
+import { EMPTY_TEXT, renderUsage, STOP_REASONS } from './render-result.ts';
 import { stopReasonOf } from './upstream.ts';
 
-export const repairer: Repairer = {
-  repairResult: (message) => {
-    const hasCalls = arrayOf(message['content']).some((block) => objectOf(block)['type'] === 'tool_use');
-    return withKnownReason(message, hasCalls);
-  },
-  repairStream: () => new MessagesStreamRepairer(),
-};
+export function createRepairer(context: RepairContext): Repairer {
+  return {
+    repairResult: (message) => {
+      const types = arrayOf(message['content']).map((block) => objectOf(block)['type']);
+      const known = withKnownReason(message, types.includes('tool_use'));
+      const isEmpty = !types.includes('tool_use') && !types.includes('text');
+      const repaired = isEmpty ? { ...known, content: [...arrayOf(message['content']), EMPTY_TEXT] } : known;
+      return withUsage(repaired, 'usage', context.usage(), renderUsage);
+    },
+    repairStream: () => new MessagesStreamRepairer(context),
+  };
+}
 
 /** Matches the event with the reason; all others are not parsed. */
 const HAS_REASON = /"stop_reason"\s*:\s*"/;
+/** Events of what a message must contain at least one of. */
+const CONTENT: ReadonlySet<StreamEvent['type']> = new Set(['text-start', 'text-delta', 'tool-input-start']);
 
 class MessagesStreamRepairer implements StreamRepairer {
+  readonly #context: RepairContext;
   #hasCalls = false;
+  #lacksContent = true;
+  #nextIndex = 0;
   #lacksStop = false;
+
+  constructor(context: RepairContext) {
+    this.#context = context;
+  }
 
   see(event: StreamEvent): void {
     if (event.type === 'tool-input-start') this.#hasCalls = true;
+    if (CONTENT.has(event.type)) this.#lacksContent = false;
     else if (event.type === 'finish') this.#lacksStop = true;
   }
 
-  repair(event: ServerSentEvent): ServerSentEvent {
+  repair(event: ServerSentEvent, emit: Emit<ServerSentEvent>): void {
     if (event.data.includes('"message_stop"')) this.#lacksStop = false;
-    return repairEvent(event, HAS_REASON, (reported) => {
-      const delta = objectOf(reported['delta']);
-      if (stringOf(delta['stop_reason']) === '') return reported;
-      const repaired = withKnownReason(delta, this.#hasCalls);
-      return repaired === delta ? reported : { ...reported, delta: repaired };
-    });
+    if (this.#lacksContent) this.#countBlock(event);
+    emit(repairEvent(event, HAS_REASON, (reported) => this.#repairEnd(reported, emit)));
+  }
+
+  #countBlock({ data, json }: ServerSentEvent): void {
+    if (json === undefined && !data.includes('"content_block_start"')) return;
+    const start = objectOf(json ?? JSON.parse(data));
+    if (start['type'] === 'content_block_start') this.#nextIndex = (countOf(start['index']) ?? this.#nextIndex) + 1;
+  }
+
+  #repairEnd(reported: JsonObject, emit: Emit<ServerSentEvent>): JsonObject {
+    const delta = objectOf(reported['delta']);
+    if (stringOf(delta['stop_reason']) === '') return reported;
+    if (this.#lacksContent) this.#addEmptyText(emit);
+    const known = withKnownReason(delta, this.#hasCalls);
+    const repaired = known === delta ? reported : { ...reported, delta: known };
+    return withUsage(repaired, 'usage', this.#context.usage(), renderUsage);
+  }
+
+  #addEmptyText(emit: Emit<ServerSentEvent>): void {
+    this.#lacksContent = false;
+    const index = this.#nextIndex;
+    for (const event of [
+      { type: 'content_block_start', index, content_block: EMPTY_TEXT },
+      { type: 'content_block_stop', index },
+    ]) {
+      emit({ event: event.type, data: JSON.stringify(event) });
+    }
   }
 
   end(): string {

@@ -29,8 +29,7 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
     input: pairToolResults(withPortableCallIds(request.turns)).flatMap(renderTurn),
     stream: request.stream,
     store: false,
-    max_output_tokens:
-      sampling.maxOutputTokens === undefined ? undefined : Math.max(sampling.maxOutputTokens, MINIMUM_OUTPUT_TOKENS),
+    max_output_tokens: outputBound(request),
     temperature: sampling.temperature,
     top_p: sampling.topP,
     tools: tools.length === 0 ? undefined : tools.map(renderTool),
@@ -48,7 +47,6 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
  * state, or serve the request at another price.
  */
 export function forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest {
-  const { maxOutputTokens } = request.sampling;
   const callIds = callIdReplacements(request.turns);
   const input = Array.isArray(body['input'])
     ? body['input'].filter(isSelfContained).map((item) => withKnownIds(item, callIds))
@@ -58,12 +56,16 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
     headers: headersOf(options),
     body: {
       ...forwardedFields(body, readRequest),
-      ...(maxOutputTokens !== undefined && { max_output_tokens: maxOutputTokens }),
+      ...compact({ max_output_tokens: outputBound(request) }),
       model: options.model,
       input,
       store: false,
     },
   };
+}
+
+function outputBound({ sampling: { maxOutputTokens } }: TextRequest): number | undefined {
+  return maxOutputTokens === undefined ? undefined : Math.max(maxOutputTokens, MINIMUM_OUTPUT_TOKENS);
 }
 
 /** Whether an input item is complete in itself, which references and reasoning without its encrypted form are not. */

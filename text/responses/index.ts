@@ -6,6 +6,7 @@ import type { WireFormat } from '../wire-format.ts';
 import { buildRequest, forwardRequest, MINIMUM_OUTPUT_TOKENS } from './build-request.ts';
 import { renderStreamError } from './errors.ts';
 import { parseRequest } from './parse-request.ts';
+import { createRepairer } from './repair.ts';
 import { renderResult } from './render-result.ts';
 import { renderStream } from './render-stream.ts';
 import { parseResult, parseStream } from './upstream.ts';
@@ -30,6 +31,7 @@ export const responses: WireFormat = {
     forwardRequest,
     parseResult,
     parseStream,
+    createRepairer,
     parseError,
   },
 };

@@ -128,7 +128,7 @@ export function renderSummary(text: string): SummaryText {
 }
 
 /** Every number is present, because clients read the details without checking; unreported ones are 0. */
-function renderUsage(usage: Usage): ResponseUsage {
+export function renderUsage(usage: Usage): ResponseUsage {
   const input = usage.inputTotal ?? 0;
   const output = usage.outputTotal ?? 0;
   return {
