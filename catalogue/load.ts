@@ -14,6 +14,7 @@ import {
 import { IMAGE_TIERS } from '../domain/image-size.ts';
 import type { FieldNames, RankedRoute, RouteCost } from '../domain/media-route.ts';
 import { type ReadVariable, writePath } from '../domain/fill-in.ts';
+import { toAnswerTimeouts } from './answer-timeouts.ts';
 import { findIdlePrices } from './check-prices.ts';
 import {
   type Finding,
@@ -236,15 +237,14 @@ function routesOf({ route, routes }: Pick<FamilyEntry, 'route' | 'routes'>): rea
 
 /** @param index its place in the list, which is its default order */
 function toTextRoute(route: TextRouteEntry, index: number, { id }: TextEntry): TextRoute {
-  const { provider, format, model = id, order = index, weight, first_byte_timeout_s } = route;
-  const { max_tokens_field, chat_fields, cost } = route;
+  const { provider, format, model = id, order = index, weight, max_tokens_field, chat_fields, cost } = route;
   return {
     provider,
     format,
     model,
     order,
     weight,
-    ...(first_byte_timeout_s !== undefined && { firstByteTimeoutMs: first_byte_timeout_s * 1000 }),
+    ...toAnswerTimeouts(route),
     ...(max_tokens_field !== undefined && { maxTokensField: max_tokens_field }),
     ...(chat_fields !== undefined && { chatFields: chat_fields }),
     ...(cost !== undefined && { cost: toCostPricing(cost) }),

@@ -15,6 +15,7 @@ import { type PicoUsd, parseUsd } from '../domain/money.ts';
 import { parseFactor, parsePricePerMillionTokens } from '../domain/pricing.ts';
 import { videoSizeFor } from '../domain/video-size.ts';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../domain/wire-format-name.ts';
+import { ANSWER_TIMEOUT_FIELDS, type AnswerTimeoutsEntry } from './answer-timeouts.ts';
 import { type CostEntry, type PricingEntry, WEEKDAYS, toCostPricing, toTextPricing } from './text-pricing.ts';
 import {
   CHAT_FIELDS,
@@ -102,13 +103,12 @@ export interface FamilyEntry {
 
 type TextRouteEntries = readonly [TextRouteEntry, ...TextRouteEntry[]];
 
-export interface TextRouteEntry {
+export interface TextRouteEntry extends AnswerTimeoutsEntry {
   readonly provider: string;
   readonly format: WireFormatName;
   readonly model?: string;
   readonly order?: number;
   readonly weight: number;
-  readonly first_byte_timeout_s?: number;
   readonly max_tokens_field?: MaxTokensField;
   readonly chat_fields?: readonly ChatField[];
   readonly cost?: CostEntry;
@@ -258,7 +258,7 @@ const textRoute = Joi.object({
   model: name,
   order: Joi.number().integer().min(0),
   weight: count.default(1),
-  first_byte_timeout_s: Joi.number().positive().max(86_400),
+  ...ANSWER_TIMEOUT_FIELDS,
   max_tokens_field: Joi.valid(...MAX_TOKENS_FIELDS),
   chat_fields: Joi.array().items(Joi.valid(...CHAT_FIELDS)),
   cost: tokenPrices.keys(factors).custom(assertExactCost),

@@ -5,6 +5,7 @@ import type { RankedRoute, ResultCheck } from '../domain/media-route.ts';
 import type { TextPricing, VideoPricing } from '../domain/pricing.ts';
 import type { TextTerms } from '../domain/text-price.ts';
 import type { WireFormatName } from '../domain/wire-format-name.ts';
+import type { AnswerTimeouts } from './answer-timeouts.ts';
 
 export interface Catalogue {
   /** The name of this edition. Stored with every charge, so that the charge can be recomputed. */
@@ -63,7 +64,7 @@ export interface ImageModel extends MediaModelBase {
 export type MediaModel = VideoModel | ImageModel;
 
 /** An upstream that serves a text model, the format it speaks, and its name for the model. */
-export interface TextRoute {
+export interface TextRoute extends AnswerTimeouts {
   readonly provider: string;
   readonly format: WireFormatName;
   readonly model: string;
@@ -71,8 +72,6 @@ export interface TextRoute {
   readonly order: number;
   /** The share of requests among routes of equal order. */
   readonly weight: number;
-  /** How long a streamed answer may take to begin; the upstream's own limit by default. */
-  readonly firstByteTimeoutMs?: number;
   /** The upstream's name for the output bound, where it speaks chat completions; `max_tokens` by default. */
   readonly maxTokensField?: MaxTokensField;
   /** Fields that are passed on although the upstream may charge for them beyond tokens, which clients do not pay. */

@@ -2,9 +2,11 @@
  * The health of the media upstreams' models, from what became of the latest submissions. All processes read the same
  * submissions, and so come to the same conclusion.
  *
- * A rest is a preference: tasks take another route if there is one. It ends with one trial, for which the others keep to their
- * other route; consecutive rests double. A refusal for load is no fault: the task waits or takes its next route.
+ * An open circuit is a preference: tasks take another route if there is one. When the opening has passed, one submission
+ * probes the upstream, and the others keep to their other route; {@link openDurationMs} says how long an opening lasts. A
+ * refusal for load is no fault: the task waits or takes its next route.
  */
+import { openDurationMs } from './circuit.ts';
 
 /** How an upstream can fail to take a job. */
 export const MEDIA_FAULTS = ['unreachable', 'access_refused', 'failed'] as const;
@@ -36,7 +38,6 @@ export interface MediaHealth {
 }
 
 const FIRST_REST_MS = 10_000;
-const LONGEST_REST_MS = 2 * 60_000;
 const FAILURES_IN_A_ROW = 5;
 /** Our key, our money or the model is missing, which no second submission changes. */
 const AT_ONCE: ReadonlySet<MediaFault> = new Set(['access_refused']);
@@ -76,7 +77,7 @@ function noteOutcome(record: Record, { submittedAtMs, settledAtMs, verdict }: Se
   const failuresInRow = record.failuresInRow + 1;
   const isTooMuch = rest !== null || AT_ONCE.has(verdict) || failuresInRow >= FAILURES_IN_A_ROW;
   if (!isTooMuch) return { ...record, failuresInRow };
-  const restMs = Math.min(FIRST_REST_MS * 2 ** restsInRow, LONGEST_REST_MS);
+  const restMs = openDurationMs(FIRST_REST_MS, restsInRow);
   return {
     rest: { cause: verdict, sinceMs: rest?.sinceMs ?? settledAtMs, untilMs: settledAtMs + restMs },
     failuresInRow,

@@ -23,7 +23,7 @@ export interface Metrics {
    *
    * @param model the upstream's name for it
    * @param fault what is wrong with the upstream, or `none`
-   * @param decision what became of the request: `answered`, `next`, `refused`, `broken` or `cancelled`
+   * @param decision what became of the request: `answered`, `next`, `retry`, `refused`, `broken` or `cancelled`
    */
   upstreamAttempted(attempt: { upstream: string; model: string; fault: string; decision: string }): void;
   /** @param upstream the upstream that reported more tokens than it can have used */

@@ -20,6 +20,7 @@ export class Answer implements Dispatcher.DispatchHandler {
   /** Resolves when the answer begins. Rejects with undici's error, or the reason of the abort. */
   readonly head: Promise<AnswerHead>;
   readonly #signal: AbortSignal;
+  readonly #onBytes: () => void;
   readonly #chunks: Buffer[] = [];
   #queuedBytes = 0;
   #ended = false;
@@ -30,8 +31,10 @@ export class Answer implements Dispatcher.DispatchHandler {
   /** Wakes a waiting reader. */
   #wake: (() => void) | null = null;
 
-  constructor(signal: AbortSignal) {
+  /** @param onBytes called whenever some of the body arrives */
+  constructor(signal: AbortSignal, onBytes: () => void = () => {}) {
     this.#signal = signal;
+    this.#onBytes = onBytes;
     this.head = new Promise((resolve, reject) => {
       this.#resolveHead = resolve;
       this.#rejectHead = reject;
@@ -108,6 +111,7 @@ export class Answer implements Dispatcher.DispatchHandler {
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#chunks.push(chunk);
     this.#queuedBytes += chunk.byteLength;
+    this.#onBytes();
     if (this.#queuedBytes > MAX_READ_AHEAD_BYTES) controller.pause();
     this.#wakeReader();
   }

@@ -29,23 +29,23 @@ export interface AttemptReport {
 }
 
 /**
- * `answered`; `next`: another upstream is tried; `refused`: the client gets the error, for lack of another upstream or
- * because its request is at fault; `broken`: the client has already had a part of the answer; `cancelled` by the
- * caller.
+ * `answered`; `next`: another upstream is tried; `retry`: the same one is tried once more; `refused`: the client gets the
+ * error, for lack of another upstream or because its request is at fault; `broken`: the client has already had a part of
+ * the answer; `cancelled` by the caller.
  */
-export type Decision = 'answered' | 'next' | 'refused' | 'broken' | 'cancelled';
+export type Decision = 'answered' | 'next' | 'retry' | 'refused' | 'broken' | 'cancelled';
 
-/** @param hasNext whether another upstream can be tried */
+/** @param following what is tried next; null for nothing */
 export function decisionOn(
   failure: FailedAttempt | null,
-  hasNext: boolean,
+  following: 'next' | 'retry' | null,
   { signal, left }: Pick<AnswerReader<PreparedRequest>, 'signal' | 'left'>,
 ): Decision {
   if (failure === null) return 'answered';
   if (signal.aborted) return 'cancelled';
   if (failure.hadBegun) return 'broken';
-  if (!hasNext) return 'refused';
-  return left.aborted ? 'cancelled' : 'next';
+  if (following === null) return 'refused';
+  return left.aborted ? 'cancelled' : following;
 }
 
 /** @param secrets never to be logged, whatever an upstream says */

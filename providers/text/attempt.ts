@@ -2,7 +2,7 @@
 import { ServiceError } from '../../domain/errors.ts';
 import { AnswerTooLongError, SILENT, UpstreamError, type UpstreamFault } from '../../text/upstream-errors.ts';
 import type { UpstreamRequest } from '../../text/wire-format.ts';
-import { Answer } from './answer.ts';
+import { Answer, codeOf } from './answer.ts';
 import type { WayHealth, WayTrial } from './health-board.ts';
 import type { UpstreamEndpoint } from './upstream-endpoint.ts';
 
@@ -34,6 +34,8 @@ export interface FailedAttempt {
   readonly fault: UpstreamFault | null;
   /** Whether the client was about to get some of the answer. */
   readonly hadBegun: boolean;
+  /** Whether a retry over the same route may succeed: the failure was momentary, and no finished answer is lost with it. */
+  readonly isTransient: boolean;
 }
 
 /** The longest that timers support. */
@@ -44,7 +46,7 @@ const SILENCE_MS = { streamed: 10_000, whole: 60_000 };
 /**
  * Sends a request and has its answer read.
  *
- * @param limitMs after which an answer that has said nothing is abandoned; null for as long as its connection lives
+ * @param limitMs how long a streamed answer may take to begin, and a whole answer may be silent
  * @returns how it failed; null if the whole answer was read
  */
 export async function attempt<Prepared extends PreparedRequest>(
@@ -52,22 +54,22 @@ export async function attempt<Prepared extends PreparedRequest>(
   health: WayHealth,
   prepared: Prepared,
   reader: AnswerReader<Prepared>,
-  limitMs: number | null,
+  limitMs: number,
   nowMs: () => number,
 ): Promise<FailedAttempt | null> {
   const { signal, left } = reader;
   const startedAtMs = nowMs();
   const trial = health.start(startedAtMs, reader.account);
-  const answer = new Answer(signal);
+  const expire = (): void => {
+    if (!reader.streamed || !prepared.hasHeard()) answer.giveUp(new UpstreamError(SILENT));
+  };
+  const timer = setTimeout(expire, Math.min(limitMs, LONGEST_TIMER_MS));
+  const answer = new Answer(signal, () => void (reader.streamed || timer.refresh()));
   const isSilent = (): boolean =>
     !prepared.hasHeard() && nowMs() - startedAtMs >= SILENCE_MS[reader.streamed ? 'streamed' : 'whole'];
   const noteLeaving = (): void => {
     if (isSilent()) trial.failed('silent', nowMs(), null);
   };
-  const expire = (): void => {
-    if (!prepared.hasHeard()) answer.giveUp(new UpstreamError(SILENT));
-  };
-  const timer = limitMs === null ? undefined : setTimeout(expire, Math.min(limitMs, LONGEST_TIMER_MS));
   left.addEventListener('abort', noteLeaving);
   let hadBegun = false;
   try {
@@ -81,7 +83,7 @@ export async function attempt<Prepared extends PreparedRequest>(
   } catch (error) {
     const fault = signal.aborted ? (isSilent() ? 'silent' : null) : faultOf(error);
     noteFailure(trial, fault, error, nowMs());
-    return { error, fault, hadBegun };
+    return { error, fault, hadBegun, isTransient: isTransient(error, nowMs() - startedAtMs) };
   } finally {
     clearTimeout(timer);
     left.removeEventListener('abort', noteLeaving);
@@ -93,6 +95,18 @@ function noteFailure(trial: WayTrial, fault: UpstreamFault | null, error: unknow
   if (fault === null) return trial.released();
   const askedSeconds = error instanceof UpstreamError ? error.askedWaitSeconds : null;
   trial.failed(fault, nowMs, askedSeconds === null ? null : askedSeconds * 1000);
+}
+
+/** Statuses of an upstream that is unavailable for a moment. */
+const TRANSIENT_STATUSES: ReadonlySet<number | null> = new Set([502, 503, 504]);
+/** Failures of connections that were refused, or closed before any byte of an answer. */
+const TRANSIENT_CODES: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
+/** An upstream that fails later may have made the answer, and charged for it. */
+const MAX_TRANSIENT_MS = 10_000;
+
+function isTransient(error: unknown, tookMs: number): boolean {
+  if (!(error instanceof UpstreamError) || error.askedWaitSeconds !== null || tookMs > MAX_TRANSIENT_MS) return false;
+  return TRANSIENT_STATUSES.has(error.upstreamStatus) || TRANSIENT_CODES.has(codeOf(error.cause));
 }
 
 /** Errors of answers that began successfully but failed. */

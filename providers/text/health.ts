@@ -1,13 +1,14 @@
 /**
- * Decides when a part of an upstream that keeps failing rests for a while. Time is an argument, and nothing else
- * changes its state.
+ * The circuit of a part of an upstream: opens when the part keeps failing. Time is an argument, and nothing else changes
+ * its state.
  *
- * A rest ends with a single trial, for which other requests wait if they can go elsewhere. Consecutive rests double.
- * Requests from before a rest say nothing about its end.
+ * When an opening has passed, the circuit is half-open: a single request probes the part, and others take another route
+ * if they can. {@link openDurationMs} says how long an opening lasts. Requests from before an opening do not end it.
  */
+import { openDurationMs } from '../../domain/circuit.ts';
 import type { UpstreamFault } from '../../text/upstream-errors.ts';
 
-/** `due`: a rest is over, and the next request is the trial. */
+/** `resting`: the circuit is open, or a probe is under way. `due`: it is half-open, and the next request is the probe. */
 export type Standing = 'ready' | 'due' | 'resting';
 
 export interface Rest {
@@ -24,15 +25,14 @@ export interface Trial {
   hasBegun: boolean;
 }
 
-export const LONGEST_REST_MS = 2 * 60_000;
 /** Upstreams that ask for longer are tried again anyway: some use units other than seconds. */
 export const LONGEST_ASKED_REST_MS = 60 * 60_000;
 export const FAILURES_IN_A_ROW = 5;
-/** A trial without an outcome blocks others for no longer than this. */
+/** A probe without an outcome blocks others for no longer than this. */
 export const TRIAL_PATIENCE_MS = 30_000;
 
 interface Rule {
-  /** Whether a single failure is enough; others are counted. */
+  /** Whether a single failure opens the circuit; others are counted. */
   readonly atOnce: boolean;
   readonly firstRestMs: number;
 }
@@ -51,7 +51,7 @@ const RULES: Readonly<Record<UpstreamFault, Rule>> = {
 };
 
 export class Health {
-  /** From 0 to 1: shortens rests by up to a fifth, so that processes do not return at the same time. */
+  /** From 0 to 1: shortens openings by up to a fifth, so that processes do not probe at the same time. */
   readonly #random: () => number;
   #rest: Rest | null = null;
   #restCount = 0;
@@ -109,14 +109,14 @@ export class Health {
   failed(trial: Trial, fault: UpstreamFault, nowMs: number, askedRestMs: number | null): void {
     const wasTrial = this.#trial?.of === trial;
     this.released(trial);
-    this.#recent.note('bad', nowMs);
     if (askedRestMs !== null) return this.#restFor(fault, nowMs, Math.min(askedRestMs, LONGEST_ASKED_REST_MS));
     if (this.#isOld(trial)) return;
     if (this.#rest !== null) {
-      // Any other request was sent here during the rest, for lack of an alternative.
+      // Any other request was sent here while the circuit was open, for lack of an alternative: it proves nothing new.
       if (wasTrial) this.#restLonger(fault, nowMs);
       return;
     }
+    this.#recent.note('bad', nowMs);
     const inRow = trial.hasBegun ? (this.#breaksInRow += 1) : (this.#failuresInRow += 1);
     const isTooMuch = RULES[fault].atOnce || inRow >= FAILURES_IN_A_ROW || this.#recent.areBad(nowMs);
     if (isTooMuch) this.#restLonger(fault, nowMs);
@@ -147,7 +147,7 @@ export class Health {
   }
 
   #restLonger(fault: UpstreamFault, nowMs: number): void {
-    const restMs = Math.min(RULES[fault].firstRestMs * 2 ** this.#restsInRow, LONGEST_REST_MS);
+    const restMs = openDurationMs(RULES[fault].firstRestMs, this.#restsInRow);
     this.#restsInRow += 1;
     this.#restFor(fault, nowMs, restMs * (1 - this.#random() / 5));
   }

@@ -1,28 +1,31 @@
 /** A text upstream as the operator writes it in the file of upstreams. */
 import Joi from 'joi';
+import {
+  ANSWER_TIMEOUT_FIELDS,
+  type AnswerTimeouts,
+  type AnswerTimeoutsEntry,
+  toAnswerTimeouts,
+} from '../../catalogue/answer-timeouts.ts';
 import type { WireFormatName } from '../../domain/wire-format-name.ts';
 import { FORMATS } from '../../text/formats.ts';
 
-export interface TextUpstreamSettings {
+export interface TextUpstreamSettings extends AnswerTimeouts {
   /** The name that catalogue routes use. */
   readonly name: string;
   /** Each key works for everything. */
   readonly apiKeys: readonly [string, ...string[]];
   /** The address, with version, of each format that the upstream speaks. */
   readonly baseUrls: Readonly<Partial<Record<WireFormatName, string>>>;
-  /** How long a streamed answer may take to begin, unless its route says otherwise; unlimited if absent. */
-  readonly firstByteTimeoutMs?: number;
   /** Sent with every request, in addition to the format's headers; names in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export interface TextUpstreamEntry {
+export interface TextUpstreamEntry extends AnswerTimeoutsEntry {
   readonly name: string;
   readonly base_url?: string;
   readonly base_urls?: TextUpstreamSettings['baseUrls'];
   readonly api_key?: string;
   readonly api_keys?: TextUpstreamSettings['apiKeys'];
-  readonly first_byte_timeout_s?: number;
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -39,7 +42,7 @@ export const textUpstreamSchema = Joi.object<TextUpstreamEntry>({
   base_urls: Joi.object(Object.fromEntries(FORMAT_NAMES.map((name) => [name, httpUrl]))).min(1),
   api_key: Joi.string(),
   api_keys: Joi.array().items(Joi.string()).unique().min(1),
-  first_byte_timeout_s: Joi.number().positive().max(86_400),
+  ...ANSWER_TIMEOUT_FIELDS,
   headers: Joi.object()
     .pattern(HEADER_NAME, Joi.string().pattern(/^[\x20-\x7e]*$/))
     .default({}),
@@ -48,13 +51,13 @@ export const textUpstreamSchema = Joi.object<TextUpstreamEntry>({
   .xor('api_key', 'api_keys');
 
 export function toTextUpstream(entry: TextUpstreamEntry): TextUpstreamSettings {
-  const { name, base_url, base_urls, api_key = '', api_keys, first_byte_timeout_s, headers } = entry;
+  const { name, base_url, base_urls, api_key = '', api_keys, headers } = entry;
   const lowerCase = Object.entries(headers).map(([header, value]) => [header.toLowerCase(), value] as const);
   return {
     name,
     apiKeys: api_keys ?? [api_key],
     baseUrls: base_url === undefined ? (base_urls ?? {}) : baseUrlsAt(base_url),
-    ...(first_byte_timeout_s !== undefined && { firstByteTimeoutMs: first_byte_timeout_s * 1000 }),
+    ...toAnswerTimeouts(entry),
     ...(lowerCase.length > 0 && { headers: Object.fromEntries(lowerCase) }),
   };
 }

@@ -1,5 +1,6 @@
 /** All text upstreams: which one gets a request, and which is next if one fails. */
 import type { Dispatcher } from 'undici';
+import type { AnswerTimeouts } from '../../catalogue/answer-timeouts.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { attempt, type AnswerReader, type PreparedRequest } from './attempt.ts';
@@ -36,7 +37,8 @@ export interface TextUpstreams {
   serves(route: Pick<UpstreamRoute, 'provider' | 'format'>): boolean;
   /**
    * Sends a request over one of the routes and has its answer read. If an upstream fails before its answer begins, the
-   * next is tried: each way once, at most three, within the time limit of one.
+   * next is tried: each way once, three attempts at most, within the time limit of one. Where no other way is available,
+   * the one that failed for a moment is tried once more.
    *
    * @throws ServiceError the client's error for the failures; the errors of the call's functions; the reason of its
    *   signal
@@ -61,17 +63,17 @@ export interface TextUpstreamObserver {
 }
 
 /**
- * @param silenceTimeoutMs models may reason for minutes; all attempts of a request share this for their first output
+ * @param maxSilenceMs for an open connection; all attempts of a request share this for their first output
  */
 export function createTextUpstreams(
   settings: readonly TextUpstreamSettings[],
-  silenceTimeoutMs: number,
+  maxSilenceMs: number,
   observer: TextUpstreamObserver,
   nowMs: () => number = Date.now,
 ): TextUpstreams {
   const board = new HealthBoard();
   const closures = new Closures();
-  const set = new UpstreamSet(settings, opener(silenceTimeoutMs, observer));
+  const set = new UpstreamSet(settings, opener(maxSilenceMs, observer));
 
   async function serve<Route extends UpstreamRoute, Prepared extends PreparedRequest>(
     call: TextCall<Route, Prepared>,
@@ -80,24 +82,24 @@ export function createTextUpstreams(
     const startedAtMs = nowMs();
     const keysOf = (route: Route): readonly string[] => upstreams.keysOf(route);
     const ways = closures.open(orderWays(call.routes, keysOf, call.affinity), startedAtMs);
-    const walk = new Walk(ways, (way) => board.of(way), startedAtMs + silenceTimeoutMs);
+    const walk = new Walk(ways, (way) => board.of(way), startedAtMs + maxSilenceMs);
     for (;;) {
       const step = nextStep(call, walk, nowMs);
       const endpoint = step && upstreams.endpointOf(step.way.route);
       if (!step || !endpoint) throw walk.refusal(nowMs());
       const { way, prepared } = step;
       const attemptedAtMs = nowMs();
-      const leftMs = walk.leftMs(attemptedAtMs);
-      // How long a streamed answer may take to begin, if limited.
-      const limit = way.route.firstByteTimeoutMs ?? upstreams.settingsOf(way.route.provider)?.firstByteTimeoutMs;
-      // A whole answer says nothing until it is complete, so it has all the time.
-      const limitMs = call.streamed ? Math.min(limit ?? leftMs, leftMs) : walk.isFirst ? null : leftMs;
+      const limitMs = Math.min(
+        timeoutOf(call.streamed, way.route, upstreams.settingsOf(way.route.provider)),
+        walk.leftMs(attemptedAtMs),
+      );
       const failure = await attempt(endpoint, board.of(way), prepared, call, limitMs, nowMs);
       const goesOn = failure !== null && !call.signal.aborted && walk.failed(way, failure);
+      const following = goesOn ? walk.peek(nowMs()) : null;
       observer.attempted({
         requestId: call.requestId,
         ...describeAttempt(way, failure, keysOf(way.route)),
-        decision: decisionOn(failure, goesOn && walk.hasNext(nowMs()), call),
+        decision: decisionOn(failure, following && (following === way ? 'retry' : 'next'), call),
         seconds: (nowMs() - attemptedAtMs) / 1000,
       });
       if (failure === null) return;
@@ -138,15 +140,28 @@ function waysOf(routes: readonly UpstreamRoute[], upstreams: UpstreamsInUse): re
   ];
 }
 
-function opener(silenceTimeoutMs: number, { traced, answered }: TextUpstreamObserver): OpenEndpoint {
+function opener(maxSilenceMs: number, { traced, answered }: TextUpstreamObserver): OpenEndpoint {
   return ({ name, baseUrls, headers = {} }, format) =>
     createUpstreamEndpoint(FORMATS[format].upstream, {
       baseUrl: baseUrls[format] ?? '',
       headers,
-      silenceTimeoutMs,
+      maxSilenceMs,
       traced: (dispatcher) => traced(name, dispatcher),
       answered: (outcome, seconds) => answered(name, outcome, seconds),
     });
+}
+
+/** Limits that neither a route nor its upstream sets. */
+const DEFAULT_TIMEOUTS: Required<AnswerTimeouts> = { firstByteTimeoutMs: 30_000, silenceTimeoutMs: 120_000 };
+
+/**
+ * How long an answer may keep its request waiting, in milliseconds: a streamed one to begin, a whole one between bytes.
+ *
+ * @param upstream undefined if it has no limits of its own
+ */
+export function timeoutOf(streamed: boolean, route: AnswerTimeouts, upstream: AnswerTimeouts | undefined): number {
+  const name = streamed ? 'firstByteTimeoutMs' : 'silenceTimeoutMs';
+  return route[name] ?? upstream?.[name] ?? DEFAULT_TIMEOUTS[name];
 }
 
 /** The next way whose route can express the request, with the prepared request; null if none is left. */

@@ -23,8 +23,8 @@ export interface EndpointSettings {
   readonly baseUrl: string;
   /** Sent with every request. */
   readonly headers: Readonly<Record<string, string>>;
-  /** After this much silence an upstream's answer counts as lost. */
-  readonly silenceTimeoutMs: number;
+  /** After this much silence an open connection counts as lost. */
+  readonly maxSilenceMs: number;
   /** Adds the trace to requests. */
   readonly traced: (dispatcher: Dispatcher) => Dispatcher;
   /** Called for each answer that begins. @param outcome its status, `unreachable`, or `cancelled` by the caller */
@@ -45,8 +45,8 @@ export function createUpstreamEndpoint(format: UpstreamFormat, settings: Endpoin
   const pool = new Pool(origin, {
     connections: MAX_CONNECTIONS,
     connect: { timeout: CONNECT_TIMEOUT_MS },
-    headersTimeout: settings.silenceTimeoutMs,
-    bodyTimeout: settings.silenceTimeoutMs,
+    headersTimeout: settings.maxSilenceMs,
+    bodyTimeout: settings.maxSilenceMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
   });
   const dispatcher = settings.traced(pool);

@@ -18,6 +18,9 @@ export class Walk<Route extends UpstreamRoute> {
   /** The attempts so far, all of which failed. */
   readonly #failures: { readonly way: Way<Route>; readonly error: ServiceError }[] = [];
   #cannotExpress: ServiceError | null = null;
+  /** The way that just failed, if it may answer when it is asked again. */
+  #again: Way<Route> | null = null;
+  #hasRetried = false;
 
   /**
    * @param ways best first
@@ -31,25 +34,27 @@ export class Walk<Route extends UpstreamRoute> {
   }
 
   /**
-   * Takes the best remaining way that is not resting. If all are resting, takes the one that returns first.
+   * Takes the best remaining way whose circuit is not open. If there is none, takes the way that just failed once more,
+   * if that may help, or else the one whose circuit closes first.
    *
    * @returns null if no way is left
    */
   next(nowMs: number): Way<Route> | null {
-    const chosen = this.#choose(nowMs);
+    const chosen = this.peek(nowMs);
     if (chosen === null) return null;
+    if (chosen === this.#again) this.#hasRetried = true;
     if (this.#healthOf(chosen).standing(nowMs) === 'resting') this.#hasAskedResting = true;
     this.#left = this.#left.filter((way) => way !== chosen);
     return chosen;
   }
 
-  hasNext(nowMs: number): boolean {
-    return this.#choose(nowMs) !== null;
-  }
-
-  /** Whether nothing has failed yet. */
-  get isFirst(): boolean {
-    return this.#failures.length === 0;
+  /** The way that {@link next} would take. */
+  peek(nowMs: number): Way<Route> | null {
+    const isOver = this.#failures.length > 0 && nowMs >= this.#deadlineMs;
+    if (isOver || this.#failures.length >= MOST_ATTEMPTS) return null;
+    const isAvailable = (way: Way<Route>): boolean => this.#healthOf(way).standing(nowMs) !== 'resting';
+    const again = this.#again !== null && isAvailable(this.#again) ? this.#again : undefined;
+    return this.#left.find(isAvailable) ?? again ?? this.#firstToReturn(nowMs) ?? null;
   }
 
   /** The time left for all attempts together. */
@@ -62,9 +67,10 @@ export class Walk<Route extends UpstreamRoute> {
    *
    * @returns whether others may be tried: not if the request is at fault, and not if the client has some of the answer
    */
-  failed(way: Way<Route>, { error, fault, hadBegun }: FailedAttempt): boolean {
+  failed(way: Way<Route>, { error, fault, hadBegun, isTransient }: FailedAttempt): boolean {
     if (fault === null || hadBegun || !(error instanceof ServiceError)) return false;
     this.#failures.push({ way, error });
+    this.#again = isTransient && !this.#hasRetried ? way : null;
     // The fault also excludes all ways that share the faulty part.
     this.#left = this.#left.filter((other) => !shareFault(way, other, fault));
     return true;
@@ -89,13 +95,6 @@ export class Walk<Route extends UpstreamRoute> {
     if (shown === undefined) return this.#cannotExpress ?? unserved();
     const retryAfterSeconds = this.#shortestWaitSeconds(nowMs) ?? shown.retryAfterSeconds;
     return new ServiceError(shown.code, shown.message, { retryAfterSeconds, cause: shown.cause });
-  }
-
-  #choose(nowMs: number): Way<Route> | null {
-    const isOver = this.#failures.length > 0 && nowMs >= this.#deadlineMs;
-    if (isOver || this.#failures.length >= MOST_ATTEMPTS) return null;
-    const awake = this.#left.find((way) => this.#healthOf(way).standing(nowMs) !== 'resting');
-    return awake ?? this.#firstToReturn(nowMs) ?? null;
   }
 
   #firstToReturn(nowMs: number): Way<Route> | undefined {

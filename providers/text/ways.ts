@@ -3,10 +3,11 @@
  * upstreams' prompt caches stay warm; other requests spread out. This needs no memory.
  */
 import { createHash } from 'node:crypto';
+import type { AnswerTimeouts } from '../../catalogue/answer-timeouts.ts';
 import type { WireFormatName } from '../../domain/wire-format-name.ts';
 
 /** One route to a model. */
-export interface UpstreamRoute {
+export interface UpstreamRoute extends AnswerTimeouts {
   readonly provider: string;
   readonly format: WireFormatName;
   /** The model's name at the upstream. */
@@ -15,8 +16,6 @@ export interface UpstreamRoute {
   readonly order: number;
   /** The share of requests among routes of equal order. */
   readonly weight: number;
-  /** How long a streamed answer may take to begin; the upstream's own limit if absent. */
-  readonly firstByteTimeoutMs?: number;
 }
 
 /** A route with one of its upstream's keys. */

@@ -121,16 +121,22 @@ describe('loading a catalogue', () => {
     expect(faultsOf(changed('id: textd-v2.5', both))).to.include('routes');
   });
 
-  it('lets routes name their order, their share and how long a stream may take to begin', () => {
+  it('lets routes name their order, their share, and how long a stream may take to begin and a whole answer may be silent', () => {
     const routes =
-      '[{ provider: a, format: messages, order: 1, weight: 3 }, { provider: b, format: responses, first_byte_timeout_s: 0.5 }]';
+      '[{ provider: a, format: messages, order: 1, weight: 3 }, { provider: b, format: responses, first_byte_timeout_s: 0.5, silence_timeout_s: 600 }]';
     const catalogue = parseCatalogue(
       changed('id: textd-v2.5', `id: textd-v2.5\n          routes: ${routes}`),
       'test.yaml',
     );
     const [first, second] = catalogue.textModels.get('textd-v2.5')?.routes ?? [];
     expect(first).to.include({ provider: 'a', order: 1, weight: 3 });
-    expect(second).to.include({ provider: 'b', order: 1, weight: 1, firstByteTimeoutMs: 500 });
+    expect(second).to.include({
+      provider: 'b',
+      order: 1,
+      weight: 1,
+      firstByteTimeoutMs: 500,
+      silenceTimeoutMs: 600_000,
+    });
   });
 
   it('knows what text costs at each upstream whose route says so, in USD a million tokens', () => {

@@ -58,10 +58,10 @@ describe('the health of a media route', () => {
     expect(standingAt(16, [...FIVE_FAULTS, at(15, 'well')])).to.equal('ready');
   });
 
-  it('rests twice as long after each trial that fails, for two minutes at the most', () => {
+  it('stays open for ten seconds six times in a row, then twice as long each time, for a minute at most', () => {
     const outcomes = [...FIVE_FAULTS];
     let untilSecond = 14;
-    for (const restSeconds of [20, 40, 80, 120, 120]) {
+    for (const restSeconds of [10, 10, 10, 10, 10, 20, 40, 60, 60]) {
       outcomes.push(at(untilSecond, 'failed'));
       untilSecond += restSeconds;
       expect(mediaHealthOf(outcomes, untilSecond * SECOND_MS).rest?.untilMs).to.equal(untilSecond * SECOND_MS);

@@ -116,7 +116,7 @@ describe('the file of upstreams', () => {
     }
   });
 
-  it('gives a text upstream several keys, its own headers and a limit on how long a stream may take to begin', async () => {
+  it('gives a text upstream several keys, its own headers, and limits on how long a stream may take to begin and a whole answer may be silent', async () => {
     const headers = { 'OpenAI-Organization': 'org_1' };
     const several = {
       ...EVERYTHING,
@@ -124,11 +124,13 @@ describe('the file of upstreams', () => {
       api_keys: ['sk-1', 'sk-2'],
       headers,
       first_byte_timeout_s: 0.5,
+      silence_timeout_s: 90,
     };
     expect((await load({ text: [several] })).text[0]).to.deep.include({
       apiKeys: ['sk-1', 'sk-2'],
       headers: { 'openai-organization': 'org_1' },
       firstByteTimeoutMs: 500,
+      silenceTimeoutMs: 90_000,
     });
   });
 
@@ -140,6 +142,7 @@ describe('the file of upstreams', () => {
     ['a header by which HTTP works', { headers: { 'Content-Length': '1' } }, 'Content-Length'],
     ['a header of two lines', { headers: { 'x-a': 'b\r\nc: d' } }, 'x-a'],
     ['a stream that may take no time to begin', { first_byte_timeout_s: 0 }, 'first_byte_timeout_s'],
+    ['a silence longer than a day', { silence_timeout_s: 86_401 }, 'silence_timeout_s'],
     ['no address', { base_url: undefined }, 'base_url'],
     ['both kinds of addresses', { base_urls: { messages: 'https://one.example' } }, 'base_urls'],
     ['an empty list of addresses', { base_url: undefined, base_urls: {} }, 'base_urls'],

@@ -20,8 +20,9 @@ export interface Receiver {
 export const RECEIVER_AUTHORITY = readFixture('receiver-certificate.pem');
 export const RECEIVER_NAME = 'receiver.example';
 
-export async function startReceiver(listener: RequestListener): Promise<Receiver> {
-  return listen(createHttpServer(listener), (port) => `http://127.0.0.1:${port}`);
+/** @param port that of a receiver that was closed before; a free one by default */
+export async function startReceiver(listener: RequestListener, port = 0): Promise<Receiver> {
+  return listen(createHttpServer(listener), (bound) => `http://127.0.0.1:${bound}`, port);
 }
 
 export async function startTlsReceiver(listener: RequestListener): Promise<Receiver> {
@@ -29,12 +30,12 @@ export async function startTlsReceiver(listener: RequestListener): Promise<Recei
   return listen(server, (port) => `https://${RECEIVER_NAME}:${port}`);
 }
 
-async function listen(server: Server, urlOf: (port: number) => string): Promise<Receiver> {
+async function listen(server: Server, urlOf: (port: number) => string, port = 0): Promise<Receiver> {
   const ends: Promise<void>[] = [];
   server.on('connection', (socket: Socket) => {
     ends.push(new Promise((resolve) => socket.once('close', () => resolve())));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('the receiver has no port');
   return {

@@ -81,7 +81,7 @@ export interface TestTextOptions {
   readonly upstreams?: readonly TextUpstreamSettings[];
   /** Models beside those of the catalogue. */
   readonly models?: readonly TextModel[];
-  readonly silenceTimeoutMs?: number;
+  readonly maxSilenceMs?: number;
   /** What the upstreams' health goes by, in milliseconds; the machine's clock when left out. */
   readonly upstreamClock?: () => number;
   /** That of the machine by default. */
@@ -102,7 +102,7 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
   const settings = [simulatorUpstream(simulatorUrl), ...(options.upstreams ?? [])];
   const upstreams = createTextUpstreams(
     settings,
-    options.silenceTimeoutMs ?? 60_000,
+    options.maxSilenceMs ?? 60_000,
     observeUpstreams({ log: logger, metrics, tracing: NO_TRACING }),
     options.upstreamClock,
   );

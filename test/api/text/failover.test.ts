@@ -11,7 +11,7 @@ import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import { eventually, startTestText, textModel, type AskOptions, type TestText } from '../../support/text.ts';
 
 const PROMPT = 'Say exactly: from the second';
-const FIRST_BYTE_TIMEOUT_MS = 250;
+const SILENCE_MS = 250;
 
 type Script = (request: IncomingMessage, response: ServerResponse, format: WireFormatName) => void;
 
@@ -84,7 +84,14 @@ const FAULTS: readonly Fault[] = [
     of: 'streams',
     script: (_request, response, format) => begin(response, frame(ANNOUNCEMENTS[format]), () => response.destroy()),
   },
-  { name: 'is silent', of: 'streams', script: () => {} },
+  { name: 'is silent', script: () => {} },
+  { name: 'sends its head and is silent', script: (_request, response) => begin(response, '') },
+  { name: 'falls silent in its head', script: ({ socket }) => void socket.write('HTTP/1.1 200 OK\r\ncontent-type: ') },
+  {
+    name: 'falls silent in its answer',
+    of: 'whole answers',
+    script: (_request, response) => begin(response, '{"choices":['),
+  },
   {
     name: 'only keeps the connection open',
     of: 'streams',
@@ -122,9 +129,10 @@ describe('an upstream that fails before its answer begins', () => {
     text = await startTestText({
       upstreamClock: () => nowMs,
       // Clients are kept waiting before the next upstream is asked.
-      settings: { keepAliveMs: FIRST_BYTE_TIMEOUT_MS / 2 },
+      settings: { keepAliveMs: SILENCE_MS / 2 },
       upstreams: [
-        { name: 'first', apiKeys: ['k-1'], baseUrls, firstByteTimeoutMs: FIRST_BYTE_TIMEOUT_MS },
+        { name: 'first', apiKeys: ['k-1'], baseUrls, firstByteTimeoutMs: SILENCE_MS, silenceTimeoutMs: SILENCE_MS },
+        { name: 'patient', apiKeys: ['k-1'], baseUrls },
         { name: 'several', apiKeys: ['k-1', 'k-2'], baseUrls },
         { name: 'dead', apiKeys: ['k-dead'], baseUrls: baseUrlsAt(dead.url) },
       ],
@@ -135,6 +143,10 @@ describe('an upstream that fails before its answer begins', () => {
           textModel(`alone-${format}`, [{ format }]),
         ]),
         textModel('neighbour', [{ format: 'chat-completions', provider: 'first' }, { format: 'chat-completions' }]),
+        textModel('over-patient', [
+          { format: 'chat-completions', provider: 'patient' },
+          { format: 'chat-completions' },
+        ]),
         textModel('only-first', [{ format: 'chat-completions', provider: 'first' }]),
         textModel('two-keys', [{ format: 'chat-completions', provider: 'several' }, { format: 'chat-completions' }]),
         textModel('two-keys-too', [
@@ -353,35 +365,36 @@ describe('an upstream that fails before its answer begins', () => {
       expect(await askedFor('over-chat-completions')).to.deep.equal([]);
     });
 
-    it('until one request has tried it, while others take the next', async () => {
-      await makeRest();
+    it('until one request has probed it, while others take the next', async () => {
+      await makeRest('over-patient');
       nowMs += 10_000;
       let answer = (): void => {};
       script = (request, response, format) => (answer = () => healthy(request, response, format));
       calls = [];
-      const trial = text.ask('chat-completions', 'over-chat-completions', PROMPT);
+      const trial = text.ask('chat-completions', 'over-patient', PROMPT);
       await eventually(() => calls.length === 1);
       const others = await Promise.all(
-        Array.from({ length: 24 }, async () =>
-          (await text.ask('chat-completions', 'over-chat-completions', PROMPT)).text(),
-        ),
+        Array.from({ length: 24 }, async () => (await text.ask('chat-completions', 'over-patient', PROMPT)).text()),
       );
       expect(others.every((body) => body.includes('second'))).to.equal(true);
       expect(calls).to.have.length(1);
       answer();
       expect(await (await trial).text()).to.contain('first');
       script = healthy;
-      expect(await askedFor('over-chat-completions', 3)).to.have.length(3);
+      expect(await askedFor('over-patient', 3)).to.have.length(3);
     });
 
-    it('for twice as long when that request fails as well', async () => {
+    it('for as long again when that request fails as well, six times in a row, and then for twice as long', async () => {
       await makeRest();
-      nowMs += 10_000;
-      expect(await askedFor('over-chat-completions', 2)).to.have.length(1);
-      nowMs += 15_000;
-      expect(await askedFor('over-chat-completions')).to.have.length(0);
-      nowMs += 5_000;
-      expect(await askedFor('over-chat-completions')).to.have.length(1);
+      const openSeconds = [10, 10, 10, 10, 10, 10, 20, 40, 60, 60];
+      for (const seconds of openSeconds) {
+        nowMs += seconds * 0.75 * 1000;
+        expect(await askedFor('over-chat-completions'), `before ${seconds} s`).to.have.length(0);
+        nowMs += seconds * 0.25 * 1000;
+        const { status, body } = await ask('over-chat-completions');
+        expect([status, body.includes('second')], 'the probe itself is answered').to.deep.equal([200, true]);
+        expect(await askedFor('over-chat-completions', 2), 'one probe').to.have.length(0);
+      }
     });
 
     it('when its streams begin and break off', async () => {

@@ -76,7 +76,7 @@ describe('an upstream of a text model', () => {
       });
     });
     text = await startTestText({
-      silenceTimeoutMs: 1_000,
+      maxSilenceMs: 1_000,
       upstreams: [
         { name: 'dead', apiKeys: ['sk-dead'], baseUrls: baseUrlsAt(dead.url) },
         { name: 'scripted', apiKeys: ['sk-scripted'], baseUrls: baseUrlsAt(scripted.url) },
@@ -163,6 +163,7 @@ describe('an upstream of a text model', () => {
       if (given === 402 && upstream === 'generate-content') continue;
       it(`that speaks ${upstream} and answers ${given} is reported as ${status} ${code}, streaming or not`, async () => {
         for (const format of WIRE_FORMAT_NAMES) {
+          text.resumeUpstreams();
           const response = await text.ask(format, modelVia(upstream), `[sim:status=${given}]`, {
             stream: format === 'messages' || format === 'generate-content',
           });

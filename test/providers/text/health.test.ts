@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
+import { MAX_OPEN_MS } from '../../../domain/circuit.ts';
 import {
   FAILURES_IN_A_ROW,
   Health,
   LONGEST_ASKED_REST_MS,
-  LONGEST_REST_MS,
   TRIAL_PATIENCE_MS,
   type Trial,
 } from '../../../providers/text/health.ts';
@@ -90,10 +90,10 @@ describe('the health of a part of an upstream', () => {
     for (let count = 0; count < FAILURES_IN_A_ROW; count += 1) breakOff(health, NOW_MS);
     expect(health.standing(NOW_MS)).to.equal('resting');
     breakOff(health, NOW_MS + 10 * SECOND_MS);
-    expect(health.rest?.untilMs).to.equal(NOW_MS + 30 * SECOND_MS);
-    succeed(health, NOW_MS + 30 * SECOND_MS);
-    breakOff(health, NOW_MS + 30 * SECOND_MS);
-    expect(health.standing(NOW_MS + 30 * SECOND_MS)).to.equal('ready');
+    expect(health.rest?.untilMs).to.equal(NOW_MS + 20 * SECOND_MS);
+    succeed(health, NOW_MS + 20 * SECOND_MS);
+    breakOff(health, NOW_MS + 20 * SECOND_MS);
+    expect(health.standing(NOW_MS + 20 * SECOND_MS)).to.equal('ready');
   });
 
   it('lets it rest when most of ten answers within a minute fail, though never five in a row', () => {
@@ -109,14 +109,26 @@ describe('the health of a part of an upstream', () => {
     expect([restsWhenFlapping(2 * SECOND_MS), restsWhenFlapping(MINUTE_MS)]).to.deep.equal([true, false]);
   });
 
-  it('doubles consecutive rests up to two minutes, and starts over after a whole answer', () => {
+  it('stays open as long as at first six times in a row, then twice as long each time up to a minute, and starts over after a whole answer', () => {
     const health = newHealth();
-    expect(restsOf(health, 'failed', 6)).to.deep.equal([10, 20, 40, 80, 120, 120]);
-    expect(restsOf(newHealth(), 'rate_limited', 3)).to.deep.equal([5, 10, 20]);
+    expect(restsOf(health, 'failed', 10)).to.deep.equal([10, 10, 10, 10, 10, 10, 20, 40, 60, 60]);
+    expect(restsOf(newHealth(), 'rate_limited', 11)).to.deep.equal([5, 5, 5, 5, 5, 5, 10, 20, 40, 60, 60]);
     const laterMs = NOW_MS + 60 * MINUTE_MS;
     succeed(health, laterMs);
     fail(health, laterMs, { fault: 'key_refused' });
     expect(health.rest?.untilMs).to.equal(laterMs + 10 * SECOND_MS);
+  });
+
+  it('counts none of the failures during an opening once a probe has succeeded', () => {
+    const health = newHealth();
+    fail(health, NOW_MS, { times: FAILURES_IN_A_ROW });
+    const probedMs = NOW_MS + 10 * SECOND_MS;
+    const probe = health.start(probedMs);
+    // Sent for lack of another route.
+    fail(health, probedMs, { times: 20 });
+    health.begun(probe);
+    fail(health, probedMs);
+    expect(health.standing(probedMs)).to.equal('ready');
   });
 
   it('cuts up to a fifth off a rest by chance', () => {
@@ -246,7 +258,10 @@ describe('the health of a part of an upstream', () => {
             if (outcome === 'begun' || outcome === 'ended') untilMs = 0;
             const restedMs = rest?.untilMs ?? 0;
             expect(restedMs).to.be.at.least(untilMs);
-            if (restedMs > untilMs) expect(restedMs - nowMs).to.be.at.most(Math.max(LONGEST_REST_MS, askedRestMs ?? 0));
+            // An answer to a request from before the opening changes nothing.
+            if (outcome === 'failed' && restedMs > untilMs) {
+              expect(restedMs - nowMs).to.be.at.most(Math.max(MAX_OPEN_MS, askedRestMs ?? 0));
+            }
             untilMs = restedMs;
           });
         }),

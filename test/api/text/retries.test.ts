@@ -1,0 +1,311 @@
+/** Upstreams that fail for a moment where no other route is available, and upstreams that come back. */
+import type { RequestListener } from 'node:http';
+import { expect } from 'chai';
+import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
+import { baseUrlsAt } from '../../../providers/text/settings.ts';
+import { timeoutOf } from '../../../providers/text/text-upstreams.ts';
+import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { startTestText, textModel, type TestText } from '../../support/text.ts';
+
+type Script = RequestListener;
+
+const PROMPT = 'Hello';
+const SILENCE_MS = 250;
+/** The time within which an upstream that fails for a moment is asked once more. */
+const MAX_TRANSIENT_MS = 10_000;
+
+const healthy: Script = (_request, response) =>
+  response.end('{"model":"vendor-model","choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}');
+const status =
+  (code: number, headers: Record<string, string> = {}): Script =>
+  (_request, response) =>
+    response.writeHead(code, headers).end('{}');
+const reset: Script = (request) => request.socket.resetAndDestroy();
+const hang: Script = () => {};
+
+describe('a text upstream', () => {
+  let text: TestText;
+  let servers: Receiver[] = [];
+  /** The next answers of the upstreams, in the order in which they are asked; the last one is repeated. */
+  let scripts: readonly Script[] = [];
+  /** The upstreams that were asked, in order. */
+  let asked: string[] = [];
+  /** The clock of the upstreams' health. */
+  let nowMs = 1_800_000_000_000;
+
+  function answerAs(name: string): RequestListener {
+    return (request, response) => {
+      request.resume().once('end', () => {
+        const script = scripts[asked.length] ?? scripts.at(-1) ?? healthy;
+        asked.push(name);
+        script(request, response);
+      });
+    };
+  }
+
+  before(async () => {
+    servers = await Promise.all(['one', 'two', 'returning'].map((name) => startReceiver(answerAs(name))));
+    const upstreams = servers.map((server, index) => ({
+      name: ['one', 'two', 'returning'][index] ?? '',
+      apiKeys: [`k-${index}`] as const,
+      baseUrls: baseUrlsAt(server.url),
+      firstByteTimeoutMs: SILENCE_MS,
+      silenceTimeoutMs: SILENCE_MS,
+    }));
+    const routesTo = (...providers: readonly string[]) =>
+      providers.map((provider) => ({ format: 'chat-completions' as const, provider, model: 'vendor-model' }));
+    text = await startTestText({
+      upstreamClock: () => nowMs,
+      upstreams,
+      models: [
+        textModel('alone', routesTo('one')),
+        textModel('in-pairs', routesTo('one', 'two')),
+        textModel('returning-alone', routesTo('returning')),
+        textModel('over-returning', routesTo('returning', 'two')),
+        ...WIRE_FORMAT_NAMES.map((format) =>
+          textModel(`half-${format}`, [
+            { format, provider: 'one' },
+            { format: 'chat-completions', provider: 'two' },
+          ]),
+        ),
+      ],
+    });
+  });
+
+  beforeEach(() => {
+    text.resumeUpstreams();
+    text.outcomes.length = 0;
+    scripts = [];
+    asked = [];
+  });
+
+  after(async () => {
+    await text.stop();
+    await Promise.all(servers.map((server) => server.close()));
+  });
+
+  async function ask(
+    model: string,
+    { format = 'chat-completions', stream = false }: { format?: WireFormatName; stream?: boolean } = {},
+  ): Promise<{ status: number; body: string }> {
+    const response = await text.ask(format, model, PROMPT, { stream });
+    const body = await response.text();
+    await text.idle();
+    return { status: response.status, body };
+  }
+
+  function decisions(): unknown[] {
+    const lines = text.logged().trim().split('\n');
+    return lines
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .filter(({ msg }) => msg === 'upstream attempt')
+      .map(({ decision }) => decision);
+  }
+
+  /** Makes the first upstream fail until it is left alone. */
+  async function openCircuitOfOne(): Promise<void> {
+    scripts = Array.from({ length: 10 }, (_, index) => (index % 2 === 0 ? status(500) : healthy));
+    for (let count = 0; count < 5; count += 1) await ask('in-pairs');
+    expect(asked).to.deep.equal(Array.from({ length: 10 }, (_, index) => (index % 2 === 0 ? 'one' : 'two')));
+    asked = [];
+  }
+
+  describe('that is the only route', () => {
+    const transient: readonly (readonly [string, Script])[] = [
+      ...[502, 503, 504].map((code) => [`answers ${code}`, status(code)] as const),
+      ['resets the connection', reset],
+      ['closes the connection', (request) => request.socket.destroy()],
+    ];
+    for (const [what, script] of transient) {
+      it(`is asked once more when it ${what}, and no further`, async () => {
+        for (const stream of [false, true]) {
+          text.resumeUpstreams();
+          asked = [];
+          scripts = [script, healthy];
+          if (!stream) expect((await ask('alone')).status).to.equal(200);
+          asked = [];
+          scripts = [script];
+          expect((await ask('alone', { stream })).status).to.equal(503);
+          expect(asked).to.deep.equal(['one', 'one']);
+        }
+        expect(decisions().slice(-2)).to.deep.equal(['retry', 'refused']);
+        expect(text.outcomes.at(-1)).to.include({ status: 'failed' });
+      });
+    }
+
+    const lasting: readonly (readonly [string, Script])[] = [
+      ...[400, 401, 402, 403, 404, 408, 429, 500, 529].map((code) => [`answers ${code}`, status(code)] as const),
+      ...[429, 502, 503, 504].map(
+        (code) => [`answers ${code} with Retry-After`, status(code, { 'retry-after': '1' })] as const,
+      ),
+      ['is silent', hang],
+      [
+        'breaks off in its answer',
+        (_request, response) => response.writeHead(200).write('{"choices":[', () => response.destroy()),
+      ],
+      [
+        'resets the connection after it had time to make an answer',
+        (request) => {
+          nowMs += MAX_TRANSIENT_MS + 1;
+          request.socket.resetAndDestroy();
+        },
+      ],
+    ];
+    for (const [what, script] of lasting) {
+      it(`is asked once when it ${what}`, async () => {
+        scripts = [script, healthy];
+        expect((await ask('alone')).status).to.be.at.least(400);
+        expect(asked).to.deep.equal(['one']);
+      });
+    }
+
+    it('is asked once for each request while its circuit is open', async () => {
+      scripts = [status(503)];
+      for (let count = 0; count < 5; count += 1) await ask('alone');
+      asked = [];
+      expect((await ask('alone')).status).to.equal(503);
+      expect(asked).to.deep.equal(['one']);
+    });
+  });
+
+  describe('that is one of two routes', () => {
+    it('is left for the other when it fails for a moment', async () => {
+      scripts = [status(503), healthy];
+      expect((await ask('in-pairs')).status).to.equal(200);
+      expect(asked).to.deep.equal(['one', 'two']);
+    });
+
+    it('is asked once more when the circuit of the other is open', async () => {
+      await openCircuitOfOne();
+      scripts = [status(503), healthy];
+      expect((await ask('in-pairs')).status).to.equal(200);
+      expect(asked).to.deep.equal(['two', 'two']);
+    });
+
+    it('is asked once more at the end when both fail for a moment, and nothing is charged when that fails', async () => {
+      for (const script of [status(503), reset]) {
+        text.resumeUpstreams();
+        asked = [];
+        scripts = [script];
+        expect((await ask('in-pairs')).status).to.equal(503);
+        expect(asked).to.deep.equal(['one', 'two', 'two']);
+        const last: { charge: string } = await text.database('text_requests').orderBy('id', 'desc').first('charge');
+        expect(last.charge).to.equal('0');
+      }
+    });
+  });
+
+  it('that refuses connections is asked once more only where it is the only route', async () => {
+    await servers[2]?.close();
+    expect((await ask('returning-alone')).status).to.equal(503);
+    expect(decisions().slice(-2)).to.deep.equal(['retry', 'refused']);
+    expect((await ask('over-returning')).status).to.equal(200);
+    expect(decisions().slice(-2)).to.deep.equal(['next', 'answered']);
+  });
+
+  it('gets its traffic back within ten seconds of its return, by one probe, however often that failed before', async () => {
+    const { port = 0 } = servers[2] ?? {};
+    await servers[2]?.close();
+    for (const failedProbes of [0, 1, 5]) {
+      text.resumeUpstreams();
+      for (let count = 0; count < 5; count += 1) await ask('over-returning');
+      for (let probe = 0; probe < failedProbes; probe += 1) {
+        nowMs += 10_000;
+        expect((await ask('over-returning')).status, 'a probe that fails costs its request nothing').to.equal(200);
+        expect(decisions().slice(-2)).to.deep.equal(['next', 'answered']);
+      }
+      const returned = await startReceiver(answerAs('returning'), port);
+      asked = [];
+      await ask('over-returning');
+      nowMs += 10_000;
+      for (let count = 0; count < 3; count += 1) await ask('over-returning');
+      expect(asked).to.deep.equal(['two', 'returning', 'returning', 'returning']);
+      await returned.close();
+    }
+  });
+
+  for (const format of WIRE_FORMAT_NAMES) {
+    it(`that breaks a stream of ${format} off is not followed by another, and the client learns of it`, async () => {
+      scripts = [
+        (_request, response) =>
+          response.writeHead(200, { 'content-type': 'text/event-stream' }).write(HALVES[format], () => {
+            setImmediate(() => response.destroy());
+          }),
+        healthy,
+      ];
+      for (const client of WIRE_FORMAT_NAMES) {
+        text.resumeUpstreams();
+        asked = [];
+        const response = await text.ask(client, `half-${format}`, PROMPT, { stream: true });
+        const body = await response.text().catch(() => 'broken off');
+        await text.idle();
+        expect(body, client).to.match(/broken off|result_transfer_failed/);
+        expect(asked).to.deep.equal(['one']);
+        expect(text.outcomes.at(-1)).to.include({ status: 'failed', errorCode: 'result_transfer_failed' });
+      }
+    });
+  }
+
+  it('that answers for another is not named: the answer names the model that was bought', async () => {
+    for (const format of WIRE_FORMAT_NAMES) {
+      for (const stream of [false, true]) {
+        text.resumeUpstreams();
+        asked = [];
+        const second: Script = (_request, response) =>
+          stream ? response.end(`data: ${STREAMED}\n\ndata: [DONE]\n\n`) : healthy(_request, response);
+        scripts = [reset, second];
+        const { body } = await ask('in-pairs', { format, stream });
+        expect(asked).to.deep.equal(['one', 'two']);
+        expect(body)
+          .to.match(/"model(Version)?":"in-pairs"/)
+          .and.not.contain('vendor-model');
+      }
+    }
+  });
+
+  it('may keep a stream waiting for 30 s and a whole answer for 120 s, unless it or the route says otherwise', () => {
+    const upstream = { firstByteTimeoutMs: 5_000, silenceTimeoutMs: 6_000 };
+    const route = { firstByteTimeoutMs: 7_000, silenceTimeoutMs: 8_000 };
+    for (const [of, whose, streamed, whole] of [
+      [{}, undefined, 30_000, 120_000],
+      [{}, {}, 30_000, 120_000],
+      [{}, upstream, 5_000, 6_000],
+      [route, upstream, 7_000, 8_000],
+      [{ silenceTimeoutMs: 1 }, upstream, 5_000, 1],
+    ] as const) {
+      expect([timeoutOf(true, of, whose), timeoutOf(false, of, whose)]).to.deep.equal([streamed, whole]);
+    }
+  });
+
+  it('may take longer than its limit for a whole answer of which bytes arrive', async () => {
+    const pieces = ['{"choices":[{"message":', ' ', '{"content":"Hi"},', ' ', '"finish_reason":"stop"}]}'];
+    scripts = [
+      (_request, response) => {
+        response.writeHead(200);
+        const [last, ...others] = pieces.toReversed();
+        const send = (): void => {
+          const piece = others.pop();
+          if (piece === undefined) return void response.end(last);
+          response.write(piece);
+          setTimeout(send, SILENCE_MS / 2);
+        };
+        send();
+      },
+    ];
+    expect((await ask('alone')).status).to.equal(200);
+  });
+});
+
+const STREAMED = '{"model":"vendor-model","choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}]}';
+
+/** The first part of a stream, with some of its answer. */
+const HALVES: Readonly<Record<WireFormatName, string>> = {
+  'chat-completions': 'data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n',
+  responses:
+    'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"Hi"}\n\n',
+  messages:
+    'event: message_start\ndata: {"type":"message_start","message":{"id":"m","usage":{"input_tokens":9,"output_tokens":1}}}\n\n' +
+    'event: content_block_start\ndata: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}\n\n' +
+    'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}\n\n',
+  'generate-content': 'data: {"candidates":[{"content":{"parts":[{"text":"Hi"}]}}]}\n\n',
+};
