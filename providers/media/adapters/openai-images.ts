@@ -8,7 +8,7 @@ import type { KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
 import { bearer } from '../credentials.ts';
 import { ENDED_OPENAI_MODELS } from '../ended-models.ts';
 import type { FormPart } from '../form.ts';
-import { costIn, objectOf, withParams } from '../json.ts';
+import { costIn, listOf, objectOf, withParams } from '../json.ts';
 import { openaiRefusal } from '../openai-errors.ts';
 import { OutcomeUnknownError } from '../outcomes.ts';
 import type { ResultFile } from '../result-file.ts';
