@@ -131,11 +131,10 @@ interface FoundJob {
   readonly state: 'one';
   readonly jobId: string;
   readonly words: string;
-  readonly error?: undefined;
 }
 
 type Found =
-  | FoundJob
+  | (FoundJob & { readonly error?: undefined })
   | { readonly state: 'none' | 'several' | 'cannot tell'; readonly error?: undefined }
   | { readonly state: 'unreachable'; readonly error: Error };
 

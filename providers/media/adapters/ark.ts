@@ -147,9 +147,10 @@ function imagesOf(answer: JsonObject): { readonly files: readonly ResultFile[]; 
   return { files: links.map((url) => ({ url, mimeType: null })), ...costOf(answer) };
 }
 
-/** The refusal of an image under a successful status; with an unknown code, the outcome is not known. */
+/** The refusal or the failure of an image under a successful status, which is final. */
 function errorOf(error: JsonObject): SubmissionError {
-  return submissionErrorFor(meaningOf(error) ?? 'failed', factsOf(error));
+  const means = meaningOf(error) ?? 'failed';
+  return means === 'failed' ? new JobRefusedError('processing_failed') : submissionErrorFor(means, factsOf(error));
 }
 
 function stateOf(task: JsonObject): JobState {
@@ -161,9 +162,9 @@ function stateOf(task: JsonObject): JobState {
   }
   if (ENDS.includes(status)) {
     const failure = objectOf(error);
-    const code = status === 'expired' ? 'processing_timeout' : jobVerdictFor(meaningOf(failure));
-    const message = messageFor(code, failure['message']);
-    return { state: 'failed', code, message, ...costOf(task), ...endIn(endedAt) };
+    const verdict = status === 'expired' ? 'processing_timeout' : jobVerdictFor(meaningOf(failure));
+    const message = messageFor(verdict, failure['message']);
+    return { state: 'failed', code: verdict, message, ...costOf(task), ...endIn(endedAt) };
   }
   return { state: 'running', progressPercent: null, detail: wordsOf(status) };
 }

@@ -204,18 +204,16 @@ function stateOf({ done, error, response }: JsonObject): JobState {
     if (typeof uri === 'string') return [{ url: uri, mimeType: 'video/mp4' }];
     return fileOf({ data: encodedVideo, mimeType: 'video/mp4' }).slice();
   });
-  if (results.length === 0) {
-    const filter = filterOf(filtered);
-    if (filter) return filter;
-  }
-  return { state: 'succeeded', results };
+  if (results.length > 0) return { state: 'succeeded', results };
+  return filteredOf(filtered) ?? { state: 'succeeded', results };
 }
 
-/** The verdict on an operation whose video the filters took, for which they may give reasons, or only a number. */
-function filterOf({ raiMediaFilteredReasons: reasons, raiMediaFilteredCount: count }: JsonObject): JobState | null {
+/** The verdict on an operation whose video was filtered, with reasons or only a number; null for any other. */
+function filteredOf({ raiMediaFilteredReasons: reasons, raiMediaFilteredCount: count }: JsonObject): JobState | null {
   const [reason] = listOf(reasons);
   if (AUDIO_FAILURE.test(String(reason))) return failed('processing_failed');
-  return reason !== undefined || Number(count) > 0 ? failed('content_policy_violation', reason) : null;
+  const isFiltered = reason !== undefined || Number(count) > 0;
+  return isFiltered ? failed('content_policy_violation', reason) : null;
 }
 
 /** What words about safety mean, where no field says so. */
