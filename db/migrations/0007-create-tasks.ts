@@ -51,6 +51,10 @@ export async function up(knex: Knex): Promise<void> {
       LOOP
         IF owner.id IS DISTINCT FROM item->>'account_id' THEN
           SELECT * INTO STRICT owner FROM accounts WHERE accounts.id = item->>'account_id' FOR NO KEY UPDATE;
+          -- Migration 0034.
+          IF owner.has_promo THEN
+            owner.signup_available := owner.signup_available - expired_promo(owner.id);
+          END IF;
           SELECT count(*) INTO running FROM tasks
             WHERE account_id = owner.id AND status IN ('queued', 'processing');
         END IF;

@@ -171,9 +171,12 @@ export async function up(knex: Knex): Promise<void> {
       beyond numeric := greatest(request.charge - request.held, 0);
       signup_part numeric;
     BEGIN
-      SELECT CASE WHEN charge_beyond_hold.funded_only THEN 0 ELSE least(signup_available, beyond) END,
-        least(funded_available + CASE WHEN charge_beyond_hold.funded_only THEN 0 ELSE signup_available END, beyond)
-      INTO STRICT signup_part, request.excess FROM accounts WHERE id = request.account_id;
+      -- \`expired_promo\`: migration 0034.
+      SELECT least(signup_left, beyond), least(funded_available + signup_left, beyond)
+      INTO STRICT signup_part, request.excess
+      FROM accounts, LATERAL (SELECT CASE WHEN charge_beyond_hold.funded_only THEN 0
+        ELSE signup_available - CASE WHEN has_promo THEN expired_promo(accounts.id) ELSE 0 END END) AS spendable(signup_left)
+      WHERE id = request.account_id;
       request.absorbed := beyond - request.excess;
       INSERT INTO transfers (id, opened_at, created_at, kind, debit, credit, amount, signup_amount,
         account_id, api_key_id, text_request_id)

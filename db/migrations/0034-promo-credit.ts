@@ -9,7 +9,9 @@ import type { Knex } from 'knex';
  * - Whatever takes signup credit takes promo credit first, of the grant that expires first. The trigger that moves the
  *   balances does so, and keeps for each hold what it took from which grant (`promo_holds`): a settlement spends that in
  *   the same order, and what comes back goes back to the grant it came from.
- * - When a grant's time is over, a transfer `promo_expiry` takes what is available. What holds give back afterwards expires
+ * - When a grant's time is over, nothing takes of it any more: whatever takes signup credit leaves out what
+ *   `expired_promo` says. The time is that of the transaction, so that all of its statements agree.
+ * - Some seconds later, a transfer `promo_expiry` takes what is available. What holds give back afterwards expires
  *   by another one. `reference` of both kinds of transfer is the grant.
  */
 export async function up(knex: Knex): Promise<void> {
@@ -83,9 +85,18 @@ export async function up(knex: Knex): Promise<void> {
       ADD CONSTRAINT transfers_promo_names_its_grant
         CHECK (kind NOT IN ('promo_grant', 'promo_expiry') OR reference IS NOT NULL);
   `);
+  await knex.raw(EXPIRED_PROMO);
   await knex.raw(MOVE_PROMO);
   await knex.raw(MOVE_BALANCES);
 }
+
+/** What is still a part of an account's signup credit although its time is over; asked only where `has_promo`. */
+const EXPIRED_PROMO = /* sql */ `
+  CREATE FUNCTION expired_promo(owner_id text) RETURNS numeric LANGUAGE sql STABLE AS $$
+    SELECT coalesce(sum(available), 0) FROM promo_grants
+    WHERE account_id = owner_id AND is_open AND expires_at <= now()
+  $$;
+`;
 
 /** What one transfer does to the grants of its account; called under the lock of the account. */
 const MOVE_PROMO = /* sql */ `
@@ -108,7 +119,7 @@ const MOVE_PROMO = /* sql */ `
       END IF;
     ELSIF moved_kind IN ('reservation', 'excess') THEN
       FOR part IN SELECT id, available FROM promo_grants
-        WHERE account_id = owner_id AND is_open AND available > 0 ORDER BY expires_at, id
+        WHERE account_id = owner_id AND is_open AND available > 0 AND expires_at > now() ORDER BY expires_at, id
       LOOP
         EXIT WHEN rest = 0;
         taken := least(rest, part.available);

@@ -89,7 +89,7 @@ const WRITE_TEXT = /* sql */ `
       INTO counted_ids, counts, counts_before FROM turn LEFT JOIN known ON known.api_key_id = turn.key_id;
 
       FOR item IN
-        SELECT request.*, account.signup_available, account.funded_available, account.topped_up_at,
+        SELECT request.*, account.signup_available, account.funded_available, account.has_promo, account.topped_up_at,
           key.usage_limit - least(key.used, key.usage_limit) AS key_available,
           key.used - key.reserved >= key.usage_limit AS key_is_spent,
           CASE
@@ -115,7 +115,7 @@ const WRITE_TEXT = /* sql */ `
         IF item.account_id <> account_at THEN
           account_at := item.account_id;
           key_at := '';
-          signup_left := item.signup_available;
+          signup_left := item.signup_available - CASE WHEN item.has_promo THEN expired_promo(account_at) ELSE 0 END;
           funded_left := item.funded_available;
         END IF;
         IF item.api_key_id <> key_at THEN

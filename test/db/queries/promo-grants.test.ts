@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { CHECK_VIOLATION, type Database, isDatabaseError } from '../../../db/database.ts';
 import type { Account } from '../../../db/queries/accounts.ts';
 import { expirePromoCredit, grantPromoCredit, listPromoGrants } from '../../../db/queries/promo-grants.ts';
+import { createTasks } from '../../../db/queries/tasks.ts';
 import { listTransfers } from '../../../db/queries/transfers.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
@@ -12,7 +13,9 @@ import {
   finishAsFailed,
   reloadAccount,
   type TestKey,
+  newTask,
 } from '../../support/factories.ts';
+import { newHold, openTextLedger, settlementOf, usageOf } from '../../support/text-money.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 
 const DAY_MS = 86_400_000;
@@ -86,6 +89,46 @@ describe('db/queries/promo-grants', () => {
     expect(await kinds()).to.deep.equal([`promo_expiry ${parseUsd(2)}`, `promo_grant ${parseUsd(2)}`]);
     const { signupAvailable, fundedAvailable } = await reloadAccount(database, account);
     expect([signupAvailable, fundedAvailable]).to.deep.equal([parseUsd(1), parseUsd(3)]);
+  });
+
+  describe('is not spent once its time is over, though nobody has taken it back yet,', () => {
+    beforeEach(async () => {
+      // 2 USD of 6 have expired.
+      await give(2);
+      await letExpire();
+    });
+
+    const left = async (): Promise<unknown> => {
+      const [grant] = await listPromoGrants(database, { accountId: account.id, limit: 1 });
+      return [grant?.available, (await reloadAccount(database, account)).fundedAvailable];
+    };
+
+    it('by tasks that are created at once', async () => {
+      const tasks = Array.from({ length: 5 }, () => newTask(key));
+      const outcomes = await createTasks(database, tasks);
+      expect(outcomes.filter((outcome) => outcome === 'created')).to.have.length(4);
+      expect(outcomes).to.include('insufficient_credits');
+      expect(await left()).to.deep.equal([parseUsd(2), 0n]);
+    });
+
+    it('by tasks that follow each other', async () => {
+      const outcomes = [];
+      for (let count = 0; count < 5; count += 1) outcomes.push(...(await createTasks(database, [newTask(key)])));
+      expect(outcomes).to.deep.equal([...Array(4).fill('created'), 'insufficient_credits']);
+      expect(await left()).to.deep.equal([parseUsd(2), 0n]);
+    });
+
+    it('by holds of text, nor by what a request costs above its hold', async () => {
+      const ledger = openTextLedger(testDatabase.url, { poolSize: 1 });
+      const holds = [1, 2, 3].map(() => newHold(key, { amount: parseUsd(1) }));
+      const decisions = await ledger.hold([...holds, newHold(key, { amount: parseUsd(2) })]);
+      expect(decisions.map(({ refusal }) => refusal)).to.deep.equal([null, null, null, 'insufficient_credits']);
+      for (const hold of holds) await ledger.settle([settlementOf(hold, { charge: parseUsd(2) })]);
+      const usage = await Promise.all(holds.map((hold) => usageOf(database, hold)));
+      expect(usage.map((row) => row?.excess)).to.deep.equal([parseUsd(1), 0n, 0n]);
+      expect(await left()).to.deep.equal([parseUsd(2), 0n]);
+      await ledger.close();
+    });
   });
 
   it('expires as well when a hold gives it back later', async () => {
