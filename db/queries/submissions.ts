@@ -208,19 +208,6 @@ export async function hasRivals(
   return (await query.first('task_id')) !== undefined;
 }
 
-/** The open submission of a task at an upstream, if any. */
-export async function findOpenSubmission(
-  database: Database,
-  taskId: string,
-  provider: string,
-): Promise<KeptSubmission | null> {
-  const row = await database<SubmissionRow>('submissions')
-    .where({ task_id: taskId, task_created_at: createdAtOf(taskId), provider })
-    .whereNull('outcome')
-    .first();
-  return row ? toSubmission(row) : null;
-}
-
 function toSubmission(row: SubmissionRow): KeptSubmission {
   return {
     taskId: row.task_id,

@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto';
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import type { VendorCost } from '../../domain/media-route.ts';
-import type { JobEnd } from './adapter.ts';
 
 /** The value as an object; empty if it is anything else. */
 export function objectOf(value: unknown): JsonObject {
@@ -27,7 +26,7 @@ export function costIn(amount: unknown, unit: string): { readonly cost?: VendorC
 }
 
 /** When a job ended as an upstream reports it, in Unix seconds, milliseconds or ISO 8601; nothing for what is none of them. */
-export function endIn(time: unknown): JobEnd {
+export function endIn(time: unknown): { readonly endedAt?: Date } {
   const number = typeof time === 'string' ? Date.parse(time) : Number(time);
   const ms = number < LEAST_MILLISECONDS ? number * 1000 : number;
   return ms > 0 && ms < LAST_DATE_MS ? { endedAt: new Date(ms) } : {};

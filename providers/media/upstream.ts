@@ -78,6 +78,8 @@ export interface CallbackReader {
    * @throws InvalidCallbackError
    */
   readCallback(callback: CallbackRequest, taskId: string, query: URLSearchParams): Promise<Announcement>;
+  /** Asks the upstream to stop; not an error if the job has ended or cannot be stopped. */
+  cancel(jobId: string, signal: AbortSignal): Promise<void>;
 }
 
 export interface MediaUpstream extends CallbackReader {
@@ -106,8 +108,6 @@ export interface MediaUpstream extends CallbackReader {
   status(jobId: string, signal: AbortSignal): Promise<JobState>;
   /** @throws ProviderUnreachableError | JobRefusedError with `result_transfer_failed` if the file is gone */
   fetchResult(result: ResultFile, signal: AbortSignal): Promise<ResultDownload>;
-  /** Asks the upstream to stop; not an error if the job has ended or cannot be stopped. */
-  cancel(jobId: string, signal: AbortSignal): Promise<void>;
   /** Closes the pool if it opened one. */
   close(): Promise<void>;
 }

@@ -37,6 +37,7 @@ describe('the file of upstreams', () => {
       ],
     });
     const studio = {
+      protocol: 'http-jobs',
       adapter: MEDIA_PROTOCOLS['http-jobs'],
       baseUrl: 'https://render.example/studio',
       credential: { apiKey: 'key' },

@@ -71,9 +71,13 @@ export function testUpstream(
   );
 }
 
-/** Reads the announcements of an upstream of that name; nothing is ever sent to it. */
-export function callbackReaders(name: string, callbackSecret: string): ReadonlyMap<string, MediaUpstream> {
-  const upstream = testUpstream({ name, baseUrl: 'http://127.0.0.1:9', callbackSecret }, { dispatcher: new Agent() });
+/** Reads the announcements of an upstream of that name. @param baseUrl to which cancellations go; by default nothing listens */
+export function callbackReaders(
+  name: string,
+  callbackSecret: string,
+  baseUrl = 'http://127.0.0.1:9',
+): ReadonlyMap<string, MediaUpstream> {
+  const upstream = testUpstream({ name, baseUrl, callbackSecret }, { dispatcher: new Agent() });
   return new Map([[name, upstream]]);
 }
 

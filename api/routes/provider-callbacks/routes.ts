@@ -1,13 +1,14 @@
 /**
  * Receives announcements of finished jobs (docs/provider-protocol.md, "Callbacks"). Not part of the public contract.
  */
-import { findOpenSubmission, isJobOfAnotherTask, settleSubmission } from '../../../db/queries/submissions.ts';
+import { listSubmissions } from '../../../db/queries/submissions.ts';
 import { findTask } from '../../../db/queries/tasks.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { isFinal, type Task } from '../../../domain/task.ts';
 import { InvalidCallbackError } from '../../../providers/media/callbacks.ts';
 import { signedBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
+import { takeAnnouncedJob } from '../../services/announced-job.ts';
 import type { ApiServices } from '../../services/services.ts';
 
 type CallbackOutcome = Parameters<ApiServices['metrics']['callbackReceived']>[0]['outcome'];
@@ -30,37 +31,30 @@ export const announceJobEnd = endpoint({
   handle: async ({ params, body: readBody, context }, services) => {
     const { provider, task_id: taskId } = params;
     const { database, metrics, providerCallbacks } = services;
-    const reader = providerCallbacks.readers.get(provider);
-    if (reader === undefined) throw noSuchTask();
+    const upstream = providerCallbacks.readers.get(provider);
+    if (upstream === undefined) throw noSuchTask();
     const note = (outcome: CallbackOutcome) => metrics.callbackReceived({ upstream: provider, outcome });
     const callback = { headers: context.headers, rawBody: await readBody() };
-    const announcement = await reader
+    const announcement = await upstream
       .readCallback(callback, taskId, context.URL.searchParams)
       .catch((error: unknown) => refuse(error, () => note('refused')));
     const isAboutIt = announcement.taskId === undefined || announcement.taskId === taskId;
     const task = isAboutIt ? await findTask(database, taskId) : null;
-    // An upstream may announce only its own jobs.
-    if (task?.provider !== provider) {
+    // An upstream may announce only its own jobs, also of a task that has taken another route since.
+    if (!task || !(await wasAt(services, task, provider))) {
       note('unknown_task');
       throw noSuchTask();
     }
     note('accepted');
-    if (announcement.jobId !== null) await adopt(services, task, announcement.jobId);
+    const { jobId } = announcement;
+    if (jobId !== null) await takeAnnouncedJob(services, task, { provider, upstream, jobId });
     if (!isFinal(task.status)) await providerCallbacks.announce(taskId);
   },
 });
 
-/** If the answer to the submission was lost, the announcement reveals its outcome. */
-async function adopt({ database, metrics }: ApiServices, task: Task, jobId: string): Promise<void> {
-  if (isFinal(task.status) || task.providerJobId !== null) return;
-  const submission = await findOpenSubmission(database, task.id, task.provider);
-  if (!submission) return;
-  const settlement = { outcome: 'accepted', learntFrom: 'the callback', jobId } as const;
-  const isNew = await settleSubmission(database, submission, settlement).catch((error: unknown) => {
-    if (isJobOfAnotherTask(error)) return false;
-    throw error;
-  });
-  if (isNew) metrics.submissionSettled(task.provider, settlement);
+async function wasAt({ database }: ApiServices, task: Task, provider: string): Promise<boolean> {
+  if (task.provider === provider) return true;
+  return (await listSubmissions(database, task.id)).some((submission) => submission.provider === provider);
 }
 
 function refuse(error: unknown, note: () => void): never {

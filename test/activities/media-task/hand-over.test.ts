@@ -12,7 +12,6 @@ import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import type { Database } from '../../../db/database.ts';
 import { MACHINE_CLOCK } from '../../../db/database-clock.ts';
 import {
-  findOpenSubmission,
   type KeptSubmission,
   listSubmissions,
   recordFiles,
@@ -452,7 +451,7 @@ describe('handing a task over', function () {
       const ended = run(task);
       const submission = await waitUntil(
         async () => {
-          const open = await findOpenSubmission(database, task.id, name);
+          const [open] = await listSubmissions(database, task.id);
           if (!open || rendersOf(task).length === 0) throw new Error('it has not been handed over yet');
           return open;
         },

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import type { Database } from '../../../db/database.ts';
 import {
-  findOpenSubmission,
   findOwnedJobs,
   hasRivals,
   isJobOfAnotherTask,
@@ -200,14 +199,5 @@ describe('db/queries/submissions', () => {
     expect(await rivals('mine')).to.equal(true);
     await settleSubmission(database, same, accepted('job_of_same'));
     expect(await rivals('mine')).to.equal(false);
-  });
-
-  it('are found while they are open, at their own upstream only', async () => {
-    const task = await newTask();
-    const submission = await openTaskSubmission(database, task);
-    expect(await findOpenSubmission(database, task.id, 'simulator')).to.include({ attempt: 1 });
-    expect(await findOpenSubmission(database, task.id, 'other')).to.equal(null);
-    await settleSubmission(database, submission, accepted('job_of_the_open_one'));
-    expect(await findOpenSubmission(database, task.id, 'simulator')).to.equal(null);
   });
 });

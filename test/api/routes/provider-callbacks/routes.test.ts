@@ -6,8 +6,9 @@ import { findTask } from '../../../../db/queries/tasks.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
 import { newId } from '../../../../domain/ids.ts';
 import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../../../support/app.ts';
-import { createTaskRow, finishAsSucceeded, openTaskSubmission } from '../../../support/factories.ts';
+import { createTaskRow, finishAsFailed, finishAsSucceeded, openTaskSubmission } from '../../../support/factories.ts';
 import { callbackReaders } from '../../../support/media.ts';
+import { type Receiver, startReceiver } from '../../../support/receiver.ts';
 import { type Answer, call, startTestStack, type TestStack } from '../../../support/stack.ts';
 import { createTask, simulatorJobs, taskWhenFinal } from '../../../support/tasks.ts';
 
@@ -15,14 +16,26 @@ const SECRET = 'the-secret-of-the-studio';
 
 describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
   const announced: string[] = [];
+  /** The paths of cancellations. */
+  const cancelled: string[] = [];
   let isTemporalDown = false;
+  let isVendorDown = false;
+  let vendor: Receiver;
   let app: TestApp;
   let caller: TestCaller;
 
   before(async () => {
+    vendor = await startReceiver((request, response) => {
+      cancelled.push(request.url ?? '');
+      response.writeHead(isVendorDown ? 500 : 200).end('{}');
+    });
     app = await startTestApp({
       providerCallbacks: {
-        readers: new Map([...callbackReaders('studio', SECRET), ...callbackReaders('other', 'the-secret-of-another')]),
+        readers: new Map([
+          ...callbackReaders('studio', SECRET, vendor.url),
+          ...callbackReaders('other', 'the-secret-of-another'),
+          ...callbackReaders('third', 'the-secret-of-a-third'),
+        ]),
         announce: async (taskId) => {
           if (isTemporalDown) throw new ServiceError('processing_unavailable', 'Send it again.');
           announced.push(taskId);
@@ -31,8 +44,14 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
     });
     caller = await app.createAccount({ fundedUsd: 100 });
   });
-  beforeEach(() => announced.splice(0));
-  after(() => app.stop());
+  beforeEach(() => {
+    announced.splice(0);
+    cancelled.splice(0);
+  });
+  after(async () => {
+    await app.stop();
+    await vendor.close();
+  });
 
   const newTask = async (): Promise<string> =>
     (await createTaskRow(app.database, { id: caller.keyId, accountId: caller.accountId }, { provider: 'studio' })).id;
@@ -84,13 +103,83 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
     expect(await findTask(app.database, taskId)).to.include({ providerJobId: 'job_0' });
   });
 
-  it('gives a task no job that belongs to another', async () => {
+  it('gives a task no job that belongs to another, whichever upstream of the vendor announces it', async () => {
     const [owner, other] = [await newTask(), await newTask()];
-    for (const id of [owner, other]) {
-      await openTaskSubmission(app.database, { id }, { provider: 'studio' });
-      expect((await announce(id)).status).to.equal(204);
+    for (const [id, provider, secret] of [
+      [owner, 'studio', SECRET],
+      [other, 'other', 'the-secret-of-another'],
+    ] as const) {
+      await openTaskSubmission(app.database, { id }, { provider });
+      const body = JSON.stringify({ id: 'job_of_one', key: id });
+      expect((await announce(id, { provider, secret, body })).status).to.equal(204);
     }
+    expect(await findTask(app.database, owner)).to.include({ providerJobId: 'job_of_one' });
     expect(await findTask(app.database, other)).to.include({ providerJobId: null });
+  });
+
+  describe('about a job that nobody waits for', () => {
+    const GIVEN_UP = { outcome: 'unknown', learntFrom: 'nothing' } as const;
+
+    /** A task of `studio` whose submission was given up. */
+    async function givenUp(): Promise<string> {
+      const id = await newTask();
+      await settleSubmission(
+        app.database,
+        await openTaskSubmission(app.database, { id }, { provider: 'studio' }),
+        GIVEN_UP,
+      );
+      return id;
+    }
+
+    const announceJob = (id: string, jobId: string): Promise<Answer<ErrorBody>> =>
+      announce(id, { body: JSON.stringify({ id: jobId, key: id }) });
+
+    it('cancels it, if its submission was given up and the task refunded', async () => {
+      const id = await givenUp();
+      await finishAsFailed(app.database, { id });
+      expect((await announceJob(id, 'job_refunded')).status).to.equal(204);
+      expect(cancelled).to.deep.equal(['/v1/jobs/job_refunded/cancel']);
+      expect(announced).to.deep.equal([]);
+    });
+
+    it('cancels it, if the task has another job by now, also at another upstream', async () => {
+      for (const provider of ['studio', 'other']) {
+        const id = await givenUp();
+        const second = await openTaskSubmission(app.database, { id }, { attempt: 2, provider });
+        const jobId = `second_job_at_${provider}`;
+        await settleSubmission(app.database, second, { outcome: 'accepted', learntFrom: 'the answer', jobId });
+        expect((await announceJob(id, `first_of_${jobId}`)).status).to.equal(204);
+        expect(cancelled.splice(0)).to.deep.equal([`/v1/jobs/first_of_${jobId}/cancel`]);
+        expect((await announceJob(id, jobId)).status).to.equal(204);
+        expect(cancelled).to.deep.equal([]);
+      }
+    });
+
+    it('cancels it, if the task failed before the outcome of its submission was known, and records the outcome', async () => {
+      const id = await newTask();
+      await openTaskSubmission(app.database, { id }, { provider: 'studio' });
+      await finishAsFailed(app.database, { id });
+      expect((await announceJob(id, 'job_of_the_failed')).status).to.equal(204);
+      expect(cancelled).to.deep.equal(['/v1/jobs/job_of_the_failed/cancel']);
+      expect((await listSubmissions(app.database, id))[0]).to.include({ jobId: 'job_of_the_failed' });
+    });
+
+    it('leaves it alone if it belongs to another task', async () => {
+      const owner = await newTask();
+      await openTaskSubmission(app.database, { id: owner }, { provider: 'studio' });
+      await announceJob(owner, 'job_of_the_owner');
+      expect((await announceJob(await givenUp(), 'job_of_the_owner')).status).to.equal(204);
+      expect(cancelled).to.deep.equal([]);
+    });
+
+    it('is 503 while it cannot be cancelled, so that the provider repeats it', async () => {
+      const id = await givenUp();
+      await finishAsFailed(app.database, { id });
+      isVendorDown = true;
+      expectRefusal(await announceJob(id, 'job_that_goes_on'), [503, 'processing_unavailable']);
+      isVendorDown = false;
+      expect((await announceJob(id, 'job_that_goes_on')).status).to.equal(204);
+    });
   });
 
   it('is 401 when the signature is wrong, missing, too old or of another provider', async () => {
@@ -140,11 +229,11 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
   });
 
   it('is counted by outcome, under the names of upstreams only', async () => {
-    await announce(await newTask(), { provider: 'other', secret: 'wrong' });
-    await announce(await newTask(), { provider: 'other', secret: 'the-secret-of-another' });
+    await announce(await newTask(), { provider: 'third', secret: 'wrong' });
+    await announce(await newTask(), { provider: 'third', secret: 'the-secret-of-a-third' });
     await announce(await newTask(), { provider: 'stranger' });
     const scraped = await fetch(`${app.baseUrl}/metrics`, { headers: { authorization: `Bearer ${app.metricsToken}` } });
-    const counted = (await scraped.text()).match(/^genway_provider_callbacks_total\{upstream="(other|stranger)".*$/gm);
+    const counted = (await scraped.text()).match(/^genway_provider_callbacks_total\{upstream="(third|stranger)".*$/gm);
     expect(counted?.map((line) => /outcome="(\w+)"\} \d+$/.exec(line)?.[1])).to.have.members([
       'refused',
       'unknown_task',

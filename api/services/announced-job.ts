@@ -1,0 +1,64 @@
+/** What an upstream's announcement reveals about the job of a task. */
+import {
+  findOwnedJobs,
+  isJobOfAnotherTask,
+  type KeptSubmission,
+  listSubmissions,
+  settleSubmission,
+} from '../../db/queries/submissions.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import type { Task } from '../../domain/task.ts';
+import type { CallbackReader } from '../../providers/media/upstream.ts';
+import type { ApiServices } from './services.ts';
+
+type Services = Pick<ApiServices, 'database' | 'metrics'>;
+
+/**
+ * If the answer to the submission was lost, the announcement reveals its outcome. A job that nobody waits for, because its
+ * submission was given up or its task has failed, is cancelled.
+ *
+ * @param upstream that announced it
+ * @throws ServiceError `processing_unavailable` if it cannot be cancelled now: the upstream may announce it again
+ */
+export async function takeAnnouncedJob(
+  services: Services,
+  task: Task,
+  { provider, upstream, jobId }: { provider: string; upstream: Pick<CallbackReader, 'cancel'>; jobId: string },
+): Promise<void> {
+  const submissions = await listSubmissions(services.database, task.id);
+  // What has this job is known already, and the task's workflow sees to it.
+  if (submissions.some((one) => one.jobId === jobId)) return;
+  const [submission] = submissions.filter((one) => one.provider === provider && isUnclear(one));
+  if (!submission) return;
+  const isTaken =
+    submission.outcome === null
+      ? await adopt(services, submission, jobId)
+      : await isUnowned(services, submission, jobId);
+  if (!isTaken || (submission.outcome === null && task.status !== 'failed')) return;
+  await upstream.cancel(jobId, new AbortController().signal).catch((error: unknown) => {
+    throw new ServiceError('processing_unavailable', 'The job could not be cancelled. Announce it again.', {
+      cause: error,
+    });
+  });
+}
+
+function isUnclear({ outcome }: KeptSubmission): boolean {
+  return outcome === null || outcome === 'unknown';
+}
+
+/** @returns false if the job belongs to another task */
+async function adopt({ database, metrics }: Services, submission: KeptSubmission, jobId: string): Promise<boolean> {
+  const settlement = { outcome: 'accepted', learntFrom: 'the callback', jobId } as const;
+  try {
+    const isNew = await settleSubmission(database, submission, settlement);
+    if (isNew) metrics.submissionSettled(submission.provider, settlement);
+    return true;
+  } catch (error) {
+    if (isJobOfAnotherTask(error)) return false;
+    throw error;
+  }
+}
+
+async function isUnowned({ database }: Services, { taskId, vendor }: KeptSubmission, jobId: string): Promise<boolean> {
+  return (await findOwnedJobs(database, { taskId, vendor, jobIds: [jobId] })).size === 0;
+}
