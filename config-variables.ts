@@ -414,9 +414,9 @@ export const VARIABLE_GROUPS = {
       'Seconds after which the api process cuts off a text request without streaming.',
     ),
     GENWAY_TEXT_READ_ON_S: byDefault(
-      '600',
+      '50000',
       KINDS.seconds,
-      'Seconds for which an answer is still read after its client has left, to find out the usage to charge; after that, everything that was reserved is charged.',
+      'Seconds for which an answer is still read after its client has left, to find out the usage to charge; after that, everything that was reserved is charged, or nothing if no byte of the answer has come. The default outlasts the longest answer of the default catalogue (1,000,000 tokens) at 20 tokens a second: with a shorter limit, clients that leave get slow answers for nothing.',
     ),
     GENWAY_TEXT_SILENCE_S: byDefault(
       '3600',

@@ -229,6 +229,17 @@ function mostOutputTokens({ model, choiceCount }: TextEstimate, bound: number | 
   return Math.min((bound ?? model.mostOutputTokens) * choiceCount, Number.MAX_SAFE_INTEGER);
 }
 
+/**
+ * What a failed request may have cost the operator at list price: an upstream that did not answer in time may have
+ * generated everything that was held for. Finance sums the same (`db/queries/margins.ts`).
+ */
+export function possibleLossOf(
+  { errorCode, upstream }: { readonly errorCode: string | null; readonly upstream: object | null },
+  held: PicoUsd,
+): PicoUsd {
+  return errorCode === 'processing_timeout' && upstream !== null ? held : 0n;
+}
+
 /** A reported count, clamped to what is possible; null when there is none, or when it is not a count. */
 function tokens(count: number | null | undefined, most: number): number | null {
   const isCount = count !== null && count !== undefined && Number.isSafeInteger(count) && count >= 0;

@@ -28,6 +28,8 @@ export interface Metrics {
   upstreamAttempted(attempt: { upstream: string; model: string; fault: string; decision: string }): void;
   /** @param upstream the upstream that reported more tokens than it can have used */
   usageClamped(upstream: string): void;
+  /** @param upstream that did not answer in time, and may have generated an answer that nobody pays for */
+  textPossiblyLost(upstream: string, listPrice: bigint): void;
   /** @param task the task as it ended */
   taskEnded(task: Pick<Task, 'model' | 'status' | 'failure' | 'price'>): void;
   /** The answer to a submission was lost or made no sense. @param upstream the name of a media upstream */
@@ -71,7 +73,7 @@ export function createMetrics(): Metrics {
   const registry = new Registry();
   const sources: (() => Promise<string>)[] = [];
   collectDefaultMetrics({ register: registry });
-  const { upstreams, upstreamAttempts, clamped } = textInstruments([registry]);
+  const { upstreams, upstreamAttempts, clamped, possibleLoss } = textInstruments([registry]);
   const media = mediaInstruments([registry]);
   const { requests, attempts, storageAway, batches } = processInstruments([registry]);
 
@@ -83,6 +85,7 @@ export function createMetrics(): Metrics {
     upstreamAnswered: ({ upstream, outcome, seconds }) => upstreams.observe({ upstream, outcome }, seconds),
     upstreamAttempted: (attempt) => upstreamAttempts.inc(attempt),
     usageClamped: (upstream) => clamped.inc({ upstream }),
+    textPossiblyLost: (upstream, listPrice) => possibleLoss.inc({ upstream }, toUsdNumber(listPrice)),
     taskEnded: ({ model, status, failure, price }) => {
       media.tasks.inc({ model, outcome: failure?.code ?? status });
       (failure ? media.refunded : media.settled).inc(toUsdNumber(price));
@@ -121,6 +124,12 @@ function textInstruments(registers: Registry[]) {
     clamped: new Counter({
       name: 'genway_text_usage_clamped_total',
       help: 'Text requests whose upstream reported more tokens than it can have used',
+      labelNames: ['upstream'],
+      registers,
+    }),
+    possibleLoss: new Counter({
+      name: 'genway_text_possible_loss_usd_total',
+      help: 'What was held for text requests that no upstream answered in time',
       labelNames: ['upstream'],
       registers,
     }),

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import * as fc from 'fast-check';
+import { loadCatalogue } from '../catalogue/load.ts';
 import { childEnvironment, loadConfig, loadDatabaseConfig, loadSimulatorConfig, loadStackConfig } from '../config.ts';
 import { CONFIGURATION_DOCS, renderConfigurationDocs } from '../bin/tools/configuration-docs.ts';
 
@@ -17,7 +18,7 @@ describe('configuration', () => {
   it('needs the database and the secrets, and has a default for everything else', () => {
     const config = loadConfig(REQUIRED);
     expect(config.api).to.deep.equal({ port: 8080, publicUrl: 'http://127.0.0.1:8080' });
-    expect(config.text).to.deep.equal({ port: 8081, cutoffMs: 100_000, readOnMs: 600_000, silenceMs: 3_600_000 });
+    expect(config.text).to.deep.equal({ port: 8081, cutoffMs: 100_000, readOnMs: 50_000_000, silenceMs: 3_600_000 });
     expect(config.shutdownGraceMs, 'streams have two minutes').to.equal(120_000);
     expect(loadStackConfig({}).shutdownGraceMs, 'of `npm start`').to.equal(10_000);
     expect(config.tasks).to.deep.equal({
@@ -31,6 +32,14 @@ describe('configuration', () => {
     expect(config.moderation).to.equal(undefined);
     expect(config.temporal.tls).to.equal(undefined);
     expect(config.storage.kind).to.equal('local');
+  });
+
+  it('lets the default limit of reading on outlast the slowest answer that the catalogue sells', async () => {
+    const slowTokensPerSecond = 20;
+    const longest = Math.max(...[...loadCatalogue().textModels.values()].map((model) => model.mostOutputTokens));
+    expect(loadConfig(REQUIRED).text.readOnMs).to.be.at.least((longest / slowTokensPerSecond) * 1000);
+    const documented = await readFile(CONFIGURATION_DOCS, 'utf8');
+    expect(documented).to.contain(`(${longest.toLocaleString('en')} tokens) at ${slowTokensPerSecond} tokens a second`);
   });
 
   it('reads the encryption key as 32 bytes', () => {

@@ -111,8 +111,6 @@ export interface UpstreamFormat {
   readonly stopSequences: 'unsupported' | 'unreported' | 'reported';
   /** Whether upstreams that accept stop sequences accept this one; by default they accept any. */
   readonly takesStopSequence?: (sequence: string) => boolean;
-  /** Whether a stream announces its answer before the model begins to think; it does not by default. */
-  readonly announcesStreams?: true;
   /** The smallest output bound that upstreams accept; a smaller one is raised to it. 1 by default. */
   readonly leastOutputTokens?: number;
 

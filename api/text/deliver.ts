@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import type { TextRoute } from '../../catalogue/types.ts';
 import { ServiceError, toServiceError } from '../../domain/errors.ts';
-import { FORMATS } from '../../text/formats.ts';
+import type { Answer } from '../../providers/text/answer.ts';
 import { Meter } from '../../text/meter.ts';
 import { AnswerTooLongError, SILENT, UpstreamError } from '../../text/upstream-errors.ts';
 import type { RenderContext } from '../../text/wire-format.ts';
@@ -19,8 +19,8 @@ interface Progress {
   meter: Meter;
   /** The route of the last attempt, if there was one. */
   route: TextRoute | null;
-  /** Whether an upstream has started to answer. */
-  answered: boolean;
+  /** The answer of the last attempt, once its head has arrived. */
+  answer: Answer | null;
   /** Whether the client left before the answer was complete. */
   leftEarly: boolean;
 }
@@ -36,7 +36,7 @@ export async function deliver(
   departures: Departures,
   reply: Reply = createReply(call, services.settings),
 ): Promise<void> {
-  const progress: Progress = { meter: new Meter(call.hold.charged), route: null, answered: false, leftEarly: false };
+  const progress: Progress = { meter: new Meter(call.hold.charged), route: null, answer: null, leftEarly: false };
   const watch = watchCall(call, services.settings.cutoffMs, departures, progress);
   let failure: Error | null = null;
   try {
@@ -121,7 +121,7 @@ function callModel(
     signal: watch.signal,
     left: watch.left,
     prepare: (route, apiKey) => {
-      progress.answered = false;
+      progress.answer = null;
       // No further upstream is tried for a client that is gone.
       if (watch.isClientGone()) throw new ClientGoneError('nothing-due');
       const meter = new Meter(hold.charged);
@@ -130,7 +130,7 @@ function callModel(
       return exchange;
     },
     begin: (answer, exchange) => {
-      progress.answered = true;
+      progress.answer = answer;
       return reply.begin(answer, exchange);
     },
     readOn: (answer) => reply.readOn(answer),
@@ -149,13 +149,9 @@ function reasonOf(error: unknown, signal: AbortSignal, call: AdmittedCall, progr
     : toServiceError(reason);
 }
 
-/**
- * Whether an upstream generated nothing in a stream on which it stayed silent all the time. A model that may reason
- * first could have done so unseen, unless its upstream would have announced the answer beforehand.
- */
-function isUpstreamSilent({ read, model }: AdmittedCall, { route, meter }: Progress): boolean {
-  const announces = route !== null && FORMATS[route.format].upstream.announcesStreams === true;
-  return read.request.stream && !meter.heard && (announces || !model.reasoning);
+/** Whether the upstream has sent nothing of an answer; keep-alives do not count. */
+function isUpstreamSilent({ read }: AdmittedCall, { answer, meter }: Progress): boolean {
+  return read.request.stream ? !meter.heard : answer?.hasContent !== true;
 }
 
 /**
@@ -205,14 +201,14 @@ function endOf(failure: Error | null, { finished }: Meter): Ending | null {
 
 /** Whether to attribute the call to an upstream: one that failed even without an answer, or whose work is charged. */
 function isAttributed(
-  { answered }: Progress,
+  { answer }: Progress,
   failure: Error | null,
   ending: Ending | null,
   firstByteAtMs: number | null,
 ): boolean {
   // If the service cut the answer, it is charged only if delivery had started.
   if (ending === 'cut') return firstByteAtMs !== null;
-  return answered || failure instanceof ServiceError || ending === 'unfinished';
+  return answer !== null || failure instanceof ServiceError || ending === 'unfinished';
 }
 
 function endingOf(

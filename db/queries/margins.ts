@@ -25,7 +25,7 @@ export interface Margin {
   readonly cost: PicoUsd;
   /** Of those that failed: the upstream charged, and the client got everything back. */
   readonly failedCost: PicoUsd;
-  /** The list price of what may have been rendered for nobody. */
+  /** The list price of what may have been rendered or generated for nobody. */
   readonly possibleLoss: PicoUsd;
   /** Revenue whose cost is known, less all cost; null if no cost is known. */
   readonly margin: PicoUsd | null;
@@ -60,7 +60,8 @@ export async function sumMargins(
         AND task.created_at >= :from AND task.created_at < :to
       UNION ALL
       SELECT 'text', request.model, request.upstream, request.upstream_model, outcome IN ('succeeded', 'disconnected'), charge - absorbed,
-        cost_of_text(request.*, rates.*), NULL
+        cost_of_text(request.*, rates.*),
+        CASE WHEN error_code = 'processing_timeout' AND request.upstream IS NOT NULL THEN request.held END
       FROM text_requests AS request LEFT JOIN text_costs AS rates ON rates.version = request.catalogue_version
         AND rates.model = request.model AND rates.upstream = request.upstream AND rates.upstream_model = request.upstream_model
       WHERE request.created_at >= :from AND request.created_at < :to)

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { ServiceError } from '../../domain/errors.ts';
+import type { PicoUsd } from '../../domain/money.ts';
 import { FREE_REQUESTS_PER_MINUTE } from '../../domain/policy.ts';
 import type { Database } from '../database.ts';
 import { withPartitions } from '../partitions.ts';
@@ -22,6 +23,8 @@ export interface TextBillingDependencies {
   readonly metrics: {
     /** @param upstream that reported more tokens than it can have used */
     usageClamped(upstream: string): void;
+    /** @param upstream that did not answer in time, and may have generated an answer that nobody pays for */
+    textPossiblyLost(upstream: string, listPrice: PicoUsd): void;
   };
 }
 

@@ -1,10 +1,11 @@
 /** Holds the money of text requests, many at a time, and turns each hold into the settlement of its request. */
-import type { Logger } from 'pino';
 import { newId } from '../../domain/ids.ts';
-import { boundOf, chargedUsage, holdAmounts, priceConsumption } from '../../domain/text-price.ts';
+import type { PicoUsd } from '../../domain/money.ts';
+import { boundOf, chargedUsage, holdAmounts, possibleLossOf, priceConsumption } from '../../domain/text-price.ts';
 import { refusedHold } from '../../domain/text-refusal.ts';
 import { SERVING_LIMITS } from '../connections.ts';
 import type { TextCharge, TextHold, TextOutcome } from './billing.ts';
+import type { TextBillingDependencies } from './create-billing.ts';
 import type { NewTextHold, TextSettlement } from './ledger.ts';
 import type { Settlements } from './settlements.ts';
 import type { DecidedHold, TextTurns } from './turns.ts';
@@ -20,7 +21,7 @@ export interface Holds {
 const LATEST_HOLD_MS = 2 * SERVING_LIMITS.silenceMs;
 
 export function createHolds(
-  { metrics, log }: { metrics: { usageClamped(upstream: string): void }; log: Logger },
+  { metrics, log }: Pick<TextBillingDependencies, 'metrics' | 'log'>,
   { turns, settlements }: { turns: TextTurns; settlements: Settlements },
 ): Holds {
   /** When each unsettled request began. */
@@ -48,10 +49,12 @@ export function createHolds(
     await settlements.add(release());
   }
 
-  function settle(charge: TextCharge, bound: number | null, hold: NewTextHold, outcome: TextOutcome): Promise<void> {
-    const settlement = toSettlement(charge, bound, hold, outcome);
+  function settle(charge: TextCharge, held: PicoUsd, hold: NewTextHold, outcome: TextOutcome): Promise<void> {
+    const settlement = toSettlement(charge, boundOf(charge, held), hold, outcome);
+    const upstream = outcome.upstream?.provider ?? 'none';
+    const possibleLoss = possibleLossOf(settlement, held);
+    if (possibleLoss > 0n) metrics.textPossiblyLost(upstream, possibleLoss);
     if (settlement.clamped) {
-      const upstream = outcome.upstream?.provider ?? 'none';
       metrics.usageClamped(upstream);
       log.warn(
         { text_request_id: hold.id, model: hold.model, upstream, usage: outcome.usage },
@@ -68,7 +71,7 @@ export function createHolds(
       if (window !== null) charge.uncounted?.counted(window);
       if (decision.refusal !== null) throw refusedHold(hold, decision);
       const bound = boundOf(charge, decision.amount);
-      return toTextHold(charge, hold, bound, (outcome) => settle(charge, bound, hold, outcome));
+      return toTextHold(charge, hold, bound, (outcome) => settle(charge, decision.amount, hold, outcome));
     },
 
     waitSince() {

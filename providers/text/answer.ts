@@ -11,6 +11,7 @@ export interface AnswerHead {
 
 /** Read-ahead for a slow reader; above it the upstream must wait. */
 const MAX_READ_AHEAD_BYTES = 64 * 1024;
+const SPACE = 0x20;
 
 /**
  * Receives undici's data for one request. It avoids the streams between socket and reader, which would cost more than
@@ -23,6 +24,7 @@ export class Answer implements Dispatcher.DispatchHandler {
   readonly #onBytes: () => void;
   readonly #chunks: Buffer[] = [];
   #queuedBytes = 0;
+  #hasContent = false;
   #ended = false;
   #failure: ServiceError | null = null;
   #controller: Dispatcher.DispatchController | null = null;
@@ -43,6 +45,11 @@ export class Answer implements Dispatcher.DispatchHandler {
     this.head.catch(() => {});
     if (signal.aborted) this.#abort();
     else signal.addEventListener('abort', this.#abort);
+  }
+
+  /** Whether any of the body has arrived, white space apart: some upstreams send it to keep the connection open. */
+  get hasContent(): boolean {
+    return this.#hasContent;
   }
 
   get isAborted(): boolean {
@@ -111,6 +118,7 @@ export class Answer implements Dispatcher.DispatchHandler {
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#chunks.push(chunk);
     this.#queuedBytes += chunk.byteLength;
+    this.#hasContent ||= chunk.some((byte) => byte > SPACE);
     this.#onBytes();
     if (this.#queuedBytes > MAX_READ_AHEAD_BYTES) controller.pause();
     this.#wakeReader();

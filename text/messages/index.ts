@@ -22,7 +22,6 @@ export const messages: WireFormat = {
   },
   upstream: {
     stopSequences: 'reported',
-    announcesStreams: true,
     takesStopSequence,
     buildRequest,
     forwardRequest,

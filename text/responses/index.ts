@@ -25,7 +25,6 @@ export const responses: WireFormat = {
   },
   upstream: {
     stopSequences: 'unsupported',
-    announcesStreams: true,
     leastOutputTokens: MINIMUM_OUTPUT_TOKENS,
     buildRequest,
     forwardRequest,

@@ -18,8 +18,6 @@ import { usagePeriod } from '../usage/period.ts';
 import { USAGE_DAYS } from '../usage/routes.ts';
 import { VENDOR_COST } from './present-submissions.ts';
 
-const POSSIBLE_LOSS = 'The list price of what may have been rendered for nobody';
-
 const MARGIN = resource<Margin>('Margin', {
   object: field.constant('margin'),
   kind: field.oneOf(['video', 'image', 'text'])('kind'),
@@ -32,7 +30,10 @@ const MARGIN = resource<Margin>('Margin', {
   revenue_usd: field.usd('revenue', 'What clients paid'),
   cost_usd: field.usd('cost', 'What those that succeeded cost, as far as it is known'),
   failed_cost_usd: field.usd('failedCost', 'What the upstream charged for those that failed'),
-  possible_loss_usd: field.usd('possibleLoss', POSSIBLE_LOSS),
+  possible_loss_usd: field.usd(
+    'possibleLoss',
+    'The list price of what may have been rendered or generated for nobody',
+  ),
   margin_usd: field.usd.orNull('margin', 'Revenue whose cost is known, less all cost; null if no cost is known'),
 });
 
@@ -51,7 +52,7 @@ const RENDER = resource<Render>('Render', {
   revenue_usd: field.usd('revenue', 'What the client paid'),
   cost_usd: field.usd.orNull('cost', 'What it cost; null if it is not known'),
   vendor_cost: field.object(VENDOR_COST).orNull('vendorCost'),
-  possible_loss_usd: field.usd('possibleLoss', POSSIBLE_LOSS),
+  possible_loss_usd: field.usd('possibleLoss', 'The list price of what may have been rendered for nobody'),
   margin_usd: field.usd.orNull(
     ({ revenue, cost }) => (cost === null ? null : revenue - cost),
     'Revenue less cost; null if the cost is not known',

@@ -90,7 +90,6 @@ describe('text endpoints', () => {
       upstreams: [{ name: 'scripted', apiKeys: ['sk-scripted'], baseUrls: baseUrlsAt(upstream.url) }],
       models: [
         ...WIRE_FORMAT_NAMES.map((format) => textModel(`texta-${format}`, [{ format, provider: 'scripted' }])),
-        textModel('texta-thoughtless', [{ format: 'chat-completions', provider: 'scripted' }], { reasoning: false }),
         textModel('texta-free', [{ format: 'messages', provider: 'scripted' }], { free: true }),
         textModel('texta-twice', [
           { format: 'messages', provider: 'scripted' },
@@ -296,9 +295,18 @@ describe('text endpoints', () => {
     before(() => start({ settings: { readOnMs: 200 } }));
     after(stop);
 
+    /** What the operator may have lost, in USD. */
+    async function possibleLoss(): Promise<number> {
+      const line = /^genway_text_possible_loss_usd_total\{upstream="scripted"\} (.*)$/m.exec(await text.measured());
+      return Number(line?.[1] ?? 0);
+    }
+
+    /** @param said what the upstream sends of its answer; null for not even its head */
     async function leaveBehind(model: string, stream: boolean, said: string | null): Promise<void> {
       script = (_request, response) => {
-        if (said !== null) response.writeHead(200).write(said);
+        if (said === null) return;
+        response.writeHead(200).flushHeaders();
+        if (said !== '') response.write(said);
       };
       answers = [];
       const leaving = new AbortController();
@@ -311,18 +319,12 @@ describe('text endpoints', () => {
     }
 
     const announcement = frame({ type: 'message_start', message: { usage: { input_tokens: 11 } } });
-    const charged: readonly [string, string, boolean, readonly (string | null)[]][] = [
-      ['of a whole answer', 'texta-messages', false, [null, '{"content":']],
-      ['of a stream that was announced', 'texta-messages', true, [announcement]],
-      [
-        'of a stream that its model may think about in secret',
-        'texta-chat-completions',
-        true,
-        [null, ': thinking\n\n'],
-      ],
-    ];
-    for (const [what, model, stream, beginnings] of charged) {
-      it(`give up in a while and charge all that was held for, ${what}`, async () => {
+    const keepAlives = [null, ': still here\n\n', 'event: ping\ndata: {"type":"ping"}\n\n'];
+    for (const [what, model, stream, beginnings] of [
+      ['a whole answer', 'texta-messages', false, ['{"content":', '\n{']],
+      ['a stream that was announced', 'texta-messages', true, [announcement]],
+    ] as const) {
+      it(`give up in a while and charge all that was held for ${what}`, async () => {
         for (const said of beginnings) {
           await leaveBehind(model, stream, said);
           const last = (await charges()).at(-1);
@@ -332,14 +334,19 @@ describe('text endpoints', () => {
       });
     }
 
-    for (const [what, model] of [
-      ['of which even the announcement is missing', 'texta-messages'],
-      ['whose model does not think before it answers', 'texta-thoughtless'],
+    for (const [what, model, stream, beginnings] of [
+      ['a whole answer', 'texta-messages', false, [null, '', ' \n']],
+      ['a stream of a format that announces answers', 'texta-messages', true, keepAlives],
+      ['a stream of a model that may think in secret', 'texta-chat-completions', true, keepAlives],
     ] as const) {
-      it(`charge nothing for a stream of nothing but keep-alives ${what}`, async () => {
-        for (const said of [null, ': still here\n\n', 'event: ping\ndata: {"type":"ping"}\n\n']) {
-          await leaveBehind(model, true, said);
+      it(`charge nothing for ${what} of which no byte came, and count the possible loss`, async () => {
+        for (const said of beginnings) {
+          const before = await possibleLoss();
+          await leaveBehind(model, stream, said);
           expect((await charges()).at(-1)).to.include({ outcome: 'failed', charge: 0n });
+          const { held }: { held: string } = await text.database('text_requests').orderBy('id', 'desc').first('held');
+          expect(Number(held)).to.be.above(0);
+          expect((await possibleLoss()) - before).to.be.closeTo(Number(held) / 1e12, 1e-9);
         }
       });
     }

@@ -29,6 +29,8 @@ const DEAR = {
   pricing: { rates: { input: 2n, cachedInput: 1n, cacheWrite: 3n, output: 5n }, tiers: [], peaks: [] },
 };
 const DEAR_ROUTE = { provider: DEAR.upstream, format: 'chat-completions', model: DEAR.upstreamModel } as const;
+const SILENT_ROUTE = { provider: 'silent', format: 'chat-completions', model: 'textc-silent' } as const;
+const NO_USAGE = { inputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 0 };
 const FORMULA = '=2+5+cmd|calc';
 
 describe('revenue, cost and margin', () => {
@@ -63,6 +65,13 @@ describe('revenue, cost and margin', () => {
       { model: DEAR.model, catalogueVersion: DEAR.version },
       { ...usage, upstream: DEAR_ROUTE, outcome: 'failed', errorCode: 'processing_failed', charge: 0n },
     );
+    // The upstream may have answered nobody; the second request reached none.
+    for (const upstream of [SILENT_ROUTE, null]) {
+      await chargeText(
+        { model: SILENT_ROUTE.model },
+        { ...NO_USAGE, upstream, outcome: 'failed', errorCode: 'processing_timeout', charge: 0n },
+      );
+    }
   });
   after(() => app.stop());
 
@@ -122,6 +131,16 @@ describe('revenue, cost and margin', () => {
       const rows = (await rowsOf('/margins')).filter(({ model }) => model === FORMULA);
       expect(rows.reduce((sum, { possible_loss_usd: loss }) => sum + Number(loss), 0)).to.equal(1);
       expect(rows.map(({ margin_usd: margin }) => margin)).to.not.include(0);
+    });
+
+    it('count what was held for text that no upstream answered in time', async () => {
+      const rows = (await rowsOf('/margins')).filter(({ model }) => model === SILENT_ROUTE.model);
+      const held: { held: string } = await app.database('text_requests').where('upstream', 'silent').first('held');
+      expect(Number(held.held)).to.be.above(0);
+      expect(rows.map(({ upstream, possible_loss_usd: loss }) => [upstream, loss])).to.deep.equal([
+        ['silent', Number(held.held) / 1e12],
+        [null, 0],
+      ]);
     });
 
     it('show the revenue of text whose route has no cost, and no margin', async () => {
