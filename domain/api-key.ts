@@ -51,8 +51,8 @@ export function assertUsable(
 }
 
 /**
- * Requires that something is left of the key's usage limit. Only calls that spend money need this: an exhausted key can
- * still read what it paid for. Money that is only reserved may come back, so it does not exhaust a key.
+ * Requires that something is left of the key's usage limit. Every call that creates or changes something needs this; an
+ * exhausted key can still read what it paid for. Money that is only reserved may come back, so it does not exhaust a key.
  *
  * @throws ServiceError 401 `invalid_api_key`
  */

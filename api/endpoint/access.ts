@@ -5,8 +5,10 @@ import type { Administrator } from '../services/administrator.ts';
 
 /** Each access rule, and the caller it lets in: the owner of an API key, or nobody in particular. Keys are rate limited. */
 export interface CallerBy {
-  /** An API key as a bearer token. */
+  /** An API key as a bearer token; an exhausted one may only read. */
   readonly key: Caller;
+  /** The same for calls that create something once: they refuse an exhausted key only after a repetition is answered. */
+  readonly 'create-key': Caller;
   /** An API key in the place of any text format, for calls that clients of every format make. */
   readonly 'any-key': Caller;
   /** An API key for text, as a bearer token. */

@@ -1,4 +1,5 @@
 /** Endpoints that create something once, however often a client repeats the request under one key: contract 4.1. */
+import { assertNotExhausted } from '../../domain/api-key.ts';
 import type { JsonSchema } from '../../domain/json-schema.ts';
 import { IDEMPOTENCY } from '../../domain/policy.ts';
 import { text } from '../openapi/json-schema.ts';
@@ -17,14 +18,14 @@ const IDEMPOTENCY_KEY: JsonSchema = {
   schema: text(undefined, { minLength: 1, maxLength: IDEMPOTENCY.maxKeyLength }),
 };
 
-export interface CreateRequest<Body> extends EndpointRequest<string, 'key', object> {
+export interface CreateRequest<Body> extends EndpointRequest<string, 'create-key', object> {
   readonly body: Body;
   /** To be completed in the transaction that creates the resource; null when the client sent no key. */
   readonly claim: IdempotencyClaim | null;
 }
 
 interface CreateDefinition<Body> extends Pick<
-  Definition<string, 'key', object>,
+  Definition<string, 'create-key', object>,
   'id' | 'tag' | 'path' | 'summary' | 'description'
 > {
   readonly body: JsonBody<Body>;
@@ -36,21 +37,22 @@ interface CreateDefinition<Body> extends Pick<
 
 /**
  * Defines an endpoint that creates something. The key is claimed before the body is checked, so a repeated request gets
- * the first answer even if its body would be refused by now.
+ * the first answer even if its body or its API key would be refused by now.
  */
 export function idempotentEndpoint<Body>(definition: CreateDefinition<Body>): Endpoint {
   const { body, created, refusals = [], handle, ...head } = definition;
   return endpoint({
     ...head,
     method: 'post',
-    access: 'key',
+    access: 'create-key',
     headers: [IDEMPOTENCY_KEY],
     body: unchecked(body),
     answers: { 201: { ...created, headers: ['Idempotent-Replayed'] } },
     refusals: [...refusals, 'idempotency_conflict'],
     handle: (request, services) =>
-      idempotently(request, services, async (claim) =>
-        handle({ ...request, body: body.parse(request.body, services), claim }, services),
-      ),
+      idempotently(request, services, async (claim) => {
+        assertNotExhausted(request.caller.key);
+        return handle({ ...request, body: body.parse(request.body, services), claim }, services);
+      }),
   });
 }

@@ -5,6 +5,7 @@ import { assertNotExhausted, assertUsable, refusedKey } from '../../domain/api-k
 import { ServiceError } from '../../domain/errors.ts';
 import { bearerTokenOf } from '../../net/bearer-token.ts';
 import type { Context } from '../state.ts';
+import { READS } from './limit-requests.ts';
 
 /** A longer credential cannot be one of ours and is not worth hashing. */
 const MAX_KEY_LENGTH = 256;
@@ -24,21 +25,24 @@ export interface Authentication {
   readonly findCaller: (apiKey: string) => Promise<Caller | null>;
   readonly clock: Clock;
   readonly places?: CredentialPlaces;
-  /** For text endpoints, where every call spends money: an exhausted key is refused at once. */
+  /** For text endpoints. */
   readonly forText?: boolean;
+  /** Leaves it to the endpoint to refuse exhausted keys. By default they may only read. */
+  readonly acceptsExhausted?: boolean;
 }
 
 /** Finds the owner of a request's API key and records it in `state.caller`. @throws ServiceError 401 or 403 */
 export type Authenticate = (context: Context) => Promise<Caller>;
 
 /** Requires an API key: contract 5. */
-export function createAuthenticator({ findCaller, clock, places = {}, forText = false }: Authentication): Authenticate {
+export function createAuthenticator(authentication: Authentication): Authenticate {
+  const { findCaller, clock, places = {}, forText = false, acceptsExhausted = false } = authentication;
   return async (context) => {
     const apiKey = credentialOf(context, places);
     const caller = apiKey.length <= MAX_KEY_LENGTH ? await findCaller(apiKey) : null;
     if (!caller) throw refusedKey('key_unknown');
     assertUsable(caller.key, caller.account, new Date(clock.nowMs()));
-    if (forText) assertNotExhausted(caller.key);
+    if (!acceptsExhausted && !READS.has(context.method)) assertNotExhausted(caller.key);
     assertAllowedAddress(caller.key, context.ip, forText ? 'access_denied' : 'forbidden');
     context.state.caller = caller;
     return caller;

@@ -12,7 +12,8 @@ import { tooManyRequests } from '../../domain/request-limit.ts';
 import type { Context } from '../state.ts';
 
 const MAX_COUNTED_AT_ONCE = 500;
-const READS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
+/** The methods that change nothing. */
+export const READS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
 /** Requests that a key may make per minute. */
 export interface RequestLimits {

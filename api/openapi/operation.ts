@@ -95,6 +95,7 @@ function withRole(roles: readonly AdminRole[]): AccessDescription {
 
 const ACCESS: Readonly<Record<Access, AccessDescription>> = {
   key: withKeyIn('apiKey'),
+  'create-key': withKeyIn('apiKey'),
   'any-key': withKeyIn('apiKey', 'messagesApiKey', 'nativeApiKey'),
   'text-key': withKeyIn('apiKey'),
   'messages-key': withKeyIn('messagesApiKey', 'apiKey'),

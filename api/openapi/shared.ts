@@ -81,7 +81,7 @@ export const SHARED_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
 const MEANINGS: Readonly<Record<RefusalStatus, readonly [description: string, codes: readonly ErrorCode[]]>> = {
   400: ['The request is invalid or its content is refused. Change it.', ['bad_request', 'content_policy_violation']],
   401: [
-    'The key is missing, wrong, disabled or expired, or, where money is spent, exhausted.',
+    'The key is missing, wrong, disabled or expired, or, where something is created or changed, exhausted.',
     ['missing_api_key', 'invalid_api_key'],
   ],
   402: ['The balance, or the rest of the key’s limit, does not cover the price.', ['insufficient_credits']],

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { endpointsFor } from '../../../api/endpoints.ts';
 import { isAddressIn } from '../../../api/middlewares/authenticate.ts';
 import { deleteApiKey, type KeySettings, updateApiKey } from '../../../db/queries/api-keys.ts';
 import { parseUsd } from '../../../domain/money.ts';
@@ -119,6 +120,22 @@ describe('an API key', () => {
     const exhausted = await create(2);
     expect(codeOf(exhausted)).to.deep.equal([401, 'invalid_api_key']);
     expect(exhausted.body.error.message).to.contain('exhausted');
+  });
+
+  it('may change nothing once its limit is spent, and still read everything', async () => {
+    const { apiKey } = await withKey({ usageLimit: 0n });
+    const ofKeys = endpointsFor({ takesPayments: false }).filter(({ access }) => access.endsWith('key'));
+    expect(ofKeys).to.have.length.above(15);
+    for (const { method, path, access } of ofKeys) {
+      const { status, body } = await call<ErrorBody>(app.baseUrl + path.replaceAll(/\{\w+\}/g, 'x'), {
+        method: method.toUpperCase(),
+        key: apiKey,
+        ...(method !== 'get' && { body: {} }),
+      });
+      const isRefused = status === 401 && body.error.message.includes('exhausted');
+      expect(isRefused, `${method} ${path} ${access} ${status}`).to.equal(method !== 'get');
+      if (!isRefused) expect(status).to.be.oneOf([200, 404]);
+    }
   });
 
   it('reads, polls, lists and replays what it paid for once its limit is spent', async () => {
