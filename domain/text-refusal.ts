@@ -61,6 +61,17 @@ export function refusedHold(hold: WantedHold, refused: RefusedHold): ServiceErro
   return ERRORS[refused.refusal](hold, refused);
 }
 
+/** Whether only accounts that have topped up may call the model. */
+export function needsTopUp({
+  free,
+  requiresTopUp,
+}: {
+  readonly free: boolean;
+  readonly requiresTopUp: boolean;
+}): boolean {
+  return !free || requiresTopUp;
+}
+
 /** The error for an account that never topped up, where signup credit does not pay. */
 export function neverToppedUp(model: string): ServiceError {
   const message = `Signup credit pays for the free models only. Top up the account once to unlock ${model}.`;

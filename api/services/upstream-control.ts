@@ -1,6 +1,6 @@
 /** Lets operators list upstreams, and take them out of service in all processes, through the database. */
 import type { Logger } from 'pino';
-import type { Catalogue } from '../../catalogue/types.ts';
+import type { Catalogue, TextModel } from '../../catalogue/types.ts';
 import type { Database } from '../../db/database.ts';
 import { type Clock, MACHINE_CLOCK } from '../../db/database-clock.ts';
 import { listUpstreamOrders } from '../../db/queries/upstream-orders.ts';
@@ -12,6 +12,8 @@ import { repeat } from './repeat.ts';
 export interface UpstreamControl {
   /** The state of each way to a model of the catalogue, as this process sees it. */
   list(): readonly WayState[];
+  /** Whether any route of a text model leads to an upstream that is in service. */
+  hasRoute(model: Pick<TextModel, 'routes'>): boolean;
   /** The state of each way to a media model of the catalogue, from the latest submissions of all workers. */
   listMedia(): Promise<readonly MediaWayState[]>;
   /** Applies new orders of operators now instead of at the next interval. */
@@ -41,6 +43,7 @@ export function startUpstreamControl(options: UpstreamControlOptions): UpstreamC
   const { stop } = repeat(obey, { pauseMs, what: 'read orders for upstreams', log });
   return {
     list: () => upstreams.list(routes()),
+    hasRoute: (model) => upstreams.list(model.routes).some(({ cause }) => cause !== 'operator'),
     listMedia: () => listMediaWays(database, catalogue(), media(), clock.nowMs()),
     obey,
     stop,

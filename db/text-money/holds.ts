@@ -2,7 +2,7 @@
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { boundOf, chargedUsage, holdAmounts, possibleLossOf, priceConsumption } from '../../domain/text-price.ts';
-import { refusedHold } from '../../domain/text-refusal.ts';
+import { needsTopUp, refusedHold } from '../../domain/text-refusal.ts';
 import { SERVING_LIMITS } from '../connections.ts';
 import type { TextCharge, TextHold, TextOutcome } from './billing.ts';
 import type { TextBillingDependencies } from './create-billing.ts';
@@ -102,7 +102,7 @@ function newHold(charge: TextCharge): NewTextHold {
     ...holdAmounts(charge),
     free: model.free,
     fundedOnly: model.fundedOnly,
-    needsTopUp: !model.free || model.requiresTopUp,
+    needsTopUp: needsTopUp(model),
     createdAt: new Date(charge.startedAtMs),
     requestId: charge.requestId,
     model: model.id,

@@ -28,6 +28,7 @@ const NO_WORKFLOWS: AppDependencies['workflows'] = {
 /** No model of a text has an upstream that operators could see to. */
 const NO_UPSTREAMS: AppDependencies['upstreams'] = {
   list: () => [],
+  hasRoute: () => true,
   listMedia: async () => [],
   obey: async () => {},
   stop: () => {},

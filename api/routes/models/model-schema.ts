@@ -17,6 +17,7 @@ import {
   unixSeconds,
   usd,
 } from '../../openapi/json-schema.ts';
+import { UNAVAILABLE_REASONS } from '../../services/unavailable-model.ts';
 import type { presentModel } from './present.ts';
 
 type PresentedModel = ReturnType<typeof presentModel>;
@@ -29,6 +30,7 @@ const modelHead = {
   object: exactly('model'),
   created: unixSeconds('The edition of the catalogue'),
   owned_by: text(),
+  unavailable_reason: optional(oneOfTexts(UNAVAILABLE_REASONS, 'Why the key cannot call the model now')),
 };
 
 const itemCount = object({ min: integer(), max: integer() });

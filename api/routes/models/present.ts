@@ -3,12 +3,23 @@ import { WEEKDAYS } from '../../../catalogue/text-pricing.ts';
 import type { Catalogue, ImageModel, MediaModel, TextModel, VideoModel } from '../../../catalogue/types.ts';
 import { type PicoUsd, toUsdNumber } from '../../../domain/money.ts';
 import type { PricePeak, PriceTier, TokenRates } from '../../../domain/pricing.ts';
+import type { UnavailableReason } from '../../services/unavailable-model.ts';
 
 const TOKENS_PER_PRICE = 1_000_000n;
 
-/** Presents a model. SDKs expect a creation date, which nobody publishes, so the catalogue's edition provides it. */
-export function presentModel(model: MediaModel | TextModel, { version }: Pick<Catalogue, 'version'>) {
-  const common = { id: model.id, object: 'model', created: secondsOf(version), owned_by: 'genway' } as const;
+/** Presents a model, with the reason if it cannot be called now. SDKs expect a creation date, which nobody publishes, so the catalogue's edition provides it. */
+export function presentModel(
+  model: MediaModel | TextModel,
+  { version }: Pick<Catalogue, 'version'>,
+  reason: UnavailableReason | null = null,
+) {
+  const common = {
+    id: model.id,
+    object: 'model',
+    created: secondsOf(version),
+    owned_by: 'genway',
+    ...(reason !== null && { unavailable_reason: reason }),
+  } as const;
   if (!('kind' in model)) return { ...common, ...presentTextModel(model) };
   return { ...common, ...(model.kind === 'video' ? presentVideoModel(model) : presentImageModel(model)) };
 }

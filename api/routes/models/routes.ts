@@ -4,7 +4,9 @@ import { isAllowedModel } from '../../../domain/api-key.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
+import { aFlag } from '../../endpoint/query.ts';
 import { arrayOf, exactly, object } from '../../openapi/json-schema.ts';
+import { whyUnavailable } from '../../services/unavailable-model.ts';
 import { ModelSchema } from './model-schema.ts';
 import { presentModel } from './present.ts';
 
@@ -14,17 +16,20 @@ export const listModels = endpoint({
   method: 'get',
   path: '/v1/models',
   access: 'any-key',
-  summary: 'List the models that the key may call',
+  summary: 'List the models that the key can call now',
   description: 'Also served on the text address. The key may be sent in the header of any format.',
+  query: { all: aFlag('`true` to list the others, too, each with the reason why it cannot be called') },
   answers: {
     200: {
-      description: 'All models, in the list shape of widely used SDKs',
+      description: 'The models, in the list shape of widely used SDKs',
       content: json(object({ object: exactly('list'), data: arrayOf(ModelSchema) })),
     },
   },
-  handle: ({ caller }, { catalogue }) => {
-    const enabled = allModels(catalogue).filter(({ id }) => isAllowedModel(caller.key, id));
-    return { object: 'list', data: enabled.map((model) => presentModel(model, catalogue)) };
+  handle: ({ caller, query: { all = false } }, services) => {
+    const { catalogue } = services;
+    const judged = allModels(catalogue).map((model) => ({ model, reason: whyUnavailable(model, caller, services) }));
+    const listed = judged.filter(({ reason }) => all || reason === null);
+    return { object: 'list', data: listed.map(({ model, reason }) => presentModel(model, catalogue, reason)) };
   },
 });
 
@@ -36,11 +41,12 @@ export const getModel = endpoint({
   access: 'any-key',
   summary: 'Get one model',
   answers: { 200: { description: 'The model', content: json(ModelSchema) } },
-  handle: ({ caller, params }, { catalogue }) => {
+  handle: ({ caller, params }, services) => {
+    const { catalogue } = services;
     const model = allModels(catalogue).find(({ id }) => id === params.model_id);
     if (!model || !isAllowedModel(caller.key, model.id)) {
       throw new ServiceError('not_found', 'There is no such model for this API key. GET /v1/models lists its models.');
     }
-    return presentModel(model, catalogue);
+    return presentModel(model, catalogue, whyUnavailable(model, caller, services));
   },
 });

@@ -1,7 +1,10 @@
 import { expect } from 'chai';
 import OpenAI from 'openai';
 import { presentModel } from '../../../../api/routes/models/present.ts';
+import { whyUnavailable } from '../../../../api/services/unavailable-model.ts';
 import { loadCatalogue } from '../../../../catalogue/load.ts';
+import { allModels, type MediaModel, type TextModel } from '../../../../catalogue/types.ts';
+import { baseUrlsAt } from '../../../../providers/text/settings.ts';
 import { type ErrorBody, startTestApp, type TestApp } from '../../../support/app.ts';
 import { call } from '../../../support/stack.ts';
 
@@ -12,6 +15,7 @@ interface ModelBody {
   readonly owned_by: string;
   readonly kind: string;
   readonly formats?: readonly string[];
+  readonly unavailable_reason?: string;
   readonly limits: Readonly<Record<string, unknown>>;
   readonly prices: Readonly<Record<string, unknown>>;
 }
@@ -24,13 +28,17 @@ describe('GET /v1/models', () => {
   let apiKey: string;
 
   before(async () => {
-    app = await startTestApp();
-    ({ apiKey } = await app.createAccount());
+    app = await startTestApp({
+      textUpstreams: [{ name: 'simulator', apiKeys: ['k'], baseUrls: baseUrlsAt('http://127.0.0.1:1') }],
+    });
+    ({ apiKey } = await app.createAccount({ fundedUsd: 1 }));
   });
   after(() => app.stop());
 
-  async function list(key: string = apiKey): Promise<readonly ModelBody[]> {
-    const { status, body } = await call<{ object: string; data: ModelBody[] }>(`${app.baseUrl}/v1/models`, { key });
+  async function list(key: string = apiKey, query = ''): Promise<readonly ModelBody[]> {
+    const { status, body } = await call<{ object: string; data: ModelBody[] }>(`${app.baseUrl}/v1/models${query}`, {
+      key,
+    });
     expect([status, body.object]).to.deep.equal([200, 'list']);
     return body.data;
   }
@@ -86,10 +94,64 @@ describe('GET /v1/models', () => {
 
   it('lists only the models of the group of the key, and knows no other', async () => {
     const models = ['textg-6-sol', 'vidone-3.0', 'a-model-that-was-withdrawn'];
-    const { apiKey: grouped } = await app.createAccount({ key: { models } });
+    const { apiKey: grouped } = await app.createAccount({ fundedUsd: 1, key: { models } });
     expect((await list(grouped)).map(({ id }) => id)).to.deep.equal(['vidone-3.0', 'textg-6-sol']);
     const other = await call<ErrorBody>(`${app.baseUrl}/v1/models/vidtwo-1.1`, { key: grouped });
     expect([other.status, other.body.error.code]).to.deep.equal([404, 'not_found']);
+  });
+
+  it('lists before the first top-up only what is free, and the rest with the reason on demand', async () => {
+    const { apiKey: poor } = await app.createAccount();
+    const free = [...CATALOGUE.textModels.values()].filter((model) => model.free && !model.requiresTopUp);
+    expect(free).to.have.length.above(0);
+    expect((await list(poor)).map(({ id }) => id)).to.deep.equal(free.map(({ id }) => id));
+    const all = await list(poor, '?all=true');
+    expect(all).to.have.length(allModels(CATALOGUE).length);
+    for (const { id, unavailable_reason: reason } of all) {
+      const isFree = free.some((model) => model.id === id);
+      expect(reason, id).to.equal(isFree ? undefined : 'top_up_required');
+    }
+  });
+
+  it('leaves out what operators disabled, and text whose upstreams they took out of service', async () => {
+    const order = async (path: string): Promise<void> => {
+      const body = { reason: 'maintenance', author: 'Ada', ...(path.endsWith('/rest') && { seconds: 60 }) };
+      const { status } = await call(`${app.baseUrl}/admin/v1/${path}`, { key: app.adminToken, body });
+      expect(status, path).to.be.within(200, 299);
+    };
+    const reasonOf = async (id: string): Promise<string | undefined> =>
+      (await list(apiKey, '?all=true')).find((model) => model.id === id)?.unavailable_reason;
+    await order('models/vidone-3.0/disable');
+    expect((await list()).map(({ id }) => id)).to.not.include('vidone-3.0');
+    expect(await reasonOf('vidone-3.0')).to.equal('disabled');
+    await order('models/vidone-3.0/enable');
+    await order('upstreams/simulator/rest');
+    expect((await list()).map(({ kind }) => kind)).to.not.include('text');
+    expect(await reasonOf('textg-6-sol')).to.equal('no_route');
+    expect((await get('textg-6-sol')).unavailable_reason).to.equal('no_route');
+    await order('upstreams/simulator/resume');
+    expect(await reasonOf('textg-6-sol')).to.equal(undefined);
+  });
+
+  it('names for each model that is left out the reason for which calls are refused', () => {
+    const video = CATALOGUE.videoModels.get('vidone-3.0') ?? expect.fail();
+    const text = CATALOGUE.textModels.get('textg-6-sol') ?? expect.fail();
+    const free = CATALOGUE.textModels.get('texth-3.8-flash-free') ?? expect.fail();
+    for (const [model, change, reason] of [
+      [text, {}, null],
+      [video, {}, null],
+      [text, { models: ['vidone-3.0'] }, 'not_allowed'],
+      [text, { isDisabled: true }, 'disabled'],
+      [video, { isDisabled: true }, 'disabled'],
+      [text, { hasRoute: false }, 'no_route'],
+      [free, { hasRoute: false, hasToppedUp: false }, 'no_route'],
+      [free, { hasToppedUp: false }, null],
+      [text, { hasToppedUp: false, isDisabled: true }, 'top_up_required'],
+      [video, { hasToppedUp: false }, 'top_up_required'],
+      [video, { hasToppedUp: false, models: [] }, 'not_allowed'],
+    ] as const satisfies readonly (readonly [MediaModel | TextModel, Situation, string | null])[]) {
+      expect(whyIn(model, change), `${model.id} ${JSON.stringify(change)}`).to.equal(reason);
+    }
   });
 
   it('is parsed by the widely used SDK', async () => {
@@ -163,6 +225,26 @@ describe('GET /v1/models', () => {
     }
   });
 });
+
+interface Situation {
+  readonly models?: readonly string[];
+  readonly hasToppedUp?: boolean;
+  readonly isDisabled?: boolean;
+  readonly hasRoute?: boolean;
+}
+
+/** Why a model cannot be called; an ordinary situation but for what is given. */
+function whyIn(
+  model: MediaModel | TextModel,
+  { models, hasToppedUp = true, isDisabled = false, hasRoute = true }: Situation,
+): string | null {
+  const order = { model: model.id, kind: 'disable', reason: 'r', author: 'a', createdAt: new Date() } as const;
+  return whyUnavailable(
+    model,
+    { key: { models: models ?? null }, account: { toppedUpAt: hasToppedUp ? new Date() : null } },
+    { models: { disabledBy: () => (isDisabled ? order : null) }, upstreams: { hasRoute: () => hasRoute } },
+  );
+}
 
 describe('the creation time of models', () => {
   it('is that of the edition of the catalogue, and 0 when the edition is not called by its date', () => {
