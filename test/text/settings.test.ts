@@ -105,6 +105,17 @@ describe('the settings of a text request', () => {
     });
   });
 
+  it('have a temperature of 1 at the most at upstreams of messages, whose own range ends there', () => {
+    for (const temperature of [0, 0.5, 1, 1.5, 2]) {
+      const { upstream } = FORMATS.messages;
+      const request = textRequest({ sampling: { temperature } });
+      const forwarded = upstream.forwardRequest({ ...BASES.messages, temperature }, request, OPTIONS);
+      for (const { body } of [upstream.buildRequest(request, OPTIONS), forwarded]) {
+        expect(body['temperature']).to.equal(Math.min(temperature, 1));
+      }
+    }
+  });
+
   it('bound the output as the client says, however far beyond what models write', () => {
     const bound = 1_000_000_000;
     for (const [format, field] of [

@@ -42,7 +42,6 @@ const TOOL_CHOICES = { auto: 'auto', required: 'any', none: 'none' } as const;
 export function buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest {
   const { sampling, reasoningEffort: effort } = request;
   if ((sampling.choiceCount ?? 1) > 1) throw badRequest('the model makes one answer to a request: send "n": 1');
-  if ((sampling.temperature ?? 0) > 1) throw badRequest('"temperature" must be between 0 and 1 for this model');
   checkArguments(request.turns);
   const { system, turns } = hoistSystem(request.turns);
   const outputConfig = compact({
@@ -55,7 +54,7 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
     system: system === null || isBlank(system) ? undefined : system,
     messages: renderMessages(turns),
     stream: request.stream,
-    temperature: sampling.temperature,
+    temperature: permittedTemperature(request),
     top_p: sampling.topP,
     top_k: sampling.topK,
     stop_sequences: sampling.stopSequences,
@@ -79,8 +78,14 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
     tool_choice: request.tools.length === 0 ? undefined : tool_choice,
     model: options.model,
     max_tokens: request.sampling.maxOutputTokens,
+    temperature: permittedTemperature(request),
   };
   return { path: PATH, headers: headersOf(options), body: withUsualCache(compact(bounded)) };
+}
+
+/** Upstreams of this format refuse more than 1, which others take: contract 4.8. */
+function permittedTemperature({ sampling: { temperature } }: TextRequest): number | undefined {
+  return temperature === undefined ? undefined : Math.min(temperature, 1);
 }
 
 /** The fields that contain blocks, in a request and in other blocks. */

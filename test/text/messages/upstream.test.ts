@@ -490,7 +490,6 @@ describe('messages upstream', () => {
   const audio = { kind: 'base64', mediaType: 'audio/wav', data: 'AAAA' } as const;
   const inexpressible: readonly (readonly [string, Partial<TextRequest>])[] = [
     ['"n"', { sampling: { choiceCount: 2 } }],
-    ['"temperature"', { sampling: { temperature: 1.5 } }],
     ['schema', { outputFormat: { type: 'json-object' } }],
     ['audio/wav', { turns: [{ role: 'user', parts: [{ type: 'file', source: audio }] }] }],
     ['"a"', { turns: [{ role: 'assistant', parts: [{ type: 'tool-call', callId: 'a', name: 'x', arguments: '[' }] }] }],

@@ -1,0 +1,31 @@
+import { expect } from 'chai';
+import { call, startTestStack, type TestStack } from '../../support/stack.ts';
+
+const SLOW = {
+  model: 'textg-6-sol',
+  messages: [{ role: 'user', content: 'Say exactly: at last [sim:delay_ms=2500]' }],
+};
+
+describe('the cut-off of text requests', function () {
+  this.timeout(120_000);
+  let stack: TestStack;
+  let key: string;
+
+  before(async () => {
+    stack = await startTestStack({ env: { GENWAY_TEXT_CUTOFF_S: '1' } });
+    await Promise.all([stack.api.start(), stack.text.start()]);
+    key = (await stack.createAccount()).apiKey;
+  });
+  after(() => stack.stop());
+
+  it('ends those that do not stream on the address of everything, and none on the address of text', async () => {
+    const statusesOf = (body: object) =>
+      Promise.all(
+        [stack.baseUrl, stack.textBaseUrl].map(async (url) => {
+          const { status } = await call(`${url}/v1/chat/completions`, { key, body });
+          return status;
+        }),
+      );
+    expect(await statusesOf(SLOW)).to.deep.equal([503, 200]);
+  });
+});
