@@ -320,6 +320,11 @@ export const VARIABLE_GROUPS = {
       KINDS.text,
       "Name of the provider on the button that leads to it; if not set, the issuer's host.",
     ),
+    GENWAY_OIDC_SECOND_FACTOR: byDefault(
+      'genway',
+      oneOf('genway', 'provider'),
+      'Who asks for the second factor when somebody signs in there: `genway` asks those who have one here, `provider` relies on the provider to ask.',
+    ),
   },
   Files: {
     GENWAY_STORAGE: byDefault('local', oneOf('local', 's3'), 'Where results and uploads are stored.'),

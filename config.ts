@@ -81,7 +81,14 @@ export interface Config {
   };
   /** The provider of OpenID Connect, if any. */
   readonly openId:
-    | { readonly issuer: string; readonly clientId: string; readonly clientSecret: string; readonly name: string }
+    | {
+        readonly issuer: string;
+        readonly clientId: string;
+        readonly clientSecret: string;
+        readonly name: string;
+        /** Whether Genway relies on it to ask for a second factor. */
+        readonly asksSecondFactor: boolean;
+      }
     | undefined;
   /** Sends e-mail, if anything does. */
   readonly mail: { readonly smtpUrl: string; readonly from: string } | undefined;
@@ -483,7 +490,8 @@ function openIdConfig(values: Values): Config['openId'] {
     GENWAY_OIDC_CLIENT_SECRET: clientSecret,
   } = values;
   if (!issuer || !clientId || !clientSecret) return undefined;
-  return { issuer, clientId, clientSecret, name: values.GENWAY_OIDC_NAME ?? new URL(issuer).host };
+  const asksSecondFactor = values.GENWAY_OIDC_SECOND_FACTOR === 'provider';
+  return { issuer, clientId, clientSecret, name: values.GENWAY_OIDC_NAME ?? new URL(issuer).host, asksSecondFactor };
 }
 
 function uploadsConfig(values: Values): Config['uploads'] {

@@ -33,8 +33,10 @@ import {
   deleteUser,
   getUser,
   joinAccount,
+  endSession,
   leaveAccount,
   listUsers,
+  removeIdentity,
   updateUser,
 } from './routes/admin/users.ts';
 import { listUpstreams, restUpstream, resumeUpstream } from './routes/admin/upstreams.ts';
@@ -142,6 +144,8 @@ const ADMINISTRATION = [
   createUserLink,
   joinAccount,
   leaveAccount,
+  removeIdentity,
+  endSession,
 ];
 const FINANCE = [
   listTransfers,

@@ -30,11 +30,27 @@ export class Form {
     return this.#fields.getAll(name).map((value) => value.trim());
   }
 
+  /** The words of all fields of that name, at most one more than `most`: enough to see that there are too many. */
+  words(name: string, most: number, word = /\S+/g): string[] {
+    const found: string[] = [];
+    for (const value of this.#fields.getAll(name)) {
+      for (const [text] of value.matchAll(word)) {
+        if (found.push(text) > most) return found;
+      }
+    }
+    return found;
+  }
+
   /** The same form with another value in one field. */
   with(name: string, value: string): Form {
     const fields = new URLSearchParams(this.#fields);
     fields.set(name, value);
     return new Form(fields);
+  }
+
+  /** As browsers send it. */
+  toString(): string {
+    return this.#fields.toString();
   }
 
   /** Null when nothing was typed. */
@@ -51,8 +67,14 @@ export async function readForm(request: IncomingMessage): Promise<Form> {
   }
   const bytes = await readBody(request, MAX_FORM_BYTES);
   if (!isUtf8(bytes)) throw badRequest('The form is not UTF-8.');
+  if (countOf(bytes, '&') >= MAX_FIELDS) throw badRequest(`A form has at most ${MAX_FIELDS} fields.`);
   const fields = new URLSearchParams(bytes.toString());
   if (![...fields.values()].every(isStorable)) throw badRequest('A field has a NUL character in it. Remove it.');
-  if (fields.size > MAX_FIELDS) throw badRequest(`A form has at most ${MAX_FIELDS} fields.`);
   return new Form(fields);
+}
+
+function countOf(bytes: Buffer, sign: string): number {
+  let count = 0;
+  for (let at = bytes.indexOf(sign); at !== -1; at = bytes.indexOf(sign, at + 1)) count += 1;
+  return count;
 }

@@ -84,8 +84,10 @@ interface Definition {
   readonly method: 'get' | 'post';
   /** Below `/console`, with parameters in braces. */
   readonly path: string;
-  /** What is posted: a form, unless the page receives a file; its token comes in the header `x-form-token` then. */
+  /** What is posted: a form, unless the page receives a file; its tokens come in `x-form-token` and `x-form-id` then. */
   readonly receives?: 'file';
+  /** For what is posted only to look something up: it may be repeated. Everything else is acted on once. */
+  readonly changesNothing?: true;
 }
 
 /** Who may ask for a page: everybody, whoever has signed in, members of the account in the path, or the gateway's staff. */

@@ -5,6 +5,7 @@ import { filePages } from './pages/files/pages.tsx';
 import { homePages } from './pages/home/pages.tsx';
 import { keyPages } from './pages/keys/pages.tsx';
 import { memberPages } from './pages/members/pages.tsx';
+import { outcomePages } from './pages/outcomes.ts';
 import { playgroundPages } from './pages/playground/pages.tsx';
 import { profilePages } from './pages/profile/pages.tsx';
 import { signInPages } from './pages/sign-in/pages.tsx';
@@ -26,6 +27,7 @@ import { webhookPages } from './pages/webhooks/pages.tsx';
 export const PAGES: readonly Page[] = [
   ...signInPages,
   ...profilePages,
+  ...outcomePages,
   ...homePages,
   ...playgroundPages,
   ...taskPages,

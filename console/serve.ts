@@ -13,16 +13,11 @@ import { assets } from './assets.ts';
 import { Form, readForm } from './form.ts';
 import { ErrorContent } from './html/error.tsx';
 import { renderPage, renderPart, type SignedIn } from './html/layout.tsx';
+import { earlierOutcome, formToSend, once } from './once.ts';
 import type { Answer, Page, UserVisit, Visit } from './page.ts';
 import { PAGES } from './pages.ts';
 import { ATTEMPT_COOKIE, ATTEMPT_LIFETIME_SECONDS } from '../api/services/people/provider-sign-in.ts';
-import {
-  findSession,
-  isFormToken,
-  type OpenSession,
-  SESSION_COOKIE,
-  SESSION_LIFETIME_SECONDS,
-} from '../api/services/people/sessions.ts';
+import { findSession, isFormToken, SESSION_COOKIE, SESSION_LIFETIME_SECONDS } from '../api/services/people/sessions.ts';
 import { preferredLanguage, textsIn } from './texts/texts.ts';
 
 const PREFIX = '/console';
@@ -60,8 +55,7 @@ async function serve(context: Context, page: Page, services: ApiServices): Promi
     refuseOtherSites(context);
     refuseUnstorable(visit);
     visit = await withSession(context, visit, services);
-    const answer = await open(page, await withForm(context, page, visit), services);
-    await send(context, visit, answer);
+    await send(context, visit, await answerTo(page, visit, services));
   } catch (error) {
     await sendError(context, visit, error, services);
   }
@@ -90,18 +84,33 @@ async function withSession(context: Context, visit: Visit, { database }: ApiServ
   const token = context.cookies.get(SESSION_COOKIE);
   const session = await againIfLost(() => findSession(database, token));
   if (!session) return visit;
-  const memberships = await againIfLost(() => listMemberships(database, session.user.id));
-  return { ...visit, session, memberships, texts: textsIn(session.user.language) };
+  const known = { ...visit, session, texts: textsIn(session.user.language) };
+  if (session.secondFactorPending) return known;
+  return { ...known, memberships: await againIfLost(() => listMemberships(database, session.user.id)) };
 }
 
-/** A form is taken from the page that this session was shown, and from nowhere else. */
-async function withForm(context: Context, page: Page, visit: Visit): Promise<Visit> {
-  if (page.method !== 'post') return visit;
+async function answerTo(page: Page, visit: Visit, services: ApiServices): Promise<Answer> {
+  if (page.method === 'get') return answerOf(await open(page, visit, services));
+  const { context } = visit;
   const form = page.receives === 'file' ? new Form() : await readForm(context.req);
-  const token = page.receives === 'file' ? context.get('x-form-token') : form.exact('form_token');
-  const { session } = visit;
-  if (session && !isFormToken(session, token)) throw forgedForm();
-  return { ...visit, form };
+  return answerToForm(page, { ...visit, form }, services);
+}
+
+/** A form is taken from the page that this session was shown, and from nowhere else, and acted on once. */
+async function answerToForm(page: Page, visit: Visit, services: ApiServices): Promise<Answer> {
+  const form = page.changesNothing ? null : formToSend(page, visit);
+  // Before the session is looked at: the first one's answer may have been a new one, as when somebody signs in.
+  const earlier = form && (await earlierOutcome(visit, services, form));
+  if (earlier) return earlier;
+  const token = page.receives === 'file' ? visit.context.get('x-form-token') : visit.form.exact('form_token');
+  if (visit.session && !isFormToken(visit.session, token)) throw forgedForm();
+  const opened = await open(page, visit, services);
+  if (form === null || typeof opened !== 'function') return answerOf(opened);
+  return once(visit, services, { form, draw: (answer) => draw(visit, answer), act: opened });
+}
+
+function answerOf(opened: Opened): Answer | Promise<Answer> {
+  return typeof opened === 'function' ? opened() : opened;
 }
 
 /** Strangers have no session to tie a form to, but browsers say which site a form came from. */
@@ -115,23 +124,28 @@ function refuseUnstorable({ params, query }: Visit): void {
   if (![...Object.values(params), ...query.values()].every(isStorable)) throw nothingHere();
 }
 
-async function open(page: Page, visit: Visit, services: ApiServices): Promise<Answer> {
-  if (page.access === 'everybody') return page.handle(visit, services);
+/** A page's work, for whoever may have it done; otherwise where they are led. */
+type Opened = Answer | (() => Promise<Answer>);
+
+async function open(page: Page, visit: Visit, services: ApiServices): Promise<Opened> {
+  if (page.access === 'everybody') return () => page.handle(visit, services);
   const { session } = visit;
   if (!session || session.secondFactorPending) return { kind: 'redirect', path: '/sign-in' };
   const userVisit: UserVisit = { ...visit, session, user: session.user };
-  if (page.access === 'user') return page.handle(userVisit, services);
+  if (page.access === 'user') return () => page.handle(userVisit, services);
   if (page.access === 'staff') {
     const { staffRole } = session.user;
     if (staffRole === null) throw nothingHere();
     if (!page.roles.includes(staffRole)) throw notForRole();
-    if (page.method === 'post') await noteStaffAction(services.database, page, userVisit);
-    return page.handle(userVisit, services);
+    return async () => {
+      if (page.method === 'post') await noteStaffAction(services.database, page, userVisit);
+      return page.handle(userVisit, services);
+    };
   }
   const account = visit.memberships.find(({ accountId }) => accountId === visit.params['account_id']);
   if (!account) throw nothingHere();
   if (!page.roles.includes(account.role)) throw notForRole();
-  return page.handle({ ...userVisit, account }, services);
+  return () => page.handle({ ...userVisit, account }, services);
 }
 
 /** Writes down what somebody of the staff is about to do, as the administration does of its callers. */
@@ -147,17 +161,12 @@ async function send(context: Context, visit: Visit, answer: Answer): Promise<voi
     case 'page':
       context.status = answer.status ?? 200;
       context.type = 'html';
-      context.body = renderPage({
-        title: answer.title,
-        texts: visit.texts,
-        content: answer.content,
-        signedIn: answer.bare || !visit.session ? null : signedInOf(visit, visit.session, answer.current),
-      });
+      context.body = draw(visit, answer);
       return;
     case 'part':
       context.status = answer.status ?? 200;
       context.type = 'html';
-      context.body = renderPart(answer.content);
+      context.body = draw(visit, answer);
       return;
     case 'file':
       context.attachment(answer.name);
@@ -174,7 +183,20 @@ async function send(context: Context, visit: Visit, answer: Answer): Promise<voi
   }
 }
 
-function signedInOf(visit: Visit, session: OpenSession, current: string | undefined): SignedIn {
+function draw(visit: Visit, answer: Extract<Answer, { kind: 'page' | 'part' }>): string {
+  if (answer.kind === 'part') return renderPart(answer.content);
+  return renderPage({
+    title: answer.title,
+    texts: visit.texts,
+    content: answer.content,
+    signedIn: answer.bare ? null : signedInOf(visit, answer.current),
+  });
+}
+
+/** Null for strangers, and for whoever has not given the second factor yet: they see nothing of the user. */
+function signedInOf(visit: Visit, current: string | undefined): SignedIn | null {
+  const { session } = visit;
+  if (!session || session.secondFactorPending) return null;
   return {
     user: session.user,
     formToken: session.formToken,
@@ -218,9 +240,10 @@ async function sendError(context: Context, visit: Visit, error: unknown, service
   );
 }
 
-function titleOf({ texts: { errors } }: Visit, status: number): string {
+function titleOf({ texts: { errors, sentForms } }: Visit, status: number): string {
   if (status === 404) return errors.notFoundTitle;
   if (status === 403) return errors.forbiddenTitle;
+  if (status === 409) return sentForms.title;
   return status >= 500 ? errors.failedTitle : errors.formTitle;
 }
 

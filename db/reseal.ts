@@ -21,6 +21,7 @@ const SEALED: readonly SealedTable[] = [
   { table: 'users', key: ['id'], columns: ['second_factor_secret'], context: 'id' },
   // Stored answers for replays, which are kept for a day.
   { table: 'idempotency_keys', key: ['account_id', 'key'], columns: ['sealed_body'], context: null },
+  { table: 'sent_forms', key: ['form_id'], columns: ['sealed_answer'], context: 'form_id' },
 ];
 
 /** Progress with a table. */

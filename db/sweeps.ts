@@ -29,7 +29,8 @@ export const SWEEPS: Readonly<Record<string, Sweep>> = {
   sessions: rowsWhere('sessions', `expires_at < now()`),
   'links of users': rowsWhere('user_links', `expires_at < now() - interval '1 day'`),
   invitations: rowsWhere('account_invitations', `expires_at < now() - interval '1 day'`),
-  'attempts to sign in': rowsWhere('sign_in_attempts', `attempted_at < now() - interval '1 day'`),
+  'sent forms': rowsWhere('sent_forms', `sent_at < now() - interval '1 day'`),
+  'attempts to sign in': rowsWhere('sign_in_attempts', `started_at < now() - interval '1 day'`),
   'jobs of vendors': rowsWhere('vendor_jobs', `claimed_at < now() - interval '${VENDOR_JOBS_KEPT_DAYS} days'`),
   reconciliations: rowsWhere('reconciliations', `finished_at < now() - interval '${RECONCILIATIONS_KEPT_DAYS} days'`),
 };

@@ -7,3 +7,7 @@ export const EMAIL_ADDRESS = /^[\w.!#$%&'*+/=?^`{|}~-]+@[a-z0-9-]+(\.[a-z0-9-]+)
 
 /** RFC 5321, section 4.5.3.1.3: a path, without its angle brackets. */
 export const EMAIL_ADDRESS_LENGTH = { min: 3, max: 254 } as const;
+
+export function isEmailAddress(text: string): boolean {
+  return text.length <= EMAIL_ADDRESS_LENGTH.max && EMAIL_ADDRESS.test(text);
+}

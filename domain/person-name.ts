@@ -7,5 +7,5 @@ const VISIBLE = /[\p{L}\p{N}\p{P}\p{S}]/u;
 
 /** Whether somebody may be called so: others see something, and see it as it is. */
 export function isPersonName(name: string): boolean {
-  return VISIBLE.test(name) && !DISGUISE.test(name) && Array.from(name).length <= PERSON_NAME_LENGTH;
+  return Array.from(name).length <= PERSON_NAME_LENGTH && VISIBLE.test(name) && !DISGUISE.test(name);
 }

@@ -26,6 +26,8 @@ export interface OpenIdSettings {
   readonly clientSecret: string;
   /** What people call it. */
   readonly name: string;
+  /** Whether the operator relies on it to ask for a second factor. */
+  readonly asksSecondFactor: boolean;
   /** Where the provider sends people back to; it has to be registered there. */
   readonly redirectUri: string;
 }
@@ -48,9 +50,7 @@ export interface Identity {
   readonly isEmailVerified: boolean;
 }
 
-export interface OpenIdProvider {
-  readonly issuer: string;
-  readonly name: string;
+export interface OpenIdProvider extends Pick<OpenIdSettings, 'issuer' | 'name' | 'asksSecondFactor'> {
   /** Where to send a browser. @throws ProviderDownError */
   authorizationUrl(attempt: OpenIdAttempt): Promise<string>;
   /**
@@ -81,11 +81,12 @@ const KEPT_MS = 3_600_000;
 const FAILURES: readonly unknown[] = ['OAUTH_TIMEOUT', 'OAUTH_RESPONSE_IS_NOT_CONFORM', 'OAUTH_RESPONSE_IS_NOT_JSON'];
 
 export function createOpenIdProvider(settings: OpenIdSettings): OpenIdProvider {
-  const { issuer, name, clientId, redirectUri } = settings;
+  const { issuer, name, asksSecondFactor, clientId, redirectUri } = settings;
   const configuration = keptFor(KEPT_MS, () => discover(settings));
   return {
     issuer,
     name,
+    asksSecondFactor,
     authorizationUrl: async ({ state, nonce, codeVerifier }) => {
       const parameters = {
         redirect_uri: redirectUri,

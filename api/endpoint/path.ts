@@ -47,6 +47,8 @@ const PATH_PARAMETERS: Readonly<Record<string, ParameterDescription>> = {
   account_id: { description: 'The `id` of an account', id: 'account' },
   key_id: { description: 'The `id` of an API key, not the key itself', id: 'apiKey' },
   user_id: { description: 'The `id` of a user', id: 'user' },
+  identity_id: { description: 'The `id` of an identity of the user' },
+  session_id: { description: 'The `id` of a session of the user' },
   admin_token_id: { description: 'The `id` of an admin token, not the token itself', id: 'adminToken' },
   month: { description: 'A month in UTC, such as 2026-10' },
   any_id: { description: 'An id of any kind' },

@@ -222,5 +222,7 @@ export const ENDPOINT_COMMANDS: readonly EndpointCommand[] = [
   { usage: 'users update <user_id>', call: 'updateUser' },
   { usage: 'users join <user_id> <account_id>', call: 'joinAccount' },
   { usage: 'users leave <user_id> <account_id>', call: 'leaveAccount' },
+  { usage: 'users disconnect <user_id> <identity_id>', call: 'removeUserIdentity' },
+  { usage: 'users sign-out <user_id> <session_id>', call: 'endUserSession' },
   { usage: 'users remove <user_id>', call: 'deleteUser' },
 ];

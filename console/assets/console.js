@@ -16,16 +16,38 @@ document.addEventListener('click', (event) => {
 // On a phone the menu begins closed.
 if (matchMedia('(max-width: 48rem)').matches) document.querySelector('details.menu')?.removeAttribute('open');
 
+/* A form that is under way takes no second click. The server acts on it once in any case, by its id. */
+
+document.addEventListener('submit', (event) => {
+  const form = event.target;
+  if (form.method !== 'post') return;
+  const isBusy = form.hasAttribute('aria-busy');
+  const isAsked = form.matches('[data-cost-at]');
+  if (isBusy || isAsked) event.preventDefault();
+  form.setAttribute('aria-busy', 'true');
+  if (isAsked && !isBusy) void ask(form).finally(() => form.removeAttribute('aria-busy'));
+});
+
+/** A page that the browser kept as it was left has nothing under way. */
+addEventListener('pageshow', () => {
+  for (const form of document.querySelectorAll('form[aria-busy]')) form.removeAttribute('aria-busy');
+});
+
+/** For what the script sends by itself. */
+function newFormId() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
 /* Pictures are uploaded at once, one after the other; the server answers with their thumbnails. */
 
 async function upload(area, files) {
   const [list, problem] = [area.querySelector('.thumbnails'), area.querySelector('[data-problem]')];
-  const headers = { 'x-form-token': area.dataset.token, 'hx-request': 'true' };
   problem.replaceChildren();
   area.setAttribute('aria-busy', 'true');
   for (const file of files) {
     const body = new FormData();
     body.append('file', file);
+    const headers = { 'x-form-token': area.dataset.token, 'x-form-id': newFormId(), 'hx-request': 'true' };
     try {
       const response = await fetch(area.dataset.drop, { method: 'POST', headers, body });
       (response.ok ? list : problem).insertAdjacentHTML('beforeend', await response.text());
@@ -77,12 +99,11 @@ const FRAME_END = /\r?\n\r?\n/;
 async function ask(form) {
   const card = document.querySelector('#answer');
   const [reasoning, text, cost] = ['reasoning', 'text', 'cost'].map((name) => card.querySelector(`[data-${name}]`));
-  const [send, stop] = [form.querySelector('[type=submit]'), form.querySelector('[data-stop]')];
+  const stop = form.querySelector('[data-stop]');
   const leaving = new AbortController();
   stop.addEventListener('click', () => leaving.abort(), { once: true });
   for (const element of [reasoning, text, cost]) element.replaceChildren();
   card.hidden = stop.hidden = false;
-  send.disabled = true;
   text.setAttribute('aria-busy', 'true');
   try {
     const headers = { accept: 'text/event-stream' };
@@ -102,7 +123,7 @@ async function ask(form) {
   } finally {
     text.removeAttribute('aria-busy');
     stop.hidden = true;
-    send.disabled = false;
+    form.elements.form_id.value = newFormId();
   }
 }
 
@@ -132,12 +153,6 @@ function showProblem(place, message) {
   problem.textContent = message;
   place.replaceChildren(problem);
 }
-
-document.addEventListener('submit', (event) => {
-  if (!event.target.matches('form[data-cost-at]')) return;
-  event.preventDefault();
-  void ask(event.target);
-});
 
 /** Shows what works by script alone; htmx calls it for what it puts into the page, too. */
 function showScripted(root) {

@@ -2,6 +2,7 @@
 import type { Child } from 'hono/jsx';
 import { formatUsd, type PicoUsd } from '../../domain/money.ts';
 import type { Texts } from '../texts/texts.ts';
+import { FormId } from './form-id.tsx';
 
 /** An amount of money for reading: at least to the cent, and at most to the millionth of a dollar. */
 export function usd(amount: PicoUsd): string {
@@ -198,14 +199,15 @@ export function Choice({ name, id = `field-${name}`, label, value, options }: Ch
   );
 }
 
-/** A form that changes something: it carries the token of the session. */
+/** A form that changes something: it carries the token of the session, and an id by which it is acted on once. */
 export function Form({
   token,
   action,
   children,
   ...rest
 }: {
-  readonly token: string;
+  /** Null for strangers. */
+  readonly token: string | null;
   readonly action: string;
   readonly class?: string;
   readonly id?: string;
@@ -214,7 +216,8 @@ export function Form({
 }) {
   return (
     <form method="post" action={action} {...rest}>
-      <input type="hidden" name="form_token" value={token} />
+      {token === null ? null : <input type="hidden" name="form_token" value={token} />}
+      <FormId />
       {children}
     </form>
   );
@@ -238,24 +241,6 @@ export function FormButton({
         {label}
       </button>
     </Form>
-  );
-}
-
-/** A form that strangers may send, too: it carries the token of whoever has a session already. */
-export function FormOf({
-  session,
-  action,
-  children,
-}: {
-  readonly session: { readonly formToken: string } | null;
-  readonly action: string;
-  readonly children: Child;
-}) {
-  return (
-    <form method="post" action={action}>
-      {session === null ? null : <input type="hidden" name="form_token" value={session.formToken} />}
-      {children}
-    </form>
   );
 }
 

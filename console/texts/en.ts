@@ -64,8 +64,16 @@ export const en = {
     forbidden: 'Your role does not include this. Ask an owner of the account.',
     formTitle: 'Please try again',
     failedTitle: 'Something went wrong on our side',
-    failed: 'Nothing was changed. Try again in a moment; if it keeps happening, send us this id:',
+    failed:
+      'Try again in a moment; if you sent a form, look first whether it was done. If it keeps happening, send us this id:',
     back: 'Back to the console',
+  },
+  sentForms: {
+    title: 'Sent before',
+    otherEntries: 'This form was sent before, with other entries. Open its page again to send it once more.',
+    unknown:
+      'This form was sent before, and how that ended is not known here. Look whether it was done before you send it from a new page.',
+    over: 'This was shown after a form was sent, and is not shown any more. If you did not keep what you need of it, make a new one.',
   },
   signIn: {
     title: 'Sign in',
@@ -173,7 +181,7 @@ export const en = {
     expires: 'Expires',
     used: 'Spent',
     madeTitle: 'Your new key',
-    made: 'Copy it now. It is not shown again.',
+    made: 'Copy it now. It is shown for a quarter of an hour.',
     done: 'Done',
     enable: 'Enable',
     disable: 'Disable',
@@ -214,6 +222,7 @@ export const en = {
     broken: 'The answer broke off. What came until then is charged. Try again.',
     used: (input: number, output: number) => `${input} tokens in, ${output} tokens out:`,
     sameCall: 'Price, and the same call for programs',
+    tooLongToShow: 'The call is too long to be shown here.',
     sameCallIn: (language: string) => `The same call in ${language}`,
     perTask: 'for this task; refunded if it fails',
     perInput: 'per million tokens in,',
@@ -238,7 +247,7 @@ export const en = {
     noPassword: 'You sign in without a password.',
     recoveryCodes: 'Recovery codes',
     keepCodes:
-      'Keep these codes somewhere safe. Each lets you in once without the authenticator app. They are not shown again.',
+      'Keep these codes somewhere safe. Each lets you in once without the authenticator app. They are shown for a quarter of an hour.',
     codesKept: 'I have kept them',
     codesLeft: (count: number) =>
       count === 1
@@ -785,7 +794,7 @@ export const en = {
     notAnAddress: 'Write an e-mail address, such as olive@example.com.',
     invitedTitle: 'Your invitation',
     invited: (email: string) =>
-      `Copy the link now and hand it to ${email}, by a channel that nobody else reads. It works once, for three days, and is not shown again.`,
+      `Copy the link now and hand it to ${email}, by a channel that nobody else reads. It works once, for three days, and is shown for a quarter of an hour.`,
     refusals: {
       'last owner': 'An account keeps at least one owner. Make somebody else an owner first.',
       'belongs elsewhere':
@@ -799,7 +808,8 @@ export const en = {
       'They choose a new password by a link that works once, for three days, and signs them out everywhere.',
     makeNewLink: 'Make a new link',
     linkTitle: 'A link for a new password',
-    linkMade: 'Copy it now and hand it over, by a channel that nobody else reads. It is not shown again.',
+    linkMade:
+      'Copy it now and hand it over, by a channel that nobody else reads. It is shown for a quarter of an hour.',
     mailed: (email: string) => `A link is on its way to ${email}.`,
     invitationMailed: (email: string) =>
       `An invitation is on its way to ${email}. Its link works once, for three days. If it does not arrive, invite them again.`,
@@ -836,7 +846,7 @@ export const en = {
     disabled: 'Disabled',
     secretTitle: 'The secret of your endpoint',
     secret:
-      'It signs what is sent, so that your server can tell it from forgeries. Copy it now. It is not shown again.',
+      'It signs what is sent, so that your server can tell it from forgeries. Copy it now. It is shown for a quarter of an hour.',
     rotated: 'The old secret signs too for another 24 hours, so that you can change over.',
     done: 'Done',
     details: 'Endpoint',

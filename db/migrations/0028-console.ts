@@ -6,6 +6,9 @@ import type { Knex } from 'knex';
  * - A user belongs to accounts as a member, and to the staff of the gateway by `staff_role`.
  * - Sessions and links are kept as digests: whoever reads the database cannot sign in with what it holds.
  * - A link is one of an invitation or of a new password, and works once.
+ * - A row of `sent_forms` is a form that was sent, by the id that the page gave it. While `sealed_answer` is null, its outcome
+ *   is unknown, and the form is not acted on again. The answer is encrypted, since it may show a secret.
+ * - `sign_in_attempts` counts the attempts on a subject, such as a user or an address, from `started_at` on.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(/* sql */ `
@@ -54,11 +57,21 @@ export async function up(knex: Knex): Promise<void> {
     );
     CREATE INDEX user_links_by_expiry ON user_links (expires_at);
 
-    CREATE TABLE sign_in_attempts (
-      subject text NOT NULL,
-      attempted_at timestamptz NOT NULL DEFAULT now()
+    CREATE TABLE sent_forms (
+      form_id text COLLATE "C" PRIMARY KEY,
+      request_digest bytea NOT NULL CHECK (length(request_digest) = 32),
+      sent_at timestamptz NOT NULL DEFAULT now(),
+      user_id text REFERENCES users (id) ON DELETE CASCADE,
+      sealed_answer bytea
     );
-    CREATE INDEX sign_in_attempts_of_subject ON sign_in_attempts (subject, attempted_at);
-    CREATE INDEX sign_in_attempts_by_age ON sign_in_attempts (attempted_at);
+    CREATE INDEX sent_forms_by_age ON sent_forms (sent_at);
+    CREATE INDEX sent_forms_of_user ON sent_forms (user_id);
+
+    CREATE TABLE sign_in_attempts (
+      subject text PRIMARY KEY,
+      attempts integer NOT NULL,
+      started_at timestamptz NOT NULL DEFAULT now()
+    );
+    CREATE INDEX sign_in_attempts_by_age ON sign_in_attempts (started_at);
   `);
 }

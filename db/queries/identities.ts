@@ -16,6 +16,31 @@ export async function findUserOfIdentity(database: Database, { issuer, subject }
   return row ? toUser(row) : null;
 }
 
+/** An identity as the administration sees it. */
+export interface ListedIdentity extends IdentityKey {
+  readonly id: string;
+  readonly createdAt: Date;
+}
+
+/** Names an identity within its user. */
+const ID = /* sql */ `encode(sha256(convert_to(issuer || E'\\n' || subject, 'UTF8')), 'hex')`;
+
+/** With whom a user may sign in, in the order in which they were connected. */
+export async function listIdentities(database: Database, userId: string): Promise<readonly ListedIdentity[]> {
+  const { rows } = await database.raw<{ rows: ListedIdentity[] }>(
+    /* sql */ `
+    SELECT ${ID} AS id, issuer, subject, created_at AS "createdAt" FROM user_identities
+    WHERE user_id = ? ORDER BY created_at, id`,
+    [userId],
+  );
+  return rows;
+}
+
+/** @returns whether the user had it */
+export async function deleteIdentity(database: Database, userId: string, id: string): Promise<boolean> {
+  return (await database('user_identities').where({ user_id: userId }).whereRaw(`${ID} = ?`, [id]).delete()) === 1;
+}
+
 /** Whether a provider knows the user. */
 export async function hasIdentity(database: Database, userId: string, issuer: string): Promise<boolean> {
   return (await database('user_identities').where({ user_id: userId, issuer }).first()) !== undefined;
@@ -53,6 +78,10 @@ export function acceptInvitation(database: Database, email: string, identity: Id
     await deleteUserLinks(transaction, row.id);
     return toUser(row);
   });
+}
+
+export async function deleteAllIdentities(database: Database, userId: string): Promise<void> {
+  await database('user_identities').where({ user_id: userId }).delete();
 }
 
 export async function deleteIdentities(database: Database, userId: string, issuer: string): Promise<void> {

@@ -60,6 +60,17 @@ export async function useSession(database: Database, digest: Buffer, idleSeconds
   return { digest, user: toUser(row), secondFactorPending: row.second_factor_pending, byProvider: row.by_provider };
 }
 
+/** Ends the sessions of a user beyond a number, those used last staying. Sessions that wait for a code are counted apart. */
+export async function deleteOldSessions(
+  database: Database,
+  { userId, secondFactorPending }: Pick<NewSession, 'userId' | 'secondFactorPending'>,
+  most: number,
+): Promise<void> {
+  const sessions = database('sessions').where({ user_id: userId, second_factor_pending: secondFactorPending });
+  const old = sessions.clone().orderBy('last_used_at', 'desc').orderBy('created_at', 'desc').offset(most);
+  await sessions.clone().whereIn('digest', old.select('digest')).delete();
+}
+
 export async function deleteSession(database: Database, digest: Buffer): Promise<void> {
   await database('sessions').where({ digest }).delete();
 }
@@ -91,9 +102,9 @@ export async function listSessions(
   return rows;
 }
 
-/** Ends one of a user's sessions, and nobody else's. */
-export async function deleteSessionOf(database: Database, userId: string, digest: Buffer): Promise<void> {
-  await database('sessions').where({ user_id: userId, digest }).delete();
+/** Ends one of a user's sessions, and nobody else's. @returns whether there was such a session */
+export async function deleteSessionOf(database: Database, userId: string, digest: Buffer): Promise<boolean> {
+  return (await database('sessions').where({ user_id: userId, digest }).delete()) === 1;
 }
 
 /** Signs a user out everywhere, but for the session that is given. */
@@ -182,45 +193,63 @@ export async function takeUserLink(database: Database, digest: Buffer): Promise<
   return row ? findUser(database, row.user_id) : null;
 }
 
+/** What is limited, such as a user or an address, and how often in a window that begins with the first attempt. */
+export interface AttemptLimit {
+  readonly subjects: readonly string[];
+  readonly most: number;
+  readonly windowSeconds: number;
+}
+
 /**
- * Notes an attempt to sign in, unless there were too many lately. Attempts on one subject wait for each other, so that many
- * at once are counted, too; what is refused is not noted, so that nothing grows with it.
+ * Counts an attempt to sign in, unless there were too many lately. Simultaneous attempts are counted as well, and none of them
+ * waits for longer than another's single statement; one that is refused writes nothing.
  *
- * @param subjects what is limited: an address, a user
  * @returns whether the attempt may be made
  */
 export async function takeSignInAttempt(
   database: Database,
-  limit: { readonly subjects: readonly string[]; readonly most: number; readonly windowSeconds: number },
+  { subjects, most, windowSeconds }: AttemptLimit,
 ): Promise<boolean> {
-  const { subjects, most, windowSeconds } = limit;
-  return database.transaction(async (transaction) => {
-    for (const subject of subjects.toSorted()) {
-      await transaction.raw('SELECT pg_advisory_xact_lock(hashtextextended(?, 0))', [`sign-in ${subject}`]);
-    }
-    const { rows } = await transaction.raw<{ rows: { attempts: string }[] }>(
-      /* sql */ `
-      SELECT count(*) AS attempts FROM sign_in_attempts
-      WHERE subject = ANY (?) AND attempted_at > now() - ? * interval '1 second' GROUP BY subject`,
-      [[...subjects], windowSeconds],
-    );
-    if (rows.some(({ attempts }) => Number(attempts) >= most)) return false;
-    await transaction('sign_in_attempts').insert(subjects.map((subject) => ({ subject })));
-    return true;
-  });
+  const { rows } = await database.raw<{ rows: unknown[] }>(
+    /* sql */ `
+    INSERT INTO sign_in_attempts AS known (subject, attempts)
+    SELECT subject, 1 FROM unnest(:subjects::text[]) AS subject
+    WHERE NOT EXISTS (
+      SELECT FROM sign_in_attempts WHERE subject = ANY (:subjects) AND attempts >= :most
+        AND started_at > now() - :windowSeconds * interval '1 second')
+    ORDER BY subject
+    ON CONFLICT (subject) DO UPDATE SET
+      attempts = CASE WHEN ${IS_CURRENT} THEN known.attempts + 1 ELSE 1 END,
+      started_at = CASE WHEN ${IS_CURRENT} THEN known.started_at ELSE now() END
+    WHERE known.attempts < :most OR NOT ${IS_CURRENT}
+    RETURNING 1`,
+    { subjects: [...subjects], most, windowSeconds },
+  );
+  return rows.length === subjects.length;
+}
+
+const IS_CURRENT = /* sql */ `(known.started_at > now() - :windowSeconds * interval '1 second')`;
+
+/** Counts an attempt that no number of others prevents. @returns the attempts of the window, with this one */
+export async function countSignInAttempt(database: Database, subject: string, windowSeconds: number): Promise<number> {
+  const { rows } = await database.raw<{ rows: { attempts: number }[] }>(
+    /* sql */ `
+    INSERT INTO sign_in_attempts AS known (subject, attempts) VALUES (:subject, 1)
+    ON CONFLICT (subject) DO UPDATE SET
+      attempts = CASE WHEN ${IS_CURRENT} THEN known.attempts + 1 ELSE 1 END,
+      started_at = CASE WHEN ${IS_CURRENT} THEN known.started_at ELSE now() END
+    RETURNING attempts`,
+    { subject, windowSeconds },
+  );
+  return rows[0]?.attempts ?? 0;
 }
 
 /** Has an attempt that was successful not count: many people may share an address. */
 export async function takeBackSignInAttempt(database: Database, subject: string): Promise<void> {
-  await database.raw(
-    /* sql */ `
-    DELETE FROM sign_in_attempts WHERE ctid = (
-      SELECT ctid FROM sign_in_attempts WHERE subject = ? ORDER BY attempted_at DESC LIMIT 1)`,
-    [subject],
-  );
+  await database('sign_in_attempts').where({ subject }).where('attempts', '>', 0).decrement('attempts', 1);
 }
 
 /** After a successful attempt, those before it count no longer. */
-export async function forgetSignInAttempts(database: Database, subject: string): Promise<void> {
-  await database('sign_in_attempts').where({ subject }).delete();
+export async function forgetSignInAttempts(database: Database, ...subjects: readonly string[]): Promise<void> {
+  await database('sign_in_attempts').whereIn('subject', subjects).delete();
 }

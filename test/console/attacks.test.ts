@@ -123,6 +123,26 @@ describe('a hostile customer', () => {
     expect((await owner.get('/console/profile')).status, 'who sent them is still served').to.equal(200);
   }).timeout(90_000);
 
+  it('gets no answer much longer than the form, and no failure, by fields of 190 kB', async () => {
+    const long = 'a '.repeat(19_000);
+    const fields = { images: long, models: long, ip_allowlist: long, reason: long, name: long };
+    const found: string[] = [];
+    for (const page of PAGES.filter(({ method, path }) => method === 'post' && path !== '/sign-out')) {
+      await visitorOf(page).get(page.access === 'staff' ? '/console/staff/accounts' : '/console/profile');
+      const sent = { model: 'vidone-3.0', duration: '5', ...fields };
+      const { status, text } = await visitorOf(page).send(addressOf(page, LONG_AFTER), sent);
+      if (status >= 500 || text.length > 400_000) found.push(`${status} ${page.path}: ${text.length}`);
+    }
+    expect(found).to.deep.equal([]);
+    const many = `form_id=${'x'.repeat(30)}${'&a'.repeat(100_000)}`;
+    const response = await fetch(`${app.baseUrl}/console/sign-in`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: many,
+    });
+    expect(response.status).to.equal(400);
+  }).timeout(90_000);
+
   it('is led nowhere else by signing in, whatever the address asks for', async () => {
     for (const asked of ['next', 'return_to', 'redirect', 'url']) {
       const visitor = new Visitor(app);

@@ -4,6 +4,7 @@ import { findTask } from '../../db/queries/tasks.ts';
 import { newId } from '../../domain/ids.ts';
 import { invite, PASSWORD } from '../support/console.ts';
 import { pngFile } from '../support/media-files.ts';
+import type { Page } from 'playwright-core';
 import { describeInBrowser, type Tab } from '../support/browser.ts';
 import { startRecordingReceiver } from '../support/webhooks.ts';
 import { call, startTestStack, type TestStack } from '../support/stack.ts';
@@ -76,6 +77,103 @@ describeInBrowser('the console in a browser', (browser) => {
     expect(await page.evaluate<number>('document.querySelector("video").readyState')).to.be.above(0);
     expect(await page.evaluate<number>('document.querySelector("video").videoWidth')).to.be.above(0);
     expect(await page.getByText('Succeeded').isVisible()).to.equal(true);
+  });
+
+  /** Lets each answer take its time, and clicks again before it is there. */
+  async function clickTwice(page: Page, name: string): Promise<void> {
+    const network = await page.context().newCDPSession(page);
+    await network.send('Network.emulateNetworkConditions', {
+      offline: false,
+      latency: 1_000,
+      downloadThroughput: -1,
+      uploadThroughput: -1,
+    });
+    const place = await page.getByRole('button', { name }).boundingBox();
+    if (!place) throw new Error(`there is no button ${name}`);
+    const [x, y] = [place.x + place.width / 2, place.y + place.height / 2];
+    await page.mouse.click(x, y);
+    await page.mouse.click(x, y);
+  }
+
+  for (const hasScript of [true, false]) {
+    it(`makes one task of two clicks over a slow network ${hasScript ? 'with' : 'without'} script`, async () => {
+      const email = await signUp();
+      const other = await browser.open(stack.baseUrl, { hasScript });
+      const { page } = other;
+      await page.goto('/console/sign-in');
+      await page.getByLabel('E-mail address').fill(email);
+      await page.getByLabel('Password').fill(PASSWORD);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.goto(`/console/accounts/${accountId}/playground?model=imageb-2`);
+      const prompt = `Two clicks, ${hasScript}`;
+      await page.getByLabel('Prompt').fill(prompt);
+      await clickTwice(page, 'Create');
+      await page.waitForURL(/\/tasks\/task_\w+$/, { timeout: WAIT_MS });
+      const tasks = stack
+        .database('tasks')
+        .where({ account_id: accountId })
+        .whereRaw(`request->>'prompt' = ?`, [prompt]);
+      expect(await tasks).to.have.length(1);
+      await page.goBack();
+      await page.getByRole('heading', { level: 1, name: 'Playground' }).waitFor();
+      await other.close();
+    });
+  }
+
+  it('keeps a form busy while it works, and lets it go when the page is shown again', async () => {
+    await signUp();
+    const { page } = tab;
+    await page.goto(`/console/accounts/${accountId}/keys`);
+    await page.getByLabel('Name').fill('slow');
+    const busy = await page.evaluate<string[]>(`(() => {
+      const form = document.querySelector('form.grid');
+      const attribute = () => String(form.getAttribute('aria-busy'));
+      const before = attribute();
+      form.querySelector('[type=submit]').click();
+      return [before, attribute()];
+    })()`);
+    expect(busy).to.deep.equal(['null', 'true']);
+    await page.getByLabel('Your new key').waitFor();
+    await page.goBack();
+    await page.getByRole('button', { name: 'Create' }).waitFor();
+    expect(await page.locator('form[aria-busy]').count()).to.equal(0);
+  });
+
+  it('makes one key, and shows it again when the page is reloaded or returned to', async () => {
+    await signUp();
+    const { page } = tab;
+    await page.goto(`/console/accounts/${accountId}/keys`);
+    await page.getByLabel('Name').fill('reloaded');
+    await page.getByRole('button', { name: 'Create' }).click();
+    const key = await page.getByLabel('Your new key').innerText();
+    for (let reloads = 0; reloads < 2; reloads++) await page.reload();
+    expect(await page.getByLabel('Your new key').innerText()).to.equal(key);
+    await page.getByRole('link', { name: 'Done' }).click();
+    await page.getByText('reloaded').first().waitFor();
+    await page.goBack();
+    expect(await page.getByLabel('Your new key').innerText()).to.equal(key);
+    expect(await stack.database('api_keys').where({ account_id: accountId, name: 'reloaded' })).to.have.length(1);
+  });
+
+  it('replaces the secret of an endpoint once, however often the page with the new one is reloaded', async () => {
+    await signUp();
+    const { page } = tab;
+    await page.goto(`/console/accounts/${accountId}/webhooks`);
+    await page.getByLabel('Address').fill('http://127.0.0.1:9/rotated');
+    await page.getByRole('button', { name: 'Create' }).click();
+    const first = await page.getByLabel('The secret of your endpoint').innerText();
+    await page.getByRole('link', { name: 'Done' }).click();
+    await page.getByRole('button', { name: 'New secret' }).click();
+    const shown = page.getByLabel('The secret of your endpoint');
+    const secret = await shown.innerText();
+    expect(secret)
+      .to.match(/^whsec_/)
+      .and.not.equal(first);
+    const kept = stack.database('webhook_endpoints').where({ url: 'http://127.0.0.1:9/rotated' });
+    const before = await kept.clone().first('sealed_secret');
+    for (let reloads = 0; reloads < 2; reloads++) await page.reload();
+    expect(await shown.innerText()).to.equal(secret);
+    expect(await kept.clone().first('sealed_secret')).to.deep.equal(before);
   });
 
   it('makes a picture in the playground, and shows it', async () => {

@@ -13,7 +13,7 @@ import { baseUrlsAt } from '../../providers/text/settings.ts';
 import { createSimulator } from '../../providers/simulator/simulator.ts';
 import type { TestApp, TestCaller } from '../support/app.ts';
 import { describeInBrowser, type Screen, type Tab } from '../support/browser.ts';
-import { invite, PASSWORD, startTestConsole } from '../support/console.ts';
+import { invite, PASSWORD, startTestConsole, Visitor } from '../support/console.ts';
 import {
   createEndpoint,
   createTaskRow,
@@ -28,7 +28,7 @@ import { CLIENT, REDIRECT_URI, startProvider, type TestProvider } from '../suppo
 /** Web Content Accessibility Guidelines 2.2, levels A and AA: https://www.deque.com/axe/core-documentation/api-documentation/ */
 const WCAG_TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
 
-const SCREENS: readonly Screen[] = [
+const SCREENS: readonly Omit<Screen, 'hasScript'>[] = [
   { width: 1440, colorScheme: 'light' },
   { width: 1440, colorScheme: 'dark' },
   { width: 390, colorScheme: 'light' },
@@ -62,7 +62,7 @@ describeInBrowser('every page of the console', (browser) => {
     const { issuer } = provider;
     app = await startTestConsole({
       settings: { sendsMail: true },
-      openIdProvider: createOpenIdProvider({ ...CLIENT, issuer, name: 'Acme', redirectUri: REDIRECT_URI }),
+      openIdProvider: createOpenIdProvider({ ...CLIENT, issuer, redirectUri: REDIRECT_URI }),
       textUpstreams: [{ name: 'simulator', apiKeys: ['simulator'], baseUrls: baseUrlsAt(url) }],
     });
     const customer = await app.createAccount({ fundedUsd: 25 });
@@ -98,6 +98,8 @@ describeInBrowser('every page of the console', (browser) => {
       await tab.page.goto(address, { waitUntil: 'networkidle' });
       expect(await tab.takeBytes(), 'bytes of the page with its styles and scripts').to.be.within(1, MAX_PAGE_BYTES);
       expect(await findingsOn(tab)).to.deep.equal([]);
+      const withoutId = `document.querySelectorAll('form[method=post]:not(:has([name=form_id]))').length`;
+      expect(await tab.page.evaluate<number>(withoutId), 'forms that act twice when they are sent twice').to.equal(0);
       expect(tab.complaints.slice(complaintsBefore)).to.deep.equal([]);
     });
   }
@@ -149,8 +151,16 @@ async function makeSamples(app: TestApp, customer: TestCaller): Promise<Readonly
     reconciliation_id: await makeReport(database, accountId),
     ...(await makeMember(app, accountId)),
     month: new Date().toISOString().slice(0, 7),
+    form_id: await sendForm(app),
     token: (await invite(app, { email: 'invited@example.com' })).split('/').at(-1) ?? '',
   };
+}
+
+/** @returns the id of the form */
+async function sendForm(app: TestApp): Promise<string> {
+  const form_id = crypto.randomUUID();
+  await new Visitor(app).send('/console/lost-password', { form_id, email: 'lost@example.com' });
+  return form_id;
 }
 
 /** @returns the id of the file */

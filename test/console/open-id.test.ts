@@ -1,8 +1,12 @@
 import { expect } from 'chai';
+import { connect } from '../../api/services/people/provider-sign-in.ts';
+import { codeAt } from '../../api/services/people/second-factor.ts';
 import { mountConsole } from '../../console/serve.ts';
+import { findUserByEmail } from '../../db/queries/users.ts';
+import { digestToken } from '../../net/bearer-token.ts';
 import { createOpenIdProvider, SignInRefusedError } from '../../net/openid-provider.ts';
 import { startTestApp, type TestApp, type TestCaller } from '../support/app.ts';
-import { invite, PASSWORD, type Shown, Visitor } from '../support/console.ts';
+import { addSecondFactor, invite, PASSWORD, type Shown, type TestSecondFactor, Visitor } from '../support/console.ts';
 import { CLIENT, type KnownPerson, REDIRECT_URI, startProvider, type TestProvider } from '../support/open-id.ts';
 
 describe('signing in with a provider of OpenID Connect', () => {
@@ -10,10 +14,10 @@ describe('signing in with a provider of OpenID Connect', () => {
   let app: TestApp;
   let customer: TestCaller;
 
-  const start = (issuer: string): Promise<TestApp> =>
+  const start = (issuer: string, settings: { readonly asksSecondFactor?: boolean } = {}): Promise<TestApp> =>
     startTestApp({
       mountPages: mountConsole,
-      openIdProvider: createOpenIdProvider({ ...CLIENT, issuer, name: 'Acme', redirectUri: REDIRECT_URI }),
+      openIdProvider: createOpenIdProvider({ ...CLIENT, ...settings, issuer, redirectUri: REDIRECT_URI }),
     });
 
   before(async () => {
@@ -183,7 +187,6 @@ describe('signing in with a provider of OpenID Connect', () => {
       const client = createOpenIdProvider({
         ...CLIENT,
         issuer: provider.issuer,
-        name: 'Acme',
         redirectUri: REDIRECT_URI,
       });
       const attempt = { state: 'a state', nonce: 'a nonce', codeVerifier: 'v'.repeat(43) };
@@ -240,6 +243,109 @@ describe('signing in with a provider of OpenID Connect', () => {
   it('lets forms lead to this origin only, since what leads to the provider is a link', async () => {
     const { headers } = await new Visitor(app).get('/console/sign-in');
     expect(headers['content-security-policy']).to.include("form-action 'self'; ");
+  });
+
+  /** Somebody who has a password connects the provider. */
+  async function connectProvider(visitor: Visitor, login: string): Promise<void> {
+    await visitor.get('/console/profile');
+    const page = await visitor.send('/console/profile/provider', { current: PASSWORD });
+    const url = /href="(http:[^"]+\/auth\?[^"]+)"/.exec(page.text)?.[1]?.replaceAll('&amp;', '&') ?? '';
+    await visitor.get(await provider.signIn(url, login));
+  }
+
+  const userId = async (email: string): Promise<string> =>
+    (await app.database('users').where({ email }).first<{ id: string }>('id')).id;
+
+  async function admin(method: string, path: string): Promise<{ status: number; data: Record<string, unknown> }> {
+    const headers = { authorization: `Bearer ${app.adminToken}` };
+    const response = await fetch(`${app.baseUrl}/admin/v1/users/${path}`, { method, headers });
+    return { status: response.status, data: Object(Object(await response.json()).data) };
+  }
+
+  describe('lets nobody in who had an earlier link', () => {
+    it('once a link for a new password was used: the identity that they connected is gone, with their sessions', async () => {
+      const email = 'victim@example.com';
+      know('thief', { email: 'thief@example.org' });
+      const thief = await Visitor.invited(app, { email, account_id: customer.accountId });
+      await connectProvider(thief, 'thief');
+      expect(await isIn(thief)).to.equal(true);
+
+      const { data } = await admin('POST', `${await userId(email)}/links`);
+      const path = new URL(String(data['link'])).pathname;
+      const victim = new Visitor(app);
+      await victim.send(path, { password: 'the victim’s own words', repeated: 'the victim’s own words' });
+      expect(await isIn(victim)).to.equal(true);
+      expect(await isIn(thief)).to.equal(false);
+      const again = new Visitor(app);
+      expect((await signIn(again, 'thief')).status).to.equal(401);
+      expect(await isIn(again)).to.equal(false);
+    });
+
+    it('when the link is used while their identity is on its way', async () => {
+      const email = 'raced@example.com';
+      know('racer', { email: 'racer@example.org' });
+      const racer = await Visitor.invited(app, { email });
+      const user = await findUserByEmail(app.database, email);
+      const digest = digestToken(/__Host-genway-session=([\w-]+)/.exec(racer.cookie)?.[1] ?? '');
+      if (!user) throw new Error('nobody was invited');
+      const session = { digest, user: user.user, secondFactorPending: false, byProvider: false };
+      const identity = { issuer: provider.issuer, subject: 'racer', email: null, isEmailVerified: false };
+      await app.database('sessions').where({ digest }).delete();
+      expect(await connect(app.database, session, identity)).to.equal(null);
+      expect(await app.database('user_identities').where({ subject: 'racer' })).to.deep.equal([]);
+    });
+  });
+
+  it('shows the administration the identities and sessions of a user, and takes each away', async () => {
+    const email = know('lee');
+    const lee = await Visitor.invited(app, { email, account_id: customer.accountId });
+    await connectProvider(lee, 'lee');
+    const id = await userId(email);
+    const { data } = await admin('GET', id);
+    const [identity, session] = [Object(data['identities'])[0], Object(data['sessions'])[0]];
+    expect(identity).to.include({ issuer: provider.issuer, subject: 'lee' });
+    expect(Date.parse(identity.created_at)).to.be.above(0);
+    expect(Date.parse(session.created_at)).to.be.above(0);
+    expect(data['sessions']).to.have.length(1);
+
+    const other = await userId('victim@example.com');
+    expect((await admin('DELETE', `${other}/sessions/${session.id}`)).status).to.equal(404);
+    expect((await admin('DELETE', `${other}/identities/${identity.id}`)).status).to.equal(404);
+    expect(await isIn(lee)).to.equal(true);
+    expect((await admin('DELETE', `${id}/sessions/${session.id}`)).data).to.deep.include({ sessions: [] });
+    expect((await admin('DELETE', `${id}/identities/${identity.id}`)).data).to.deep.include({ identities: [] });
+    expect((await admin('DELETE', `${id}/identities/${identity.id}`)).status).to.equal(404);
+    expect(await isIn(lee)).to.equal(false);
+    expect((await signIn(new Visitor(app), 'lee')).status).to.equal(401);
+  });
+
+  describe('asks whoever has a second factor for its code', () => {
+    async function connected(to: TestApp, login: string): Promise<TestSecondFactor> {
+      const { accountId } = await to.createAccount();
+      const visitor = await Visitor.invited(to, { email: know(login), account_id: accountId });
+      await connectProvider(visitor, login);
+      return addSecondFactor(visitor);
+    }
+
+    it('before anything is shown', async () => {
+      const { secret, step } = await connected(app, 'mia');
+      const visitor = new Visitor(app);
+      expect((await signIn(visitor, 'mia')).headers['location']).to.equal('/console/sign-in');
+      expect((await visitor.get('/console/profile')).status).to.equal(303);
+      await visitor.get('/console/sign-in');
+      await visitor.send('/console/sign-in/code', { code: codeAt(secret, step + 1) });
+      expect((await visitor.get('/console/profile')).status).to.equal(200);
+      await visitor.get('/console/profile');
+      expect((await visitor.send('/console/sign-out')).text).to.include('Sign out of Acme, too');
+    });
+
+    it('unless the operator relies on the provider to ask', async () => {
+      const relying = await start(provider.issuer, { asksSecondFactor: true });
+      await connected(relying, 'ned');
+      const visitor = new Visitor(relying);
+      expect((await signIn(visitor, 'ned')).headers['location']).to.equal('/console');
+      await relying.stop();
+    });
   });
 
   it('offers to sign out of the provider, too', async () => {

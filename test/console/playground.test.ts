@@ -56,7 +56,12 @@ describe('the playground', () => {
     const formToken = token ?? /name="form_token" value="([^"]+)"/.exec(text)?.[1] ?? '';
     const body = new FormData();
     body.append('file', new Blob([new Uint8Array(file)]), 'kite.png');
-    const headers = { cookie: owner.cookie, 'x-form-token': formToken, 'hx-request': 'true' };
+    const headers = {
+      cookie: owner.cookie,
+      'x-form-token': formToken,
+      'x-form-id': crypto.randomUUID(),
+      'hx-request': 'true',
+    };
     return fetch(`${app.baseUrl}${at}/files`, { method: 'POST', headers, body });
   }
 
@@ -141,6 +146,39 @@ describe('the playground', () => {
     }
   });
 
+  it('counts links of pictures before it makes anything of them, and shows a long call to nobody', async () => {
+    for (const [field, text] of [
+      ['images', 'a '.repeat(97_000)],
+      ['images', 'https://example.com/a.png\n'.repeat(4_000)],
+      ['prompt', '"'.repeat(80_000)],
+      ['system', '<'.repeat(80_000)],
+    ] as const) {
+      for (const model of ['vidone-3.0', 'textc-M3']) {
+        const fields = { model, prompt: 'A kite', duration: '5', [field]: text };
+        const shown = await owner.send(`${path}/price`, fields, { 'hx-request': 'true' });
+        expect(shown.status).to.equal(200);
+        expect(shown.text.length, `${model} with ${field}`).to.be.below(20_000);
+        if (field !== 'images' || model === 'textc-M3') continue;
+        expect(shown.text).to.match(/accepts at most \d+ items/);
+        const made = await owner.send(path, fields);
+        expect([made.status, made.text.length < 600_000], made.text.slice(0, 500)).to.deep.equal([400, true]);
+      }
+    }
+  });
+
+  it('prices 200 forms a minute for an account', async () => {
+    const { accountId } = await app.createAccount();
+    const visitor = await Visitor.invited(app, { email: 'typing@example.com', account_id: accountId });
+    const theirs = `/console/accounts/${accountId}/playground`;
+    await visitor.get(theirs);
+    const statuses = new Set<number>();
+    // More than two minutes' worth, whenever the minute ends.
+    for (let count = 0; count < 402 && !statuses.has(429); count++) {
+      statuses.add((await visitor.send(`${theirs}/price`, { model: 'vidone-3.0' }, { 'hx-request': 'true' })).status);
+    }
+    expect([...statuses]).to.deep.equal([200, 429]);
+  }).timeout(30_000);
+
   it('keeps pictures that are dropped as the API keeps uploads, and shows them', async () => {
     const response = await sendFile(pngFile());
     const html = await response.text();
@@ -156,7 +194,8 @@ describe('the playground', () => {
     expect((await sendFile(pngFile(), { token: 'guess' })).status).to.equal(403);
     const theirs = `/console/accounts/${other.accountId}/playground`;
     expect((await sendFile(pngFile(), { at: theirs })).status).to.equal(404);
-    expect((await fetch(`${app.baseUrl}${path}/files`, { method: 'POST', redirect: 'manual' })).status).to.equal(303);
+    const stranger = { method: 'POST', redirect: 'manual', headers: { 'x-form-id': crypto.randomUUID() } } as const;
+    expect((await fetch(`${app.baseUrl}${path}/files`, stranger)).status).to.equal(303);
     expect(await app.storedFiles()).to.have.length(storedBefore);
   });
 

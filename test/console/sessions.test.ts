@@ -1,8 +1,10 @@
 import { expect } from 'chai';
 import { codeAt } from '../../api/services/people/second-factor.ts';
+import { openSession } from '../../api/services/people/sessions.ts';
 import type { TestApp } from '../support/app.ts';
 import { addSecondFactor, invite, PASSWORD, type Shown, startTestConsole, Visitor } from '../support/console.ts';
 
+const BROWSER = { secondFactorPending: false, byProvider: false, userAgent: 'a browser' };
 const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
 
 describe('sessions of the console', () => {
@@ -125,6 +127,22 @@ describe('sessions of the console', () => {
       expect((await new Visitor(app).get(link)).status).to.equal(410);
       expect(await isIn(await signIn(email, password))).to.equal(true);
     });
+  });
+
+  it('are fifty at most for a user: those used longest ago end first, and none by attempts without the code', async () => {
+    const email = newEmail();
+    const first = await Visitor.invited(app, { email });
+    const user_id = await userId(email);
+    const open = () => openSession(app.database, { userId: user_id, ...BROWSER });
+    const pending = () => openSession(app.database, { userId: user_id, ...BROWSER, secondFactorPending: true });
+    for (let opened = 0; opened < 49; opened++) await open();
+    for (let opened = 0; opened < 60; opened++) await pending();
+    expect(await isIn(first)).to.equal(true);
+    await open();
+    const rows = app.database('sessions').where({ user_id });
+    expect(await rows.clone().where({ second_factor_pending: false })).to.have.length(50);
+    expect(await rows.clone().where({ second_factor_pending: true })).to.have.length(50);
+    expect(await isIn(first)).to.equal(false);
   });
 
   describe('let nobody who found one open', () => {

@@ -44,6 +44,7 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   reconciliations: { sweep: 'reconciliations' },
   result_files: { because: 'their own sweep removes them once their task has ended: activities/sweep.ts' },
   request_windows: { sweep: 'request windows' },
+  sent_forms: { sweep: 'sent forms' },
   sessions: { sweep: 'sessions' },
   sign_in_attempts: { sweep: 'attempts to sign in' },
   secret_marks: { because: 'one row for each kind of secret' },

@@ -18,6 +18,8 @@ const MAX_TABS = 80;
 export interface Screen {
   readonly width: number;
   readonly colorScheme: 'light' | 'dark';
+  /** Whether scripts run. */
+  readonly hasScript: boolean;
 }
 
 /** One tab of a browser that knows nothing of any other. */
@@ -58,8 +60,13 @@ async function missing(): Promise<never> {
 }
 
 async function openTab(browser: Browser, baseURL: string, screen: Partial<Screen> = {}): Promise<Tab> {
-  const { width = 1440, colorScheme = 'light' } = screen;
-  const context = await browser.newContext({ baseURL, colorScheme, viewport: { width, height: 900 } });
+  const { width = 1440, colorScheme = 'light', hasScript = true } = screen;
+  const context = await browser.newContext({
+    baseURL,
+    colorScheme,
+    viewport: { width, height: 900 },
+    javaScriptEnabled: hasScript,
+  });
   const page = await context.newPage();
   const complaints: string[] = [];
   let loads: Promise<number>[] = [];

@@ -64,11 +64,21 @@ export class Visitor {
     return this.#ask('GET', path, headers);
   }
 
-  /** Sends a form with the token of the page that was shown last, unless another is given. */
+  /**
+   * Sends a form with the token of the page that was shown last and an id of its own, unless others are given. Where the answer
+   * leads to what the form made, as a new key, that page is shown.
+   */
   async send(path: string, fields: Record<string, string> = {}, headers: Record<string, string> = {}): Promise<Shown> {
-    const form = new URLSearchParams({ form_token: this.#formToken, ...fields });
-    const usual = { 'content-type': 'application/x-www-form-urlencoded', 'x-form-token': this.#formToken };
-    return this.#ask('POST', path, { ...usual, ...headers }, form.toString());
+    const form_id = crypto.randomUUID();
+    const form = new URLSearchParams({ form_token: this.#formToken, form_id, ...fields });
+    const usual = {
+      'content-type': 'application/x-www-form-urlencoded',
+      'x-form-token': this.#formToken,
+      'x-form-id': form_id,
+    };
+    const shown = await this.#ask('POST', path, { ...usual, ...headers }, form.toString());
+    const next = String(shown.headers['location']);
+    return next.startsWith('/console/outcomes/') ? this.#ask('GET', next, {}) : shown;
   }
 
   async #ask(method: 'GET' | 'POST', path: string, headers: Record<string, string>, body?: string): Promise<Shown> {

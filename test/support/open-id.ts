@@ -18,7 +18,12 @@ export interface TestProvider {
   stop(): Promise<void>;
 }
 
-export const CLIENT = { clientId: 'genway', clientSecret: 'the-secret-of-the-client' } as const;
+export const CLIENT = {
+  clientId: 'genway',
+  clientSecret: 'the-secret-of-the-client',
+  name: 'Acme',
+  asksSecondFactor: false,
+} as const;
 /** Nothing listens there: tests follow the redirect themselves. */
 export const REDIRECT_URI = 'http://127.0.0.1/console/sign-in/callback';
 

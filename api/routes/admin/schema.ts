@@ -25,6 +25,8 @@ export interface UpdateAccountBody extends AccountDetailsBody {
 }
 
 const MAX_CONCURRENT_TASKS = 1_000_000;
+/** Models or addresses that a key names. */
+export const MAX_KEY_ENTRIES = 500;
 
 const accountName = freeText({ min: 1, max: 200 }).description('A label').example('Acme');
 const accountDetails = {
@@ -213,7 +215,7 @@ const keyFields = {
   usage_limit_usd: nonNegativeUsd.allow(null).description('Total that the key may spend; null for no limit'),
   models: Joi.array()
     .items(freeText({ min: 1, max: 200 }))
-    .max(500)
+    .max(MAX_KEY_ENTRIES)
     .allow(null)
     .description('The models the key may call; null for all'),
   ip_allowlist: Joi.array()
@@ -224,7 +226,7 @@ const keyFields = {
         )
         .messages({ '*': '{{#label}} must be an IP address or a CIDR range' }),
     )
-    .max(500)
+    .max(MAX_KEY_ENTRIES)
     .allow(null)
     .description('Addresses and CIDR ranges that may use the key; null for all'),
   expires_at: expiresAt.description('When the key expires; null for never'),

@@ -1,5 +1,7 @@
 /** The people who sign in to the console. */
+import { deleteIdentity, listIdentities } from '../../../db/queries/identities.ts';
 import { orderLinkMail } from '../../../db/queries/link-mails.ts';
+import { deleteSessionOf } from '../../../db/queries/sessions.ts';
 import {
   deleteUser as removeUser,
   findUser,
@@ -11,7 +13,7 @@ import {
   type User,
 } from '../../../db/queries/users.ts';
 import type { Database } from '../../../db/database.ts';
-import { badRequest } from '../../../domain/errors.ts';
+import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { newId } from '../../../domain/ids.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
@@ -20,6 +22,7 @@ import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
 import { aFlag, anId, anyText } from '../../endpoint/query.ts';
 import { boolean, exactly, idOf, object } from '../../openapi/json-schema.ts';
+import { listOpenSessions } from '../../services/people/sessions.ts';
 import { makeLink } from '../../services/people/sign-in.ts';
 import { changeUser } from '../../services/people/users.ts';
 import { existingAccount } from '../../services/existing-account.ts';
@@ -86,7 +89,7 @@ export const getUser = endpoint({
   method: 'get',
   path: '/admin/v1/users/{user_id}',
   access: 'admin-read',
-  summary: 'Get a user with the accounts that they belong to',
+  summary: 'Get a user with their accounts, identities and sessions',
   answers: { 200: dataOf(UserSchema, 'The user') },
   handle: async ({ params }, { database }) => ({
     data: await show(database, await existing(database, params.user_id)),
@@ -138,7 +141,8 @@ export const createUserLink = endpoint({
   path: '/admin/v1/users/{user_id}/links',
   access: 'admin',
   summary: 'Let a user choose a new password',
-  description: 'The link works once, for three days, and signs the user out everywhere when it is used.',
+  description:
+    'The link works once, for three days. Using it signs the user out everywhere, and removes their identities.',
   answers: { 201: dataOf(UserSchema, 'The user, with a link') },
   handle: async ({ params }, { database, publicUrl, sendsMail }) => {
     const user = await existing(database, params.user_id);
@@ -182,6 +186,37 @@ export const leaveAccount = endpoint({
   },
 });
 
+export const removeIdentity = endpoint({
+  id: 'removeUserIdentity',
+  tag: 'Administration',
+  method: 'delete',
+  path: '/admin/v1/users/{user_id}/identities/{identity_id}',
+  access: 'admin',
+  summary: 'Keep a user from signing in with an identity of a provider',
+  description: 'Sessions stay: end them one by one, or disable the user.',
+  answers: { 200: dataOf(UserSchema, 'The user with their other identities') },
+  handle: async ({ params: { user_id: userId, identity_id: identityId } }, { database }) => {
+    const user = await existing(database, userId);
+    if (!(await deleteIdentity(database, userId, identityId))) throw notOfUser('identity');
+    return { data: await show(database, user) };
+  },
+});
+
+export const endSession = endpoint({
+  id: 'endUserSession',
+  tag: 'Administration',
+  method: 'delete',
+  path: '/admin/v1/users/{user_id}/sessions/{session_id}',
+  access: 'admin',
+  summary: 'End a session of a user, at once',
+  answers: { 200: dataOf(UserSchema, 'The user with their other sessions') },
+  handle: async ({ params: { user_id: userId, session_id: sessionId } }, { database }) => {
+    const user = await existing(database, userId);
+    if (!(await deleteSessionOf(database, userId, Buffer.from(sessionId, 'hex')))) throw notOfUser('session');
+    return { data: await show(database, user) };
+  },
+});
+
 /** @throws ServiceError `not_found` */
 async function existing(database: Database, userId: string): Promise<User> {
   const user = await findUser(database, userId);
@@ -189,6 +224,15 @@ async function existing(database: Database, userId: string): Promise<User> {
   return user;
 }
 
+function notOfUser(what: string): ServiceError {
+  return new ServiceError('not_found', `The user has no such ${what}. Check the id.`);
+}
+
 async function show(database: Database, user: User, made?: Parameters<typeof presentUser>[2]) {
-  return presentUser(user, await listMemberships(database, user.id), made);
+  const [memberships, identities, sessions] = await Promise.all([
+    listMemberships(database, user.id),
+    listIdentities(database, user.id),
+    listOpenSessions(database, user.id),
+  ]);
+  return presentUser(user, { memberships, identities, sessions }, made);
 }

@@ -15,20 +15,13 @@ import {
   takeInvitation,
 } from '../../../db/queries/invitations.ts';
 import { orderLinkMail } from '../../../db/queries/link-mails.ts';
-import {
-  deleteLinksBy,
-  hasSession,
-  type LinkMaker,
-  type Session,
-  takeSignInAttempt,
-} from '../../../db/queries/sessions.ts';
+import { deleteLinksBy, type LinkMaker, type Session, takeSignInAttempt } from '../../../db/queries/sessions.ts';
 import {
   addMember,
   insertUser,
   listMemberships,
   type LockedMember,
   lockMembers,
-  lockUser,
   removeMember as deleteMember,
   setMember,
   type User,
@@ -37,9 +30,8 @@ import { ServiceError } from '../../../domain/errors.ts';
 import { newId } from '../../../domain/ids.ts';
 import type { MemberRole } from '../../../domain/member-role.ts';
 import { digestToken } from '../../../net/bearer-token.ts';
-import { hashPassword } from './passwords.ts';
-import { newToken } from './sessions.ts';
-import { makeLink } from './sign-in.ts';
+import { inOpenSession, newToken } from './sessions.ts';
+import { forgetLinkAttempt, hashChosenPassword, makeLink } from './sign-in.ts';
 
 const MAX_LINKS = 20;
 /** Fewer to one address: each fills a mailbox. */
@@ -161,15 +153,10 @@ export function findInvitationOf(database: Database, token: string): Promise<Inv
 }
 
 /** Accepts an invitation as somebody who has signed in. @returns null when it does not work, or is for somebody else */
-export function acceptInvitation(
-  database: Database,
-  token: string,
-  { user, digest }: Session,
-): Promise<Invitation | null> {
-  return database.transaction(async (transaction) => {
-    // Whoever chooses a new password waits: no link that an earlier account's owner holds leads into the new account.
-    await lockUser(transaction, user.id);
-    if (!(await hasSession(transaction, digest))) return null;
+export function acceptInvitation(database: Database, token: string, session: Session): Promise<Invitation | null> {
+  // Whoever chooses a new password waits: no link that an earlier account's owner holds leads into the new account.
+  return inOpenSession(database, session, async (transaction) => {
+    const { user } = session;
     const found = await findInvitation(transaction, digestToken(token));
     if (found?.email !== user.email) return null;
     const invitation = await takeInvitation(transaction, digestToken(token));
@@ -178,29 +165,37 @@ export function acceptInvitation(
   });
 }
 
-/** Accepts an invitation as somebody new. @returns null when it does not work, or somebody has its address already */
+/**
+ * Accepts an invitation as somebody new.
+ *
+ * @returns `over` when it does not work, or somebody has its address already
+ */
 export async function acceptAsNewUser(
   database: Database,
-  token: string,
-  { name, password }: { readonly name: string; readonly password: string },
-): Promise<User | null> {
-  const passwordHash = await hashPassword(password);
-  return database.transaction(async (transaction) => {
-    const found = await findInvitation(transaction, digestToken(token));
+  { token, name, password, ip }: { readonly [Field in 'token' | 'name' | 'password' | 'ip']: string },
+): Promise<{ readonly user: User } | 'over' | 'too many'> {
+  const digest = digestToken(token);
+  const passwordHash = await hashChosenPassword(database, { digest, password, ip });
+  if (passwordHash === null) return 'too many';
+  const user = await database.transaction(async (transaction) => {
+    const found = await findInvitation(transaction, digest);
     if (!found) return null;
-    const user = await insertUser(transaction, {
+    const inserted = await insertUser(transaction, {
       id: newId('user'),
       email: found.email,
       name,
       staffRole: null,
       passwordHash,
     });
-    if (!user) return null;
-    const invitation = await takeInvitation(transaction, digestToken(token));
+    if (!inserted) return null;
+    const invitation = await takeInvitation(transaction, digest);
     if (!invitation) throw new ServiceError('not_found', 'The invitation does not work any more.');
-    await addMember(transaction, { ...invitation, userId: user.id });
-    return user;
+    await addMember(transaction, { ...invitation, userId: inserted.id });
+    return inserted;
   });
+  if (!user) return 'over';
+  await forgetLinkAttempt(database, ip);
+  return { user };
 }
 
 /** @throws ServiceError `forbidden` for whoever is no owner any more */

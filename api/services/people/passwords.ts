@@ -16,6 +16,12 @@ export function hashPassword(password: string): Promise<string> {
 /** @param passwordHash null when there is no such user, or no password: the answer is false, and takes as long */
 export async function isPassword(password: string, passwordHash: string | null): Promise<boolean> {
   const known = passwordHash ?? (await (nobodysHash ??= hashPassword(crypto.randomUUID())));
-  const matches = await verify(known, password.normalize('NFKC'));
-  return matches && passwordHash !== null;
+  const isPossible = lengthOf(password) <= PASSWORD_LENGTH.max;
+  const matches = await verify(known, isPossible ? password.normalize('NFKC') : '');
+  return matches && isPossible && passwordHash !== null;
+}
+
+/** In characters, of which some, such as emoji, are two units in JavaScript. */
+export function lengthOf(password: string): number {
+  return Array.from(password).length;
 }

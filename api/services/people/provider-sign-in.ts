@@ -10,8 +10,11 @@
 import { createHmac } from 'node:crypto';
 import type { Database } from '../../../db/database.ts';
 import { acceptInvitation, findUserOfIdentity, insertIdentity } from '../../../db/queries/identities.ts';
+import type { Session } from '../../../db/queries/sessions.ts';
 import { findUserByEmail, type User } from '../../../db/queries/users.ts';
 import type { Identity, OpenIdAttempt } from '../../../net/openid-provider.ts';
+
+import { inOpenSession } from './sessions.ts';
 
 export {
   type Identity,
@@ -52,8 +55,15 @@ export async function signInAs(database: Database, identity: Identity): Promise<
   return found?.user.hasPassword && found.user.disabledAt === null ? 'not connected' : 'unknown';
 }
 
-/** Lets a user sign in as an identity from now on. @returns false when it is that of somebody else */
-export async function connect(database: Database, user: User, identity: Identity): Promise<boolean> {
-  if (await insertIdentity(database, user.id, identity)) return true;
-  return (await findUserOfIdentity(database, identity))?.id === user.id;
+/**
+ * Lets a user sign in as an identity from now on.
+ *
+ * @returns false when it is that of somebody else; null when the session is over
+ */
+export function connect(database: Database, session: Session, identity: Identity): Promise<boolean | null> {
+  return inOpenSession(database, session, async (transaction) => {
+    const { id } = session.user;
+    if (await insertIdentity(transaction, id, identity)) return true;
+    return (await findUserOfIdentity(transaction, identity))?.id === id;
+  });
 }

@@ -5,7 +5,9 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Database } from '../../../db/database.ts';
 import {
+  deleteOldSessions,
   deleteSession,
+  hasSession,
   insertSession,
   type ListedSession,
   listSessions,
@@ -13,6 +15,7 @@ import {
   type Session,
   useSession,
 } from '../../../db/queries/sessions.ts';
+import { lockUser } from '../../../db/queries/users.ts';
 import { digestToken } from '../../../net/bearer-token.ts';
 import { isSameSecret } from '../../../net/same-secret.ts';
 
@@ -22,6 +25,8 @@ export const SESSION_COOKIE = '__Host-genway-session';
 const TOKEN_BYTES = 32;
 export const SESSION_LIFETIME_SECONDS = 30 * 24 * 3600;
 const IDLE_SECONDS = 7 * 24 * 3600;
+/** Those used last stay: each browser has one. */
+const MAX_SESSIONS = 50;
 /** To give the code of the second factor in. */
 const PENDING_LIFETIME_SECONDS = 10 * 60;
 
@@ -43,6 +48,7 @@ export async function openSession(
     userAgent: session.userAgent.slice(0, 200),
     lifetimeSeconds,
   });
+  await deleteOldSessions(database, session, MAX_SESSIONS);
   return token;
 }
 
@@ -55,6 +61,23 @@ export async function findSession(database: Database, token: string | undefined)
 
 export async function closeSession(database: Database, session: Session): Promise<void> {
   await deleteSession(database, session.digest);
+}
+
+/**
+ * Changes a user on the word of a session that is open until the change is made: whoever ends the user's sessions, as with a
+ * link for a new password, ends what they began as well.
+ *
+ * @returns null when the session is over
+ */
+export function inOpenSession<Result>(
+  database: Database,
+  { user, digest }: Session,
+  change: (transaction: Database) => Promise<Result>,
+): Promise<Result | null> {
+  return database.transaction(async (transaction) => {
+    await lockUser(transaction, user.id);
+    return (await hasSession(transaction, digest)) ? change(transaction) : null;
+  });
 }
 
 /** Where somebody is signed in, the session used last first. */

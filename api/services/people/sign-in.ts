@@ -1,8 +1,11 @@
 /** Signing in: a password, then the second factor of those who have one; and links that let a password be chosen. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../../db/database.ts';
 import type { Sealer } from '../../../db/sealing.ts';
+import { deleteAllIdentities } from '../../../db/queries/identities.ts';
 import { orderLinkMail } from '../../../db/queries/link-mails.ts';
 import {
+  countSignInAttempt,
   forgetSignInAttempts,
   takeBackSignInAttempt,
   takeSignInAttempt,
@@ -22,15 +25,22 @@ import {
   type User,
   useSecondFactorStep,
 } from '../../../db/queries/users.ts';
+import { EMAIL_ADDRESS_LENGTH } from '../../../domain/email-address.ts';
 import { digestToken } from '../../../net/bearer-token.ts';
-import { hashPassword, isPassword, PASSWORD_LENGTH } from './passwords.ts';
+import { hashPassword, isPassword, lengthOf, PASSWORD_LENGTH } from './passwords.ts';
 import { networkOf } from './network.ts';
 import { takeRecoveryCode } from './recovery-codes.ts';
 import { isAppCode, stepOfCode } from './second-factor.ts';
-import { newToken } from './sessions.ts';
+import { inOpenSession, newToken } from './sessions.ts';
 
-/** Within a quarter of an hour, for one user and from one address. */
+/** Within a quarter of an hour, for one user from one network: whoever guesses keeps nobody out who is elsewhere. */
 const MAX_ATTEMPTS = 10;
+/** For everybody in one network, which many people may share. */
+const MAX_NETWORK_ATTEMPTS = 50;
+/** From anywhere on one user, before each further one has to wait a little longer than the one before. */
+const MAX_QUICK_ATTEMPTS = 10;
+const SLOWER_BY_MS = 200;
+const MAX_PAUSE_MS = 5_000;
 /** More, since nothing can be guessed there; each only costs a request to the provider. */
 const MAX_PROVIDER_ANSWERS = 100;
 /** Fewer, since each fills a mailbox. */
@@ -51,15 +61,22 @@ export async function checkPassword(
   database: Database,
   { email, password, ip }: { readonly email: string; readonly password: string; readonly ip: string },
 ): Promise<SignIn> {
-  const address = email.toLowerCase().slice(0, 254);
-  const from = `from ${networkOf(ip)}`;
-  if (await isTooMany(database, [`user ${address}`, from])) return 'too many';
+  const address = email.toLowerCase().slice(0, EMAIL_ADDRESS_LENGTH.max);
+  const from = `user ${address} from ${networkOf(ip)}`;
+  if (!(await takeNetworkAttempt(database, ip)) || (await isTooMany(database, [from]))) return 'too many';
+  const anywhere = `user ${address}`;
+  await sleep(pauseAfter(await countSignInAttempt(database, anywhere, ATTEMPTS_WINDOW_SECONDS)));
   const found = await findUserByEmail(database, address);
-  const isRight = await isPassword(password.slice(0, PASSWORD_LENGTH.max), found?.secrets.passwordHash ?? null);
+  const isRight = await isPassword(password, found?.secrets.passwordHash ?? null);
   if (!found || !isRight || found.user.disabledAt !== null) return 'wrong';
-  await forgetSignInAttempts(database, `user ${address}`);
-  await takeBackSignInAttempt(database, from);
+  await forgetSignInAttempts(database, anywhere, from);
+  await takeBackSignInAttempt(database, networkSubject(ip));
   return { user: found.user };
+}
+
+/** How long an attempt waits. It holds no connection meanwhile. @param attempts on its user, with this one */
+export function pauseAfter(attempts: number): number {
+  return Math.min(Math.max(0, attempts - MAX_QUICK_ATTEMPTS) * SLOWER_BY_MS, MAX_PAUSE_MS);
 }
 
 /** Whether somebody who is signed in knows the user's password, as before a change that would lock its owner out. */
@@ -71,7 +88,7 @@ export async function confirmPassword(
   const subject = `password of ${user.id}`;
   if (await isTooMany(database, [subject])) return 'too many';
   const secrets = await findUserSecrets(database, user.id);
-  if (!(await isPassword(password.slice(0, PASSWORD_LENGTH.max), secrets?.passwordHash ?? null))) return 'wrong';
+  if (!(await isPassword(password, secrets?.passwordHash ?? null))) return 'wrong';
   await forgetSignInAttempts(database, subject);
   return 'right';
 }
@@ -91,8 +108,7 @@ export async function checkSecondFactor(
     ? await isCodeOfApp({ database, sealer }, { user, code, nowMs })
     : await takeRecoveryCode(database, user.id, code);
   if (!isRight) return 'wrong';
-  await forgetSignInAttempts(database, lately);
-  await forgetSignInAttempts(database, today);
+  await forgetSignInAttempts(database, lately, today);
   return 'right';
 }
 
@@ -112,7 +128,7 @@ export async function changePassword(
   { user, password, session }: { readonly user: User; readonly password: string; readonly session: Session },
 ): Promise<void> {
   const passwordHash = await hashPassword(password);
-  await database.transaction(async (transaction) => {
+  await inOpenSession(database, session, async (transaction) => {
     await setPassword(transaction, user.id, passwordHash);
     await deleteSessionsOf(transaction, user.id, session.digest);
     await deleteUserLinks(transaction, user.id);
@@ -126,6 +142,38 @@ async function isTooMany(
   windowSeconds = ATTEMPTS_WINDOW_SECONDS,
 ): Promise<boolean> {
   return !(await takeSignInAttempt(database, { subjects, most, windowSeconds }));
+}
+
+function takeNetworkAttempt(database: Database, ip: string): Promise<boolean> {
+  return takeSignInAttempt(database, {
+    subjects: [networkSubject(ip)],
+    most: MAX_NETWORK_ATTEMPTS,
+    windowSeconds: ATTEMPTS_WINDOW_SECONDS,
+  });
+}
+
+function networkSubject(ip: string): string {
+  return `from ${networkOf(ip)}`;
+}
+
+/**
+ * Hashes the password that a stranger chooses by a link, which costs as much as signing in and is limited as well.
+ *
+ * @param digest that of the link
+ * @returns null when there were too many attempts
+ */
+export async function hashChosenPassword(
+  database: Database,
+  { digest, password, ip }: { readonly digest: Buffer; readonly password: string; readonly ip: string },
+): Promise<string | null> {
+  const link = `link ${digest.toString('base64url')}`;
+  if (!(await takeNetworkAttempt(database, ip)) || (await isTooMany(database, [link]))) return null;
+  return hashPassword(password);
+}
+
+/** After a link was used: many people may share an address. */
+export function forgetLinkAttempt(database: Database, ip: string): Promise<void> {
+  return takeBackSignInAttempt(database, networkSubject(ip));
 }
 
 /** Whether an address may have the provider of OpenID Connect asked once more. */
@@ -180,20 +228,34 @@ export function findLink(database: Database, token: string): Promise<User | null
 
 /** What is wrong with a new password; null when nothing is. */
 export function passwordFault(password: string, repeated: string): 'too short' | 'too long' | 'different' | null {
-  const { length } = Array.from(password);
+  const length = lengthOf(password);
   if (length < PASSWORD_LENGTH.min) return 'too short';
   if (length > PASSWORD_LENGTH.max) return 'too long';
   return password === repeated ? null : 'different';
 }
 
-/** Uses a link up. Whoever was signed in as the user is not any more. @returns null when the link does not work any more */
-export async function choosePassword(database: Database, token: string, password: string): Promise<User | null> {
-  const passwordHash = await hashPassword(password);
-  return database.transaction(async (transaction) => {
-    const user = await takeUserLink(transaction, digestToken(token));
-    if (!user || user.disabledAt !== null) return null;
-    await setPassword(transaction, user.id, passwordHash);
-    await deleteSessionsOf(transaction, user.id, null);
-    return user;
+/**
+ * Uses a link up. Whoever was signed in as the user is not any more, and no provider leads to the user: whoever had the link
+ * before may have connected one.
+ *
+ * @returns `over` when the link does not work any more
+ */
+export async function choosePassword(
+  database: Database,
+  { token, password, ip }: { readonly token: string; readonly password: string; readonly ip: string },
+): Promise<{ readonly user: User } | 'over' | 'too many'> {
+  const digest = digestToken(token);
+  const passwordHash = await hashChosenPassword(database, { digest, password, ip });
+  if (passwordHash === null) return 'too many';
+  const user = await database.transaction(async (transaction) => {
+    const found = await takeUserLink(transaction, digest);
+    if (!found || found.disabledAt !== null) return null;
+    await setPassword(transaction, found.id, passwordHash);
+    await deleteSessionsOf(transaction, found.id, null);
+    await deleteAllIdentities(transaction, found.id);
+    return found;
   });
+  if (!user) return 'over';
+  await forgetLinkAttempt(database, ip);
+  return { user };
 }

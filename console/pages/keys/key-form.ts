@@ -1,4 +1,4 @@
-import { createKeySchema } from '../../../api/routes/admin/schema.ts';
+import { createKeySchema, MAX_KEY_ENTRIES } from '../../../api/routes/admin/schema.ts';
 import { toKeySettings } from '../../../api/routes/admin/keys.ts';
 import { createValidator } from '../../../api/validation.ts';
 import type { Catalogue } from '../../../catalogue/types.ts';
@@ -10,11 +10,7 @@ const validate = createValidator(createKeySchema);
 
 /** The settings that the form asks for, checked by the rules of the API; what is wrong with it otherwise. */
 export function readSettings(form: Form, catalogue: Catalogue): KeySettings | ServiceError {
-  const lines = (name: string): string[] =>
-    form
-      .text(name)
-      .split(/[\s,]+/)
-      .filter((line) => line !== '');
+  const lines = (name: string): string[] => form.words(name, MAX_KEY_ENTRIES, /[^\s,]+/g);
   const [models, addresses] = [lines('models'), lines('ip_allowlist')];
   const [rate, expires] = [form.optional('rate_limit_rpm'), form.optional('expires_on')];
   try {

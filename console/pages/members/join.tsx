@@ -6,7 +6,7 @@ import type { Database } from '../../../db/database.ts';
 import type { Invitation } from '../../../db/queries/invitations.ts';
 import { findUserByEmail } from '../../../db/queries/users.ts';
 import { isPersonName, PERSON_NAME_LENGTH } from '../../../domain/person-name.ts';
-import { Card, Field, FormOf, Problem } from '../../html/components.tsx';
+import { Card, Field, Form, Problem } from '../../html/components.tsx';
 import { faultWords, NewPassword } from '../../html/new-password.tsx';
 import { type Answer, page, type Visit } from '../../page.ts';
 import { enter } from '../sign-in/enter.ts';
@@ -41,15 +41,16 @@ export const joinPages = [
 ];
 
 async function joinAsNewUser(visit: Visit, invitation: Invitation, database: Database): Promise<Answer> {
-  const { form, params, texts } = visit;
+  const { form, params, texts, ip } = visit;
   const name = form.text('name');
   const password = form.exact('password');
   if (!isPersonName(name)) return newUserForm(visit, invitation, texts.members.nameFault(PERSON_NAME_LENGTH));
   const fault = passwordFault(password, form.exact('repeated'));
   if (fault) return newUserForm(visit, invitation, faultWords(texts, fault));
-  const user = await acceptAsNewUser(database, params['invitation_token'] ?? '', { name, password });
-  if (!user) return join(visit, invitation, database);
-  return enter(visit, database, user);
+  const result = await acceptAsNewUser(database, { token: params['invitation_token'] ?? '', name, password, ip });
+  if (result === 'over') return join(visit, invitation, database);
+  if (result === 'too many') return newUserForm(visit, invitation, texts.signIn.tooMany);
+  return enter(visit, database, result.user);
 }
 
 /** What somebody who opens the link can do. */
@@ -63,10 +64,10 @@ async function join(visit: Visit, invitation: Invitation, database: Database): P
     return bare(
       visit,
       invitation,
-      <FormOf session={session} action={visit.path}>
+      <Form token={session?.formToken ?? null} action={visit.path}>
         <p>{words.joinAs(words.roles[role])}</p>
         <button type="submit">{words.joinAccount(accountName)}</button>
-      </FormOf>,
+      </Form>,
     );
   }
   if (!(await findUserByEmail(database, email))) return newUserForm(visit, invitation, null);
@@ -92,12 +93,12 @@ function newUserForm(visit: Visit, invitation: Invitation, problem: string | nul
     <>
       <Problem message={problem} />
       <p>{words.joinAs(words.roles[invitation.role])}</p>
-      <FormOf session={visit.session} action={visit.path}>
+      <Form token={visit.session?.formToken ?? null} action={visit.path}>
         <Field name="email" label={signIn.email} type="email" value={invitation.email} autocomplete="username" />
         <Field name="name" label={common.name} value={visit.form.text('name')} required autocomplete="name" />
         <NewPassword texts={visit.texts} />
         <button type="submit">{words.joinAccount(invitation.accountName)}</button>
-      </FormOf>
+      </Form>
     </>,
     problem === null ? 200 : 400,
   );

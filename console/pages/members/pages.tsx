@@ -10,7 +10,7 @@ import {
 import type { ApiServices } from '../../../api/services/services.ts';
 import { listInvitations } from '../../../db/queries/invitations.ts';
 import { listMembers, type Member } from '../../../db/queries/users.ts';
-import { EMAIL_ADDRESS, EMAIL_ADDRESS_LENGTH } from '../../../domain/email-address.ts';
+import { isEmailAddress } from '../../../domain/email-address.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { MEMBER_ROLES, type MemberRole } from '../../../domain/member-role.ts';
 import { Badge, Card, Choice, Copyable, Field, Form, Problem, Table, Time } from '../../html/components.tsx';
@@ -32,8 +32,7 @@ export const memberPages = [
     handle: async (visit, services) => {
       const { members: words } = visit.texts;
       const email = visit.form.text('email').toLowerCase();
-      if (!EMAIL_ADDRESS.test(email) || email.length > EMAIL_ADDRESS_LENGTH.max)
-        return showMembers(visit, services, { words: words.notAnAddress, status: 400 });
+      if (!isEmailAddress(email)) return showMembers(visit, services, { words: words.notAnAddress, status: 400 });
       const { database, sendsMail } = services;
       const made = await inviteMember(database, ownerOf(visit), { email, role: roleIn(visit), sendsMail });
       if (typeof made === 'string') return showMembers(visit, services, { words: words.refusals[made], status: 409 });

@@ -1,10 +1,11 @@
 /** The bodies that programs would send for what the forms say. What was left empty is not sent. */
+import type { MediaModel } from '../../../catalogue/types.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { Form } from '../../form.ts';
 import { isMedia, type Tried } from './models.ts';
 
 export function bodyOf(model: Tried, form: Form): JsonObject {
-  return isMedia(model) ? mediaBodyOf(model.id, form) : chatBodyOf(model.id, form);
+  return isMedia(model) ? mediaBodyOf(model, form) : chatBodyOf(model.id, form);
 }
 
 /** @param prompt instead of an empty one, for prices and examples */
@@ -12,22 +13,18 @@ export function withPrompt(form: Form, prompt: string): Form {
   return form.text('prompt') === '' ? form.with('prompt', prompt) : form;
 }
 
-function mediaBodyOf(model: string, form: Form): JsonObject {
-  const images = imagesIn(form);
+function mediaBodyOf(model: MediaModel, form: Form): JsonObject {
+  // The links of uploaded pictures, and those that were typed; of too many only so many that they are refused.
+  const images = form.words('images', model.images.max);
   const duration = form.optional('duration');
   return {
-    model,
+    model: model.id,
     prompt: form.text('prompt'),
     ...(images.length > 0 && { images }),
     ...(duration !== null && { duration: Number(duration) }),
     ...given(form, 'aspect_ratio'),
     ...given(form, 'resolution'),
   };
-}
-
-/** The links of uploaded pictures, and those that were typed. */
-export function imagesIn(form: Form): string[] {
-  return form.all('images').flatMap((links) => links.split(/\s+/).filter((link) => link !== ''));
 }
 
 function chatBodyOf(model: string, form: Form): JsonObject {

@@ -2,7 +2,6 @@
 import type { MediaModel, VideoModel } from '../../../catalogue/types.ts';
 import { Choice, Field } from '../../html/components.tsx';
 import type { MemberVisit } from '../../page.ts';
-import { imagesIn } from './bodies.ts';
 import { FileDrop } from './files.tsx';
 
 interface Props<Model> {
@@ -38,7 +37,7 @@ export function MediaFields({ model, visit }: Props<MediaModel>) {
             name="images"
             label={words.imageLinks}
             hint={words.imagesHint}
-            value={imagesIn(form).join('\n')}
+            value={form.all('images').join('\n')}
             lines={2}
           />
         </fieldset>

@@ -1,4 +1,5 @@
 /** Trying models: choose one, see what it costs, and watch the task or read the answer. */
+import { countAction } from '../../../api/services/account-limit.ts';
 import { answerChat, streamChat } from '../../../api/services/chat.ts';
 import { placeTask } from '../../../api/services/place-task.ts';
 import type { CreateTaskRequest } from '../../../api/services/create-task.ts';
@@ -19,6 +20,8 @@ import { PriceAndCalls, type Priced } from './price.tsx';
 import { playground, type Shown } from './view.tsx';
 
 const PATH = '/accounts/{account_id}/playground';
+/** A page asks at most every 600 ms, while somebody types. */
+const PRICES = { what: 'prices of the playground', perMinute: 200 };
 
 export const playgroundPages = [
   memberPage({
@@ -47,7 +50,9 @@ export const playgroundPages = [
     method: 'post',
     path: `${PATH}/price`,
     roles: DEVELOPERS,
+    changesNothing: true,
     handle: async (visit, services) => {
+      await countAction(services.database, visit.account.accountId, PRICES);
       const model = findTried(services.catalogue, visit.form.text('model'));
       if (!visit.wantsPart || !model) return show(visit, services, model);
       return { kind: 'part', content: <PriceAndCalls priced={price(visit, services, model)} texts={visit.texts} /> };

@@ -7,6 +7,8 @@ import { examplesOf } from './calls.ts';
 import { endpointOf, isMedia, type Tried } from './models.ts';
 
 const TOKENS_PER_PRICE = 1_000_000n;
+/** Each example has the whole body, twice. */
+const MAX_BODY_SHOWN = 20_000;
 
 export interface Priced {
   readonly model: Tried;
@@ -55,11 +57,15 @@ export function PriceAndCalls({ priced, texts }: Props) {
       <div aria-live="polite">
         <Price priced={priced} texts={texts} />
       </div>
-      {examplesOf({ url: publicUrl + path, body, result }).map(({ language, code }) => (
-        <div class="code">
-          <Copyable text={code} texts={texts} label={texts.playground.sameCallIn(language)} lines />
-        </div>
-      ))}
+      {JSON.stringify(body).length > MAX_BODY_SHOWN ? (
+        <p class="hint">{texts.playground.tooLongToShow}</p>
+      ) : (
+        examplesOf({ url: publicUrl + path, body, result }).map(({ language, code }) => (
+          <div class="code">
+            <Copyable text={code} texts={texts} label={texts.playground.sameCallIn(language)} lines />
+          </div>
+        ))
+      )}
     </>
   );
 }

@@ -3,6 +3,7 @@ import { deleteSessionOf, deleteSessionsOf } from '../../../db/queries/sessions.
 import { removeSecondFactor, setLanguage, setSecondFactor } from '../../../db/queries/users.ts';
 import { page } from '../../page.ts';
 import { makeRecoveryCodes } from '../../../api/services/people/recovery-codes.ts';
+import { inOpenSession } from '../../../api/services/people/sessions.ts';
 import { openOffer, stepOfCode } from '../../../api/services/people/second-factor.ts';
 import { changePassword, passwordFault } from '../../../api/services/people/sign-in.ts';
 import { LANGUAGE_NAMES } from '../../texts/texts.ts';
@@ -59,12 +60,12 @@ export const profilePages = [
       if (problem !== null) return again(problem);
       const step = secret === null ? null : stepOfCode(secret, form.text('code'), clock.nowMs());
       if (secret === null || step === null) return again(texts.signIn.wrongCode);
-      const codes = await database.transaction(async (transaction) => {
+      const codes = await inOpenSession(database, session, async (transaction) => {
         await setSecondFactor(transaction, user.id, { sealedSecret: sealer.seal(secret, user.id), step });
         await deleteSessionsOf(transaction, user.id, session.digest);
         return makeRecoveryCodes(transaction, user.id);
       });
-      return recoveryCodes(visit, codes);
+      return codes ? recoveryCodes(visit, codes) : { kind: 'redirect', path: '/sign-in' };
     },
   }),
   page({

@@ -1,9 +1,9 @@
 /** A way back in for people who lost their password, where e-mail is sent. */
 import { askForLink } from '../../../api/services/people/sign-in.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
-import { EMAIL_ADDRESS, EMAIL_ADDRESS_LENGTH } from '../../../domain/email-address.ts';
+import { isEmailAddress } from '../../../domain/email-address.ts';
 import { ServiceError } from '../../../domain/errors.ts';
-import { Card, Field, FormOf, Problem } from '../../html/components.tsx';
+import { Card, Field, Form, Problem } from '../../html/components.tsx';
 import { type Answer, page, type Visit } from '../../page.ts';
 import { bare } from './views.tsx';
 
@@ -25,7 +25,7 @@ export const lostPasswordPages = [
       assertMail(services);
       const { form, texts, ip } = visit;
       const email = form.text('email');
-      if (!EMAIL_ADDRESS.test(email) || email.length > EMAIL_ADDRESS_LENGTH.max) {
+      if (!isEmailAddress(email)) {
         return lostPassword(visit, { email, problem: texts.signIn.noAddress });
       }
       if (!(await askForLink(services.database, { email, ip }))) {
@@ -49,10 +49,10 @@ function lostPassword(
     <Card>
       <Problem message={problem} />
       <p>{words.lostIntro}</p>
-      <FormOf session={session} action="/console/lost-password">
+      <Form token={session?.formToken ?? null} action="/console/lost-password">
         <Field name="email" label={words.email} type="email" value={email} required autocomplete="username" />
         <button type="submit">{words.sendLink}</button>
-      </FormOf>
+      </Form>
       <p class="hint">
         <a href="/console/sign-in">{words.back}</a>
       </p>

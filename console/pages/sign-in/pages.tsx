@@ -1,5 +1,5 @@
 /** The way in and out. */
-import { Card, Field, Form, FormOf, Problem } from '../../html/components.tsx';
+import { Card, Field, Form, Problem } from '../../html/components.tsx';
 import { faultWords, NewPassword } from '../../html/new-password.tsx';
 import { type Answer, page, type Visit } from '../../page.ts';
 import { closeSession } from '../../../api/services/people/sessions.ts';
@@ -57,7 +57,7 @@ export const signInPages = [
       const result = await checkSecondFactor(services, { user, code: form.text('code'), nowMs });
       if (result === 'wrong') return secondFactor(texts, session.formToken, texts.signIn.wrongCode);
       if (result === 'too many') return secondFactor(texts, session.formToken, texts.signIn.tooMany);
-      return enter(visit, services.database, user);
+      return enter(visit, services.database, user, { byProvider: session.byProvider });
     },
   }),
   page({
@@ -85,14 +85,16 @@ export const signInPages = [
     path: '/welcome/{token}',
     access: 'everybody',
     handle: async (visit, { database }) => {
-      const { params, texts, form } = visit;
+      const { params, texts, form, ip } = visit;
       const { token = '' } = params;
       const user = await findLink(database, token);
       if (!user) return expired(texts);
       const password = form.exact('password');
       const fault = passwordFault(password, form.exact('repeated'));
       if (fault) return welcome(visit, { email: user.email, problem: faultWords(texts, fault) });
-      if (!(await choosePassword(database, token, password))) return expired(texts);
+      const result = await choosePassword(database, { token, password, ip });
+      if (result === 'over') return expired(texts);
+      if (result === 'too many') return welcome(visit, { email: user.email, problem: texts.signIn.tooMany });
       return enter(visit, database, user, { secondFactorPending: user.hasSecondFactor });
     },
   }),
@@ -126,11 +128,11 @@ function welcome(
     words.title,
     <Card>
       <Problem message={problem} />
-      <FormOf session={session} action={path}>
+      <Form token={session?.formToken ?? null} action={path}>
         <Field name="email" label={labels.email} type="email" value={email} autocomplete="username" />
         <NewPassword texts={texts} />
         <button type="submit">{words.submit}</button>
-      </FormOf>
+      </Form>
     </Card>,
     problem === null ? 200 : 400,
   );

@@ -75,14 +75,17 @@ async function finish(visit: Visit, services: ApiServices, { identity, isConnect
   const { session, texts } = visit;
   const { database } = services;
   if (isConnecting && session) {
-    const isTheirs = await connect(database, session.user, identity);
-    return isTheirs ? { kind: 'redirect', path: '/profile' } : refused(visit, services, texts.signIn.identityTaken);
+    const isTheirs = await connect(database, session, identity);
+    return isTheirs === false
+      ? refused(visit, services, texts.signIn.identityTaken)
+      : { kind: 'redirect', path: '/profile' };
   }
   const result = await signInAs(database, identity);
   if (result === 'not connected') return refused(visit, services, texts.signIn.notConnected(providerOf(services).name));
   if (result === 'unknown') return refused(visit, services, texts.signIn.unknown);
-  // The provider decides whether it asks for a second factor.
-  return enter(visit, database, result.user, { byProvider: true });
+  const { user } = result;
+  const secondFactorPending = user.hasSecondFactor && !providerOf(services).asksSecondFactor;
+  return enter(visit, database, user, { byProvider: true, secondFactorPending });
 }
 
 type Shown = Extract<Answer, { kind: 'page' | 'redirect' }>;

@@ -1,7 +1,7 @@
 /** What strangers see. */
 import type { Child } from 'hono/jsx';
 import type { ApiServices } from '../../../api/services/services.ts';
-import { Card, Field, Problem } from '../../html/components.tsx';
+import { Card, Field, Form, Problem } from '../../html/components.tsx';
 import type { Answer } from '../../page.ts';
 import type { Texts } from '../../texts/texts.ts';
 
@@ -27,11 +27,11 @@ export function signInForm(
           </a>
         </p>
       )}
-      <form method="post" action="/console/sign-in">
+      <Form token={null} action="/console/sign-in">
         <Field name="email" label={words.email} type="email" value={email} required autocomplete="username" />
         <Field name="password" label={words.password} type="password" required autocomplete="current-password" />
         <button type="submit">{words.submit}</button>
-      </form>
+      </Form>
       <p class="hint">{sendsMail ? <a href="/console/lost-password">{words.lostPassword}</a> : words.invitation}</p>
     </Card>,
     problem === null ? 200 : status,

@@ -50,6 +50,8 @@ const NEEDS: Readonly<Record<string, AdminRole>> = {
   createUserLink: 'operator',
   joinAccount: 'operator',
   leaveAccount: 'operator',
+  removeUserIdentity: 'operator',
+  endUserSession: 'operator',
   disableModel: 'operator',
   enableModel: 'operator',
   createAdminToken: 'operator',

@@ -1,0 +1,185 @@
+/**
+ * Acts on a form once, however often it arrives: two clicks, a reload, the back button, an answer that was lost. Each form has
+ * an id of its own from the page that shows it; whoever sends it again is shown the first one's outcome. A page in answer to a
+ * form is kept for a while and shown at an address of its own, so that a reload neither acts again nor loses a secret.
+ */
+import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { raw } from 'hono/html';
+import type { ApiServices } from '../api/services/services.ts';
+import { againIfLost } from '../db/connections.ts';
+import {
+  completeSentForm,
+  deleteSentForm,
+  findSentForm,
+  insertSentForm,
+  type SentForm,
+} from '../db/queries/sent-forms.ts';
+import { badRequest, ServiceError } from '../domain/errors.ts';
+import { isObject } from '../domain/json.ts';
+import { withNewFormIds } from './html/form-id.tsx';
+import type { Answer, Page, Visit } from './page.ts';
+
+const FORM_ID = /^[\w-]{22,64}$/;
+/** How long somebody who sent a form twice waits for the first one's outcome: the pauses between looks. */
+const PAUSES_MS = [50, 50, 100, 100, 200, 200, 300, ...Array<number>(18).fill(500)];
+
+/** The form of a visit, by the id that its page gave it. */
+export interface FormToSend {
+  readonly id: string;
+  readonly digest: Buffer;
+}
+
+const KEPT_KINDS = ['redirect', 'part', 'page', 'unknown'] as const;
+
+/** What is kept of an answer. */
+interface KeptAnswer {
+  readonly kind: (typeof KEPT_KINDS)[number];
+  /** Where the browser goes next. */
+  readonly to: string;
+  /** What a page or part shows. */
+  readonly html: string;
+  /** The tokens of cookies that it sets; `end` for one that it removes. */
+  readonly session: string | null;
+  readonly attempt: string | null;
+}
+
+/** Something may have been done. */
+const UNKNOWN: KeptAnswer = { kind: 'unknown', to: '', html: '', session: null, attempt: null };
+
+/** Draws a page in its frame. */
+export type Draw = (answer: Extract<Answer, { kind: 'page' | 'part' }>) => string;
+
+/** @throws ServiceError `bad_request` for a form without an id */
+export function formToSend(page: Page, { context, form, path }: Visit): FormToSend {
+  const id = page.receives === 'file' ? context.get('x-form-id') : form.exact('form_id');
+  if (!FORM_ID.test(id)) throw badRequest('The form has no id. Open its page again, and send the form from there.');
+  return { id, digest: createHash('sha256').update(`${path}\n${form.toString()}`).digest() };
+}
+
+/** The outcome of a form that was sent before; null for one that was not. It waits for one that is being acted on. */
+export async function earlierOutcome(visit: Visit, services: ApiServices, form: FormToSend): Promise<Answer | null> {
+  const { database } = services;
+  let found = await againIfLost(() => findSentForm(database, form.id));
+  for (const pauseMs of PAUSES_MS) {
+    if (!found || !found.digest.equals(form.digest) || found.sealedAnswer) break;
+    await sleep(pauseMs);
+    found = await againIfLost(() => findSentForm(database, form.id));
+  }
+  if (!found) return null;
+  const { sentForms: words } = visit.texts;
+  if (!found.digest.equals(form.digest)) throw sentBefore(words.otherEntries);
+  const kept = keptIn(found, form.id, services);
+  if (!kept || kept.kind === 'unknown') throw sentBefore(words.unknown);
+  // Whoever has a session by now keeps it, and what was shown once is not shown for ever.
+  return toAnswer(kept, form.id, visit.session === null && found.isRecent);
+}
+
+/** Acts on a form unless it was sent before. What was refused may be sent again. */
+export async function once(
+  visit: Visit,
+  services: ApiServices,
+  { form, draw, act }: { readonly form: FormToSend; readonly draw: Draw; readonly act: () => Promise<Answer> },
+): Promise<Answer> {
+  const { database, sealer } = services;
+  if (!(await insertSentForm(database, form.id, form.digest))) {
+    return (await earlierOutcome(visit, services, form)) ?? once(visit, services, { form, draw, act });
+  }
+  const keep = async (kept: KeptAnswer): Promise<void> => {
+    const userId = kept.session === null ? (visit.session?.user.id ?? null) : null;
+    const sealedAnswer = sealer.seal(JSON.stringify(kept), form.id);
+    // Without a row that says so, the outcome is unknown as well.
+    const completed = againIfLost(() => completeSentForm(database, form.id, { userId, sealedAnswer }));
+    await (kept.kind === 'unknown' ? completed.catch(() => undefined) : completed);
+  };
+  const answer = await act().catch(async (error: unknown) => {
+    if (error instanceof ServiceError && error.status < 500) await deleteSentForm(database, form.id);
+    else await keep(UNKNOWN);
+    throw error;
+  });
+  if (statusOf(answer, visit) >= 400) {
+    await deleteSentForm(database, form.id);
+    return answer;
+  }
+  const kept = toKept(answer, draw);
+  await keep(kept);
+  return kept.kind === 'page' ? toAnswer(kept, form.id, true) : answer;
+}
+
+/** The page that answered a form, for whoever sent it. @throws ServiceError `not_found` for everybody else, and later */
+export async function shownOutcome({ params, session, texts }: Visit, services: ApiServices): Promise<Answer> {
+  const { form_id: formId = '' } = params;
+  const found = await findSentForm(services.database, formId);
+  const userId = session && !session.secondFactorPending ? session.user.id : null;
+  const kept = found && (found.userId === null || found.userId === userId) ? keptIn(found, formId, services) : null;
+  if (!found || kept?.kind !== 'page') throw new ServiceError('not_found', 'There is no such page.');
+  if (!found.isRecent) throw sentBefore(texts.sentForms.over);
+  return { kind: 'part', content: raw(withNewFormIds(kept.html)) };
+}
+
+function statusOf(answer: Answer, { context }: Visit): number {
+  if (answer.kind === 'sent') return context.status;
+  return 'status' in answer ? (answer.status ?? 200) : 200;
+}
+
+function toKept(answer: Answer, draw: Draw): KeptAnswer {
+  const session = 'session' in answer ? tokenOf(answer.session) : null;
+  const attempt = 'attempt' in answer ? tokenOf(answer.attempt) : null;
+  const kept = { ...UNKNOWN, session, attempt };
+  switch (answer.kind) {
+    case 'redirect':
+      return { ...kept, kind: 'redirect', to: answer.path };
+    case 'page':
+    case 'part':
+      return { ...kept, kind: answer.kind, html: draw(answer) };
+    default:
+      return kept;
+  }
+}
+
+/** @param setsCookies whether the browser still gets the cookies of the answer */
+function toAnswer(kept: KeptAnswer, formId: string, setsCookies: boolean): Answer {
+  if (kept.kind === 'part') return { kind: 'part', content: raw(kept.html) };
+  const next = { kind: 'redirect', path: kept.kind === 'page' ? `/outcomes/${formId}` : kept.to } as const;
+  if (!setsCookies) return next;
+  return {
+    ...next,
+    ...(kept.session !== null && { session: cookieOf(kept.session) }),
+    ...(kept.attempt !== null && { attempt: cookieOf(kept.attempt) }),
+  };
+}
+
+function keptIn({ sealedAnswer }: SentForm, formId: string, { sealer }: ApiServices): KeptAnswer | null {
+  if (!sealedAnswer) return null;
+  const kept: unknown = JSON.parse(sealer.open(sealedAnswer, formId));
+  return isKept(kept) ? kept : null;
+}
+
+function isKept(value: unknown): value is KeptAnswer {
+  if (!isObject(value)) return false;
+  const { kind, to, html, session, attempt } = value;
+  return (
+    KEPT_KINDS.some((known) => known === kind) &&
+    typeof to === 'string' &&
+    typeof html === 'string' &&
+    isToken(session) &&
+    isToken(attempt)
+  );
+}
+
+function isToken(token: unknown): boolean {
+  return token === null || typeof token === 'string';
+}
+
+function tokenOf(cookie: { readonly token: string } | 'end' | undefined): string | null {
+  if (cookie === undefined) return null;
+  return cookie === 'end' ? cookie : cookie.token;
+}
+
+function cookieOf(token: string): { readonly token: string } | 'end' {
+  return token === 'end' ? token : { token };
+}
+
+function sentBefore(words: string): ServiceError {
+  return new ServiceError('idempotency_conflict', words);
+}
