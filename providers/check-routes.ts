@@ -2,19 +2,22 @@
 import { choose } from '../catalogue/schema-findings.ts';
 import type { Finding, OperatorFile } from '../catalogue/operator-file.ts';
 import { type WrittenModel, type WrittenRoute, writtenModels } from '../catalogue/written-models.ts';
+import type { Catalogue } from '../catalogue/types.ts';
 import { writePath } from '../domain/fill-in.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
 import type { TaskKind } from '../domain/task.ts';
 import { isVideoResolution } from '../domain/video-size.ts';
 import { WIRE_FORMAT_NAMES } from '../domain/wire-format-name.ts';
+import { deliveryFindings } from './check-deliveries.ts';
 import type { KindTraits, MediaAdapter } from './media/adapter.ts';
+import { lookUp } from './media/json.ts';
 import { MEDIA_PROTOCOL_NAMES, MEDIA_PROTOCOLS } from './media/protocols.ts';
 import { wordFor } from './media/resolutions.ts';
 import type { Upstreams } from './upstreams.ts';
 
 /** The targets of routes, by name; null for facts about an upstream that is itself invalid. */
 export interface KnownUpstreams {
-  readonly media: ReadonlyMap<string, Pick<MediaAdapter, 'kinds'> | null>;
+  readonly media: ReadonlyMap<string, MediaAdapter | null>;
   /** The formats that each upstream speaks. */
   readonly text: ReadonlyMap<string, readonly string[] | null>;
 }
@@ -39,9 +42,10 @@ function named<Known>(list: unknown, read: (entry: JsonObject) => Known): readon
   );
 }
 
-function adapterOf({ protocol }: JsonObject): MediaAdapter | null {
+function adapterOf({ protocol, api }: JsonObject): MediaAdapter | null {
   const known = MEDIA_PROTOCOL_NAMES.find((name) => name === protocol);
-  return known ? MEDIA_PROTOCOLS[known] : null;
+  if (!known) return null;
+  return api === undefined ? MEDIA_PROTOCOLS[known] : (lookUp(MEDIA_PROTOCOLS[known].apis ?? {}, api) ?? null);
 }
 
 function formatsOf({ base_url: one, base_urls: each }: JsonObject): readonly string[] | null {
@@ -50,14 +54,34 @@ function formatsOf({ base_url: one, base_urls: each }: JsonObject): readonly str
 }
 
 /** A kind without any upstreams is not checked: the operator has not set it up yet. */
-export function checkRoutes(file: OperatorFile, upstreams: KnownUpstreams): readonly Finding[] {
+export function checkRoutes(
+  file: OperatorFile,
+  upstreams: KnownUpstreams,
+  catalogue: Catalogue | null = null,
+): readonly Finding[] {
   return writtenModels(file.document).flatMap((model) =>
-    model.routes.flatMap((route) => {
+    model.routes.flatMap((route, index) => {
       const { provider } = route.entry;
       if (typeof provider !== 'string' || file.unsetPaths.has(writePath([...route.path, 'provider']))) return [];
-      return routeFindings(file, model, { ...route, provider }, upstreams);
+      return [
+        ...routeFindings(file, model, { ...route, provider }, upstreams),
+        ...soldFindings(file, model, { provider, index }, { upstreams, catalogue }),
+      ];
     }),
   );
+}
+
+/** Whether the upstream can be asked for everything that a valid catalogue sells through a route. */
+function soldFindings(
+  file: OperatorFile,
+  written: WrittenModel,
+  { provider, index }: { readonly provider: string; readonly index: number },
+  { upstreams, catalogue }: { readonly upstreams: KnownUpstreams; readonly catalogue: Catalogue | null },
+): readonly Finding[] {
+  const id = String(written.entry['id']);
+  const model = catalogue?.videoModels.get(id) ?? catalogue?.imageModels.get(id);
+  const [route, adapter] = [model?.routes[index], upstreams.media.get(provider)];
+  return model && route && adapter ? deliveryFindings(file, written, model, route, adapter) : [];
 }
 
 function routeFindings(

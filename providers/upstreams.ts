@@ -4,6 +4,7 @@ import { type OperatorFile, readOperatorFile, writeFindings } from '../catalogue
 import { checkAgainst, type Checked } from '../catalogue/schema-findings.ts';
 import type { ReadVariable } from '../domain/fill-in.ts';
 import { OperatorError } from '../domain/operator-error.ts';
+import type { MediaAdapter } from './media/adapter.ts';
 import { MEDIA_PROTOCOL_NAMES, MEDIA_PROTOCOLS, type MediaProtocol } from './media/protocols.ts';
 import type { MediaUpstreamSettings } from './media/upstream.ts';
 import {
@@ -36,6 +37,7 @@ export interface Upstreams {
 interface MediaEntry {
   readonly name: string;
   readonly protocol: MediaProtocol;
+  readonly api?: string;
   readonly base_url: string | null;
   readonly api_key?: string;
   readonly access_key?: string;
@@ -67,6 +69,7 @@ const milliseconds = Joi.number().integer().min(10).max(600_000);
 const mediaUpstream = Joi.object<MediaEntry>({
   name: Joi.string().required(),
   protocol: Joi.valid(...MEDIA_PROTOCOL_NAMES).required(),
+  api: Joi.string(),
   base_url: httpUrl.allow(null).default(null),
   api_key: Joi.string(),
   access_key: Joi.string(),
@@ -86,11 +89,17 @@ const mediaUpstream = Joi.object<MediaEntry>({
   .messages({ 'any.custom': '{{#label}} is wrong: {{#error.message}}' });
 
 function assertFitsProtocol(entry: MediaEntry): MediaEntry {
-  const { protocol, base_url: baseUrl, access_key: accessKey, requests_url: requestsUrl } = entry;
-  const { keyPair = false, addresses, ...adapter } = MEDIA_PROTOCOLS[protocol];
+  const { protocol, api, base_url: baseUrl, access_key: accessKey, requests_url: requestsUrl } = entry;
+  const apis = Object.keys(MEDIA_PROTOCOLS[protocol].apis ?? {});
+  if (api !== undefined && !apis.includes(api)) {
+    throw new Error(
+      apis.length === 0 ? `${protocol} has no api to choose` : `api may be ${apis.join(', ')}, or left out`,
+    );
+  }
+  const { keyPair = false, addresses, ...adapter } = adapterOf(entry);
   if (baseUrl === null && adapter.baseUrl === null) throw new Error(`${protocol} needs a base_url`);
   if (accessKey !== undefined && !keyPair)
-    throw new Error(`${protocol} takes an api_key, not access_key and secret_key`);
+    throw new Error(`${[protocol, api].join(' ').trim()} takes an api_key, not access_key and secret_key`);
   if (requestsUrl !== undefined && !addresses?.requests) throw new Error(`${protocol} has no requests_url`);
   return entry;
 }
@@ -122,12 +131,17 @@ export function checkUpstreams(file: OperatorFile): Checked<Upstreams> {
   return { value: { media: value.media.map(toMediaUpstream), text: value.text.map(toTextUpstream) }, findings };
 }
 
+function adapterOf({ protocol, api }: Pick<MediaEntry, 'protocol' | 'api'>): MediaAdapter {
+  const adapter = MEDIA_PROTOCOLS[protocol];
+  return (api === undefined ? undefined : adapter.apis?.[api]) ?? adapter;
+}
+
 function toMediaUpstream(entry: MediaEntry): LimitedMediaUpstream {
   const { access_key: accessKey, secret_key: secretKey = '', api_key: apiKey = '', requests_url: requests } = entry;
   return {
     name: entry.name,
     protocol: entry.protocol,
-    adapter: MEDIA_PROTOCOLS[entry.protocol],
+    adapter: adapterOf(entry),
     baseUrl: entry.base_url,
     credential: accessKey === undefined ? { apiKey } : { accessKey, secretKey },
     callbackSecret: entry.callback_secret,

@@ -5,7 +5,7 @@ import { listMediaHealth, type ModelHealth } from '../../db/queries/media-outcom
 import { listUpstreamOrders, type UpstreamOrder } from '../../db/queries/upstream-orders.ts';
 import type { MediaFault } from '../../domain/media-health.ts';
 import type { MediaRoute } from '../../domain/media-route.ts';
-import { MEDIA_PROTOCOLS } from '../../providers/media/protocols.ts';
+import { MEDIA_APIS } from '../../providers/media/protocols.ts';
 import type { MediaUpstreamSettings } from '../../providers/media/upstream.ts';
 import { shownKey } from '../../providers/text/way-state.ts';
 
@@ -34,7 +34,7 @@ export interface MediaWayState {
 }
 
 export function vendorOf({ name, adapter, credential }: MediaUpstreamSettings): MediaVendor {
-  const protocol = Object.entries(MEDIA_PROTOCOLS).find(([, known]) => known === adapter)?.[0] ?? '';
+  const protocol = MEDIA_APIS.find(([, , known]) => known === adapter)?.[1] ?? '';
   const key = 'apiKey' in credential ? credential.apiKey : credential.accessKey;
   return { name, protocol, key: key === '' ? null : shownKey(key) };
 }

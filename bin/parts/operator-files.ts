@@ -37,7 +37,7 @@ export function checkFiles(paths: FilePaths, standIn: KnownUpstreams | null): Ch
   const catalogue = files.catalogue && checkCatalogue(files.catalogue);
   const upstreams = files.upstreams && checkUpstreams(files.upstreams);
   const known = files.upstreams ? writtenUpstreams(files.upstreams.document) : standIn;
-  const routes = files.catalogue && known ? checkRoutes(files.catalogue, known) : [];
+  const routes = files.catalogue && known ? checkRoutes(files.catalogue, known, catalogue?.value ?? null) : [];
   return {
     catalogue: catalogue?.value ?? null,
     upstreams: upstreams?.value ?? null,

@@ -1,7 +1,7 @@
 import type { Config, FilesConfig } from '../../config.ts';
 import type { Clock } from '../../db/database-clock.ts';
 import { createGuardedClient } from '../../net/address-guard.ts';
-import { MEDIA_PROTOCOLS } from '../../providers/media/protocols.ts';
+import { MEDIA_APIS, MEDIA_PROTOCOLS } from '../../providers/media/protocols.ts';
 import { createMediaUpstream, type MediaUpstream, type MediaUpstreamOptions } from '../../providers/media/upstream.ts';
 import { baseUrlsAt } from '../../providers/text/settings.ts';
 import {
@@ -121,18 +121,16 @@ function simulatedMedia(simulator: FilesConfig['simulator']): readonly LimitedMe
       resultOrigins: [],
     },
     // Vendors as played by the simulator, for the routes of catalogue/vendors.yaml.
-    ...Object.entries(MEDIA_PROTOCOLS)
-      .slice(1)
-      .map(([protocol, adapter]) => ({
-        ...common,
-        name: protocol,
-        protocol,
-        adapter,
-        baseUrl: `${simulator.url}/vendors/${protocol}`,
-        keysUrl: `${simulator.url}/vendors/${protocol}/jwks.json`,
-        addresses: { requests: `${simulator.url}/vendors/${protocol}` },
-        resultOrigins: [simulatedFiles(simulator.url)],
-      })),
+    ...MEDIA_APIS.slice(1).map(([name, protocol, adapter]) => ({
+      ...common,
+      name,
+      protocol,
+      adapter,
+      baseUrl: `${simulator.url}/vendors/${protocol}`,
+      keysUrl: `${simulator.url}/vendors/${protocol}/jwks.json`,
+      addresses: { requests: `${simulator.url}/vendors/${protocol}` },
+      resultOrigins: [simulatedFiles(simulator.url)],
+    })),
   ];
 }
 

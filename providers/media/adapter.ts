@@ -61,10 +61,27 @@ export interface KindTraits {
   /** Whether inputs are sent as links, or as bytes in {@link RenderRequest.files}. */
   readonly inputs: 'links' | 'bytes';
   readonly poll: PollPace;
+  readonly range: RenderRange;
   /** The vendor's words for resolutions of videos, which are all that it renders; absent if it takes any, or pixels. */
   readonly resolutions?: ResolutionWords;
   /** Whether jobs that moderation stopped are charged. */
   readonly billsRefusals?: boolean;
+}
+
+/**
+ * What requests can ask of the upstream, whatever the model; `any` for what is passed on as it is. A request beyond it is
+ * refused before anything is sent, and a catalogue that sells more is wrong.
+ */
+export interface RenderRange {
+  /** Of images. */
+  readonly tiers: readonly string[] | 'any';
+  readonly aspectRatios: readonly [string, ...string[]] | 'any';
+  /** Of videos. */
+  readonly seconds: { readonly min: number; readonly max: number } | 'any';
+  /** Whether images can be transparent. */
+  readonly transparency: boolean;
+  /** Whether files have the requested pixels, or the upstream's own of about that size and shape. */
+  readonly pixels: 'requested' | 'own';
 }
 
 /** The wait before the first poll, and the longest between two; waits double in between. */
@@ -92,6 +109,8 @@ export interface MediaAdapter {
   /** Further addresses of the vendor, which an operator may replace: `requests` by the field `requests_url`. */
   readonly addresses?: Readonly<Partial<Record<'requests', VendorAddress>>>;
   readonly callbacks?: CallbackFormat;
+  /** Other APIs of the vendor, by the values of the operator's field `api`. */
+  readonly apis?: Readonly<Record<string, MediaAdapter>>;
 
   /** A question that costs nothing, and that the vendor answers only with a valid credential; its root if absent. */
   readonly probe?: VendorCall;

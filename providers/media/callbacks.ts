@@ -30,7 +30,7 @@ export interface CallbackFormat {
   /**
    * The proof of origin: `secret` is a signature with `callback_secret`, `keys` one with keys that the vendor
    * publishes, and `address` a MAC in the address, keyed with `callback_secret`. With `keys` the address also has the
-   * MAC, if there is a secret.
+   * MAC, keyed with the credential if there is no secret.
    */
   readonly proof: 'secret' | 'keys' | 'address';
   /** Where the vendor publishes its keys: for the proof `keys`, and for `address` if it signs, but not the body. */

@@ -1,23 +1,17 @@
 /** Maps inputs to fields of models whose field names differ, as at fal and Replicate (docs/catalogue.md). */
+import type { PixelSize } from '../../domain/image-size.ts';
 import { videoSizeFor } from '../../domain/video-size.ts';
 import type { FieldForm, FieldInput, FieldNames } from '../../domain/media-route.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { RenderRequest } from './adapter.ts';
 import { JobRefusedError } from './outcomes.ts';
-
-/** The ratios that image models name. */
-const RATIOS = ['1:1', '16:9', '9:16', '4:3', '3:4', '3:2', '2:3', '5:4', '4:5', '21:9'] as const;
-
-interface Size {
-  readonly width: number;
-  readonly height: number;
-}
+import { IMAGE_RATIOS, ratioFor } from './range.ts';
 
 /**
  * The fields of a model.
  *
  * @param usual the vendor's usual names, for inputs that the route does not map
- * @throws JobRefusedError for images, videos and audio that no field takes
+ * @throws JobRefusedError for images, videos and audio that no field takes, and for a size without a ratio
  */
 export function fieldsOf(request: RenderRequest, usual: FieldNames): JsonObject {
   const names: FieldNames = { ...usual, ...request.fields };
@@ -32,7 +26,7 @@ export function fieldsOf(request: RenderRequest, usual: FieldNames): JsonObject 
     videos: unlessEmpty(referenceVideos),
     audios: unlessEmpty(referenceAudios),
     duration: request.durationSeconds,
-    aspect_ratio: request.aspectRatio ?? (size && nearestRatio(size, RATIOS)),
+    aspect_ratio: request.aspectRatio ?? (names.aspect_ratio && size && ratioFor(size, IMAGE_RATIOS)),
     resolution: request.resolution,
     width: size?.width,
     height: size?.height,
@@ -72,18 +66,9 @@ function assertAllTaken(request: RenderRequest, names: FieldNames): void {
     throw new JobRefusedError('bad_request', 'The model takes no audio.');
 }
 
-function sizeOf({ width, height, resolution, aspectRatio }: RenderRequest): Size | undefined {
+function sizeOf({ width, height, resolution, aspectRatio }: RenderRequest): PixelSize | undefined {
   if (width !== undefined && height !== undefined) return { width, height };
   return resolution !== undefined && aspectRatio !== undefined ? videoSizeFor(resolution, aspectRatio) : undefined;
-}
-
-/** The ratio, such as `16:9`, that is nearest to a size; the first of equally near ones. */
-export function nearestRatio({ width, height }: Size, ratios: readonly [string, ...string[]]): string {
-  const distanceOf = (ratio: string): number => {
-    const [across = 1, down = 1] = ratio.split(':').map(Number);
-    return Math.abs(Math.log((width * down) / (height * across)));
-  };
-  return ratios.reduce((nearest, ratio) => (distanceOf(ratio) < distanceOf(nearest) ? ratio : nearest));
 }
 
 /** Unless the route says otherwise, a size is written as `1280x720`, and other values unchanged. */
@@ -108,6 +93,6 @@ function textOf(value: unknown): string {
   return isSize(value) ? `${value.width}x${value.height}` : String(value);
 }
 
-function isSize(value: unknown): value is Size {
+function isSize(value: unknown): value is PixelSize {
   return typeof value === 'object' && value !== null && 'width' in value && 'height' in value;
 }

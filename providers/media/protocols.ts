@@ -29,6 +29,15 @@ export const MEDIA_PROTOCOLS: Readonly<Record<MediaProtocol, MediaAdapter>> = AD
 /** In the order of the table. */
 export const MEDIA_PROTOCOL_NAMES = Object.keys(MEDIA_PROTOCOLS).filter(isMediaProtocol);
 
+/** Every API of every protocol, by the protocol's name and the API's: `kling`, `kling-standard`. */
+export const MEDIA_APIS: readonly (readonly [name: string, protocol: MediaProtocol, adapter: MediaAdapter])[] =
+  MEDIA_PROTOCOL_NAMES.flatMap((protocol) => [
+    [protocol, protocol, MEDIA_PROTOCOLS[protocol]] as const,
+    ...Object.entries(MEDIA_PROTOCOLS[protocol].apis ?? {}).map(
+      ([api, adapter]) => [`${protocol}-${api}`, protocol, adapter] as const,
+    ),
+  ]);
+
 function isMediaProtocol(name: string): name is MediaProtocol {
   return Object.hasOwn(MEDIA_PROTOCOLS, name);
 }

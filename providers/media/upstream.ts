@@ -23,6 +23,7 @@ import {
 import type { Credential } from './credentials.ts';
 import { isName, JobRefusedError, NotTakenError, OutcomeUnknownError, ProviderUnreachableError } from './outcomes.ts';
 import { createPublishedKeys, type PublishedKeys } from './published-keys.ts';
+import { assertInRange } from './range.ts';
 import {
   createVendorHttp,
   type VendorAnswer,
@@ -92,7 +93,7 @@ export interface MediaUpstream extends CallbackReader {
   poll(kind: TaskKind): PollPace;
   /** Where the upstream should announce the end of a task's job; null without callbacks. */
   callbackUrl(taskId: string): string | null;
-  /** The submission for a request, always the same. */
+  /** The submission for a request, always the same. @throws JobRefusedError for what the upstream cannot deliver */
   prepare(request: RenderRequest): VendorCall;
   /** Submits the job. @throws SubmissionError */
   submit(call: VendorCall, request: RenderRequest, signal: AbortSignal): Promise<Accepted>;
@@ -142,7 +143,10 @@ export function createMediaUpstream(
     traitsOf: (kind) => adapter.kinds[kind] ?? null,
     poll: (kind) => settings.poll ?? traitsFor(kind).poll,
     callbackUrl: (taskId) => callbackUrlOf(settings, options.callbackBase ?? null, taskId),
-    prepare: (request) => adapter.submission(request),
+    prepare(request) {
+      assertInRange(request, traitsFor(request.kind).range);
+      return adapter.submission(request);
+    },
 
     async submit(call, request, signal) {
       const { answers, recovery } = traitsFor(request.kind);
@@ -178,7 +182,7 @@ export function createMediaUpstream(
     cancel: async (jobId, signal) => adapter.cancel?.(jobId, http, signal),
 
     async readCallback(callback, taskId, query) {
-      if (hasAddressMac(settings)) assertAddress(query.get('mac'), settings.callbackSecret ?? '', taskId);
+      if (hasAddressMac(settings)) assertAddress(query.get('mac'), addressSecret(settings), taskId);
       return readAnnouncement(settings, callback, { keys, query, nowMs: nowMs() });
     },
 
@@ -287,10 +291,17 @@ function callbackUrlOf(settings: MediaUpstreamSettings, callbackBase: string | n
   const { proof } = adapter.callbacks;
   if (callbackSecret === null && proof !== 'keys') return null;
   const url = `${callbackBase}/${encodeURIComponent(name)}/${taskId}`;
-  return hasAddressMac(settings) ? `${url}?mac=${addressMac(callbackSecret ?? '', taskId)}` : url;
+  return hasAddressMac(settings) ? `${url}?mac=${addressMac(addressSecret(settings), taskId)}` : url;
 }
 
-/** A published key proves that the vendor sent an announcement, but not for which of its customers. */
-function hasAddressMac({ adapter, callbackSecret }: MediaUpstreamSettings): boolean {
-  return callbackSecret !== null && adapter.callbacks !== undefined && adapter.callbacks.proof !== 'secret';
+function hasAddressMac({ adapter }: MediaUpstreamSettings): boolean {
+  return adapter.callbacks !== undefined && adapter.callbacks.proof !== 'secret';
+}
+
+/**
+ * A published key proves that the vendor sent an announcement, but not for which of its customers. Without a secret, the
+ * credential makes the address one that no other customer knows.
+ */
+function addressSecret({ callbackSecret, credential }: MediaUpstreamSettings): string {
+  return callbackSecret ?? ('apiKey' in credential ? credential.apiKey : credential.secretKey);
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { MEDIA_PROTOCOLS } from '../../providers/media/protocols.ts';
 import { loadUpstreams, type Upstreams, NO_LIMITS } from '../../providers/upstreams.ts';
 
+const KLING = { name: 'kling', protocol: 'kling', api_key: 'key' };
 const STUDIO = { name: 'studio', protocol: 'http-jobs', base_url: 'https://render.example/studio', api_key: 'key' };
 const EVERYTHING = { name: 'everything', base_url: 'https://one.example/v1', api_key: 'sk-one' };
 
@@ -55,12 +56,27 @@ describe('the file of upstreams', () => {
     ]);
   });
 
+  it('lets the operator choose among the APIs of a vendor', async () => {
+    const { media } = await load({ media: [KLING, { ...KLING, name: 'newer', api: 'standard' }] });
+    expect(media.map(({ adapter }) => adapter)).to.deep.equal([
+      MEDIA_PROTOCOLS.kling,
+      MEDIA_PROTOCOLS.kling.apis?.['standard'],
+    ]);
+  });
+
   for (const [what, upstream, field] of [
     ['a callback secret that can be guessed', { ...STUDIO, callback_secret: 'short' }, 'callback_secret'],
     ['an address that is none', { ...STUDIO, base_url: 'studio' }, 'base_url'],
     ['a rate of nothing', { ...STUDIO, steps_per_second: 0 }, 'steps_per_second'],
     ['half a step at once', { ...STUDIO, concurrent_steps: 0.5 }, 'concurrent_steps'],
     ['another protocol', { ...STUDIO, protocol: 'gopher' }, 'protocol'],
+    ['an API where the protocol has one', { ...STUDIO, api: 'standard' }, 'api'],
+    ['an API that the vendor does not have', { ...KLING, api: 'v9' }, 'api'],
+    [
+      'a pair of keys, where the API takes one',
+      { ...KLING, api: 'standard', api_key: undefined, access_key: 'a', secret_key: 'b' },
+      'api_key',
+    ],
     ['no key', { ...STUDIO, api_key: '' }, 'api_key'],
     ['no address, where the protocol has none', { ...STUDIO, base_url: undefined }, 'base_url'],
     [

@@ -3,7 +3,6 @@
  * cannot be found by our id or by its prompt. The list shows model and time, so a lost task is the only one that no
  * other submission explains.
  */
-import { createdAtMsOf } from '../../../domain/ids.ts';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import type { VendorCost } from '../../../domain/media-route.ts';
 import type { JobState, KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
@@ -12,6 +11,7 @@ import { contentItems, isMadeSince } from '../content-items.ts';
 import { bearer } from '../credentials.ts';
 import { documentOf, isSuccess } from '../exchange.ts';
 import { costIn, endIn, listOf, objectOf, withParams } from '../json.ts';
+import { lifetimeSecondsOf } from '../lifetime.ts';
 import {
   JobRefusedError,
   OutcomeUnknownError,
@@ -19,6 +19,7 @@ import {
   type SubmissionError,
   textOf,
 } from '../outcomes.ts';
+import { ANY_RANGE } from '../range.ts';
 import { requiredWordFor } from '../resolutions.ts';
 import type { ResultFile } from '../result-file.ts';
 import { type CodeMeaning, jobVerdictFor, submissionErrorFor } from '../vendor-codes.ts';
@@ -35,9 +36,16 @@ const VIDEO: KindTraits = {
   recovery: 'exclusion',
   inputs: 'links',
   poll: { firstMs: 5_000, everyMs: 15_000 },
+  range: { ...ANY_RANGE, pixels: 'own' },
   resolutions: RESOLUTIONS,
 };
-const IMAGE: KindTraits = { answers: 'files', recovery: 'none', inputs: 'links', poll: { firstMs: 0, everyMs: 0 } };
+const IMAGE: KindTraits = {
+  answers: 'files',
+  recovery: 'none',
+  inputs: 'links',
+  poll: { firstMs: 0, everyMs: 0 },
+  range: { ...ANY_RANGE, transparency: false },
+};
 
 const PAGE_SIZE = 100;
 const MAX_PAGES = 5;
@@ -122,15 +130,11 @@ function videoOf(request: RenderRequest): JsonObject {
   };
 }
 
-/** Counted from the creation time in the task's id, so that the same request gives the same body. */
-function expiryOf({ deadlineAt, taskId }: RenderRequest): number {
-  const seconds = Math.ceil((deadlineAt.getTime() - createdAtMsOf('task', taskId)) / 1000);
-  return Math.min(Math.max(seconds, EXPIRY_SECONDS.least), EXPIRY_SECONDS.most);
+function expiryOf(request: RenderRequest): number {
+  return Math.min(Math.max(lifetimeSecondsOf(request), EXPIRY_SECONDS.least), EXPIRY_SECONDS.most);
 }
 
-function imageOf({ model, prompt, images = [], width = 2048, height = 2048, background }: RenderRequest): JsonObject {
-  if (background === 'transparent')
-    throw new JobRefusedError('bad_request', 'The model has no transparent background.');
+function imageOf({ model, prompt, images = [], width = 2048, height = 2048 }: RenderRequest): JsonObject {
   const image = images.length > 1 ? images : images[0];
   const size = `${width}x${height}`;
   return { model, prompt, size, response_format: 'url', watermark: false, ...(image !== undefined && { image }) };

@@ -7,19 +7,25 @@ import { createHash } from 'node:crypto';
 import type { TaskErrorCode } from '../../../domain/errors.ts';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import type { FieldNames } from '../../../domain/media-route.ts';
+import { STORE_SURELY_OVER_MS } from '../../../domain/step-limits.ts';
 import type { JobState, KindTraits, MediaAdapter, RenderRequest, SentSubmission } from '../adapter.ts';
 import { assertRecent, type CallbackFormat, headerOf, parseCallbackBody } from '../callbacks.ts';
 import { authorizationScheme } from '../credentials.ts';
 import { documentOf, isSuccess, isVerdict } from '../exchange.ts';
 import { fieldsOf } from '../fields.ts';
-import { fingerprintOf, listOf, lookUp, objectOf, withParams } from '../json.ts';
+import { fingerprintOf, listOf, objectOf, withParams } from '../json.ts';
+import { lifetimeSecondsOf } from '../lifetime.ts';
 import { JobRefusedError, ProviderUnreachableError, type SubmissionError, textOf } from '../outcomes.ts';
+import { ANY_RANGE } from '../range.ts';
 import type { ResultFile } from '../result-file.ts';
 import { assertEd25519 } from '../signatures/ed25519.ts';
+import { jobVerdictFor } from '../vendor-codes.ts';
 import type { VendorAnswer, VendorHttp } from '../vendor-http.ts';
 import { messageFor, wordsOf } from '../words.ts';
+import { falModelTypes, falRequestTypes } from './fal-codes.ts';
 
-const TRAITS = { answers: 'job', recovery: 'content', inputs: 'links' } as const;
+/** Each model has fields of its own: the route says which. */
+const TRAITS = { answers: 'job', recovery: 'content', inputs: 'links', range: ANY_RANGE } as const;
 const IMAGE: KindTraits = { ...TRAITS, poll: { firstMs: 2_000, everyMs: 5_000 } };
 const VIDEO: KindTraits = { ...TRAITS, poll: { firstMs: 5_000, everyMs: 15_000 } };
 
@@ -37,29 +43,23 @@ const USUAL_FIELDS: Readonly<Record<'image' | 'video', FieldNames>> = {
 const REQUESTS_PATH = 'v1/models/requests/by-endpoint';
 const PAGE_SIZE = 100;
 const MAX_PAGES = 10;
-/** The list has been late by minutes: until then, a request that it lacks may still be there. */
+/**
+ * The list is ordered by when requests ended, so one that runs is missing, and it has been late by minutes: until then, a
+ * request that it lacks may still be there.
+ */
 const LIST_LAG_MS = 15 * 60_000;
 /** The first parts of names whose apps have three parts. */
 const NAMESPACES: readonly unknown[] = ['workflows', 'comfy'];
 /** Statuses of a cancellation which mean that the request has ended or does not exist. */
 const ENDED_STATUSES: readonly number[] = [400, 404, 409];
+/** Statuses of answers about the fields of a request. */
+const INVALID_STATUSES: readonly number[] = [400, 422];
 /** Statuses about our account, not about a request. */
 const ACCOUNT_STATUSES: readonly number[] = [401, 402, 403];
 /** Answers of the infrastructure in front of the models, unless they contain a model's error. */
 const GATEWAY_STATUSES: readonly number[] = [502, 503, 504];
 
-/** The meaning of error types; all others are a bad request with status 400 or 422, and a failure otherwise. */
-const VERDICTS: Readonly<Record<string, TaskErrorCode>> = {
-  content_policy_violation: 'content_policy_violation',
-  request_timeout: 'processing_timeout',
-  generation_timeout: 'processing_timeout',
-  no_media_generated: 'processing_failed',
-  internal_server_error: 'processing_failed',
-  downstream_service_error: 'processing_failed',
-  downstream_service_unavailable: 'processing_failed',
-};
-
-/** The address names the app, which the body does not. */
+/** The address names the app, which the body does not, and carries a MAC: fal also signs for its other customers. */
 const callbacks: CallbackFormat = {
   proof: 'keys',
   keysUrl: 'https://rest.alpha.fal.ai/.well-known/jwks.json',
@@ -93,8 +93,7 @@ export const fal: MediaAdapter = {
     return {
       path: request.model,
       query: { fal_webhook: callbackUrlOf(request) },
-      // Otherwise another model may render instead.
-      headers: { 'x-app-fal-disable-fallbacks': 'true' },
+      headers: headersFor(request),
       body: { json: body },
       identity: body,
     };
@@ -128,6 +127,21 @@ export const fal: MediaAdapter = {
     if (!isSuccess(answer) && !ENDED_STATUSES.includes(answer.status)) documentOf(answer);
   },
 };
+
+/** The vendor's documents spell the first in two ways; without it, another model may render instead. */
+function headersFor(request: RenderRequest): Readonly<Record<string, string>> {
+  const seconds = Math.max(lifetimeSecondsOf(request), 1);
+  return {
+    'x-app-fal-disable-fallback': 'true',
+    'x-app-fal-disable-fallbacks': 'true',
+    // Limits how long an abandoned request waits for its start.
+    'x-fal-request-timeout': String(seconds),
+    // Links to files need no credential: they end once no step of the task can fetch them any more.
+    'x-fal-object-lifecycle-preference': JSON.stringify({
+      expiration_duration_seconds: seconds + STORE_SURELY_OVER_MS / 1000,
+    }),
+  };
+}
 
 function callbackUrlOf({ callbackUrl, model }: RenderRequest): string | undefined {
   if (callbackUrl === undefined) return undefined;
@@ -201,7 +215,7 @@ function endOf(answer: VendorAnswer): JobState {
     throw new ProviderUnreachableError(`the upstream answered ${status}`);
   if (/still in progress/i.test(String(words)))
     return { state: 'running', progressPercent: null, detail: wordsOf(words) };
-  const verdict = lookUp(VERDICTS, code) ?? (status === 400 || status === 422 ? 'bad_request' : 'processing_failed');
+  const verdict = verdictOf(code, status);
   return { state: 'failed', code: verdict, message: messageFor(verdict, words) };
 }
 
@@ -234,7 +248,13 @@ function errorOf({ document, headers }: Pick<VendorAnswer, 'document' | 'headers
 }
 
 function refusalOf(status: number, document: unknown): SubmissionError | null {
-  if (status !== 400 && status !== 422) return null;
+  if (!INVALID_STATUSES.includes(status)) return null;
   const { code, words } = errorOf({ document, headers: {} });
-  return new JobRefusedError(lookUp(VERDICTS, code) ?? 'bad_request', words);
+  return new JobRefusedError(verdictOf(code, status), words);
+}
+
+/** An unknown type of a verdict on the request is about the request. */
+function verdictOf(code: string | undefined, status: number): TaskErrorCode {
+  const means = falModelTypes.meaningOf(code) ?? falRequestTypes.meaningOf(code);
+  return jobVerdictFor(means ?? (INVALID_STATUSES.includes(status) ? 'bad_request' : 'failed'));
 }

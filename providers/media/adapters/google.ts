@@ -11,9 +11,9 @@ import { assertRecent, type CallbackFormat, headerOf, parseCallbackBody } from '
 import { keyHeader } from '../credentials.ts';
 import { ENDED_GOOGLE_MODELS } from '../ended-models.ts';
 import { documentOf } from '../exchange.ts';
-import { nearestRatio } from '../fields.ts';
 import { costIn, listOf, objectOf, withParams } from '../json.ts';
 import { JobRefusedError, NotTakenError, OutcomeUnknownError, type SubmissionError, textOf } from '../outcomes.ts';
+import { ANY_RANGE, IMAGE_RATIOS, ratioFor } from '../range.ts';
 import { requiredWordFor } from '../resolutions.ts';
 import type { ResultFile } from '../result-file.ts';
 import { claimsOf } from '../signatures/json-web-token.ts';
@@ -31,12 +31,16 @@ const VIDEO: KindTraits = {
   inputs: 'bytes',
   poll: { firstMs: 10_000, everyMs: 15_000 },
   resolutions: RESOLUTIONS,
+  range: { ...ANY_RANGE, aspectRatios: ['16:9', '9:16'], seconds: { min: 4, max: 8 } },
 };
-const IMAGE: KindTraits = { answers: 'files', recovery: 'none', inputs: 'bytes', poll: { firstMs: 0, everyMs: 0 } };
+const IMAGE: KindTraits = {
+  answers: 'files',
+  recovery: 'none',
+  inputs: 'bytes',
+  poll: { firstMs: 0, everyMs: 0 },
+  range: { ...ANY_RANGE, aspectRatios: IMAGE_RATIOS, transparency: false, pixels: 'own' },
+};
 
-const RATIOS = ['1:1', '2:3', '3:2', '3:4', '4:3', '4:5', '5:4', '9:16', '16:9', '21:9'] as const;
-/** How far a size may be from the nearest ratio: beyond that, the operator would pay for something that nobody asked for. */
-const RATIO_TOLERANCE = 0.03;
 const OPERATION = /^(models\/[\w.-]+\/)?operations\/[\w-]+$/;
 /** Statuses that are verdicts on a request; 413 means that the body is too large. */
 const VERDICT_STATUSES: readonly number[] = [400, 413];
@@ -132,12 +136,13 @@ function framesOf(request: RenderRequest): JsonObject {
 }
 
 function imageOf(request: RenderRequest): JsonObject {
-  const { prompt, width = 1024, height = 1024, background } = request;
-  if (background === 'transparent')
-    throw new JobRefusedError('bad_request', 'The model has no transparent background.');
+  const { prompt, width = 1024, height = 1024 } = request;
   const tier = imageTierOf({ width, height });
   // The smallest is the default, and some models have no other.
-  const imageConfig = { aspectRatio: ratioOf({ width, height }), ...(tier !== '1K' && { imageSize: tier }) };
+  const imageConfig = {
+    aspectRatio: ratioFor({ width, height }, IMAGE_RATIOS),
+    ...(tier !== '1K' && { imageSize: tier }),
+  };
   return {
     contents: [{ role: 'user', parts: [{ text: prompt }, ...inputsOf(request).map((inlineData) => ({ inlineData }))] }],
     generationConfig: { responseModalities: ['IMAGE'], imageConfig },
@@ -149,16 +154,6 @@ function inputsOf({ images = [], files }: RenderRequest): readonly { mimeType: s
     const file = files.get(link);
     return file ? [{ mimeType: file.mimeType, data: Buffer.from(file.bytes).toString('base64') }] : [];
   });
-}
-
-/** @throws JobRefusedError for a shape that there is no ratio for */
-function ratioOf(size: { readonly width: number; readonly height: number }): string {
-  const ratio = nearestRatio(size, RATIOS);
-  const [across = 1, down = 1] = ratio.split(':').map(Number);
-  if (Math.abs((size.width * down) / (size.height * across) - 1) > RATIO_TOLERANCE) {
-    throw new JobRefusedError('bad_request', `The model renders these aspect ratios: ${RATIOS.join(', ')}.`);
-  }
-  return ratio;
 }
 
 /** @throws SubmissionError for an answer that says why it holds none; OutcomeUnknownError for one that is no list */

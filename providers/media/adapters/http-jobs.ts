@@ -17,6 +17,7 @@ import { bearer } from '../credentials.ts';
 import { documentOf, isSuccess, isVerdict } from '../exchange.ts';
 import { endIn, listOf, objectOf, withParams } from '../json.ts';
 import { JobRefusedError, NotTakenError, OutcomeUnknownError, ProviderUnreachableError } from '../outcomes.ts';
+import { ANY_RANGE } from '../range.ts';
 import type { VendorAnswer } from '../vendor-http.ts';
 import { messageFor, wordsOf } from '../words.ts';
 
@@ -36,6 +37,7 @@ const TRAITS: KindTraits = {
   recovery: 'key',
   inputs: 'links',
   poll: { firstMs: 200, everyMs: 2_000 },
+  range: ANY_RANGE,
 };
 
 const callbacks: CallbackFormat = {

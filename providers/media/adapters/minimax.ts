@@ -10,6 +10,7 @@ import { bearer } from '../credentials.ts';
 import { documentOf, isSuccess } from '../exchange.ts';
 import { costIn, endIn, listOf, objectOf, withParams } from '../json.ts';
 import { ProviderUnreachableError, type SubmissionError, textOf } from '../outcomes.ts';
+import { ANY_RANGE } from '../range.ts';
 import { requiredWordFor } from '../resolutions.ts';
 import { type CodeMeaning, jobVerdictFor, submissionErrorFor } from '../vendor-codes.ts';
 import { retryAfterMs, type VendorAnswer } from '../vendor-http.ts';
@@ -26,6 +27,7 @@ const VIDEO: KindTraits = {
   recovery: 'exclusion',
   inputs: 'links',
   poll: { firstMs: 5_000, everyMs: 10_000 },
+  range: { ...ANY_RANGE, pixels: 'own' },
   resolutions: RESOLUTIONS,
 };
 

@@ -11,6 +11,7 @@ import type { FormPart } from '../form.ts';
 import { costIn, listOf, objectOf, withParams } from '../json.ts';
 import { openaiRefusal } from '../openai-errors.ts';
 import { OutcomeUnknownError } from '../outcomes.ts';
+import { ANY_RANGE } from '../range.ts';
 import type { ResultFile } from '../result-file.ts';
 
 const TRAITS: KindTraits = {
@@ -18,6 +19,7 @@ const TRAITS: KindTraits = {
   recovery: 'none',
   inputs: 'bytes',
   poll: { firstMs: 0, everyMs: 0 },
+  range: ANY_RANGE,
 };
 
 /** Fields that only one of the two calls accepts; a route's `params` apply to both. */

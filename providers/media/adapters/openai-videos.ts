@@ -11,6 +11,7 @@ import type { FormPart } from '../form.ts';
 import { endIn, listOf, objectOf } from '../json.ts';
 import { openaiRefusal, openaiVerdict } from '../openai-errors.ts';
 import { JobRefusedError, ProviderUnreachableError, textOf } from '../outcomes.ts';
+import { ANY_RANGE } from '../range.ts';
 import type { VendorHttp } from '../vendor-http.ts';
 import { messageFor, wordsOf } from '../words.ts';
 
@@ -19,6 +20,7 @@ const TRAITS: KindTraits = {
   recovery: 'content',
   inputs: 'bytes',
   poll: { firstMs: 5_000, everyMs: 15_000 },
+  range: ANY_RANGE,
 };
 
 /** What a list must show of a video to tell it from others. */

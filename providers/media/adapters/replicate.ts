@@ -4,24 +4,28 @@
  * prediction.
  */
 import type { TaskErrorCode } from '../../../domain/errors.ts';
-import { createdAtMsOf } from '../../../domain/ids.ts';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import type { FieldNames, VendorCost } from '../../../domain/media-route.ts';
-import type { JobEnd, JobState, KindTraits, MediaAdapter, RenderRequest, SentSubmission } from '../adapter.ts';
+import type { JobEnd, JobState, KindTraits, MediaAdapter, SentSubmission } from '../adapter.ts';
 import { type CallbackFormat, parseCallbackBody } from '../callbacks.ts';
 import { bearer } from '../credentials.ts';
 import { documentOf, isSuccess } from '../exchange.ts';
 import { fieldsOf } from '../fields.ts';
 import { costIn, endIn, fingerprintOf, listOf, objectOf, withParams } from '../json.ts';
+import { lifetimeSecondsOf } from '../lifetime.ts';
 import { JobRefusedError, NotTakenError, ProviderUnreachableError, type SubmissionError, textOf } from '../outcomes.ts';
+import { ANY_RANGE } from '../range.ts';
 import type { ResultFile } from '../result-file.ts';
 import { assertStandardWebhook } from '../signatures/standard-webhooks.ts';
 import { retryAfterMs, type VendorAnswer, type VendorCall, type VendorHttp } from '../vendor-http.ts';
+import { jobVerdictFor, submissionErrorFor } from '../vendor-codes.ts';
 import { messageFor, wordsOf } from '../words.ts';
+import { replicateCodes, replicateStatuses } from './replicate-codes.ts';
 
 const PREDICTIONS = 'v1/predictions';
 
-const TRAITS = { answers: 'job', recovery: 'content', inputs: 'links' } as const;
+/** Each model has fields of its own: the route says which. */
+const TRAITS = { answers: 'job', recovery: 'content', inputs: 'links', range: ANY_RANGE } as const;
 const IMAGE: KindTraits = { ...TRAITS, poll: { firstMs: 2_000, everyMs: 5_000 } };
 const VIDEO: KindTraits = { ...TRAITS, poll: { firstMs: 5_000, everyMs: 15_000 } };
 
@@ -44,14 +48,13 @@ const LIST_LAG_MS = 90_000;
 const LISTED_FOR_MS = 15 * 60_000;
 /** Statuses of a cancellation which mean that the prediction has ended or does not exist. */
 const ENDED_STATUSES: readonly number[] = [400, 404, 409, 422];
-/** Statuses of answers about the fields of a request. */
-const INVALID_STATUSES: readonly number[] = [400, 422];
 
-/** There is no field for moderation: only an error's text reveals it. E005 is the code of the vendor's own check. */
+/** For example `(E6716)`. */
+const CODE_IN_WORDS = /\bE\d{3,4}\b/;
+/** There is no field for moderation: only an error's text reveals it. */
 const MODERATED =
-  /\bE005\b|flagged|nsfw|content (policy|filter)|safety (filter|system|check)|moderat(ed|ion)|prohibited.content/i;
-/** E6716: the prediction did not start in time. */
-const TIMED_OUT = /\bE6716\b|timed out/i;
+  /flagged|nsfw|content (policy|filter)|safety (filter|system|check)|moderat(ed|ion)|prohibited.content/i;
+const TIMED_OUT = /timed out/i;
 
 const callbacks: CallbackFormat = {
   proof: 'secret',
@@ -81,7 +84,7 @@ export const replicate: MediaAdapter = {
     return {
       path: version === undefined ? `v1/models/${model}/predictions` : PREDICTIONS,
       // No `Prefer: wait`, which would delay the answer by up to a minute.
-      headers: { 'cancel-after': `${lifetimeSecondsOf(request)}s` },
+      headers: { 'cancel-after': `${Math.max(lifetimeSecondsOf(request), LEAST_LIFETIME_SECONDS)}s` },
       body: { json: { ...(version !== undefined && { version }), input, ...hook } },
       identity: { model: request.model, input },
     };
@@ -115,12 +118,6 @@ export const replicate: MediaAdapter = {
 function modelOf(name: string): { readonly model: string; readonly version?: string } {
   const [model = '', version] = name.split(':');
   return { model, ...(version !== undefined && { version }) };
-}
-
-/** Counted from the creation time in the task's id, so that the same request gives the same call. */
-function lifetimeSecondsOf({ deadlineAt, taskId }: RenderRequest): number {
-  const seconds = Math.ceil((deadlineAt.getTime() - createdAtMsOf('task', taskId)) / 1000);
-  return Math.max(seconds, LEAST_LIFETIME_SECONDS);
 }
 
 interface Listed {
@@ -193,6 +190,8 @@ function isOverdue({ deadline, completed_at: endedAt }: JsonObject): boolean {
 }
 
 function verdictOf(error: string): TaskErrorCode {
+  const means = replicateCodes.meaningOf(CODE_IN_WORDS.exec(error)?.[0]);
+  if (means !== null) return jobVerdictFor(means);
   if (MODERATED.test(error)) return 'content_policy_violation';
   return TIMED_OUT.test(error) ? 'processing_timeout' : 'processing_failed';
 }
@@ -209,9 +208,13 @@ function costOf({ metrics }: JsonObject): { readonly cost?: VendorCost } {
 
 function refusal(answer: VendorAnswer): SubmissionError | null {
   const { status, document } = answer;
-  const { title, detail, invalid_fields: fields } = objectOf(document);
-  if (status === 429) return new NotTakenError('too many requests', { retryAfterMs: waitMsOf(answer) });
-  if (!INVALID_STATUSES.includes(status) || !isObject(document)) return null;
+  if (!isObject(document)) return null;
+  const { title, detail, invalid_fields: fields } = document;
+  const means = replicateStatuses.meaningOf(status);
+  if (means !== 'bad_request') {
+    const said = `the upstream answered ${status}: ${wordsOf(title) ?? 'no reason'}`;
+    return means && submissionErrorFor(means, { said, retryAfterMs: waitMsOf(answer) });
+  }
   const words = JSON.stringify(fields ?? detail ?? '');
   // An unknown version or a refused webhook address: nothing that a client could correct.
   const isOurs = /version|webhook|cancel.after/i.test(words) || !/\binput\b/i.test(`${String(title)} ${words}`);
@@ -220,9 +223,10 @@ function refusal(answer: VendorAnswer): SubmissionError | null {
   return new JobRefusedError(code, detail);
 }
 
-/** From a header, or from the message: `Your rate limit resets in ~9s.` */
+/** From a header, or from the message: `Your rate limit resets in ~9s.`, `Expected available in 1 second.` */
 function waitMsOf(answer: VendorAnswer): number | undefined {
   const told =
-    answer.headers['ratelimit-reset'] ?? /resets in ~?(\d+)s/.exec(JSON.stringify(answer.document ?? ''))?.[1];
+    answer.headers['ratelimit-reset'] ??
+    /(?:resets|available) in ~?(\d+) ?s/.exec(JSON.stringify(answer.document ?? ''))?.[1];
   return retryAfterMs(answer) ?? retryAfterMs({ headers: { 'retry-after': told ?? '' }, document: undefined });
 }

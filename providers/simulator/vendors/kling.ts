@@ -1,16 +1,19 @@
 /** Kling's API (docs/vendors/kling.md). It refuses with a `code`, whatever the HTTP status, and also finds tasks by the client's id. */
 import { createHmac } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
+import { type ImageTier, imageSizeFor } from '../../../domain/image-size.ts';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import { videoSizeFor } from '../../../domain/video-size.ts';
 import { updatedAtMs } from '../jobs/job.ts';
 import type { Rendering } from '../jobs/submission.ts';
 import { type Route, route, sendJson, type SimulatorRequest } from '../router.ts';
+import { isStandard, standardAnnouncement, standardRoutes } from './kling-standard.ts';
 import { bodyOf, hasCredential, invalid, type Play, type Render, type Vendor, wordFor, type Words } from './play.ts';
 
 const COMMON = ['model_name', 'prompt', 'negative_prompt', 'external_task_id', 'callback_url'];
 const VIDEO = [...COMMON, 'duration', 'mode', 'sound', 'cfg_scale'];
 const MAX_PROMPT_CHARACTERS = 2_500;
+const TIERS: Readonly<Record<string, ImageTier>> = { '1k': '1K', '2k': '2K' };
 const RESOLUTIONS: Readonly<Record<string, string>> = { std: '720p', pro: '1080p', '4k': '4k' };
 
 interface Endpoint {
@@ -45,16 +48,18 @@ export const kling: Vendor = {
     const message = fault.kind === 'invalid' ? fault.message : usual;
     return { status, body: { code, message, request_id: 'simulated' } };
   },
-  routes: (play) => ENDPOINTS.flatMap((endpoint) => routesOf(endpoint, play)),
+  routes: (play) => [...ENDPOINTS.flatMap((endpoint) => routesOf(endpoint, play)), ...standardRoutes(play)],
 
-  announcement: ({ id, order }, state) => ({
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({
+  announcement: (render, state, secret) => {
+    if (isStandard(render)) return standardAnnouncement(render, state, secret);
+    const { id, order } = render;
+    const body = {
       task_id: id,
       task_status: STATES[state],
       task_info: { external_task_id: order.clientId ?? null },
-    }),
-  }),
+    };
+    return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+  },
 };
 
 function routesOf(endpoint: Endpoint, play: Play): readonly Route[] {
@@ -98,7 +103,11 @@ function orderOf(request: SimulatorRequest, { fields, required }: Endpoint): Jso
 function renderingOf(body: JsonObject, { kind }: Endpoint): Rendering {
   const ratio = textIn(body, 'aspect_ratio') ?? '16:9';
   try {
-    if (kind === 'image') return { kind, ...videoSizeFor('720p', ratio), transparent: false };
+    if (kind === 'image') {
+      const tier = TIERS[textIn(body, 'resolution') ?? '1k'];
+      if (tier === undefined) throw invalid('resolution', 'resolution must be 1k or 2k.');
+      return { kind, ...imageSizeFor(tier, ratio), transparent: false };
+    }
     const duration = textIn(body, 'duration') ?? '5';
     if (!/^([3-9]|1[0-5])$/.test(duration)) throw invalid('duration', `duration ${duration} is not supported.`);
     const resolution = RESOLUTIONS[textIn(body, 'mode') ?? 'std'];

@@ -30,6 +30,7 @@ import { documentOf } from '../../../providers/media/exchange.ts';
 import { endIn, fingerprintOf, listOf, objectOf } from '../../../providers/media/json.ts';
 import { textOf } from '../../../providers/media/outcomes.ts';
 import type { MediaUpstream, MediaUpstreamSettings } from '../../../providers/media/upstream.ts';
+import { ANY_RANGE } from '../../../providers/media/range.ts';
 import { renderPng } from '../../../providers/simulator/render/png.ts';
 import { createLocalStorage } from '../../../storage/local.ts';
 import { watchStorage, type WatchedStorage } from '../../../storage/watched.ts';
@@ -691,7 +692,7 @@ describe('handing a task over', function () {
 /** A vendor of few words. */
 function adapterWith(traits: Partial<KindTraits>): MediaAdapter {
   const poll = { firstMs: 10, everyMs: 50 };
-  const image: KindTraits = { answers: 'job', recovery: 'key', inputs: 'links', poll, ...traits };
+  const image: KindTraits = { answers: 'job', recovery: 'key', inputs: 'links', poll, range: ANY_RANGE, ...traits };
   return {
     kinds: { image },
     baseUrl: null,

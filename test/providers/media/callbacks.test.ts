@@ -105,18 +105,32 @@ describe('callbacks of upstreams', () => {
         { callbackBase, nowMs: () => nowMs },
       );
     const verdict = (upstream: MediaUpstream, kid: string) =>
-      upstream.readCallback({ headers: {}, rawBody: Buffer.from(kid) }, 'task_1', new URLSearchParams()).then(
-        () => 'taken',
-        (error: unknown) => (error instanceof InvalidCallbackError ? 'refused' : error),
-      );
+      upstream
+        .readCallback(
+          { headers: {}, rawBody: Buffer.from(kid) },
+          'task_1',
+          new URL(upstream.callbackUrl('task_1') ?? callbackBase).searchParams,
+        )
+        .then(
+          () => 'taken',
+          (error: unknown) => (error instanceof InvalidCallbackError ? 'refused' : error),
+        );
 
-    it('need an address with a MAC only if there is a secret', async () => {
-      const [upstream, guarded] = [open(), open({ callbackSecret: SECRET })];
-      expect(upstream.callbackUrl('task_1')).to.equal(`${callbackBase}/studio/task_1`);
-      expect(guarded.callbackUrl('task_1')).to.contain('/studio/task_1?mac=');
-      expect(await verdict(guarded, 'one')).to.equal('refused');
+    it('need an address that other customers of the vendor do not know, with or without a secret', async () => {
+      const [plain, guarded] = [open(), open({ callbackSecret: SECRET })];
+      const macs = [plain, guarded].map((upstream) =>
+        new URL(upstream.callbackUrl('task_1') ?? '').searchParams.get('mac'),
+      );
+      expect(new Set(macs)).to.have.property('size', 2);
+      for (const upstream of [plain, guarded]) {
+        for (const query of ['', 'mac=guessed', 'app=fal-ai/other']) {
+          const callback = { headers: {}, rawBody: Buffer.from('one') };
+          const error = await rejectionOf(upstream.readCallback(callback, 'task_1', new URLSearchParams(query)));
+          expect(error).to.be.instanceOf(InvalidCallbackError);
+        }
+        await upstream.close();
+      }
       expect(requests, 'nobody asks for keys before the address is right').to.equal(0);
-      await Promise.all([upstream.close(), guarded.close()]);
     });
 
     it('have the keys fetched once an hour, from where the operator says', async () => {

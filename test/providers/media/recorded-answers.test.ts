@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { ResultFile } from '../../../providers/media/result-file.ts';
-import type { JobState } from '../../../providers/media/adapter.ts';
+import type { JobState, MediaAdapter } from '../../../providers/media/adapter.ts';
 import {
   JobRefusedError,
   NotTakenError,
@@ -38,7 +38,7 @@ for (const api of readRecordedApis()) {
         response.end(typeof body === 'string' ? body : JSON.stringify(body));
       });
       const { url } = vendor;
-      upstream = testUpstream({ adapter: MEDIA_PROTOCOLS[api.protocol], baseUrl: url, addresses: { requests: url } });
+      upstream = testUpstream({ adapter: adapterOf(api), baseUrl: url, addresses: { requests: url } });
     });
     after(async () => {
       await upstream.close();
@@ -62,12 +62,18 @@ for (const api of readRecordedApis()) {
   });
 }
 
+function adapterOf({ protocol, api }: RecordedApi): MediaAdapter {
+  const adapter = api === undefined ? MEDIA_PROTOCOLS[protocol] : MEDIA_PROTOCOLS[protocol].apis?.[api];
+  if (adapter) return adapter;
+  throw new Error(`${protocol} has no API ${api}`);
+}
+
 async function outcomeOf(
   upstream: MediaUpstream,
   { job }: RecordedApi,
   { call, media, request: overrides }: Recording,
 ): Promise<RecordedOutcome> {
-  const request = media === 'image' ? imageRequest(overrides) : videoRequest(overrides);
+  const request = media === 'image' ? imageRequest(overrides) : videoRequest({ durationSeconds: 5, ...overrides });
   try {
     switch (call) {
       case 'submit': {

@@ -1,5 +1,17 @@
 import { describeTasksAt, type UsedStack } from './tasks-at-a-vendor.ts';
 
+export const describeKlingStandard = (stack: UsedStack): void =>
+  describeTasksAt('Kling’s standard API', stack, {
+    provider: 'kling-standard',
+    model: 'kling-3.0',
+    vendorModel: 'kling-3.0',
+    order: { duration: 3, aspect_ratio: '9:16', resolution: '1080p' },
+    sent: () => ({ family: 'text-to-video' }),
+    learntFrom: 'a look-up of our id',
+    outcomeTold:
+      /^Attempt 1: accepted, learnt from a look-up of our id; job tasks\|[\w-]+; the upstream charged [\d.]+ \w+; it cost 0\.21 USD$/,
+  });
+
 export const describeKling = (stack: UsedStack): void =>
   describeTasksAt('Kling', stack, {
     provider: 'kling',

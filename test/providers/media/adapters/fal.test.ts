@@ -1,7 +1,7 @@
 import { createFalClient, ValidationError } from '@fal-ai/client';
 import { expect } from 'chai';
 import { fal } from '../../../../providers/media/adapters/fal.ts';
-import { InvalidCallbackError } from '../../../../providers/media/callbacks.ts';
+import { addressMac, InvalidCallbackError } from '../../../../providers/media/callbacks.ts';
 import { fingerprintOf } from '../../../../providers/media/json.ts';
 import { JobRefusedError, NotTakenError, ProviderUnreachableError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
@@ -132,6 +132,8 @@ describe('fal’s queue', () => {
     [
       'an image by its ratio, and from links in lists',
       imageRequest({
+        width: 1200,
+        height: 800,
         images: LINKS.slice(0, 1),
         fields: { image: { to: 'image_urls', as: 'list' }, size: null, aspect_ratio: { to: 'aspect_ratio' } },
       }),
@@ -142,6 +144,20 @@ describe('fal’s queue', () => {
       expect(upstream.prepare(request).body).to.deep.equal({ json: body });
     });
   }
+
+  it('is told to use no other model, how long to wait, and to keep files no longer than a task needs them', () => {
+    const headers = upstream.prepare(video({ deadlineAt: new Date(Date.now() + 600_000) })).headers ?? {};
+    expect(headers).to.include({ 'x-app-fal-disable-fallback': 'true', 'x-app-fal-disable-fallbacks': 'true' });
+    expect(Number(headers['x-fal-request-timeout'])).to.be.within(590, 601);
+    const lifecycle: unknown = JSON.parse(headers['x-fal-object-lifecycle-preference'] ?? '');
+    const seconds = Number(headers['x-fal-request-timeout']) + 3 * 3_600;
+    expect(lifecycle).to.deep.equal({ expiration_duration_seconds: seconds });
+  });
+
+  it('refuses a shape that no ratio expresses', () => {
+    const fields = { size: null, aspect_ratio: { to: 'aspect_ratio' } };
+    expect(() => upstream.prepare(imageRequest({ width: 1024, height: 640, fields }))).to.throw(JobRefusedError);
+  });
 
   it('refuses what no field takes', () => {
     for (const inputs of [{ images: LINKS }, { referenceVideos: LINKS }, { referenceAudios: LINKS }]) {
@@ -262,14 +278,18 @@ describe('fal’s queue', () => {
         response.end();
       });
     });
-    const jobId = await submit(upstream, video({ callbackUrl: `${receiver.url}/v1/provider-callbacks/fal/task_1` }));
+    const mac = addressMac('id:secret', 'task_1');
+    const callbackUrl = `${receiver.url}/v1/provider-callbacks/fal/task_1?mac=${mac}`;
+    const jobId = await submit(upstream, video({ callbackUrl }));
     const { url, headers, body: rawBody } = await eventually(() => arrived[0]);
     const { searchParams } = new URL(url, receiver.url);
     const read = (changes: object) => upstream.readCallback({ headers, rawBody, ...changes }, 'task_1', searchParams);
     expect(await read({})).to.deep.equal({ jobId });
-    expect(await upstream.readCallback({ headers, rawBody }, 'task_1', new URLSearchParams())).to.deep.equal({
-      jobId: null,
-    });
+    const [nameless, open] = [new URLSearchParams({ mac }), new URLSearchParams({ app: 'fal-ai/veo3.1' })];
+    expect(await upstream.readCallback({ headers, rawBody }, 'task_1', nameless)).to.deep.equal({ jobId: null });
+    expect(await rejectionOf(upstream.readCallback({ headers, rawBody }, 'task_1', open))).to.be.instanceOf(
+      InvalidCallbackError,
+    );
     for (const changes of [
       { rawBody: Buffer.from('{}') },
       { headers: { ...headers, 'x-fal-webhook-user-id': 'another' } },

@@ -14,7 +14,7 @@ import {
   NotTakenError,
   ProviderUnreachableError,
 } from '../../../../providers/media/outcomes.ts';
-import { MEDIA_PROTOCOL_NAMES, MEDIA_PROTOCOLS, type MediaProtocol } from '../../../../providers/media/protocols.ts';
+import { MEDIA_APIS, MEDIA_PROTOCOLS } from '../../../../providers/media/protocols.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import { imageRequest, lookUp, testUpstream, videoRequest } from '../../../support/media.ts';
 import { type Receiver, startReceiver } from '../../../support/receiver.ts';
@@ -23,7 +23,7 @@ import { rejectionOf } from '../../../support/rejection.ts';
 const signal = new AbortController().signal;
 
 /** A job as the adapter of each protocol would have named it. */
-const JOBS: Readonly<Record<MediaProtocol, string>> = {
+const JOBS: Readonly<Record<string, string>> = {
   'http-jobs': 'job_1',
   fal: 'fal-ai/flux|job_1',
   replicate: 'job_1',
@@ -32,6 +32,7 @@ const JOBS: Readonly<Record<MediaProtocol, string>> = {
   ark: 'job_1',
   minimax: 'job_1',
   kling: 'text2video|job_1',
+  'kling-standard': 'tasks|job_1',
   'openai-videos': 'job_1',
 };
 
@@ -89,7 +90,7 @@ const VALUES: Readonly<Record<string, string>> = {
 };
 
 /** The words for a job that succeeded, and for one that failed. */
-const STATES: Readonly<Record<MediaProtocol, readonly string[]>> = {
+const STATES: Readonly<Record<string, readonly string[]>> = {
   'http-jobs': ['succeeded', 'failed'],
   fal: ['COMPLETED'],
   replicate: ['succeeded', 'failed'],
@@ -127,21 +128,34 @@ function endings(state: string): readonly Body[] {
   });
 }
 
+/** Answers to a question about several jobs, one of which has ended. */
+function listedEndings(state: string): readonly Body[] {
+  return Object.entries(VALUES).map(([what, value]): Body => {
+    const billing = `[{"charge_type":${value},"amount":${value},"currency":${value}},{"charge_type":"unit","amount":${value}}]`;
+    const job = `{"id":"job_1","status":"${state}","message":${value},"outputs":[{"type":"video","url":${value}}],"billing":${billing}}`;
+    return [`${what} in a listed job that is ${state}`, 200, `{"code":0,"data":[${value},${job}]}`];
+  });
+}
+
+const LISTED_ENDINGS: Readonly<Record<string, readonly Body[]>> = {
+  'kling-standard': ['succeeded', 'failed'].flatMap(listedEndings),
+};
+
 describe('every client of a vendor', () => {
   let vendor: Receiver;
   let answer: RequestListener;
-  const upstreams = new Map<MediaProtocol, MediaUpstream>();
+  const upstreams = new Map<string, MediaUpstream>();
   const guard = createGuardedClient({ allowPrivateAddresses: false });
 
   before(async () => {
     vendor = await startReceiver((request, response) => answer(request, response));
-    for (const protocol of MEDIA_PROTOCOL_NAMES) {
-      const settings = { adapter: MEDIA_PROTOCOLS[protocol], baseUrl: vendor.url, addresses: { requests: vendor.url } };
+    for (const [name, , adapter] of MEDIA_APIS) {
+      const settings = { adapter, baseUrl: vendor.url, addresses: { requests: vendor.url } };
       const options = {
         externalDispatcher: guard.dispatcher,
         timings: { answerTimeoutMs: 300, downloadIdleTimeoutMs: 300 },
       };
-      upstreams.set(protocol, testUpstream(settings, options));
+      upstreams.set(name, testUpstream(settings, options));
     }
   });
   after(async () => {
@@ -149,21 +163,26 @@ describe('every client of a vendor', () => {
     await Promise.all([vendor.close(), guard.close()]);
   });
 
-  function upstreamOf(protocol: MediaProtocol): MediaUpstream {
+  function upstreamOf(protocol: string): MediaUpstream {
     const upstream = upstreams.get(protocol);
     if (!upstream) throw new Error('it was opened before');
     return upstream;
   }
 
-  for (const protocol of MEDIA_PROTOCOL_NAMES) {
+  for (const [protocol] of MEDIA_APIS) {
     it(`gives each answer of ${protocol} a meaning that can be stored and shown, or none`, async () => {
       const upstream = upstreamOf(protocol);
       const kinds = (['image', 'video'] as const).filter((kind) => upstream.traitsOf(kind));
-      for (const [what, status, body] of [...WHOLE, ...ODD, ...STATES[protocol].flatMap(endings)]) {
+      for (const [what, status, body] of [
+        ...WHOLE,
+        ...ODD,
+        ...(STATES[protocol] ?? []).flatMap(endings),
+        ...(LISTED_ENDINGS[protocol] ?? []),
+      ]) {
         answer = (_request, response) => void response.writeHead(status, { 'retry-after': '-1' }).end(body);
         const faults = await Promise.all([
           ...kinds.map((kind) => faultOf(submit(upstream, kind))),
-          faultOf(ended(upstream, JOBS[protocol])),
+          faultOf(ended(upstream, JOBS[protocol] ?? '')),
           ...kinds.map((kind) => faultOf(found(upstream, kind))),
         ]);
         expect(
@@ -174,16 +193,15 @@ describe('every client of a vendor', () => {
     });
   }
 
-  for (const protocol of MEDIA_PROTOCOL_NAMES) {
-    const adapter = MEDIA_PROTOCOLS[protocol];
+  for (const [protocol, , adapter] of MEDIA_APIS) {
     if (!adapter.status) continue;
     it(`learns from each 429 of ${protocol} when it may be asked again`, async () => {
       answer = (_request, response) => void response.writeHead(429, { 'retry-after': '7' }).end('{}');
       const upstream = upstreamOf(protocol);
       const errors = await Promise.all([
-        rejectionOf(upstream.status(JOBS[protocol], signal)),
+        rejectionOf(upstream.status(JOBS[protocol] ?? '', signal)),
         ...(adapter.find ? [rejectionOf(lookUp(upstream, videoRequest()))] : []),
-        ...(adapter.cancel ? [rejectionOf(upstream.cancel(JOBS[protocol], signal))] : []),
+        ...(adapter.cancel ? [rejectionOf(upstream.cancel(JOBS[protocol] ?? '', signal))] : []),
       ]);
       for (const error of errors) {
         expect(error).to.be.instanceOf(ProviderUnreachableError).with.property('retryAfterMs', 7_000);
@@ -201,7 +219,7 @@ describe('every client of a vendor', () => {
       const upstream = upstreamOf(protocol);
       const [submitted, asked] = await Promise.all([
         rejectionOf(submit(upstream, 'video')),
-        rejectionOf(ended(upstream, JOBS[protocol])),
+        rejectionOf(ended(upstream, JOBS[protocol] ?? '')),
       ]);
       expect([submitted, asked].map(({ name }) => name)).to.deep.equal([
         'OutcomeUnknownError',
@@ -222,7 +240,7 @@ describe('every client of a vendor', () => {
     const port = typeof address === 'object' && address !== null ? address.port : 0;
     const upstream = testUpstream({ adapter: MEDIA_PROTOCOLS.fal, baseUrl: `http://127.0.0.1:${port}` });
     for (let time = 0; time < 5; time += 1) {
-      const state = await upstream.status(JOBS.fal, signal).catch((error: unknown) => error);
+      const state = await upstream.status('fal-ai/flux|job_1', signal).catch((error: unknown) => error);
       if (state instanceof Error) expect(state).to.be.instanceOf(ProviderUnreachableError);
       else expect(state).to.deep.equal({ state: 'running', progressPercent: null, detail: 'IN_QUEUE' });
     }

@@ -3,7 +3,7 @@ import { kling } from '../../../../providers/media/adapters/kling.ts';
 import { JobRefusedError, NotTakenError, OutcomeUnknownError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import { createSimulator, type Simulator } from '../../../../providers/simulator/simulator.ts';
-import { endOf, imageRequest, lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { endOf, imageRequest, lookUp, sizeOf, submit, testUpstream, videoRequest } from '../../../support/media.ts';
 import { readMp4 } from '../../../support/mp4.ts';
 import { startReceiver } from '../../../support/receiver.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
@@ -65,11 +65,24 @@ describe('Kling’s API', () => {
         model_name: request.model,
         prompt: request.prompt,
         n: 1,
+        resolution: '1k',
         aspect_ratio: '16:9',
         external_task_id: request.taskId,
       },
     });
     expect(await endOf(upstream, await submit(upstream, request))).to.include({ state: 'succeeded' });
+  });
+
+  it('renders images in the size that was sold', async () => {
+    for (const [width, height, size] of [
+      [1024, 1024, [1024, 1024]],
+      [2048, 2048, [2048, 2048]],
+    ] as const) {
+      const state = await endOf(upstream, await submit(upstream, imageRequest({ width, height })));
+      if (state.state !== 'succeeded' || !state.results[0]) throw new Error(`no result: ${JSON.stringify(state)}`);
+      const { body } = await upstream.fetchResult(state.results[0], signal);
+      expect(await sizeOf(new Uint8Array(await new Response(body).arrayBuffer()))).to.deep.equal(size);
+    }
   });
 
   for (const [what, overrides, path, fields] of [
@@ -141,8 +154,17 @@ describe('Kling’s API', () => {
       { referenceVideos: LINKS },
       { referenceAudios: LINKS },
       { resolution: '480p' },
+      { aspectRatio: '21:9' },
+      { durationSeconds: 16 },
     ]) {
       expect(() => upstream.prepare(video(inputs)), JSON.stringify(inputs)).to.throw(JobRefusedError);
+    }
+    for (const inputs of [
+      { width: 3840, height: 2160 },
+      { width: 1536, height: 512 },
+      { width: 1024, height: 1024, background: 'transparent' },
+    ]) {
+      expect(() => upstream.prepare(imageRequest(inputs)), JSON.stringify(inputs)).to.throw(JobRefusedError);
     }
   });
 

@@ -1,0 +1,53 @@
+/** fal's error types: of models, in `detail[].type`, and of the infrastructure, in `error_type` or a header. */
+import { vendorCodes } from '../vendor-codes.ts';
+
+export const falModelTypes = vendorCodes('https://fal.ai/docs/documentation/model-apis/errors', [
+  ['internal_server_error', 'failed', '500'],
+  ['generation_timeout', 'timeout', '504'],
+  ['downstream_service_error', 'failed', '400: a partner failed'],
+  ['downstream_service_unavailable', 'failed', '500: a partner is unavailable'],
+  ['content_policy_violation', 'content_policy_violation', '422'],
+  ['no_media_generated', 'failed', '422: the model rendered nothing'],
+  ['image_too_small', 'bad_request', '422'],
+  ['image_too_large', 'bad_request', '422'],
+  ['image_load_error', 'bad_request', '422: corrupt, or not an image'],
+  ['file_download_error', 'bad_request', '422: a link that is not public'],
+  ['face_detection_error', 'bad_request', '422: no face in the image'],
+  ['file_too_large', 'bad_request', '422'],
+  ['greater_than', 'bad_request', '422'],
+  ['greater_than_equal', 'bad_request', '422'],
+  ['less_than', 'bad_request', '422'],
+  ['less_than_equal', 'bad_request', '422'],
+  ['multiple_of', 'bad_request', '422'],
+  ['sequence_too_short', 'bad_request', '422'],
+  ['sequence_too_long', 'bad_request', '422'],
+  ['one_of', 'bad_request', '422'],
+  ['feature_not_supported', 'bad_request', '422: a combination of parameters'],
+  ['invalid_archive', 'bad_request', '422'],
+  ['archive_file_count_below_minimum', 'bad_request', '422'],
+  ['archive_file_count_exceeds_maximum', 'bad_request', '422'],
+  ['audio_duration_too_long', 'bad_request', '422'],
+  ['audio_duration_too_short', 'bad_request', '422'],
+  ['unsupported_audio_format', 'bad_request', '422'],
+  ['unsupported_image_format', 'bad_request', '422'],
+  ['unsupported_video_format', 'bad_request', '422'],
+  ['video_duration_too_long', 'bad_request', '422'],
+  ['video_duration_too_short', 'bad_request', '422'],
+]);
+
+/** fal repeats most of these itself before it reports them. */
+export const falRequestTypes = vendorCodes('https://fal.ai/docs/documentation/model-apis/request-errors', [
+  ['request_timeout', 'timeout', '504: not done within the requested time'],
+  ['startup_timeout', 'timeout', '504: no runner started in time'],
+  ['runner_scheduling_failure', 'failed', '503'],
+  ['runner_connection_timeout', 'failed', '503'],
+  ['runner_disconnected', 'failed', '503'],
+  ['runner_connection_refused', 'failed', '503'],
+  ['runner_connection_error', 'failed', '503'],
+  ['runner_incomplete_response', 'failed', '502'],
+  ['runner_server_error', 'failed', '500'],
+  ['client_disconnected', 'failed', '499'],
+  ['client_cancelled', 'failed', '499'],
+  ['bad_request', 'bad_request', '400'],
+  ['internal_error', 'failed', '500'],
+]);

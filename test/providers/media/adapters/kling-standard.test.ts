@@ -1,0 +1,198 @@
+import { expect } from 'chai';
+import { kling } from '../../../../providers/media/adapters/kling.ts';
+import { JobRefusedError, NotTakenError, OutcomeUnknownError } from '../../../../providers/media/outcomes.ts';
+import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
+import { createSimulator, type Simulator } from '../../../../providers/simulator/simulator.ts';
+import { endOf, eventually, imageRequest, lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { readMp4 } from '../../../support/mp4.ts';
+import { startReceiver } from '../../../support/receiver.ts';
+import { rejectionOf } from '../../../support/rejection.ts';
+
+const signal = new AbortController().signal;
+const LINKS = ['https://example.com/1.png', 'https://example.com/2.png', 'https://example.com/3.png'];
+const SECRET = `whsec_${Buffer.from('a secret of the account').toString('base64')}`;
+
+describe('Kling’s standard API', () => {
+  let simulator: Simulator;
+  let baseUrl: string;
+  let upstream: MediaUpstream;
+  const adapter = kling.apis?.['standard'] ?? kling;
+
+  before(async () => {
+    simulator = createSimulator({ apiKey: 'secret', callbackSecret: SECRET, renderMs: 0 });
+    baseUrl = `${await simulator.listen(0, '127.0.0.1')}/vendors/kling`;
+    const { origin } = new URL(baseUrl.replace('127.0.0.1', 'localhost'));
+    const callbackBase = 'https://genway.example/v1/provider-callbacks';
+    const settings = { adapter, baseUrl, credential: { apiKey: 'secret' }, resultOrigins: [origin] };
+    upstream = testUpstream({ ...settings, callbackSecret: SECRET }, { callbackBase });
+  });
+
+  after(async () => {
+    await upstream.close();
+    await simulator.close();
+  });
+
+  const video = (overrides: Parameters<typeof videoRequest>[0] = {}) =>
+    videoRequest({ model: 'kling-2.6', durationSeconds: 5, ...overrides });
+
+  it('takes a key, and answers a probe with it alone', async () => {
+    for (const [apiKey, isTaken] of [
+      ['secret', true],
+      ['wrong', false],
+    ] as const) {
+      const other = testUpstream({ adapter, baseUrl, credential: { apiKey } });
+      expect((await other.probe(signal)).status).to.equal(isTaken ? 200 : 401);
+      const outcome = await submit(other, video()).catch((error: unknown) => error);
+      if (isTaken) expect(outcome).to.be.a('string');
+      else expect(outcome).to.be.instanceOf(NotTakenError).with.property('leavesRoute', true);
+      await other.close();
+    }
+  });
+
+  it('renders the requested video, and reports its cost', async () => {
+    const state = await endOf(upstream, await submit(upstream, video({ resolution: '1080p', aspectRatio: '9:16' })));
+    if (state.state !== 'succeeded' || !state.results[0]) throw new Error(`no result: ${JSON.stringify(state)}`);
+    expect(state.cost).to.deep.equal({ amount: '1.5', unit: 'units' });
+    const { body } = await upstream.fetchResult(state.results[0], signal);
+    const facts = readMp4(Buffer.from(await new Response(body).arrayBuffer()));
+    expect([facts.codedSize, facts.durationSeconds]).to.deep.equal([[1080, 1920], 5]);
+  });
+
+  it('renders images at the older address, which answers questions about them', async () => {
+    const request = imageRequest({ width: 1024, height: 1024 });
+    expect(upstream.prepare(request).path).to.equal('v1/images/generations');
+    expect(await endOf(upstream, await submit(upstream, request))).to.include({ state: 'succeeded' });
+  });
+
+  it('answers questions about tasks that were submitted to the older API', async () => {
+    const older = testUpstream({ adapter: kling, baseUrl, credential: { apiKey: 'secret' } });
+    const [theirs, ours] = [await submit(older, video({ model: 'kling-v2-6' })), await submit(upstream, video())];
+    expect(await endOf(upstream, theirs)).to.include({ state: 'succeeded' });
+    expect(await endOf(older, ours)).to.include({ state: 'succeeded' });
+    await older.close();
+  });
+
+  for (const [what, overrides, path, body] of [
+    [
+      'text',
+      {},
+      'text-to-video/kling-2.6',
+      { prompt: 'A lighthouse at dusk', settings: { resolution: '720p', duration: 5, aspect_ratio: '16:9' } },
+    ],
+    [
+      'a first frame, whose shape it has',
+      { images: LINKS.slice(0, 1) },
+      'image-to-video/kling-2.6',
+      {
+        contents: [
+          { type: 'prompt', text: 'A lighthouse at dusk' },
+          { type: 'first_frame', url: LINKS[0] },
+        ],
+        settings: { resolution: '720p', duration: 5 },
+      },
+    ],
+    [
+      'a first and a last frame',
+      { images: LINKS.slice(0, 2), imagesAs: 'first_and_last_frame', resolution: '1080p' },
+      'image-to-video/kling-2.6',
+      {
+        contents: [
+          { type: 'prompt', text: 'A lighthouse at dusk' },
+          { type: 'first_frame', url: LINKS[0] },
+          { type: 'last_frame', url: LINKS[1] },
+        ],
+        settings: { resolution: '1080p', duration: 5 },
+      },
+    ],
+    [
+      'references of every kind',
+      {
+        model: 'kling-3.0-omni',
+        images: LINKS.slice(0, 1),
+        imagesAs: 'references',
+        referenceVideos: ['https://example.com/1.mp4'],
+      },
+      'omni-video/kling-3.0-omni',
+      {
+        contents: [
+          { type: 'prompt', text: 'A lighthouse at dusk' },
+          { type: 'refer_image', url: LINKS[0] },
+          { type: 'feature_video', url: 'https://example.com/1.mp4' },
+        ],
+        settings: { resolution: '720p', duration: 5, aspect_ratio: '16:9' },
+      },
+    ],
+  ] as const) {
+    it(`is asked for a video from ${what}`, async () => {
+      const request = video({ aspectRatio: '16:9', resolution: '720p', ...overrides });
+      const call = upstream.prepare(request);
+      expect(call.path).to.equal(path);
+      const options = { external_task_id: request.taskId };
+      expect(call.body).to.deep.equal({ json: { ...body, options } });
+      await submit(upstream, request);
+    });
+  }
+
+  it('finds a task by our id, and none that it was not given', async () => {
+    const request = video({ prompt: '[sim:drop_submit]' });
+    await rejectionOf(submit(upstream, request));
+    const found = await lookUp(upstream, request);
+    expect(found).to.have.length(1);
+    expect(await upstream.status(found?.[0] ?? '', signal)).to.not.include({ state: 'unknown' });
+    expect(await lookUp(upstream, video())).to.deep.equal([]);
+  });
+
+  it('answers a second submission under our id without revealing the outcome of the first', async () => {
+    const request = video();
+    await submit(upstream, request);
+    expect(await rejectionOf(submit(upstream, request))).to.be.instanceOf(OutcomeUnknownError);
+  });
+
+  it('refuses a model that it does not have as the operator’s fault', async () => {
+    const error = await rejectionOf(submit(upstream, video({ model: 'kling-9' })));
+    expect(error).to.be.instanceOf(NotTakenError).with.property('leavesRoute', true);
+  });
+
+  it('refuses what it has no field for', () => {
+    for (const inputs of [
+      { images: LINKS.slice(0, 2) },
+      { images: LINKS, imagesAs: 'first_and_last_frame' as const },
+      { referenceVideos: LINKS },
+      { referenceVideos: LINKS, imagesAs: 'references' as const },
+      { referenceAudios: LINKS },
+      { resolution: '480p' },
+    ]) {
+      expect(() => upstream.prepare(video(inputs)), JSON.stringify(inputs)).to.throw(JobRefusedError);
+    }
+  });
+
+  it('distinguishes a render that moderation stopped from one that failed', async () => {
+    for (const code of ['content_policy_violation', 'processing_failed']) {
+      const state = await endOf(upstream, await submit(upstream, video({ prompt: `[sim:fail=${code}]` })));
+      expect(state).to.include({ state: 'failed', code });
+    }
+  });
+
+  it('announces the end of a task, signed with the account’s secret', async () => {
+    let announced: { headers: Record<string, string>; body: string } | undefined;
+    const server = await startReceiver((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        const headers = Object.fromEntries(
+          Object.entries(request.headers).map(([name, value]) => [name, String(value)]),
+        );
+        announced = { headers, body: Buffer.concat(chunks).toString() };
+        response.end();
+      });
+    });
+    const request = video({ callbackUrl: server.url });
+    const jobId = await submit(upstream, request);
+    const { headers, body } = await eventually(() => announced);
+    const read = (text: string) =>
+      upstream.readCallback({ headers, rawBody: Buffer.from(text) }, request.taskId, new URLSearchParams());
+    expect(await read(body)).to.deep.equal({ jobId, taskId: request.taskId });
+    await rejectionOf(read(`${body} `));
+    await server.close();
+  });
+});
