@@ -101,6 +101,7 @@ async function pairs(
 async function ask(upstreams: TextUpstreams, routes: readonly UpstreamRoute[]): Promise<void> {
   const { signal } = new AbortController();
   await upstreams.call({
+    body: {},
     requestId: 'bench',
     routes,
     account: 'bench',

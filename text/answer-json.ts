@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '../domain/json.ts';
 import { LARGE_JSON_BYTES, parseInSteps } from './json/parse.ts';
 import { inSteps, type Steps } from './json/steps.ts';
 import type { ServerSentEvent } from './sse.ts';
-import { AnswerTooLongError, malformedAnswer } from './upstream-errors.ts';
+import { AnswerTooLongError, malformedAnswer, UnreadableEventError } from './upstream-errors.ts';
 
 /** Far more than the probabilities of every token of a long answer need. */
 const LIMITS = { maxDepth: 512, maxValues: 1_000_000 };
@@ -24,10 +24,15 @@ export function* parseAnswerInSteps(bytes: Uint8Array): Steps<unknown> {
   }
 }
 
-/** The object in an event. @throws ServiceError `processing_failed` if there is none */
+/** The object in an event. @throws UnreadableEventError if there is none */
 export function parseEventData({ data, json }: ServerSentEvent): JsonObject {
-  const value = json ?? parseText(data);
-  if (!isObject(value)) throw malformedAnswer();
+  let value = json;
+  try {
+    value ??= JSON.parse(data);
+  } catch (error) {
+    throw new UnreadableEventError(error);
+  }
+  if (!isObject(value)) throw new UnreadableEventError();
   return value;
 }
 

@@ -7,6 +7,7 @@ import { keepChoices } from './keep-choices.ts';
 import type { Meter } from './meter.ts';
 import { normalize } from './normalize.ts';
 import { cutAtBound } from './output-bound.ts';
+import { ReadableEvents } from './skip-unreadable.ts';
 import { chain, runStage, type Stage } from './stage.ts';
 import { cutAtStopSequences } from './stop-sequences.ts';
 import type { RenderContext, UpstreamOptions, UpstreamRequest, WireFormat } from './wire-format.ts';
@@ -46,7 +47,10 @@ export function planConversion(
       client.client.renderResult(collect(runStage(upstream.upstream.parseResult(body), between)), context),
     convertStream: (context) =>
       chain(
-        chain(chain(chain(readEvents(), meter.hearingStage()), upstream.upstream.parseStream()), between),
+        chain(
+          chain(chain(readEvents(), meter.hearingStage()), new ReadableEvents(upstream.upstream.parseStream(), meter)),
+          between,
+        ),
         client.client.renderStream(context),
       ),
   };
@@ -59,12 +63,14 @@ function boundToCut({ upstream }: WireFormat, { sampling }: TextRequest): number
 }
 
 /** The sequences at which the gateway itself cuts. They are not sent upstream, which would hide which one hit. */
-function stopSequencesToCut(client: WireFormat, upstream: WireFormat, request: TextRequest): readonly string[] {
-  const { stopSequences, takesStopSequence } = upstream.upstream;
+export function stopSequencesToCut(client: WireFormat, upstream: WireFormat, request: TextRequest): readonly string[] {
+  const { stopSequences, takesStopSequence, mostStopSequences } = upstream.upstream;
   const upstreamDoes =
     stopSequences === 'reported' || (stopSequences === 'unreported' && !client.client.reportsStopSequence);
   const sequences = request.sampling.stopSequences ?? [];
-  return upstreamDoes ? sequences.filter((sequence) => takesStopSequence?.(sequence) === false) : sequences;
+  if (!upstreamDoes) return sequences;
+  const taken = sequences.filter((sequence) => takesStopSequence?.(sequence) !== false).slice(0, mostStopSequences);
+  return sequences.filter((sequence) => !taken.includes(sequence));
 }
 
 function withoutStopSequences(request: TextRequest, cuts: readonly string[]): TextRequest {

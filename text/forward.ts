@@ -8,6 +8,7 @@ import type { StreamEvent, TextRequest } from './canonical.ts';
 import type { Frame } from './frames.ts';
 import type { Meter } from './meter.ts';
 import { cutShort } from './normalize.ts';
+import { ReadableEvents } from './skip-unreadable.ts';
 import { encodeEvent, parseServerSentEvents, type ServerSentEvent } from './sse.ts';
 import type { Emit, Stage } from './stage.ts';
 import type { Repairer, StreamRepairer, UpstreamFormat, UpstreamOptions, UpstreamRequest } from './wire-format.ts';
@@ -55,7 +56,7 @@ export function planForwarding(
 
 class Forwarder implements Stage<Frame, Uint8Array> {
   readonly #events = parseServerSentEvents();
-  readonly #answer: Stage<ServerSentEvent, StreamEvent>;
+  readonly #answer: ReadableEvents;
   readonly #keepsEvent: (event: ServerSentEvent) => boolean;
   readonly #meter: Meter;
   readonly #repairer: StreamRepairer;
@@ -67,7 +68,7 @@ class Forwarder implements Stage<Frame, Uint8Array> {
     keepsEvent: (event: ServerSentEvent) => boolean,
     meter: Meter,
   ) {
-    this.#answer = upstream.parseStream();
+    this.#answer = new ReadableEvents(upstream.parseStream(), meter);
     this.#keepsEvent = keepsEvent;
     this.#meter = meter;
     const stream = repairer.repairStream();
@@ -111,6 +112,8 @@ class Forwarder implements Stage<Frame, Uint8Array> {
   #pass(event: ServerSentEvent, passed: ServerSentEvent[]): void {
     this.#meter.hear(event);
     this.#answer.push(event, this.#measure);
+    // Clients cannot read it either.
+    if (this.#answer.hasSkipped) return;
     if (this.#keepsEvent(event)) this.#repairer.repair(event, (repaired) => void passed.push(repaired));
   }
 }

@@ -21,6 +21,8 @@ export class Meter {
   heard = false;
   /** Whether any of the answer itself has arrived. */
   begun = false;
+  /** How many events were skipped because they could not be read. */
+  unreadableEvents = 0;
   /** Whether the answer was complete. */
   finished = false;
   /** Text, reasoning and tool arguments so far, for an estimate in case no usage is reported. */

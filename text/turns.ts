@@ -11,13 +11,16 @@ export function partsOf(turns: readonly Turn[]): (InputPart | AnswerPart)[] {
   );
 }
 
-/** All system text, wherever it stood, joined by blank lines (null without any), and the other turns. */
+/**
+ * All system text, wherever it stood, joined by blank lines (null without any), and the other turns. Without others the
+ * system text is a message of the user, because no model answers to nothing.
+ */
 export function hoistSystem(turns: readonly Turn[]): { readonly system: string | null; readonly turns: Turn[] } {
   const texts = turns.flatMap((turn) => (turn.role === 'system' ? turn.parts.map((part) => part.text) : []));
-  return {
-    system: texts.length === 0 ? null : texts.join('\n\n'),
-    turns: turns.filter((turn) => turn.role !== 'system'),
-  };
+  const others = turns.filter((turn) => turn.role !== 'system');
+  const system = texts.length === 0 ? null : texts.join('\n\n');
+  if (others.length > 0 || system === null) return { system, turns: others };
+  return { system: null, turns: [{ role: 'user', parts: [{ type: 'text', text: system }] }] };
 }
 
 /** Merges neighbouring turns of the same role. */
@@ -122,18 +125,17 @@ function textOfArguments(part: AnswerPart): string[] {
 }
 
 /**
- * A tool call's arguments as an object, for formats that do not have them as JSON text.
- *
- * @throws ServiceError `bad_request` when they are not an object
+ * A tool call's arguments as an object, for formats that do not have them as JSON text. Models make up arguments that
+ * are not an object, and the output bound cuts others short; clients send both back, and the model sees its own text.
  */
 export function argumentsOf(call: ToolCallPart): JsonObject {
   try {
     const value: unknown = call.arguments.trim() === '' ? {} : JSON.parse(call.arguments);
     if (isObject(value)) return value;
   } catch {
-    // Refused below, like JSON that is not an object.
+    // Kept as text, like JSON that is not an object.
   }
-  throw badRequest(`the arguments of the tool call "${call.callId}" must be a JSON object`);
+  return { unreadable_arguments: call.arguments };
 }
 
 /** The text of a tool result: its text parts, joined by line breaks. */

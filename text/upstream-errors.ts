@@ -248,6 +248,13 @@ export function malformedAnswer(cause?: unknown): ServiceError {
   return new ServiceError('processing_failed', "The model's answer cannot be read; try again.", { cause });
 }
 
+/** An event of a stream that is not JSON. */
+export class UnreadableEventError extends ServiceError {
+  constructor(cause?: unknown) {
+    super('processing_failed', malformedAnswer().message, { cause });
+  }
+}
+
 /** An answer too long to be read. The fault may lie with the request. */
 export class AnswerTooLongError extends ServiceError {
   constructor() {

@@ -58,6 +58,8 @@ export interface UpstreamOptions {
   readonly apiKey: string;
   /** The upstream's name for the output bound, where it speaks chat completions; `max_tokens` by default. */
   readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens' | undefined;
+  /** Whether the model reasons. */
+  readonly reasons?: boolean | undefined;
   /** Which of `audio` and `web_search_options` to pass on, where it speaks chat completions; none by default. */
   readonly chatFields?: readonly ('audio' | 'web_search_options')[] | undefined;
 }
@@ -111,6 +113,8 @@ export interface UpstreamFormat {
   readonly stopSequences: 'unsupported' | 'unreported' | 'reported';
   /** Whether upstreams that accept stop sequences accept this one; by default they accept any. */
   readonly takesStopSequence?: (sequence: string) => boolean;
+  /** How many stop sequences upstreams of this format accept; any number by default. */
+  readonly mostStopSequences?: number;
   /** The smallest output bound that upstreams accept; a smaller one is raised to it. 1 by default. */
   readonly leastOutputTokens?: number;
 

@@ -71,7 +71,7 @@ export async function admit(call: TextCall, services: TextServices): Promise<Adm
     maxOutputTokens: request.sampling.maxOutputTokens ?? null,
     choiceCount: request.sampling.choiceCount ?? 1,
   });
-  return { ...call, requestId, read: { format, body, request }, model, hold };
+  return { ...call, requestId, read: { format, body, request, reasons: model.reasoning }, model, hold };
 }
 
 /** Refuses a large body that would be refused anyway before it is parsed. */

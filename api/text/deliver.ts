@@ -114,6 +114,7 @@ function callModel(
   const bounded = withBound(read, hold.maxOutputTokens);
   return upstreams.call<TextRoute, Exchange>({
     requestId,
+    body: read.body,
     routes: model.routes,
     account: caller.account.id,
     affinity: affinityOf(caller.account.id, read.body),

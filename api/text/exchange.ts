@@ -5,7 +5,7 @@ import type { PreparedRequest } from '../../providers/text/attempt.ts';
 import { parseAnswer } from '../../text/answer-json.ts';
 import { callIdReplacements } from '../../text/call-ids.ts';
 import type { TextRequest } from '../../text/canonical.ts';
-import { planConversion } from '../../text/convert.ts';
+import { planConversion, stopSequencesToCut } from '../../text/convert.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { planForwarding } from '../../text/forward.ts';
 import type { Frame } from '../../text/frames.ts';
@@ -29,6 +29,8 @@ export interface ReadRequest {
   readonly format: WireFormat;
   readonly body: JsonObject;
   readonly request: TextRequest;
+  /** Whether the model reasons. */
+  readonly reasons: boolean;
 }
 
 /** The request, limited to the output tokens that are held for. */
@@ -44,15 +46,20 @@ export function withBound(read: ReadRequest, maxOutputTokens: number | null): Re
  * @throws ServiceError `bad_request` if the upstream's format cannot express the request
  */
 export function planExchange(
-  { format, body, request }: ReadRequest,
+  { format, body, request, reasons }: ReadRequest,
   route: TextRoute,
   apiKey: string,
   context: RenderContext,
   meter: Meter,
 ): Exchange {
   const upstream = FORMATS[route.format];
-  const measured = { hasHeard: () => meter.heard, hasBegun: () => meter.begun };
-  const options = { model: route.model, apiKey, maxTokensField: route.maxTokensField, chatFields: route.chatFields };
+  const measured = {
+    hasHeard: () => meter.heard,
+    hasBegun: () => meter.begun,
+    unreadableEvents: () => meter.unreadableEvents,
+  };
+  const { maxTokensField, chatFields } = route;
+  const options = { model: route.model, apiKey, reasons, maxTokensField, chatFields };
   if (isPassedOn(format, request, route)) {
     const forwarding = planForwarding(upstream.upstream, body, request, options, meter);
     return {
@@ -79,11 +86,13 @@ export function planExchange(
  * Whether request and answer are passed through unchanged. An answer names the model, so it is converted if the
  * upstream calls the model by another name; a request is converted if the upstream would refuse tool call ids that
  * another upstream issued (upstreams of the native format accept any). Functions are always sent to upstreams as tools.
- * On the responses format everything else is passed through, as specified.
+ * A gateway that cuts at stop sequences itself converts, too. On the responses format everything else is passed through, as specified.
  */
-function isPassedOn({ name }: WireFormat, request: TextRequest, route: TextRoute): boolean {
+function isPassedOn(format: WireFormat, request: TextRequest, route: TextRoute): boolean {
+  const { name } = format;
   const { model, turns, functions } = request;
   if (name !== route.format || functions !== undefined) return false;
   if (name === 'responses') return true;
+  if (stopSequencesToCut(format, format, request).length > 0) return false;
   return model === route.model && (name === 'generate-content' || callIdReplacements(turns).size === 0);
 }

@@ -25,13 +25,14 @@ export function observeUpstreams({ log, metrics, tracing }: UpstreamWatch): Text
 }
 
 /** Failures of upstreams concern operators; successes are in the usage table. */
-function levelOf({ decision, fault }: AttemptReport): 'debug' | 'info' | 'warn' {
+function levelOf({ decision, fault, unreadableEvents }: AttemptReport): 'debug' | 'info' | 'warn' {
+  if (unreadableEvents > 0) return 'warn';
   if (decision === 'answered') return 'debug';
   return fault === null ? 'info' : 'warn';
 }
 
 function lineOf({ requestId, upstream, format, model, key, ...attempt }: AttemptReport): object {
-  const { status, fault, vendorMessage, reason, decision, seconds } = attempt;
+  const { status, fault, vendorMessage, reason, decision, unreadableEvents, seconds } = attempt;
   return {
     request_id: requestId,
     upstream,
@@ -43,6 +44,7 @@ function lineOf({ requestId, upstream, format, model, key, ...attempt }: Attempt
     ...(fault !== null && { fault }),
     ...(vendorMessage !== '' && { vendor_message: vendorMessage }),
     ...(reason !== '' && { reason }),
+    ...(unreadableEvents > 0 && { unreadable_events: unreadableEvents }),
     duration_ms: Math.round(seconds * 10_000) / 10,
   };
 }

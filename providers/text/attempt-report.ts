@@ -4,7 +4,7 @@ import type { WireFormatName } from '../../domain/wire-format-name.ts';
 import { UpstreamError, type UpstreamFault } from '../../text/upstream-errors.ts';
 import { codeOf } from './answer.ts';
 import type { AnswerReader, FailedAttempt, PreparedRequest } from './attempt.ts';
-import { lineForOperators, wordsForClient } from './vendor-words.ts';
+import { fieldNamesOf, lineForOperators, wordsForClient } from './vendor-words.ts';
 import { shownKey } from './way-state.ts';
 import type { Way } from './ways.ts';
 
@@ -25,6 +25,8 @@ export interface AttemptReport {
   /** The name of the failure in undici or the system; empty if neither names it. */
   readonly reason: string;
   readonly decision: Decision;
+  /** How many events of the answer were skipped because they could not be read. */
+  readonly unreadableEvents: number;
   readonly seconds: number;
 }
 
@@ -53,7 +55,7 @@ export function describeAttempt(
   { route: { provider, format, model }, key }: Way,
   failure: FailedAttempt | null,
   secrets: readonly string[],
-): Omit<AttemptReport, 'requestId' | 'decision' | 'seconds'> {
+): Omit<AttemptReport, 'requestId' | 'decision' | 'unreadableEvents' | 'seconds'> {
   const error = failure?.error;
   const answer = error instanceof UpstreamError ? error : null;
   return {
@@ -68,10 +70,14 @@ export function describeAttempt(
   };
 }
 
-/** The error for the client, including what the upstream said about a request that it refused. */
-export function errorForClient(error: unknown, { route }: Way, secrets: readonly string[]): unknown {
+/**
+ * The error for the client, including what the upstream said about a request that it refused.
+ *
+ * @param body the client's request
+ */
+export function errorForClient(error: unknown, body: unknown): unknown {
   if (!(error instanceof UpstreamError) || error.code !== 'bad_request') return error;
-  const words = wordsForClient(error.vendorMessage, route.model, secrets);
+  const words = wordsForClient(error.vendorMessage, fieldNamesOf(body));
   if (words === '') return error;
   return new ServiceError('bad_request', `${error.message} It said: ${words}`, { cause: error });
 }

@@ -11,6 +11,8 @@ export interface PreparedRequest {
   readonly upstreamRequest: UpstreamRequest;
   /** Whether the answer has said anything yet; keep-alives do not count. */
   hasHeard(): boolean;
+  /** How many events of the answer were skipped because they could not be read. */
+  unreadableEvents?(): number;
 }
 
 /** How an answer is read. */

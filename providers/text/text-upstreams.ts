@@ -20,6 +20,8 @@ export interface TextCall<
   Prepared extends PreparedRequest,
 > extends AnswerReader<Prepared> {
   readonly requestId: string;
+  /** The client's request, whose fields an error may name. */
+  readonly body: unknown;
   readonly routes: readonly Route[];
   /** Requests with the same affinity go the same way if possible. */
   readonly affinity: string;
@@ -99,11 +101,12 @@ export function createTextUpstreams(
       observer.attempted({
         requestId: call.requestId,
         ...describeAttempt(way, failure, keysOf(way.route)),
+        unreadableEvents: prepared.unreadableEvents?.() ?? 0,
         decision: decisionOn(failure, following && (following === way ? 'retry' : 'next'), call),
         seconds: (nowMs() - attemptedAtMs) / 1000,
       });
       if (failure === null) return;
-      if (!goesOn) throw errorForClient(failure.error, way, keysOf(way.route));
+      if (!goesOn) throw errorForClient(failure.error, call.body);
     }
   }
 

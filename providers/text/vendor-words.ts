@@ -14,11 +14,6 @@ const SECRETS: readonly RegExp[] = [
 /** Text of clients that the upstream quotes. */
 const QUOTE = /(?<!\w)(["'`])((?:(?!\1(?!\w)).)*)\1?/g;
 const LONG_QUOTE = 40;
-const ADDRESS = /\bhttps?:\/\/\S+/gi;
-const EMAIL = /[\w.+-]+@[\w-]+\.[\w.-]+/g;
-const HOST = /\b(?:\d{1,3}(?:\.\d{1,3}){3}|[\w-]+(?:\.[\w-]+)+(?=:\d)|localhost)(?::\d+)?/gi;
-const REQUEST_ID = /[([]?\brequest[ _-]?id\b['"]?[:=]?\s*['"]?[\w-]+['"]?[)\]]?/gi;
-
 /** Matters between the operator and the upstream. A sentence with one of these does not concern the request. */
 const OPERATOR_MATTERS = new RegExp(
   [
@@ -28,9 +23,36 @@ const OPERATOR_MATTERS = new RegExp(
   ].join('|'),
   'i',
 );
-/** Makers and hosts of models. Which of them serves a model is the operator's business. */
+/** Names of makers and hosts of models, which a client could send as fields to learn which of them answers. */
 const VENDORS =
-  /\b(?:open-?ai|chatgpt|gpt-[\w.-]+|anthropic|claude[\w.-]*|google|gemini[\w.-]*|vertex|azure|bedrock|aws|deepseek[\w.-]*|mistral[\w.-]*|qwen[\w.-]*|alibaba|dashscope|moonshot[\w.-]*|kimi[\w.-]*|zhipu|glm-[\w.-]+|minimax[\w.-]*|xai|grok[\w.-]*|groq|openrouter|litellm|vllm|llama[\w.-]*|simulator)\b/gi;
+  /open-?ai|gpt|anthropic|claude|google|gemini|vertex|azure|bedrock|aws|amazon|deepseek|mistral|qwen|alibaba|dashscope|moonshot|kimi|zhipu|glm|minimax|xai|grok|groq|openrouter|litellm|vllm|llama|fireworks|together|cohere|nvidia|simulator/i;
+
+/** The only words of an upstream that reach a client, beside numbers and fields that the client sent. */
+const VOCABULARY: ReadonlySet<string> = new Set(
+  `a about above actual after all allowed also alternate alternating an and another any are array as assistant at
+  audio base64 be because before below beside between blank block blocks both but by call calls can cannot characters
+  character choice combination combined contain contained contains content context corresponding count data decode
+  decoded different dimension dimensions document documents does duplicate each either element elements empty ends enum
+  equal error exactly exceed exceeded exceeds expected field fields file files final first fit fits following for format
+  formats found from function functions get given got greater greatest had has have height higher id ids if image images
+  immediately in include included includes incorrect input integer invalid is it item items its json key known larger
+  largest last least length less limit limits list long longer longest lower malformed many match matches max maximum may
+  message messages min minimum missing model more most must name names need needs negative never next no non none not
+  null number numbers object of off on once one only or order other out output over page pages parameter parameters parse
+  parsed part parts pixels positive present preceding previous problem prompt property properties provide provided range
+  read received reduce remove request requested required requires response result results role roles same schema schemas
+  section see send sent sequence sequences set should shorter shorten size small smaller specified start starts string
+  strings successive such support supported supports system take taken takes temperature text than that the their them
+  there these they this to together token tokens too tool tools total true false try type types unable under unexpected
+  unique unknown unrecognized unsupported unsupported_value up url use used user uses valid value values video was were
+  when where which while white whitespace width with within without wrong your you zero`.split(/\s+/),
+);
+/** A number with its unit, a name, or a path of names. */
+const WORD = /[\p{L}\p{N}_$]+(?:[.'-][\p{L}\p{N}_$]+)*/gu;
+const NUMBER = /^\d{1,9}(?:\.\d{1,4})?$/;
+/** Where an upstream's sentence says less than this share of it, it says nothing. */
+const LEAST_KEPT = 0.6;
+const LEFT_OUT = '…';
 
 /**
  * One log line, without credentials and without long quotations, which may be a client's text.
@@ -42,23 +64,56 @@ export function lineForOperators(message: string, secrets: readonly string[]): s
 }
 
 /**
- * What a client may read of an upstream's refusal; empty if none of it concerns the request.
+ * What a client may read of an upstream's refusal: known words, numbers, and the names of the fields that it sent.
+ * Empty if that is not enough for a sentence, or if the sentence does not concern the request.
  *
- * @param model the upstream's name for the model, which is not the client's
+ * @param sentFields the names of all fields in the client's body
  */
-export function wordsForClient(message: string, model: string, secrets: readonly string[]): string {
-  const words = withoutSecrets(message, secrets)
-    .replaceAll(REQUEST_ID, '')
-    .replaceAll(ADDRESS, '')
-    .replaceAll(EMAIL, '')
-    .replaceAll(HOST, '')
-    .replaceAll(wordOf(model), 'the model')
-    .replaceAll(VENDORS, 'the model')
-    .replaceAll(/\s+/g, ' ')
+export function wordsForClient(message: string, sentFields: ReadonlySet<string>): string {
+  const line = beginningOf(message)
+    .replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
     .trim();
-  const isMarkup = words.startsWith('<') || words.startsWith('{');
-  return isMarkup || OPERATOR_MATTERS.test(words) ? '' : cut(words);
+  if (line.startsWith('<') || line.startsWith('{') || OPERATOR_MATTERS.test(line)) return '';
+  let total = 0;
+  let kept = 0;
+  const isKept = (word: string): boolean =>
+    NUMBER.test(word) || VOCABULARY.has(word.toLowerCase()) || isPath(word, sentFields);
+  const words = line
+    .replaceAll(WORD, (word) => {
+      total += 1;
+      if (!isKept(word)) return LEFT_OUT;
+      kept += 1;
+      return word;
+    })
+    // Between words stays what separates them in a sentence or a path.
+    .replaceAll(/[^\p{L}\p{N}_$ .,:;>=<()[\]'"`…-]/gu, LEFT_OUT)
+    .replaceAll(/…(?:[^\p{L}\p{N}]*…)+/gu, LEFT_OUT);
+  return kept < total * LEAST_KEPT ? '' : cut(words);
 }
+
+/** Whether a word is a field that the client sent, or a path of such: `messages.1.content`. */
+function isPath(word: string, sentFields: ReadonlySet<string>): boolean {
+  const names = word.split('.').filter((name) => !NUMBER.test(name));
+  return names.length > 0 && names.every((name) => sentFields.has(name)) && !VENDORS.test(word);
+}
+
+/** The names of all fields in a body. Names that could not be a field of any format are left out. */
+export function fieldNamesOf(body: unknown): ReadonlySet<string> {
+  const names = new Set<string>();
+  const waiting = [body];
+  while (waiting.length > 0 && names.size < MOST_FIELD_NAMES) {
+    const value = waiting.pop();
+    if (typeof value !== 'object' || value === null) continue;
+    for (const [name, inner] of Object.entries(value)) {
+      if (!Array.isArray(value) && FIELD_NAME.test(name)) names.add(name);
+      if (typeof inner === 'object') waiting.push(inner);
+    }
+  }
+  return names;
+}
+
+const MOST_FIELD_NAMES = 1_000;
+const FIELD_NAME = /^[A-Za-z_$][\w$-]{0,63}$/;
 
 function withoutSecrets(message: string, secrets: readonly string[]): string {
   let line = beginningOf(message)
@@ -67,11 +122,6 @@ function withoutSecrets(message: string, secrets: readonly string[]): string {
   for (const secret of secrets) if (secret !== '') line = line.replaceAll(secret, '[secret]');
   for (const secret of SECRETS) line = line.replaceAll(secret, '[secret]');
   return line;
-}
-
-/** Matches a name that is not part of another word. */
-function wordOf(name: string): RegExp {
-  return new RegExp(`(?<![\\w-])${name.replaceAll(/[^\w-]/g, '\\$&')}(?![\\w-])`, 'g');
 }
 
 function withoutLongQuotes(line: string): string {

@@ -2,10 +2,11 @@ import { expect } from 'chai';
 import type { StreamEvent } from '../../text/canonical.ts';
 import { chatCompletions } from '../../text/chat-completions/index.ts';
 import { planConversion } from '../../text/convert.ts';
+import { FORMATS } from '../../text/formats.ts';
 import { Meter } from '../../text/meter.ts';
 import { runStage } from '../../text/stage.ts';
 import type { WireFormat } from '../../text/wire-format.ts';
-import { fromBytes, renderContext, roundTrip, streamedTo, textRequest } from './support.ts';
+import { fromBytes, renderContext, roundTrip, streamedTo, textRequest, textResult } from './support.ts';
 
 const options = { model: 'upstream-model', apiKey: 'secret' };
 const events: readonly StreamEvent[] = [
@@ -47,5 +48,30 @@ describe('conversion', () => {
       planConversion(client, chatCompletions, request, options, new Meter()).upstreamRequest.body['stop'];
     expect(sentBy(chatCompletions)).to.deep.equal(['END']);
     expect(sentBy(telling)).to.equal(undefined);
+  });
+
+  it('sends as many stop sequences as the upstream takes, and cuts at the others', () => {
+    const stopSequences = ['1', '2', '3', '4', '5', 'END'];
+    for (const [upstream, field, most] of [
+      ['chat-completions', 'stop', 4],
+      ['generate-content', 'generationConfig.stopSequences', 5],
+      ['messages', 'stop_sequences', 6],
+    ] as const) {
+      const meter = new Meter();
+      const plan = planConversion(
+        chatCompletions,
+        FORMATS[upstream],
+        textRequest({ sampling: { stopSequences } }),
+        options,
+        meter,
+      );
+      expect(plan.upstreamRequest.body).to.have.deep.nested.property(field, stopSequences.slice(0, most));
+      if (most === 6) continue;
+      const whole = FORMATS[upstream].client.renderResult(
+        textResult({ parts: [{ type: 'text', text: 'onENDtwo' }] }),
+        renderContext(),
+      );
+      expect(plan.convertResult(whole, renderContext())).to.have.nested.property('choices[0].message.content', 'on');
+    }
   });
 });

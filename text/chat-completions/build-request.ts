@@ -45,8 +45,7 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
     presence_penalty: sampling.presencePenalty,
     n: sampling.choiceCount,
     tools: request.tools.length === 0 ? undefined : request.tools.map(renderTool),
-    tool_choice: request.toolChoice === undefined ? undefined : renderToolChoice(request.toolChoice),
-    parallel_tool_calls: request.parallelToolCalls,
+    ...renderToolSettings(request),
     reasoning_effort: request.reasoningEffort,
     response_format: request.outputFormat === undefined ? undefined : renderOutputFormat(request.outputFormat),
     verbosity: request.verbosity,
@@ -178,6 +177,13 @@ function renderToolResults(results: readonly ToolResultPart[]): JsonObject[] {
 function renderTool(tool: Tool): JsonObject {
   const { name, description, parameters, strict } = tool;
   return { type: 'function', function: compact({ name, description, parameters, strict }) };
+}
+
+/** Upstreams refuse what is said about tools without any. */
+function renderToolSettings({ tools, toolChoice, parallelToolCalls }: TextRequest): JsonObject {
+  if (tools.length === 0) return {};
+  const choice = toolChoice === undefined ? undefined : renderToolChoice(toolChoice);
+  return compact({ tool_choice: choice, parallel_tool_calls: parallelToolCalls });
 }
 
 function renderToolChoice(choice: ToolChoice): unknown {

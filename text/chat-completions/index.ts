@@ -22,6 +22,7 @@ export const chatCompletions: WireFormat = {
   },
   upstream: {
     stopSequences: 'unreported',
+    mostStopSequences: 4,
     buildRequest,
     forwardRequest,
     parseResult,

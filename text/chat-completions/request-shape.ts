@@ -1,4 +1,5 @@
 /** The fields of a chat-completions request: those of contract 4.8.1, and others of the format, without effect. */
+import { isObject } from '../../domain/json.ts';
 import type {
   FilePart,
   ImagePart,
@@ -23,6 +24,7 @@ import {
   named,
   oneOf,
   optional,
+  reader,
   readBoolean,
   readId,
   readName,
@@ -92,6 +94,11 @@ const called = object(
   (call): Pick<ToolCallPart, 'name' | 'arguments'> => ({ name: call.name, arguments: call.arguments || '{}' }),
 );
 
+/** A call in the earlier form. Some upstreams send one without a name for none, and clients send it back. */
+const functionCall = reader(called.schema, (value, path) =>
+  isObject(value) && value['name'] === '' ? undefined : called(value, path),
+);
+
 const toolCall = named(
   'ChatToolCall',
   object({ type: optional(oneOf(['function'])), function: called, id: readId }, (call): ToolCallPart => ({
@@ -116,8 +123,9 @@ export const readMessage = named(
     tool_call_id: optional(described(readId, 'For `tool`: the call that it answers')),
     name: optional(described(readString, 'For `function`: the function that answers; otherwise no effect')),
     annotations: ignored,
-    audio: refused('the models take text, images and files only'),
-    function_call: optional(described(called, 'The earlier name of `tool_calls`')),
+    // Sound that an answer contained, which clients refer to.
+    audio: ignored,
+    function_call: optional(described(functionCall, 'The earlier name of `tool_calls`')),
   }),
 );
 

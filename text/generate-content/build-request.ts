@@ -25,13 +25,10 @@ import { camelCased } from './names.ts';
 import { permittedGrowth, withoutReferences, type Growth } from './schema.ts';
 import { SKIP_SIGNATURE, unpackCallId } from './thought-signatures.ts';
 
-const MAXIMUM_STOP_SEQUENCES = 5;
-
 export function buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest {
   checkArguments(request.turns);
   const { system, turns } = hoistSystem(request.turns);
   const contents = pairToolResults(mergeNeighbours(turns)).flatMap(renderTurn);
-  if (contents.length === 0) throw badRequest('the model needs a message in addition to the system text');
   const growth = permittedGrowth();
   const body = compact({
     contents,
@@ -75,14 +72,12 @@ function addressOf(
 
 function renderSampling(sampling: Sampling): JsonObject {
   const { stopSequences = [] } = sampling;
-  if (stopSequences.length > MAXIMUM_STOP_SEQUENCES) {
-    throw badRequest(`the model accepts at most ${MAXIMUM_STOP_SEQUENCES} stop sequences`);
-  }
   return compact({
     maxOutputTokens: sampling.maxOutputTokens,
     temperature: sampling.temperature,
-    topP: sampling.topP,
-    topK: sampling.topK,
+    // Upstreams refuse 0, which other formats accept.
+    topP: sampling.topP || undefined,
+    topK: sampling.topK || undefined,
     stopSequences: stopSequences.length === 0 ? undefined : stopSequences,
     seed: sampling.seed,
     frequencyPenalty: sampling.frequencyPenalty,

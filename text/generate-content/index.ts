@@ -23,6 +23,7 @@ export const generateContent: WireFormat = {
   },
   upstream: {
     stopSequences: 'unreported',
+    mostStopSequences: 5,
     buildRequest,
     forwardRequest,
     parseResult,

@@ -8,6 +8,7 @@ import type {
   InputPart,
   OutputFormat,
   ReasoningEffort,
+  Sampling,
   TextRequest,
   Tool,
   ToolResultPart,
@@ -43,10 +44,13 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
   const { sampling, reasoningEffort: effort } = request;
   if ((sampling.choiceCount ?? 1) > 1) throw badRequest('the model makes one answer to a request: send "n": 1');
   checkArguments(request.turns);
-  const { system, turns } = hoistSystem(request.turns);
+  const { system: said, turns } = hoistSystem(request.turns);
+  const system = isJsonWithoutSchema(request.outputFormat)
+    ? [...(said === null ? [] : [said]), JSON_INSTRUCTION].join('\n\n')
+    : said;
   const outputConfig = compact({
     effort: effort === undefined || effort === 'none' ? undefined : EFFORTS[effort],
-    format: request.outputFormat === undefined ? undefined : renderOutputFormat(request.outputFormat),
+    format: renderOutputFormat(request.outputFormat),
   });
   const body = compact({
     model: options.model,
@@ -54,7 +58,7 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
     system: system === null || isBlank(system) ? undefined : system,
     messages: renderMessages(turns),
     stream: request.stream,
-    temperature: permittedTemperature(request),
+    temperature: boundedTemperature(sampling),
     top_p: sampling.topP,
     top_k: sampling.topK,
     stop_sequences: sampling.stopSequences,
@@ -78,14 +82,9 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
     tool_choice: request.tools.length === 0 ? undefined : tool_choice,
     model: options.model,
     max_tokens: request.sampling.maxOutputTokens,
-    temperature: permittedTemperature(request),
+    temperature: boundedTemperature(request.sampling),
   };
   return { path: PATH, headers: headersOf(options), body: withUsualCache(compact(bounded)) };
-}
-
-/** Upstreams of this format refuse more than 1, which others take: contract 4.8. */
-function permittedTemperature({ sampling: { temperature } }: TextRequest): number | undefined {
-  return temperature === undefined ? undefined : Math.min(temperature, 1);
 }
 
 /** The fields that contain blocks, in a request and in other blocks. */
@@ -216,9 +215,19 @@ function renderToolChoice({ tools, toolChoice, parallelToolCalls }: TextRequest)
   });
 }
 
-function renderOutputFormat(format: OutputFormat): JsonObject {
-  if (format.type === 'json-schema' && format.schema !== undefined) {
-    return { type: 'json_schema', schema: format.schema };
-  }
-  throw badRequest('the model answers in JSON only with a schema: send a "json_schema" format with a "schema"');
+/** Upstreams of this format take half the range of other formats. */
+function boundedTemperature({ temperature }: Sampling): number | undefined {
+  return temperature === undefined ? undefined : Math.min(temperature, 1);
+}
+
+/** The format can ask for JSON only by its schema. */
+const JSON_INSTRUCTION = 'Answer with one JSON object and nothing else: no explanation and no code fence around it.';
+
+function isJsonWithoutSchema(format: OutputFormat | undefined): boolean {
+  return format !== undefined && renderOutputFormat(format) === undefined;
+}
+
+function renderOutputFormat(format: OutputFormat | undefined): JsonObject | undefined {
+  if (format?.type !== 'json-schema' || format.schema === undefined) return undefined;
+  return { type: 'json_schema', schema: format.schema };
 }

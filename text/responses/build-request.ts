@@ -21,7 +21,7 @@ const DEFAULT_FILENAME = 'file';
 
 /** Seeds, penalties, `top_k` and signatures of calls have no effect here. The gateway cuts at stop sequences. */
 export function buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest {
-  const { sampling, tools, toolChoice, reasoningEffort } = request;
+  const { sampling, tools, toolChoice } = request;
   if ((sampling.choiceCount ?? 1) > 1) throw badRequest('the model gives one answer per request: ask for one');
   const textConfig = renderTextConfig(request);
   const body = compact({
@@ -33,9 +33,9 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
     temperature: sampling.temperature,
     top_p: sampling.topP,
     tools: tools.length === 0 ? undefined : tools.map(renderTool),
-    tool_choice: toolChoice === undefined ? undefined : renderToolChoice(toolChoice),
-    parallel_tool_calls: request.parallelToolCalls,
-    reasoning: reasoningEffort === undefined ? undefined : { effort: reasoningEffort },
+    tool_choice: toolChoice === undefined || tools.length === 0 ? undefined : renderToolChoice(toolChoice),
+    parallel_tool_calls: tools.length === 0 ? undefined : request.parallelToolCalls,
+    reasoning: renderReasoning(request, options),
     text: Object.keys(textConfig).length === 0 ? undefined : textConfig,
     user: request.userId,
   });
@@ -62,6 +62,15 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
       store: false,
     },
   };
+}
+
+/** Asks for a summary, without which upstreams show no reasoning; models that do not reason refuse it. */
+function renderReasoning(
+  { reasoningEffort: effort }: TextRequest,
+  { reasons }: UpstreamOptions,
+): JsonObject | undefined {
+  const summary = reasons === true && effort !== 'none' ? 'auto' : undefined;
+  return effort === undefined && summary === undefined ? undefined : compact({ effort, summary });
 }
 
 function outputBound({ sampling: { maxOutputTokens } }: TextRequest): number | undefined {

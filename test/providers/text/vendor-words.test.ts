@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { lineForOperators, wordsForClient } from '../../../providers/text/vendor-words.ts';
+import { fieldNamesOf, lineForOperators, wordsForClient } from '../../../providers/text/vendor-words.ts';
 
 const KEY = 'k-9d2c';
 
@@ -39,21 +39,27 @@ describe('what an upstream says', () => {
   });
 
   describe('to a client', () => {
+    const fields = fieldNamesOf({
+      temperature: 3,
+      max_tokens: 100_000,
+      messages: [{ role: 'user', content: [{ type: 'tool_use' }] }],
+      tools: [{ function: { parameters: { properties: { openai: {}, arn: {} } } } }],
+    });
+
     for (const [message, shown] of [
       ["Invalid value for 'temperature': must be at most 2.", "Invalid value for 'temperature': must be at most 2."],
       [
         'max_tokens: 100000 > 64000, which is the maximum allowed number of output tokens for claude-sonnet-4-5-20250929',
-        'max_tokens: 100000 > 64000, which is the maximum allowed number of output tokens for the model',
+        'max_tokens: 100000 > 64000, which is the maximum allowed number of output tokens for …',
       ],
       [
-        'messages.1: `tool_use` ids were found without `tool_result` blocks.',
-        'messages.1: `tool_use` ids were found without `tool_result` blocks.',
+        'messages.1.content.0: unexpected value, the role must be user.',
+        'messages.1.content.0: unexpected value, the role must be user.',
       ],
-      ['secret-name does not take images. (request id: 2025abc)', 'the model does not take images.'],
-      ['Too many images. See https://vendor.example/docs/limits for more.', 'Too many images. See for more.'],
+      ['Too many images. See https://vendor.example/docs for more.', 'Too many images. See … for more.'],
     ] as const) {
       it(`is passed on where it is about the request: ${shown}`, () => {
-        expect(wordsForClient(message, 'secret-name', [KEY])).to.equal(shown);
+        expect(wordsForClient(message, fields)).to.equal(shown);
       });
     }
 
@@ -64,23 +70,40 @@ describe('what an upstream says', () => {
       'Project proj_1 has no deployment of that name.',
       'This model is not served at this endpoint.',
       '<html><body>400 Bad Request</body></html>',
+      'Der Wert ist ungültig.',
       '',
     ]) {
       it(`is kept back where it is about the operator, or nothing: ${message}`, () => {
-        expect(wordsForClient(message, 'secret-name', [KEY])).to.equal('');
+        expect(wordsForClient(message, fields)).to.equal('');
       });
     }
 
-    it('has other words that hold the name of the model as they are', () => {
-      expect(wordsForClient('o1 takes no o1-style foo1 of it.', 'o1', [])).to.equal(
-        'the model takes no o1-style foo1 of it.',
-      );
-      expect(wordsForClient('a/b(c) is full.', 'a/b(c)', [])).to.equal('the model is full.');
-    });
+    for (const message of [
+      'The value of temperature is invalid for OpenAI and openai models: it must be at most 2.',
+      'The model arn:aws:bedrock:eu-west-1:123456789012:inference-profile/eu.x does not support this value.',
+      'The model ft:gpt-4o-mini:acme-corp::9xYz does not support images in this message, and cannot read them.',
+      'Invalid value for temperature, which must be at most 2 (request id: 0a1b2c3d4e5f, trace 4bf92f3577b34da6a3ce929d0e0e4736).',
+      'The value of temperature is not valid: must be at most 2. x-amzn-RequestId 8f1c2b3a-77aa-4f5e',
+      'POST http://10.0.0.7:8080/v1 of gw.internal.example:8443: gpt-4o-mini wants a@b.example.',
+      'Invalid value for temperature from 10.0.0.7, user 123456789012 of the model must be less than 2.',
+    ]) {
+      it(`names no vendor, account, host or id: ${message}`, () => {
+        expect(wordsForClient(message, fields)).to.not.match(
+          /openai|aws|arn|bedrock|eu-west|1234567890|gpt|acme|9xYz|0a1b|4bf9|amzn|8f1c|10\.0|8080|gw|@/i,
+        );
+      });
+    }
 
-    it('names no address and no maker of models', () => {
-      const message = 'POST http://10.0.0.7:8080/v1 of gw.internal.example:8443: OpenAI gpt-4o-mini wants a@b.example.';
-      expect(wordsForClient(message, 'secret-name', [])).to.not.match(/10\.0|8080|gw|OpenAI|gpt|@/i);
+    it('consists of known words, numbers and sent fields, whatever the upstream says', () => {
+      fc.assert(
+        fc.property(fc.string({ unit: 'binary', maxLength: 400 }), (noise) => {
+          const shown = wordsForClient(`the value of temperature must be at most 2 ${noise}`, new Set());
+          expect(shown.length).to.be.at.most(301);
+          for (const word of shown.match(/[\p{L}_$]{3,}/gu) ?? []) {
+            expect(wordsForClient(`${word} ${word}`, new Set())).to.equal(`${word} ${word}`);
+          }
+        }),
+      );
     });
   });
 });

@@ -490,9 +490,7 @@ describe('messages upstream', () => {
   const audio = { kind: 'base64', mediaType: 'audio/wav', data: 'AAAA' } as const;
   const inexpressible: readonly (readonly [string, Partial<TextRequest>])[] = [
     ['"n"', { sampling: { choiceCount: 2 } }],
-    ['schema', { outputFormat: { type: 'json-object' } }],
     ['audio/wav', { turns: [{ role: 'user', parts: [{ type: 'file', source: audio }] }] }],
-    ['"a"', { turns: [{ role: 'assistant', parts: [{ type: 'tool-call', callId: 'a', name: 'x', arguments: '[' }] }] }],
   ];
   for (const [named, request] of inexpressible) {
     it(`refuses what the format cannot say, naming ${named}`, () => {
@@ -501,6 +499,22 @@ describe('messages upstream', () => {
         .with.property('code', 'bad_request');
     });
   }
+
+  it('gets a temperature within its range, converted or forwarded', () => {
+    expect(built({ sampling: { temperature: 1.5 } })).to.include({ temperature: 1 });
+    const body = { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }], temperature: 1.5 };
+    const forwarded = upstream.forwardRequest(body, messages.client.parseRequest(body, {}), options);
+    expect(forwarded.body).to.include({ temperature: 1 });
+  });
+
+  it('is told in words to answer in JSON where there is no schema', () => {
+    for (const outputFormat of [{ type: 'json-object' }, { type: 'json-schema', name: 'x' }] as const) {
+      expect(built({ outputFormat }))
+        .to.have.property('system')
+        .that.matches(/JSON object/);
+      expect(built({ outputFormat })).to.not.have.property('output_config');
+    }
+  });
 
   it('is forwarded no wish for a cache that costs more than the usual one', () => {
     const bodyWith = (cache: JsonObject): JsonObject => {

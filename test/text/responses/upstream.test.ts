@@ -356,6 +356,7 @@ describe('responses upstream', () => {
         reasoningEffort: 'low',
         verbosity: 'high',
         outputFormat: { type: 'json-schema', name: 'place', schema, strict: true },
+        tools: [{ name: 'look' }],
         toolChoice: { type: 'tool', name: 'look' },
       });
       expect(body).to.deep.include({
@@ -371,6 +372,15 @@ describe('responses upstream', () => {
         .to.throw(ServiceError, 'one answer')
         .with.property('code', 'bad_request');
       expect(built({ sampling: { choiceCount: 1 } })).to.not.have.property('n');
+    });
+
+    it('a wish for a summary of the reasoning, if the model reasons', () => {
+      const reasoningOf = (request: Partial<TextRequest>, reasons: boolean): unknown =>
+        upstream.buildRequest(textRequest(request), { ...options, reasons }).body['reasoning'];
+      expect(reasoningOf({}, true)).to.deep.equal({ summary: 'auto' });
+      expect(reasoningOf({ reasoningEffort: 'low' }, true)).to.deep.equal({ effort: 'low', summary: 'auto' });
+      expect(reasoningOf({ reasoningEffort: 'none' }, true)).to.deep.equal({ effort: 'none' });
+      expect(reasoningOf({}, false)).to.equal(undefined);
     });
 
     it('a client’s own body without what would be looked up, kept or priced otherwise', () => {
