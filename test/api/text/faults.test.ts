@@ -191,7 +191,19 @@ describe('an upstream of a text model', () => {
       });
     }
 
-    for (const fault of ['drop_after=3', 'malformed_after=3', 'fail_after=3,fail=processing_unavailable']) {
+    it(`that speaks ${upstream} and garbles one event of a stream loses no more than that event`, async () => {
+      for (const format of WIRE_FORMAT_NAMES) {
+        const prompt = '[sim:tokens=9,malformed_after=3]';
+        const response = await text.ask(format, modelVia(upstream), prompt, { stream: true });
+        expect(await response.text())
+          .to.contain('alpha')
+          .and.not.contain('"error":{');
+        await text.idle();
+        expect(text.outcomes.splice(0).map((outcome) => outcome.status)).to.deep.equal(['succeeded']);
+      }
+    });
+
+    for (const fault of ['drop_after=3', 'fail_after=3,fail=processing_unavailable']) {
       it(`that speaks ${upstream} and breaks off (${fault}) in a stream ends it with an error after what came before`, async () => {
         for (const format of WIRE_FORMAT_NAMES) {
           const prompt = `[sim:tokens=9,${fault}]`;
