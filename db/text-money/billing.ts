@@ -2,6 +2,7 @@
  * The interface between serving text and paying for it. A text request holds an estimate before its model is called,
  * and settles the actual usage afterwards, exactly once, whatever happens in between.
  */
+import type { PicoUsd } from '../../domain/money.ts';
 import type { ReportedUsage, TextConsumption, TextEstimate, TextTerms } from '../../domain/text-price.ts';
 import type { WireFormatName } from '../../domain/wire-format-name.ts';
 import type { Caller } from '../queries/api-keys.ts';
@@ -26,6 +27,13 @@ export interface UncountedRequest {
   counted(window: RequestWindow): void;
   /** Counts it on its own. @throws ServiceError 429 if it is beyond the limit */
   count(): Promise<void>;
+}
+
+export interface TextMoneyMetrics {
+  /** @param upstream that reported more tokens than it can have used */
+  usageClamped(upstream: string): void;
+  /** @param upstream that did not answer in time, and may have generated an answer that nobody pays for */
+  textPossiblyLost(upstream: string, listPrice: PicoUsd): void;
 }
 
 /** Known before the model is called. */

@@ -2,12 +2,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { ServiceError } from '../../domain/errors.ts';
-import type { PicoUsd } from '../../domain/money.ts';
 import { FREE_REQUESTS_PER_MINUTE } from '../../domain/policy.ts';
 import type { Database } from '../database.ts';
 import { withPartitions } from '../partitions.ts';
 import { recordRateCards, type TextRateCard } from '../queries/rate-cards.ts';
-import type { BilledModel, TextBilling } from './billing.ts';
+import type { BilledModel, TextBilling, TextMoneyMetrics } from './billing.ts';
 import { createHolds } from './holds.ts';
 import { createTextLedger, type TextLedger } from './ledger.ts';
 import { keepProcessKnown } from './presence.ts';
@@ -20,12 +19,7 @@ export interface TextBillingDependencies {
   readonly databaseUrl: string;
   readonly catalogue: { readonly version: string; readonly textModels: ReadonlyMap<string, BilledModel> };
   readonly log: Logger;
-  readonly metrics: {
-    /** @param upstream that reported more tokens than it can have used */
-    usageClamped(upstream: string): void;
-    /** @param upstream that did not answer in time, and may have generated an answer that nobody pays for */
-    textPossiblyLost(upstream: string, listPrice: PicoUsd): void;
-  };
+  readonly metrics: TextMoneyMetrics;
 }
 
 export interface TextBillingService extends TextBilling {

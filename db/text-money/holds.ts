@@ -1,11 +1,11 @@
 /** Holds the money of text requests, many at a time, and turns each hold into the settlement of its request. */
+import type { Logger } from 'pino';
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { boundOf, chargedUsage, holdAmounts, possibleLossOf, priceConsumption } from '../../domain/text-price.ts';
 import { needsTopUp, refusedHold } from '../../domain/text-refusal.ts';
 import { SERVING_LIMITS } from '../connections.ts';
-import type { TextCharge, TextHold, TextOutcome } from './billing.ts';
-import type { TextBillingDependencies } from './create-billing.ts';
+import type { TextCharge, TextHold, TextMoneyMetrics, TextOutcome } from './billing.ts';
 import type { NewTextHold, TextSettlement } from './ledger.ts';
 import type { Settlements } from './settlements.ts';
 import type { DecidedHold, TextTurns } from './turns.ts';
@@ -21,7 +21,7 @@ export interface Holds {
 const LATEST_HOLD_MS = 2 * SERVING_LIMITS.silenceMs;
 
 export function createHolds(
-  { metrics, log }: Pick<TextBillingDependencies, 'metrics' | 'log'>,
+  { metrics, log }: { metrics: TextMoneyMetrics; log: Logger },
   { turns, settlements }: { turns: TextTurns; settlements: Settlements },
 ): Holds {
   /** When each unsettled request began. */
