@@ -208,7 +208,7 @@ export const VARIABLE_GROUPS = {
     ),
     GENWAY_PUBLIC_URL: optional(
       KINDS.webUrl,
-      'URL at which clients reach the api process; links to stored files begin with it. If not set, `http://127.0.0.1:<GENWAY_API_PORT>`.',
+      'URL at which clients reach the api process; links to stored files begin with it. In production an https address; any other but one of this machine is warned of. If not set, `http://127.0.0.1:<GENWAY_API_PORT>`.',
     ),
     GENWAY_ADMIN_URL: optional(
       KINDS.webUrl,

@@ -29,6 +29,7 @@ import { cached } from './services/cached.ts';
 import { createFindAdministrator } from './services/administrator.ts';
 import { createAffordabilityCheck, createTaskCreator, type TaskLimits } from './services/create-task.ts';
 import { createCachedFindCaller, createFindCaller } from './services/find-caller.ts';
+import { createReadStatement } from './services/finance/statements.ts';
 import { createSumMonth } from './services/finance/month-sums.ts';
 import { createImageLinkCheck } from './services/image-links.ts';
 import { madeOfCatalogue } from './services/made-of-catalogue.ts';
@@ -197,6 +198,7 @@ function createServices({
     checkImageLinks: createImageLinkCheck({ client: guardedClient, storage }),
     moderate: moderator && createModeration(moderator),
     sumMonth: createSumMonth(given.reports),
+    readStatement: createReadStatement(given.reports),
     typicalSeconds,
   };
 }

@@ -2,6 +2,7 @@
 import { type Config, loadConfig } from '../../config.ts';
 import { openTracing } from '../../telemetry/open-tracing.ts';
 import { begin } from './begin.ts';
+import { warnOfPlainHttp } from './plain-http.ts';
 import { createLog, explainEnd } from './process.ts';
 import { openText } from './text.ts';
 import { watchDatabase } from './watch-database.ts';
@@ -16,6 +17,7 @@ export async function openServing(kind: 'api' | 'text', cutoffOf: (config: Confi
   const config = loadConfig();
   const log = createLog(kind, config);
   const tracing = await openTracing(kind, config.tracing);
+  warnOfPlainHttp(config, log);
   const web = await openWeb(kind, config, log, tracing);
   const { clock } = web.dependencies;
   const text = openText(config, web, cutoffOf(config));

@@ -51,11 +51,13 @@ export interface Web {
 
 /** How many reports can be read at the same time. */
 const REPORT_CONNECTIONS = 3;
+/** One for the month that is closed, one for those who wait for it. */
+const CLOSING_CONNECTIONS = 2;
 
 /** Opens what the applications need. The connection to Temporal is made on first use, so Temporal may be down. */
 export async function openWeb(kind: string, config: Config, log: Logger, tracing: Tracing): Promise<Web> {
   const database = createDatabase(config.database.url, config.database.poolSize);
-  const reports = createDatabase(config.database.url, REPORT_CONNECTIONS, REPORT_LIMITS);
+  const reporting = openReports(config);
   const client = temporalClient(config, tracing);
   const guardedClient = createGuardedClient(config.edge);
   const moderator = config.moderation ? createHttpModerator(config.moderation) : null;
@@ -78,7 +80,7 @@ export async function openWeb(kind: string, config: Config, log: Logger, tracing
   const models = startModelControl({ database, log });
   const dependencies = {
     database,
-    reports,
+    ...reporting,
     clock,
     catalogue: () => files.current().catalogue,
     configuration: files,
@@ -116,10 +118,17 @@ export async function openWeb(kind: string, config: Config, log: Logger, tracing
       await guardedClient.close();
       await moderator?.close();
       await client.connection.close();
-      await database.destroy();
-      await reports.destroy();
+      await Promise.all([database, ...Object.values(reporting)].map((pool) => pool.destroy()));
       await tracing.close();
     },
+  };
+}
+
+/** The connections whose statements may run long. */
+function openReports({ database: { url } }: Config): { readonly reports: Database; readonly closing: Database } {
+  return {
+    reports: createDatabase(url, REPORT_CONNECTIONS, REPORT_LIMITS),
+    closing: createDatabase(url, CLOSING_CONNECTIONS, REPORT_LIMITS),
   };
 }
 

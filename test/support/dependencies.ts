@@ -84,6 +84,7 @@ export function testDependencies({
   return {
     database,
     reports: database,
+    closing: database,
     catalogue: () => catalogue,
     configuration: NO_FILES,
     openIdProvider: null,

@@ -1,5 +1,5 @@
 /** Finance: the ledger of an account, its daily statements and usage, and all refunds. */
-import { listRefunds as findRefunds, readStatement } from '../../../db/queries/statements.ts';
+import { listRefunds as findRefunds } from '../../../db/queries/statements.ts';
 import { listTransfers as findTransfers, streamTransfers } from '../../../db/queries/transfers.ts';
 import { sumDailyUsage } from '../../../db/queries/daily-usage.ts';
 import { listTextUsage, streamTextUsage } from '../../../db/queries/usage.ts';
@@ -65,10 +65,10 @@ export const getStatement = endpoint({
   description: EXPORTS,
   query: { date: aDay('The day, in UTC'), month: aMonth('The month, in UTC, instead of a day') },
   answers: { 200: orAllRows(dataOf(STATEMENT.schema, 'The statement')) },
-  handle: async ({ params, query: { date, month }, context }, { reports }) => {
+  handle: async ({ params, query: { date, month }, context }, { reports, readStatement }) => {
     const { id: accountId } = await existingAccount(reports, params.account_id);
     const { from, to } = statementPeriod(date, month);
-    const statement = await readStatement(reports, { accountId, from, to });
+    const statement = await readStatement({ accountId, from, to });
     if (sendAll(context, () => linesOf(statement), STATEMENT_LINE)) return undefined;
     return { data: STATEMENT.present({ ...statement, accountId, date, month: month?.name }) };
   },

@@ -76,9 +76,9 @@ export const closeMonth = endpoint({
   body: optionalJsonBody('CloseMonth', closeMonthSchema),
   answers: { 200: dataOf(CLOSED_MONTH.schema, 'Closed before'), 201: dataOf(CLOSED_MONTH.schema, 'Closed') },
   refusals: ['bad_request'],
-  handle: async ({ params, caller, body, context }, { reports }) => {
+  handle: async ({ params, caller, body, context }, { closing }) => {
     const month = existingMonth(params.month);
-    const { closed, isNew } = await close(reports, month, authorOf(caller, body.author));
+    const { closed, isNew } = await close(closing, month, authorOf(caller, body.author));
     if (isNew) context.status = 201;
     return { data: CLOSED_MONTH.present(closed) };
   },

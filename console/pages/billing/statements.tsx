@@ -1,7 +1,6 @@
 /** The statement of each month, as finance sees it: the balance at its beginning, what changed it, and at its end. */
 import { linesOf, STATEMENT_LINE } from '../../../api/routes/admin/present-finance.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
-import { readStatement } from '../../../db/queries/statements.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { type Month, parseMonth } from '../../../domain/month.ts';
 import { exportFile } from '../../export.ts';
@@ -47,9 +46,9 @@ function monthOf({ params }: MemberVisit): Month {
   return month;
 }
 
-async function statementLines(visit: MemberVisit, { reports }: ApiServices) {
+async function statementLines(visit: MemberVisit, { readStatement }: ApiServices) {
   const { from, to } = monthOf(visit);
-  return linesOf(await readStatement(reports, { accountId: visit.account.accountId, from, to }));
+  return linesOf(await readStatement({ accountId: visit.account.accountId, from, to }));
 }
 
 function Statement({

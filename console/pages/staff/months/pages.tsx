@@ -11,7 +11,6 @@ import {
   listClosedMonths,
   readBooks,
 } from '../../../../db/queries/closed-months.ts';
-import { readStatement } from '../../../../db/queries/statements.ts';
 import { isId } from '../../../../domain/ids.ts';
 import { exportFile } from '../../../export.ts';
 import { problemOf } from '../../../form-problem.ts';
@@ -69,7 +68,7 @@ export const staffMonthPages = [
     roles: FINANCE,
     handle: async (visit, services) => {
       const month = monthOf(visit);
-      const problem = await problemOf(() => closeMonth(services.reports, month, visit.user.email));
+      const problem = await problemOf(() => closeMonth(services.closing, month, visit.user.email));
       if (problem) return confirmClosing(visit, services, problem.message);
       return { kind: 'redirect', path: `/staff/months/${month.name}` };
     },
@@ -132,10 +131,10 @@ async function showStatement(visit: UserVisit, services: ApiServices): Promise<A
   };
 }
 
-async function askedStatement(visit: UserVisit, { reports }: ApiServices) {
+async function askedStatement(visit: UserVisit, { reports, readStatement }: ApiServices) {
   const month = monthOf(visit);
   const account = await existingAccount(reports, visit.params['account_id'] ?? '');
-  const statement = await readStatement(reports, { accountId: account.id, from: month.from, to: month.to });
+  const statement = await readStatement({ accountId: account.id, from: month.from, to: month.to });
   return { month, account, statement };
 }
 

@@ -1,0 +1,18 @@
+/** Links to results are https: says where a configuration makes them something else. */
+import type { Logger } from 'pino';
+import type { Config } from '../../config.ts';
+
+const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '[::1]']);
+
+/** Warns of each address in links that is plain HTTP and not on this machine, where people develop. */
+export function warnOfPlainHttp({ api, storage }: Pick<Config, 'api' | 'storage'>, log: Logger): void {
+  const addresses = {
+    GENWAY_PUBLIC_URL: api.publicUrl,
+    ...(storage.kind === 's3' && { GENWAY_S3_PUBLIC_URL: storage.publicUrl }),
+  };
+  for (const [variable, address] of Object.entries(addresses)) {
+    const { protocol, hostname } = new URL(address);
+    if (protocol !== 'http:' || LOOPBACK.has(hostname)) continue;
+    log.warn({ variable, address }, 'links to results are not https: set the variable to an https address');
+  }
+}
