@@ -18,7 +18,7 @@ describe('forms of the console', () => {
   let count = 0;
 
   before(async () => {
-    app = await startTestConsole();
+    app = await startTestConsole({ settings: { allowPrivateAddresses: true } });
     customer = await app.createAccount({ fundedUsd: 25 });
     owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: customer.accountId });
     account = `/console/accounts/${customer.accountId}`;
