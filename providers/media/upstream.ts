@@ -143,10 +143,7 @@ export function createMediaUpstream(
     traitsOf: (kind) => adapter.kinds[kind] ?? null,
     poll: (kind) => settings.poll ?? traitsFor(kind).poll,
     callbackUrl: (taskId) => callbackUrlOf(settings, options.callbackBase ?? null, taskId),
-    prepare(request) {
-      assertInRange(request, traitsFor(request.kind).range);
-      return adapter.submission(request);
-    },
+    prepare: (request) => prepared(adapter, request, traitsFor(request.kind)),
 
     async submit(call, request, signal) {
       const { answers, recovery } = traitsFor(request.kind);
@@ -190,6 +187,12 @@ export function createMediaUpstream(
       if (!options.dispatcher) await pool.close();
     },
   };
+}
+
+/** @throws JobRefusedError */
+function prepared(adapter: MediaAdapter, request: RenderRequest, { range }: KindTraits): VendorCall {
+  assertInRange(request, range);
+  return adapter.submission(request);
 }
 
 /** @throws InvalidCallbackError */

@@ -200,7 +200,7 @@ describe('every client of a vendor', () => {
       const upstream = upstreamOf(protocol);
       const errors = await Promise.all([
         rejectionOf(upstream.status(JOBS[protocol] ?? '', signal)),
-        ...(adapter.find ? [rejectionOf(lookUp(upstream, videoRequest()))] : []),
+        ...(adapter.find ? [rejectionOf(lookUp(upstream, videoRequest({ durationSeconds: 5 })))] : []),
         ...(adapter.cancel ? [rejectionOf(upstream.cancel(JOBS[protocol] ?? '', signal))] : []),
       ]);
       for (const error of errors) {
@@ -278,14 +278,17 @@ async function faultOf(call: Promise<string | null>): Promise<string | null> {
 }
 
 async function submit(upstream: MediaUpstream, kind: TaskKind): Promise<string | null> {
-  const request = kind === 'video' ? videoRequest({ durationSeconds: 4 }) : imageRequest();
+  const request = kind === 'video' ? videoRequest({ durationSeconds: 4 }) : imageRequest({ width: 1024, height: 1024 });
   const accepted = await upstream.submit(upstream.prepare(request), request, signal);
   if ('files' in accepted) return costFault(accepted.cost);
   return isName(accepted.jobId) ? null : 'a job without a name';
 }
 
 async function found(upstream: MediaUpstream, kind: TaskKind): Promise<string | null> {
-  const jobs = await lookUp(upstream, kind === 'video' ? videoRequest({ durationSeconds: 4 }) : imageRequest());
+  const jobs = await lookUp(
+    upstream,
+    kind === 'video' ? videoRequest({ durationSeconds: 4 }) : imageRequest({ width: 1024, height: 1024 }),
+  );
   return jobs?.every(isName) === false ? 'a listed job without a name' : null;
 }
 
