@@ -25,10 +25,11 @@ import {
 } from '../../domain/policy.ts';
 import { CLIENT_LIMITS, MAX_HEADER_BYTES, MAX_REQUESTS_UNDER_WAY, REQUEST_TIMEOUT_MS } from '../../net/http-server.ts';
 import { document } from '../support/openapi.ts';
+import { CONTRACT as contract } from './contract-page.ts';
 import { type PicoUsd, parseUsd } from '../../domain/money.ts';
+import { STORE_LIMIT_MS } from '../../domain/step-limits.ts';
 
 const root = join(import.meta.dirname, '../..');
-const contract = readFileSync(join(root, 'docs/contract.md'), 'utf8');
 const catalogue = loadCatalogue();
 const DEFAULTS: ReadonlyMap<string, string | undefined> = new Map(
   Object.values(VARIABLE_GROUPS).flatMap((group) =>
@@ -136,7 +137,9 @@ function numbersInForce(): Readonly<Record<string, readonly string[]>> {
   const { common, text } = BODIES;
   return {
     '3': [
-      `${Number(defaultOf('GENWAY_TASK_DEADLINE_S')) / 60} minutes after its creation (\`GENWAY_TASK_DEADLINE_S\`)`,
+      `${Number(defaultOf('GENWAY_TASK_DEADLINE_S')) / 60} minutes after `,
+      '(`GENWAY_TASK_DEADLINE_S`)',
+      `given up after ${STORE_LIMIT_MS === 3_600_000 ? 'an hour' : `${STORE_LIMIT_MS} ms`}`,
     ],
     '4.1': [
       `1 to ${IDEMPOTENCY.maxKeyLength} characters`,

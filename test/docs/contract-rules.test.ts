@@ -1,0 +1,68 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { NUMBERED_CONTRACT, numbersIn } from './contract-page.ts';
+import { RULES_OF_TESTS } from './contract-rules.ts';
+
+const tests = join(import.meta.dirname, '..');
+/** Tables whose rows are data that a test compares whole, or history. */
+const UNNUMBERED_TABLES = /^\| (model|video model|image model|since) \|/;
+const QUOTES = ["'", '"', '`'];
+
+/** The sections by their numbers. */
+const sections = new Map(
+  NUMBERED_CONTRACT.split(/^(?=#{2,4} \d)/m).flatMap((text) => {
+    const [, number] = /^#+ (\d[\d.]*?)\.? /.exec(text) ?? [];
+    return number === undefined ? [] : [[number, text] as const];
+  }),
+);
+
+/** The rules of the page as `section:number`, in their order. */
+const rules = [...sections].flatMap(([section, text]) => numbersIn(text).map((number) => `${section}:${number}`));
+
+const held = Object.values(RULES_OF_TESTS).flatMap((rulesByTitle) =>
+  Object.values(rulesByTitle).flatMap((named) => named.split(' ')),
+);
+
+/** The list items and the rows of tables that do not begin with a number. */
+function unnumberedIn(text: string): readonly string[] {
+  let header = '';
+  return text.split('\n').filter((line, index, lines) => {
+    if (lines[index + 1]?.startsWith('|---') === true) header = line;
+    const isRow = line.startsWith('| ') && line !== header && !UNNUMBERED_TABLES.test(header);
+    return (isRow || line.startsWith('- ')) && numbersIn(line.slice(2, 6)).length === 0;
+  });
+}
+
+function isWritten(title: string, source: string): boolean {
+  return QUOTES.some((quote) => source.includes(quote + title.replaceAll(quote, `\\${quote}`) + quote));
+}
+
+describe('the rules of docs/contract.md', () => {
+  it('are numbered, each once within its section, and every list item and row of a table is one', () => {
+    expect(rules.filter((rule, index) => rules.indexOf(rule) !== index)).to.deep.equal([]);
+    expect([...sections.values()].flatMap(unnumberedIn)).to.deep.equal([]);
+  });
+
+  it('have a test each, and no test is named for a rule that is not there', () => {
+    expect(
+      rules.filter((rule) => !held.includes(rule)),
+      'without a test',
+    ).to.deep.equal([]);
+    expect(
+      held.filter((rule) => !rules.includes(rule)),
+      'not on the page',
+    ).to.deep.equal([]);
+  });
+
+  it('are held by tests that exist under these titles', () => {
+    const missing = Object.entries(RULES_OF_TESTS).flatMap(([file, rulesByTitle]) => {
+      const path = join(tests, file);
+      const source = existsSync(path) ? readFileSync(path, 'utf8') : '';
+      return Object.keys(rulesByTitle)
+        .filter((names) => !names.split(' › ').every((title) => isWritten(title, source)))
+        .map((names) => `${file}: ${names}`);
+    });
+    expect(missing).to.deep.equal([]);
+  });
+});
