@@ -30,10 +30,7 @@ const MARGIN = resource<Margin>('Margin', {
   revenue_usd: field.usd('revenue', 'What clients paid'),
   cost_usd: field.usd('cost', 'What those that succeeded cost, as far as it is known'),
   failed_cost_usd: field.usd('failedCost', 'What the upstream charged for those that failed'),
-  possible_loss_usd: field.usd(
-    'possibleLoss',
-    'The list price of what may have been rendered or generated for nobody',
-  ),
+  possible_loss_usd: field.usd('possibleLoss', 'The list price of what may have been rendered or generated for nobody'),
   margin_usd: field.usd.orNull('margin', 'Revenue whose cost is known, less all cost; null if no cost is known'),
 });
 

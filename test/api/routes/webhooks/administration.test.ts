@@ -64,6 +64,8 @@ describe('api/routes/webhooks/administration', () => {
     });
     const left = deliveries.find(({ endpointId }) => endpointId === other.id);
     expect(field(await genway('webhooks', 'redeliver', left?.id ?? ''), 'status')).to.equal('pending');
-    expect(await genway('webhooks', 'deliveries', '--account-id', accountId, '--status', 'failed')).to.not.include('del_');
+    expect(await genway('webhooks', 'deliveries', '--account-id', accountId, '--status', 'failed')).to.not.include(
+      'del_',
+    );
   });
 });
