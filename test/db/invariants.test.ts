@@ -553,6 +553,17 @@ describe('the rules of the database', () => {
       () => statement('DELETE FROM top_ups'),
     );
     refuses('removal of all', 'top_ups_not_truncated', () => statement('TRUNCATE top_ups'));
+
+    const contradict = (changes: object) =>
+      database('contradicted_payments').insert({ reference: 'x', account_id: given.account.id, amount: 1, ...changes });
+    refuses('a contradicted payment of nobody', 'contradicted_payments_account_id_fkey', () =>
+      contradict({ account_id: newId('account') }),
+    );
+    refuses('a contradicted payment of nothing', 'contradicted_payments_amount_check', () => contradict({ amount: 0 }));
+    refuses('a contradiction twice', 'contradicted_payments_pkey', async () => {
+      await contradict({});
+      await contradict({});
+    });
   });
 
   describe('tasks', () => {
@@ -1621,6 +1632,20 @@ describe('the rules of the database', () => {
     refuses('two orders of an e-mail to one address', 'link_mails_pkey', async () => {
       await insert('link_mails', { email: user.email });
       await insert('link_mails', { email: user.email });
+    });
+    const sendForm = (changes: object) =>
+      database('sent_forms').insert({ form_id: 'form', request_digest: randomBytes(32), ...changes });
+    refuses('a form without a digest', 'sent_forms_request_digest_check', () =>
+      sendForm({ request_digest: randomBytes(1) }),
+    );
+    refuses('a form of nobody', 'sent_forms_user_id_fkey', () => sendForm(nobody));
+    refuses('a form twice', 'sent_forms_pkey', async () => {
+      await sendForm({});
+      await sendForm({});
+    });
+    refuses('attempts to sign in counted twice', 'sign_in_attempts_pkey', () => {
+      const counted = { subject: 'user', attempts: 1 };
+      return database('sign_in_attempts').insert([counted, counted]);
     });
     refuses('a session of nobody', 'sessions_user_id_fkey', () => insertSession(nobody));
     refuses('a session twice', 'sessions_pkey', async () => {

@@ -6,7 +6,7 @@ import { eventually, modelVia, startTestText, type TestText } from '../../suppor
 import { createDrivers, type SdkDriver } from './sdk-drivers.ts';
 
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
-const FAULTS = ['drop_after=4', 'malformed_after=4', 'fail_after=4,fail=processing_failed', 'drop_after=9'];
+const FAULTS = ['drop_after=4', 'fail_after=4,fail=processing_failed', 'drop_after=9'];
 const SDKS = ['openai, chat completions', 'openai, responses', 'anthropic', 'google genai'];
 
 describe('the SDK', () => {

@@ -83,13 +83,19 @@ describe('the secrets of a database', () => {
       status: 201,
       sealed_body: before.sealer.seal('{}'),
     });
+    await database('sent_forms').insert({
+      form_id: 'form',
+      request_digest: randomBytes(32),
+      sealed_answer: before.sealer.seal('{}', 'form'),
+    });
     const last = async (): Promise<Record<string, number>> => {
       const steps: Resealed[] = [];
       for await (const step of reseal(database, during.sealer)) steps.push(step);
       return Object.fromEntries(steps.map(({ table, changed }) => [table, changed]));
     };
-    expect(await last()).to.deep.equal({ webhook_endpoints: 1, users: 1, idempotency_keys: 1 });
-    expect(await last(), 'once').to.deep.equal({ webhook_endpoints: 0, users: 0, idempotency_keys: 0 });
+    expect(await last()).to.deep.equal({ webhook_endpoints: 1, users: 1, idempotency_keys: 1, sent_forms: 1 });
+    const nothing = { webhook_endpoints: 0, users: 0, idempotency_keys: 0, sent_forms: 0 };
+    expect(await last(), 'once').to.deep.equal(nothing);
     await noteSecrets(database, during);
     await checkSecrets(database, after);
     expect(await refused(before)).to.match(/^GENWAY_ENCRYPTION_KEY does not decrypt/);
