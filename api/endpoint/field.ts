@@ -7,7 +7,6 @@ import { type JsonSchema, nullable } from '../../domain/json-schema.ts';
 import { formatUsd, type PicoUsd, toUsdNumber } from '../../domain/money.ts';
 import { toUnixSeconds } from '../../domain/unix-time.ts';
 import * as schemas from '../openapi/json-schema.ts';
-import type { Resource } from './resource.ts';
 
 /** A cell of a CSV row; null is an empty cell. */
 export type Cell = string | number | bigint | boolean | null;
@@ -88,6 +87,13 @@ function single<Value>(
   return define(schema, json, [['', cell]]);
 }
 
+/** An object within another: see `resource.ts`. */
+interface Nested<Row> {
+  readonly schema: JsonSchema;
+  readonly present: (row: Row) => Readonly<Record<string, unknown>>;
+  readonly columns: Columns<Row>;
+}
+
 const same = <Value>(value: Value): Value => value;
 const toIso = (moment: Date): string => moment.toISOString();
 
@@ -127,7 +133,7 @@ export const words = (items: JsonSchema) =>
   );
 
 /** A nested object. In CSV, each of its fields is a column, named after both. */
-export const object = <Row>({ schema, present, columns }: Resource<Row>) =>
+export const object = <Row>({ schema, present, columns }: Nested<Row>) =>
   define<Row>(
     () => schema,
     present,
@@ -135,7 +141,7 @@ export const object = <Row>({ schema, present, columns }: Resource<Row>) =>
   );
 
 /** A list of nested objects. @param word what stands for each in CSV, separated by spaces; left out of CSV without */
-export const list = <Row>({ schema, present }: Resource<Row>, word?: (row: Row) => string) =>
+export const list = <Row>({ schema, present }: Omit<Nested<Row>, 'columns'>, word?: (row: Row) => string) =>
   define<readonly Row[]>(
     (description) => schemas.arrayOf(schema, description),
     (rows) => rows.map(present),

@@ -312,7 +312,7 @@ describe('an upstream that fails before its answer begins', () => {
     };
     tell("Invalid 'temperature': only-first takes at most 2. See https://vendor.example/docs.");
     expect((await ask('only-first')).body)
-      .to.contain("Invalid 'temperature': the model takes at most 2.")
+      .to.contain("Invalid 'temperature': … takes at most 2.")
       .and.not.contain('vendor');
     tell('Your organization org-42 has no access to it.');
     expect((await ask('only-first')).body)

@@ -94,6 +94,14 @@ const DAMAGES: readonly Damage[] = [
     says: /^funded_available is missing, its transfers add up to 0; funded_reserved is missing/,
   },
   {
+    what: 'a payment that was credited with another amount than was announced',
+    check: 'payments',
+    subject: 'topUp',
+    sql: `INSERT INTO contradicted_payments (reference, account_id, amount)
+      SELECT reference, account_id, amount + 1 FROM top_ups WHERE transfer_id = :topUp`,
+    says: /^\S+ was announced with \d+ for acc_\w+, but credited with \d+ to acc_\w+$/,
+  },
+  {
     what: 'an account that is taken for one that never topped up',
     check: 'topped_up',
     subject: 'account',
