@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { VENDORS, vendorProducts } from '../../../bench/drill/vendors/products.ts';
-import { MEDIA_PROTOCOLS, MEDIA_PROTOCOL_NAMES } from '../../../providers/media/protocols.ts';
+import { MEDIA_APIS, MEDIA_PROTOCOLS, MEDIA_PROTOCOL_NAMES } from '../../../providers/media/protocols.ts';
 import { call, type TestStack } from '../../support/stack.ts';
 import { finishedVendorTask, startVendorStack, type VendorTask } from '../../support/vendors.ts';
 
@@ -28,7 +28,7 @@ describe('the secrets of vendors', function () {
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'genway-upstreams-'));
     const file = join(folder, 'upstreams.yaml');
-    await writeFile(file, JSON.stringify({ media: MEDIA_PROTOCOL_NAMES.flatMap(upstreamOf) }));
+    await writeFile(file, JSON.stringify({ media: MEDIA_APIS.flatMap(upstreamOf) }));
     stack = await startVendorStack({ env: { GENWAY_PROVIDERS: file, GENWAY_PROVIDER_CALLBACKS: 'true' } });
     await Promise.all([stack.api.start(), stack.worker.start()]);
     ({ apiKey } = await stack.createAccount({ fundedUsd: 100 }));
@@ -43,17 +43,18 @@ describe('the secrets of vendors', function () {
     await rm(folder, { recursive: true });
   });
 
-  /** With a key pair where the vendor takes one. */
-  function upstreamOf(protocol: (typeof MEDIA_PROTOCOL_NAMES)[number]): readonly object[] {
+  /** With a key pair where the API takes one. The APIs of a vendor share what is the operator's. */
+  function upstreamOf([name, protocol, adapter]: (typeof MEDIA_APIS)[number]): readonly object[] {
     if (!VENDORS.includes(protocol)) return [];
-    const { keyPair = false, addresses } = MEDIA_PROTOCOLS[protocol];
+    const { keyPair = false, addresses } = adapter;
     const url = `\${GENWAY_SIMULATOR_URL}/vendors/${protocol}`;
     const credential = keyPair
       ? { access_key: secretOf(protocol, 'access'), secret_key: secretOf(protocol, 'secret') }
       : { api_key: secretOf(protocol, 'key') };
+    const api = name === protocol ? {} : { api: name.slice(protocol.length + 1) };
     const callback = { callback_secret: secretOf(protocol, 'callback') };
     const requests = addresses?.requests && { requests_url: url };
-    return [{ name: protocol, protocol, base_url: url, ...credential, ...callback, ...requests }];
+    return [{ name, protocol, base_url: url, ...api, ...credential, ...callback, ...requests }];
   }
 
   /** As they are, or as part of something in Base64 or of an address. */
