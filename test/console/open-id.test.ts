@@ -308,7 +308,9 @@ describe('signing in with a provider of OpenID Connect', () => {
     expect(Date.parse(session.created_at)).to.be.above(0);
     expect(data['sessions']).to.have.length(1);
 
-    const other = await userId('victim@example.com');
+    const stranger = know('stranger');
+    await Visitor.invited(app, { email: stranger, account_id: customer.accountId });
+    const other = await userId(stranger);
     expect((await admin('DELETE', `${other}/sessions/${session.id}`)).status).to.equal(404);
     expect((await admin('DELETE', `${other}/identities/${identity.id}`)).status).to.equal(404);
     expect(await isIn(lee)).to.equal(true);
