@@ -1,9 +1,10 @@
 /**
- * Keeps `daily_usage` up to date, a little behind the present. Every step is one transaction that moves the sums together with
+ * Keeps `daily_usage` and `daily_transfers` up to date, a little behind the present. Every step is one transaction that moves the sums together with
  * what says how far they go, so that a crash between any two loses and doubles nothing. Several processes may do it at once.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from './database.ts';
+import { sumTransfersWhere } from './queries/daily-transfers.ts';
 import { onSummedUsage, sumUsedIn, USAGE_MEASURES, USAGE_NAMES } from './queries/daily-usage.ts';
 
 /**
@@ -58,7 +59,7 @@ async function findSettled(database: Database, patienceMs: number): Promise<Date
   }
 }
 
-/** Adds what began in the next hour. @returns whether there was anything left to sum before `settled` */
+/** Adds what began, and was transferred, in the next hour. @returns whether there was anything left to sum before `settled` */
 async function sumNextHour(database: Database, settled: Date): Promise<boolean> {
   return database.transaction(async (transaction) => {
     const part = await lockSummed(transaction, settled);
@@ -68,6 +69,14 @@ async function sumNextHour(database: Database, settled: Date): Promise<boolean> 
       INSERT INTO daily_usage (${USAGE_NAMES}, ${USAGE_MEASURES})
       ${sumUsedIn('SELECT CAST(:begins AS timestamptz) AS begins, CAST(:ends AS timestamptz) AS ends', { ofAccount: false })}
       ON CONFLICT (${USAGE_NAMES}) DO UPDATE SET ${onSummedUsage('add')}`,
+      part,
+    );
+    await transaction.raw(
+      /* sql */ `
+      INSERT INTO daily_transfers AS summed
+      ${sumTransfersWhere('created_at >= :begins AND created_at < :ends')}
+      ON CONFLICT (account_id, day, kind) DO UPDATE SET transfers = summed.transfers + EXCLUDED.transfers,
+        available = summed.available + EXCLUDED.available, reserved = summed.reserved + EXCLUDED.reserved`,
       part,
     );
     await transaction.raw('UPDATE daily_usage_summed SET before = ?', [part.ends]);

@@ -2,8 +2,8 @@
  * Fills a database with accounts, tasks and text requests that have ended, and the transfers of each.
  *
  * The rows are written in large sets, past the triggers and foreign keys that check each row and past those that move balances;
- * what these leave behind, this does: the balances, what keys have used, and the marks of days whose usage has to be summed
- * again. Reconciliation finds nothing in the books.
+ * what these leave behind, this does: the balances, what keys have used, the sums of transfers, and the marks of days whose
+ * usage has to be summed again. Reconciliation finds nothing in the books.
  */
 import { randomBytes } from 'node:crypto';
 import type { Database } from '../../db/database.ts';
@@ -12,6 +12,7 @@ import { insertApiKey } from '../../db/queries/api-keys.ts';
 import { topUp } from '../../db/queries/credits.ts';
 import { recordRateCards } from '../../db/queries/rate-cards.ts';
 import { CHANGE, CHARGES } from '../../db/ledger-sql.ts';
+import { sumTransfersWhere } from '../../db/queries/daily-transfers.ts';
 import { ensurePartitions } from '../../db/partitions.ts';
 import { newId } from '../../domain/ids.ts';
 import { parseUsd } from '../../domain/money.ts';
@@ -71,6 +72,7 @@ export async function seedConsole(
     await transaction.raw(MOVE_BALANCES);
     await transaction.raw(MOVE_KEYS);
     await transaction.raw(MARK_USAGE);
+    await transaction.raw(SUM_TRANSFERS);
   });
   await database.raw('VACUUM (ANALYZE) tasks, transfers, text_requests');
   return keys;
@@ -225,3 +227,8 @@ const MOVE_KEYS = /* sql */ `
 const MARK_USAGE = /* sql */ `
   INSERT INTO late_usage SELECT account_id, (opened_at AT TIME ZONE 'UTC')::date
   FROM transfers WHERE api_key_id IS NOT NULL GROUP BY 1, 2`;
+
+const SUM_TRANSFERS = /* sql */ `
+  INSERT INTO daily_transfers ${sumTransfersWhere('created_at < (SELECT before FROM daily_usage_summed)')}
+  ON CONFLICT (account_id, day, kind) DO UPDATE SET transfers = EXCLUDED.transfers, available = EXCLUDED.available,
+    reserved = EXCLUDED.reserved`;

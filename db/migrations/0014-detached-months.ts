@@ -6,7 +6,8 @@ import type { Knex } from 'knex';
  * - `carried_balances` and `carried_usage` hold what the transfers of detached months add up to, so that balances and what
  *   keys have used can still be compared with the ledger. Both are written by `detach_month` in the transaction that detaches.
  * - A month goes as a whole, and only when it is over and nothing in it can change any more: `detach_month` refuses a month
- *   that has an open reservation or a running task, and one that is not followed by two more.
+ *   that has an open reservation or a running task, one that is not followed by two more, and one whose transfers are not in
+ *   the sums of their days (migration 0037), from which statements are read.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(/* sql */ `
@@ -61,6 +62,12 @@ export async function up(knex: Knex): Promise<void> {
       IF FOUND THEN
         RAISE EXCEPTION 'money of % is still held', to_char(month, 'YYYY-MM')
           USING ERRCODE = 'object_not_in_prerequisite_state';
+      END IF;
+      PERFORM FROM transfers WHERE opened_at >= begins AND opened_at < ends
+        AND created_at >= (SELECT before FROM daily_usage_summed);
+      IF FOUND THEN
+        RAISE EXCEPTION 'transfers of % are not in the sums of their days yet: let the schedule genway-sweep run first',
+          to_char(month, 'YYYY-MM') USING ERRCODE = 'object_not_in_prerequisite_state';
       END IF;
 
       INSERT INTO carried_balances

@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
 import { createdIn, type Period } from '../period.ts';
-import { CHANGE } from '../ledger-sql.ts';
+import { sumTransfersWhere } from './daily-transfers.ts';
 import { firstTransferIdOf, LONGEST_CHAIN_MS } from './month-export.ts';
 import { streamPages } from '../stream-pages.ts';
 import type { RowOf } from '../row.ts';
@@ -29,7 +29,7 @@ export interface Statement {
 }
 
 interface PeriodRow {
-  period: 'before' | 'within';
+  part: 'before' | 'within';
   kind: string;
   transfers: string;
   available: string;
@@ -37,33 +37,35 @@ interface PeriodRow {
 }
 
 /**
- * The statement of an account over a period. Sums carried from detached months are part of the opening; a period within
- * a detached month has no activity left.
+ * The statement of an account over a period of days. Reads sums of days, and only the transfers since they were made; the sums
+ * stay when a month is detached, so its statements do, too.
  *
- * @param from inclusive
- * @param to exclusive
+ * @param from midnight in UTC, inclusive
+ * @param to midnight in UTC, exclusive
  */
 export async function readStatement(
   database: Database,
-  { accountId, from, to }: { accountId: string; from: Date; to: Date },
+  period: { accountId: string; from: Date; to: Date },
 ): Promise<Statement> {
-  const { rows } = await database.raw<{ rows: PeriodRow[] }>(
-    /* sql */ `
-    SELECT CASE WHEN created_at < :from THEN 'before' ELSE 'within' END AS period, kind, count(*) AS transfers,
-      sum(${CHANGE.available}) AS available, sum(${CHANGE.reserved}) AS reserved
-    FROM transfers WHERE account_id = :accountId AND created_at < :to
-    GROUP BY 1, 2
-    UNION ALL
-    SELECT 'before', 'carried', 0, coalesce(sum(signup_available + funded_available), 0),
-      coalesce(sum(signup_reserved + funded_reserved), 0)
-    FROM carried_balances WHERE account_id = :accountId AND month::timestamp AT TIME ZONE 'UTC' < :from
-    ORDER BY 1, 2`,
-    { accountId, from, to },
-  );
-  const activity = rows.filter(({ period }) => period === 'within').map(toActivity);
-  const opening = sumOf(rows.filter(({ period }) => period === 'before').map(toActivity));
+  const { rows } = await database.raw<{ rows: PeriodRow[] }>(STATEMENT, period);
+  const activity = rows.filter(({ part }) => part === 'within').map(toActivity);
+  const opening = sumOf(rows.filter(({ part }) => part === 'before').map(toActivity));
   return { opening, activity, closing: sumOf([opening, ...activity]) };
 }
+
+/** Sums and rows are read at once, so that nothing is missing or counted twice. */
+export const STATEMENT = /* sql */ `
+  SELECT CASE WHEN day < (CAST(:from AS timestamptz) AT TIME ZONE 'UTC')::date THEN 'before' ELSE 'within' END AS part,
+    kind, sum(transfers) AS transfers, sum(available) AS available, sum(reserved) AS reserved
+  FROM (
+    SELECT * FROM daily_transfers
+    WHERE account_id = :accountId AND day < (CAST(:to AS timestamptz) AT TIME ZONE 'UTC')::date
+    UNION ALL
+    ${sumTransfersWhere(
+      'account_id = :accountId AND created_at >= (SELECT before FROM daily_usage_summed) AND created_at < :to',
+    )}
+  ) AS summed
+  GROUP BY 1, 2 ORDER BY 1, 2`;
 
 function toActivity({ kind, transfers, available, reserved }: PeriodRow): Activity {
   return { kind, transfers: Number(transfers), available: picoUsd(available), reserved: picoUsd(reserved) };

@@ -1,6 +1,10 @@
-/** Are the sums of usage the sums of the rows? */
+/** Are the sums of usage and of transfers the sums of the rows? */
+import { sumTransfersWhere } from '../queries/daily-transfers.ts';
 import { sumUsedIn, USAGE_MEASURES, USAGE_NAMES } from '../queries/daily-usage.ts';
 import { sqlCheck } from './check.ts';
+
+const numbersOf = (which: string): string =>
+  `nullif(concat_ws(', ', ${['transfers', 'available', 'reserved'].map((name) => `sum(${name}) FILTER (WHERE ${which})`).join(', ')}), '')`;
 
 export const USAGE_CHECKS = [
   sqlCheck({
@@ -25,5 +29,37 @@ export const USAGE_CHECKS = [
         AND EXISTS (SELECT FROM pg_inherits WHERE inhparent = 'tasks'::regclass
           AND inhrelid = to_regclass('tasks' || to_char(day, '_YYYY_MM')))
       ORDER BY 1, 2`,
+  }),
+  sqlCheck({
+    name: 'daily_transfers',
+    question: 'Is what the transfers of each account add up to a day what is kept of them?',
+    remedy:
+      'The transfers are right. Set the row of daily_transfers to what they add up to, or delete it where there are none.',
+    sql: /* sql */ `
+      WITH carried AS (
+        SELECT account_id, min(month) AS since, sum(signup_available + funded_available) AS available,
+          sum(signup_reserved + funded_reserved) AS reserved
+        FROM carried_balances GROUP BY account_id
+      ), summed AS (
+        SELECT true AS is_kept, * FROM daily_transfers
+        UNION ALL
+        SELECT false, rows.* FROM (${sumTransfersWhere('created_at < (SELECT before FROM daily_usage_summed)')}) AS rows
+      ), part AS (
+        SELECT account_id, day, kind, is_kept, transfers, summed.available, summed.reserved
+        FROM summed LEFT JOIN carried USING (account_id) WHERE since IS NULL OR day < since
+        -- The rows of detached months are gone, and it is not known which days they were of: only totals can be compared.
+        UNION ALL
+        SELECT account_id, NULL, NULL, is_kept, NULL, summed.available, summed.reserved
+        FROM summed JOIN carried USING (account_id) WHERE day >= since
+        UNION ALL
+        SELECT account_id, NULL, NULL, false, NULL, available, reserved FROM carried
+      ), compared AS (
+        SELECT account_id, day, kind,
+          ${numbersOf('is_kept')} AS kept, ${numbersOf('NOT is_kept')} AS moved
+        FROM part GROUP BY account_id, day, kind
+      )
+      SELECT account_id AS subject, format('%s on %s: %s kept, its transfers add up to %s', coalesce(kind, 'everything'),
+        coalesce(day::text, 'all days since a month was detached'), coalesce(kept, 'nothing'), coalesce(moved, 'nothing')) AS detail
+      FROM compared WHERE kept IS DISTINCT FROM moved ORDER BY 1, 2`,
   }),
 ];

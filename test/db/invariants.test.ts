@@ -60,6 +60,7 @@ const SHADOWED: Readonly<Record<string, string>> = {
   tasks_ended_late: 'refuses nothing: it marks a day whose usage is to be summed again',
   text_requests_changed_late: 'refuses nothing: it marks a day whose usage is to be summed again',
   text_requests_recorded_late: 'refuses nothing: it marks a day whose usage is to be summed again',
+  transfers_dated_late: 'refuses nothing: it adds the transfer to a sum',
 };
 
 describe('the rules of the database', () => {
@@ -1301,6 +1302,11 @@ describe('the rules of the database', () => {
       const tokens = { input_tokens: 1, cache_read_tokens: 0, cache_write_tokens: 0, output_tokens: 1 };
       const sum = { ...names, ...tokens, requests: 1, failed: 0, billable_seconds: 0, charged: 1 };
       return database('daily_usage').insert([sum, sum]);
+    });
+    refuses('two sums of transfers of the same', 'daily_transfers_pkey', () => {
+      const names = { account_id: given.account.id, day: '2026-01-01', kind: 'topup' };
+      const sum = { ...names, transfers: 1, available: 1, reserved: 0 };
+      return database('daily_transfers').insert([sum, sum]);
     });
     refuses('to sum up to two times', 'daily_usage_summed_pkey', () =>
       database('daily_usage_summed').insert({ before: new Date() }),

@@ -3,6 +3,8 @@ import { pino } from 'pino';
 import { startRelay } from '../../temporal/relay.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import type { Database } from '../../db/database.ts';
+import { sumTransfersWhere } from '../../db/queries/daily-transfers.ts';
+import { readStatement, type Statement } from '../../db/queries/statements.ts';
 import { detachMonth, ensurePartitions, listMonths } from '../../db/partitions.ts';
 import { findTask } from '../../db/queries/tasks.ts';
 import { reconcile } from '../../db/reconciliation/reconcile.ts';
@@ -20,6 +22,7 @@ import {
 import { rejectionOf } from '../support/rejection.ts';
 import { NO_STARTER } from '../support/starter.ts';
 
+const DAY_MS = 86_400_000;
 const NOW = new Date();
 /** The middle of the month that lies so many months back. */
 const middleOf = (monthsAgo: number): Date =>
@@ -73,6 +76,32 @@ describe('db/partitions', () => {
     return report.findings.map(({ check, detail }) => `${check}: ${detail}`);
   }
 
+  /** As the sweep does an hour later. */
+  async function sumTransfersSoFar(): Promise<void> {
+    await database.raw(
+      `INSERT INTO daily_transfers ${sumTransfersWhere('created_at >= (SELECT before FROM daily_usage_summed)')}`,
+    );
+    await database.raw(
+      `UPDATE daily_usage_summed SET before = (SELECT max(created_at) + interval '1 millisecond' FROM transfers)`,
+    );
+  }
+
+  /** Of the day before, the day itself, the day after, and the rest. */
+  async function statementsAround(time: Date): Promise<readonly Statement[]> {
+    const day = Math.floor(time.getTime() / DAY_MS);
+    const ends = [day - 1, day, day + 1, day + 2, Math.floor(Date.now() / DAY_MS) + 1];
+    const [, ...read] = await Promise.all(
+      ends.map((end, index) =>
+        readStatement(database, {
+          accountId: key.accountId,
+          from: new Date((ends[index - 1] ?? end - 1) * DAY_MS),
+          to: new Date(end * DAY_MS),
+        }),
+      ),
+    );
+    return read;
+  }
+
   async function months(): Promise<string[]> {
     return (await listMonths(database)).map(({ month }) => month);
   }
@@ -84,16 +113,22 @@ describe('db/partitions', () => {
     await finishAsSucceeded(database, succeeded);
     const failed = await oldTask();
     await finishAsFailed(database, failed);
+    const { message } = await rejectionOf(detachMonth(database, OLD));
+    expect(message).to.match(/^transfers of .* are not in the sums of their days yet/);
+    await sumTransfersSoFar();
     const young = await createTaskRow(database, key);
     await finishAsSucceeded(database, young);
     const account = await reloadAccount(database, { id: key.accountId });
     expect(await findings()).to.deep.equal([]);
+    const statements = await statementsAround(OLD_TIME);
+    expect(statements[1]?.activity).to.not.deep.equal([]);
 
     await detachMonth(database, OLD);
 
     expect(await months()).to.not.include(OLD);
     expect(await reloadAccount(database, { id: key.accountId })).to.deep.equal(account);
     expect(await findings()).to.deep.equal([]);
+    expect(await statementsAround(OLD_TIME), 'its days are summed').to.deep.equal(statements);
     // An id tells the month in which to look for it, and there it is no longer.
     expect(await findTask(database, succeeded.id)).to.equal(null);
     expect((await findTask(database, young.id))?.id).to.equal(young.id);
@@ -120,7 +155,8 @@ describe('db/partitions', () => {
       await transaction('carried_balances').increment('funded_available', 1);
       await transaction.raw('ALTER TABLE carried_balances ENABLE TRIGGER USER');
     });
-    expect(await findings()).to.have.length(1);
+    const found = (await findings()).map((finding) => finding.split(':')[0]);
+    expect(found).to.deep.equal(['account_balances', 'daily_transfers']);
     await database.transaction(async (transaction) => {
       await transaction.raw('ALTER TABLE carried_balances DISABLE TRIGGER USER');
       await transaction('carried_balances').decrement('funded_available', 1);

@@ -24,6 +24,7 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   configurations: { because: 'one for each start of a process, and for each change of the files and process' },
   contradicted_payments: { because: 'one for each payment that was credited otherwise, which audits read for ever' },
   corrections: { because: 'a few, which people make, and books keep for ever' },
+  daily_transfers: { because: 'one for each day and kind, which stand for all transfers of an account' },
   daily_usage: { because: 'one for each day, key and model that an account used, which stand for all its rows' },
   daily_usage_summed: { because: 'one row' },
   deliveries: { sweep: 'events' },

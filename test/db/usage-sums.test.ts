@@ -1,8 +1,10 @@
-/** Sums of usage are, at every moment, what the rows add up to: whatever is written late, at once, or cut off half-way. */
+/** Sums of usage and of transfers are, at every moment, what the rows add up to: whatever is written late, at once, or cut off half-way. */
+import { randomInt } from 'node:crypto';
 import { expect } from 'chai';
 import { seedConsole, type SeededKey } from '../../bench/console/seed.ts';
 import type { Database } from '../../db/database.ts';
 import { type DailyUsage, sumDailyUsage } from '../../db/queries/daily-usage.ts';
+import { readStatement, type Statement } from '../../db/queries/statements.ts';
 import { runChecks } from '../../db/reconciliation/reconcile.ts';
 import { USAGE_CHECKS } from '../../db/reconciliation/usage-checks.ts';
 import type { TextLedger } from '../../db/text-money/ledger.ts';
@@ -35,7 +37,9 @@ describe('db/usage-sums', () => {
   async function beginAgain(): Promise<void> {
     await sumUsage(database);
     const before = new Date(Math.floor(Date.now() / DAY_MS - 4) * DAY_MS);
-    await database('daily_usage').where('day', '>=', before.toISOString().slice(0, 10)).delete();
+    for (const sums of ['daily_usage', 'daily_transfers']) {
+      await database(sums).where('day', '>=', before.toISOString().slice(0, 10)).delete();
+    }
     await database('daily_usage_summed').update({ before });
   }
 
@@ -145,6 +149,7 @@ async function writeSomethingOld(
   const key = keys[seed % keys.length];
   if (!key) throw new Error('accounts were seeded');
   const beganMs = Date.now() - ((seed * 7_919) % (20 * 24)) * HOUR_MS;
+  await adjustAt(database, key, new Date(beganMs + randomInt(HOUR_MS)));
   if (seed % 3 === 0) {
     const task = await createTaskRow(database, key, { id: newId('task', beganMs), model: `model-${seed % 2}` });
     await (seed % 2 === 0 ? finishAsSucceeded(database, task) : finishAsFailed(database, task));
@@ -157,6 +162,23 @@ async function writeSomethingOld(
   // More than is held, at times.
   const charge = hold.free ? 0n : BigInt(600 + (seed % 5) * 400);
   await ledger.settle([seed % 4 === 0 ? failureOf(hold) : settlementOf(hold, { charge })]);
+}
+
+/** A correction of any amount, either way, with a date of its own. */
+async function adjustAt(database: Database, { accountId }: SeededKey, at: Date): Promise<void> {
+  const [debit, credit] = randomInt(2) === 0 ? ['adjustments', 'available'] : ['available', 'adjustments'];
+  await database('transfers').insert({
+    id: newId('transfer', at.getTime()),
+    opened_at: at,
+    created_at: at,
+    kind: 'adjustment',
+    debit,
+    credit,
+    amount: `${randomInt(1, 1_000_000)}`,
+    account_id: accountId,
+    author: 'ada',
+    reason: 'a test',
+  });
 }
 
 /** Sums until `stop` says so, as a process that ends then. */
@@ -198,6 +220,46 @@ async function findingsOf(database: Database) {
   return (await runChecks(USAGE_CHECKS, { snapshot: database, database, ...outside })).findings;
 }
 
+/** The first and the last, exclusive, of some statements, in days from today. */
+const DAYS_OF_STATEMENTS = [
+  [0, 1],
+  [-1, 0],
+  [-30, 1],
+  [-12, -3],
+  [1, 2],
+] as const;
+
+const midnight = (ms: number): Date => new Date(Math.floor(ms / DAY_MS) * DAY_MS);
+
+/** The same from the transfers alone, in whole numbers. */
+async function plainStatement(
+  database: Database,
+  { accountId, from, to }: { readonly accountId: string; readonly from: Date; readonly to: Date },
+): Promise<Statement> {
+  const rows = await database<
+    Record<'kind' | 'debit' | 'credit' | 'amount' | 'released', string> & { created_at: Date }
+  >('transfers')
+    .where('account_id', accountId)
+    .where('created_at', '<', to)
+    .orderBy('kind');
+  const opening = { available: 0n, reserved: 0n };
+  const closing = { available: 0n, reserved: 0n };
+  const activity = new Map<string, { kind: string; transfers: number; available: bigint; reserved: bigint }>();
+  for (const { kind, debit, credit, amount, released, created_at: at } of rows) {
+    const sum = activity.get(kind) ?? { kind, transfers: 0, available: 0n, reserved: 0n };
+    if (at >= from) activity.set(kind, { ...sum, transfers: sum.transfers + 1 });
+    for (const book of ['available', 'reserved'] as const) {
+      const sign = (credit === book ? 1n : 0n) - (debit === book ? 1n : 0n);
+      const change = sign * BigInt(amount) + (book === 'available' ? 1n : -1n) * BigInt(released);
+      closing[book] += change;
+      const within = activity.get(kind);
+      if (at < from) opening[book] += change;
+      else if (within) within[book] += change;
+    }
+  }
+  return { opening, activity: [...activity.values()], closing };
+}
+
 /** For several periods, which begin and end at any time of a day; and nothing is found by reconciliation. */
 async function expectSumsOfRows(database: Database, keys: readonly { readonly accountId: string }[]): Promise<void> {
   const now = Date.now();
@@ -213,6 +275,10 @@ async function expectSumsOfRows(database: Database, keys: readonly { readonly ac
         for (const [from, to] of periods) {
           const period = { accountId, from: new Date(from), to: new Date(to) };
           expect(await sumDailyUsage(snapshot, period)).to.deep.equal(await plainSums(snapshot, period));
+        }
+        for (const [from, to] of DAYS_OF_STATEMENTS) {
+          const period = { accountId, from: midnight(now + from * DAY_MS), to: midnight(now + to * DAY_MS) };
+          expect(await readStatement(snapshot, period)).to.deep.equal(await plainStatement(snapshot, period));
         }
       }
       expect(await findingsOf(snapshot)).to.deep.equal([]);

@@ -1,4 +1,4 @@
-/** Statements of accounts, in turns: one of a busy account reads millions of transfers, and others need the connections, too. */
+/** Statements of accounts, in turns, so that those who ask for many of one account leave connections for reports to others. */
 import type { Database } from '../../../db/database.ts';
 import { readStatement, type Statement } from '../../../db/queries/statements.ts';
 import { ServiceError } from '../../../domain/errors.ts';

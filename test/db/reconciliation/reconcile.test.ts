@@ -265,6 +265,13 @@ const DAMAGES: readonly Damage[] = [
     says: /^text of gone by .* on .*: 1, 0, 2, 0, 0, 3, 0, 4 kept, its rows add up to nothing$/,
   },
   {
+    what: 'a sum of transfers that nothing adds up to',
+    check: 'daily_transfers',
+    subject: 'account',
+    sql: `INSERT INTO daily_transfers SELECT :account, (now() AT TIME ZONE 'UTC')::date, 'gone', 1, 2, -3`,
+    says: /^gone on .*: 1, 2, -3 kept, its transfers add up to nothing$/,
+  },
+  {
     what: 'a text request that was charged otherwise than its usage says',
     check: 'text_charges',
     subject: 'charged',

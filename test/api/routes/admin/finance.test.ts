@@ -144,20 +144,17 @@ describe('finance', () => {
       expect(data['opening']).to.include({ available_usd: '8.999999999999' });
     });
 
-    it('opens with what months left behind that were detached from the ledger', async () => {
+    it('is read from sums of days, which stay when a month is detached from the ledger', async () => {
       const { accountId } = await app.createAccount();
-      await app.database('carried_balances').insert({
-        account_id: accountId,
-        month: '2025-01-01',
-        signup_available: 1,
-        signup_reserved: 0,
-        funded_available: 2,
-        funded_reserved: 4,
-      });
+      const sum = { account_id: accountId, day: '2025-01-31', transfers: 2 };
+      await app.database('daily_transfers').insert([
+        { ...sum, kind: 'topup', available: 7, reserved: 0 },
+        { ...sum, kind: 'reservation', available: -4, reserved: 4 },
+      ]);
       const { data } = await read(`/accounts/${accountId}/statements?date=2025-02-01`);
       expect(data['opening']).to.include({ available_usd: '0.000000000003', reserved_usd: '0.000000000004' });
       expect(data['closing']).to.deep.equal(data['opening']);
-      const { data: before } = await read(`/accounts/${accountId}/statements?date=2024-12-31`);
+      const { data: before } = await read(`/accounts/${accountId}/statements?date=2025-01-30`);
       expect(before['closing']).to.include({ total_usd: '0' });
     });
 
