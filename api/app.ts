@@ -29,7 +29,7 @@ import { cached } from './services/cached.ts';
 import { createFindAdministrator } from './services/administrator.ts';
 import { createAffordabilityCheck, createTaskCreator, type TaskLimits } from './services/create-task.ts';
 import { createCachedFindCaller, createFindCaller } from './services/find-caller.ts';
-import { createReadStatement } from './services/finance/statements.ts';
+import { createReadStatement, createTurns } from './services/finance/statements.ts';
 import { createSumMonth } from './services/finance/month-sums.ts';
 import { createImageLinkCheck } from './services/image-links.ts';
 import { madeOfCatalogue } from './services/made-of-catalogue.ts';
@@ -159,6 +159,7 @@ function createServices({
   });
   const isInputLink = (text: string) => storage.keyOf(text) !== null || isPublicHttpsUrl(text, settings);
   const typicalSeconds = cached((model) => findTypicalSeconds(database, model), TYPICAL_SECONDS_CACHE);
+  const inTurn = createTurns();
   const descriptions = madeOfCatalogue(catalogue, (inForce) =>
     createDescriptions(() => createOpenApiDocument(endpointsWith(settings), inForce)),
   );
@@ -198,7 +199,8 @@ function createServices({
     checkImageLinks: createImageLinkCheck({ client: guardedClient, storage }),
     moderate: moderator && createModeration(moderator),
     sumMonth: createSumMonth(given.reports),
-    readStatement: createReadStatement(given.reports),
+    inTurn,
+    readStatement: createReadStatement(given.reports, inTurn),
     typicalSeconds,
   };
 }

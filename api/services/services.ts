@@ -28,7 +28,7 @@ import type { TaskStarter } from '../../temporal/task-starter.ts';
 import type { WorkflowAccess } from '../../temporal/workflow-access.ts';
 import type { AnnounceJobEnd } from '../../temporal/job-announcer.ts';
 import type { SumMonth } from './finance/month-sums.ts';
-import type { ReadStatement } from './finance/statements.ts';
+import type { InTurn, ReadStatement } from './finance/statements.ts';
 import type { Moderate } from './moderate.ts';
 import type { StartReconciliation } from '../../temporal/reconciliation-starter.ts';
 
@@ -99,6 +99,7 @@ export interface ApiServices extends GivenServices {
   readonly moderate: Moderate | null;
   /** What a month brought in and cost, as it stood at most a quarter of a minute ago. */
   readonly sumMonth: SumMonth;
+  readonly inTurn: InTurn;
   readonly readStatement: ReadStatement;
   /** How long recent tasks of a model took; null if too few are known. */
   readonly typicalSeconds: (model: string) => Promise<TypicalSeconds | null>;

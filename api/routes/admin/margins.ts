@@ -66,8 +66,9 @@ export const sumMarginsByModel = endpoint({
   description: `Of what was created in the period and has ended. ${USAGE_DAYS} ${EXPORTS}`,
   query: PERIOD,
   answers: { 200: orAllRows(dataOf(arrayOf(MARGIN.schema), 'A row for each model and upstream')) },
-  handle: async ({ query, context }, { reports }) => {
-    const margins = await sumMargins(reports, usagePeriod(query));
+  handle: async ({ query, caller, context }, { reports, inTurn }) => {
+    const period = usagePeriod(query);
+    const margins = await inTurn(caller.tokenId ?? caller.name, () => sumMargins(reports, period));
     if (sendAll(context, () => margins, MARGIN)) return undefined;
     return { data: margins.map(MARGIN.present) };
   },

@@ -25,11 +25,11 @@ export const staffRefundPages = [
   }),
 ];
 
-async function showRefunds(visit: UserVisit, { reports, clock }: ApiServices): Promise<Answer> {
+async function showRefunds(visit: UserVisit, { reports, inTurn, clock }: ApiServices): Promise<Answer> {
   const filter = filterOf(visit, clock.nowMs());
   const [{ entries: refunds, next }, sums] = await Promise.all([
     readListPage(visit.query, REFUND_LIST, (slice) => listRefunds(reports, { ...filter, ...slice })),
-    sumRefunds(reports, filter),
+    inTurn(visit.user.email, () => sumRefunds(reports, filter)),
   ]);
   return {
     kind: 'page',

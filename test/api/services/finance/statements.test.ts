@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createReadStatement } from '../../../../api/services/finance/statements.ts';
+import { createReadStatement, createTurns } from '../../../../api/services/finance/statements.ts';
 import type { Database } from '../../../../db/database.ts';
 import type { Statement } from '../../../../db/queries/statements.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
@@ -28,7 +28,8 @@ describe('statements', () => {
       await new Promise<void>((resolve) => ends.push(resolve));
       return EMPTY;
     };
-    const readStatement = createReadStatement(testDatabase.database, read);
+    const inTurn = createTurns();
+    const readStatement = createReadStatement(testDatabase.database, inTurn, read);
     const asked = ['busy', 'busy', 'busy', 'other', 'third'].map((accountId) =>
       readStatement({ accountId, ...PERIOD }),
     );
@@ -41,6 +42,14 @@ describe('statements', () => {
       'other',
       'third',
     ]);
+    let isRead = false;
+    const margins = inTurn('tok_1', async () => {
+      isRead = true;
+    });
+    await new Promise(setImmediate);
+    expect(isRead, 'a report over all accounts waits, too').to.equal(false);
+    ends[2]?.();
+    await margins;
     ends[0]?.();
     await asked[0];
     await new Promise(setImmediate);
@@ -51,7 +60,7 @@ describe('statements', () => {
   });
 
   it('fail alone, and let the next one be read', async () => {
-    const readStatement = createReadStatement(testDatabase.database);
+    const readStatement = createReadStatement(testDatabase.database, createTurns());
     const wrong = readStatement({ accountId: '\0', ...PERIOD });
     expect(await rejectionOf(wrong)).to.be.instanceOf(Error);
     expect(await readStatement({ accountId: 'acc_1', ...PERIOD })).to.deep.equal(EMPTY);
