@@ -109,6 +109,7 @@ describe('the console', () => {
         checkPassword(app.database, { email: 'crowd@example.com', password: 'guess', ip: '203.0.113.9' });
       await Promise.all(Array.from({ length: 10 }, guess));
       await app.database.transaction(async (transaction) => {
+        await transaction.raw('SET LOCAL idle_in_transaction_session_timeout = 0');
         await transaction('sign_in_attempts').forUpdate();
         const refused = await Promise.all(Array.from({ length: 100 }, guess));
         expect(new Set(refused)).to.deep.equal(new Set(['too many']));
