@@ -70,6 +70,8 @@ export interface TokenUsage {
   readonly cacheWrite: number;
   /** Everything generated, reasoning included. */
   readonly outputTotal: number;
+  /** How many calls with the same prompt these are the tokens of; 1 by default. */
+  readonly calls?: number | undefined;
 }
 
 /** A modifier that applied, in a form that a usage record can keep. */
@@ -143,7 +145,9 @@ export function priceText(pricing: TextPricing, usage: TokenUsage, startedAtMs: 
   for (const count of [usage.inputTotal, usage.cacheRead, usage.cacheWrite, usage.outputTotal]) {
     if (!Number.isSafeInteger(count) || count < 0) throw new RangeError(`not a number of tokens: ${count}`);
   }
-  const tiers = pricing.tiers.filter((tier) => isTierReached(tier, usage.inputTotal));
+  // A long prompt is one that is long in each call.
+  const promptTokens = Math.floor(usage.inputTotal / (usage.calls ?? 1));
+  const tiers = pricing.tiers.filter((tier) => isTierReached(tier, promptTokens));
   const peaks = pricing.peaks.filter((peak) => isPeakAt(peak, startedAtMs));
   const rates = multiplyRates(
     pricing.rates,

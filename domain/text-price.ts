@@ -27,6 +27,8 @@ export interface TextEstimate {
   readonly maxOutputTokens: number | null;
   /** How many answers the request asks for. */
   readonly choiceCount: number;
+  /** How many calls of an upstream the request may take: one, or one for each answer. */
+  readonly callCount: number;
 }
 
 /** Token counts as the upstream reported them, inclusive as in `text/canonical.ts`; null where it reported none. */
@@ -38,13 +40,21 @@ export interface ReportedUsage {
   readonly reasoning: number | null;
 }
 
-/** What the charge depends on once a request has ended. */
-export interface TextConsumption {
-  /** `succeeded`: the answer was complete; `disconnected`: the client left and pays for the output; `failed`: free. */
-  readonly status: 'succeeded' | 'disconnected' | 'failed';
+/** What one call of an upstream used. */
+export interface CallConsumption {
   readonly usage: ReportedUsage | null;
   /** The gateway's own count, in case the upstream reported nothing. */
   readonly countedOutputTokens: number;
+  /** How many answers the call was to give; all of the request by default. */
+  readonly choiceCount?: number | undefined;
+}
+
+/** What the charge depends on once a request has ended; the usage is that of its last call. */
+export interface TextConsumption extends CallConsumption {
+  /** `succeeded`: the answer was complete; `disconnected`: the client left and pays for the output; `failed`: free. */
+  readonly status: 'succeeded' | 'disconnected' | 'failed';
+  /** The calls before the last, all of which were answered; none by default. */
+  readonly earlierCalls?: readonly CallConsumption[] | undefined;
   /** The upstream that answered; null when none did. */
   readonly upstream: { readonly provider: string } | null;
 }
@@ -56,14 +66,11 @@ export interface HoldAmounts {
   readonly mostAmount: PicoUsd;
 }
 
-export interface ConsumptionPrice {
+export interface ConsumptionPrice extends ChargedTokens {
   readonly charge: PicoUsd;
   readonly modifiers: readonly AppliedModifier[];
-  readonly inputTokens: number;
-  readonly cacheReadTokens: number;
-  readonly cacheWriteTokens: number;
-  readonly outputTokens: number;
-  readonly reasoningTokens: number | null;
+  /** How many calls of an upstream the tokens are of. */
+  readonly calls: number;
   /** Whether any of the counts is the gateway's own. */
   readonly estimated: boolean;
   /** Whether the upstream reported more tokens than it can have used. */
@@ -76,8 +83,8 @@ const LEAST_OUTPUT_TOKENS = 1_024;
 const LARGEST_LEAST_BOUND = 16;
 
 /**
- * What to hold: the price of the whole prompt at the highest rate, and of all answers. A request without an output
- * limit may get anything from a short answer to the model's longest.
+ * What to hold: the price of the whole prompt at the highest rate, in each call, and of all answers. A request without
+ * an output limit may get anything from a short answer to the model's longest.
  */
 export function holdAmounts(estimate: TextEstimate): HoldAmounts {
   if (estimate.maxOutputTokens !== null) {
@@ -110,16 +117,16 @@ interface ChargedTokens {
 }
 
 /**
- * The usage that a complete answer is charged for, which is also what its client is told: what the upstream reported,
- * or the gateway's own counts where it reported nothing. Input counts up to the model's context, and output up to the
- * bound. Cached tokens and reasoning that were not reported stay null.
+ * The usage that the complete answer to a call is charged for, which is also what its client is told: what the upstream
+ * reported, or the gateway's own counts where it reported nothing. Input counts up to the model's context, and output up
+ * to the bound. Cached tokens and reasoning that were not reported stay null.
  *
  * @param bound the output tokens of each answer that were held for; null for the model's maximum
  */
 export function chargedUsage(
   estimate: TextEstimate,
   bound: number | null,
-  consumption: Pick<TextConsumption, 'usage' | 'countedOutputTokens'>,
+  consumption: CallConsumption,
 ): ReportedUsage {
   const { usage } = consumption;
   const charged = chargedTokens(estimate, bound, { ...consumption, status: 'succeeded' });
@@ -132,13 +139,15 @@ export function chargedUsage(
   };
 }
 
+type EndedCall = CallConsumption & Pick<TextConsumption, 'status'>;
+
 function chargedTokens(
   estimate: TextEstimate,
   bound: number | null,
-  { usage, countedOutputTokens, status }: Pick<TextConsumption, 'usage' | 'countedOutputTokens' | 'status'>,
+  { usage, countedOutputTokens, status, choiceCount }: EndedCall,
 ): ChargedTokens {
   const mostInput = estimate.model.mostInputTokens;
-  const mostOutput = mostOutputTokens(estimate, bound);
+  const mostOutput = mostOutputTokens(estimate, bound, choiceCount);
   const reportedOutput = tokens(usage?.outputTotal, mostOutput);
   const countedOutput = Math.min(countedOutputTokens, mostOutput);
   // The output reported before the end is what was produced by then.
@@ -163,7 +172,8 @@ function withParts(usage: ReportedUsage | null, inputTokens: number, outputToken
 
 /**
  * The charge for the tokens of {@link chargedUsage}. Failures are free, and so are requests whose client left before
- * any upstream had answered. One that left later pays for what was generated.
+ * any upstream had answered. One that left later pays for what was generated. A request that took several calls pays
+ * for the tokens of all.
  *
  * @param bound the output tokens of each answer that were held for; null for the model's maximum
  */
@@ -172,41 +182,69 @@ export function priceConsumption(
   bound: number | null,
   consumption: TextConsumption,
 ): ConsumptionPrice {
-  const { usage, status, upstream } = consumption;
-  const mostInput = estimate.model.mostInputTokens;
-  const mostOutput = mostOutputTokens(estimate, bound);
-  const reportedInput = tokens(usage?.inputTotal, mostInput);
-  const reportedOutput = tokens(usage?.outputTotal, mostOutput);
-  const clamped =
-    (usage?.inputTotal ?? 0) > mostInput ||
-    (usage?.outputTotal ?? 0) > Math.max(mostOutput, LARGEST_LEAST_BOUND * estimate.choiceCount);
+  const { status, upstream, earlierCalls = [] } = consumption;
+  const calls: readonly EndedCall[] = [
+    ...earlierCalls.map((call) => ({ ...call, status: 'succeeded' as const })),
+    consumption,
+  ];
+  const reported = calls.map((call) => reportedTokens(estimate, bound, call));
+  const clamped = calls.some((call) => isBeyondBounds(estimate, bound, call));
   if (status === 'failed' || (status === 'disconnected' && upstream === null)) {
-    return {
-      charge: 0n,
-      modifiers: [],
-      ...withParts(usage, reportedInput ?? 0, reportedOutput ?? 0),
-      estimated: false,
-      clamped,
-    };
+    const known = reported.map(({ usage, input, output }) => withParts(usage, input ?? 0, output ?? 0));
+    return { charge: 0n, modifiers: [], ...sumOf(known), calls: calls.length, estimated: false, clamped };
   }
-  const charged = chargedTokens(estimate, bound, consumption);
-  const price = priceText(
+  const charged = calls.map((call) => chargedTokens(estimate, bound, call));
+  const total = sumOf(charged);
+  const { charge, modifiers } = priceText(
     estimate.model.pricing,
     {
-      inputTotal: charged.inputTokens,
-      cacheRead: charged.cacheReadTokens,
-      cacheWrite: charged.cacheWriteTokens,
-      outputTotal: charged.outputTokens,
+      inputTotal: total.inputTokens,
+      cacheRead: total.cacheReadTokens,
+      cacheWrite: total.cacheWriteTokens,
+      outputTotal: total.outputTokens,
+      calls: calls.length,
     },
     estimate.startedAtMs,
   );
+  const estimated = reported.some(
+    ({ input, output }, index) => input === null || output !== charged[index]?.outputTokens,
+  );
+  return { charge, modifiers, ...total, calls: calls.length, estimated, clamped };
+}
+
+/** The reported counts of a call, clamped; null where nothing was reported. */
+function reportedTokens(estimate: TextEstimate, bound: number | null, { usage, choiceCount }: CallConsumption) {
   return {
-    charge: price.charge,
-    modifiers: price.modifiers,
-    ...charged,
-    estimated: reportedInput === null || charged.outputTokens !== reportedOutput,
-    clamped,
+    usage,
+    input: tokens(usage?.inputTotal, estimate.model.mostInputTokens),
+    output: tokens(usage?.outputTotal, mostOutputTokens(estimate, bound, choiceCount)),
   };
+}
+
+function isBeyondBounds(
+  estimate: TextEstimate,
+  bound: number | null,
+  { usage, choiceCount }: CallConsumption,
+): boolean {
+  const mostOutput = mostOutputTokens(estimate, bound, choiceCount);
+  const leastBound = LARGEST_LEAST_BOUND * (choiceCount ?? estimate.choiceCount);
+  return (
+    (usage?.inputTotal ?? 0) > estimate.model.mostInputTokens ||
+    (usage?.outputTotal ?? 0) > Math.max(mostOutput, leastBound)
+  );
+}
+
+function sumOf(calls: readonly ChargedTokens[]): ChargedTokens {
+  return calls.reduce((sum, call) => ({
+    inputTokens: sum.inputTokens + call.inputTokens,
+    cacheReadTokens: sum.cacheReadTokens + call.cacheReadTokens,
+    cacheWriteTokens: sum.cacheWriteTokens + call.cacheWriteTokens,
+    outputTokens: sum.outputTokens + call.outputTokens,
+    reasoningTokens:
+      sum.reasoningTokens === null || call.reasoningTokens === null
+        ? (sum.reasoningTokens ?? call.reasoningTokens)
+        : sum.reasoningTokens + call.reasoningTokens,
+  }));
 }
 
 /** The context left after the prompt limits an answer too: upstreams refuse a bound that does not fit. */
@@ -217,15 +255,20 @@ function longestAnswer({ model, mostInputTokens, estimateInputTokens }: TextEsti
   return Math.max(1, Math.min(mostOutputTokens, contextTokens - estimateInputTokens()));
 }
 
-function priceWith({ model, mostInputTokens, choiceCount, startedAtMs }: TextEstimate, outputTokens: number): PicoUsd {
+function priceWith(estimate: TextEstimate, outputTokens: number): PicoUsd {
+  const { model, mostInputTokens, choiceCount, callCount, startedAtMs } = estimate;
   const bounds = {
     inputTokens: mostInputTokens,
-    outputTokens: Math.min(outputTokens * choiceCount, Number.MAX_SAFE_INTEGER),
+    outputTokens: Math.min(outputTokens * (choiceCount / callCount), Math.floor(Number.MAX_SAFE_INTEGER / callCount)),
   };
-  return estimateText(model.pricing, bounds, startedAtMs);
+  return estimateText(model.pricing, bounds, startedAtMs) * BigInt(callCount);
 }
 
-function mostOutputTokens({ model, choiceCount }: TextEstimate, bound: number | null): number {
+function mostOutputTokens(
+  { model, choiceCount: allChoices }: TextEstimate,
+  bound: number | null,
+  choiceCount = allChoices,
+): number {
   return Math.min((bound ?? model.mostOutputTokens) * choiceCount, Number.MAX_SAFE_INTEGER);
 }
 

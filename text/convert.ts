@@ -1,8 +1,9 @@
 /** Combines two formats: converts a client's request for an upstream of another format, and the answer back. */
 import type { JsonObject } from '../domain/json.ts';
-import type { TextRequest } from './canonical.ts';
+import type { StreamEvent, TextRequest } from './canonical.ts';
 import { collect } from './collect.ts';
 import { readEvents, type Frame } from './frames.ts';
+import type { JoinedCalls } from './join-calls.ts';
 import { keepChoices } from './keep-choices.ts';
 import type { Meter } from './meter.ts';
 import { normalize } from './normalize.ts';
@@ -15,16 +16,32 @@ import type { RenderContext, UpstreamOptions, UpstreamRequest, WireFormat } from
 /** How one request is converted. */
 export interface Conversion {
   readonly upstreamRequest: UpstreamRequest;
-  /** The client's body for an upstream's complete answer. @throws ServiceError when there is no answer in it */
-  convertResult(body: unknown, context: RenderContext): JsonObject;
-  /** The stage from the frames of an upstream's stream to the text of the client's stream. Call it once. */
-  convertStream(context: RenderContext): Stage<Frame, string>;
+  /**
+   * The client's body for an upstream's complete answer; null while further calls of the request are to come.
+   *
+   * @throws ServiceError when there is no answer in it
+   */
+  convertResult(body: unknown, context: RenderContext): JsonObject | null;
+  /**
+   * The stage from the frames of an upstream's stream to the text of the client's stream. Call it once.
+   *
+   * @param wrap changes the form of the client's stream
+   */
+  convertStream(context: RenderContext, wrap?: Wrap): Stage<Frame, string>;
+}
+
+export type Wrap = (stage: Stage<StreamEvent, string>) => Stage<StreamEvent, string>;
+
+/** How many calls a request for so many answers takes over an upstream of this format. */
+export function callCountOf(upstream: WireFormat, choiceCount = 1): number {
+  return upstream.upstream.givesOneAnswer === true ? choiceCount : 1;
 }
 
 /**
  * Plans the conversion of one request.
  *
  * @param meter measures the answer as the upstream gave it
+ * @param joined where the request takes several calls, of which this is the next; null where it takes one
  * @throws ServiceError `bad_request` when the upstream's format cannot express the request
  */
 export function planConversion(
@@ -33,26 +50,29 @@ export function planConversion(
   request: TextRequest,
   options: UpstreamOptions,
   meter: Meter,
+  joined: JoinedCalls | null = null,
 ): Conversion {
   const cuts = stopSequencesToCut(client, upstream, request);
   const sent = cuts.length === 0 ? request : withoutStopSequences(request, cuts);
   // Measured first: normalizing holds usage back until the end, and a client that leaves does not wait for it.
-  const kept = chain(meter.stage(), keepChoices(request.sampling.choiceCount ?? 1));
+  const kept = chain(meter.stage(), keepChoices(joined === null ? (request.sampling.choiceCount ?? 1) : 1));
   const cut = chain(chain(kept, normalize()), cutAtStopSequences(cuts));
   const bound = boundToCut(upstream, request);
-  const between = chain(bound === null ? cut : chain(cut, cutAtBound(bound)), meter.chargeStage());
+  const charged = chain(bound === null ? cut : chain(cut, cutAtBound(bound)), meter.chargeStage());
+  const between = joined === null ? charged : chain(charged, joined.stage());
   return {
     upstreamRequest: upstream.upstream.buildRequest(sent, options),
-    convertResult: (body, context) =>
-      client.client.renderResult(collect(runStage(upstream.upstream.parseResult(body), between)), context),
-    convertStream: (context) =>
-      chain(
-        chain(
-          chain(chain(readEvents(), meter.hearingStage()), new ReadableEvents(upstream.upstream.parseStream(), meter)),
-          between,
-        ),
-        client.client.renderStream(context),
-      ),
+    convertResult: (body, context) => {
+      const events = runStage(upstream.upstream.parseResult(body), between);
+      const whole = joined === null ? events : joined.add(events);
+      return whole && client.client.renderResult(collect(whole), context);
+    },
+    convertStream: (context, wrap = (stage) => stage) => {
+      const heard = chain(readEvents(), meter.hearingStage());
+      const read = chain(heard, new ReadableEvents(upstream.upstream.parseStream(), meter));
+      const render = (): Stage<StreamEvent, string> => wrap(client.client.renderStream(context));
+      return chain(chain(read, between), joined === null ? render() : joined.last(render));
+    },
   };
 }
 

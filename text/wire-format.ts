@@ -115,6 +115,8 @@ export interface UpstreamFormat {
   readonly takesStopSequence?: (sequence: string) => boolean;
   /** How many stop sequences upstreams of this format accept; any number by default. */
   readonly mostStopSequences?: number;
+  /** Whether upstreams of this format give one answer to a call, however many a request asks for. */
+  readonly givesOneAnswer?: boolean;
   /** The smallest output bound that upstreams accept; a smaller one is raised to it. 1 by default. */
   readonly leastOutputTokens?: number;
 

@@ -13,7 +13,7 @@ import { mostInputTokens } from './bound-input.ts';
 import { checkEarly, isLarge } from './check-early.ts';
 import { chooseModel } from './choose-model.ts';
 import { inputTokenEstimate } from './estimate-tokens.ts';
-import type { ReadRequest } from './exchange.ts';
+import { mostCalls, type ReadRequest } from './exchange.ts';
 import type { TextServices } from './services.ts';
 
 /** A request to a text endpoint. */
@@ -47,7 +47,7 @@ export interface AdmittedCall extends TextCall {
 
 /** @throws ServiceError for every reason not to call the model */
 export async function admit(call: TextCall, services: TextServices): Promise<AdmittedCall> {
-  const { context, caller, format, parseContext, startedAtMs } = call;
+  const { context, caller, format, parseContext, streamsArray, startedAtMs } = call;
   const { requestId } = context.state;
   const body = call.body ?? (await receiveBody(call, services));
   const request = format.client.parseRequest(body, parseContext);
@@ -70,8 +70,9 @@ export async function admit(call: TextCall, services: TextServices): Promise<Adm
     mostInputTokens: mostInputTokens(request, body, model),
     maxOutputTokens: request.sampling.maxOutputTokens ?? null,
     choiceCount: request.sampling.choiceCount ?? 1,
+    callCount: mostCalls(model, request),
   });
-  return { ...call, requestId, read: { format, body, request, reasons: model.reasoning }, model, hold };
+  return { ...call, requestId, read: { format, body, request, reasons: model.reasoning, streamsArray }, model, hold };
 }
 
 /** Refuses a large body that would be refused anyway before it is parsed. */

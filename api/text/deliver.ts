@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { TextRoute } from '../../catalogue/types.ts';
 import { ServiceError, toServiceError } from '../../domain/errors.ts';
 import type { Answer } from '../../providers/text/answer.ts';
+import type { JoinedCalls } from '../../text/join-calls.ts';
 import { Meter } from '../../text/meter.ts';
 import { AnswerTooLongError, SILENT, UpstreamError } from '../../text/upstream-errors.ts';
 import type { RenderContext } from '../../text/wire-format.ts';
@@ -10,13 +11,18 @@ import type { AdmittedCall } from './admit.ts';
 import { affinityOf } from './affinity.ts';
 import type { TextOutcome } from '../../db/text-money/billing.ts';
 import { ClientGoneError, type Departures, type Ending } from './departures.ts';
-import { planExchange, withBound, type Exchange, type ReadRequest } from './exchange.ts';
+import { joinedCalls, planExchange, withBound, type Exchange, type ReadRequest } from './exchange.ts';
 import { createReply, type Reply } from './reply.ts';
 import type { TextServices } from './services.ts';
 
 /** The progress of a call. */
 interface Progress {
+  /** Measures the current call of an upstream. */
   meter: Meter;
+  /** The calls before it, all of which were answered. */
+  readonly earlier: Meter[];
+  /** All calls of a request that takes several; null where it takes one. */
+  joined: JoinedCalls | null;
   /** The route of the last attempt, if there was one. */
   route: TextRoute | null;
   /** The answer of the last attempt, once its head has arrived. */
@@ -36,7 +42,14 @@ export async function deliver(
   departures: Departures,
   reply: Reply = createReply(call, services.settings),
 ): Promise<void> {
-  const progress: Progress = { meter: new Meter(call.hold.charged), route: null, answer: null, leftEarly: false };
+  const progress: Progress = {
+    meter: new Meter(),
+    earlier: [],
+    joined: null,
+    route: null,
+    answer: null,
+    leftEarly: false,
+  };
   const watch = watchCall(call, services.settings.cutoffMs, departures, progress);
   let failure: Error | null = null;
   try {
@@ -72,7 +85,7 @@ function watchCall(call: AdmittedCall, cutoffMs: number | null, departures: Depa
   const end = (ending: Ending): void => controller.abort(new ClientGoneError(ending));
   const leave = (): void => {
     left.abort();
-    progress.leftEarly = !progress.meter.finished;
+    progress.leftEarly = !isComplete(progress);
     if (departures.isCutting) end('cut');
     else if (model.free || progress.route === null) end('nothing-due');
     else forget = departures.begin(caller.account.id, end);
@@ -97,8 +110,34 @@ function watchCall(call: AdmittedCall, cutoffMs: number | null, departures: Depa
   };
 }
 
+/** Whether all of the answer has come. */
+function isComplete({ meter, earlier, joined }: Progress): boolean {
+  return meter.finished && (joined === null || earlier.length + 1 === joined.count);
+}
+
+/**
+ * Calls the model as often as its route needs for all answers. The calls are made one after the other, over the route of
+ * the first, and no further one once the client is gone.
+ *
+ * @throws ServiceError when no upstream answers, or one breaks off
+ */
+async function callModel(
+  call: AdmittedCall,
+  services: TextServices,
+  progress: Progress,
+  watch: Watch,
+  reply: Reply,
+): Promise<void> {
+  await callOnce(call, services, progress, watch, reply);
+  while (progress.joined?.isComplete === false && !watch.isClientGone()) {
+    progress.earlier.push(progress.meter);
+    progress.meter = new Meter();
+    await callOnce(call, services, progress, watch, reply);
+  }
+}
+
 /** @throws ServiceError when no upstream answers, or one breaks off */
-function callModel(
+function callOnce(
   { caller, model, read, hold, requestId, startedAtMs }: AdmittedCall,
   { upstreams, clock }: TextServices,
   progress: Progress,
@@ -115,7 +154,7 @@ function callModel(
   return upstreams.call<TextRoute, Exchange>({
     requestId,
     body: read.body,
-    routes: model.routes,
+    routes: progress.route === null ? model.routes : [progress.route],
     account: caller.account.id,
     affinity: affinityOf(caller.account.id, read.body),
     streamed: read.request.stream,
@@ -123,10 +162,14 @@ function callModel(
     left: watch.left,
     prepare: (route, apiKey) => {
       progress.answer = null;
-      // No further upstream is tried for a client that is gone.
-      if (watch.isClientGone()) throw new ClientGoneError('nothing-due');
-      const meter = new Meter(hold.charged);
-      const exchange = planExchange(bounded, route, apiKey, context, meter);
+      if (progress.earlier.length === 0) {
+        // No further upstream is tried for a client that is gone.
+        if (watch.isClientGone()) throw new ClientGoneError('nothing-due');
+        progress.joined = joinedCalls(route, read.request);
+      }
+      const { joined } = progress;
+      const meter = new Meter((consumption) => hold.charged({ ...consumption, choiceCount: choicesOf(joined) }));
+      const exchange = planExchange(bounded, route, apiKey, context, meter, joined);
       Object.assign(progress, { route, meter });
       return exchange;
     },
@@ -136,6 +179,11 @@ function callModel(
     },
     readOn: (answer) => reply.readOn(answer),
   });
+}
+
+/** How many answers each call gives; undefined for all. */
+function choicesOf(joined: JoinedCalls | null): number | undefined {
+  return joined === null ? undefined : 1;
 }
 
 /** The cause of the failure: the reason for the abort, if there was one. */
@@ -181,12 +229,14 @@ function outcomeOf(
   failure: Error | null,
   firstByteAtMs: number | null,
 ): TextOutcome {
-  const { meter, route } = progress;
+  const { meter, earlier, joined, route } = progress;
   const ending = endOf(failure, meter);
+  const choiceCount = choicesOf(joined);
   const isNamed = route !== null && isAttributed(progress, failure, ending, firstByteAtMs);
   return {
     ...endingOf(progress, failure),
     ...countsOf(meter, ending),
+    ...(joined && { choiceCount, earlierCalls: earlier.map((one) => ({ ...one.consumption(true), choiceCount })) }),
     upstream: isNamed ? { provider: route.provider, format: route.format, model: route.model } : null,
     latencyMs: performance.now() - timedFromMs,
     firstByteMs: firstByteAtMs === null ? null : firstByteAtMs - timedFromMs,

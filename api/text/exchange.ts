@@ -1,14 +1,16 @@
 /** One request over one route, and its answer: passed through, or converted. */
-import type { TextRoute } from '../../catalogue/types.ts';
+import type { TextModel, TextRoute } from '../../catalogue/types.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { PreparedRequest } from '../../providers/text/attempt.ts';
 import { parseAnswer } from '../../text/answer-json.ts';
 import { callIdReplacements } from '../../text/call-ids.ts';
 import type { TextRequest } from '../../text/canonical.ts';
-import { planConversion, stopSequencesToCut } from '../../text/convert.ts';
+import { callCountOf, planConversion, stopSequencesToCut } from '../../text/convert.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { planForwarding } from '../../text/forward.ts';
 import type { Frame } from '../../text/frames.ts';
+import { inArray } from '../../text/generate-content/array-stream.ts';
+import { JoinedCalls } from '../../text/join-calls.ts';
 import { writeJson, type WrittenJson } from '../../text/json/write.ts';
 import type { Meter } from '../../text/meter.ts';
 import type { Stage } from '../../text/stage.ts';
@@ -18,8 +20,11 @@ import type { Piece } from './client-stream.ts';
 export interface Exchange extends PreparedRequest {
   /** Whether any of the answer itself has arrived. */
   hasBegun(): boolean;
-  /** Converts the bytes of a whole answer to the client's body. Throws a ServiceError if they contain no answer. */
-  readonly readResult: (bytes: Uint8Array) => Promise<WrittenJson>;
+  /**
+   * Converts the bytes of a whole answer to the client's body; null while further calls of the request are to come.
+   * Throws a ServiceError if they contain no answer.
+   */
+  readonly readResult: (bytes: Uint8Array) => Promise<WrittenJson | null>;
   /** Converts the frames of a stream to events for the client. To be called once. */
   readonly readStream: () => Stage<Frame, Piece>;
 }
@@ -31,6 +36,19 @@ export interface ReadRequest {
   readonly request: TextRequest;
   /** Whether the model reasons. */
   readonly reasons: boolean;
+  /** Whether a stream is sent as items of a JSON array instead of server-sent events. */
+  readonly streamsArray: boolean;
+}
+
+/** The calls of a request that takes several over a route; null where it takes one. */
+export function joinedCalls(route: TextRoute, { sampling }: TextRequest): JoinedCalls | null {
+  const count = callCountOf(FORMATS[route.format], sampling.choiceCount);
+  return count > 1 ? new JoinedCalls(count) : null;
+}
+
+/** The most calls that a request may take over any route of its model. */
+export function mostCalls({ routes }: Pick<TextModel, 'routes'>, { sampling }: TextRequest): number {
+  return Math.max(...routes.map(({ format }) => callCountOf(FORMATS[format], sampling.choiceCount)));
 }
 
 /** The request, limited to the output tokens that are held for. */
@@ -43,14 +61,16 @@ export function withBound(read: ReadRequest, maxOutputTokens: number | null): Re
  * Plans a request over a route.
  *
  * @param meter measures the answer
+ * @param joined where the request takes several calls, of which this is the next
  * @throws ServiceError `bad_request` if the upstream's format cannot express the request
  */
 export function planExchange(
-  { format, body, request, reasons }: ReadRequest,
+  { format, body, request, reasons, streamsArray }: ReadRequest,
   route: TextRoute,
   apiKey: string,
   context: RenderContext,
   meter: Meter,
+  joined: JoinedCalls | null,
 ): Exchange {
   const upstream = FORMATS[route.format];
   const measured = {
@@ -70,15 +90,18 @@ export function planExchange(
         const passedOn = forwarding.checkResult(answer);
         return passedOn === answer ? [bytes] : writeJson(passedOn);
       },
-      readStream: () => forwarding.forwardStream(),
+      readStream: () => (streamsArray ? inArray(forwarding.forwardStream()) : forwarding.forwardStream()),
     };
   }
-  const conversion = planConversion(format, upstream, request, options, meter);
+  const conversion = planConversion(format, upstream, request, options, meter, joined);
   return {
     ...measured,
     upstreamRequest: conversion.upstreamRequest,
-    readResult: async (bytes) => writeJson(conversion.convertResult(await parseAnswer(bytes), context)),
-    readStream: () => conversion.convertStream(context),
+    readResult: async (bytes) => {
+      const body = conversion.convertResult(await parseAnswer(bytes), context);
+      return body && writeJson(body);
+    },
+    readStream: () => conversion.convertStream(context, streamsArray ? inArray : undefined),
   };
 }
 

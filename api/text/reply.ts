@@ -2,7 +2,6 @@
 import { errorHeaders } from '../../domain/error-envelope.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import type { Answer } from '../../providers/text/answer.ts';
-import { inArray } from '../../text/generate-content/array-stream.ts';
 import { byteLengthOf, type WrittenJson } from '../../text/json/write.ts';
 import type { AdmittedCall } from './admit.ts';
 import { ClientStream, type Piece } from './client-stream.ts';
@@ -28,8 +27,20 @@ export interface Reply {
   giveUp(): void;
 }
 
-/** The limit for a whole answer. */
+/** The limit for a whole answer, from however many calls. */
 const MAX_RESULT_BYTES = 32 * 2 ** 20;
+
+/** Reads whole answers, and gives the client's body after the last. */
+class WholeReading {
+  #bytesLeft = MAX_RESULT_BYTES;
+
+  async read(answer: Answer, exchange: Exchange): Promise<WrittenJson | null> {
+    const bytes = await answer.readAll(this.#bytesLeft);
+    const body = await exchange.readResult(bytes);
+    this.#bytesLeft -= bytes.byteLength;
+    return body;
+  }
+}
 
 export function createReply(call: AdmittedCall, settings: TextSettings): Reply {
   return call.read.request.stream ? new StreamedReply(call, settings) : new WholeReply(call);
@@ -38,6 +49,7 @@ export function createReply(call: AdmittedCall, settings: TextSettings): Reply {
 class WholeReply implements Reply {
   firstByteAtMs: number | null = null;
   readonly #call: AdmittedCall;
+  readonly #reading = new WholeReading();
   #body: WrittenJson = '';
 
   constructor(call: AdmittedCall) {
@@ -45,7 +57,9 @@ class WholeReply implements Reply {
   }
 
   async begin(answer: Answer, exchange: Exchange): Promise<void> {
-    this.#body = await exchange.readResult(await answer.readAll(MAX_RESULT_BYTES));
+    const body = await this.#reading.read(answer, exchange);
+    if (body === null) return;
+    this.#body = body;
     if (!this.#call.context.res.destroyed) this.firstByteAtMs = performance.now();
   }
 
@@ -75,12 +89,13 @@ class WholeReply implements Reply {
 /** Keeps a whole answer for a page that shows it. */
 export class KeptReply implements Reply {
   firstByteAtMs: number | null = null;
+  readonly #reading = new WholeReading();
   #answer: WrittenJson | null = null;
   #error: ServiceError | null = null;
 
   async begin(answer: Answer, exchange: Exchange): Promise<void> {
-    this.#answer = await exchange.readResult(await answer.readAll(MAX_RESULT_BYTES));
-    this.firstByteAtMs = performance.now();
+    this.#answer = await this.#reading.read(answer, exchange);
+    if (this.#answer !== null) this.firstByteAtMs = performance.now();
   }
 
   async readOn(): Promise<void> {}
@@ -120,8 +135,7 @@ class StreamedReply implements Reply {
   async begin(answer: Answer, exchange: Exchange): Promise<void> {
     // The connection is kept alive from the first answer on, whichever upstream answers in the end.
     this.#stream ??= this.#open();
-    const stage = exchange.readStream();
-    const reading = new StreamReading(this.#call.streamsArray ? inArray(stage) : stage);
+    const reading = new StreamReading(exchange.readStream());
     this.#reading = reading;
     const hasBegun = (): boolean => exchange.hasBegun() && reading.heldLength > 0;
     while (!hasBegun() && !reading.hasEnded && reading.heldLength < MAX_HELD_LENGTH) {

@@ -39,6 +39,7 @@ const charge = {
   mostInputTokens: 300,
   maxOutputTokens: 400,
   choiceCount: 1,
+  callCount: 1,
   uncounted: null,
 } as const;
 

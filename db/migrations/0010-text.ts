@@ -89,6 +89,8 @@ export async function up(knex: Knex): Promise<void> {
       cache_write_tokens bigint NOT NULL CHECK (cache_write_tokens >= 0),
       output_tokens bigint NOT NULL CHECK (output_tokens >= 0),
       reasoning_tokens bigint CHECK (reasoning_tokens >= 0),
+      -- How many calls of the upstream the tokens are of.
+      calls smallint NOT NULL DEFAULT 1 CHECK (calls >= 1),
       estimated boolean NOT NULL,
       held pico_usd NOT NULL,
       charge pico_usd NOT NULL,

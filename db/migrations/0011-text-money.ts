@@ -276,11 +276,11 @@ export async function up(knex: Knex): Promise<void> {
         INSERT INTO text_requests SELECT request.*;
       ELSE
         UPDATE text_requests SET (upstream, upstream_format, upstream_model, outcome, error_code, modifiers,
-            input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, estimated, held, charge, excess,
+            input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, calls, estimated, held, charge, excess,
             absorbed, latency_ms, first_byte_ms)
           = (request.upstream, request.upstream_format, request.upstream_model, request.outcome,
             request.error_code, request.modifiers, request.input_tokens, request.cache_read_tokens, request.cache_write_tokens, request.output_tokens,
-            request.reasoning_tokens, request.estimated, request.held, request.charge, request.excess,
+            request.reasoning_tokens, request.calls, request.estimated, request.held, request.charge, request.excess,
             request.absorbed, request.latency_ms, request.first_byte_ms)
         WHERE id = request.id AND created_at = request.created_at;
       END IF;

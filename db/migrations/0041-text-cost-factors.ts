@@ -41,7 +41,7 @@ export async function up(knex: Knex): Promise<void> {
           + request.cache_read_tokens * rates.cached_input + request.cache_write_tokens * rates.cache_write
           + request.output_tokens * rates.output)
         * CASE WHEN rates.tiers = '[]' AND rates.peaks = '[]' THEN 1
-          ELSE text_cost_factor(rates.tiers, rates.peaks, request.input_tokens, request.created_at) END
+          ELSE text_cost_factor(rates.tiers, rates.peaks, request.input_tokens / request.calls, request.created_at) END
     $$;
   `);
 }

@@ -33,7 +33,7 @@ const WRITE_TEXT = /* sql */ `
     ids text[], account_ids text[], resolution_ids text[], excess_ids text[],
     absorbed_ids text[], outcomes text[], error_codes text[], charges numeric[], modifiers jsonb[],
     input_tokens bigint[], cache_read_tokens bigint[], cache_write_tokens bigint[], output_tokens bigint[],
-    reasoning_tokens bigint[], estimated boolean[], upstreams text[], upstream_formats text[], upstream_models text[],
+    reasoning_tokens bigint[], calls smallint[], estimated boolean[], upstreams text[], upstream_formats text[], upstream_models text[],
     latencies_ms integer[], first_bytes_ms integer[], gives_slots_back boolean[], is_repeated boolean)
   RETURNS TABLE ("position" integer, refusal text, amount numeric, retry_after_seconds integer, without_hold text,
     counted_key_id text, requests bigint)
@@ -205,13 +205,13 @@ const WRITE_TEXT = /* sql */ `
     ), recorded AS (
       INSERT INTO text_requests (id, created_at, account_id, api_key_id, request_id, model, format, streamed, upstream,
         upstream_format, upstream_model, outcome, error_code, catalogue_version, modifiers, input_tokens,
-        cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, estimated, held, charge, excess,
+        cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, calls, estimated, held, charge, excess,
         absorbed, reservation_id, opened_at, latency_ms, first_byte_ms)
       SELECT id, created_at, account_id, api_key_id, request_id, model, format, streamed, upstreams[place],
         upstream_formats[place], upstream_models[place], outcomes[place], error_codes[place], catalogue_version,
         write_text.modifiers[place], write_text.input_tokens[place], write_text.cache_read_tokens[place],
         write_text.cache_write_tokens[place], write_text.output_tokens[place], write_text.reasoning_tokens[place],
-        write_text.estimated[place], amount, charge, 0, 0, reservation_id, opened_at, latencies_ms[place],
+        write_text.calls[place], write_text.estimated[place], amount, charge, 0, 0, reservation_id, opened_at, latencies_ms[place],
         first_bytes_ms[place]
       FROM ended WHERE charge <= amount
     )
@@ -220,7 +220,7 @@ const WRITE_TEXT = /* sql */ `
         'error_code', error_codes[place], 'modifiers', write_text.modifiers[place],
         'input_tokens', write_text.input_tokens[place], 'cache_read_tokens', write_text.cache_read_tokens[place],
         'cache_write_tokens', write_text.cache_write_tokens[place], 'output_tokens', write_text.output_tokens[place],
-        'reasoning_tokens', write_text.reasoning_tokens[place], 'estimated', write_text.estimated[place],
+        'reasoning_tokens', write_text.reasoning_tokens[place], 'calls', write_text.calls[place], 'estimated', write_text.estimated[place],
         'upstream', upstreams[place], 'upstream_format', upstream_formats[place],
         'upstream_model', upstream_models[place], 'latency_ms', latencies_ms[place],
         'first_byte_ms', first_bytes_ms[place])) FROM ended WHERE charge > amount)

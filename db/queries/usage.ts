@@ -9,7 +9,7 @@ import { streamPages } from '../stream-pages.ts';
 import type { RowOf } from '../row.ts';
 
 /** A finished text request. */
-export interface TextUsage extends Omit<ConsumptionPrice, 'charge' | 'clamped' | 'modifiers'> {
+export interface TextUsage extends Omit<ConsumptionPrice, 'charge' | 'clamped' | 'modifiers' | 'calls'> {
   readonly id: string;
   readonly createdAt: Date;
   readonly accountId: string;

@@ -25,6 +25,7 @@ interface UsageRow {
   cache_read_tokens: string;
   cache_write_tokens: string;
   output_tokens: string;
+  calls: number;
   charge: string;
 }
 
@@ -141,6 +142,7 @@ async function* findWrongPrices({ snapshot }: Sources): AsyncIterable<Discrepanc
       cacheRead: Number(row.cache_read_tokens),
       cacheWrite: Number(row.cache_write_tokens),
       outputTotal: Number(row.output_tokens),
+      calls: row.calls,
     };
     const price = isFree ? 0n : priceText(pricing, usage, row.created_at.getTime()).charge;
     if (price !== picoUsd(row.charge))
@@ -153,7 +155,7 @@ async function* readUsage(snapshot: Database): AsyncIterable<UsageRow> {
   await snapshot.raw(/* sql */ `
     DECLARE all_usage NO SCROLL CURSOR FOR
     SELECT id, created_at, model, catalogue_version, outcome, upstream, input_tokens, cache_read_tokens,
-      cache_write_tokens, output_tokens, charge
+      cache_write_tokens, output_tokens, calls, charge
     FROM text_requests`);
   for (;;) {
     const { rows } = await snapshot.raw<{ rows: UsageRow[] }>(`FETCH ${PAGE_SIZE} FROM all_usage`);

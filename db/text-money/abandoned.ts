@@ -103,6 +103,7 @@ function abandonment(row: HoldRow): TextSettlement {
     cacheWriteTokens: 0,
     outputTokens: 0,
     reasoningTokens: null,
+    calls: 1,
     estimated: false,
     upstream: null,
     latencyMs: null,

@@ -3,7 +3,13 @@
  * and settles the actual usage afterwards, exactly once, whatever happens in between.
  */
 import type { PicoUsd } from '../../domain/money.ts';
-import type { ReportedUsage, TextConsumption, TextEstimate, TextTerms } from '../../domain/text-price.ts';
+import type {
+  CallConsumption,
+  ReportedUsage,
+  TextConsumption,
+  TextEstimate,
+  TextTerms,
+} from '../../domain/text-price.ts';
 import type { WireFormatName } from '../../domain/wire-format-name.ts';
 import type { Caller } from '../queries/api-keys.ts';
 import type { RequestWindow } from '../queries/request-windows.ts';
@@ -64,8 +70,8 @@ export interface TextHold {
   readonly textRequestId: string;
   /** The limit on each answer's output that the hold covers and the upstream must get. Null if it needs none. */
   readonly maxOutputTokens: number | null;
-  /** The usage that a complete answer is charged for, and that its client is told. */
-  readonly charged: (consumption: Pick<TextConsumption, 'usage' | 'countedOutputTokens'>) => ReportedUsage;
+  /** The usage that the complete answer to a call is charged for, and that its client is told. */
+  readonly charged: (consumption: CallConsumption) => ReportedUsage;
   /**
    * Turns the hold into a charge, or returns it. Must be called exactly once, in a `finally`. Never throws: writes that
    * fail are retried, and holds that a dead process leaves behind are released by a sweep.

@@ -1200,6 +1200,7 @@ describe('the rules of the database', () => {
 
   describe('text requests', () => {
     refuses('an id of another form', 'text_requests_id_check', () => insertTextRequest({ id: 'txt_1' }));
+    refuses('usage of no call', 'text_requests_calls_check', () => insertTextRequest({ calls: 0 }));
     refuses('an unknown format', 'text_requests_format_check', () => insertTextRequest({ format: 'smoke' }));
     refuses('an unknown outcome', 'text_requests_outcome_check', () =>
       insertTextRequest({ outcome: 'lost', held: 0, charge: 0 }),

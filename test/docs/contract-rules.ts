@@ -381,6 +381,14 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'nothing again about a link that was refused within the minute': '4.3:16',
     'nobody about a stored file, whose link may lead to a private address': '4.3:17 8.4:4',
   },
+  'api/text/several-answers.test.ts': {
+    "are choices of one ${stream ? 'stream' : 'whole answer'} of ${client} from ${via}, whose usage is charged":
+      '4.8:31 4.8:32 4.8.1:10',
+    'are held for with the prompt of each call, and priced by the length of one prompt': '4.8:32',
+    'open one connection to the upstream at a time, however many they are': '4.8:31',
+    "fail together without charge when one ${stream ? 'breaks off in a stream' : 'fails'}": '4.8:33 8.3:11',
+    'are charged as far as they were begun when the client leaves': '8.3:12',
+  },
   'api/text/connections.test.ts': {
     'end an answer that does not stream with 503 processing_timeout, and charge nothing': '1:9 7.2:15 8.3:1 8.3:11',
     'give up one that takes nothing at all for too long': '8.2:9',
@@ -605,6 +613,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'with 402 what the balance does not cover, and says how much it is': '7.2:5',
     'with 429 and Retry-After a second free request in a minute, but not after a failed one': '8.1:3',
     'holds for every answer that a request asks for': '8.3:4',
+    'holds for the prompt of every call that a request may take, and records their number': '8.3:4 4.8:32',
     'by the whole output of the model where there is plenty': '8.3:5',
     'by what leaves room for others, and so for every answer': '8.3:5',
     'by what the prompt leaves of the context': '8.3:5',

@@ -76,6 +76,7 @@ export function settlementOf(hold: NewTextHold, settings: Partial<TextSettlement
     cacheWriteTokens: 0,
     outputTokens: 20,
     reasoningTokens: null,
+    calls: 1,
     estimated: false,
     upstream: { provider: 'simulator', format: 'chat-completions', model: 'textc-M3' },
     latencyMs: 12,

@@ -42,7 +42,6 @@ const TOOL_CHOICES = { auto: 'auto', required: 'any', none: 'none' } as const;
 /** Seeds, penalties and verbosity have no effect here; what would change the answer's shape is refused. */
 export function buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest {
   const { sampling, reasoningEffort: effort } = request;
-  if ((sampling.choiceCount ?? 1) > 1) throw badRequest('the model makes one answer to a request: send "n": 1');
   checkArguments(request.turns);
   const { system: said, turns } = hoistSystem(request.turns);
   const system = isJsonWithoutSchema(request.outputFormat)

@@ -21,6 +21,7 @@ export const messages: WireFormat = {
     renderStreamError,
   },
   upstream: {
+    givesOneAnswer: true,
     stopSequences: 'reported',
     takesStopSequence,
     buildRequest,

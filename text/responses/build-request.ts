@@ -1,5 +1,4 @@
 /** A canonical request as a responses body. */
-import { badRequest } from '../../domain/errors.ts';
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import type { AnswerPart, InputPart, OutputFormat, TextRequest, Tool, ToolChoice, Turn } from '../canonical.ts';
 import { callIdReplacements, withPortableCallIds } from '../call-ids.ts';
@@ -22,7 +21,6 @@ const DEFAULT_FILENAME = 'file';
 /** Seeds, penalties, `top_k` and signatures of calls have no effect here. The gateway cuts at stop sequences. */
 export function buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest {
   const { sampling, tools, toolChoice } = request;
-  if ((sampling.choiceCount ?? 1) > 1) throw badRequest('the model gives one answer per request: ask for one');
   const textConfig = renderTextConfig(request);
   const body = compact({
     model: options.model,

@@ -24,6 +24,7 @@ export const responses: WireFormat = {
     renderStreamError,
   },
   upstream: {
+    givesOneAnswer: true,
     stopSequences: 'unsupported',
     leastOutputTokens: MINIMUM_OUTPUT_TOKENS,
     buildRequest,

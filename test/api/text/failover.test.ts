@@ -291,7 +291,11 @@ describe('an upstream that fails before its answer begins', () => {
 
   it('is passed over where its format cannot say what is asked', async () => {
     script = (_request, response) => response.end('{}');
-    const body = { model: 'cannotExpress', n: 2, messages: [{ role: 'user', content: PROMPT }] };
+    const sound = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } };
+    const body = {
+      model: 'cannotExpress',
+      messages: [{ role: 'user', content: [{ type: 'text', text: PROMPT }, sound] }],
+    };
     expect(await (await text.post('/v1/chat/completions', body)).text()).to.contain('second');
     expect(calls).to.have.length(0);
   });

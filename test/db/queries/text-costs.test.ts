@@ -31,6 +31,7 @@ const request = fc.record({
   cacheRead: fc.integer({ min: 0, max: 20 }),
   cacheWrite: fc.integer({ min: 0, max: 20 }),
   outputTotal: fc.integer({ min: 0, max: 20 }),
+  calls: fc.integer({ min: 1, max: 3 }),
   atMs: fc.integer({ min: Date.parse('2026-01-01'), max: Date.parse('2026-12-31') }),
 });
 
@@ -48,12 +49,13 @@ describe('db/queries/text-costs', () => {
     const samples = fc.sample(fc.tuple(pricing, request), { numRuns: 300, seed: 1 });
     const costs = samples.map(([one], index) => ({ ...ROUTE, version: `v${index}`, pricing: one }));
     await recordTextCosts(database, costs);
-    const requests = samples.map(([, { inputTotal, cacheRead, cacheWrite, outputTotal, atMs }], index) => ({
+    const requests = samples.map(([, { inputTotal, cacheRead, cacheWrite, outputTotal, calls, atMs }], index) => ({
       version: `v${index}`,
       input_tokens: inputTotal,
       cache_read_tokens: cacheRead,
       cache_write_tokens: cacheWrite,
       output_tokens: outputTotal,
+      calls,
       created_at: new Date(atMs).toISOString(),
     }));
     const { rows } = await database.raw<{ rows: { cost: string }[] }>(

@@ -85,6 +85,7 @@ describe('billing of text', () => {
       mostInputTokens: 130,
       maxOutputTokens: 200,
       choiceCount: 1,
+      callCount: 1,
       uncounted: null,
       ...settings,
     };
@@ -183,6 +184,19 @@ describe('billing of text', () => {
     const { fundedReserved } = await reloadAccount(database, { id: key.accountId });
     // 130 × 0.80 + 128,000 × 4.00 USD per million.
     expect(formatUsd(fundedReserved)).to.equal('0.512104');
+  });
+
+  it('holds for the prompt of every call that a request may take, and records their number', async () => {
+    const several = { modelId: 'textg-6-sol', maxOutputTokens: 1_000, choiceCount: 128, callCount: 128 };
+    const key = await fundedKey();
+    const hold = await billing.hold(await chargeOf(key, several));
+    const { fundedReserved } = await reloadAccount(database, { id: key.accountId });
+    // 128 times 130 × 0.80 + 1,000 × 4.00 USD per million.
+    expect(formatUsd(fundedReserved)).to.equal('0.525312');
+    const one = { usage: { ...NO_USAGE, inputTotal: 130, outputTotal: 9e9 }, countedOutputTokens: 0, choiceCount: 1 };
+    await hold.settle({ ...ANSWERED, ...one, earlierCalls: [one] });
+    const [row] = await database('text_requests').where('account_id', key.accountId);
+    expect(row).to.include({ calls: 2, input_tokens: '260', output_tokens: '2000' });
   });
 
   describe('bounds a request that sets no bound itself', () => {

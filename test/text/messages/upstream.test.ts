@@ -489,7 +489,6 @@ describe('messages upstream', () => {
 
   const audio = { kind: 'base64', mediaType: 'audio/wav', data: 'AAAA' } as const;
   const inexpressible: readonly (readonly [string, Partial<TextRequest>])[] = [
-    ['"n"', { sampling: { choiceCount: 2 } }],
     ['audio/wav', { turns: [{ role: 'user', parts: [{ type: 'file', source: audio }] }] }],
   ];
   for (const [named, request] of inexpressible) {

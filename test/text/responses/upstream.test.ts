@@ -367,13 +367,6 @@ describe('responses upstream', () => {
       });
     });
 
-    it('no request for several answers', () => {
-      expect(() => built({ sampling: { choiceCount: 2 } }))
-        .to.throw(ServiceError, 'one answer')
-        .with.property('code', 'bad_request');
-      expect(built({ sampling: { choiceCount: 1 } })).to.not.have.property('n');
-    });
-
     it('a wish for a summary of the reasoning, if the model reasons', () => {
       const reasoningOf = (request: Partial<TextRequest>, reasons: boolean): unknown =>
         upstream.buildRequest(textRequest(request), { ...options, reasons }).body['reasoning'];
