@@ -63,7 +63,7 @@ export async function checkPassword(
 ): Promise<SignIn> {
   const address = email.toLowerCase().slice(0, EMAIL_ADDRESS_LENGTH.max);
   const from = `user ${address} from ${networkOf(ip)}`;
-  if (!(await takeNetworkAttempt(database, ip)) || (await isTooMany(database, [from]))) return 'too many';
+  if ((await isTooMany(database, [from])) || !(await takeNetworkAttempt(database, ip))) return 'too many';
   const anywhere = `user ${address}`;
   await sleep(pauseAfter(await countSignInAttempt(database, anywhere, ATTEMPTS_WINDOW_SECONDS)));
   const found = await findUserByEmail(database, address);
