@@ -26,7 +26,7 @@ describe('when every connection to the database goes silent and new ones work', 
     await useEverything();
   });
   after(async function () {
-    this.timeout(60_000);
+    this.timeout(180_000);
     await stack.stop();
     await proxy.close();
   });
@@ -56,7 +56,7 @@ describe('when every connection to the database goes silent and new ones work', 
   }
 
   it('creates, balances and text are answered again within 10 s', async function () {
-    this.timeout(60_000);
+    this.timeout(180_000);
     expect(proxy.connections()).to.be.above(3);
     proxy.silence();
     const startedAt = performance.now();

@@ -38,13 +38,13 @@ for (const [where, aheadMs] of [
       key = (await stack.createAccount()).apiKey;
     });
     after(async function () {
-      this.timeout(60_000);
+      this.timeout(180_000);
       await stack.stop();
       await receiver.close();
     });
 
     it('sign webhooks with the time of everybody else', async function () {
-      this.timeout(60_000);
+      this.timeout(180_000);
       const { secret } = await createWebhookClient(stack, key).create(receiver.url);
       await call(`${stack.baseUrl}/v1/videos/tasks`, { key, body: VIDEO });
       await receiver.received(1);
@@ -60,7 +60,7 @@ for (const [where, aheadMs] of [
     });
 
     it('date tasks, their deadlines and text requests by the database, and lose no time over it', async function () {
-      this.timeout(60_000);
+      this.timeout(180_000);
       const created = await call<{ data: { id: string } }>(`${stack.baseUrl}/v1/videos/tasks`, { key, body: VIDEO });
       const { id } = created.body.data;
       const question = { model: 'textd-v2.5', messages: [{ role: 'user', content: 'Hello' }] };

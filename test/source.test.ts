@@ -5,7 +5,7 @@ import { expect } from 'chai';
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '..');
-const TIMEOUT_MS = 180_000;
+const TIMEOUT_MS = 600_000;
 
 const checks: readonly [string, readonly [string, ...string[]]][] = [
   ['has no type errors', ['tsc']],

@@ -6,7 +6,7 @@ import { call } from '../support/stack.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 
 describe('the genway command', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let app: TestApp;
   before(async () => {
     app = await startTestApp();

@@ -89,7 +89,7 @@ describe('a hostile customer', () => {
       failed.push(...(await failuresOf(page, [...addresses, ...queries])));
     }
     expect(failed).to.deep.equal([]);
-  }).timeout(60_000);
+  }).timeout(180_000);
 
   it('gets no cursor of any list to fail, however it was tampered with', async () => {
     const failed: string[] = [];
@@ -104,7 +104,7 @@ describe('a hostile customer', () => {
       failed.push(...(await failuresOf(page, addresses)));
     }
     expect(failed).to.deep.equal([]);
-  }).timeout(60_000);
+  }).timeout(180_000);
 
   it('gets no form to fail, whatever its fields hold', async () => {
     const failed: string[] = [];

@@ -10,7 +10,7 @@ import { startRecordingReceiver } from '../support/webhooks.ts';
 import { call, startTestStack, type TestStack } from '../support/stack.ts';
 import { createTask, taskWhen } from '../support/tasks.ts';
 
-const WAIT_MS = 20_000;
+const WAIT_MS = 60_000;
 
 describeInBrowser('the console in a browser', (browser) => {
   let stack: TestStack;

@@ -84,7 +84,7 @@ describeInBrowser('every page of the console', (browser) => {
 
   for (const { path, access } of PAGES.filter(({ method, path }) => method === 'get' && path !== CALLBACK)) {
     it(`is accessible on every screen, small, and breaks no policy: ${path || '/'}`, async function () {
-      this.timeout(60_000);
+      this.timeout(180_000);
       const tab = access === 'everybody' ? stranger : user;
       const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => sampleOf(samples, name));
       const address = `/console${filled}${path.endsWith('/export') ? '?format=csv' : ''}`;

@@ -134,7 +134,7 @@ describe('forms of the console', () => {
     expect(again.status).to.equal(409);
     expect(again.text).to.include('Look whether it was done');
     expect(await app.database('api_keys').where({ name: 'unknown' })).to.deep.equal([]);
-  }).timeout(30_000);
+  }).timeout(180_000);
 
   it('let somebody in whose first answer was lost: with a password, a code, an invitation', async () => {
     const email = newEmail();

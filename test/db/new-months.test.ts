@@ -20,7 +20,7 @@ describe('the tables of new months', () => {
   after(() => testDatabase.drop());
 
   it('are created while other months are read and written', async function () {
-    this.timeout(60_000);
+    this.timeout(180_000);
     const { database, url } = testDatabase;
     const key = await createFundedKey(database, 1_000);
     const ledger = openTextLedger(url);

@@ -32,7 +32,7 @@ text:
 `;
 
 describe('a day of an operator', function () {
-  this.timeout(240_000);
+  this.timeout(600_000);
   const steps: Step[] = [];
   let folder: string;
   let stack: TestStack;

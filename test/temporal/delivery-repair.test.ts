@@ -11,7 +11,7 @@ import { rejectionOf } from '../support/rejection.ts';
 import { claimTestNamespace, testTemporalAddress } from '../support/services.ts';
 
 describe('the repair of abandoned deliveries', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let testDatabase: TestDatabase;
   let connection: Connection;
   let client: Client;

@@ -23,7 +23,7 @@ const HOUR_MS = 3_600_000;
 const silent = pino({ level: 'silent' });
 
 describe('the repair of abandoned tasks', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let testDatabase: TestDatabase;
   let connection: Connection;
   let client: Client;

@@ -5,7 +5,7 @@ import { rejectionOf } from '../support/rejection.ts';
 import { claimTestNamespace, testTemporalAddress } from '../support/services.ts';
 
 describe('access to workflows', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let connection: Connection;
   let nowhere: Connection;
   let client: Client;

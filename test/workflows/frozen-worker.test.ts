@@ -38,7 +38,7 @@ describe('a worker that freezes while it ends a task', () => {
     await gate.connect();
   });
   after(async function () {
-    this.timeout(60_000);
+    this.timeout(180_000);
     await gate.end();
     await stack.stop();
   });

@@ -10,7 +10,7 @@ import { testWorkflowBundle } from '../support/services.ts';
 const FOLDER = join(import.meta.dirname, '../histories');
 
 describe('the workflows', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let histories: (SavedHistory & { readonly text: string })[];
   let current: { codePath: string };
   let folder: string;

@@ -74,7 +74,7 @@ interface Rendered {
 }
 
 describe('handing a task over', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let png: Buffer;
   let smallPng: Buffer;
   let folder: string;

@@ -411,7 +411,7 @@ describe('billing of text', () => {
     });
 
     it('releases a hold that was given up and whose statement arrives late', async function () {
-      this.timeout(30_000);
+      this.timeout(180_000);
       const key = await fundedKey();
       proxy.silence();
       proxy.refuseNew();
