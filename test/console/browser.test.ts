@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { ensurePartitions } from '../../db/partitions.ts';
 import { findTask } from '../../db/queries/tasks.ts';
 import { newId } from '../../domain/ids.ts';
@@ -108,7 +109,7 @@ describeInBrowser('the console in a browser', (browser) => {
       const prompt = `Two clicks, ${hasScript}`;
       await page.getByLabel('Prompt').fill(prompt);
       await clickTwice(page, 'Create');
-      await page.waitForURL(/\/tasks\/task_\w+$/, { timeout: WAIT_MS });
+      await waitUntil(async () => expect(page.url()).to.match(/\/tasks\/task_\w+$/), { timeoutMs: WAIT_MS });
       const tasks = stack
         .database('tasks')
         .where({ account_id: accountId })

@@ -18,7 +18,7 @@ export interface TaskBody {
 }
 
 const POLL_MS = 100;
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 170_000;
 
 /** Creates a task of the cheapest video model. @throws Error when it is refused */
 export async function createTask(stack: TestStack, key: string, prompt: string): Promise<TaskBody> {

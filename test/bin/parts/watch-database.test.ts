@@ -104,6 +104,8 @@ describe('the watch over the database', () => {
       const away = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' });
       log.error({ err: away }, 'request failed');
       const pings = [async () => { throw away; }];
+      // As a server does, this keeps the process going.
+      setInterval(() => {}, 1_000);
       watchDatabase({ url: '${testDatabase.url}', clock: { measure: async () => {} }, pings, log, pauseMs: 1, hopelessAfterMs: 1 });
     `;
     const args = ['--import', 'tsx', '--input-type=module', '--eval', program];
