@@ -7,7 +7,7 @@ import { createCostRecorder } from './record-cost.ts';
 import { createClosing } from './recover.ts';
 import { throwIfFailed } from './task-failure.ts';
 
-/** What is there of a task whose deadline has passed. */
+/** The files or the job of a task whose deadline has passed. */
 export type Rechecked =
   /** Its files, which were stored. */
   | { readonly state: 'stored'; readonly files: readonly GeneratedMedia[] }
@@ -49,7 +49,7 @@ export function createRecheckJob(dependencies: MediaTaskDependencies) {
     return isInTime(task, state.endedAt) ? { state: 'rendered', jobId } : NOTHING;
   };
 
-  /** Of an upstream that answers with jobs. */
+  /** The job of the task, if its upstream answers with jobs. */
   async function findJob(task: Task, last: KeptSubmission | undefined): Promise<string | null> {
     const known = task.providerJobId ?? last?.jobId ?? null;
     if (known !== null || last?.outcome !== null) return known;

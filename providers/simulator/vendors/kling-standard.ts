@@ -1,5 +1,4 @@
 /** Kling's API of 2026: an address for each model, and one for questions about all tasks. It takes no pair of keys. */
-import { createHmac, randomUUID } from 'node:crypto';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import { videoSizeFor } from '../../../domain/video-size.ts';
 import type { Rendering } from '../jobs/submission.ts';
@@ -15,6 +14,7 @@ import {
   type RenderState,
   VendorFault,
 } from './play.ts';
+import { signedAnnouncement } from './standard-webhooks.ts';
 
 type Family = 'text-to-video' | 'image-to-video' | 'omni-video';
 
@@ -94,20 +94,8 @@ export function isStandard({ order }: Render): boolean {
 
 /** Signed as Standard Webhooks are. https://kling.ai/document-api/api/get-started/callbacks */
 export function standardAnnouncement(render: Render, state: RenderState, secret: string): Announcement {
-  const body = JSON.stringify({ id: render.id, status: STATES[state], external_id: render.order.clientId ?? null });
-  const id = `msg_${randomUUID()}`;
-  const timestamp = String(Math.floor(Date.now() / 1000));
-  const key = Buffer.from(secret.replace('whsec_', ''), 'base64');
-  const digest = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64');
-  return {
-    headers: {
-      'content-type': 'application/json',
-      'webhook-id': id,
-      'webhook-timestamp': timestamp,
-      'webhook-signature': `v1,${digest}`,
-    },
-    body,
-  };
+  const { id, order } = render;
+  return signedAnnouncement({ id, status: STATES[state], external_id: order.clientId ?? null }, secret);
 }
 
 function assertApiKey(request: SimulatorRequest, { apiKey }: Play): void {

@@ -2,7 +2,6 @@
  * Replicate's predictions and the list of them (docs/vendors/replicate.md). Each model has its own fields. Announcements are
  * signed with the account's secret.
  */
-import { createHmac, randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import { videoSizeFor } from '../../../domain/video-size.ts';
@@ -22,6 +21,7 @@ import {
   type VendorAnswer,
   VendorFault,
 } from './play.ts';
+import { signedAnnouncement } from './standard-webhooks.ts';
 
 interface Model {
   readonly kind: 'video' | 'image';
@@ -102,20 +102,7 @@ export const replicate: Vendor = {
   ],
 
   announcement(render, state, secret) {
-    const body = JSON.stringify({ id: render.id, model: render.order.model, status: STATES[state] });
-    const id = `msg_${randomUUID()}`;
-    const timestamp = String(Math.floor(Date.now() / 1000));
-    const key = Buffer.from(secret.replace('whsec_', ''), 'base64');
-    const digest = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64');
-    return {
-      headers: {
-        'content-type': 'application/json',
-        'webhook-id': id,
-        'webhook-timestamp': timestamp,
-        'webhook-signature': `v1,${digest}`,
-      },
-      body,
-    };
+    return signedAnnouncement({ id: render.id, model: render.order.model, status: STATES[state] }, secret);
   },
 };
 
