@@ -48,7 +48,7 @@ const FAILURES = 21;
 /**
  * Fills a database that no customer uses.
  *
- * @param database as a superuser, who may write past triggers
+ * @param database as a superuser, who may write past triggers, and with the limits of reports
  * @returns the keys of the accounts; the first one made a fifth of everything
  */
 export async function seedConsole(

@@ -14,8 +14,8 @@ const SUMMARY = /^\d+ passed, \d+ failed(, \d+ skipped)?$/;
 /** Enough to stop what the running test has started. */
 const STOP_GRACE_MS = 30_000;
 const ALL_TESTS = 'test';
-/** Tests with a stack wait for three quarters of their time. */
-const MORE_JOBS_THAN_CORES = 3;
+/** Tests with a stack wait for half of their time; with more at once, their time-outs would measure the machine. */
+const MORE_JOBS_THAN_CORES = 2;
 /** Started first, so that no process is left with a long file while the others have nothing to do. */
 const LONG_TESTS = [
   'test/bench/drill/drill.',

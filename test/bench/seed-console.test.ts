@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { seedConsole } from '../../bench/console/seed.ts';
+import { REPORT_LIMITS } from '../../db/connections.ts';
 import { reconcile } from '../../db/reconciliation/reconcile.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 
@@ -7,7 +8,7 @@ describe('bench/console/seed', () => {
   let test: TestDatabase;
 
   before(async () => {
-    test = await createTestDatabase();
+    test = await createTestDatabase({ limits: REPORT_LIMITS });
   });
   after(() => test.drop());
 

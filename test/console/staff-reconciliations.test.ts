@@ -65,7 +65,9 @@ describe('reconciliations in the console of the staff', () => {
       .and.include('&lt;b&gt;is 1')
       .and.not.include('hx-get');
     const { text: csv } = await finance.get(`${RECONCILIATIONS}/${id}/export?format=csv`);
-    expect(csv.split('\r\n')[1]).to.equal(`account_balances,${accountId},<b>is 1</b>,Set the balance to the sum.,,,,,,`);
+    expect(csv.split('\r\n')[1]).to.equal(
+      `account_balances,${accountId},<b>is 1</b>,Set the balance to the sum.,,,,,,`,
+    );
     expect((await finance.get(RECONCILIATIONS)).text)
       .to.include(id)
       .and.include('1 finding');

@@ -2,6 +2,7 @@
 import { randomInt } from 'node:crypto';
 import { expect } from 'chai';
 import { seedConsole, type SeededKey } from '../../bench/console/seed.ts';
+import { REPORT_LIMITS } from '../../db/connections.ts';
 import type { Database } from '../../db/database.ts';
 import { type DailyUsage, sumDailyUsage } from '../../db/queries/daily-usage.ts';
 import { readStatement, type Statement } from '../../db/queries/statements.ts';
@@ -23,7 +24,7 @@ describe('db/usage-sums', () => {
   let keys: readonly SeededKey[];
 
   before(async () => {
-    test = await createTestDatabase({ poolSize: 20 });
+    test = await createTestDatabase({ poolSize: 20, limits: REPORT_LIMITS });
     ({ database } = test);
     ledger = openTextLedger(test.url);
     keys = await seedConsole(database, { accounts: 3, tasks: 200, transfers: 1_200 }, () => {});

@@ -4,6 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
+import { SERVING_LIMITS } from '../../db/connections.ts';
 import { createDatabase, type Database } from '../../db/database.ts';
 import { migrate } from '../../db/migrate.ts';
 import { testDatabaseUrl } from './services.ts';
@@ -25,7 +26,7 @@ const DATABASE_FOLDER = join(import.meta.dirname, '../../db');
 let template: Promise<string> | undefined;
 
 /** A new database with the current schema and nothing in it. */
-export async function createTestDatabase({ poolSize = 10 } = {}): Promise<TestDatabase> {
+export async function createTestDatabase({ poolSize = 10, limits = SERVING_LIMITS } = {}): Promise<TestDatabase> {
   const serverUrl = await testDatabaseUrl();
   const templateName = await (template ??= ensureTemplate(serverUrl));
   const name = `genway_test_${randomBytes(8).toString('hex')}`;
@@ -33,7 +34,7 @@ export async function createTestDatabase({ poolSize = 10 } = {}): Promise<TestDa
   const statement = `CREATE DATABASE ${name} TEMPLATE ${templateName} STRATEGY FILE_COPY`;
   await administer(serverUrl, (client) => client.query(statement));
   const url = databaseUrl(serverUrl, name);
-  const database = createDatabase(url, poolSize);
+  const database = createDatabase(url, poolSize, limits);
   return {
     url,
     database,

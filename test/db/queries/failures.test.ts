@@ -1,6 +1,7 @@
 /** What lists and sums of failures leave out because nothing there can match. */
 import { expect } from 'chai';
 import { seedConsole, type SeededKey } from '../../../bench/console/seed.ts';
+import { REPORT_LIMITS } from '../../../db/connections.ts';
 import type { Database } from '../../../db/database.ts';
 import { sumRefunds } from '../../../db/queries/statements.ts';
 import { listTextUsage } from '../../../db/queries/usage.ts';
@@ -20,7 +21,7 @@ describe('db/queries, of what is rare', () => {
   let key: SeededKey;
 
   before(async () => {
-    test = await createTestDatabase();
+    test = await createTestDatabase({ limits: REPORT_LIMITS });
     ({ database } = test);
     ledger = openTextLedger(test.url);
     const [first] = await seedConsole(database, { accounts: 3, tasks: 100, transfers: 600 }, () => {});

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { seedConsole } from '../../../bench/console/seed.ts';
+import { REPORT_LIMITS } from '../../../db/connections.ts';
 import { STATEMENT } from '../../../db/queries/statements.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 
@@ -19,7 +20,7 @@ function nodesOf(node: PlanNode | undefined): readonly PlanNode[] {
 describe('db/queries/statements', () => {
   let test: TestDatabase;
   before(async () => {
-    test = await createTestDatabase();
+    test = await createTestDatabase({ limits: REPORT_LIMITS });
   });
   after(() => test.drop());
 
