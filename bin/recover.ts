@@ -110,7 +110,7 @@ export async function recover(
 async function handleTasks({ database, client }: RecoveryDependencies, { isDryRun }: RecoveryOptions, print: Print) {
   const tally = createTally(TASK_FATES);
   const workflows = createWorkflowAccess(client);
-  for await (const { taskId, fate } of recoverTasks({ database, workflows }, isDryRun)) {
+  for await (const { taskId, fate } of recoverTasks({ database, client, workflows }, isDryRun)) {
     tally.count(fate);
     if (fate !== 'running' && fate !== 'waiting') print(`${taskId}  ${TASK_FATES[fate]}`);
     if (tally.total() % PROGRESS_EVERY === 0) print(`… ${tally.total()} tasks checked`);

@@ -12,12 +12,11 @@ import { ensurePartitions } from '../db/partitions.ts';
 import { finishTask, type TaskEnding } from '../db/queries/finish-task.ts';
 import { announceLowBalances } from '../db/queries/low-balances.ts';
 import { expirePromoCredit } from '../db/queries/promo-grants.ts';
-import { claimTasksToStart, findTasksOutOfTime } from '../db/queries/tasks.ts';
+import { claimTasksToStart, findTasksOutOfTime, markWorkflowsStarted } from '../db/queries/tasks.ts';
 import { ServiceError } from '../domain/errors.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createDeliveryRepair } from './delivery-repair.ts';
 import type { DeliveryStarter } from './delivery-starter.ts';
-import { endAsRecorded } from './end-as-recorded.ts';
 import { createTaskRepair } from './task-repair.ts';
 import type { TaskStarter } from './task-starter.ts';
 import type { WorkflowAccess } from './workflow-access.ts';
@@ -56,9 +55,9 @@ interface RelayDependencies {
 type Pass = () => Promise<boolean>;
 
 export function startRelay(dependencies: RelayDependencies): Relay {
-  const { database, workflows, metrics, log } = dependencies;
+  const { database, starter, workflows, metrics, log } = dependencies;
   const stopped = new AbortController();
-  const repair = createTaskRepair({ database, workflows, metrics, log });
+  const repair = createTaskRepair({ database, workflows, starter, metrics, log });
   const deliveryRepair = createDeliveryRepair({ database, workflows, log });
   // Concurrently, so that none waits for another.
   const running = Promise.all([
@@ -120,12 +119,10 @@ function endTasksOutOfTime({ database, workflows, metrics }: RelayDependencies):
     const taskIds = await findTasksOutOfTime(database, BATCH_SIZE);
     await Promise.all(
       taskIds.map(async (taskId) => {
-        // If the database was restored to an earlier moment, the task may have begun, and even ended.
-        const recorded = await workflows.readEnding(taskId).catch(unlessUnreachable);
-        const ended = recorded
-          ? await endAsRecorded({ database, workflows }, taskId, recorded)
-          : await finishTask(database, taskId, NEVER_STARTED, null);
-        if (ended.applied) metrics.taskEnded(ended.task);
+        // If the database was restored to an earlier moment, the task may have begun, and even ended; then it is repaired.
+        if (await workflows.describe(taskId).catch(unlessUnreachable)) return markWorkflowsStarted(database, [taskId]);
+        const { applied, task } = await finishTask(database, taskId, NEVER_STARTED, null);
+        if (applied) metrics.taskEnded(task);
       }),
     );
     return taskIds.length === BATCH_SIZE;

@@ -4,7 +4,7 @@ import type { GeneratedMedia, Task } from '../../domain/task.ts';
 import { readVerdict } from './await-result.ts';
 import { loadTask, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
 import { createCostRecorder } from './record-cost.ts';
-import { createClosing } from './recover.ts';
+import { createClosing, createForgottenJobFinder } from './recover.ts';
 import { throwIfFailed } from './task-failure.ts';
 
 /** The files or the job of a task whose deadline has passed. */
@@ -28,6 +28,7 @@ const NOTHING: Rechecked = { state: 'nothing' };
 export function createRecheckJob(dependencies: MediaTaskDependencies) {
   const { database } = dependencies;
   const close = createClosing(dependencies);
+  const findForgotten = createForgottenJobFinder(dependencies);
   const recordCost = createCostRecorder(dependencies);
 
   return async (taskId: string, jobIdOfWorkflow?: string): Promise<Rechecked> => {
@@ -52,9 +53,10 @@ export function createRecheckJob(dependencies: MediaTaskDependencies) {
   /** The job of the task, if its upstream answers with jobs. */
   async function findJob(task: Task, last: KeptSubmission | undefined): Promise<string | null> {
     const known = task.providerJobId ?? last?.jobId ?? null;
-    if (known !== null || last?.outcome !== null) return known;
+    if (known !== null || (last && last.outcome !== null)) return known;
     const upstream = upstreamOf(dependencies, task);
-    return upstream.traitsOf(task.kind)?.answers === 'job' ? close(task, last, upstream) : null;
+    if (upstream.traitsOf(task.kind)?.answers !== 'job') return null;
+    return last ? close(task, last, upstream) : findForgotten(task, upstream);
   }
 }
 

@@ -138,6 +138,9 @@ type Found =
   | { readonly state: 'none' | 'several' | 'cannot tell'; readonly error?: undefined }
   | { readonly state: 'unreachable'; readonly error: Error };
 
+/** What tells a submission's job from those of others. */
+type Submitted = Pick<KeptSubmission, 'taskId' | 'vendor' | 'model' | 'fingerprint' | 'submittedAt'>;
+
 /**
  * Asks the upstream once. Ownership of the listed jobs is checked afterwards: a submission that was made before the
  * list was read is in the database by then.
@@ -149,7 +152,7 @@ async function lookUpJob(
     submission,
     upstream,
     sent,
-  }: { lookUp: LookUp | undefined; submission: KeptSubmission; upstream: MediaUpstream; sent: SentSubmission },
+  }: { lookUp: LookUp | undefined; submission: Submitted; upstream: MediaUpstream; sent: SentSubmission },
 ): Promise<Found> {
   if (!lookUp) return { state: 'cannot tell' };
   const { taskId, vendor } = submission;
@@ -188,6 +191,26 @@ export function createClosing({ database, clock, metrics }: MediaTaskDependencie
     const isNew = await settleSubmission(database, submission, settlement);
     if (isNew) metrics.submissionSettled(submission.provider, settlement);
     return settlement.jobId ?? null;
+  };
+}
+
+/**
+ * Finds the job of a task without submissions, which the database may have lost by being restored to an earlier moment:
+ * at an upstream that knows jobs by the task's id.
+ *
+ * @throws Error to be tried again, while the upstream does not say
+ */
+export function createForgottenJobFinder({ database }: MediaTaskDependencies) {
+  return async (task: Task, upstream: MediaUpstream): Promise<string | null> => {
+    const lookUp = LOOK_UPS[upstream.traitsOf(task.kind)?.recovery ?? 'none'];
+    const route = task.request.routes.find(({ provider }) => provider === task.provider);
+    if (lookUp?.rivals !== 'none' || !route) return null;
+    const { id: taskId, createdAt: submittedAt } = task;
+    const submission = { taskId, vendor: upstream.vendor, model: route.model, fingerprint: '', submittedAt };
+    const sent = { request: renderRequestOf(task, route, upstream), fingerprint: '', since: submittedAt };
+    const found = await lookUpJob({ database }, { lookUp, submission, upstream, sent });
+    if (found.state === 'unreachable') throw found.error;
+    return found.state === 'one' ? found.jobId : null;
   };
 }
 

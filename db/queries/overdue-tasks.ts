@@ -1,16 +1,16 @@
 import type { Database } from '../database.ts';
+import { type TaskToStart, type TaskToStartRow, toTaskToStart } from './tasks.ts';
 
 /**
  * Claims tasks that should have ended by now. They are offered again after `againSeconds` if they have still not ended.
  *
  * @param graceSeconds the time after its deadline that a task's own workflow has to end it
- * @returns their ids
  */
 export async function claimOverdueTasks(
   database: Database,
   { graceSeconds, againSeconds, limit }: { graceSeconds: number; againSeconds: number; limit: number },
-): Promise<readonly string[]> {
-  const { rows } = await database.raw<{ rows: { id: string }[] }>(
+): Promise<readonly TaskToStart[]> {
+  const { rows } = await database.raw<{ rows: TaskToStartRow[] }>(
     /* sql */ `
     -- Materialised: as a plain subquery it could run, and lock, more than once.
     WITH overdue AS MATERIALIZED (
@@ -20,8 +20,8 @@ export async function claimOverdueTasks(
       ORDER BY next_start_at LIMIT :limit FOR UPDATE SKIP LOCKED)
     UPDATE tasks SET next_start_at = now() + make_interval(secs => :againSeconds)
     FROM overdue WHERE tasks.id = overdue.id AND tasks.created_at = overdue.created_at
-    RETURNING tasks.id`,
+    RETURNING tasks.id, tasks.account_id, tasks.model, tasks.kind, tasks.deadline_at, tasks.request_id`,
     { graceSeconds, againSeconds, limit },
   );
-  return rows.map(({ id }) => id);
+  return rows.map(toTaskToStart);
 }

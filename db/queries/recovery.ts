@@ -9,14 +9,11 @@ export interface Page {
 }
 
 /** A task that is queued or processing. */
-export interface UnfinishedTask {
-  readonly id: string;
+export interface UnfinishedTask extends TaskToStart {
   /** Whether its workflow is known to have been started. */
   readonly isStarted: boolean;
   /** Whether its deadline has passed, by the database's clock. */
   readonly isOutOfTime: boolean;
-  /** An upstream has its job, or may have. */
-  readonly mayStillRender: boolean;
 }
 
 /** Oldest first. */
@@ -24,39 +21,21 @@ export async function listUnfinishedTasks(
   database: Database,
   { after = '', limit }: Page,
 ): Promise<readonly UnfinishedTask[]> {
-  const rows = await database<{ id: string; status: string }>('tasks')
-    .whereIn('status', ['queued', 'processing'])
-    .where('id', '>', after)
-    .orderBy('id')
-    .limit(limit)
-    .select<{ id: string; is_started: boolean; is_out_of_time: boolean; may_still_render: boolean }[]>(
-      'id',
-      database.raw(/* sql */ `workflow_started_at IS NOT NULL AS is_started, deadline_at <= now() AS is_out_of_time,
-        ${MAY_STILL_RENDER_SQL} AS may_still_render`),
-    );
-  return rows.map((row) => ({
-    id: row.id,
-    isStarted: row.is_started,
-    isOutOfTime: row.is_out_of_time,
-    mayStillRender: row.may_still_render,
-  }));
+  const { rows } = await database.raw<{ rows: (TaskToStartRow & { is_started: boolean; is_out_of_time: boolean })[] }>(
+    /* sql */ `
+    SELECT id, account_id, model, kind, deadline_at, request_id,
+      workflow_started_at IS NOT NULL AS is_started, deadline_at <= now() AS is_out_of_time
+    FROM tasks WHERE status IN ('queued', 'processing') AND id > :after ORDER BY id LIMIT :limit`,
+    { after, limit },
+  );
+  return rows.map((row) => ({ ...toTaskToStart(row), isStarted: row.is_started, isOutOfTime: row.is_out_of_time }));
 }
 
 /** Makes the relay start a task's workflow again. @returns false if the task has ended in the meantime */
 export async function restartTask(database: Database, taskId: string): Promise<boolean> {
-  return restart(database, taskId);
-}
-
-/** As {@link restartTask}, of a task that an upstream may render. @returns false also when none does */
-export async function restartIfRendering(database: Database, taskId: string): Promise<boolean> {
-  return restart(database, taskId, MAY_STILL_RENDER_SQL);
-}
-
-async function restart(database: Database, taskId: string, condition = 'true'): Promise<boolean> {
   const restarted = await database('tasks')
     .where({ id: taskId, created_at: createdAtOf(taskId) })
     .whereIn('status', ['queued', 'processing'])
-    .whereRaw(condition)
     .update({ workflow_started_at: null, taken_up_at: null, next_start_at: database.fn.now() });
   return restarted === 1;
 }

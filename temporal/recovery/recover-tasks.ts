@@ -1,19 +1,21 @@
 /** Decides the fate of unfinished tasks, from what Temporal knows about their workflows. */
+import type { Client } from '@temporalio/client';
 import type { Database } from '../../db/database.ts';
 import { inPages } from '../../db/in-pages.ts';
-import { eventOf, finishTask, type TaskEnding } from '../../db/queries/finish-task.ts';
+import { eventOf, finishTask } from '../../db/queries/finish-task.ts';
 import { listUnfinishedTasks, restartTask, type UnfinishedTask } from '../../db/queries/recovery.ts';
 import { streamPages } from '../../db/stream-pages.ts';
 import { endAsRecorded } from '../end-as-recorded.ts';
 import type { RecordedEnding } from '../recorded-ending.ts';
-import { NEVER_ENDED } from '../task-repair.ts';
+import { LOST } from '../task-repair.ts';
+import { startWorkflow } from '../task-starter.ts';
 import type { WorkflowAccess } from '../workflow-access.ts';
 
 /** What is done with a task, and why, in words. */
 export const TASK_FATES = {
   charged: 'charged: its history says that it succeeded',
   failed: 'refunded: its history says that it failed',
-  out_of_time: 'refunded: no workflow works on it, and its deadline has passed',
+  late: 'started again: no workflow works on it, and its deadline has passed',
   over: 'refunded: its workflow has ended, without saying how the task ended',
   restarted: 'to be started again: no workflow works on it',
   running: 'left alone: its workflow is running',
@@ -30,17 +32,10 @@ interface Verdict {
 
 interface TaskRecovery {
   readonly database: Database;
+  readonly client: Client;
   readonly workflows: WorkflowAccess;
 }
 
-/** What a client sees of a task whose workflow has ended without saying how the task ended. */
-const LOST: TaskEnding = {
-  status: 'failed',
-  failure: {
-    code: 'processing_failed',
-    message: 'Processing failed on the service side. Nothing was charged; send the request again.',
-  },
-};
 const AT_ONCE = 20;
 
 /**
@@ -60,31 +55,31 @@ export async function* recoverTasks(
     yield* await Promise.all(
       tasks.map(async (task) => {
         const verdict = await judge(recovery, task);
-        if (!isDryRun) await carryOut(recovery, task.id, verdict);
+        if (!isDryRun) await carryOut(recovery, task, verdict);
         return { taskId: task.id, fate: verdict.fate };
       }),
     );
   }
 }
 
-async function judge({ workflows }: TaskRecovery, task: UnfinishedTask): Promise<Verdict> {
-  const { id, isStarted, isOutOfTime, mayStillRender } = task;
+async function judge({ workflows }: TaskRecovery, { id, isStarted, isOutOfTime }: UnfinishedTask): Promise<Verdict> {
   const workflow = await workflows.describe(id);
   if (workflow && workflow.closedAt === null) return { fate: 'running' };
   const recorded = workflow && (await workflows.readEnding(id));
   if (recorded) return { fate: recorded.ending.status === 'succeeded' ? 'charged' : 'failed', recorded };
-  // Temporal does not start a second workflow after one that completed.
-  const isCompleted = workflow?.status === 'COMPLETED';
-  // Otherwise its workflow refunds it, and cancels the job.
-  if (isOutOfTime && (isCompleted || !mayStillRender)) return { fate: 'out_of_time' };
-  if (isCompleted) return { fate: 'over' };
-  return { fate: isStarted ? 'restarted' : 'waiting' };
+  if (workflow?.status === 'COMPLETED') return { fate: 'over' };
+  if (!isStarted) return { fate: 'waiting' };
+  return { fate: isOutOfTime ? 'late' : 'restarted' };
 }
 
-async function carryOut({ database, workflows }: TaskRecovery, taskId: string, verdict: Verdict): Promise<void> {
-  const { fate, recorded } = verdict;
-  if (recorded) await endAsRecorded({ database, workflows }, taskId, recorded);
-  else if (fate === 'out_of_time') await finishTask(database, taskId, NEVER_ENDED, null);
-  else if (fate === 'over') await finishTask(database, taskId, LOST, eventOf(LOST));
-  else if (fate === 'restarted') await restartTask(database, taskId);
+async function carryOut(
+  { database, client, workflows }: TaskRecovery,
+  task: UnfinishedTask,
+  { fate, recorded }: Verdict,
+): Promise<void> {
+  if (recorded) await endAsRecorded({ database, workflows }, task.id, recorded);
+  else if (fate === 'over') await finishTask(database, task.id, LOST, eventOf(LOST));
+  else if (fate === 'restarted') await restartTask(database, task.id);
+  // The relay would refund it, while the workflow looks whether its render ended in time.
+  else if (fate === 'late') await startWorkflow(client, task);
 }

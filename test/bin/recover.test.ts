@@ -200,7 +200,7 @@ describe('recovery', function () {
     );
   }
 
-  it('of an empty Temporal starts again what is or may be rendered, and gives back the rest', async () => {
+  it('of an empty Temporal starts every task again, and gives back what was not rendered in time', async () => {
     const stuck = await createTask(stack, told.apiKey, 'Has time left [sim:stuck]');
     const rendering = await createTask(stack, told.apiKey, 'Is rendered, and has none left [sim:stuck]');
     const given = await createTask(stack, told.apiKey, 'Failed, and nobody says whether it was cancelled [sim:stuck]');
@@ -210,7 +210,7 @@ describe('recovery', function () {
     await started(late.id);
     await killAll();
     await finishAsFailed(stack.database, given);
-    await stack.temporal.workflow.getHandle(rendering.id).terminate();
+    await Promise.all([rendering, late].map(({ id }) => stack.temporal.workflow.getHandle(id).terminate()));
     await stack.database.transaction(async (transaction) => {
       await transaction.raw('SET LOCAL session_replication_role = replica');
       const ids = [late.id, rendering.id];
@@ -219,16 +219,20 @@ describe('recovery', function () {
     const empty = new Client({ connection: stack.temporal.connection, namespace: claimTestNamespace() });
     const lines = await recovered({ filesSince: null }, empty);
     expect(saidOf(lines, stuck.id)).to.deep.equal(['to be started again: no workflow works on it']);
-    expect(saidOf(lines, rendering.id)).to.deep.equal(['to be started again: no workflow works on it']);
-    expect(saidOf(lines, late.id)).to.deep.equal(['refunded: no workflow works on it, and its deadline has passed']);
-    expect(await transfersOf(stack, late.id)).to.deep.equal(['reservation', 'refund']);
+    for (const { id } of [rendering, late]) {
+      expect(saidOf(lines, id)).to.deep.equal(['started again: no workflow works on it, and its deadline has passed']);
+      expect(await empty.workflow.getHandle(id).describe()).to.include({ type: 'mediaTask' });
+    }
     expect(await stack.database('tasks').where({ id: stuck.id }).pluck('workflow_started_at')).to.deep.equal([null]);
     expect(lines).to.include('workflows unknown to the database: 0');
     expect(saidOf(lines, given.id).join()).to.match(/^its job is cancelled at the provider/);
     expect(await empty.workflow.getHandle(given.id).describe()).to.include({ type: 'mediaTask' });
     await startAll();
-    const timedOut = await taskWhenFinal(stack, told.apiKey, rendering.id);
-    expect(timedOut.error_code).to.equal('processing_timeout');
+    for (const { id } of [rendering, late]) {
+      const timedOut = await taskWhenFinal(stack, told.apiKey, id);
+      expect(timedOut.error_code).to.equal('processing_timeout');
+      expect(await transfersOf(stack, id)).to.deep.equal(['reservation', 'refund']);
+    }
     await stack.temporal.workflow.getHandle(rendering.id).result();
     const jobs = await simulatorJobs(stack, rendering.id);
     expect(jobs).to.have.length(1);

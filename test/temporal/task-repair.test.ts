@@ -1,22 +1,17 @@
 import { Client, Connection } from '@temporalio/client';
 import { expect } from 'chai';
 import { pino } from 'pino';
+import { startRelay } from '../../temporal/relay.ts';
 import { createTaskRepair, type TaskRepair } from '../../temporal/task-repair.ts';
+import { createTaskStarter } from '../../temporal/task-starter.ts';
 import { createWorkflowAccess } from '../../temporal/workflow-access.ts';
-import { claimTasksToStart, markWorkflowsStarted } from '../../db/queries/tasks.ts';
+import { markWorkflowsStarted } from '../../db/queries/tasks.ts';
 import { newId } from '../../domain/ids.ts';
 import type { Task } from '../../domain/task.ts';
+import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import {
-  createFundedKey,
-  createTaskRow,
-  openTaskSubmission,
-  reloadAccount,
-  reloadTask,
-  submitTask,
-  type TestKey,
-} from '../support/factories.ts';
+import { createFundedKey, createTaskRow, reloadTask, type TestKey } from '../support/factories.ts';
 import { claimTestNamespace, testTemporalAddress } from '../support/services.ts';
 
 const HOUR_MS = 3_600_000;
@@ -51,70 +46,90 @@ describe('the repair of abandoned tasks', function () {
     await client.workflow.start('mediaTask', { workflowId: id, taskQueue: 'nobody' });
   }
 
-  function repair(settings: { graceSeconds?: number; client?: Client } = {}): TaskRepair {
-    const workflows = createWorkflowAccess(settings.client ?? client);
-    return createTaskRepair({
-      database: testDatabase.database,
-      workflows,
-      metrics: createMetrics(),
-      log: silent,
-      ...settings,
-    });
+  function repair({ temporal = client, ...settings }: { graceSeconds?: number; temporal?: Client } = {}): TaskRepair {
+    const common = { database: testDatabase.database, metrics: createMetrics(), log: silent };
+    const starter = createTaskStarter({ ...common, client: temporal });
+    return createTaskRepair({ ...common, workflows: createWorkflowAccess(temporal), starter, ...settings });
   }
+
+  /** What the latest workflow of a task is doing, where one is known. */
+  const workflowOf = ({ id }: Task): Promise<string> =>
+    client.workflow
+      .getHandle(id)
+      .describe()
+      .then(
+        ({ status }) => status.name,
+        () => 'missing',
+      );
 
   const stand = async (task: Task): Promise<unknown> => {
     const { status, failure } = await reloadTask(testDatabase.database, task);
     return failure ? `${status}: ${failure.code}` : status;
   };
 
-  it('refunds a task whose workflow was terminated or is missing, without an event', async () => {
+  it('starts the workflow again of a task whose workflow was terminated or is missing', async () => {
     const [terminated, missing] = await Promise.all([overdueTask(), overdueTask()]);
     await startWorkflow(terminated);
     await client.workflow.getHandle(terminated.id).terminate();
     await repair().repairSome();
-    expect(await stand(terminated)).to.equal('failed: processing_timeout');
-    expect(await stand(missing)).to.equal('failed: processing_timeout');
-    const account = await reloadAccount(testDatabase.database, { id: key.accountId });
-    expect([account.fundedReserved, account.signupReserved]).to.deep.equal([0n, 0n]);
-    expect(await testDatabase.database('events')).to.deep.equal([]);
-  });
-
-  it('leaves the refund of a task that an upstream may render to a workflow, which cancels the job', async () => {
-    const [rendering, unclear] = await Promise.all([overdueTask(), overdueTask()]);
-    await submitTask(testDatabase.database, rendering, 'job_1');
-    await openTaskSubmission(testDatabase.database, unclear);
-    await repair().repairSome();
-    expect([await stand(rendering), await stand(unclear)]).to.deep.equal(['processing', 'queued']);
-    const started = await claimTasksToStart(testDatabase.database, { limit: 10, retryAfterSeconds: 60 });
-    expect(started.map(({ id }) => id).toSorted()).to.deep.equal([rendering.id, unclear.id].toSorted());
+    expect(await Promise.all([terminated, missing].map(workflowOf))).to.deep.equal(['RUNNING', 'RUNNING']);
+    expect(await Promise.all([terminated, missing].map(stand))).to.deep.equal(['queued', 'queued']);
   });
 
   it('leaves a task alone whose workflow runs, and looks again later', async () => {
     const task = await overdueTask();
     await startWorkflow(task);
     await repair().repairSome();
-    expect(await stand(task)).to.equal('queued');
     await client.workflow.getHandle(task.id).terminate();
     await repair().repairSome();
-    expect(await stand(task), 'not at once').to.equal('queued');
+    expect(await workflowOf(task), 'not at once').to.equal('TERMINATED');
     await testDatabase.database('tasks').where({ id: task.id }).update({ next_start_at: new Date() });
     await repair().repairSome();
-    expect(await stand(task)).to.equal('failed: processing_timeout');
+    expect(await workflowOf(task)).to.equal('RUNNING');
   });
 
   it('leaves a task to its workflow until the grace has passed, and a task that was never started to the relay', async () => {
     const inTime = await overdueTask({ deadlineAt: new Date(Date.now() - 1_000) });
     const notStarted = await createTaskRow(testDatabase.database, key, { id: newId('task', Date.now() - HOUR_MS) });
     await repair().repairSome();
-    expect([await stand(inTime), await stand(notStarted)]).to.deep.equal(['queued', 'queued']);
+    expect(await Promise.all([inTime, notStarted].map(workflowOf))).to.deep.equal(['missing', 'missing']);
     await repair({ graceSeconds: 0 }).repairSome();
-    expect([await stand(inTime), await stand(notStarted)]).to.deep.equal(['failed: processing_timeout', 'queued']);
+    expect(await Promise.all([inTime, notStarted].map(workflowOf))).to.deep.equal(['RUNNING', 'missing']);
+  });
+
+  it('leaves a task to its workflow that the database believes not begun, and refunds one without, without an event', async () => {
+    const { database } = testDatabase;
+    const past = { nextStartAt: new Date(Date.now() - 1_000) };
+    const row = () => createTaskRow(database, key, { id: newId('task', Date.now() - HOUR_MS), ...past });
+    const [begun, notBegun] = await Promise.all([row(), row()]);
+    await startWorkflow(begun);
+    const common = { database, metrics: createMetrics(), log: silent };
+    const relay = startRelay({
+      ...common,
+      starter: createTaskStarter({ ...common, client }),
+      deliveryStarter: { startDue: async () => 0 },
+      workflows: createWorkflowAccess(client),
+    });
+    await waitUntil(
+      async () => {
+        expect(await stand(notBegun)).to.equal('failed: processing_timeout');
+        expect(await database('tasks').where({ id: begun.id }).pluck('workflow_started_at')).to.not.deep.equal([null]);
+      },
+      { timeoutMs: 30_000 },
+    );
+    await relay.stop();
+    expect(await stand(begun)).to.equal('queued');
+    expect(await database('transfers').where({ task_id: notBegun.id }).pluck('kind')).to.have.members([
+      'reservation',
+      'refund',
+    ]);
+    expect(await database('events')).to.deep.equal([]);
   });
 
   it('decides nothing while Temporal does not answer', async () => {
     const task = await overdueTask();
     const nowhere = Connection.lazy({ address: '127.0.0.1:9' });
-    const failure = await repair({ client: new Client({ connection: nowhere }) })
+    const failure = await repair({ temporal: new Client({ connection: nowhere }) })
       .repairSome()
       .catch((error: unknown) => error);
     await nowhere.close();

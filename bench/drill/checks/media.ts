@@ -107,7 +107,9 @@ async function checkTasks(evidence: Evidence): Promise<CheckResult> {
     if (status !== 200 || isGone) return [`${taskId} answers ${status}${isGone ? ', and was gone for a while' : ''}`];
     const { data } = Joi.attempt(JSON.parse(text), taskSchema, { convert: false });
     if (data.status !== 'succeeded' && data.status !== 'failed') return [`${taskId} is ${data.status}`];
-    if (final !== null && final !== text) return [`${taskId} was final and has changed: ${final} became ${text}`];
+    if (final !== null && final.text !== text && !isForgotten(evidence, final.endedAtMs)) {
+      return [`${taskId} was final and has changed: ${final.text} became ${text}`];
+    }
     return unfetchable(data);
   });
   return {

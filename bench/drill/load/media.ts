@@ -24,8 +24,8 @@ export interface MediaOrder {
   isReplay: boolean;
   /** An answer after which trying again is pointless. */
   refusal: Answer | null;
-  /** The task as it was first seen final. */
-  final: string | null;
+  /** The task as it was first seen final, and when. */
+  final: Pick<Answer, 'text' | 'endedAtMs'> | null;
 }
 
 export interface MediaLoad {
@@ -147,7 +147,7 @@ class Client {
       if (answer?.status !== 200) continue;
       const { status } = Joi.attempt(JSON.parse(answer.text), taskSchema, { convert: false }).data;
       if (status !== 'succeeded' && status !== 'failed') continue;
-      order.final = answer.text;
+      order.final = answer;
       return;
     }
   }

@@ -604,15 +604,21 @@ describe('handing a task over', function () {
       });
     }
 
-    it('is charged if its job is found only now, and ended before', async () => {
-      const name = upstreamWith({});
-      const task = await lateTask(name);
-      await openTaskSubmission(database, task, { provider: name });
-      const job = { id: randomUUID(), upstream: name, taskId: task.id, sent: {} };
-      rendered.push(job);
-      ends.set(job.id, { ended_at: BEFORE });
-      expect(await run(task)).to.include({ status: 'succeeded', providerJobId: job.id });
-    });
+    for (const [what, isKept, recovery, status] of [
+      ['is charged if its job is found only now, and ended before', true, 'key', 'succeeded'],
+      ['is charged if its submission is lost, and the vendor knows its job by its id', false, 'key', 'succeeded'],
+      ['is refunded if its submission is lost, and the vendor knows jobs by what was sent', false, 'content', 'failed'],
+    ] as const) {
+      it(what, async () => {
+        const name = upstreamWith({ recovery });
+        const task = await lateTask(name);
+        if (isKept) await openTaskSubmission(database, task, { provider: name });
+        const job = { id: randomUUID(), upstream: name, taskId: task.id, sent: {} };
+        rendered.push(job);
+        ends.set(job.id, { ended_at: BEFORE });
+        expect((await run(task)).status).to.equal(status);
+      });
+    }
 
     for (const [when, endedAt, status] of [
       ['before', BEFORE, 'succeeded'],
