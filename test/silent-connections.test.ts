@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { waitUntil } from '../bin/stack/wait-until.ts';
 import { call, startTestStack, type TestStack } from './support/stack.ts';
-import { startTcpProxy, type TcpProxy } from '../bench/stack/tcp-proxy.ts';
+import { startTcpProxy, type TcpProxy } from '../lab/stack/tcp-proxy.ts';
 
 /** How long the silence of all connections to the database may be felt: as long as was promised. */
 const RECOVERED_MS = 10_000;

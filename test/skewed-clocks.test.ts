@@ -8,7 +8,7 @@ import { call, startTestStack, type TestStack } from './support/stack.ts';
 import { createWebhookClient, type RecordingReceiver, startRecordingReceiver } from './support/webhooks.ts';
 
 const TEN_MINUTES_MS = 600_000;
-const SKEWED_CLOCK = join(import.meta.dirname, '../bench/drill/skewed-clock.mjs');
+const SKEWED_CLOCK = join(import.meta.dirname, '../lab/drill/skewed-clock.mjs');
 const PAYMENT_SECRET = 'the secret of the payment provider';
 const VIDEO = { model: 'vidone-3.0', prompt: 'A test' };
 

@@ -48,6 +48,8 @@ const STOP_ORDER: readonly (readonly string[])[] = [
   ['postgres'],
 ];
 
+/** Where the programs are, as seen from here. */
+const FOLDERS: Readonly<Record<string, string>> = { simulator: '../../lab' };
 const EXTENSION = extname(import.meta.url);
 const LOADER = EXTENSION === '.ts' ? ['--import', import.meta.resolve('tsx')] : [];
 
@@ -171,7 +173,7 @@ interface NodeProcessOptions {
 async function startNodeProcess(name: string, { environment, config, write }: NodeProcessOptions): Promise<Running> {
   const child = await startProcess({
     command: process.execPath,
-    args: [...LOADER, join(import.meta.dirname, '..', `${name}${EXTENSION}`)],
+    args: [...LOADER, join(import.meta.dirname, FOLDERS[name] ?? '..', `${name}${EXTENSION}`)],
     env: environment,
     output: (line) => write(formatLogLine(name, line)),
   });

@@ -18,8 +18,8 @@ const ALL_TESTS = 'test';
 const MORE_JOBS_THAN_CORES = 2;
 /** Started first, so that no process is left with a long file while the others have nothing to do. */
 const LONG_TESTS = [
-  'test/bench/drill/drill.',
-  'test/bench/drill/vendors.',
+  'test/lab/drill/drill.',
+  'test/lab/drill/vendors.',
   'test/workflows/vendors/',
   'test/source',
   'test/console/every-page',

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { startTcpProxy, type TcpProxy } from '../../bench/stack/tcp-proxy.ts';
+import { startTcpProxy, type TcpProxy } from '../../lab/stack/tcp-proxy.ts';
 import { startTestStack, type TestStack } from '../support/stack.ts';
 
 const GRACE_S = 4;

@@ -10,7 +10,7 @@ import { findUserByEmail } from '../../db/queries/users.ts';
 import { newId } from '../../domain/ids.ts';
 import { createOpenIdProvider } from '../../net/openid-provider.ts';
 import { baseUrlsAt } from '../../providers/text/settings.ts';
-import { createSimulator } from '../../providers/simulator/simulator.ts';
+import { createSimulator } from '../../lab/simulator/simulator.ts';
 import type { TestApp, TestCaller } from '../support/app.ts';
 import { describeInBrowser, type Screen, type Tab } from '../support/browser.ts';
 import { invite, PASSWORD, startTestConsole, Visitor } from '../support/console.ts';

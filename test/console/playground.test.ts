@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { baseUrlsAt } from '../../providers/text/settings.ts';
-import { createSimulator } from '../../providers/simulator/simulator.ts';
+import { createSimulator } from '../../lab/simulator/simulator.ts';
 import type { TestApp, TestCaller } from '../support/app.ts';
 import { startTestConsole, Visitor } from '../support/console.ts';
 import { pngFile } from '../support/media-files.ts';

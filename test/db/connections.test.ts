@@ -4,7 +4,7 @@ import { createDatabase, type Database } from '../../db/database.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { rejectionOf } from '../support/rejection.ts';
-import { startTcpProxy, type TcpProxy } from '../../bench/stack/tcp-proxy.ts';
+import { startTcpProxy, type TcpProxy } from '../../lab/stack/tcp-proxy.ts';
 
 const LIMITS = { statementMs: 1_000, lockMs: 500, idleInTransactionMs: 500, silenceMs: 1_500 };
 const CONNECTIONS = 5;

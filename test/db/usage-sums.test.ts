@@ -1,7 +1,7 @@
 /** Sums of usage and of transfers are, at every moment, what the rows add up to: whatever is written late, at once, or cut off half-way. */
 import { randomInt } from 'node:crypto';
 import { expect } from 'chai';
-import { seedConsole, type SeededKey } from '../../bench/console/seed.ts';
+import { seedConsole, type SeededKey } from '../../lab/bench/console/seed.ts';
 import { REPORT_LIMITS } from '../../db/connections.ts';
 import type { Database } from '../../db/database.ts';
 import { type DailyUsage, sumDailyUsage } from '../../db/queries/daily-usage.ts';

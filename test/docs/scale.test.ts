@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { ONE_REGION, renderTable, tableOf } from '../../bench/region.ts';
+import { ONE_REGION, renderTable, tableOf } from '../../lab/bench/region.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/scale.md'), 'utf8');
 

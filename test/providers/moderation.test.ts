@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { RequestListener } from 'node:http';
 import { createHttpModerator, type HttpModeratorOptions } from '../../providers/moderation.ts';
 import { ProviderUnreachableError } from '../../providers/media/outcomes.ts';
-import { createSimulator, type Simulator } from '../../providers/simulator/simulator.ts';
+import { createSimulator, type Simulator } from '../../lab/simulator/simulator.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { rejectionOf } from '../support/rejection.ts';
 

@@ -8,8 +8,8 @@ import {
 import { expect } from 'chai';
 import { createS3Storage } from '../../storage/s3.ts';
 import type { Storage } from '../../storage/storage.ts';
-import { s3ServerObstacle, startS3Server } from '../../bench/stack/s3-server.ts';
-import type { S3Server } from '../../bench/stack/s3-server.ts';
+import { s3ServerObstacle, startS3Server } from '../../lab/stack/s3-server.ts';
+import type { S3Server } from '../../lab/stack/s3-server.ts';
 import { chunksOf, holdsTheStorageContract } from './contract.ts';
 import type { StorageUnderTest } from './contract.ts';
 

@@ -1,4 +1,4 @@
-import type { Stage } from '../../bench/drill/faults/fault.ts';
+import type { Stage } from '../../lab/drill/faults/fault.ts';
 
 /** A stage on which nothing is, but for what a test puts there. */
 export function quietStage(settings: Partial<Stage> = {}): Stage {

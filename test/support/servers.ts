@@ -95,8 +95,10 @@ async function writeWorkflowBundle(folder: string): Promise<string> {
 /** As `npm run build` and the Dockerfile do, but for the types: `test/source.test.ts` checks them. */
 async function buildPrograms(folder: string): Promise<string> {
   const programs = join(folder, 'programs');
-  const args = ['-p', 'tsconfig.build.json', '--noCheck', '--outDir', programs];
-  await run(join(ROOT, 'node_modules/.bin/tsc'), args, { cwd: ROOT });
+  for (const project of ['tsconfig.build.json', 'lab/simulator/tsconfig.json']) {
+    const args = ['-p', project, '--noCheck', '--outDir', programs];
+    await run(join(ROOT, 'node_modules/.bin/tsc'), args, { cwd: ROOT });
+  }
   await cp(join(ROOT, 'catalogue/catalogue.yaml'), join(programs, 'catalogue/catalogue.yaml'));
   await cp(join(ROOT, 'console/assets'), join(programs, 'console/assets'), { recursive: true });
   await cp(join(ROOT, 'package.json'), join(programs, 'package.json'));

@@ -2,7 +2,7 @@
  * The servers, the built programs and the bundle of workflows that tests use: those of the whole run when `npm test` started them, otherwise
  * ones that are started when a test first asks, and stopped after the last test.
  */
-import type { Built } from '../../bench/stack/stack.ts';
+import type { Built } from '../../lab/stack/stack.ts';
 import { createServices, MAX_TEST_PROCESSES, testNamespaces } from './servers.ts';
 
 const services = createServices();

@@ -12,7 +12,7 @@ import { findFreePort } from '../../bin/stack/ports.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import type { Environment } from '../../config.ts';
 import type { Database } from '../../db/database.ts';
-import { createSimulator } from '../../providers/simulator/simulator.ts';
+import { createSimulator } from '../../lab/simulator/simulator.ts';
 import { createTestDatabase } from './database.ts';
 import { claimTestNamespace, testPrograms, testTemporalAddress, testWorkflowBundle } from './services.ts';
 

@@ -20,7 +20,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../domain/wire-format-name.ts';
 import { baseUrlsAt, type TextUpstreamSettings } from '../../providers/text/settings.ts';
 import { createTextUpstreams } from '../../providers/text/text-upstreams.ts';
-import { createSimulator } from '../../providers/simulator/simulator.ts';
+import { createSimulator } from '../../lab/simulator/simulator.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
 import { NO_TRACING } from '../../telemetry/tracing.ts';
 import { createGuardedClient } from '../../net/address-guard.ts';

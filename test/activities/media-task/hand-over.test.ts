@@ -31,7 +31,7 @@ import { endIn, fingerprintOf, listOf, objectOf } from '../../../providers/media
 import { textOf } from '../../../providers/media/outcomes.ts';
 import type { MediaUpstream, MediaUpstreamSettings } from '../../../providers/media/upstream.ts';
 import { ANY_RANGE } from '../../../providers/media/range.ts';
-import { renderPng } from '../../../providers/simulator/render/png.ts';
+import { renderPng } from '../../../lab/simulator/render/png.ts';
 import { createLocalStorage } from '../../../storage/local.ts';
 import { watchStorage, type WatchedStorage } from '../../../storage/watched.ts';
 import { createMetrics, type Metrics } from '../../../telemetry/metrics.ts';

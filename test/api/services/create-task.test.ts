@@ -10,7 +10,7 @@ import { createTestDatabase, type TestDatabase } from '../../support/database.ts
 import { createFundedKey } from '../../support/factories.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 import { NO_STARTER } from '../../support/starter.ts';
-import { startTcpProxy, type TcpProxy } from '../../../bench/stack/tcp-proxy.ts';
+import { startTcpProxy, type TcpProxy } from '../../../lab/stack/tcp-proxy.ts';
 
 describe('a create call whose commit is not acknowledged', () => {
   let testDatabase: TestDatabase;

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { startTcpProxy, type TcpProxy } from '../../../bench/stack/tcp-proxy.ts';
+import { startTcpProxy, type TcpProxy } from '../../../lab/stack/tcp-proxy.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { startTestApp, type TestApp, type TestCaller } from '../../support/app.ts';
 import { call } from '../../support/stack.ts';

@@ -7,7 +7,7 @@ import { pino } from 'pino';
 import { watchDatabase } from '../../../bin/parts/watch-database.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { createDatabaseClock } from '../../../db/database-clock.ts';
-import { startTcpProxy } from '../../../bench/stack/tcp-proxy.ts';
+import { startTcpProxy } from '../../../lab/stack/tcp-proxy.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 
 const UNREACHABLE = 'postgres://nobody@127.0.0.1:9/nothing';

@@ -1,6 +1,6 @@
 /** What lists and sums of failures leave out because nothing there can match. */
 import { expect } from 'chai';
-import { seedConsole, type SeededKey } from '../../../bench/console/seed.ts';
+import { seedConsole, type SeededKey } from '../../../lab/bench/console/seed.ts';
 import { REPORT_LIMITS } from '../../../db/connections.ts';
 import type { Database } from '../../../db/database.ts';
 import { sumRefunds } from '../../../db/queries/statements.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { seedConsole } from '../../../bench/console/seed.ts';
+import { seedConsole } from '../../../lab/bench/console/seed.ts';
 import { REPORT_LIMITS } from '../../../db/connections.ts';
 import { STATEMENT } from '../../../db/queries/statements.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';

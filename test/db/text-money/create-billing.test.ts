@@ -5,7 +5,7 @@ import type { RequestWindow } from '../../../db/queries/request-windows.ts';
 import type { TextCharge, TextOutcome } from '../../../db/text-money/billing.ts';
 import { createTextBilling, type TextBillingService } from '../../../db/text-money/create-billing.ts';
 import { loadCatalogue } from '../../../catalogue/load.ts';
-import { startTcpProxy, type TcpProxy } from '../../../bench/stack/tcp-proxy.ts';
+import { startTcpProxy, type TcpProxy } from '../../../lab/stack/tcp-proxy.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import type { TextModel } from '../../../catalogue/types.ts';
 import { OutcomeUnknownError } from '../../../db/connections.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { nameOf, type Product, vendorProducts } from '../../../bench/drill/vendors/products.ts';
+import { nameOf, type Product, vendorProducts } from '../../../lab/drill/vendors/products.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import type { TestStack } from '../../support/stack.ts';
 import { taskWhenFinal, transfersOf } from '../../support/tasks.ts';

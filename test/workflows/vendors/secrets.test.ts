@@ -2,7 +2,7 @@ import { readdir, readFile, rm, writeFile, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { VENDORS, vendorProducts } from '../../../bench/drill/vendors/products.ts';
+import { VENDORS, vendorProducts } from '../../../lab/drill/vendors/products.ts';
 import { MEDIA_APIS, MEDIA_PROTOCOLS, MEDIA_PROTOCOL_NAMES } from '../../../providers/media/protocols.ts';
 import { call, type TestStack } from '../../support/stack.ts';
 import { finishedVendorTask, startVendorStack, type VendorTask } from '../../support/vendors.ts';

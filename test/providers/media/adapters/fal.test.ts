@@ -5,7 +5,7 @@ import { addressMac, InvalidCallbackError } from '../../../../providers/media/ca
 import { fingerprintOf } from '../../../../providers/media/json.ts';
 import { JobRefusedError, NotTakenError, ProviderUnreachableError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { createSimulator, type Simulator } from '../../../../providers/simulator/simulator.ts';
+import { createSimulator, type Simulator } from '../../../../lab/simulator/simulator.ts';
 import { endOf, eventually, imageRequest, lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
 import { readMp4 } from '../../../support/mp4.ts';
 import { startReceiver } from '../../../support/receiver.ts';

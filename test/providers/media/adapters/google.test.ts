@@ -9,7 +9,7 @@ import { google } from '../../../../providers/media/adapters/google.ts';
 import { addressMac, InvalidCallbackError } from '../../../../providers/media/callbacks.ts';
 import { JobRefusedError, NotTakenError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { createSimulator, type Simulator } from '../../../../providers/simulator/simulator.ts';
+import { createSimulator, type Simulator } from '../../../../lab/simulator/simulator.ts';
 import { pngFile } from '../../../support/media-files.ts';
 import {
   endOf,

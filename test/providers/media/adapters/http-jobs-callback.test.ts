@@ -7,7 +7,7 @@ import {
   type CallbackRequest,
   InvalidCallbackError,
 } from '../../../../providers/media/callbacks.ts';
-import { createSimulator } from '../../../../providers/simulator/simulator.ts';
+import { createSimulator } from '../../../../lab/simulator/simulator.ts';
 import { eventually, submit, testUpstream, videoRequest } from '../../../support/media.ts';
 import { startReceiver } from '../../../support/receiver.ts';
 

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { kling } from '../../../../providers/media/adapters/kling.ts';
 import { JobRefusedError, NotTakenError, OutcomeUnknownError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { createSimulator, type Simulator } from '../../../../providers/simulator/simulator.ts';
+import { createSimulator, type Simulator } from '../../../../lab/simulator/simulator.ts';
 import { endOf, imageRequest, lookUp, sizeOf, submit, testUpstream, videoRequest } from '../../../support/media.ts';
 import { readMp4 } from '../../../support/mp4.ts';
 import { startReceiver } from '../../../support/receiver.ts';

@@ -4,7 +4,7 @@ import type { RenderRequest } from '../../../../providers/media/adapter.ts';
 import { openaiImages } from '../../../../providers/media/adapters/openai-images.ts';
 import { NotTakenError, OutcomeUnknownError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { createSimulator, type Simulator } from '../../../../providers/simulator/simulator.ts';
+import { createSimulator, type Simulator } from '../../../../lab/simulator/simulator.ts';
 import { filesIn, imageRequest, sizeOf, sizesOf, testUpstream } from '../../../support/media.ts';
 import { pngFile } from '../../../support/media-files.ts';
 import { startReceiver } from '../../../support/receiver.ts';

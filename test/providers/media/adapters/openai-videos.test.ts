@@ -3,7 +3,7 @@ import OpenAI, { APIError, toFile } from 'openai';
 import { openaiVideos } from '../../../../providers/media/adapters/openai-videos.ts';
 import { JobRefusedError, NotTakenError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { createSimulator, type Simulator } from '../../../../providers/simulator/simulator.ts';
+import { createSimulator, type Simulator } from '../../../../lab/simulator/simulator.ts';
 import { endOf, lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
 import { startReceiver } from '../../../support/receiver.ts';
 import { readMp4 } from '../../../support/mp4.ts';

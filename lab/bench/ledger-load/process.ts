@@ -1,0 +1,93 @@
+/**
+ * Holds and settles the money of text requests as fast as it can, as one text process does. Arguments: the database's URL, how many
+ * seconds, how many requests at once, and the file with the digests of the keys in hex, one a line. Prints a line of JSON.
+ */
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { pino } from 'pino';
+import { loadCatalogue } from '../../../catalogue/load.ts';
+import { createDatabase } from '../../../db/database.ts';
+import { type Caller, findCallers } from '../../../db/queries/api-keys.ts';
+import type { TextOutcome } from '../../../db/text-money/billing.ts';
+import { createTextBilling } from '../../../db/text-money/create-billing.ts';
+import { createMetrics } from '../../../telemetry/metrics.ts';
+import { percentile } from '../statistics.ts';
+import type { LedgerLoad } from './run.ts';
+
+const [databaseUrl = '', seconds = '', requestsAtOnce = '', keyFile = ''] = process.argv.slice(2);
+const MODEL = 'textd-v2.5';
+const OUTCOME: TextOutcome = {
+  status: 'succeeded',
+  errorCode: null,
+  usage: { inputTotal: 120, cacheRead: null, cacheWrite: null, outputTotal: 200, reasoning: null },
+  countedOutputTokens: 200,
+  upstream: { provider: 'simulator', format: 'chat-completions', model: 'textc-M3' },
+  latencyMs: 10,
+  firstByteMs: 10,
+};
+
+const database = createDatabase(databaseUrl, 2);
+const catalogue = loadCatalogue();
+const model = catalogue.textModels.get(MODEL);
+if (model === undefined) throw new Error(`${MODEL} is not in the catalogue`);
+const charge = {
+  model,
+  catalogueVersion: catalogue.version,
+  format: 'chat-completions',
+  streamed: false,
+  estimateInputTokens: () => 150,
+  mostInputTokens: 300,
+  maxOutputTokens: 400,
+  choiceCount: 1,
+  callCount: 1,
+  uncounted: null,
+} as const;
+
+const billing = createTextBilling({
+  database,
+  databaseUrl,
+  catalogue,
+  log: pino({ enabled: false }),
+  metrics: createMetrics(),
+});
+await billing.ready();
+const callers = await findTheCallers();
+const holdMs: number[] = [];
+const settleMs: number[] = [];
+let settled = 0;
+const startedAt = performance.now();
+await Promise.all(Array.from({ length: Number(requestsAtOnce) }, holdAndSettle));
+const elapsedSeconds = (performance.now() - startedAt) / 1000;
+const load: LedgerLoad = {
+  settled,
+  perSecond: settled / elapsedSeconds,
+  holdP50Ms: percentile(holdMs, 0.5),
+  holdP99Ms: percentile(holdMs, 0.99),
+  settleP50Ms: percentile(settleMs, 0.5),
+};
+console.log(JSON.stringify(load));
+await billing.close();
+await database.destroy();
+
+async function findTheCallers(): Promise<readonly Caller[]> {
+  const digests = (await readFile(keyFile, 'utf8')).trim().split('\n');
+  const found = await findCallers(
+    database,
+    digests.map((digest) => Buffer.from(digest, 'hex')),
+  );
+  return found.filter((caller) => caller !== null);
+}
+
+async function holdAndSettle(): Promise<void> {
+  while (performance.now() - startedAt < Number(seconds) * 1000) {
+    const caller = callers[settled % callers.length];
+    if (caller === undefined) throw new Error('there are callers');
+    const began = performance.now();
+    const hold = await billing.hold({ ...charge, caller, requestId: randomUUID(), startedAtMs: Date.now() });
+    const held = performance.now();
+    await hold.settle(OUTCOME);
+    holdMs.push(held - began);
+    settleMs.push(performance.now() - held);
+    settled += 1;
+  }
+}

@@ -1,0 +1,132 @@
+/** Whether two api processes and two workers share media tasks: each rendered and charged once, and no account served before others. */
+import { Client, Connection } from '@temporalio/client';
+import Joi from 'joi';
+import { waitUntil } from '../../../bin/stack/wait-until.ts';
+import { createDatabase, type Database } from '../../../db/database.ts';
+import { openAccount } from '../../stack/accounts.ts';
+import { type Stack, startStack } from '../../stack/stack.ts';
+import { rounded } from '../statistics.ts';
+import { createInClosedLoop } from './creates.ts';
+
+const PROCESSES = { api: 2, text: 0, worker: 2 } as const;
+const ACCOUNTS = 4;
+const TASKS_EACH = 40;
+const CLIENTS_EACH = 4;
+const TOP_UP_USD = 1_000;
+const TIMEOUT_MS = 180_000;
+
+const simulatedJobs = Joi.object<{ data: readonly { readonly key: string; readonly submissions: number }[] }>({
+  data: Joi.array()
+    .items(Joi.object({ key: Joi.string(), submissions: Joi.number() }).unknown(true))
+    .required(),
+}).required();
+
+export interface ManyProcesses {
+  readonly api_processes: number;
+  readonly workers: number;
+  readonly accounts: number;
+  readonly tasks: number;
+  readonly finished_per_second: number;
+  /** Of the first half of all tasks that ended, how many were of the account with the fewest, in fair shares. */
+  readonly least_share_of_an_account: number;
+  /** How many steps the worker with the fewer took, in fair shares. */
+  readonly least_share_of_a_worker: number;
+  readonly rendered_more_or_less_than_once: number;
+  readonly accounts_with_a_wrong_balance: number;
+}
+
+/** Half of the clients of each account talk to each api process. */
+export async function measureManyProcesses(): Promise<ManyProcesses> {
+  const stack = await startStack({
+    processes: PROCESSES,
+    settings: { GENWAY_MAX_CONCURRENT_TASKS: '1000000', GENWAY_POLL_MS: '500' },
+  });
+  const database = createDatabase(stack.databaseUrl, 2);
+  const connection = await Connection.connect({ address: stack.temporalAddress });
+  try {
+    const startedAt = performance.now();
+    await createForAll(stack);
+    await waitUntil(() => expectAllFinal(database), { timeoutMs: TIMEOUT_MS });
+    const tasks = await database<{ id: string; account_id: string }>('tasks')
+      .orderBy('completed_at')
+      .select('id', 'account_id');
+    return {
+      api_processes: PROCESSES.api,
+      workers: PROCESSES.worker,
+      accounts: ACCOUNTS,
+      tasks: tasks.length,
+      finished_per_second: rounded((tasks.length * 1_000) / (performance.now() - startedAt)),
+      least_share_of_an_account: leastShare(
+        tasks.slice(0, tasks.length / 2).map((task) => task.account_id),
+        ACCOUNTS,
+      ),
+      least_share_of_a_worker: leastShare(await workersOf(new Client({ connection }), tasks), PROCESSES.worker),
+      rendered_more_or_less_than_once: await countWronglyRendered(stack, tasks),
+      accounts_with_a_wrong_balance: await countWrongBalances(database),
+    };
+  } finally {
+    await connection.close();
+    await database.destroy();
+    await stack.stop();
+  }
+}
+
+async function createForAll({ apiUrls, adminToken }: Stack): Promise<void> {
+  const [firstUrl = ''] = apiUrls;
+  const open = () => openAccount({ apiUrl: firstUrl, adminToken }, TOP_UP_USD);
+  const accounts = await Promise.all(Array.from({ length: ACCOUNTS }, open));
+  await Promise.all(
+    accounts.flatMap(({ apiKey }) =>
+      apiUrls.map((apiUrl) =>
+        createInClosedLoop(
+          { apiUrl, apiKey },
+          { clients: CLIENTS_EACH / apiUrls.length, count: TASKS_EACH / apiUrls.length },
+        ),
+      ),
+    ),
+  );
+}
+
+async function expectAllFinal(database: Database): Promise<void> {
+  const [left] = await database('tasks').whereIn('status', ['queued', 'processing']).count('* as running');
+  if (Number(left?.['running']) > 0) throw new Error('some tasks have not ended');
+}
+
+/** Which worker took each step: `pid@host`. */
+async function workersOf(temporal: Client, tasks: readonly { readonly id: string }[]): Promise<readonly string[]> {
+  const histories = await Promise.all(tasks.map(({ id }) => temporal.workflow.getHandle(id).fetchHistory()));
+  return histories.flatMap(({ events }) =>
+    (events ?? []).flatMap(({ activityTaskStartedEventAttributes: started }) => started?.identity ?? []),
+  );
+}
+
+async function countWronglyRendered(
+  { simulatorUrl }: Stack,
+  tasks: readonly { readonly id: string }[],
+): Promise<number> {
+  const answer = await fetch(`${simulatorUrl}/_sim/jobs?limit=2000`);
+  const { data } = Joi.attempt(await answer.json(), simulatedJobs);
+  const submissions = new Map(data.map((job) => [job.key, job.submissions]));
+  return tasks.filter(({ id }) => submissions.get(id) !== 1).length;
+}
+
+/** Of accounts that hold something still, or do not have what was paid in less what was charged. */
+async function countWrongBalances(database: Database): Promise<number> {
+  const { rows } = await database.raw<{ rows: { wrong: string }[] }>(
+    /* sql */ `
+    SELECT count(*) AS wrong FROM accounts JOIN (
+      SELECT account_id, count(*) AS tasks, sum(price) FILTER (WHERE status = 'succeeded') AS charged FROM tasks GROUP BY account_id)
+      AS used ON used.account_id = accounts.id
+    WHERE funded_available + charged <> :usd * 1000000000000::numeric OR funded_reserved <> 0 OR used.tasks <> :tasks`,
+    { usd: TOP_UP_USD, tasks: TASKS_EACH },
+  );
+  return Number(rows[0]?.wrong);
+}
+
+/** @param takers who took each thing */
+function leastShare(takers: readonly string[], count: number): number {
+  const taken = new Map<string, number>();
+  for (const taker of takers) taken.set(taker, (taken.get(taker) ?? 0) + 1);
+  const least = taken.size < count ? 0 : Math.min(...taken.values());
+  return rounded((least * count) / takers.length, 2);
+}

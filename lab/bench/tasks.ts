@@ -1,0 +1,168 @@
+/**
+ * How fast media tasks are created and finished, compared with the best that the Temporal server could do: a bare workflow of four
+ * empty activities on the same server. The two take turns in rounds, so that the load of the machine is in both. Everything runs on
+ * this machine: the clients, api, worker, simulator, PostgreSQL (with its usual durability) and the Temporal development server
+ * (in memory). Prints JSON: the rates, the create calls at a steady 300 a second while the worker runs, what a task and a bare
+ * workflow leave in Temporal's history, and the CPU time that each costs each process.
+ */
+import { cpus } from 'node:os';
+import { parseArgs } from 'node:util';
+import { Client, Connection } from '@temporalio/client';
+import { createDatabase } from '../../db/database.ts';
+import { openAccount } from '../stack/accounts.ts';
+import { startStack } from '../stack/stack.ts';
+import { mean, percentile, rounded } from './statistics.ts';
+import { startCeiling } from './task-load/ceiling.ts';
+import { type CpuTimes, cpuTimesBetween, cpuTimesOf } from './task-load/cpu-of-stack.ts';
+import { type CreateTarget, createInClosedLoop, createInOpenLoop, type Creates } from './task-load/creates.ts';
+import { readHistoryCost } from './task-load/history-cost.ts';
+
+const CLIENTS = 32;
+const STEADY = { perSecond: 300, seconds: 5 } as const;
+const TIMEOUT_MS = 180_000;
+
+const { values } = parseArgs({
+  options: { rounds: { type: 'string', default: '3' }, tasks: { type: 'string', default: '200' } },
+});
+/** Of each round, and as many bare workflows. */
+const TASKS = Number(values.tasks);
+
+// What is cut short must not leave its servers behind.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+
+const stack = await startStack({
+  processes: { api: 1, text: 0, worker: 1 },
+  settings: { GENWAY_MAX_CONCURRENT_TASKS: '1000000', GENWAY_POLL_MS: '2000' },
+});
+const [apiUrl = ''] = stack.apiUrls;
+const database = createDatabase(stack.databaseUrl, 2);
+const connection = await Connection.connect({ address: stack.temporalAddress });
+const temporal = new Client({ connection });
+const ceiling = await startCeiling(stack, temporal);
+try {
+  const { apiKey } = await openAccount({ apiUrl, adminToken: stack.adminToken }, 1_000_000);
+  const target = { apiUrl, apiKey };
+  await createInClosedLoop(target, { clients: CLIENTS, count: 20 });
+  await allFinal();
+  const bytesBefore = await databaseBytes();
+  const rounds: Round[] = [];
+  while (rounds.length < Number(values.rounds)) {
+    rounds.push({ ...(await measureCeiling()), ...(await measureTasks(target)) });
+  }
+  report(rounds);
+  print({ database_bytes_of_a_task: Math.round(((await databaseBytes()) - bytesBefore) / (TASKS * rounds.length)) });
+  await reportHistories();
+  // Last, since it may leave tasks behind that have not ended.
+  reportSteady(await createInOpenLoop(target, STEADY));
+} finally {
+  await ceiling.stop();
+  await connection.close();
+  await database.destroy();
+  await stack.stop();
+}
+
+interface Round {
+  readonly barePerSecond: number;
+  readonly bareCpuMs: CpuTimes;
+  readonly creates: Creates;
+  readonly finishedPerSecond: number;
+  readonly taskCpuMs: CpuTimes;
+}
+
+async function measureCeiling(): Promise<Pick<Round, 'barePerSecond' | 'bareCpuMs'>> {
+  const bareWorker = { 'bare worker': ceiling.pid };
+  const cpuBefore = cpuTimesOf(stack, bareWorker);
+  const startedAt = performance.now();
+  await ceiling.run(TASKS);
+  const barePerSecond = TASKS / seconds(startedAt);
+  return {
+    barePerSecond,
+    bareCpuMs: cpuTimesBetween(cpuBefore, cpuTimesOf(stack, bareWorker), TASKS),
+  };
+}
+
+async function measureTasks(target: CreateTarget): Promise<Omit<Round, 'barePerSecond' | 'bareCpuMs'>> {
+  const cpuBefore = cpuTimesOf(stack);
+  const startedAt = performance.now();
+  const creates = await createInClosedLoop(target, { clients: CLIENTS, count: TASKS });
+  await allFinal();
+  const finishedPerSecond = TASKS / seconds(startedAt);
+  return { creates, finishedPerSecond, taskCpuMs: cpuTimesBetween(cpuBefore, cpuTimesOf(stack), TASKS) };
+}
+
+async function allFinal(): Promise<void> {
+  await until(async () => {
+    const rows = await database('tasks').whereIn('status', ['queued', 'processing']).count('* as running');
+    return Number(rows[0]?.['running']) === 0;
+  });
+}
+
+function report(rounds: readonly Round[]): void {
+  const createMs = rounds.flatMap(({ creates }) => creates.durationsMs);
+  const shares = rounds.map(({ finishedPerSecond, barePerSecond }) => finishedPerSecond / barePerSecond);
+  const ofRounds = (valueOf: (round: Round) => number): number => rounded(mean(rounds.map(valueOf)));
+  print({
+    creates_per_second: ofRounds(({ creates }) => creates.perSecond),
+    create_p50_ms: rounded(percentile(createMs, 0.5)),
+    create_p99_ms: rounded(percentile(createMs, 0.99)),
+    tasks_finished_per_second: ofRounds(({ finishedPerSecond }) => finishedPerSecond),
+    ceiling_per_second: ofRounds(({ barePerSecond }) => barePerSecond),
+    share_of_ceiling: rounded(mean(shares), 2),
+    shares_of_rounds: shares.map((share) => rounded(share, 2)),
+    clients: CLIENTS,
+    tasks: TASKS * rounds.length,
+    cores: cpus().length,
+  });
+  print({ cpu_ms_of_a_task: meanOf(rounds.map(({ taskCpuMs }) => taskCpuMs)) });
+  print({ cpu_ms_of_a_bare_workflow: meanOf(rounds.map(({ bareCpuMs }) => bareCpuMs)) });
+}
+
+function reportSteady(steady: Creates): void {
+  print({
+    creates_asked_for_per_second: STEADY.perSecond,
+    creates_per_second: rounded(steady.perSecond),
+    creates_failed: steady.failed,
+    create_p50_ms: rounded(percentile(steady.durationsMs, 0.5)),
+    create_p99_ms: rounded(percentile(steady.durationsMs, 0.99)),
+  });
+}
+
+/** What tasks take in PostgreSQL, with their indexes. */
+async function databaseBytes(): Promise<number> {
+  const { rows } = await database.raw<{ rows: { bytes: string }[] }>(/* sql */ `
+    SELECT sum(pg_total_relation_size(part.relid)) AS bytes
+    FROM unnest(ARRAY['tasks', 'transfers', 'submissions', 'events', 'result_files']::regclass[]) AS whole,
+      pg_partition_tree(whole) AS part WHERE part.isleaf`);
+  return Number(rows[0]?.bytes);
+}
+
+async function reportHistories(): Promise<void> {
+  const task = await database<{ id: string; status: string }>('tasks')
+    .where({ status: 'succeeded' })
+    .orderBy('id')
+    .first('id');
+  await until(async () => (await temporal.workflow.getHandle(task?.id ?? '').describe()).closeTime !== undefined);
+  print({ history_of_a_task: await readHistoryCost(temporal, task?.id ?? '') });
+  print({ history_of_a_bare_workflow: await readHistoryCost(temporal, await ceiling.run(1)) });
+}
+
+function meanOf(times: readonly CpuTimes[]): CpuTimes {
+  const names = Object.keys(times[0] ?? {});
+  return Object.fromEntries(names.map((name) => [name, rounded(mean(times.map((each) => each[name] ?? 0)))]));
+}
+
+function print(line: object): void {
+  console.log(JSON.stringify(line));
+}
+
+async function until(isReached: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + TIMEOUT_MS;
+  while (!(await isReached())) {
+    if (performance.now() > deadline) throw new Error('the tasks did not finish in time');
+    await new Promise((resolve) => setTimeout(resolve, 250));
+  }
+}
+
+function seconds(since: number): number {
+  return (performance.now() - since) / 1000;
+}

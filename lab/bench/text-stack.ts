@@ -1,0 +1,197 @@
+/**
+ * What the benchmarks of text run against, all on this machine: an upstream that costs next to nothing, a bare Node proxy in
+ * front of it, the text process in front of it, and PostgreSQL with its usual durability.
+ */
+import { randomBytes } from 'node:crypto';
+import { copyFile, mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Agent, type Dispatcher, request } from 'undici';
+import { digestApiKey, newApiKey } from '../../api/services/api-key-digest.ts';
+import type { RunningProcess } from '../../bin/stack/child-process.ts';
+import { findFreePort } from '../../bin/stack/ports.ts';
+import { DEFAULT_CATALOGUE } from '../../catalogue/load.ts';
+import { childEnvironment } from '../../config.ts';
+import { createDatabase, type Database } from '../../db/database.ts';
+import { insertApiKey } from '../../db/queries/api-keys.ts';
+import { newId } from '../../domain/ids.ts';
+import { createAccount } from '../../test/support/factories.ts';
+import { type Load, putLoad } from './load/wrk.ts';
+import type { Role } from '../stack/member.ts';
+import { runNode, startServer } from '../stack/node-process.ts';
+import { startStack } from '../stack/stack.ts';
+
+export const MODEL = 'textd-v2.5';
+
+/** What production runs: compiled, without what the loader of development adds to every function. */
+export const BUILD = '.genway/bench';
+const GATEWAY = `${BUILD}/bin/text.js`;
+const MAX_CONNECTIONS = 500;
+const DATABASE_CONNECTIONS = 10;
+const STOP_GRACE_MS = 20_000;
+
+/** Where requests go, and as whom. */
+export interface Target {
+  /** Of chat completions. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface TextStack {
+  /** The folder for state and logs. */
+  readonly home: string;
+  readonly database: Database;
+  readonly databaseUrl: string;
+  readonly upstream: Target;
+  readonly proxy: Target;
+  readonly gateway: Target;
+  readonly pids: { readonly proxy: number; readonly gateway: number; readonly postgres: number };
+  /** Makes an account with a key. */
+  createApiKey(): Promise<string>;
+  /** The digest by which the database knows a key. */
+  digest(apiKey: string): Buffer;
+  /**
+   * Another text process on the same database.
+   *
+   * @param name a file of `text-servers` that takes the place of `bin/text.ts`
+   */
+  startGateway(name?: string): Promise<Target>;
+  /** @param pauseMs makes it a stream with that pause between its chunks */
+  ask(target: Target, pauseMs?: number, model?: string): Promise<Dispatcher.ResponseData>;
+  stop(): Promise<void>;
+}
+
+interface TextStackOptions {
+  /** Beside the one that answers, which is called `simulator`. */
+  readonly moreUpstreams?: readonly { readonly name: string; readonly base_url: string; readonly api_key: string }[];
+  /** A catalogue in the place of the one that ships with Genway. */
+  readonly catalogue?: string;
+}
+
+export async function startTextStack(options: TextStackOptions = {}): Promise<TextStack> {
+  await build();
+  const keyPepper = randomBytes(32).toString('hex');
+  const upstreamPort = await findFreePort();
+  const stack = await startMembers(keyPepper, upstreamPort, options);
+  const database = createDatabase(stack.databaseUrl, DATABASE_CONNECTIONS);
+  const agent = new Agent({ connections: MAX_CONNECTIONS });
+  const servers: RunningProcess[] = [];
+
+  async function serve(file: string, port: number, args: readonly string[]): Promise<string> {
+    const options = { env: childEnvironment({}), logFile: join(stack.home, 'servers.log'), url: urlOf(port) };
+    servers.push(await startServer(`${BUILD}/lab/bench/text-servers/${file}`, [String(port), ...args], options));
+    return options.url;
+  }
+
+  function digest(apiKey: string): Buffer {
+    return digestApiKey(apiKey, Buffer.from(keyPepper));
+  }
+
+  async function createApiKey(): Promise<string> {
+    const apiKey = newApiKey();
+    const account = await createAccount(database, { fundedUsd: 1_000_000 });
+    await insertApiKey(database, {
+      id: newId('apiKey'),
+      accountId: account.id,
+      digest: digest(apiKey),
+      pepperMark: '',
+      hint: 'bench',
+      settings: {},
+    });
+    return apiKey;
+  }
+
+  const upstreamUrl = await serve('upstream.js', upstreamPort, []);
+  const proxyUrl = await serve('proxy.js', await findFreePort(), [upstreamUrl]);
+  const gatewayUrl = await stack.join('text', GATEWAY);
+  const apiKey = await createApiKey();
+  const target = (url: string): Target => ({
+    url: `${url}/v1/chat/completions`,
+    headers: { authorization: `Bearer ${apiKey}` },
+  });
+  const memberPid = (role: Role): number => stack.members.find((member) => member.role === role)?.pid() ?? 0;
+
+  return {
+    home: stack.home,
+    database,
+    databaseUrl: stack.databaseUrl,
+    upstream: target(upstreamUrl),
+    proxy: target(proxyUrl),
+    gateway: target(gatewayUrl),
+    pids: { proxy: servers[1]?.pid ?? 0, gateway: memberPid('text'), postgres: memberPid('postgres') },
+    createApiKey,
+    digest,
+    startGateway: async (name) =>
+      target(await stack.join('text', name === undefined ? GATEWAY : `${BUILD}/lab/bench/text-servers/${name}`)),
+    ask: (to, pauseMs, model) => ask(to, agent, bodyOf(pauseMs, model)),
+    stop: async () => {
+      await agent.close();
+      await Promise.all(servers.map((server) => server.stop(STOP_GRACE_MS)));
+      await database.destroy();
+      await stack.stop();
+    },
+  };
+}
+
+/** PostgreSQL, and what text processes are started with. */
+function startMembers(
+  keyPepper: string,
+  upstreamPort: number,
+  { moreUpstreams = [], catalogue }: TextStackOptions,
+): ReturnType<typeof startStack> {
+  return startStack({
+    processes: { api: 0, text: 0, worker: 0 },
+    upstreams: () => ({
+      text: [{ name: 'simulator', base_url: `${urlOf(upstreamPort)}/v1`, api_key: 'none' }, ...moreUpstreams],
+    }),
+    settings: {
+      GENWAY_KEY_PEPPER: keyPepper,
+      GENWAY_RATE_LIMIT_RPM: '10000000',
+      ...(catalogue !== undefined && { GENWAY_CATALOGUE: catalogue }),
+    },
+  });
+}
+
+function urlOf(port: number): string {
+  return `http://127.0.0.1:${port}`;
+}
+
+/** Compiles what is measured. */
+async function build(): Promise<void> {
+  const logFile = join(await mkdtemp(join(tmpdir(), 'genway-build-')), 'tsc.log');
+  await runNode('node_modules/typescript/bin/tsc', ['-p', 'lab/bench/tsconfig.json'], {
+    env: childEnvironment({}),
+    logFile,
+  });
+  await copyFile(DEFAULT_CATALOGUE, join(import.meta.dirname, '../..', BUILD, 'catalogue/catalogue.yaml'));
+}
+
+function ask({ url, headers }: Target, agent: Agent, body: string): Promise<Dispatcher.ResponseData> {
+  return request(url, {
+    method: 'POST',
+    dispatcher: agent,
+    headers: { ...headers, 'content-type': 'application/json' },
+    body,
+  });
+}
+
+/** A chat request. @param pauseMs makes its answer a stream with that pause between the chunks */
+function bodyOf(pauseMs?: number, model = MODEL): string {
+  return JSON.stringify({
+    model,
+    messages: [{ role: 'user', content: 'Tell me something about the world. '.repeat(15) }],
+    ...(pauseMs !== undefined && { stream: true, user: `pause-${pauseMs}` }),
+  });
+}
+
+/** Loads a server with chat requests, whole or streamed with that pause. */
+export function loadAtAnyRate(target: Target, clients: number, seconds: number, pauseMs?: number): Promise<Load> {
+  return putLoad({ ...target, body: bodyOf(pauseMs) }, clients, seconds);
+}
+
+/** Loads a server with chat requests. @throws Error when one fails */
+export async function load(target: Target, clients: number, seconds: number): Promise<Load> {
+  const done = await loadAtAnyRate(target, clients, seconds);
+  if (done.failed > 0) throw new Error(`${target.url}: ${done.failed} of ${done.requests} requests failed`);
+  return done;
+}

@@ -1,0 +1,308 @@
+/**
+ * A whole Genway for one program, with its own folder and ports: what can be killed in processes, the simulator
+ * in this one. All that puts a Genway under load starts it here.
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { findFreePort } from '../../bin/stack/ports.ts';
+import { startPostgres } from '../../bin/stack/postgres.ts';
+import { findTemporalServer, startTemporalServer } from '../../bin/stack/temporal-server.ts';
+import { childEnvironment, loadStackConfig } from '../../config.ts';
+import { createSimulator, type Simulator } from '../simulator/simulator.ts';
+import { type Killable, type Member, startMember } from './member.ts';
+import { runNode, startServer } from './node-process.ts';
+import { startTcpProxy } from './tcp-proxy.ts';
+
+export interface StackOptions {
+  /** The folder for state and logs, made by the caller; if absent, one that is removed with the stack. */
+  readonly home?: string;
+  /** How many processes of each kind there are. PostgreSQL always runs, and Temporal where api or worker processes do. */
+  readonly processes: Readonly<Record<NodeRole, number>>;
+  /** Configuration of the processes, in addition to raised limits and permitted private addresses. */
+  readonly settings?: Settings;
+  /** More of it for some processes, by their names, such as `worker-2`. */
+  readonly settingsOf?: (name: string) => Settings;
+  /** What the file of upstreams is to hold. Without it the simulator serves every model. */
+  readonly upstreams?: (simulator: SimulatorAccess) => object;
+  /** Server settings of PostgreSQL. */
+  readonly postgres?: Readonly<Record<string, string>>;
+  /** Whether Temporal finds its state again when it was killed; it is faster in memory. */
+  readonly isTemporalKept?: boolean;
+  /** Whether connections of the processes lead over TCP proxies: the links of its members. */
+  readonly isDisturbable?: boolean;
+  /** If absent, the workflows are bundled and the sources are run. */
+  readonly built?: Built;
+  /** Gets a line when something ends unexpectedly, or takes long. */
+  readonly report?: (line: string) => void;
+}
+
+/** What was built before, which spares each process a second of loading. */
+export interface Built {
+  /** The folder with the programs. */
+  readonly programs: string;
+  /** The file with the bundled workflows. */
+  readonly workflowBundle: string;
+}
+
+export interface Stack {
+  readonly home: string;
+  /** Of every api process. */
+  readonly apiUrls: readonly string[];
+  /** Of every process that answers text requests, by its name. */
+  readonly textUrls: ReadonlyMap<string, string>;
+  readonly simulatorUrl: string;
+  readonly databaseUrl: string;
+  /** Empty where nothing needs Temporal. */
+  readonly temporalAddress: string;
+  readonly adminToken: string;
+  /** In the order of their start. */
+  readonly members: readonly Member[];
+  /**
+   * Starts one more process beside those that run.
+   *
+   * @param file takes the place of `bin/<role>.ts`; from the root of the project
+   * @returns its url
+   */
+  join(role: NodeRole, file?: string): Promise<string>;
+  /**
+   * Runs a file to its end with the configuration of the processes.
+   *
+   * @param file from the root of the project
+   * @throws Error with the end of what it said, when it fails
+   */
+  run(file: string, args: readonly string[]): Promise<void>;
+  /** Stops everything, and removes the folder unless it is the caller's. */
+  stop(): Promise<void>;
+}
+
+export interface SimulatorAccess {
+  readonly url: string;
+  readonly apiKey: string;
+}
+
+export type Settings = Parameters<typeof childEnvironment>[0];
+
+/** The processes of Genway, and the variable with the port on which each says whether it does its work. */
+const PORT_VARIABLES = {
+  api: 'GENWAY_API_PORT',
+  text: 'GENWAY_TEXT_PORT',
+  worker: 'GENWAY_WORKER_PORT',
+} as const;
+
+export type NodeRole = keyof typeof PORT_VARIABLES;
+
+const STOP_GRACE_MS = 20_000;
+/** What the simulator expects where nothing else is configured. */
+const SIMULATOR_KEY = 'simulator';
+
+const WITHOUT_LIMITS: Settings = {
+  GENWAY_ALLOW_PRIVATE_ADDRESSES: 'true',
+  GENWAY_RATE_LIMIT_RPM: '1000000',
+  GENWAY_READ_RATE_LIMIT_RPM: '1000000',
+  GENWAY_MAX_CONCURRENT_TASKS: '100000',
+  // The simulator never changes its mind.
+  GENWAY_PROVIDER_PATIENCE_S: '5',
+  GENWAY_SHUTDOWN_GRACE_S: '10',
+};
+
+/** What comes before the processes of Genway. */
+interface Ground {
+  readonly options: StackOptions;
+  readonly home: string;
+  readonly report: (line: string) => void;
+  readonly members: Member[];
+  readonly simulatorUrl: string;
+  readonly databaseUrl: string;
+  readonly temporalAddress: string;
+}
+
+/** @throws Error that says what did not start */
+export async function startStack(options: StackOptions): Promise<Stack> {
+  const home = options.home ?? (await mkdtemp(join(tmpdir(), 'genway-stack-')));
+  const members: Member[] = [];
+  const simulator = createSimulator({ apiKey: SIMULATOR_KEY, callbackSecret: SIMULATOR_KEY });
+  const stop = async (): Promise<void> => {
+    await stopAll(members, simulator);
+    if (options.home === undefined) await rm(home, { recursive: true, force: true });
+  };
+  try {
+    const simulatorUrl = await simulator.listen(0, '127.0.0.1');
+    const report = options.report ?? (() => {});
+    const place = { options, home, report, members };
+    const [databaseUrl, temporalAddress] = await Promise.all([joinPostgres(place), joinTemporal(place)]);
+    return { ...(await startProcesses({ ...place, simulatorUrl, databaseUrl, temporalAddress })), stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function stopAll(members: readonly Member[], simulator: Simulator): Promise<void> {
+  // Those who take work in stop before those who keep it.
+  for (const member of members.toReversed()) {
+    await member.stop();
+    await Promise.all(Object.values(member.links).map((proxy) => proxy.close()));
+  }
+  await simulator.close();
+}
+
+async function startProcesses(ground: Ground): Promise<Omit<Stack, 'stop'>> {
+  const { options, home, members, simulatorUrl, databaseUrl, temporalAddress } = ground;
+  const ports = {
+    api: await findPorts(options.processes.api),
+    text: await findPorts(options.processes.text),
+    worker: await findPorts(options.processes.worker),
+  };
+  const adminToken = randomBytes(32).toString('hex');
+  const environment = childEnvironment({
+    GENWAY_HOME: home,
+    DATABASE_URL: databaseUrl,
+    ...(temporalAddress !== '' && { TEMPORAL_ADDRESS: temporalAddress }),
+    GENWAY_SIMULATOR_URL: simulatorUrl,
+    GENWAY_SIMULATOR_KEY: SIMULATOR_KEY,
+    ...(await writeUpstreams(ground)),
+    GENWAY_PUBLIC_URL: urlOf(ports.api[0] ?? 0),
+    ...(await bundleWorkflows(ground)),
+    GENWAY_ADMIN_TOKEN: adminToken,
+    GENWAY_KEY_PEPPER: randomBytes(32).toString('hex'),
+    GENWAY_ENCRYPTION_KEY: randomBytes(32).toString('hex'),
+    ...WITHOUT_LIMITS,
+    ...options.settings,
+  });
+  const run: Stack['run'] = (file, args) =>
+    runNode(programOf(file, options), args, {
+      env: { ...environment, ...options.settingsOf?.(file) },
+      logFile: join(home, 'scripts.log'),
+    });
+  await run('bin/migrate.ts', []);
+  for (const role of ['worker', 'text', 'api'] as const) {
+    const starts = ports[role].map((port, index) =>
+      startRole(ground, environment, { role, name: nameOf(role, index), port }),
+    );
+    members.push(...(await Promise.all(starts)));
+  }
+  const urls = (role: NodeRole) => ports[role].map((port, index) => [nameOf(role, index), urlOf(port)] as const);
+  return {
+    home,
+    apiUrls: ports.api.map(urlOf),
+    textUrls: new Map([...urls('text'), ...urls('api')]),
+    simulatorUrl,
+    databaseUrl,
+    temporalAddress,
+    adminToken,
+    members,
+    run,
+    join: async (role, file) => {
+      const port = await findFreePort();
+      const name = nameOf(role, members.filter((member) => member.role === role).length);
+      members.push(await startRole(ground, environment, { role, name, port, file }));
+      return urlOf(port);
+    },
+  };
+}
+
+/** What is run for a source, which is named from the root of the project. */
+function programOf(source: string, { built }: StackOptions): string {
+  return built ? join(built.programs, source.replace(/\.ts$/, '.js')) : source;
+}
+
+async function writeUpstreams({ options, home, simulatorUrl }: Ground): Promise<Settings> {
+  if (!options.upstreams) return {};
+  const file = join(home, 'upstreams.yaml');
+  await writeFile(file, JSON.stringify(options.upstreams({ url: simulatorUrl, apiKey: SIMULATOR_KEY })));
+  return { GENWAY_PROVIDERS: file };
+}
+
+/** Spares each worker the bundling. */
+async function bundleWorkflows({ options, home }: Ground): Promise<Settings> {
+  if (options.processes.worker === 0) return {};
+  if (options.built) return { GENWAY_WORKFLOW_BUNDLE: options.built.workflowBundle };
+  const file = join(home, 'workflow-bundle.js');
+  const logFile = join(home, 'scripts.log');
+  await runNode('bin/tools/build-workflow-bundle.ts', [file], { env: childEnvironment({}), logFile });
+  return { GENWAY_WORKFLOW_BUNDLE: file };
+}
+
+type Place = Pick<Ground, 'options' | 'home' | 'report' | 'members'>;
+
+async function joinPostgres({ options, home, report, members }: Place): Promise<string> {
+  const port = await findFreePort();
+  const password = randomBytes(16).toString('hex');
+  let url = '';
+  const start = async (): Promise<Killable> => {
+    const settings = { max_connections: '300', ...options.postgres };
+    const server = await startPostgres({ dataDir: join(home, 'postgres'), port, password, settings });
+    url = server.url;
+    return server;
+  };
+  members.push(await startMember({ role: 'postgres', name: 'postgres', start, report }));
+  return url;
+}
+
+/** @returns its address; an empty one where no process needs it */
+async function joinTemporal({ options, home, report, members }: Place): Promise<string> {
+  if (options.processes.api + options.processes.worker === 0) return '';
+  const binary = await findTemporalServer({ cacheFolder: loadStackConfig().cacheFolder, report });
+  const port = await findFreePort();
+  const start = (): Promise<Killable> =>
+    startTemporalServer({
+      binary,
+      port,
+      ...(options.isTemporalKept === true && { databaseFile: join(home, 'temporal.db') }),
+      logFile: join(home, 'temporal.log'),
+    });
+  members.push(await startMember({ role: 'temporal', name: 'temporal', start, report }));
+  return `127.0.0.1:${port}`;
+}
+
+interface NewProcess {
+  readonly role: NodeRole;
+  readonly name: string;
+  readonly port: number;
+  readonly file?: string | undefined;
+}
+
+async function startRole(
+  { options, home, report, databaseUrl, temporalAddress }: Ground,
+  environment: NodeJS.ProcessEnv,
+  { role, name, port, file = programOf(`bin/${role}.ts`, options) }: NewProcess,
+): Promise<Member> {
+  const postgres = options.isDisturbable === true ? await startTcpProxy(databaseUrl) : undefined;
+  // Text needs no workflows.
+  const temporal = postgres && role !== 'text' ? await startTcpProxy(temporalAddress) : undefined;
+  const env = {
+    ...environment,
+    ...options.settingsOf?.(name),
+    ...(postgres && { DATABASE_URL: postgres.urlOf(databaseUrl) }),
+    ...(temporal && { TEMPORAL_ADDRESS: `127.0.0.1:${temporal.port}` }),
+    [PORT_VARIABLES[role]]: String(port),
+  };
+  const url = urlOf(port);
+  const start = async (preload: readonly string[]): Promise<Killable> => {
+    const logFile = join(home, `${name}.log`);
+    const child = await startServer(file, [], { env, logFile, preload, url: `${url}/healthz` });
+    return { ...child, stop: () => child.stop(STOP_GRACE_MS) };
+  };
+  return startMember({
+    role,
+    name,
+    links: { ...(postgres && { postgres }), ...(temporal && { temporal }) },
+    url,
+    start,
+    report,
+  });
+}
+
+async function findPorts(count: number): Promise<number[]> {
+  return Promise.all(Array.from({ length: count }, () => findFreePort()));
+}
+
+function nameOf(role: NodeRole, index: number): string {
+  return `${role}-${index + 1}`;
+}
+
+function urlOf(port: number): string {
+  return `http://127.0.0.1:${port}`;
+}

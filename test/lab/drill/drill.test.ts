@@ -1,0 +1,56 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { runDrill } from '../../../lab/drill/drill.ts';
+import { type FaultName } from '../../../lab/drill/faults/names.ts';
+import { describeChecks } from '../../../lab/drill/report.ts';
+import { testBuild } from '../../support/services.ts';
+
+/** Those that are over soon. */
+const KINDS: readonly FaultName[] = [
+  'api',
+  'text',
+  'worker',
+  'temporal',
+  'postgres',
+  'silence',
+  'cut',
+  'lost',
+  'months',
+  'store',
+];
+
+/** A short version of `npm run drill`. */
+describe('a drill', function () {
+  this.timeout(400_000);
+  let home: string;
+
+  before(async () => {
+    home = await mkdtemp(join(tmpdir(), 'genway-drill-'));
+  });
+  after(() => rm(home, { recursive: true, force: true }));
+
+  it('bears every kind of kill, and other harm, under load, and finds nothing lost, doubled or left over', async () => {
+    const lines: string[] = [];
+    const results = await runDrill(
+      {
+        durationMs: 8_000,
+        seed: 20_261_001,
+        faults: KINDS.length,
+        kinds: KINDS,
+        copies: 1,
+        createsPerSecond: 2,
+        textRequestsPerSecond: 4,
+        taskDeadlineMs: 30_000,
+        quietMs: 120_000,
+      },
+      { home, built: await testBuild(), print: (line) => lines.push(line) },
+    );
+    const failed = results.filter(({ failures }) => failures.length > 0);
+    expect(describeChecks(failed), lines.join('\n')).to.deep.equal([]);
+    const strokes = lines.filter((line) => /^(\d\d:\d\d|first) /.test(line));
+    // The month begins twice.
+    expect(strokes, strokes.join('\n')).to.have.length(KINDS.length + 1);
+  });
+});

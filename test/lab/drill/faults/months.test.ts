@@ -1,0 +1,30 @@
+import { expect } from 'chai';
+import { MONTHS } from '../../../../lab/drill/faults/months.ts';
+import { createRandom } from '../../../../lab/drill/random.ts';
+import { ensurePartitions, lacksPartitions } from '../../../../db/partitions.ts';
+import { createTestDatabase, type TestDatabase } from '../../../support/database.ts';
+import { createAccount, reloadAccount } from '../../../support/factories.ts';
+import { quietStage } from '../../../support/drill.ts';
+
+describe('a month of a drill', () => {
+  let testDatabase: TestDatabase;
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+  });
+  after(() => testDatabase.drop());
+
+  it('loses the tables that are empty, and no row', async () => {
+    const { database, url } = testDatabase;
+    const strike = () => MONTHS.strike(quietStage({ databaseUrl: url }), createRandom(1), 0);
+    expect(await lacksPartitions(database)).to.equal(false);
+    await strike();
+    expect(await lacksPartitions(database)).to.equal(true);
+    await ensurePartitions(database);
+    const account = await createAccount(database, { fundedUsd: 1 });
+    await strike();
+    expect(await database('transfers').where('account_id', account.id)).to.have.length(1);
+    expect((await reloadAccount(database, account)).fundedAvailable).to.equal(10n ** 12n);
+    expect(await lacksPartitions(database)).to.equal(true);
+  });
+});

@@ -1,0 +1,47 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { Stage } from '../../../../lab/drill/faults/fault.ts';
+import { STORE } from '../../../../lab/drill/faults/store.ts';
+import { createRandom } from '../../../../lab/drill/random.ts';
+import { createLocalStorage } from '../../../../storage/local.ts';
+import { quietStage } from '../../../support/drill.ts';
+import { rejectionOf } from '../../../support/rejection.ts';
+
+const LASTS_MS = 300;
+
+describe('the outage of the store in a drill', () => {
+  let home: string;
+  let stage: Stage;
+
+  beforeEach(async () => {
+    home = await mkdtemp(join(tmpdir(), 'genway-store-'));
+    stage = quietStage({ stores: { folder: join(home, 'files'), disk: null, s3: null } });
+  });
+  afterEach(() => rm(home, { recursive: true, force: true }));
+
+  // Seeds of both ways in which the store is away.
+  for (const seed of [1, 2, 3, 4]) {
+    it(`lets nothing be written while it lasts, and leaves what was there: seed ${seed}`, async () => {
+      const { folder: directory } = stage.stores;
+      await mkdir(directory);
+      await writeFile(join(directory, 'kept.txt'), 'kept');
+      const storage = createLocalStorage({ directory, publicUrl: 'http://localhost' });
+      const put = () => storage.put('new.txt', bytes(), { contentType: 'text/plain', maxBytes: 100 });
+      await put();
+      const struck = STORE.strike(stage, createRandom(seed), LASTS_MS);
+      let isOver = false;
+      void struck.then(() => (isOver = true));
+      await new Promise((resolve) => setTimeout(resolve, LASTS_MS / 3));
+      if (!isOver) expect(await rejectionOf(put())).to.be.instanceOf(Error);
+      await struck;
+      await put();
+      expect(await readFile(join(directory, 'kept.txt'), 'utf8')).to.equal('kept');
+    });
+  }
+});
+
+async function* bytes(): AsyncGenerator<Uint8Array> {
+  yield Buffer.from('bytes');
+}

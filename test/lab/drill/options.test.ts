@@ -1,0 +1,29 @@
+import { expect } from 'chai';
+import { parseOptions } from '../../../lab/drill/options.ts';
+import { FAULT_NAMES } from '../../../lab/drill/faults/names.ts';
+
+describe('the options of a drill', () => {
+  it('are ten minutes with eighty faults of every kind, by a new seed', () => {
+    expect(parseOptions([], 42)).to.deep.include({ durationMs: 600_000, faults: 80, kinds: FAULT_NAMES, seed: 42 });
+  });
+
+  it('can be given', () => {
+    const options = parseOptions(['--minutes', '4', '--seed', '7', '--faults', '100', '--only', 'api,silence'], 42);
+    expect(options).to.deep.include({ durationMs: 240_000, faults: 100, kinds: ['api', 'silence'], seed: 7 });
+  });
+
+  const mistakes: readonly (readonly [args: readonly string[], named: string])[] = [
+    [['--minutes', '0'], '--minutes'],
+    [['--minutes', 'ten'], '--minutes'],
+    [['--faults', '-1'], '--faults'],
+    [['--faults', '1.5'], '--faults'],
+    [['--seed', '4294967296'], '--seed'],
+    [['--only', 'api,simulator'], '--only'],
+    [['--speed', '2'], '--speed'],
+  ];
+  for (const [args, named] of mistakes) {
+    it(`refuses ${args.join(' ')}, and names it`, () => {
+      expect(() => parseOptions(args, 42)).to.throw(named);
+    });
+  }
+});

@@ -1,0 +1,55 @@
+import { expect } from 'chai';
+import * as fc from 'fast-check';
+import { FAULTS } from '../../../lab/drill/faults/kinds.ts';
+import { FAULT_NAMES, type FaultName } from '../../../lab/drill/faults/names.ts';
+import { planFaults } from '../../../lab/drill/plan.ts';
+import { createRandom } from '../../../lab/drill/random.ts';
+
+const drills = fc.record({
+  seed: fc.integer({ min: 0, max: 2 ** 32 - 1 }),
+  faults: fc.integer({ min: 1, max: 200 }),
+  durationMs: fc.integer({ min: 1_000, max: 600_000 }),
+});
+
+describe('the plan of a drill', () => {
+  it('has all of its faults, in order and within its time', () => {
+    fc.assert(
+      fc.property(drills, ({ seed, faults, durationMs }) => {
+        const plan = planFaults(createRandom(seed), { faults, durationMs, kinds: FAULT_NAMES });
+        const moments = plan.map(({ atMs }) => atMs);
+        expect(plan).to.have.length(faults);
+        expect(moments).to.deep.equal(moments.toSorted((one, other) => one - other));
+        expect(moments.at(-1)).to.be.at.most(durationMs);
+      }),
+    );
+  });
+
+  it('gives every kind its turn before one has another, and those that come first one turn', () => {
+    fc.assert(
+      fc.property(drills, ({ seed, faults, durationMs }) => {
+        const plan = planFaults(createRandom(seed), { faults, durationMs, kinds: FAULT_NAMES });
+        const countsOf = (names: readonly FaultName[]): number[] =>
+          names.map((name) => plan.filter(({ kind }) => kind === name).length);
+        const counts = countsOf(FAULT_NAMES.filter((name) => FAULTS[name].isFirst !== true));
+        expect(Math.max(...counts) - Math.min(...counts)).to.be.at.most(1);
+        const firsts = FAULT_NAMES.filter((name) => FAULTS[name].isFirst === true);
+        expect(countsOf(firsts)).to.deep.equal(firsts.map(() => 1));
+      }),
+    );
+  });
+
+  it('has none of the kinds that are not named', () => {
+    const plan = planFaults(createRandom(1), { faults: 30, durationMs: 60_000, kinds: ['api', 'silence'] });
+    expect(new Set(plan.map(({ kind }) => kind))).to.deep.equal(new Set(['api', 'silence']));
+  });
+
+  it('lets every fault last as long as faults of its kind do', () => {
+    const plan = planFaults(createRandom(2), { faults: 300, durationMs: 60_000, kinds: FAULT_NAMES });
+    for (const { kind, lastsMs } of plan) expect(lastsMs).to.be.within(FAULTS[kind].leastMs, FAULTS[kind].mostMs);
+  });
+
+  it('is the same for the same seed', () => {
+    const settings = { faults: 50, durationMs: 60_000, kinds: FAULT_NAMES };
+    expect(planFaults(createRandom(9), settings)).to.deep.equal(planFaults(createRandom(9), settings));
+  });
+});

@@ -1,0 +1,37 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { mountSmallDisk } from '../../../lab/drill/small-disk.ts';
+import { rejectionOf } from '../../support/rejection.ts';
+
+const run = promisify(execFile);
+
+describe('the small disk of a drill', () => {
+  let home: string;
+
+  beforeEach(async () => {
+    home = await mkdtemp(join(tmpdir(), 'genway-disk-'));
+  });
+  afterEach(() => rm(home, { recursive: true, force: true }));
+
+  it('takes nothing while it is full, and is there only where it can be mounted', async () => {
+    const folder = join(home, 'disk');
+    const disk = await mountSmallDisk(folder);
+    if (disk === null) {
+      expect(await rejectionOf(run('mount', ['-t', 'tmpfs', 'tmpfs', folder]))).to.be.instanceOf(Error);
+      return;
+    }
+    try {
+      await writeFile(join(folder, 'before'), 'fits');
+      const empty = await disk.fill();
+      expect(await rejectionOf(writeFile(join(folder, 'meanwhile'), 'fits not'))).to.have.property('code', 'ENOSPC');
+      await empty();
+      await writeFile(join(folder, 'after'), 'fits');
+    } finally {
+      disk.unmount();
+    }
+  });
+});

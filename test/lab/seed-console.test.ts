@@ -1,0 +1,27 @@
+import { expect } from 'chai';
+import { seedConsole } from '../../lab/bench/console/seed.ts';
+import { REPORT_LIMITS } from '../../db/connections.ts';
+import { reconcile } from '../../db/reconciliation/reconcile.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+
+describe('lab/bench/console/seed', () => {
+  let test: TestDatabase;
+
+  before(async () => {
+    test = await createTestDatabase({ limits: REPORT_LIMITS });
+  });
+  after(() => test.drop());
+
+  it('fills a database whose books are consistent', async () => {
+    await seedConsole(test.database, { accounts: 3, tasks: 40, transfers: 200 }, () => {});
+    const count = async (table: string) => Number((await test.database(table).count<{ count: string }[]>())[0]?.count);
+    expect([await count('tasks'), await count('text_requests')]).to.deep.equal([40, 60]);
+    // Two of each, and one top-up for each account.
+    expect(await count('transfers')).to.equal(203);
+    const { findings } = await reconcile(test.database, {
+      workflows: { listOpen: async function* () {}, isOpen: async () => false },
+      files: { has: async () => true, keyOf: (url) => url },
+    });
+    expect(findings.map(({ check, detail }) => `${check}: ${detail}`)).to.deep.equal([]);
+  });
+});

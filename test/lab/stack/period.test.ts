@@ -1,0 +1,31 @@
+import { expect } from 'chai';
+import * as fc from 'fast-check';
+import { coveredOf, gapsBetween, lengthOf, type Period } from '../../../lab/stack/period.ts';
+
+const period = fc
+  .tuple(fc.integer({ min: 0, max: 60 }), fc.integer({ min: 0, max: 30 }))
+  .map(([fromMs, length]): Period => ({ fromMs, untilMs: fromMs + length }));
+
+describe('the periods of a drill', () => {
+  it('are the gaps between moments, which add up to the whole', () => {
+    fc.assert(
+      fc.property(period, fc.array(fc.integer({ min: 0, max: 100 })), (whole, moments) => {
+        const gaps = gapsBetween(moments, whole);
+        expect(gaps.reduce((sum, gap) => sum + lengthOf(gap), 0)).to.equal(lengthOf(whole));
+        for (const { fromMs, untilMs } of gaps) {
+          expect(moments.filter((moment) => fromMs < moment && moment < untilMs)).to.deep.equal([]);
+        }
+      }),
+    );
+  });
+
+  it('are covered by others, each moment counted once', () => {
+    fc.assert(
+      fc.property(period, fc.array(period), (whole, others) => {
+        const moments = Array.from({ length: lengthOf(whole) }, (_, index) => whole.fromMs + index);
+        const covered = moments.filter((at) => others.some(({ fromMs, untilMs }) => fromMs <= at && at < untilMs));
+        expect(coveredOf(whole, others)).to.equal(covered.length);
+      }),
+    );
+  });
+});
