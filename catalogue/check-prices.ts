@@ -95,7 +95,7 @@ function idleCosts(
   });
 }
 
-/** Those in which a model is sold; none where one price holds for all. */
+/** The resolutions in which a model is sold; none if one price holds for all. */
 function resolutionsOf({ entry }: WrittenModel): readonly string[] {
   const prices = entry['usd_per_second'] ?? entry['usd_per_video'] ?? entry['usd_per_image'];
   return isObject(prices) ? Object.keys(prices) : [];

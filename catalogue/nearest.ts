@@ -1,4 +1,4 @@
-/** What somebody may have meant who wrote a name that there is not. */
+/** Suggests the known name that is nearest to an unknown one. */
 
 /**
  * The candidate that differs from a word by the fewest letters that were added, left out, replaced or swapped.

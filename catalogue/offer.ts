@@ -1,4 +1,4 @@
-/** What a catalogue offers, in words and decimals, and what another one would change about it. */
+/** The offer of a catalogue, in words and decimals, and the changes that another catalogue would make. */
 import type { RouteCost } from '../domain/media-route.ts';
 import { formatUsd } from '../domain/money.ts';
 import type { MediaPricing, PricePeak, TextCost, TextPricing } from '../domain/pricing.ts';
@@ -16,7 +16,7 @@ export interface OfferedModel {
   readonly kind: 'video' | 'image' | 'text';
   /** Everything that decides what is charged. */
   readonly prices: Terms;
-  /** What vendors charge the operator, by route, where it is written. */
+  /** The costs of vendors, by route, where the catalogue names them. */
   readonly costs: RouteCosts;
   /** Limits, conditions and routes. */
   readonly terms: Terms;
@@ -53,7 +53,7 @@ export function mediaRateCardsOf({ version, videoModels, imageModels }: Catalogu
   });
 }
 
-/** What text costs the operator, where routes say so. */
+/** The costs of text, where routes name them. */
 export function textCostsOf({ version, textModels }: Pick<Catalogue, 'version' | 'textModels'>): readonly TextCost[] {
   return [...textModels.values()].flatMap((model) =>
     costsOf(model).map((cost) => ({ version, model: model.id, ...cost })),
@@ -148,7 +148,7 @@ function writeCost({ per, prices }: RouteCost): Terms {
   );
 }
 
-/** What text costs at each route, in the form of prices. */
+/** The costs of text at each route, in the form of prices. */
 export function textCosts(costs: readonly Pick<TextCost, 'upstream' | 'upstreamModel' | 'pricing'>[]): RouteCosts {
   return Object.fromEntries(
     costs.map(({ upstream, upstreamModel, pricing }) => [`${upstream} ${upstreamModel}`, textPrices(pricing)]),
@@ -208,11 +208,11 @@ export interface OfferChange {
   /** Null for nothing before, or nothing after. */
   readonly before: string | null;
   readonly after: string | null;
-  /** What a changed amount of money is; null for everything else. */
+  /** The change of an amount of money; null for other values. */
   readonly amount: 'price' | 'cost' | null;
 }
 
-/** What changes, by model: prices, then costs, then the rest. */
+/** Lists the changes by model: prices, then costs, then the rest. */
 export function compareOffers(before: Offer, after: Offer): readonly OfferChange[] {
   const old = new Map(before.models.map((model) => [model.id, model]));
   const kept = new Set(after.models.map(({ id }) => id));
@@ -259,7 +259,7 @@ function compareTerms(
     .map((what) => ({ model, what, before: before[what] ?? null, after: after[what] ?? null, amount }));
 }
 
-/** What is on record of a version: the prices that were charged, and the costs of text that margins are computed from. */
+/** The recorded facts of a version: the prices that were charged, and the costs of text that margins are computed from. */
 export interface RecordedAmounts {
   /** By model. */
   readonly prices: Readonly<Record<string, Terms>>;
@@ -268,7 +268,7 @@ export interface RecordedAmounts {
 }
 
 /**
- * What may not change: prices and costs that a version has already, because charges and margins say by which version
+ * Finds forbidden changes: prices and costs that a version has already, because charges and margins say by which version
  * they were computed. A route may get a cost that it did not have, or lose it.
  *
  * @param recorded those of the version of `offer`

@@ -34,11 +34,11 @@ export interface Finding {
 export interface OperatorFile {
   /** As the operator names it. */
   readonly name: string;
-  /** What it says, with the values of the environment; of no certain shape. Null where it is no YAML. */
+  /** The parsed content, with the values of the environment, not validated yet. Null if the file is not YAML. */
   readonly document: unknown;
   /** The same before the environment was filled in, so that it may be shown. */
   readonly written: unknown;
-  /** What is wrong as YAML, and variables that are not set. */
+  /** The YAML errors, and the variables that are not set. */
   readonly findings: readonly Finding[];
   /** The fields that name a variable that is not set, so that nothing else need be said of them. */
   readonly unsetPaths: ReadonlySet<string>;
@@ -110,7 +110,7 @@ function unreadable(name: string, findings: readonly Finding[]): OperatorFile {
   return { name, document: null, written: null, findings, unsetPaths: new Set(), finding };
 }
 
-/** Nothing is nested so deeply. Far deeper, the parser runs out of memory, which ends the process. */
+/** The deepest nesting that is parsed. A file nested far deeper makes the parser run out of memory, which ends the process. */
 const MAX_BRACKETS = 100;
 
 function isTooDeep(text: string): boolean {
@@ -137,7 +137,7 @@ function yamlMistake(code: string): string {
   return `this is not valid YAML: ${YAML_MISTAKES[code] ?? code.toLowerCase().replaceAll('_', ' ')}`;
 }
 
-/** Of the name or the value at a path, or of what holds it where there is none. Aliases and merged maps are followed. */
+/** Returns the position of the name or value at a path, or of its parent if there is none. Follows aliases and merged maps. */
 function offsetOf(document: Document.Parsed, path: FieldPath, at: 'name' | 'value'): number {
   let node: unknown = document.contents;
   let place = startOf(node);
@@ -158,7 +158,7 @@ function offsetOf(document: Document.Parsed, path: FieldPath, at: 'name' | 'valu
 }
 
 function startOf(node: unknown): number | undefined {
-  // That of an alias is where the value was written.
+  // The position of an alias is the place of its value.
   return isNode(node) ? node.range?.[0] : undefined;
 }
 

@@ -1,4 +1,4 @@
-/** What a schema finds wrong with a file, in sentences that say what each field may be. */
+/** Turns the errors of a schema into sentences that name the values that each field accepts. */
 import Joi from 'joi';
 import { type FieldPath, writePath } from '../domain/fill-in.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
@@ -68,7 +68,7 @@ export function choose(word: string, candidates: readonly string[]): string {
   return `${near === undefined ? '' : `; did you mean "${near}"?`}${near === undefined ? ': it may be' : ' It may be'} ${candidates.join(', ')}`;
 }
 
-/** Those that a schema names; of a reference to a list beside the field, what the file says there. */
+/** The values that a schema names; for a reference to a list beside the field, the values of that list in the file. */
 function valuesOf(values: unknown, file: OperatorFile, path: FieldPath): readonly string[] {
   if (!Array.isArray(values)) return [];
   return values

@@ -230,7 +230,7 @@ const tokenPrices = Joi.object({
   cache_write: tokenPrice,
 });
 
-/** What multiplies the prices of tokens. */
+/** The factors on the prices of tokens. */
 const factors = {
   tiers: Joi.array()
     .items({ threshold_tokens: count.required(), applies: Joi.valid('over', 'at_or_over').required(), factor })

@@ -32,7 +32,7 @@ export interface PricingEntry {
   }[];
 }
 
-/** What an upstream charges, in the form of prices. */
+/** The cost at an upstream, in the form of prices. */
 export type CostEntry = TokenPricesEntry & Pick<PricingEntry, 'tiers' | 'peaks'>;
 
 const FREE: TokenPricesEntry = { input: 0n, output: 0n, cached_input: 0n, cache_write: 0n };

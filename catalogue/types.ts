@@ -1,4 +1,4 @@
-/** What Genway sells: models with their limits, prices and routes. `load.ts` reads a {@link Catalogue} from a file. */
+/** The models that Genway sells, with their limits, prices and routes. `load.ts` reads a {@link Catalogue} from a file. */
 import type { ImageTier } from '../domain/image-size.ts';
 import type { PicoUsd } from '../domain/money.ts';
 import type { RankedRoute, ResultCheck } from '../domain/media-route.ts';
@@ -76,7 +76,7 @@ export interface TextRoute extends AnswerTimeouts {
   readonly maxTokensField?: MaxTokensField;
   /** Fields that are passed on although the upstream may charge for them beyond tokens, which clients do not pay. */
   readonly chatFields?: readonly ChatField[];
-  /** What the upstream charges the operator; unknown by default. */
+  /** The cost at the upstream; unknown by default. */
   readonly cost?: TextPricing;
 }
 

@@ -2,14 +2,14 @@
 import { ServiceError } from './errors.ts';
 import type { PicoUsd } from './money.ts';
 
-/** What decides whether a key may be used. */
+/** The facts that decide whether a key may be used. */
 export interface KeyState {
   readonly deletedAt: Date | null;
   readonly disabledAt: Date | null;
   readonly expiresAt: Date | null;
-  /** What the key may spend in total; null for no limit of its own. */
+  /** The most that the key may spend in total; null for no limit of its own. */
   readonly usageLimit: PicoUsd | null;
-  /** What it has been charged and has reserved. */
+  /** The amount that the key has been charged and holds. */
   readonly used: PicoUsd;
   /** The part of `used` that is only reserved. */
   readonly reserved: PicoUsd;

@@ -1,5 +1,5 @@
 /**
- * What holds for every e-mail address that people sign in with; whether somebody reads mail there, only they can show. As in
+ * The rules for every e-mail address that people sign in with; whether somebody reads mail there, only they can show. As in
  * https://html.spec.whatwg.org/multipage/input.html#valid-e-mail-address: nothing that a header or a list of recipients means
  * something by, and only ASCII, of which no two letters look the same.
  */

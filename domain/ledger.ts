@@ -8,7 +8,7 @@
 export type Book =
   AccountBook | 'payments' | 'signup_credit' | 'promo_credit' | 'adjustments' | 'absorbed_loss' | 'revenue';
 
-/** What an account can spend, and what is held until a task or text request has ended. */
+/** The balances of an account: what it can spend, and what is held until a task or text request has ended. */
 const ACCOUNT_BOOKS = ['available', 'reserved'] as const;
 export type AccountBook = (typeof ACCOUNT_BOOKS)[number];
 
@@ -17,7 +17,7 @@ export interface Move {
   readonly credit: Book;
 }
 
-/** What each kind moves. An adjustment that takes money goes the other way. */
+/** The movement of each kind of transfer. An adjustment that takes money goes the other way. */
 export const TRANSFERS = {
   /** Funded credit, for a payment. */
   topup: { debit: 'payments', credit: 'available' },
@@ -25,7 +25,7 @@ export const TRANSFERS = {
   signup_grant: { debit: 'signup_credit', credit: 'available' },
   /** Promo credit: given, too, until it expires. */
   promo_grant: { debit: 'promo_credit', credit: 'available' },
-  /** What is left of a promo grant when its time is over. */
+  /** The rest of a promo grant that has expired. */
   promo_expiry: { debit: 'available', credit: 'promo_credit' },
   /** Holds the price of a task, or the estimate of a text request. One settlement or refund resolves it. */
   reservation: { debit: 'available', credit: 'reserved' },
@@ -33,9 +33,9 @@ export const TRANSFERS = {
   settlement: { debit: 'reserved', credit: 'revenue' },
   /** Gives back a whole hold. */
   refund: { debit: 'reserved', credit: 'available' },
-  /** What a text request cost beyond its hold. */
+  /** The part of a text request's charge that exceeds its hold. */
   excess: { debit: 'available', credit: 'revenue' },
-  /** What a text request cost beyond its hold, and the account could not pay. */
+  /** The part of a text request's charge that exceeds its hold and that the account could not pay. */
   absorbed_loss: { debit: 'absorbed_loss', credit: 'revenue' },
   /** An operator's correction. */
   adjustment: { debit: 'adjustments', credit: 'available' },
@@ -50,7 +50,7 @@ export function moveOf(kind: TransferKind, taken = false): Move {
 }
 
 /**
- * What a row of the ledger adds to each book of its account; negative where it takes. The rest of what a settlement held is
+ * The amount that a row of the ledger adds to each balance of its account; negative where it takes. The rest of what a settlement held is
  * `released`.
  */
 export function changesBy({

@@ -12,7 +12,7 @@ import { openDurationMs } from './circuit.ts';
 export const MEDIA_FAULTS = ['unreachable', 'access_refused', 'failed'] as const;
 export type MediaFault = (typeof MEDIA_FAULTS)[number];
 
-/** What a submission says about its upstream: a fault, too much load, or that all is well; null for nothing. */
+/** The conclusion from a submission about its upstream: a fault, too much load, or health; null for none. */
 export type MediaVerdict = MediaFault | 'busy' | 'well' | null;
 
 export interface MediaOutcome {
@@ -71,7 +71,7 @@ function restAfter(outcomes: readonly MediaOutcome[]): MediaRest | null {
 function noteOutcome(record: Record, { submittedAtMs, settledAtMs, verdict }: SettledOutcome): Record {
   const { rest, restsInRow } = record;
   if (verdict === null || verdict === 'busy') return record;
-  // What was submitted before a rest says nothing about its end, and a fault during it only confirms it.
+  // A submission from before an opening shows nothing about its end, and a fault during an opening only confirms it.
   if (rest !== null && submittedAtMs < (verdict === 'well' ? rest.sinceMs : rest.untilMs)) return record;
   if (verdict === 'well') return CLEAN;
   const failuresInRow = record.failuresInRow + 1;
@@ -87,7 +87,7 @@ function noteOutcome(record: Record, { submittedAtMs, settledAtMs, verdict }: Se
 
 type SettledOutcome = MediaOutcome & { readonly settledAtMs: number };
 
-/** Those that have an outcome, in the order in which it was learnt. */
+/** The submissions that have an outcome, in the order of their outcomes. */
 function inOrder(outcomes: readonly MediaOutcome[]): readonly SettledOutcome[] {
   return outcomes
     .flatMap((outcome) => (outcome.settledAtMs === null ? [] : [{ ...outcome, settledAtMs: outcome.settledAtMs }]))

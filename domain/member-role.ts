@@ -1,4 +1,4 @@
-/** What the people of an account may do in the console. */
+/** The roles of an account's members, and what each may do in the console. */
 
 /** `owner`: everything, and says who else belongs to the account. `developer`: uses it. `finance`: sees what it costs. */
 export const MEMBER_ROLES = ['owner', 'developer', 'finance'] as const;

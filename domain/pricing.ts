@@ -1,5 +1,5 @@
 /**
- * What things cost, exactly: amounts are pico-USD (`domain/money.ts`) and factors are rational numbers. No result needs
+ * Exact prices and costs: amounts are pico-USD (`domain/money.ts`) and factors are rational numbers. No result needs
  * a fraction of a pico-USD, because {@link assertExactPricing} refuses such prices at start.
  *
  * Media is priced by what was requested (contract 8.5), text by the tokens that were used (contract 2.6).
@@ -18,9 +18,9 @@ export interface TokenRates {
   readonly output: PicoUsd;
 }
 
-/** What one upstream charges the operator for a text model, in one edition of the catalogue. */
+/** The cost of a text model at one upstream, in one version of the catalogue. */
 export interface TextCost {
-  /** Of the catalogue. */
+  /** The version of the catalogue. */
   readonly version: string;
   readonly model: string;
   readonly upstream: string;
@@ -170,7 +170,7 @@ export function priceText(pricing: TextPricing, usage: TokenUsage, startedAtMs: 
 }
 
 /**
- * What to hold before a text request is sent upstream: no usage within the bounds costs more.
+ * Returns the amount to hold before a text request is sent upstream: no usage within the bounds costs more.
  *
  * @param bounds the most input tokens that the prompt may turn out to have, and the most output tokens
  * @param startedAtMs the same moment as for the charge
@@ -187,7 +187,7 @@ export function estimateText(
   return priceText({ ...pricing, rates: dearest }, usage, startedAtMs).charge;
 }
 
-/** What a video costs: so much for each second, or for the whole video. */
+/** The price of a video: for each second, or for the whole video. */
 export interface VideoPricing {
   readonly per: 'second' | 'video';
   /** Pico-USD; its keys are the resolutions on offer. */

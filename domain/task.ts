@@ -29,7 +29,7 @@ export interface GeneratedMedia {
   readonly height?: number;
 }
 
-/** What to render: the validated request, with defaults filled in. */
+/** The validated request, with defaults filled in. */
 export interface RenderInputs {
   readonly kind: TaskKind;
   readonly prompt: string;
@@ -40,7 +40,7 @@ export interface RenderInputs {
   readonly durationSeconds?: number;
   /** `16:9`, …; video only. Images have explicit pixels. */
   readonly aspectRatio?: string;
-  /** Such as `720p` or `4k`; video only. */
+  /** For example `720p` or `4k`; video only. */
   readonly resolution?: string;
   /** Pixels; image only. */
   readonly width?: number;
@@ -63,7 +63,7 @@ export interface TaskFailure {
   readonly message: string;
 }
 
-/** What the client of a task that an operator cancelled reads. */
+/** The failure that clients see of a task that an operator cancelled. */
 export const CANCELLED_BY_OPERATOR: TaskFailure = {
   code: 'processing_failed',
   message: 'The task was cancelled by an operator. Nothing was charged.',

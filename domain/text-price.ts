@@ -1,4 +1,4 @@
-/** What a text request may cost, how much of that is held, and what it is charged once it has ended: contract 8.3. */
+/** The price of a text request: its bound, the amount to hold, and the charge when it has ended. Contract 8.3. */
 import type { PicoUsd } from './money.ts';
 import { type AppliedModifier, estimateText, priceText, type TextPricing } from './pricing.ts';
 
@@ -14,7 +14,7 @@ export interface TextTerms {
   readonly assumedOutputTokens: number;
 }
 
-/** What is known of a request's cost before its model is called. */
+/** The facts about a request's cost that are known before its model is called. */
 export interface TextEstimate {
   readonly model: TextTerms;
   /** When the request arrived, in milliseconds since 1970; decides whether a peak applies. */
@@ -40,7 +40,7 @@ export interface ReportedUsage {
   readonly reasoning: number | null;
 }
 
-/** What one call of an upstream used. */
+/** The usage of one call of an upstream. */
 export interface CallConsumption {
   readonly usage: ReportedUsage | null;
   /** The gateway's own count, in case the upstream reported nothing. */
@@ -49,7 +49,7 @@ export interface CallConsumption {
   readonly choiceCount?: number | undefined;
 }
 
-/** What the charge depends on once a request has ended; the usage is that of its last call. */
+/** The facts that decide the charge of a request that has ended; the usage is that of its last call. */
 export interface TextConsumption extends CallConsumption {
   /** `succeeded`: the answer was complete; `disconnected`: the client left and pays for the output; `failed`: free. */
   readonly status: 'succeeded' | 'disconnected' | 'failed';
@@ -83,7 +83,7 @@ const LEAST_OUTPUT_TOKENS = 1_024;
 const LARGEST_LEAST_BOUND = 16;
 
 /**
- * What to hold: the price of the whole prompt at the highest rate, in each call, and of all answers. A request without
+ * Returns the amount to hold: the price of the whole prompt at the highest rate, in each call, and of all answers. A request without
  * an output limit may get anything from a short answer to the model's longest.
  */
 export function holdAmounts(estimate: TextEstimate): HoldAmounts {
@@ -273,7 +273,7 @@ function mostOutputTokens(
 }
 
 /**
- * What a failed request may have cost the operator at list price: an upstream that did not answer in time may have
+ * Returns the cost at list price that a failed request may have caused the operator: an upstream that did not answer in time may have
  * generated everything that was held for. Finance sums the same (`db/queries/margins.ts`).
  */
 export function possibleLossOf(

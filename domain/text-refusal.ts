@@ -19,7 +19,7 @@ export type HoldRefusal =
 /** Why a request is not held. */
 export interface RefusedHold {
   readonly refusal: HoldRefusal;
-  /** What was left of the key's limit or the balance, when that was too little. */
+  /** The rest of the key's limit or of the balance, if that was too little. */
   readonly remaining: PicoUsd | null;
   /** Only for `free_limit` and `request_limit`. */
   readonly retryAfterSeconds: number | null;

@@ -16,7 +16,7 @@ export interface TraceCarrier {
 export interface WorkflowSpan {
   /** The span that started the workflow. */
   readonly traceparent: string;
-  /** Its own span, the parent of its steps' spans. */
+  /** The span of the task, the parent of its steps' spans. */
   readonly spanId: string;
   /** The name of the error that the workflow failed with; null when it did not fail. */
   readonly errorType: string | null;

@@ -20,7 +20,7 @@ export interface EventObject<Data = TaskObject> {
   readonly data: Data;
 }
 
-/** What an account had when its balance was low; amounts in USD. */
+/** The balance of an account when it was low; amounts in USD. */
 export interface LowBalanceObject {
   readonly object: 'balance';
   readonly account_id: string;

@@ -57,7 +57,7 @@ export async function listen(
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
     },
     (request, response) => {
-      // What follows an unread body is ignored: it may be the rest of that body.
+      // Data after an unread body is ignored: it may be the rest of that body.
       if (ending.has(request.socket)) return;
       if (use.underWay(request.socket) > MAX_REQUESTS_UNDER_WAY) return cutOff(request.socket);
       closeAfterUnreadBody(request, response);
@@ -78,7 +78,7 @@ export async function listen(
   };
 }
 
-/** What is under way on a server's connections. */
+/** The requests in progress on a server's connections. */
 interface Use {
   /** How many requests on a connection have not been answered yet. */
   underWay(socket: Socket): number;
@@ -199,7 +199,7 @@ function drop(request: IncomingMessage): void {
   setImmediate(() => request.resume());
 }
 
-/** What is not HTTP never reaches the application, but is answered in the same envelope. */
+/** Data that is not HTTP never reaches the application; the server answers it in the same envelope. */
 function refuseGarbage(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();

@@ -24,7 +24,7 @@ export interface OpenIdSettings {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** What people call it. */
+  /** The name that people see. */
   readonly name: string;
   /** Whether the operator relies on it to ask for a second factor. */
   readonly asksSecondFactor: boolean;
@@ -32,7 +32,7 @@ export interface OpenIdSettings {
   readonly redirectUri: string;
 }
 
-/** What ties the answer of the provider to the browser that set out. */
+/** The values that tie the provider's answer to the browser that started the sign-in. */
 export interface OpenIdAttempt {
   readonly state: string;
   readonly nonce: string;
@@ -69,7 +69,7 @@ export class ProviderDownError extends Error {
   override readonly name = 'ProviderDownError';
 }
 
-/** Nobody was signed in: the answer belongs to another attempt, was used before or was forged, or the provider refused. */
+/** The sign-in failed: the answer belongs to another attempt, was used before or was forged, or the provider refused. */
 export class SignInRefusedError extends Error {
   override readonly name = 'SignInRefusedError';
 }

@@ -1,4 +1,4 @@
-/** Which IP addresses belong to the public internet: the pure half of the address guard. */
+/** Decides which IP addresses belong to the public internet: the pure half of the address guard. */
 import ipaddr from 'ipaddr.js';
 
 /** The block that holds every public IPv6 address (RFC 4291, and the IANA registry of global unicast assignments). */

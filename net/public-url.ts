@@ -1,4 +1,4 @@
-/** Which links clients may use (contract 8.4): the part of the address guard that looks only at the text. */
+/** Decides which links clients may use (contract 8.4): the part of the address guard that looks only at the text. */
 import { isIP } from 'node:net';
 import { isLoopbackAddress, isPublicAddress } from './public-address.ts';
 

@@ -105,7 +105,7 @@ function videoDimensions(
     resolution: model.defaultResolution,
   };
   const prices = `usd_per_${pricing.per}`;
-  // Those without a word of the vendor are found without preparing anything.
+  // Sizes and ratios that the vendor has no word for are found before any request is prepared.
   const known = [...pricing.byResolution.keys()].filter((one) => !words || wordFor(words, one) !== null);
   const lengths: readonly (readonly [FieldPath, number])[] =
     durationSeconds.values?.map((seconds, index) => [['durations_seconds', index], seconds] as const) ??

@@ -78,7 +78,7 @@ interface CheckoutSessionDocument {
   readonly amount_total?: number | null;
   readonly currency?: string | null;
   readonly metadata: Metadata;
-  /** What the link to a payment page was given, by which the page is recognised. */
+  /** The reference that the payment link was given. It identifies the page. */
   readonly client_reference_id?: string | null;
 }
 

@@ -1,5 +1,5 @@
 /**
- * What the first bytes of a PNG, JPEG or WebP image say about it. Reads a stream only as far as the dimensions, which
+ * Reads the header of a PNG, JPEG or WebP image. Reads a stream only as far as the dimensions, which
  * are at the start; in a JPEG, segments of metadata of any size may come before them.
  */
 import { detectFileType } from './file-type.ts';

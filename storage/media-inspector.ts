@@ -10,7 +10,7 @@ import { readPng } from './media/png.ts';
 import { BrokenMediaError, type Parsing, StreamedInput } from './media/streamed-input.ts';
 import { readWebp } from './media/webp.ts';
 
-/** What a complete file says about itself. */
+/** The facts that a complete file states about itself. */
 export interface MediaFacts extends Content {
   readonly mimeType: 'image/png' | 'image/jpeg' | 'image/webp' | 'video/mp4' | 'video/quicktime';
   /** Without the full stop. */

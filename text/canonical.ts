@@ -87,7 +87,7 @@ export type ToolChoice =
 export const REASONING_EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 export type ReasoningEffort = (typeof REASONING_EFFORTS)[number];
 
-/** What the answer's text must look like; absent for free text. */
+/** The required form of the answer's text; absent for free text. */
 export type OutputFormat =
   | { readonly type: 'json-object' }
   | {
@@ -169,7 +169,7 @@ export type FinishReason = 'stop' | 'stop-sequence' | 'length' | 'tool-calls';
 
 export interface Finish {
   readonly reason: FinishReason;
-  /** Which one hit; only with the reason `stop-sequence`. */
+  /** The stop sequence that matched; only with the reason `stop-sequence`. */
   readonly stopSequence?: string | undefined;
 }
 

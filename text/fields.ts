@@ -88,7 +88,7 @@ export function mappedFields({ shape }: AnyShape): ReadonlySet<string> {
 }
 
 /**
- * What an upstream of the same format gets of a client's body: its fields that are set, without those that have no effect.
+ * Selects the fields of a client's body for an upstream of the same format: those that are set and have an effect.
  */
 export function forwardedFields(body: JsonObject, { shape }: AnyShape): JsonObject {
   const forwarded = namesOf(shape, (field) => field !== ignored && !isRefused(field));
@@ -100,7 +100,7 @@ function namesOf(shape: AnyShape['shape'], isWanted: (field: Reader<unknown>) =>
 }
 
 export interface FieldsOptions {
-  /** What to do with fields that the shape does not name. A field that is null counts as not sent. */
+  /** The treatment of fields that the shape does not name. A field that is null counts as not sent. */
   readonly unknown?: 'refuse' | 'ignore';
   readonly description?: string;
   /** How the object is read before its fields are. */

@@ -6,7 +6,7 @@ import type { FinishReason } from './canonical.ts';
 import { cutShort } from './normalize.ts';
 import { throwIfModerated, upstreamError } from './upstream-errors.ts';
 
-/** What some upstreams write instead of null while an answer is not finished. */
+/** The values that some upstreams write instead of null while an answer is not finished. */
 const UNFINISHED = new Set(['', 'null', 'none', 'finish_reason_unspecified', 'unspecified', 'in_progress']);
 
 const REASONS: Readonly<Record<string, FinishReason>> = {
@@ -49,7 +49,7 @@ const FAILURES = new Set([
   'unexpected_tool_call',
 ]);
 
-/** What a reason means; null when the answer is not finished. An unknown reason means that the model was done. */
+/** Returns the canonical reason; null while the answer is not finished. An unknown reason counts as `stop`. */
 export function finishReasonOf(reported: string): FinishReason | null {
   const reason = reported.toLowerCase();
   if (UNFINISHED.has(reason)) return null;

@@ -7,7 +7,7 @@ import { isKeepAlive, type ServerSentEvent } from './sse.ts';
 import type { Stage } from './stage.ts';
 import { TokenCounter } from './token-estimate.ts';
 
-/** What an answer used, as its upstream reported it and as the gateway counted it. */
+/** The usage of an answer, as its upstream reported it and as the gateway counted it. */
 export interface Consumption {
   /** Null when nothing was reported. */
   readonly usage: Usage | null;
@@ -78,7 +78,7 @@ export class Meter {
   }
 
   /**
-   * What has been used so far. No prompt and no text has 0 tokens: some upstreams put 0 in fields that they do not
+   * The usage so far. No prompt and no text has 0 tokens: some upstreams put 0 in fields that they do not
    * count. Neither does an output count tell anything that later output has overtaken, unless the answer is complete.
    */
   consumption(isComplete: boolean): Consumption {

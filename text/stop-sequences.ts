@@ -43,7 +43,7 @@ interface OpenText {
   unsentStart: StreamEvent | null;
   /** For each pattern, how many of its characters the text ends with. */
   readonly fits: Int32Array;
-  /** What may be the beginning of a stop sequence, in pieces as it arrived. */
+  /** Text that may be the start of a stop sequence, in pieces as it arrived. */
   held: string[];
   /** Index of the first piece that has not been sent. */
   firstHeld: number;

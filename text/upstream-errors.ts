@@ -6,7 +6,7 @@ import { ServiceError, type ErrorCode } from '../domain/errors.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
 
 /**
- * What is wrong with a failing upstream. Decides what to try next and what to pause: its address, its key, its key for
+ * The fault of a failing upstream. It decides what to try next and what to pause: its address, its key, its key for
  * the model, the model, or all of it briefly; or, if the fault is only in this answer, nothing.
  */
 export const UPSTREAM_FAULTS = [

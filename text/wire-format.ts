@@ -1,5 +1,5 @@
 /**
- * What each wire format implements, in two halves: one towards clients that speak it, and one towards upstreams that
+ * The interface of a wire format, in two halves: one towards clients that speak it, and one towards upstreams that
  * speak it. Everything is pure. `convert.ts` combines the halves of two formats.
  */
 import type { ServiceError } from '../domain/errors.ts';
@@ -10,7 +10,7 @@ import type { ServerSentEvent } from './sse.ts';
 import type { Emit, Stage } from './stage.ts';
 import type { UpstreamError } from './upstream-errors.ts';
 
-/** What is known about a request besides its body. */
+/** Facts about a request besides its body. */
 export interface ParseContext {
   /** Only for the format that has the model, and whether to stream, in the path instead of the body. */
   readonly address?: { readonly model: string; readonly stream: boolean };
@@ -79,7 +79,7 @@ export interface ForwardedRequest extends UpstreamRequest {
   readonly keepsEvent?: (event: ServerSentEvent) => boolean;
 }
 
-/** What a repair needs to know of the request. */
+/** The facts about the request that a repair needs. */
 export interface RepairContext {
   /** The client's body. */
   readonly body: JsonObject;

@@ -14,7 +14,7 @@ import type { ResolutionWords } from './resolutions.ts';
 import type { ResultFile } from './result-file.ts';
 import type { VendorAnswer, VendorCall, VendorHttp } from './vendor-http.ts';
 
-/** What to render, for which task, and how the operator configured the request. */
+/** The task to render, and how the operator configured the request. */
 export interface RenderRequest extends RenderInputs {
   readonly taskId: string;
   readonly accountId: string;
@@ -69,14 +69,14 @@ export interface KindTraits {
 }
 
 /**
- * What requests can ask of the upstream, whatever the model; `any` for what is passed on as it is. A request beyond it is
+ * The range of requests that the upstream accepts for any model; `any` for values that are passed on unchanged. A request beyond it is
  * refused before anything is sent, and a catalogue that sells more is wrong.
  */
 export interface RenderRange {
-  /** Of images. */
+  /** For images. */
   readonly tiers: readonly string[] | 'any';
   readonly aspectRatios: readonly [string, ...string[]] | 'any';
-  /** Of videos. */
+  /** For videos. */
   readonly seconds: { readonly min: number; readonly max: number } | 'any';
   /** Whether images can be transparent. */
   readonly transparency: boolean;
@@ -148,7 +148,7 @@ export type Accepted =
 /** A submission whose outcome must be found out. */
 export interface SentSubmission {
   readonly request: RenderRequest;
-  /** Of the call's `identity`. */
+  /** The fingerprint of the call's `identity`. */
   readonly fingerprint: string;
   /** A time before it was sent, by our clock. */
   readonly since: Date;

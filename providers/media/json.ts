@@ -13,7 +13,7 @@ export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** What a table says about a name that an upstream sent; undefined for names such as `constructor`, too. */
+/** Looks up a name that an upstream sent; undefined for inherited names such as `constructor`, too. */
 export function lookUp<Value>(table: Readonly<Record<string, Value>>, name: unknown): Value | undefined {
   const isName = typeof name === 'string' || typeof name === 'number';
   return isName && Object.hasOwn(table, name) ? table[name] : undefined;

@@ -10,7 +10,7 @@ import type { SubmissionError } from './outcomes.ts';
 import { type CodeMeaning, jobVerdictFor, submissionErrorFor } from './vendor-codes.ts';
 import { retryAfterMs, type VendorAnswer } from './vendor-http.ts';
 
-/** Of statuses without a known code; 413 means that the body is too large. */
+/** The codes for statuses without a known error code; 413 means that the body is too large. */
 const USUAL_MEANINGS: Readonly<Record<number, CodeMeaning>> = {
   400: 'bad_request',
   413: 'bad_request',

@@ -22,7 +22,7 @@ export class JobRefusedError extends Error {
 interface NotTakenOptions {
   /** The upstream has nothing to offer for this task: our credential, our money or the model is missing. */
   readonly leavesRoute?: boolean;
-  /** Nothing was sent, because the upstream could not be reached. */
+  /** The request was not sent, because the upstream could not be reached. */
   readonly isUnreachable?: boolean;
   /** When the upstream asks to be tried again. */
   readonly retryAfterMs?: number | undefined;

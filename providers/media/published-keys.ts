@@ -21,7 +21,7 @@ export interface PublishedKeys {
 }
 
 const KEPT_MS = 3_600_000;
-/** Whoever sends forged announcements must not make us ask the vendor each time. */
+/** Limits requests to the vendor: forged callbacks must not cause one each. */
 const FETCHED_AGAIN_AFTER_MS = 30_000;
 const MAX_BYTES = 2 ** 18;
 

@@ -46,7 +46,7 @@ export interface MediaUpstreamSettings {
   readonly keysUrl: string | null;
   /** Replaces further addresses of the vendor, by the adapter's names for them. */
   readonly addresses: Readonly<Record<string, string>>;
-  /** What to do about a submission whose outcome cannot be determined. */
+  /** The action for a submission whose outcome cannot be determined. */
   readonly onUnknown: 'give_up' | 'resubmit';
   readonly resultOrigins: readonly string[];
   /** Null for the adapter's own. */

@@ -6,7 +6,7 @@ import type { TaskErrorCode } from '../../domain/errors.ts';
 import { lookUp } from './json.ts';
 import { JobRefusedError, NotTakenError, OutcomeUnknownError, type SubmissionError } from './outcomes.ts';
 
-/** What a code says about a submission, and about a job that failed with it. */
+/** The meaning of a vendor's code: for a submission, and for a job that failed with it. */
 export type CodeMeaning =
   /** A verdict on the request, which it would get again. */
   | 'bad_request'

@@ -163,7 +163,7 @@ function asksForWait(answer: VendorAnswer): boolean {
   return answer.status === 429 || (answer.status === 503 && retryAfterMs(answer) !== undefined);
 }
 
-/** What a status alone says about a submission. */
+/** The outcome of a submission by its HTTP status alone. */
 function judgeStatus(answer: VendorAnswer): SubmissionError {
   const { status, document } = answer;
   const said = `the upstream answered ${status}`;

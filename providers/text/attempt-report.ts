@@ -18,7 +18,7 @@ export interface AttemptReport {
   readonly key: string;
   /** The HTTP status of a refusal; null if there was none. */
   readonly status: number | null;
-  /** What is wrong with the upstream; null if nothing is known to be. */
+  /** The fault of the upstream; null if none is known. */
   readonly fault: UpstreamFault | null;
   /** The upstream's own words, on one line and without secrets; empty if it sent none. */
   readonly vendorMessage: string;

@@ -32,7 +32,7 @@ export interface AnswerReader<Prepared extends PreparedRequest> {
 
 export interface FailedAttempt {
   readonly error: unknown;
-  /** What is wrong with the upstream; null if nothing is known to be. */
+  /** The fault of the upstream; null if none is known. */
   readonly fault: UpstreamFault | null;
   /** Whether the client was about to get some of the answer. */
   readonly hadBegun: boolean;

@@ -156,7 +156,7 @@ export class WayHealth {
   }
 }
 
-/** What a way learns of a request over it. */
+/** The outcome of a request, as its way records it. */
 interface TrialObserver {
   readonly begun: () => void;
   /** @returns whether the fault is the upstream's for certain */

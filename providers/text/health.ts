@@ -87,7 +87,7 @@ export class Health {
     return trial;
   }
 
-  /** Its answer has begun, or something else showed that this part works. */
+  /** Reports that the answer has started, or that something else showed that this part works. */
   begun(trial: Trial): void {
     trial.hasBegun = true;
     if (this.#isOld(trial)) return;
@@ -95,7 +95,7 @@ export class Health {
     this.#wake();
   }
 
-  /** Its answer was complete. */
+  /** Reports that the answer was complete. */
   ended(trial: Trial, nowMs: number): void {
     this.#recent.note('good', nowMs);
     if (this.#isOld(trial)) return;
@@ -122,7 +122,7 @@ export class Health {
     if (isTooMuch) this.#restLonger(fault, nowMs);
   }
 
-  /** It ended without saying anything. */
+  /** Ends a request that showed nothing about the part. */
   released(trial: Trial): void {
     if (this.#trial?.of === trial) this.#trial = null;
   }

@@ -125,7 +125,7 @@ export function createTextUpstreams(
     },
 
     replace: (upstreams) => {
-      // What was wrong with an upstream may be mended by what was written now.
+      // The new file may have mended the upstream.
       for (const name of set.replace(upstreams)) board.reset(name);
     },
 

@@ -10,7 +10,7 @@ type Target = Pick<UpstreamRoute, 'provider' | 'format'>;
 /** Opens an address of an upstream. */
 export type OpenEndpoint = (settings: TextUpstreamSettings, format: WireFormatName) => UpstreamEndpoint;
 
-/** What a request goes by from its beginning to its end, also when the operator changes the upstreams meanwhile. */
+/** The upstreams of one request. They stay the same until the request ends, even when the operator changes the files. */
 export interface UpstreamsInUse {
   /** Undefined where nobody serves it. */
   endpointOf(route: Target): UpstreamEndpoint | undefined;
@@ -123,7 +123,7 @@ export class UpstreamSet {
   }
 }
 
-/** What connections depend on. */
+/** The settings that connections depend on. */
 function addressOf({ name, baseUrls, headers = {} }: TextUpstreamSettings, format: WireFormatName): string {
   return JSON.stringify([name, format, baseUrls[format], headers]);
 }

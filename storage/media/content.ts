@@ -1,6 +1,6 @@
 import type { PixelSize } from '../../domain/image-size.ts';
 
-/** What a file shows: in pixels, after rotation. */
+/** The dimensions of a file in pixels, after rotation. */
 export interface Content extends PixelSize {
   /** Null for images, and for fragmented videos, whose duration only all fragments together show. */
   readonly durationSeconds: number | null;

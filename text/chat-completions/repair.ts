@@ -24,7 +24,7 @@ export function createRepairer(context: RepairContext): Repairer {
   };
 }
 
-/** What a choice contained before its end. */
+/** The content of a choice before its end. */
 interface Held {
   readonly hasText: boolean;
   readonly hasCalls: boolean;

@@ -15,7 +15,7 @@ export class TaggedText {
   #place: 'before' | 'reasoning' | 'between' | 'text' = 'before';
   /** The white space at the beginning of the answer, which is text unless a tag follows. */
   #space = '';
-  /** What may be the beginning of a tag. */
+  /** Text that may be the start of a tag. */
   #held = '';
 
   /** Whether everything that follows is text. */

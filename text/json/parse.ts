@@ -60,7 +60,7 @@ function isContinuation(byte: number | undefined): boolean {
 /** An array or object that is not complete yet. */
 type Open = { readonly items: unknown[] } | { readonly fields: Record<string, unknown>; name: string };
 
-/** What may come next. `item`, `field`: the first of an array or object, or its end; `more`: what follows a value. */
+/** The tokens that may come next. `item`, `field`: the first of an array or object, or its end; `more`: what follows a value. */
 type Place = 'value' | 'item' | 'field' | 'name' | 'colon' | 'more';
 
 class Parser {

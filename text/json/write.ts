@@ -7,7 +7,7 @@ const PIECE_LENGTH = 512 * 1024;
 /** Text in one piece, or bytes in several. */
 export type WrittenJson = string | readonly Uint8Array[];
 
-/** What `JSON.stringify` writes for a value other than undefined. */
+/** The output of `JSON.stringify` for a value other than undefined. */
 export async function writeJson(value: unknown): Promise<WrittenJson> {
   return lengthOf(value, PIECE_LENGTH) < PIECE_LENGTH ? JSON.stringify(value) : inSteps(writeInSteps(value));
 }

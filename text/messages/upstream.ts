@@ -27,7 +27,7 @@ const CODE_BY_SENTENCE: readonly (readonly [RegExp, string])[] = [
   [/credit balance is too low/i, 'insufficient_quota'],
 ];
 
-/** What a stop reason means. An unknown one means that the model was done. */
+/** The canonical reason of each stop reason. An unknown one counts as `stop`. */
 export function stopReasonOf(reported: string): FinishReason {
   return reported === 'stop_sequence' ? 'stop-sequence' : (finishReasonOf(reported) ?? 'stop');
 }

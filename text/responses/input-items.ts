@@ -175,7 +175,7 @@ function turnOf(message: ReturnType<typeof messageItem>): Turn {
 }
 
 /**
- * Nothing is stored, so references cannot be followed. A reference to reasoning can be dropped, because the model will
+ * The gateway stores no answers, so it cannot follow references. A reference to reasoning can be dropped, because the model will
  * think again; anything else would be missing from the conversation.
  */
 function dropReference(reference: ReturnType<typeof referenceItem>): [] {

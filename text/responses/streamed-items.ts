@@ -11,7 +11,7 @@ export interface ItemState {
   readonly type: string;
   readonly id: string;
   readonly callId: string;
-  /** Its text so far. */
+  /** The text so far. */
   text: string;
   /** The arguments with which a call was announced. */
   input: string;

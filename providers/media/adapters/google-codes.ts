@@ -1,7 +1,7 @@
 /** Google's codes. Failed operations have the number of one, or its HTTP status in the same place. */
 import { vendorCodes } from '../vendor-codes.ts';
 
-/** Of gRPC, as in `error.status`; those that a render can fail with. */
+/** The gRPC codes of `error.status` that a render can fail with. */
 const GRPC = 'https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto';
 
 /** `error.code` of an operation: the numbers of gRPC, and the HTTP statuses that belong to them. */

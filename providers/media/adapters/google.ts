@@ -211,7 +211,7 @@ function filteredOf({ raiMediaFilteredReasons: reasons, raiMediaFilteredCount: c
   return isFiltered ? failed('content_policy_violation', reason) : null;
 }
 
-/** What words about safety mean, where no field says so. */
+/** Recognises a safety refusal by its words, where no field reports it. */
 function safetyIn(words: unknown): CodeMeaning | null {
   return SAFETY_WORDS.test(String(words)) ? 'content_policy_violation' : null;
 }

@@ -168,7 +168,7 @@ function errorOf(document: unknown): Readonly<Record<string, unknown>> {
   return objectOf(objectOf(document)['error']);
 }
 
-/** Nothing of a list that is too long, or in which a file could not be fetched. */
+/** Returns no file if the list is too long, or if one of its files could not be fetched. */
 function resultsOf(results: unknown, base: URL): readonly ResultFile[] {
   const listed = listOf(results);
   if (listed.length > MAX_RESULTS) return [];

@@ -1,4 +1,4 @@
-/** What Kling's two APIs have in common: envelopes with a `code`, refusals, inputs and reasons of failures. */
+/** Shared by Kling's two APIs: envelopes with a `code`, refusals, inputs and reasons of failures. */
 import type { TaskErrorCode } from '../../../domain/errors.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { VendorCost } from '../../../domain/media-route.ts';

@@ -1,7 +1,7 @@
 /** MiniMax's codes. An answer has a status of the second table, and often a code of the first at the end of its message. */
 import { vendorCodes } from '../vendor-codes.ts';
 
-/** Of failed tasks, in brackets in messages, and in `base_resp` under status 200. */
+/** The codes of failed tasks: in brackets in messages, and in `base_resp` under status 200. */
 export const minimaxCodes = vendorCodes('https://platform.minimax.io/docs/api-reference/errorcode', [
   [1000, 'failed', 'unknown error'],
   [1001, 'timeout', 'the request took too long'],

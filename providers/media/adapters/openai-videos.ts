@@ -23,7 +23,7 @@ const TRAITS: KindTraits = {
   range: ANY_RANGE,
 };
 
-/** What a list must show of a video to tell it from others. */
+/** The fields that tell a video of a list from others. */
 const IDENTITY_FIELDS = ['model', 'prompt', 'seconds', 'size'];
 const PAGE_SIZE = 100;
 const MAX_PAGES = 10;
@@ -56,7 +56,7 @@ export const openaiVideos: MediaAdapter = {
       if (videos === null) return null;
       const recent = videos.filter(({ createdAtMs }) => createdAtMs === null || createdAtMs >= sent.since.getTime());
       const alike = recent.filter((video) => isLike(video, sent));
-      // What the list does not show of a video cannot rule it out.
+      // A field that the list omits cannot rule a video out.
       if (!alike.every(isComplete)) return null;
       found.push(...alike.map(({ id }) => id));
       if (recent.length < PAGE_SIZE) return found;
