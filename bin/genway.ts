@@ -65,7 +65,7 @@ try {
   process.exitCode = 1;
 }
 
-/** What goes to a terminal instead of a file. */
+/** Output that goes to a terminal instead of a file. */
 async function* readable(chunks: AsyncIterable<Uint8Array>): AsyncIterable<string> {
   const decoder = new TextDecoder();
   for await (const chunk of chunks) yield toLines(decoder.decode(chunk, { stream: true }).replaceAll('\r\n', '\n'));

@@ -15,7 +15,7 @@ export interface Replay {
   readonly workflowId: string;
   readonly workflowType: string;
   readonly events: number;
-  /** What the workflow code would do differently; null if nothing. */
+  /** The difference that the workflow code would make; null if there is none. */
   readonly difference: string | null;
 }
 

@@ -54,7 +54,7 @@ const watch = watchDatabase({ url: config.database.url, clock, pings: [], log })
 // For work that reads or deletes a lot and that nobody waits for.
 const background = createDatabase(config.database.url, BACKGROUND_CONNECTIONS, REPORT_LIMITS);
 const client = createGuardedClient(config.edge);
-// What is wrong with them is said even if Temporal is away.
+// Errors in them are reported even while Temporal is unavailable.
 const files = keepFiles({ config, database, log, registry: metrics.registry, kind: 'worker' });
 const connection = await connectTemporal(config.temporal);
 const temporal = new Client({ connection, namespace: config.temporal.namespace });

@@ -21,7 +21,7 @@ const MAX_SECONDS = 240;
 const STOP_GRACE_MS = 30_000;
 const FUNDS_USD = 1_000;
 
-/** Of what a stack says about itself in `demo.json`, what is needed to call it. */
+/** The fields of `demo.json` that are needed to call a stack. */
 interface Demo {
   readonly base_url: string;
   readonly admin_token: string;

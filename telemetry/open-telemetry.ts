@@ -42,7 +42,7 @@ export interface OpenTelemetrySettings {
   readonly ratio: number;
 }
 
-/** What a collector has not accepted by then is dropped: it must not hold anything up. */
+/** Spans that the collector has not accepted by then are dropped: tracing must not delay requests. */
 const EXPORT_TIMEOUT_MS = 5_000;
 
 const propagator = new W3CTraceContextPropagator();

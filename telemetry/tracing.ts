@@ -11,7 +11,7 @@ import type { WorkflowSpan } from '../domain/trace-context.ts';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<unknown>;
 
-/** What a trace may contain of a request: never its body, headers or query. */
+/** The facts of a request that a trace may contain: never its body, headers or query. */
 export interface RequestFacts {
   /** The route pattern that the path matched. */
   readonly route: string;

@@ -107,7 +107,7 @@ function present({ model, what, before, after, amount }: OfferChange) {
   return { model, what, before, after, change: amount === null ? null : percentage(before, after) };
 }
 
-/** Such as `+12.5 %`, from two decimals; null where one is missing, or nothing was charged before. */
+/** For example `+12.5 %`, from two decimals; null where one is missing, or nothing was charged before. */
 function percentage(before: string | null, after: string | null): string | null {
   if (before === null || after === null || Number(before) === 0) return null;
   const percent = (Number(after) / Number(before) - 1) * 100;

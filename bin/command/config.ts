@@ -7,7 +7,7 @@ import { compareWithForce } from './config-diff.ts';
 import type { ConfigTerminal } from './config-terminal.ts';
 import { groupOf } from './endpoint-command.ts';
 
-/** What is called when a command runs, so that `--help` needs neither configuration nor a running Genway. */
+/** The implementation is loaded when a command runs, so that `--help` needs neither configuration nor a running Genway. */
 export interface ConfigSources {
   readonly load: () => FilesConfig;
   readonly connect: () => Promise<AdminClient>;

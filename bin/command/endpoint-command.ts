@@ -20,7 +20,7 @@ export interface EndpointCommand {
   readonly call: string;
   /** The columns of a list. */
   readonly columns?: readonly string[];
-  /** Its group runs it when no other command is named. */
+  /** The default command of its group. */
   readonly isDefault?: true;
 }
 
@@ -33,7 +33,7 @@ interface Input {
   readonly isRequired: boolean;
 }
 
-/** What a person wrote for a field; a flag is true, or false with `--no-` before it. */
+/** The value of an option; a flag is true, or false with `--no-` before it. */
 type Given = string | boolean | undefined;
 
 const ADMIN_PATH = '/admin/v1';
@@ -150,7 +150,7 @@ function optionsOf(input: Input, { method }: Operation): readonly Option[] {
   return [valued, ...emptied];
 }
 
-/** What stands for a value in the help. */
+/** The placeholder of a value in the help. */
 function valueName({ name, schema }: Input, types: ReadonlySet<string>): string {
   if (types.has('array')) return 'a,b,…';
   if (schema['format'] === 'date-time' || /^(from|to)$/.test(name)) return 'time';

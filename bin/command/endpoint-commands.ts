@@ -1,7 +1,7 @@
 /** The commands that are one call of the administration each. */
 import type { EndpointCommand } from './endpoint-command.ts';
 
-/** What the groups of commands are about. */
+/** The descriptions of the groups of commands. */
 export const GROUPS: Readonly<Record<string, string>> = {
   accounts: 'accounts and their balances',
   keys: 'API keys',

@@ -20,7 +20,7 @@ export function begin(log: Logger, work: () => Promise<void>): () => Promise<voi
         reason = null;
         return;
       } catch (error) {
-        // Nothing awaits this promise, so the rejection ends the process.
+        // The promise is not awaited, so its rejection ends the process.
         if (error instanceof OperatorError) throw error;
         reason = error;
         log.warn({ err: error }, 'the process cannot serve yet');

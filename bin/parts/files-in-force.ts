@@ -14,7 +14,7 @@ export interface FilesOptions {
   readonly config: FilesConfig;
   readonly database: Database;
   readonly log: Logger;
-  /** Such as `api`. */
+  /** For example `api`. */
   readonly kind: string;
   /** Does what has to be done before a catalogue may be sold by. @throws OperatorError when it may not */
   readonly prepare?: (catalogue: Catalogue) => Promise<void>;
@@ -61,7 +61,7 @@ export class FilesInForce {
   }
 
   /**
-   * What the files as they are now would change; null where they are in force. Files that are wrong in themselves change
+   * Returns the changes that the files on disk would make; null if they are current. Invalid files change
    * nothing: their refusal says what is wrong.
    */
   preview(digest: string): ConfigurationPreview | null {

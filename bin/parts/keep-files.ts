@@ -14,7 +14,7 @@ import { FilesInForce, type FilesOptions, type TakeUp } from './files-in-force.t
 import { configuredPaths, type OperatorFiles } from './operator-files.ts';
 
 export interface KeptFiles extends ConfigurationControl {
-  /** Those in force. */
+  /** The current files. */
   current(): OperatorFiles;
   /** @param takeUp called with the files that come into force, before anything else goes by them */
   onChange(takeUp: TakeUp): void;
@@ -91,7 +91,7 @@ function unlessRefused(error: unknown): void {
   if (!(error instanceof OperatorError)) throw error;
 }
 
-/** Of what the files say; one that cannot be read counts as empty. */
+/** The digest of the files' content; a file that cannot be read counts as empty. */
 async function digestOf(config: FilesConfig): Promise<string> {
   const { catalogue, upstreams } = configuredPaths(config);
   const hash = createHash('sha256');

@@ -75,7 +75,7 @@ export function foldOutages({ overAfterMs = OVER_AFTER_MS, reportEveryMs = REPOR
   };
 }
 
-/** What is down, judging by an error; null for any other error. */
+/** Returns the service that an error shows to be unavailable; null for other errors. */
 function outageOf(error: unknown): Outage | null {
   let at = error;
   for (let depth = 0; depth < CAUSES_DEEP && at instanceof Error; depth += 1) {

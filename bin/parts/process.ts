@@ -1,4 +1,4 @@
-/** What all processes of Genway do in the same way: logging and orderly shutdown. */
+/** Shared by all processes of Genway: logging and orderly shutdown. */
 import { inspect } from 'node:util';
 import { pino, type Logger } from 'pino';
 import type { Config } from '../../config.ts';

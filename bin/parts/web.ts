@@ -1,4 +1,4 @@
-/** What the api and text processes have in common. */
+/** Shared by the api and text processes. */
 import { Client, Connection } from '@temporalio/client';
 import type { Logger } from 'pino';
 import type { AppDependencies, AppSettings } from '../../api/app.ts';
@@ -40,7 +40,7 @@ export interface Web {
   readonly dependencies: WebDependencies;
   readonly deliveryStarter: DeliveryStarter;
   /**
-   * What has to be done before it serves.
+   * Prepares the process before it serves.
    *
    * @throws OperatorError when the secrets are not those of the database, or prices were changed without a new version
    */

@@ -15,7 +15,7 @@ export interface DemoAccount {
   readonly api_key: string;
 }
 
-/** What each account starts with, in USD. */
+/** The initial credit of each account, in USD. */
 const ACCOUNTS = {
   funded: { signupCredit: 0, toppedUp: 1_000, spent: 0 },
   second: { signupCredit: 0, toppedUp: 1_000, spent: 0 },

@@ -99,7 +99,7 @@ async function read(
   return received;
 }
 
-/** What the account was charged, once nothing is held any more. */
+/** Returns the charges of the account when it holds nothing any more. */
 export async function settledCharge({ stack }: Victim, { id }: Account): Promise<PicoUsd> {
   return waitUntil(
     async () => {
@@ -112,7 +112,7 @@ export async function settledCharge({ stack }: Victim, { id }: Account): Promise
   );
 }
 
-/** What all that the vendor produced since it forgot costs at list prices. */
+/** Returns the list price of everything that the vendor produced since it was last reset. */
 export function vendorsBill({ vendor, catalogue }: Victim): PicoUsd {
   return vendor.calls.reduce((sum, { model, inputTokens, outputTokens }) => {
     const pricing = catalogue.textModels.get(model)?.pricing;

@@ -152,7 +152,7 @@ const THEFTS: readonly Theft[] = [
   },
 ];
 
-/** What is left to pay by the operator. */
+/** Returns the amount that the operator has to pay. */
 function shortfall(bill: PicoUsd, spendable: PicoUsd): PicoUsd {
   return bill > spendable ? bill - spendable : 0n;
 }

@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startReceiver } from '../../test/support/receiver.ts';
 
-/** What one request cost the vendor. */
+/** The cost of one request to the vendor. */
 export interface VendorCall {
   readonly model: string;
   inputTokens: number;
@@ -144,7 +144,7 @@ function readOrder(body: string, path: string): Order {
   };
 }
 
-/** Of which a word is a token. */
+/** A word of one token. */
 const WORD = ' word';
 
 function saying({ text, tokens }: Order): string {

@@ -24,7 +24,7 @@ const { values: options } = parseArgs({
 });
 const ACCOUNTS = 200;
 
-// What is cut short must not leave its servers behind.
+// An interrupted run must stop its servers.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 const stack = await startStack({ processes: { api: 1, text: 0, worker: 0 } });

@@ -1,5 +1,5 @@
 /**
- * What a dead upstream costs through the whole gateway, with the key, the hold and the settlement of every request: requests to a
+ * Measures the cost of a dead upstream through the whole gateway, with the key, the hold and the settlement of every request: requests to a
  * model whose first route is dead take turns with requests to one that only has the other. Prints one JSON line.
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -13,11 +13,11 @@ import { MODEL, startTextStack } from './text-stack.ts';
 const PAIRS = 2_000;
 const WARM_UP_PAIRS = 200;
 const CLIENTS = 4;
-/** Of the same family as {@link MODEL}. */
+/** A model of the same family as {@link MODEL}. */
 const WITH_DEAD = 'textd-v2.6-flash';
 const ROUTES = `routes: [{ provider: dead, format: chat-completions }, { provider: simulator, format: chat-completions }]`;
 
-// What is cut short must not leave its servers behind.
+// An interrupted run must stop its servers.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 const folder = await mkdtemp(join(tmpdir(), 'genway-dead-'));

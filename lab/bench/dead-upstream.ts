@@ -1,5 +1,5 @@
 /**
- * What a dead upstream costs the requests to a model that has another one, once it rests. Requests with the dead upstream first
+ * Measures the cost of a dead upstream to requests that have another one, when its circuit is open. Requests with the dead upstream first
  * in their routes take turns with requests that only know the other one, over the same connections. Prints one JSON line for
  * each way of being dead.
  */

@@ -1,5 +1,5 @@
 /**
- * What billing costs. Prints one JSON line:
+ * Measures the cost of billing. Prints one JSON line:
  *
  * - holds and settlements a second through the billing of one process, on one account and spread over 1,000;
  * - requests a second through the whole gateway beside a bare Node proxy in the same run;
@@ -17,7 +17,7 @@ const LATENCY_CLIENTS = [1, 32] as const;
 const ROUNDS = 3;
 const ROUND_SECONDS = 5;
 
-// What is cut short must not leave its servers behind.
+// An interrupted run must stop its servers.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 const stack = await startTextStack();

@@ -34,11 +34,11 @@ const STOP_GRACE_MS = 5_000;
 const PORTKEY_VERSION = '1.15.2';
 const LITELLM_VERSION = '1.106.2';
 
-/** What is measured. */
+/** A gateway that is measured. */
 interface Peer {
   readonly name: string;
   readonly target: Target;
-  /** Of the processes whose CPU time counts. */
+  /** The ids of the processes whose CPU time counts. */
   readonly pids: readonly number[];
   /** The one of them that serves requests. */
   readonly serverPid: number;
@@ -52,7 +52,7 @@ interface Row extends Load {
   readonly cpuUs: number;
 }
 
-// What is cut short must not leave its servers behind.
+// An interrupted run must stop its servers.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 const { values: options } = parseArgs({

@@ -18,7 +18,7 @@ const MINUTE = {
   endings: () => ['succeeded'],
 };
 
-/** What the simulator's log holds of a request. */
+/** A request in the simulator's log. */
 interface Logged {
   readonly received_at: string;
   readonly method: string;

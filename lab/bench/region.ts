@@ -30,7 +30,7 @@ export const MEASURED = {
   perAccountPerSecond: { 1: 1_919, 4: 1_693, 16: 874 },
 } as const;
 
-/** What is not measured but set. */
+/** The assumptions that are not measured. */
 export const ASSUMED = {
   /** How much of a core may be in use on average, so that a peak and the loss of a zone fit. */
   usableShare: 0.6,

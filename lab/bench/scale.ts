@@ -1,5 +1,5 @@
 /**
- * What one account and one database bear, and whether many processes stay exact. Prints a line of JSON for each:
+ * Measures the load that one account and one database bear, and whether many processes stay exact. Prints a line of JSON for each:
  *
  * - holds and settlements a second by 1, 4 and 16 processes, all on one account and spread over 1,000, with the time a hold takes,
  *   and the least share that a process got;
@@ -22,7 +22,7 @@ const TEXT_PROCESSES = 4;
 const CLIENTS_EACH = 16;
 const SETTLED_WITHIN_MS = 30_000;
 
-// What is cut short must not leave its servers behind.
+// An interrupted run must stop its servers.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 const stack = await startTextStack();
@@ -97,7 +97,7 @@ async function measureTasks(): Promise<void> {
   if (wrong > 0) throw new Error('not every task was rendered and charged once');
 }
 
-/** What clients left behind when they stopped is settled a moment later. */
+/** Waits for requests that clients left; they settle a moment later. */
 async function whenNothingIsHeld(): Promise<void> {
   await waitUntil(
     async () => {

@@ -24,10 +24,10 @@ const TIMEOUT_MS = 180_000;
 const { values } = parseArgs({
   options: { rounds: { type: 'string', default: '3' }, tasks: { type: 'string', default: '200' } },
 });
-/** Of each round, and as many bare workflows. */
+/** The tasks of each round; as many bare workflows follow. */
 const TASKS = Number(values.tasks);
 
-// What is cut short must not leave its servers behind.
+// An interrupted run must stop its servers.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 const stack = await startStack({
@@ -127,7 +127,7 @@ function reportSteady(steady: Creates): void {
   });
 }
 
-/** What tasks take in PostgreSQL, with their indexes. */
+/** Returns the bytes of a task in PostgreSQL, with indexes. */
 async function databaseBytes(): Promise<number> {
   const { rows } = await database.raw<{ rows: { bytes: string }[] }>(/* sql */ `
     SELECT sum(pg_total_relation_size(part.relid)) AS bytes

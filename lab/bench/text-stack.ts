@@ -1,5 +1,5 @@
 /**
- * What the benchmarks of text run against, all on this machine: an upstream that costs next to nothing, a bare Node proxy in
+ * The servers that the benchmarks of text run against, all on this machine: an upstream that costs next to nothing, a bare Node proxy in
  * front of it, the text process in front of it, and PostgreSQL with its usual durability.
  */
 import { randomBytes } from 'node:crypto';
@@ -23,7 +23,7 @@ import { startStack } from '../stack/stack.ts';
 
 export const MODEL = 'textd-v2.5';
 
-/** What production runs: compiled, without what the loader of development adds to every function. */
+/** The compiled program, as in production: the loader of development adds code to every function. */
 export const BUILD = '.genway/bench';
 const GATEWAY = `${BUILD}/bin/text.js`;
 const MAX_CONNECTIONS = 500;
@@ -32,7 +32,7 @@ const STOP_GRACE_MS = 20_000;
 
 /** Where requests go, and as whom. */
 export interface Target {
-  /** Of chat completions. */
+  /** The address of chat completions. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
 }

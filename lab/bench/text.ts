@@ -1,5 +1,5 @@
 /**
- * What serving text costs, with every request held, settled and written down: requests a second beside a bare Node proxy in
+ * Measures the cost of serving text, with every request held, settled and recorded: requests a second beside a bare Node proxy in
  * the same run, CPU time a request, the time that is added to the first byte, and 1,000 streams at once with the memory they
  * take and what is added to each of their chunks. Prints one JSON line. All requests are of one account, with one key.
  */
@@ -19,7 +19,7 @@ const STREAMS = 1_000;
 const STREAM_PAUSE_MS = 100;
 const CHUNKS = 200;
 
-// What is cut short must not leave its servers behind.
+// An interrupted run must stop its servers.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 const stack = await startTextStack();

@@ -40,7 +40,7 @@ const CHECKS = [
 /** Many short waits, so that a receiver that comes back gets everything within seconds. */
 const WEBHOOK_WAITS_S = Array.from({ length: 50 }, (_, attempt) => Math.min(attempt, 5));
 
-/** What is under way during a drill. */
+/** The running parts of a drill. */
 interface Scene {
   readonly stack: Stack;
   readonly receiver: Receiver;

@@ -1,4 +1,4 @@
-/** What the receiver of the drill was sent: each event once, however often it came, and what no receiver should be sent. */
+/** The events that the receiver of the drill got: each event once, however often it came, and the invalid ones. */
 import type { IncomingMessage } from 'node:http';
 import { verifySignature } from '../../net/webhook-signature.ts';
 

@@ -1,4 +1,4 @@
-/** What goes wrong and when, decided by the seed alone before the drill begins. */
+/** The faults of a drill and their times, which follow from the seed alone. */
 import { FAULTS } from './faults/kinds.ts';
 import type { FaultName } from './faults/names.ts';
 import type { Random } from './random.ts';

@@ -17,7 +17,7 @@ export interface Receiver {
   readonly url: string;
   /** The secret of the endpoint under a path, which the drill learns when it is made. */
   setSecret(path: string, secret: string): void;
-  /** Of all endpoints. */
+  /** The paths of all endpoints. */
   paths(): readonly string[];
   /** From now on the endpoint accepts requests without answering them. @returns a function that ends this */
   hang(path: string): () => void;
@@ -25,7 +25,7 @@ export interface Receiver {
   /** From now on everything is accepted at once. */
   calmDown(): void;
   readonly events: ReadonlyMap<string, ReceivedEvent>;
-  /** What no receiver should be sent: a bad signature, or another body under an id. */
+  /** The invalid deliveries: a bad signature, or another body under the same id. */
   readonly complaints: readonly string[];
   close(): Promise<void>;
 }

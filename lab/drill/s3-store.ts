@@ -70,7 +70,7 @@ export async function openS3Store(): Promise<S3Store> {
 
 async function pass(incoming: IncomingMessage, response: ServerResponse, { hostname, port }: URL): Promise<void> {
   const { method, url, headers } = incoming;
-  // Whoever fetches a result signs nothing.
+  // Clients fetch results without a signature.
   const signed = { authorization: ANYBODY, ...headers };
   const outgoing = request({ hostname, port, method, path: url, headers: signed });
   const answered = new Promise<IncomingMessage>((resolve, reject) => {

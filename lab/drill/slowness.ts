@@ -6,7 +6,7 @@ export interface SlownessWatch {
 }
 
 const EVERY_MS = 500;
-/** Of a core's time, spent at each look. */
+/** The CPU time that each measurement spends. */
 const BURNT_MS = 10;
 
 export function watchSlowness(): SlownessWatch {

@@ -11,13 +11,13 @@ import { openS3Store, type S3Store } from './s3-store.ts';
 import { mountSmallDisk, type SmallDisk } from './small-disk.ts';
 
 export interface Stores {
-  /** Of the local store. */
+  /** The folder of the local store. */
   readonly folder: string;
   /** The disk of the local store; null if it has none of its own. */
   readonly disk: SmallDisk | null;
   /** Null if it was not requested or cannot be started. */
   readonly s3: S3Store | null;
-  /** Of the processes of that name. */
+  /** The settings of the processes of that name. */
   settingsOf(process: string): Settings;
   close(): Promise<void>;
 }

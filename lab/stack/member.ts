@@ -3,13 +3,13 @@ import { pause } from './pause.ts';
 import type { Period } from './period.ts';
 import type { TcpProxy } from './tcp-proxy.ts';
 
-/** What runs in separate processes. The relay runs in those of the api. */
+/** The roles of separate processes. The relay runs in the api processes. */
 export type Role = 'api' | 'text' | 'worker' | 'temporal' | 'postgres';
 
-/** What a process is connected to. */
+/** The services that a process is connected to. */
 export type Link = 'postgres' | 'temporal';
 
-/** What can be kept running. */
+/** A process that can be kept running. */
 export interface Killable {
   readonly pid: number;
   readonly exited: Promise<unknown>;
@@ -17,7 +17,7 @@ export interface Killable {
   kill(): Promise<void>;
 }
 
-/** What a process suffered without ending, and for how long. */
+/** A fault that a process survived, and its duration. */
 export interface Trouble extends Period {
   readonly what: 'freeze' | 'silence' | 'cut' | 'temporal cut' | 'delay' | 'lost';
 }
@@ -25,7 +25,7 @@ export interface Trouble extends Period {
 export interface Interruption {
   /** How it ends: by SIGKILL, or in order. */
   readonly by: 'kill' | 'stop';
-  /** What is done before it is started again. */
+  /** The work between the end of the process and its next start. */
   readonly meanwhile?: () => Promise<unknown>;
   /** The modules to load before its own from then on. */
   readonly preload?: readonly string[];
@@ -38,7 +38,7 @@ export interface Member {
   readonly links: Readonly<Partial<Record<Link, TcpProxy>>>;
   /** Where it reports its health; empty for servers that are not Genway's. */
   readonly url: string;
-  /** Its present one. */
+  /** The id of the current process. */
   pid(): number;
   isUp(): boolean;
   /** SIGKILL; brought back after `downMs`. Resolves when it does its work again. */

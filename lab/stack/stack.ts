@@ -24,7 +24,7 @@ export interface StackOptions {
   readonly settings?: Settings;
   /** More of it for some processes, by their names, such as `worker-2`. */
   readonly settingsOf?: (name: string) => Settings;
-  /** What the file of upstreams is to hold. Without it the simulator serves every model. */
+  /** The content of the file of upstreams. Without it the simulator serves every model. */
   readonly upstreams?: (simulator: SimulatorAccess) => object;
   /** Server settings of PostgreSQL. */
   readonly postgres?: Readonly<Record<string, string>>;
@@ -38,7 +38,7 @@ export interface StackOptions {
   readonly report?: (line: string) => void;
 }
 
-/** What was built before, which spares each process a second of loading. */
+/** Programs that were built before, which saves each process a second of loading. */
 export interface Built {
   /** The folder with the programs. */
   readonly programs: string;
@@ -48,9 +48,9 @@ export interface Built {
 
 export interface Stack {
   readonly home: string;
-  /** Of every api process. */
+  /** The addresses of all api processes. */
   readonly apiUrls: readonly string[];
-  /** Of every process that answers text requests, by its name. */
+  /** The addresses of all processes that answer text requests, by name. */
   readonly textUrls: ReadonlyMap<string, string>;
   readonly simulatorUrl: string;
   readonly databaseUrl: string;
@@ -94,7 +94,7 @@ const PORT_VARIABLES = {
 export type NodeRole = keyof typeof PORT_VARIABLES;
 
 const STOP_GRACE_MS = 20_000;
-/** What the simulator expects where nothing else is configured. */
+/** The key that the simulator expects if none is configured. */
 const SIMULATOR_KEY = 'simulator';
 
 const WITHOUT_LIMITS: Settings = {
@@ -107,7 +107,7 @@ const WITHOUT_LIMITS: Settings = {
   GENWAY_SHUTDOWN_GRACE_S: '10',
 };
 
-/** What comes before the processes of Genway. */
+/** The services that start before the processes of Genway. */
 interface Ground {
   readonly options: StackOptions;
   readonly home: string;
@@ -140,7 +140,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 }
 
 async function stopAll(members: readonly Member[], simulator: Simulator): Promise<void> {
-  // Those who take work in stop before those who keep it.
+  // Processes that accept work stop before the services that store it.
   for (const member of members.toReversed()) {
     await member.stop();
     await Promise.all(Object.values(member.links).map((proxy) => proxy.close()));
@@ -203,7 +203,7 @@ async function startProcesses(ground: Ground): Promise<Omit<Stack, 'stop'>> {
   };
 }
 
-/** What is run for a source, which is named from the root of the project. */
+/** Returns the command that runs a source file, which is named from the root of the project. */
 function programOf(source: string, { built }: StackOptions): string {
   return built ? join(built.programs, source.replace(/\.ts$/, '.js')) : source;
 }

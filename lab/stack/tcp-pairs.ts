@@ -5,7 +5,7 @@ import { Transform } from 'node:stream';
 interface Pair {
   readonly client: Socket;
   readonly server: Socket;
-  /** What each side sends passes through these. */
+  /** The data of each side passes through these streams. */
   readonly toServer: Transform;
   readonly toClient: Transform;
 }
@@ -36,7 +36,7 @@ export class TcpPairs {
       // The other side learns of it by the close.
       socket.on('error', () => {});
       socket.on('close', () => {
-        // What a silent network does not pass on it does not pass on.
+        // A silent network does not pass a close on, either.
         if (!this.#silent.has(pair)) destroy(pair);
         this.#open.delete(pair);
       });

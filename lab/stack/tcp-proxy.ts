@@ -10,7 +10,7 @@ export interface TcpProxy {
   connections(): number;
   /** Passes nothing more in either direction on open connections, without breaking them. */
   silence(): void;
-  /** What was held back on silent connections passes after all. */
+  /** Passes the data that silent connections held back. */
   release(): void;
   /** From now on no answer passes on the connections that are open; what is sent to the server does. */
   swallowAnswers(): void;

@@ -5,7 +5,7 @@ import { childEnvironment } from '../../../config.ts';
 import { startProcess } from '../../../bin/stack/child-process.ts';
 import { BUILD, type TextStack } from '../text-stack.ts';
 
-/** Of one process. A hold and its settlement count as one. */
+/** The result of one process. A hold and its settlement count as one. */
 export interface LedgerLoad {
   readonly settled: number;
   readonly perSecond: number;
@@ -17,7 +17,7 @@ export interface LedgerLoad {
 export interface LedgerLoadSettings {
   readonly processes: number;
   readonly seconds: number;
-  /** Of each process. */
+  /** The requests at once of each process. */
   readonly requestsAtOnce: number;
   /** Digests of the keys, which take turns. */
   readonly digests: readonly Buffer[];

@@ -7,7 +7,7 @@ const TICKS_PER_SECOND = 100;
 interface Stat {
   readonly parentPid: number;
   readonly ownTicks: number;
-  /** Of children that have ended. */
+  /** The CPU time of children that have exited. */
   readonly childTicks: number;
 }
 

@@ -15,7 +15,7 @@ export interface LoadTarget {
 
 export interface Load {
   readonly requests: number;
-  /** Those of them that were refused or broke off. */
+  /** The requests that were refused or broken off. */
   readonly failed: number;
   readonly requestsPerSecond: number;
   /** Until an answer is whole. */

@@ -7,7 +7,7 @@ import type { Stack } from '../../stack/stack.ts';
 export type CpuTimes = Readonly<Record<string, number>>;
 
 /**
- * What the processes of a stack have used so far.
+ * Returns the CPU time that the processes of a stack have used so far.
  *
  * @param others further processes, by name
  */
@@ -22,7 +22,7 @@ export function cpuTimesOf(
   return times;
 }
 
-/** What each process used between two moments for one of so many pieces of work, in milliseconds. */
+/** Returns the CPU time of each process between two measurements, in milliseconds for each piece of work. */
 export function cpuTimesBetween(before: CpuTimes, after: CpuTimes, count: number): CpuTimes {
   return Object.fromEntries(
     Object.entries(after).map(([name, ms]) => [name, rounded((ms - (before[name] ?? 0)) / count, 2)]),

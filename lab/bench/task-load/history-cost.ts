@@ -1,4 +1,4 @@
-/** What a workflow costs the Temporal server, read from its history. */
+/** The cost of a workflow to the Temporal server, read from its history. */
 import type { Client } from '@temporalio/client';
 
 export interface HistoryCost {

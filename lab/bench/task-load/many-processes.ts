@@ -27,7 +27,7 @@ export interface ManyProcesses {
   readonly accounts: number;
   readonly tasks: number;
   readonly finished_per_second: number;
-  /** Of the first half of all tasks that ended, how many were of the account with the fewest, in fair shares. */
+  /** The share of the account with the fewest tasks among the first half of all final tasks, in fair shares. */
   readonly least_share_of_an_account: number;
   /** How many steps the worker with the fewer took, in fair shares. */
   readonly least_share_of_a_worker: number;
@@ -110,7 +110,7 @@ async function countWronglyRendered(
   return tasks.filter(({ id }) => submissions.get(id) !== 1).length;
 }
 
-/** Of accounts that hold something still, or do not have what was paid in less what was charged. */
+/** Counts accounts that still hold money, or whose balance is not their top-ups less their charges. */
 async function countWrongBalances(database: Database): Promise<number> {
   const { rows } = await database.raw<{ rows: { wrong: string }[] }>(
     /* sql */ `

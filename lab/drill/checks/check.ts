@@ -13,7 +13,7 @@ export interface Evidence {
   readonly customers: readonly Customer[];
   /** When there was load. */
   readonly load: Period;
-  /** What was committed then was lost by a restore. */
+  /** The periods whose commits a restore lost. */
   readonly forgotten: readonly Period[];
   /** By how much the machine was slower than it is for one alone: what is promised in seconds may take so much longer. */
   readonly slowness: number;

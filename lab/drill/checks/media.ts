@@ -196,7 +196,7 @@ async function checkRenders(evidence: Evidence): Promise<CheckResult> {
 /** The clocks of the simulator and of the database may differ by so much. */
 const CLOCKS_MS = 1_000;
 
-/** What was rendered in time is paid for, however long nobody noticed it or its result could not be stored. */
+/** A render in time is charged, however late its end was noticed or its result stored. */
 async function checkCharges(evidence: Evidence): Promise<CheckResult> {
   const { orders, database } = evidence;
   const rows = await database<{ id: string; status: string; error_code: string | null; deadline_at: Date }>(

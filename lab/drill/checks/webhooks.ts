@@ -24,7 +24,7 @@ function about(path: string, taskId: string, type: string): string {
   return `${type} of ${taskId} at ${path}`;
 }
 
-/** What each endpoint should hear of. */
+/** The events that are due to each endpoint. */
 async function dueEvents({ customers, database }: Evidence): Promise<Set<string>> {
   const tasks = await database<EndedTask>('tasks').select('id', 'account_id', 'status', 'error_code');
   const customersById = new Map(customers.map((customer) => [customer.accountId, customer]));
@@ -74,7 +74,7 @@ async function checkSignatures({ receiver }: Evidence): Promise<CheckResult> {
   return { promise: 'every delivery was signed, and repeats were the same to the byte', failures: receiver.complaints };
 }
 
-/** Whoever records attempts, and what the records go through. */
+/** The processes that record attempts, and the ones that the records pass. */
 const RECORDERS: readonly Role[] = ['worker', 'temporal', 'postgres'];
 
 /** An attempt that was made and could not be recorded is made again. */

@@ -1,4 +1,4 @@
-/** What a kind of fault is made of, and what it can be done to. */
+/** The definition of a kind of fault, and its targets. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import type { Scenario } from '../load/scenarios.ts';
@@ -8,24 +8,24 @@ import type { Period } from '../../stack/period.ts';
 import type { Receiver } from '../receiver.ts';
 import type { Stores } from '../stores.ts';
 
-/** What faults are done to. */
+/** The targets of faults. */
 export interface Stage {
   readonly members: readonly Member[];
   readonly stores: Pick<Stores, 'folder' | 'disk' | 's3'>;
-  /** Of PostgreSQL itself, over no proxy. */
+  /** The address of PostgreSQL without a proxy. */
   readonly databaseUrl: string;
   /** Where PostgreSQL and Temporal keep their state. */
   readonly home: string;
   /** The command `genway`, as an operator calls it. */
   readonly genway: (...words: readonly string[]) => Promise<void>;
   readonly receiver: Pick<Receiver, 'paths' | 'hang'>;
-  /** What new media tasks are to make their upstream do. */
+  /** The scenarios of new media tasks. */
   readonly upstreams: { scenarios: readonly Scenario[] };
   /** The names of those to whom something is being done. */
   readonly struck: Set<string>;
-  /** What should have been done about a fault, and was not; a line each. */
+  /** The reactions to faults that were expected and did not happen; a line each. */
   readonly unheeded: string[];
-  /** What was committed then is lost: from a backup to its restore. */
+  /** The periods whose commits are lost: from a backup to its restore. */
   readonly forgotten: Period[];
 }
 
@@ -42,7 +42,7 @@ export interface FaultKind {
   strike(stage: Stage, random: Random, lastsMs: number): Promise<string>;
 }
 
-/** Whoever is struck by nothing yet. */
+/** A possible target of a fault. */
 export interface Victim {
   readonly name: string;
   isUp(): boolean;

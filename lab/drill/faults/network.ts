@@ -1,11 +1,11 @@
-/** What networks do to the connections of a process to PostgreSQL and Temporal. */
+/** Network faults on the connections of a process to PostgreSQL and Temporal. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Link, Member } from '../../stack/member.ts';
 import type { Random } from '../random.ts';
 import type { TcpProxy } from '../../stack/tcp-proxy.ts';
 import { type FaultKind, seconds, type Stage, strikeOne } from './fault.ts';
 
-/** Of a round trip; opening a connection takes several. */
+/** The limits of a delay for one round trip; opening a connection takes several. */
 const SHORTEST_DELAY_MS = 50;
 const LONGEST_DELAY_MS = 300;
 
@@ -71,7 +71,7 @@ export const DELAY: FaultKind = {
     }),
 };
 
-/** What was asked for is done, and who asked for it does not learn of it. */
+/** The server does the work, and the client never gets the answer. */
 export const LOST: FaultKind = {
   meaning: 'answers of PostgreSQL or Temporal are lost, then the connections break',
   leastMs: 200,

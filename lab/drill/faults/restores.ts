@@ -16,7 +16,7 @@ const run = promisify(execFile);
 
 const SERVING: readonly Role[] = ['api', 'text', 'worker'];
 
-/** What is committed in between is lost; what clients, receivers and upstreams know of it is not. */
+/** Loses the commits in between; clients, receivers and upstreams keep their knowledge of them. */
 export const RESTORE: FaultKind = {
   meaning: 'PostgreSQL is restored to a backup of some seconds before, and repaired as the manual says',
   leastMs: 3_000,

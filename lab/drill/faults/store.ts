@@ -59,7 +59,7 @@ export const S3: FaultKind = {
 /** A file in its place prevents the folder from being created again; root could write to any folder. */
 async function takeAway(folder: string): Promise<() => Promise<void>> {
   const away = `${folder}.away`;
-  // Nothing may have been stored yet.
+  // The folder may not exist yet.
   await mkdir(dirname(folder), { recursive: true });
   const existed = await rename(folder, away).then(
     () => true,

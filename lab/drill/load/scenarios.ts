@@ -1,4 +1,4 @@
-/** What the upstream of a media task is made to do, and how the task is to end then. */
+/** The behaviour of the upstream of a media task, and the outcome that the task must have. */
 
 export interface Scenario {
   readonly weight: number;
@@ -8,7 +8,7 @@ export interface Scenario {
   readonly ending: string;
 }
 
-/** Of tasks that are created while nothing in particular is wrong with upstreams. */
+/** The scenarios of tasks while no fault of upstreams is on. */
 export function scenariosFor(taskDeadlineMs: number): readonly Scenario[] {
   const lateMs = Math.max(taskDeadlineMs - BEFORE_DEADLINE_MS, 0);
   return [...SCENARIOS, { weight: 2, directive: `render_ms=${lateMs}`, ending: 'succeeded' }];

@@ -1,4 +1,4 @@
-/** What a drill of vendors asks of everything that is left. */
+/** The checks after a drill of vendors. */
 import type { CheckResult } from '../checks/check.ts';
 import type { Outcome } from './outcomes.ts';
 import { nameOf, type Product, VENDORS } from './products.ts';

@@ -1,4 +1,4 @@
-/** What vendors do wrong in a drill, and how a task may end then. */
+/** The faults of vendors in a drill, and how a task may end after each. */
 import type { Product } from './products.ts';
 
 export interface VendorFault {
@@ -78,7 +78,7 @@ function endingsOfLostAnswers({ traits: { recovery } }: Product): readonly strin
   return recovery === 'exclusion' || recovery === 'callback' ? [...SUCCEEDED, ...UNAVAILABLE] : SUCCEEDED;
 }
 
-/** Of a vendor that answers with the file, a render that fails may be an error like any other, whose outcome nobody knows. */
+/** A vendor that answers with the file may report a failed render like any other error, so its outcome is unknown. */
 function endingsOfFailures(code: string): VendorFault['endings'] {
   return ({ traits }) => (traits.answers === 'files' ? [code, ...SUCCEEDED, ...UNAVAILABLE] : [code]);
 }

@@ -12,7 +12,7 @@ interface Field {
   readonly database: Database;
   readonly counter: Counter;
   readonly products: readonly Product[];
-  /** What the load is made of. */
+  /** The faults that the load contains. */
   readonly faults: readonly VendorFault[];
   readonly random: Random;
   readonly print: (line: string) => void;

@@ -44,7 +44,7 @@ export async function placeOrder(
   return { product, fault, endings: [...fault.endings(product), ...furtherEndings], mark, taskId: id };
 }
 
-/** What happens to a product. */
+/** Selects the faults that can happen to a product. */
 export function faultsOf(product: Product, faults: readonly VendorFault[]): readonly VendorFault[] {
   return faults.filter(({ isOfJobs = false }) => !isOfJobs || product.traits.answers === 'job');
 }

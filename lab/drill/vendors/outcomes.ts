@@ -1,4 +1,4 @@
-/** What became of each order, as PostgreSQL and the simulator report it. */
+/** The outcome of each order, as PostgreSQL and the simulator report it. */
 import Joi from 'joi';
 import { request } from 'undici';
 import type { Database } from '../../../db/database.ts';

@@ -1,4 +1,4 @@
-/** What is ordered in a drill of vendors: one model of catalogue/vendors.yaml for each vendor and kind of media. */
+/** The products of a drill of vendors: one model of catalogue/vendors.yaml for each vendor and kind of media. */
 import { fileURLToPath } from 'node:url';
 import { loadCatalogue } from '../../../catalogue/load.ts';
 import type { KindTraits } from '../../../providers/media/adapter.ts';

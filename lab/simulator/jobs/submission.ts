@@ -19,12 +19,12 @@ const INPUT_LISTS = ['images', 'reference_videos', 'reference_audios'] as const;
 const MAX_FILES = 16;
 const RESULT_FAULTS = ['missing', 'truncated', 'wrong_type', 'slow', 'stalled'] as const;
 
-/** What to draw. */
+/** The picture to draw. */
 export type Rendering =
   | { readonly kind: 'video'; readonly width: number; readonly height: number; readonly durationSeconds: number }
   | { readonly kind: 'image'; readonly width: number; readonly height: number; readonly transparent: boolean };
 
-/** What the directives in the prompt ask for. */
+/** The behaviour that the directives in the prompt request. */
 export interface MediaDirectives {
   readonly renderMs: number | undefined;
   /** The code with which the job ends. */

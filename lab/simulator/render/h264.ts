@@ -7,7 +7,7 @@
  */
 import { BitWriter } from './bits.ts';
 
-/** What one tile shows. The chroma components are even numbers: see {@link QUANTISER}. */
+/** The colour of one tile. The chroma components are even numbers: see {@link QUANTISER}. */
 export interface Colour {
   readonly luma: number;
   readonly blueDifference: number;

@@ -1,4 +1,4 @@
-/** What each text format implements: reading a request, and writing the scripted answer as the real service would. */
+/** The interface of a text format: reading a request, and writing the scripted answer as the real service would. */
 import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { SimulatorRequest } from '../router.ts';
@@ -38,11 +38,11 @@ export interface Exchange {
 
 /** The parts of a stream, as server-sent events. */
 export interface StreamedAnswer {
-  /** What is sent before the first piece of output. */
+  /** The events before the first piece of output. */
   readonly opening: string;
   /** One for each piece of output, with the events that go before it. They are made when they are asked for. */
   readonly chunks: Iterable<string>;
-  /** What follows the last chunk. */
+  /** The events after the last chunk. */
   closing(): string;
   /** An event that is not JSON. */
   readonly malformed: string;

@@ -1,4 +1,4 @@
-/** What the chat-completions and responses formats have in common: credentials, headers and errors. */
+/** Shared by the chat-completions and responses formats: credentials, headers and errors. */
 import { RETRY_AFTER_SECONDS, TextFailure, type FailureKind } from './failure.ts';
 import { bearerOf, newId, type FailedAnswer, type SimulatedFormat } from './format.ts';
 

@@ -61,7 +61,7 @@ export interface Usage {
 export interface Faults {
   readonly delayMs: number;
   readonly chunkMs: number;
-  /** What to answer instead or, after some chunks, how the answer ends. */
+  /** The failure to answer with or, after some chunks, the end of the answer. */
   readonly failure: TextFailure | null;
   /** The number of chunks after which it happens; null for never. */
   readonly failAfter: number | null;

@@ -1,6 +1,6 @@
 /** The plain sentences by which any client can script an answer without knowing of directives. */
 
-/** What a message asks for in plain words. */
+/** The request of a message in plain words. */
 export type PlainWish =
   { readonly kind: 'say'; readonly text: string } | { readonly kind: 'call'; readonly calls: readonly WishedCall[] };
 

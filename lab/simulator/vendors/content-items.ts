@@ -1,4 +1,4 @@
-/** What Ark and MiniMax have in common: the `content` of requests for videos, and lists of tasks. */
+/** Shared by Ark and MiniMax: the `content` of requests for videos, and lists of tasks. */
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import { invalid, type Render } from './play.ts';
 

@@ -159,7 +159,7 @@ function renderingOf(
   return { kind: 'video', ...videoSizeFor(EDGES[resolution] ?? resolution, ratio), durationSeconds: duration };
 }
 
-/** Nothing where the prompt asks that the task is missing for a while. */
+/** Returns no task while the prompt's directive hides it. */
 function shown(play: Play, render: Render, request: SimulatorRequest): readonly JsonObject[] {
   try {
     play.ask(render.id);

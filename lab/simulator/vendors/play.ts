@@ -1,5 +1,5 @@
 /**
- * What all played vendors share: renders that take a while, and the faults that directives in prompts ask for. Each
+ * Shared by all simulated vendors: renders that take a while, and the faults that directives in prompts ask for. Each
  * vendor's own file has its addresses, its fields, which are checked strictly, and its words for errors.
  */
 import { randomUUID } from 'node:crypto';
@@ -62,7 +62,7 @@ export interface Vendor {
   routes(play: Play): readonly Route[];
   /** Further routes, which need no credential. */
   publicRoutes?(): readonly Route[];
-  /** What to send to the callback address of an order once its render has ended; absent if the vendor sends nothing. */
+  /** The callback of an order whose render has ended; absent if the vendor sends none. */
   announcement?(render: Render, state: RenderState, secret: string): Announcement;
 }
 
@@ -71,7 +71,7 @@ export interface Announcement {
   readonly body: string;
 }
 
-/** What a vendor was asked to render. */
+/** A render that a vendor accepted. */
 export interface Order {
   readonly prompt: string;
   readonly model: string;
@@ -111,7 +111,7 @@ export interface Play {
   cancel(render: Render): void;
   /** Links to its files, at another origin than the vendor's API. */
   linksOf(render: Render, request: SimulatorRequest): readonly string[];
-  /** Its files, once they are rendered; never resolves for a render that is stuck. */
+  /** Resolves with the files when they are rendered; never resolves for a render that is stuck. */
   filesOf(render: Render): Promise<readonly Buffer[]>;
   /** Sends one of its files, with the faults that its prompt asks for. */
   sendFile(render: Render, index: number, response: ServerResponse): Promise<void>;

@@ -25,7 +25,7 @@ import { signedAnnouncement } from './standard-webhooks.ts';
 
 interface Model {
   readonly kind: 'video' | 'image';
-  /** Of models that are asked for by it. */
+  /** The version, if requests name the model by version. */
   readonly version?: string;
   readonly fields: readonly string[];
 }
