@@ -23,9 +23,13 @@ export interface Metrics {
    *
    * @param model the upstream's name for it
    * @param fault what is wrong with the upstream, or `none`
-   * @param decision what became of the request: `answered`, `next`, `retry`, `refused`, `broken` or `cancelled`
+   * @param decision the outcome of the request: `answered`, `next`, `retry`, `refused`, `broken` or `cancelled`
+   * @param unreadableEvents the events of the answer that were skipped because they could not be read
    */
-  upstreamAttempted(attempt: { upstream: string; model: string; fault: string; decision: string }): void;
+  upstreamAttempted(
+    attempt: { upstream: string; model: string; fault: string; decision: string },
+    unreadableEvents: number,
+  ): void;
   /** @param upstream the upstream that reported more tokens than it can have used */
   usageClamped(upstream: string): void;
   /** @param upstream that did not answer in time, and may have generated an answer that nobody pays for */
@@ -73,7 +77,7 @@ export function createMetrics(): Metrics {
   const registry = new Registry();
   const sources: (() => Promise<string>)[] = [];
   collectDefaultMetrics({ register: registry });
-  const { upstreams, upstreamAttempts, clamped, possibleLoss } = textInstruments([registry]);
+  const { upstreams, upstreamAttempts, unreadable, clamped, possibleLoss } = textInstruments([registry]);
   const media = mediaInstruments([registry]);
   const { requests, attempts, storageAway, batches } = processInstruments([registry]);
 
@@ -83,7 +87,10 @@ export function createMetrics(): Metrics {
       requests.observe({ method, route, status: String(status) }, seconds);
     },
     upstreamAnswered: ({ upstream, outcome, seconds }) => upstreams.observe({ upstream, outcome }, seconds),
-    upstreamAttempted: (attempt) => upstreamAttempts.inc(attempt),
+    upstreamAttempted: (attempt, unreadableEvents) => {
+      upstreamAttempts.inc(attempt);
+      if (unreadableEvents > 0) unreadable.inc({ upstream: attempt.upstream }, unreadableEvents);
+    },
     usageClamped: (upstream) => clamped.inc({ upstream }),
     textPossiblyLost: (upstream, listPrice) => possibleLoss.inc({ upstream }, toUsdNumber(listPrice)),
     taskEnded: ({ model, status, failure, price }) => {
@@ -119,6 +126,12 @@ function textInstruments(registers: Registry[]) {
       name: 'genway_text_attempts_total',
       help: 'Attempts to have text requests answered, by what was wrong with the upstream and what became of the request',
       labelNames: ['upstream', 'model', 'fault', 'decision'],
+      registers,
+    }),
+    unreadable: new Counter({
+      name: 'genway_text_unreadable_events_total',
+      help: 'Events of text upstreams that were skipped in the middle of a stream because they could not be read',
+      labelNames: ['upstream'],
       registers,
     }),
     clamped: new Counter({

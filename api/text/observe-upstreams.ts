@@ -16,8 +16,8 @@ export function observeUpstreams({ log, metrics, tracing }: UpstreamWatch): Text
     traced: (name, dispatcher) => tracing.provider(name, dispatcher),
     answered: (upstream, outcome, seconds) => metrics.upstreamAnswered({ upstream, outcome, seconds }),
     attempted: (attempt) => {
-      const { upstream, model, fault, decision } = attempt;
-      metrics.upstreamAttempted({ upstream, model, fault: fault ?? 'none', decision });
+      const { upstream, model, fault, decision, unreadableEvents } = attempt;
+      metrics.upstreamAttempted({ upstream, model, fault: fault ?? 'none', decision }, unreadableEvents);
       const level = levelOf(attempt);
       if (log.isLevelEnabled(level)) log[level](lineOf(attempt), 'upstream attempt');
     },

@@ -191,7 +191,10 @@ describe('an upstream of a text model', () => {
       });
     }
 
-    it(`that speaks ${upstream} and garbles one event of a stream loses no more than that event`, async () => {
+    it(`that speaks ${upstream} and garbles one event of a stream loses no more than that event, which is counted`, async () => {
+      const counted = async (): Promise<number> =>
+        Number(/^genway_text_unreadable_events_total\{.*\} (\d+)$/m.exec(await text.measured())?.[1] ?? 0);
+      const before = await counted();
       for (const format of WIRE_FORMAT_NAMES) {
         const prompt = '[sim:tokens=9,malformed_after=3]';
         const response = await text.ask(format, modelVia(upstream), prompt, { stream: true });
@@ -201,6 +204,7 @@ describe('an upstream of a text model', () => {
         await text.idle();
         expect(text.outcomes.splice(0).map((outcome) => outcome.status)).to.deep.equal(['succeeded']);
       }
+      expect((await counted()) - before).to.equal(WIRE_FORMAT_NAMES.length);
     });
 
     for (const fault of ['drop_after=3', 'fail_after=3,fail=processing_unavailable']) {
