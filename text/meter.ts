@@ -86,7 +86,7 @@ export class Meter {
     const isCounted = (isComplete || !this.hasUnreportedOutput) && (outputTotal !== 0 || this.outputLength === 0);
     const output = isCounted ? outputTotal : null;
     const input = inputTotal === 0 ? null : inputTotal;
-    const reasoning = this.usage.reasoning ?? this.#countReasoning();
+    const reasoning = this.usage.reasoning || (this.#countReasoning(output) ?? this.usage.reasoning);
     const isReported = input !== null || output !== null;
     return {
       usage:
@@ -100,9 +100,9 @@ export class Meter {
     return this.#charge(this.consumption(true));
   }
 
-  /** The estimated tokens of the reasoning that passed; null if there was none. */
-  #countReasoning(): number | null {
-    return this.#reasoning.length === 0 ? null : this.#reasoning.count();
+  /** The estimated tokens of the reasoning that passed, at most all output; null if there was none. */
+  #countReasoning(output: number | null): number | null {
+    return this.#reasoning.length === 0 ? null : Math.min(this.#reasoning.count(), output ?? Infinity);
   }
 
   #takeUsage(usage: Usage): void {
