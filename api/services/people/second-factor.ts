@@ -32,8 +32,11 @@ export function isAppCode(typed: string): boolean {
  * @returns null for a wrong code
  */
 export function stepOfCode(secret: string, code: string, nowMs: number): number | null {
+  const token = code.replaceAll(/\s/g, '');
+  // The library throws on other digits than these.
+  if (!/^[0-9]{6}$/.test(token)) return null;
   const totp = new TOTP({ secret });
-  const delta = totp.validate({ token: code.replaceAll(/\s/g, ''), timestamp: nowMs, window: 1 });
+  const delta = totp.validate({ token, timestamp: nowMs, window: 1 });
   return delta === null ? null : totp.counter({ timestamp: nowMs }) + delta;
 }
 
