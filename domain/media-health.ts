@@ -12,8 +12,11 @@ import { openDurationMs } from './circuit.ts';
 export const MEDIA_FAULTS = ['unreachable', 'access_refused', 'failed'] as const;
 export type MediaFault = (typeof MEDIA_FAULTS)[number];
 
+/** Why an upstream did not take a job; `busy` for too many requests or jobs at once, which is no fault. */
+export type NotTakenCause = MediaFault | 'busy';
+
 /** The conclusion from a submission about its upstream: a fault, too much load, or health; null for none. */
-export type MediaVerdict = MediaFault | 'busy' | 'well' | null;
+export type MediaVerdict = NotTakenCause | 'well' | null;
 
 export interface MediaOutcome {
   readonly submittedAtMs: number;

@@ -1,4 +1,6 @@
 /** How a media model may be rendered: its upstreams and the requests to them, as configured (docs/catalogue.md). */
+import type { TaskErrorCode } from './errors.ts';
+import type { NotTakenCause } from './media-health.ts';
 import type { PicoUsd } from './money.ts';
 
 /** The meaning of a request's images for the upstream's model. */
@@ -126,6 +128,8 @@ export interface Submission {
   readonly outcome: SubmissionOutcome | null;
   /** How the outcome was learnt, such as `the answer` or `the callback`. */
   readonly learntFrom: string | null;
+  /** Why it was refused, as its client reads it, or not taken, as the upstream's health counts it. */
+  readonly code: TaskErrorCode | NotTakenCause | null;
   /** Details for operators. */
   readonly detail: string | null;
   readonly settledAt: Date | null;
@@ -135,6 +139,11 @@ export interface Submission {
   /** The list price of what may have been rendered in vain, in pico-USD. */
   readonly possibleLoss: PicoUsd | null;
   readonly vendorCost: VendorCost | null;
+}
+
+/** The code and the details in one line, for operators. */
+export function noteOf({ code, detail }: Pick<Submission, 'code' | 'detail'>): string | null {
+  return code === null ? detail : `${code}: ${detail ?? ''}`;
 }
 
 /** The outcomes of a submission; `unknown` once finding out was given up. */

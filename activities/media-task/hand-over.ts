@@ -76,8 +76,7 @@ function storedEarlier({ files }: KeptSubmission): HandedOver {
   throw transferFailed();
 }
 
-/** The verdict that an earlier attempt wrote down, and died before it could fail with it. */
-function refusedEarlier({ detail }: KeptSubmission): Error {
-  const [code = '', ...words] = (detail ?? '').split(': ');
-  return taskFailure(isTaskErrorCode(code) ? code : 'processing_failed', words.join(': '));
+/** The verdict that an earlier attempt recorded, and died before it could fail with it. */
+function refusedEarlier({ code, detail }: KeptSubmission): Error {
+  return taskFailure(code !== null && isTaskErrorCode(code) ? code : 'processing_failed', detail ?? '');
 }

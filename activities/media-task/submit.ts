@@ -95,14 +95,13 @@ export function createSubmit(dependencies: MediaTaskDependencies, turns: Turns):
 
   async function settleFailed(task: Task, submission: KeptSubmission, turn: Turn, error: unknown): Promise<void> {
     if (error instanceof JobRefusedError) {
-      const detail = `${error.code}: ${error.message}`;
-      await settle(submission, { outcome: 'refused', learntFrom: 'the answer', detail });
+      const { code, message: detail } = error;
+      await settle(submission, { outcome: 'refused', learntFrom: 'the answer', code, detail });
       throw taskFailure(error.code, error.message);
     }
     if (error instanceof NotTakenError) {
-      const { leavesRoute } = error;
-      const detail = `${error.verdict}: ${error.message}`;
-      await settle(submission, { outcome: 'not_taken', learntFrom: 'the answer', detail, leavesRoute });
+      const { leavesRoute, reason: code, message: detail } = error;
+      await settle(submission, { outcome: 'not_taken', learntFrom: 'the answer', code, detail, leavesRoute });
       await turns.throwUnlessElsewhere(task, error);
       return;
     }

@@ -5,6 +5,7 @@ import { listOperatorActions, type OperatorAction } from '../../db/queries/opera
 import { type KeptSubmission, listSubmissions } from '../../db/queries/submissions.ts';
 import { findTransfer, type Transfer } from '../../db/queries/transfers.ts';
 import { ServiceError } from '../../domain/errors.ts';
+import { noteOf } from '../../domain/media-route.ts';
 import { formatUsd } from '../../domain/money.ts';
 import { isFinal, type Task } from '../../domain/task.ts';
 import { oldestFirst, renderStory, type StoryEvent, tellDelivery, tellTransfer } from './story.ts';
@@ -108,13 +109,14 @@ function submissionEvents(submission: KeptSubmission): StoryEvent[] {
 }
 
 function describeOutcome(submission: KeptSubmission): string {
-  const { outcome, learntFrom, detail, jobId, possibleLoss, cost, vendorCost } = submission;
+  const { outcome, learntFrom, jobId, possibleLoss, cost, vendorCost } = submission;
+  const note = noteOf(submission);
   const words = [
     ...(outcome === 'unknown'
       ? ['its outcome was never learnt']
       : [`${String(outcome).replace('_', ' ')}, learnt from ${learntFrom}`]),
     ...(jobId === null ? [] : [`job ${jobId}`]),
-    ...(detail === null ? [] : [detail]),
+    ...(note === null ? [] : [note]),
     ...(possibleLoss === null
       ? []
       : [`${formatUsd(possibleLoss)} USD of list price may have been rendered for nobody`]),

@@ -22,6 +22,7 @@ export async function up(knex: Knex): Promise<void> {
       submitted_at timestamptz NOT NULL,
       outcome text CHECK (outcome IN ('accepted', 'refused', 'not_taken', 'unknown')),
       learnt_from text,
+      code text,
       detail text,
       settled_at timestamptz,
       job_id text,

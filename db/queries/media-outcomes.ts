@@ -7,7 +7,7 @@ import {
   type MediaOutcome,
   type MediaVerdict,
 } from '../../domain/media-health.ts';
-import type { SubmissionOutcome } from '../../domain/media-route.ts';
+import type { Submission, SubmissionOutcome } from '../../domain/media-route.ts';
 import type { Database } from '../database.ts';
 import type { UpstreamOrder } from './upstream-orders.ts';
 
@@ -27,8 +27,7 @@ interface OutcomeRow {
   submitted_at: Date;
   settled_at: Date | null;
   outcome: SubmissionOutcome | null;
-  learnt_from: string | null;
-  detail: string | null;
+  code: Submission['code'];
   requests: string;
   failures: string;
 }
@@ -52,7 +51,7 @@ export async function listMediaHealth(
   const { rows } = await database.raw<{ rows: OutcomeRow[] }>(
     /* sql */ `
     SELECT * FROM (
-      SELECT provider, model, submitted_at, settled_at, outcome, learnt_from, detail,
+      SELECT provider, model, submitted_at, settled_at, outcome, code,
         count(*) OVER route AS requests,
         count(*) FILTER (WHERE outcome IN ('not_taken', 'unknown')) OVER route AS failures,
         row_number() OVER (PARTITION BY provider, model ORDER BY coalesce(settled_at, submitted_at) DESC) AS place
@@ -90,8 +89,7 @@ function toOutcome(row: OutcomeRow): MediaOutcome {
   };
 }
 
-/** A refusal to take the job has its cause before the upstream's words. */
-function verdictOf({ outcome, learnt_from: learntFrom, detail }: OutcomeRow): MediaVerdict {
+function verdictOf({ outcome, code }: OutcomeRow): MediaVerdict {
   switch (outcome) {
     case null:
       return null;
@@ -102,8 +100,7 @@ function verdictOf({ outcome, learnt_from: learntFrom, detail }: OutcomeRow): Me
       return 'failed';
     case 'not_taken':
   }
-  // There was no answer that could be understood, and the upstream turned out to have no job.
-  if (learntFrom !== 'the answer') return 'failed';
-  const cause = detail?.split(':')[0];
-  return MEDIA_FAULTS.find((fault) => fault === cause) ?? 'busy';
+  // Without a code there was no answer that could be understood, and the upstream turned out to have no job.
+  if (code === null) return 'failed';
+  return MEDIA_FAULTS.find((fault) => fault === code) ?? 'busy';
 }

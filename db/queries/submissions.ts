@@ -75,6 +75,7 @@ export async function openSubmission(
 export interface Settlement {
   readonly outcome: SubmissionOutcome;
   readonly learntFrom: string;
+  readonly code?: Submission['code'];
   readonly detail?: string | null;
   /** For an accepted submission with a job to wait for. */
   readonly jobId?: string | null;
@@ -97,8 +98,8 @@ export async function settleSubmission(
   const { rows } = await database.raw<{ rows: unknown[] }>(
     /* sql */ `
     WITH settled AS (
-      UPDATE submissions SET outcome = :outcome, learnt_from = :learntFrom, detail = :detail, job_id = :jobId,
-        leaves_route = :leavesRoute, possible_loss = :possibleLoss, settled_at = clock_timestamp()
+      UPDATE submissions SET outcome = :outcome, learnt_from = :learntFrom, code = :code, detail = :detail,
+        job_id = :jobId, leaves_route = :leavesRoute, possible_loss = :possibleLoss, settled_at = clock_timestamp()
       WHERE task_id = :taskId AND task_created_at = :createdAt AND attempt = :attempt AND outcome IS NULL
       RETURNING task_id, task_created_at, provider, job_id),
     task AS (
@@ -112,6 +113,7 @@ export async function settleSubmission(
       attempt,
       outcome: settlement.outcome,
       learntFrom: settlement.learntFrom,
+      code: settlement.code ?? null,
       detail: settlement.detail ?? null,
       jobId: settlement.jobId ?? null,
       leavesRoute: settlement.leavesRoute ?? false,
@@ -220,6 +222,7 @@ function toSubmission(row: SubmissionRow): KeptSubmission {
     submittedAt: row.submitted_at,
     outcome: row.outcome,
     learntFrom: row.learnt_from,
+    code: row.code,
     detail: row.detail,
     settledAt: row.settled_at,
     jobId: row.job_id,

@@ -4,7 +4,7 @@
  * {@link ProviderUnreachableError} is all it needs.
  */
 import type { TaskErrorCode } from '../../domain/errors.ts';
-import type { MediaFault } from '../../domain/media-health.ts';
+import type { NotTakenCause } from '../../domain/media-health.ts';
 import { messageFor, wordsOf } from './words.ts';
 
 /** The upstream refused the job: a verdict, which the same request would get again. */
@@ -34,8 +34,7 @@ export class NotTakenError extends Error {
   override readonly name = 'NotTakenError';
   readonly leavesRoute: boolean;
   readonly retryAfterMs: number | undefined;
-  /** `busy`: too many requests or jobs at once, which is no fault. */
-  readonly verdict: MediaFault | 'busy';
+  readonly reason: NotTakenCause;
 
   constructor(
     message: string,
@@ -43,7 +42,7 @@ export class NotTakenError extends Error {
   ) {
     super(lineOf(message), { cause });
     this.leavesRoute = leavesRoute;
-    this.verdict = leavesRoute ? 'access_refused' : isUnreachable ? 'unreachable' : 'busy';
+    this.reason = leavesRoute ? 'access_refused' : isUnreachable ? 'unreachable' : 'busy';
     this.retryAfterMs = retryAfterMs;
   }
 }

@@ -1,6 +1,6 @@
 /** How operators see the attempts to hand a task over to an upstream, and what they cost. */
 import type { KeptSubmission } from '../../../db/queries/submissions.ts';
-import type { VendorCost } from '../../../domain/media-route.ts';
+import { noteOf, type VendorCost } from '../../../domain/media-route.ts';
 import * as field from '../../endpoint/field.ts';
 import { resource } from '../../endpoint/resource.ts';
 
@@ -22,7 +22,7 @@ export const SUBMISSION = resource<KeptSubmission>('Submission', {
   submitted_at: field.isoTime('submittedAt', 'When, before the first byte was sent'),
   outcome: field.oneOf(OUTCOMES).orNull('outcome', 'Null while it is not known; `unknown` once given up'),
   learnt_from: field.text.orNull('learntFrom', 'How the outcome was learnt'),
-  detail: field.text.orNull('detail', 'What was said'),
+  detail: field.text.orNull(noteOf, 'What was said'),
   settled_at: field.isoTime.orNull('settledAt', 'When the outcome was learnt'),
   job_id: field.text.orNull('jobId', 'What the upstream calls the job'),
   cost_usd: field.usd.orNull('cost', 'What it cost; null if it is not known'),

@@ -112,10 +112,10 @@ function stateIn(state: JobState): RecordedOutcome {
 
 function faultIn(error: unknown): RecordedOutcome {
   if (error instanceof JobRefusedError) return { failed: error.code, message: error.message };
-  if (error instanceof NotTakenError && error.verdict !== 'unreachable') {
-    const { verdict, retryAfterMs } = error;
+  if (error instanceof NotTakenError && error.reason !== 'unreachable') {
+    const { reason, retryAfterMs } = error;
     return {
-      notTaken: verdict === 'busy' ? 'busy' : 'access_refused',
+      notTaken: reason === 'busy' ? 'busy' : 'access_refused',
       ...(retryAfterMs !== undefined && { retryAfterMs }),
     };
   }

@@ -2,6 +2,7 @@
 import { historyUrl, type HistoryLinks } from '../../../../api/history-link.ts';
 import type { TaskExplanation } from '../../../../api/services/explain-task.ts';
 import type { KeptSubmission } from '../../../../db/queries/submissions.ts';
+import { noteOf } from '../../../../domain/media-route.ts';
 import { isFinal } from '../../../../domain/task.ts';
 import {
   Badge,
@@ -140,12 +141,12 @@ function Renders({ submissions, texts }: { readonly submissions: readonly KeptSu
         [words.submitted, ({ submittedAt }) => <Time at={submittedAt} />],
         [
           words.outcome,
-          ({ outcome, detail }) => (
-            <Noted note={detail}>
-              {outcome === null ? (
+          (submission) => (
+            <Noted note={noteOf(submission)}>
+              {submission.outcome === null ? (
                 <Badge tone="busy">{words.open}</Badge>
               ) : (
-                <Badge tone={OUTCOME_TONES[outcome]}>{words.outcomes[outcome]}</Badge>
+                <Badge tone={OUTCOME_TONES[submission.outcome]}>{words.outcomes[submission.outcome]}</Badge>
               )}
             </Noted>
           ),

@@ -113,8 +113,12 @@ describe('api/routes/admin/upstreams', () => {
     });
     const task = await createTaskRow(app.database, await createFundedKey(app.database));
     const submission = await openTaskSubmission(app.database, task, { model: 'vidone-3.0' });
-    const detail = 'access_refused: the upstream answered 401';
-    await settleSubmission(app.database, submission, { outcome: 'not_taken', learntFrom: 'the answer', detail });
+    await settleSubmission(app.database, submission, {
+      outcome: 'not_taken',
+      learntFrom: 'the answer',
+      code: 'access_refused',
+      detail: 'the upstream answered 401',
+    });
     expect(await mediaRow()).to.include({ state: 'resting', cause: 'access_refused', requests: 1, failures: 1 });
     await order('simulator', 'resume', { reason: 'paid' });
     expect(await mediaRow()).to.include({ state: 'ok', cause: null });
