@@ -46,7 +46,7 @@ export function describePending(history: History, pending: PendingActivity): str
     .join(', ');
   return [
     `${scheduled ? summaryOf(scheduled) : 'A step'}: under way, attempt ${pending.attempt ?? 1}`,
-    ...(pending.lastFailure ? [`the previous attempt failed: ${describeFailure(pending.lastFailure)}`] : []),
+    ...(pending.lastFailure ? [describePrevious(pending.lastFailure)] : []),
     ...(progress ? [`heartbeat of ${toDate(pending.lastHeartbeatTime).toISOString()}: ${progress}`] : []),
   ].join('; ');
 }
@@ -55,12 +55,15 @@ function describeEvent(event: HistoryEvent, byId: ReadonlyMap<string, HistoryEve
   const ended = activityEnd(event);
   if (ended) {
     const { scheduledEventId, startedEventId, how } = ended;
-    const started = byId.get(String(startedEventId))?.activityTaskStartedEventAttributes;
-    const attempt = started?.attempt ?? 1;
-    return `${summaryOf(byId.get(String(scheduledEventId)))}: ${how}${attempt > 1 ? `, at attempt ${attempt}` : ''}`;
+    const { attempt, lastFailure } = byId.get(String(startedEventId))?.activityTaskStartedEventAttributes ?? {};
+    return [
+      `${summaryOf(byId.get(String(scheduledEventId)))}: ${how}${(attempt ?? 1) > 1 ? `, at attempt ${attempt}` : ''}`,
+      ...(lastFailure ? [describePrevious(lastFailure)] : []),
+    ].join('; ');
   }
   if (event.workflowExecutionStartedEventAttributes) return `The workflow began: ${summaryOf(event)}`;
-  if (event.markerRecordedEventAttributes) return `${summaryOf(event)}: done`;
+  const { markerRecordedEventAttributes: local } = event;
+  if (local) return `${summaryOf(event)}: ${local.failure ? `failed: ${describeFailure(local.failure)}` : 'done'}`;
   if (event.startChildWorkflowExecutionInitiatedEventAttributes) {
     return `${summaryOf(event)}: ${event.startChildWorkflowExecutionInitiatedEventAttributes.workflowId}`;
   }
@@ -91,6 +94,10 @@ function activityEnd(event: HistoryEvent) {
   if (timedOut) return { ...timedOut, how: `ran out of time: ${describeFailure(timedOut.failure)}` };
   const cancelled = event.activityTaskCanceledEventAttributes;
   return cancelled ? { ...cancelled, how: 'cancelled' } : null;
+}
+
+function describePrevious(failure: RecordedFailure): string {
+  return `the previous attempt failed: ${describeFailure(failure)}`;
 }
 
 function describeFailure(failure: RecordedFailure | null | undefined): string {

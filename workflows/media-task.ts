@@ -58,65 +58,50 @@ export interface MediaTaskOutcome {
 /** Sent when the provider announces that the job has ended, so that the task does not wait for the next poll. */
 export const jobEnded = defineSignal('jobEnded');
 
+/** These steps only write to PostgreSQL, and repeating them changes nothing, so they need no task of their own. */
 const { reserve } = proxyLocalActivities<MediaTaskActivities>({
   startToCloseTimeout: '10 seconds',
   summary: 'Confirm that the price is reserved',
 });
-
-const MONEY = {
+const { settle, refund } = proxyLocalActivities<MediaTaskActivities>({
   startToCloseTimeout: '30 seconds',
   retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
-} as const;
-const money = proxyActivities<MediaTaskActivities>(MONEY);
-/** Saves Temporal work: these steps only write to PostgreSQL, and repeating them changes nothing. */
-const localMoney = proxyLocalActivities<MediaTaskActivities>(MONEY);
+});
 
 /** The task queue of the steps that call the provider, if it is not the workflow's own. */
 type ProviderQueue = Pick<RouteSteps, 'taskQueue'>;
 
-/** The one that is being tried, and the job that was got there. */
+/** The route that is being tried, and the provider's job once there is one. */
 interface Route {
-  current: RouteSteps;
+  steps: RouteSteps;
   jobId?: string;
-}
-
-/** What holds for a task from its beginning. */
-interface Course {
-  readonly deadlineMs: number;
-  readonly storesAtOnce: boolean;
 }
 
 type Ending =
   | { readonly status: 'succeeded'; readonly output: readonly GeneratedMedia[] }
-  | { readonly status: 'failed'; readonly failure: TaskFailure; readonly abandonsJob: boolean };
+  | { readonly status: 'failed'; readonly failure: TaskFailure; readonly hasJobToCancel: boolean };
 
 export async function mediaTask({ taskId, deadlineAt }: MediaTaskInput): Promise<MediaTaskOutcome> {
   setCurrentDetails('Confirming that the price is reserved.');
   // A cancellation at this point must lead to the refund, too.
-  const {
-    reservationId,
-    alreadyFinal,
-    leavesJob,
-    endsLocally = false,
-    storesAtOnce = false,
-    ...first
-  } = await CancellationScope.nonCancellable(() => reserve(taskId));
-  if (alreadyFinal) {
-    if (leavesJob) await abandonJob(taskId, { current: stepsOf(first) });
-    setCurrentDetails('Ended: the task was already final when this workflow began.');
+  const reservation = await CancellationScope.nonCancellable(() => reserve(taskId));
+  const { reservationId } = reservation;
+  if (reservation.isFinal) {
+    if (reservation.hasJobToCancel) await cancelJob(taskId, { steps: { answers: 'job' } });
+    setCurrentDetails('Ended: the task was already final when this workflow started.');
     return { status: 'final before it began', reservationId, resolutionId: null, failure: null };
   }
 
-  const route: Route = { current: stepsOf(first) };
-  const ending = await produce(taskId, route, { deadlineMs: Date.parse(deadlineAt), storesAtOnce })
+  const route: Route = { steps: reservation.steps };
+  const ending = await produce(taskId, route, Date.parse(deadlineAt))
     .catch((error: unknown) => recheck(taskId, route, error))
     .catch(toEnding);
 
   return CancellationScope.nonCancellable(async () => {
-    const resolution = await resolve(taskId, ending, endsLocally);
+    const resolution = await resolve(taskId, ending);
     upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.outcome, value: outcomeOf(ending) }]);
     await startDeliveries(taskId, ending, resolution.deliveryIds);
-    if (ending.status === 'failed' && ending.abandonsJob) await abandonJob(taskId, route);
+    if (ending.status === 'failed' && ending.hasJobToCancel) await cancelJob(taskId, route);
     setCurrentDetails(`Ended: the task is ${resolution.taskStatus}. Ledger row: ${resolution.transferId}.`);
     return {
       status: resolution.taskStatus,
@@ -128,71 +113,33 @@ export async function mediaTask({ taskId, deadlineAt }: MediaTaskInput): Promise
 }
 
 /** Tries routes until one has led to stored files. */
-async function produce(taskId: string, route: Route, course: Course): Promise<Ending> {
+async function produce(taskId: string, route: Route, deadlineMs: number): Promise<Ending> {
   for (;;) {
-    const queue = queueOf(route.current);
-    const handedOver = await handOver(taskId, route.current, course.deadlineMs);
-    if (typeof handedOver === 'string') {
-      route.jobId = handedOver;
-      const stored = await awaitResult(taskId, handedOver, queue, course);
-      return { status: 'succeeded', output: stored ?? (await storeResult(taskId, handedOver, queue)) };
+    const submitted = await submit(taskId, route.steps, deadlineMs);
+    if (typeof submitted === 'string') {
+      route.jobId = submitted;
+      const queue = queueOf(route.steps);
+      await awaitResult(taskId, submitted, queue, deadlineMs);
+      return { status: 'succeeded', output: await storeResult(taskId, submitted, queue) };
     }
-    if (!('nextRoute' in handedOver)) return { status: 'succeeded', output: handedOver };
-    route.current = handedOver.nextRoute;
+    if (!('nextRoute' in submitted)) return { status: 'succeeded', output: submitted };
+    route.steps = submitted.nextRoute;
   }
 }
 
 /**
- * Looks once more at the provider before a refund for time: Temporal or all workers may have been unavailable when the
- * render ended.
+ * Dispatches the job, or renders where the provider answers with files. While our own store is down, waits without
+ * calling the provider.
  *
- * @param error why the task was not produced
- * @throws the error, unless the deadline is the reason and the render ended before it
+ * @returns the provider's job, the stored files if the provider answered with them, or the next route to try
  */
-async function recheck(taskId: string, { current, jobId }: Route, error: unknown): Promise<Ending> {
-  if (!ranOutOfTime(error)) throw error;
-  const queue = queueOf(current);
-  const { recheckJob } = proxyActivities<MediaTaskActivities>({
-    ...queue,
-    startToCloseTimeout: RECHECK.attemptMs,
-    // Far more than the attempts take, because workers may be unavailable again.
-    scheduleToCloseTimeout: STORE_LIMIT_MS,
-    retry: { initialInterval: RECHECK.pauseMs, backoffCoefficient: 1, maximumAttempts: RECHECK.attempts },
-    summary: 'Look once more whether the render ended in time',
-  });
-  setCurrentDetails('The deadline has passed. Looking once more whether the render ended before it.');
-  const found = await recheckJob(taskId, jobId).catch((failure: unknown) => {
-    throw isCancellation(failure) || verdictOf(failure) ? failure : error;
-  });
-  if (found.state === 'nothing') throw error;
-  const output = found.state === 'stored' ? found.files : await storeResult(taskId, found.jobId, queue);
-  return { status: 'succeeded', output };
-}
-
-async function storeResult(taskId: string, jobId: string, queue: ProviderQueue): Promise<readonly GeneratedMedia[]> {
-  const { storeResult } = proxyActivities<MediaTaskActivities>({
-    ...queue,
-    scheduleToCloseTimeout: STORE_LIMIT_MS,
-    heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
-    retry: { initialInterval: '1 second', maximumInterval: '15 seconds' },
-    summary: 'Store and check the result',
-  });
-  setCurrentDetails(`The provider has finished job ${jobId}. Storing and checking the result.`);
-  return storeResult(taskId, jobId).catch(failAs('result_transfer_failed', MESSAGES.notStored));
-}
-
-/**
- * While our own store is down, waits without calling the provider.
- *
- * @returns the provider's job, the files if the provider answered with them, or the next route to try
- */
-async function handOver(taskId: string, steps: RouteSteps, deadlineMs: number) {
+async function submit(taskId: string, steps: RouteSteps, deadlineMs: number) {
   for (;;) {
     setCurrentDetails(
       'Submitting the job to the provider. If this keeps failing, the pending activity shows its last failure.',
     );
     try {
-      return await attemptHandOver(taskId, steps, timeLeftMs(deadlineMs));
+      return await attemptSubmission(taskId, steps, timeLeftMs(deadlineMs));
     } catch (error) {
       if (!isStoreAway(error)) throw error;
       setCurrentDetails('Waiting for the store to come back: a result could not be stored now.');
@@ -201,8 +148,8 @@ async function handOver(taskId: string, steps: RouteSteps, deadlineMs: number) {
   }
 }
 
-async function attemptHandOver(taskId: string, { answers, ...queue }: RouteSteps, leftMs: number) {
-  const answersFiles = answers === 'files';
+async function attemptSubmission(taskId: string, { answers, ...queue }: RouteSteps, leftMs: number) {
+  const hasFiles = answers === 'files';
   const { dispatch, render } = proxyActivities<MediaTaskActivities>({
     ...queue,
     scheduleToCloseTimeout: leftMs,
@@ -210,22 +157,13 @@ async function attemptHandOver(taskId: string, { answers, ...queue }: RouteSteps
     retry: { initialInterval: '1 second', maximumInterval: '15 seconds' },
     // A submission in progress may still be accepted; only then is there a job to cancel.
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-    summary: answersFiles ? 'Have the provider render, and store the files' : 'Submit the job to the provider',
+    summary: hasFiles ? 'Have the provider render, and store the files' : 'Submit the job to the provider',
   });
-  return answersFiles ? render(taskId) : dispatch(taskId);
+  return hasFiles ? render(taskId) : dispatch(taskId);
 }
 
-/**
- * One long activity. When the provider announces the end, a new one asks for the result immediately.
- *
- * @returns null if the result is still to be stored
- */
-async function awaitResult(
-  taskId: string,
-  jobId: string,
-  queue: ProviderQueue,
-  { deadlineMs, storesAtOnce }: Course,
-): Promise<readonly GeneratedMedia[] | null> {
+/** One long activity. When the provider announces the end, a new one asks for the result immediately. */
+async function awaitResult(taskId: string, jobId: string, queue: ProviderQueue, deadlineMs: number): Promise<void> {
   let announced = false;
   setHandler(jobEnded, () => {
     announced = true;
@@ -243,32 +181,66 @@ async function awaitResult(
       scheduleToCloseTimeout: timeLeftMs(deadlineMs),
       heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
       retry: { initialInterval: '1 second', backoffCoefficient: 1 },
-      summary:
-        (attempt === 1 ? 'Wait for the provider' : 'Ask again: the provider has announced the end') +
-        (storesAtOnce ? ', and store the result' : ''),
+      summary: attempt === 1 ? 'Wait for the provider' : 'Ask again: the provider has announced the end',
     });
     const scope = new CancellationScope();
-    const verdict = scope.run(() => awaitResult(taskId, jobId, isAnnounced, storesAtOnce));
-    const ended = verdict.then(() => true);
-    if (await Promise.race([ended, condition(() => announced).then(() => false)])) return filesOf(await verdict);
+    const ended = scope.run(() => awaitResult(taskId, jobId, isAnnounced)).then(() => true);
+    if (await Promise.race([ended, condition(() => announced).then(() => false)])) return;
     scope.cancel();
     const endedAnyway = await ended.catch((error: unknown) => {
       if (isCancellation(error)) return false;
       throw error;
     });
-    if (endedAnyway) return filesOf(await verdict);
+    if (endedAnyway) return;
   }
 }
 
-/** @param result the number of files, if none is stored yet */
-function filesOf(result: number | readonly GeneratedMedia[]): readonly GeneratedMedia[] | null {
-  return typeof result === 'number' ? null : result;
+async function storeResult(taskId: string, jobId: string, queue: ProviderQueue): Promise<readonly GeneratedMedia[]> {
+  const { storeResult } = proxyActivities<MediaTaskActivities>({
+    ...queue,
+    scheduleToCloseTimeout: STORE_LIMIT_MS,
+    heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
+    retry: { initialInterval: '1 second', maximumInterval: '15 seconds' },
+    summary: 'Store and check the result',
+  });
+  setCurrentDetails(
+    `The provider has finished job ${jobId}. Storing and checking the result. ` +
+      'If this keeps failing, the pending activity shows its last failure.',
+  );
+  return storeResult(taskId, jobId).catch(failAs('result_transfer_failed', MESSAGES.notStored));
+}
+
+/**
+ * Looks once more at the provider before a refund for time: Temporal or all workers may have been unavailable when the
+ * render ended.
+ *
+ * @param error why the task was not produced
+ * @throws the error, unless the deadline is the reason and the render ended before it
+ */
+async function recheck(taskId: string, { steps, jobId }: Route, error: unknown): Promise<Ending> {
+  if (!ranOutOfTime(error)) throw error;
+  const queue = queueOf(steps);
+  const { recheckJob } = proxyActivities<MediaTaskActivities>({
+    ...queue,
+    startToCloseTimeout: RECHECK.attemptMs,
+    // Far more than the attempts take, because workers may be unavailable again.
+    scheduleToCloseTimeout: STORE_LIMIT_MS,
+    retry: { initialInterval: RECHECK.pauseMs, backoffCoefficient: 1, maximumAttempts: RECHECK.attempts },
+    summary: 'Look once more whether the render ended in time',
+  });
+  setCurrentDetails('The deadline has passed. Looking once more whether the render ended before it.');
+  const found = await recheckJob(taskId, jobId).catch((failure: unknown) => {
+    throw isCancellation(failure) || verdictOf(failure) ? failure : error;
+  });
+  if (found.state === 'nothing') throw error;
+  const output = found.state === 'stored' ? found.files : await storeResult(taskId, found.jobId, queue);
+  return { status: 'succeeded', output };
 }
 
 /** Does what it can within its time, without an error. */
-async function abandonJob(taskId: string, { current, jobId }: Route): Promise<void> {
+async function cancelJob(taskId: string, { steps, jobId }: Route): Promise<void> {
   const { cancelJob } = proxyActivities<MediaTaskActivities>({
-    ...queueOf(current),
+    ...queueOf(steps),
     startToCloseTimeout: '15 seconds',
     scheduleToCloseTimeout: CANCEL_LIMIT_MS,
     retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
@@ -277,8 +249,7 @@ async function abandonJob(taskId: string, { current, jobId }: Route): Promise<vo
   await cancelJob(taskId, jobId).catch(() => undefined);
 }
 
-async function resolve(taskId: string, ending: Ending, isLocal: boolean): Promise<Resolution> {
-  const { settle, refund } = isLocal ? localMoney : money;
+async function resolve(taskId: string, ending: Ending): Promise<Resolution> {
   if (ending.status === 'succeeded') {
     setCurrentDetails('Charging the reserved price.');
     return settle.executeWithOptions({ summary: 'Charge the reserved price' }, [taskId, ending.output]);
@@ -319,13 +290,6 @@ const MESSAGES = {
 
 const TIMED_OUT = { code: 'processing_timeout', message: MESSAGES.timedOut } as const;
 
-function stepsOf(first: { readonly providerQueue?: string; readonly answersFiles?: true }): RouteSteps {
-  return {
-    answers: first.answersFiles ? 'files' : 'job',
-    ...(first.providerQueue !== undefined && { taskQueue: first.providerQueue }),
-  };
-}
-
 function queueOf({ taskQueue }: RouteSteps): ProviderQueue {
   return taskQueue === undefined ? {} : { taskQueue };
 }
@@ -346,12 +310,12 @@ function failAs(code: TaskErrorCode, message: string): (error: unknown) => never
 
 function toEnding(error: unknown): Ending {
   if (isCancellation(error)) {
-    return { status: 'failed', failure: CANCELLED_BY_OPERATOR, abandonsJob: true };
+    return { status: 'failed', failure: CANCELLED_BY_OPERATOR, hasJobToCancel: true };
   }
   const verdict = verdictOf(error);
-  if (verdict) return { status: 'failed', failure: verdict, abandonsJob: mayStillRender(error, verdict) };
-  if (ranOutOfTime(error)) return { status: 'failed', failure: TIMED_OUT, abandonsJob: true };
-  return { status: 'failed', failure: { code: 'processing_failed', message: MESSAGES.failed }, abandonsJob: true };
+  if (verdict) return { status: 'failed', failure: verdict, hasJobToCancel: mayStillRender(error, verdict) };
+  if (ranOutOfTime(error)) return { status: 'failed', failure: TIMED_OUT, hasJobToCancel: true };
+  return { status: 'failed', failure: { code: 'processing_failed', message: MESSAGES.failed }, hasJobToCancel: true };
 }
 
 /** If the provider gave the verdict, or has a result, its job is over; if the task was given up, it may not be. */

@@ -1,33 +1,35 @@
 import { Context } from '@temporalio/activity';
-import type { GeneratedMedia, Task } from '../../domain/task.ts';
+import type { Task } from '../../domain/task.ts';
 import type { JobState } from '../../providers/media/adapter.ts';
 import { askedWaitMs } from './asked-wait.ts';
 import { loadTask, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
 import { createHeartbeat, sleepWithHeartbeat } from './liveness.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
 import { createCostRecorder, type RecordCost } from './record-cost.ts';
-import { createStoreAtOnce } from './store-at-once.ts';
 import { taskFailure } from './task-failure.ts';
 
 /** An upstream that keeps reporting an unknown job has lost it; during a deployment it may do so only for a while. */
 const UNKNOWN_ANSWERS_UNTIL_LOST = 5;
 
+/** What the upstream reported about a render that ended; links are not part of it, since they may expire. */
+export interface RenderedJob {
+  /** How many files there are. */
+  readonly files: number;
+  /** ISO 8601; null if the upstream does not say. */
+  readonly endedAt: string | null;
+}
+
 /**
  * Polls the upstream until it reports a final state, at the pace that the upstream asks for. A failed poll is not a
- * final state. Returns the stored files, or the number of results; or fails with the upstream's code; only the activity's deadline ends the
- * wait for a job that reports nothing.
+ * final state; only the activity's deadline ends the wait for a job that reports nothing.
+ *
+ * @throws ApplicationFailure with the upstream's code if the job failed
  */
 export function createAwaitResult(dependencies: MediaTaskDependencies) {
   const { database, clock, providerPatienceMs } = dependencies;
   const recordCost = createCostRecorder(dependencies);
-  const storeAtOnce = createStoreAtOnce(dependencies);
 
-  return async (
-    taskId: string,
-    jobId: string,
-    isAnnounced = false,
-    storesAtOnce = false,
-  ): Promise<number | readonly GeneratedMedia[]> => {
+  return async (taskId: string, jobId: string, isAnnounced: boolean): Promise<RenderedJob> => {
     const task = await loadTask(database, taskId);
     const upstream = upstreamOf(dependencies, task);
     const context = Context.current();
@@ -43,8 +45,7 @@ export function createAwaitResult(dependencies: MediaTaskDependencies) {
       beat(said);
       if (state.state === 'succeeded') {
         await recordCost(task, state.cost ?? null);
-        const stored = storesAtOnce ? await storeAtOnce(task, upstream, state) : null;
-        return stored ?? state.results.length;
+        return { files: state.results.length, endedAt: state.endedAt?.toISOString() ?? null };
       }
       if (state.state === 'failed') throw await readVerdict(state, { task, upstream, recordCost });
       if (lost(state.state === 'unknown')) {

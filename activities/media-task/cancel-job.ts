@@ -1,11 +1,11 @@
 import { Context } from '@temporalio/activity';
-import { ApplicationFailure } from '@temporalio/common';
 import { listResultFiles } from '../../db/queries/result-files.ts';
 import { listSubmissions } from '../../db/queries/submissions.ts';
 import { CANCEL_LIMIT_MS } from '../../domain/step-limits.ts';
 import { askedWaitMs } from './asked-wait.ts';
 import { loadTask, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
 import { createClosing } from './recover.ts';
+import { failedAttempt } from './task-failure.ts';
 
 /**
  * Clears up after a task that was refunded: removes what was stored of it, and tells the upstream that nobody waits for it
@@ -41,5 +41,5 @@ export function createCancelJob(dependencies: MediaTaskDependencies) {
 function retryWhenAsked(error: unknown): never {
   const askedMs = askedWaitMs(error, CANCEL_LIMIT_MS);
   if (askedMs === 0 || !(error instanceof Error)) throw error;
-  throw ApplicationFailure.create({ message: error.message, type: error.name, nextRetryDelay: askedMs, cause: error });
+  throw failedAttempt(error.message, error.name, askedMs);
 }

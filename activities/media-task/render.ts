@@ -54,7 +54,7 @@ export function createRender(dependencies: MediaTaskDependencies) {
     const startedAt = performance.now();
     for (;;) {
       try {
-        return await storeFiles(task, upstream, answer.files, { say });
+        return await storeFiles(task, upstream, answer.files, say);
       } catch (error) {
         const forMs = performance.now() - startedAt;
         const pauseMs = pauseAfter(error, forMs);

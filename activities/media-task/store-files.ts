@@ -2,9 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import { recordResultFile } from '../../db/queries/result-files.ts';
-import { recordStoredFiles } from '../../db/queries/submissions.ts';
 import type { GeneratedMedia, Task } from '../../domain/task.ts';
-import type { JobState } from '../../providers/media/adapter.ts';
 import type { ResultFile } from '../../providers/media/result-file.ts';
 import { JobRefusedError, ProviderUnreachableError } from '../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
@@ -30,24 +28,16 @@ export class ResultFaultError extends Error {
 /** The file is complete but wrong, and fetching it again is unlikely to help. */
 export class WrongFileError extends ResultFaultError {}
 
-interface Storing {
-  readonly say: Say;
-  /** Ends it; by default, the cancellation of the step. */
-  readonly signal?: AbortSignal;
-}
-
-type Dependencies = Pick<MediaTaskDependencies, 'database' | 'storage'>;
-
 /**
  * Stores every file of a result under names unique to this attempt, which are unknown until the task is settled with
  * them: an attempt that was taken for dead cannot touch the files of its successor.
  */
-export function createFileStorer({ database, storage }: Dependencies) {
+export function createFileStorer({ database, storage }: Pick<MediaTaskDependencies, 'database' | 'storage'>) {
   return async (
     task: Task,
     upstream: MediaUpstream,
     files: readonly ResultFile[],
-    { say, signal = Context.current().cancellationSignal }: Storing,
+    say: Say,
   ): Promise<readonly GeneratedMedia[]> => {
     const folder = `results/${task.id}/${randomBytes(10).toString('hex')}`;
     const keys: string[] = [];
@@ -57,7 +47,7 @@ export function createFileStorer({ database, storage }: Dependencies) {
       if (wanted.length > MAX_FILES) throw new WrongFileError(`The model's result has more than ${MAX_FILES} files.`);
       const media: GeneratedMedia[] = [];
       for (const [index, file] of wanted.entries()) {
-        media.push(await storeFile({ task, upstream, file, name: `${folder}/${index}`, keys, say, signal }));
+        media.push(await storeFile({ task, upstream, file, name: `${folder}/${index}`, keys, say }));
       }
       return media;
     } catch (error) {
@@ -67,7 +57,8 @@ export function createFileStorer({ database, storage }: Dependencies) {
     }
   };
 
-  async function storeFile({ task, upstream, file, name, keys, say, signal }: FileToStore): Promise<GeneratedMedia> {
+  async function storeFile({ task, upstream, file, name, keys, say }: FileToStore): Promise<GeneratedMedia> {
+    const signal = Context.current().cancellationSignal;
     const download = await upstream.fetchResult(file, signal);
     const { head, body } = await peek(counted(download.body, name, say), FILE_TYPE_BYTES);
     const type = detectFileType(head);
@@ -96,25 +87,6 @@ export function createFileStorer({ database, storage }: Dependencies) {
   }
 }
 
-/** A job that ended with files. */
-export type FinishedJob = Pick<Extract<JobState, { state: 'succeeded' }>, 'results' | 'endedAt'>;
-
-/** Stores the files of a finished job and records them, so that no later step has to ask for them again. */
-export function createResultStorer(dependencies: Dependencies) {
-  const storeFiles = createFileStorer(dependencies);
-
-  return async (
-    task: Task,
-    upstream: MediaUpstream,
-    { results, endedAt }: FinishedJob,
-    storing: Storing,
-  ): Promise<readonly GeneratedMedia[]> => {
-    const files = await storeFiles(task, upstream, results, storing);
-    await recordStoredFiles(dependencies.database, task.id, { files, endedAt: endedAt ?? null });
-    return files;
-  };
-}
-
 interface FileToStore {
   readonly task: Task;
   readonly upstream: MediaUpstream;
@@ -124,7 +96,6 @@ interface FileToStore {
   /** Receives the key before anything is written under it. */
   readonly keys: string[];
   readonly say: Say;
-  readonly signal: AbortSignal;
 }
 
 /** A video model produces one video (contract 2.2): extras such as a still are not fetched. All images are. */

@@ -10,6 +10,11 @@ export function taskFailure(code: TaskErrorCode, message: string): ApplicationFa
   return ApplicationFailure.nonRetryable(message, code);
 }
 
+/** Fails this attempt of the step, which is retried after the pause; by default, after the pause of the step's policy. */
+export function failedAttempt(message: string, type: string, pauseMs?: number): ApplicationFailure {
+  return ApplicationFailure.create({ message, type, ...(pauseMs !== undefined && { nextRetryDelay: pauseMs }) });
+}
+
 /** No upstream accepts the job, or its outcome cannot be determined. */
 export function unavailable(): ApplicationFailure {
   return taskFailure('processing_unavailable', messageFor('processing_unavailable'));

@@ -1,5 +1,4 @@
 /** Whose turn it is to render a task, and until when one may come. */
-import { ApplicationFailure } from '@temporalio/common';
 import { Context } from '@temporalio/activity';
 import { type KeptSubmission, listSubmissions } from '../../db/queries/submissions.ts';
 import { DISPATCH_LIMIT_MS } from '../../domain/step-limits.ts';
@@ -8,12 +7,14 @@ import type { NotTakenError } from '../../providers/media/outcomes.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
 import { createRouteHealth } from './route-health.ts';
 import { nextTurn, type Turn } from './routes.ts';
-import { unavailable } from './task-failure.ts';
+import { failedAttempt, unavailable } from './task-failure.ts';
 
 /** An operator may put an upstream back into service early. */
 const CLOSED_PAUSE_MS = 5_000;
 /** Each submission is written down: an upstream that asks to be tried again at once does not get it. */
-const LEAST_PAUSE_MS = 1_000;
+const MIN_PAUSE_MS = 1_000;
+/** The type of an attempt's failure that leaves the task to a later attempt. */
+const NOT_TAKEN = 'NotTaken';
 
 export interface Turns {
   /** @throws ApplicationFailure if no upstream can take the task, or none did in time; one that is retried while it must wait */
@@ -40,7 +41,8 @@ export function createTurns(dependencies: MediaTaskDependencies): Turns {
       if (!turn.isFirst && left < 0) throw unavailable();
       const closedMs = health.closedForMs(turn.route.provider);
       if (closedMs > left) throw unavailable();
-      if (closedMs > 0) throw waitFor(`${turn.route.provider} is out of service`, Math.min(closedMs, CLOSED_PAUSE_MS));
+      if (closedMs > 0)
+        throw failedAttempt(`${turn.route.provider} is out of service`, NOT_TAKEN, Math.min(closedMs, CLOSED_PAUSE_MS));
       return turn;
     },
 
@@ -53,18 +55,10 @@ export function createTurns(dependencies: MediaTaskDependencies): Turns {
       if (!turn) throw unavailable();
       if (turn.isFirst) return;
       if (retryAfterMs !== undefined && retryAfterMs > leftMs(submissions, clock.nowMs())) throw unavailable();
-      throw waitFor(message, retryAfterMs);
+      const pauseMs = retryAfterMs === undefined ? undefined : Math.max(retryAfterMs, MIN_PAUSE_MS);
+      throw failedAttempt(message, NOT_TAKEN, pauseMs);
     },
   };
-}
-
-/** @param pauseMs by default as the step has it */
-function waitFor(message: string, pauseMs?: number): ApplicationFailure {
-  return ApplicationFailure.create({
-    message,
-    type: 'NotTaken',
-    ...(pauseMs !== undefined && { nextRetryDelay: Math.max(pauseMs, LEAST_PAUSE_MS) }),
-  });
 }
 
 /** The time left for some upstream to accept the job. */

@@ -40,6 +40,7 @@ const PATHS: Readonly<Record<string, RunPath>> = {
   'task-processing-unavailable': (path) => directedTask(path, 'reject=processing_unavailable'),
   'task-processing-failed': (path) => directedTask(path, 'fail=processing_failed'),
   'task-result-transfer-failed': (path) => directedTask(path, 'result=truncated'),
+  'task-stored-at-the-second-attempt': (path) => directedTask(path, 'dead_links=1'),
   'task-processing-timeout': (path) => directedTask(path, 'stuck'),
   'task-rendered-while-no-worker-ran': taskRenderedUnnoticed,
   'task-submission-unanswered': (path) => directedTask(path, 'drop_submit'),
@@ -49,9 +50,6 @@ const PATHS: Readonly<Record<string, RunPath>> = {
   'task-cancelled-before-it-began': taskCancelledBeforeItBegan,
   'task-final-before-it-began': taskFinalBeforeItBegan,
   'task-with-webhooks': (path) => taskWithWebhook(path, (response) => response.end()),
-  'task-charged-by-a-local-activity': (path) => taskWithWebhook(path, (response) => response.end()),
-  'task-refunded-by-a-local-activity': (path) => directedTask(path, 'fail=processing_failed'),
-  'task-stored-at-once': (path) => finalTask(path.stack, path.apiKey, 'A lighthouse'),
   'delivery-delivered': (path) => delivery(path, (response) => response.end()),
   'delivery-delivered-at-the-third-attempt': (path) =>
     delivery(path, (response, number) => response.writeHead(number < 3 ? 500 : 200).end()),

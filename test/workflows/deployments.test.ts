@@ -202,6 +202,7 @@ describe('the task queue of a provider', function () {
     expect(queues).to.deep.equal([
       ['dispatch', 'genway-provider-narrow'],
       ['awaitResult', 'genway-provider-narrow'],
+      ['storeResult', 'genway-provider-narrow'],
     ]);
   });
 });

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { readHistorySteps } from '../../temporal/history-steps.ts';
 import { call, startTestStack, type TestStack } from '../support/stack.ts';
 import { createTask, simulatorJobs, taskWhen, taskWhenFinal, transfersOf, type TaskBody } from '../support/tasks.ts';
 
@@ -34,6 +35,13 @@ describe('a media task, when its upstream or the store is not as it should be', 
     return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
   }
 
+  /** What operators read about the steps of a task's workflow once it has ended. */
+  async function storySteps({ id }: TaskBody): Promise<string[]> {
+    const handle = stack.temporal.workflow.getHandle(id);
+    await handle.result();
+    return readHistorySteps(await handle.fetchHistory()).map(({ text }) => text);
+  }
+
   it('takes up the job of a submission that was accepted and answered with an error, and submits it once', async () => {
     const task = await final(create('x [sim:submit_error]'));
     expect(task.status).to.equal('succeeded');
@@ -51,8 +59,24 @@ describe('a media task, when its upstream or the store is not as it should be', 
     });
   });
 
-  it('asks for fresh links when those of the result are dead', async () => {
-    expect((await final(create('x [sim:dead_links=2]'))).status).to.equal('succeeded');
+  it('asks for fresh links when those of the result are dead, and shows each failure to store it', async () => {
+    const task = await final(create('x [sim:dead_links=2]'));
+    expect(task.status).to.equal('succeeded');
+    expect(await storySteps(task)).to.include(
+      'Store and check the result: done, at attempt 3; the previous attempt failed: ' +
+        'ResultFaultError: The result was generated but could not be fetched. Try again later.',
+    );
+  });
+
+  it('shows that storing its result failed, and why', async () => {
+    const task = await final(create('x [sim:result=wrong_type]'));
+    expect(task).to.include({ status: 'failed', error_code: 'result_transfer_failed' });
+    const why = "The model's result is not a media file.";
+    expect((await storySteps(task)).slice(-3, -1)).to.deep.equal([
+      `Store and check the result: failed: result_transfer_failed: ${why}, at attempt 4; ` +
+        `the previous attempt failed: ResultFaultError: ${why}`,
+      'Refund the reserved price: result_transfer_failed: done',
+    ]);
   });
 
   it('believes an upstream that takes its success back', async () => {

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { WorkflowNotFoundError } from '@temporalio/client';
+import { defaultPayloadConverter } from '@temporalio/common';
 import { call, startTestStack, type TestStack } from '../support/stack.ts';
 import { createTask, simulatorJobs, taskWhenFinal, transfersOf, type TaskBody } from '../support/tasks.ts';
 import { createWebhookClient } from '../support/webhooks.ts';
@@ -127,11 +128,33 @@ describe('a media task', function () {
     });
   });
 
-  it('stays within the number of steps that its throughput was measured with', async () => {
+  it('has in its history one step for each step of the business, which shows how it ended', async () => {
+    const webhook = await createWebhookClient(stack, apiKey).create('http://127.0.0.1:9/');
+    const tasks = await Promise.all(['x', 'x [sim:fail=processing_failed]', 'x [sim:reject=bad_request]'].map(create));
+    for (const task of tasks) await final(task);
+    await createWebhookClient(stack, apiKey).remove(webhook.id);
+    const histories = await Promise.all(tasks.map(({ id }) => stepsOf(stack, id)));
+    expect(histories).to.deep.equal([
+      ['reserve', 'dispatch', 'awaitResult', 'storeResult', 'settle', 'webhookDelivery'],
+      ['reserve', 'dispatch', 'awaitResult: processing_failed', 'refund', 'webhookDelivery'],
+      ['reserve', 'dispatch: bad_request', 'refund', 'webhookDelivery'],
+    ]);
+  });
+
+  it('stays within the number of events that its throughput was measured with', async () => {
     const { id } = await final(await create('x'));
     const handle = stack.temporal.workflow.getHandle(id);
     await handle.result();
-    expect((await handle.describe()).historyLength).to.equal(20);
+    expect((await handle.describe()).historyLength).to.equal(26);
+  });
+
+  it('says what a step learnt of its job in a few numbers, and never where the result lies', async () => {
+    const { id } = await final(await create('x'));
+    const { events } = await stack.temporal.workflow.getHandle(id).fetchHistory();
+    const results = (events ?? []).flatMap(({ activityTaskCompletedEventAttributes: completed }) =>
+      (completed?.result?.payloads ?? []).map((payload) => defaultPayloadConverter.fromPayload<object>(payload)),
+    );
+    expect(results[1]).to.have.keys('files', 'endedAt').and.to.include({ files: 1 });
   });
 
   it('starts deliveries that are found by account, kind and task', async () => {
@@ -154,6 +177,25 @@ describe('a media task', function () {
     expect(missing).to.be.instanceOf(WorkflowNotFoundError);
   });
 });
+
+/** The steps of a task in order, each with the code that it failed with, and the deliveries. */
+async function stepsOf({ temporal }: TestStack, taskId: string): Promise<readonly string[]> {
+  const handle = temporal.workflow.getHandle(taskId);
+  await handle.result();
+  const events = (await handle.fetchHistory()).events ?? [];
+  return events.flatMap((event) => {
+    const scheduled = event.activityTaskScheduledEventAttributes;
+    const [local] = event.markerRecordedEventAttributes?.details?.['data']?.payloads ?? [];
+    const failure = events
+      .map(({ activityTaskFailedEventAttributes: failed }) => failed)
+      .find((failed) => String(failed?.scheduledEventId) === String(event.eventId))?.failure;
+    const name =
+      scheduled?.activityType?.name ??
+      (local && defaultPayloadConverter.fromPayload<{ activity_type: string }>(local).activity_type) ??
+      event.startChildWorkflowExecutionInitiatedEventAttributes?.workflowType?.name;
+    return name ? [failure ? `${name}: ${failure.applicationFailureInfo?.type}` : name] : [];
+  });
+}
 
 async function describeWithSummary({ temporal }: TestStack, workflowId: string) {
   const description = await temporal.workflow.getHandle(workflowId).describe();

@@ -266,7 +266,7 @@ describe('a task whose provider announces the end of its job', function () {
       event.workflowExecutionSignaledEventAttributes?.signalName ?? [],
       event.activityTaskScheduledEventAttributes?.activityType?.name ?? [],
     ]);
-    expect(steps?.flat()).to.deep.equal(['dispatch', 'awaitResult', 'jobEnded', 'awaitResult']);
+    expect(steps?.flat()).to.deep.equal(['dispatch', 'awaitResult', 'jobEnded', 'awaitResult', 'storeResult']);
   });
 
   it('was preceded by telling the provider where to announce it', async () => {
