@@ -8,7 +8,7 @@ import { sumTransfersWhere } from './queries/daily-transfers.ts';
 import { onSummedUsage, sumUsedIn, USAGE_MEASURES, USAGE_NAMES } from './queries/daily-usage.ts';
 
 /**
- * Later than this nothing is recorded without a mark (migration 0037), with five minutes for a clock that was set back.
+ * Later than this nothing is recorded without a mark (`late_usage`), with five minutes for a clock that was set back.
  */
 const SETTLED_AFTER_MINUTES = 65;
 /** What is summed in one step: little enough for any limit on statements. */

@@ -1,62 +1,115 @@
-import type { Knex } from 'knex';
+import { neverDeleted } from './0001-foundations.ts';
 
 /**
- * Accounts with their materialised balances, and API keys. The balance columns are moved by the ledger's trigger and by
- * nothing else; that no `pico_usd` is negative makes an overdraft impossible whatever the code does. What a key has `used`
- * is what it was charged and what is `reserved`. Rows are never removed,
- * because the ledger speaks of them, and a deleted key stays deleted. The room that each page keeps free lets a new version of
- * a row stand beside the old one, which spares the indexes.
+ * Accounts with their balances, API keys, and the requests of each key per minute.
  *
- * Here and in all other tables the length of an id is checked apart from its letters: a counted repetition in a regular
- * expression costs several times as much, and every transfer is checked four times over.
+ * - A trigger on `transfers` moves the balances, and nothing else does. No `pico_usd` is negative, so no account can be
+ *   overdrawn, whatever the code does. `used` of a key is what the key was charged plus what is `reserved`.
+ * - Rows are never deleted, because transfers name them. A deleted key stays deleted.
+ * - The low fillfactors leave room for a new version of a row beside the old one, so that an update changes no index.
+ * - `has_promo` says whether a grant of promo credit is open: accounts without one pay nothing for promo credit.
+ * - A suspended account spends nothing from that moment on, in any process: creating tasks and holding for text check
+ *   `suspended_at` under the lock of the account. Tasks and requests in progress continue.
+ * - An account with a threshold `low_balance` is told when its balance is low. The balance is what is available plus
+ *   what is held: only charges lower it and only credits raise it. `low_balance_since` is when a low balance was
+ *   announced; a credit that lifts the balance to the threshold, and a new threshold, set it to null.
+ * - `request_windows` is unlogged: after a crash of the database, the counts of the current minute start again.
  */
-export async function up(knex: Knex): Promise<void> {
-  await knex.raw(/* sql */ `
-    CREATE TABLE accounts (
-      id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^acc_[0-9a-z]+$'),
-      name text NOT NULL CHECK (length(name) BETWEEN 1 AND 200),
-      signup_available pico_usd NOT NULL DEFAULT 0,
-      signup_reserved pico_usd NOT NULL DEFAULT 0,
-      funded_available pico_usd NOT NULL DEFAULT 0,
-      funded_reserved pico_usd NOT NULL DEFAULT 0,
-      topped_up_at timestamptz,
-      max_concurrent_tasks integer CHECK (max_concurrent_tasks > 0),
-      created_at timestamptz NOT NULL DEFAULT now()
-    ) WITH (fillfactor = 25);
+export const ACCOUNTS = /* sql */ `
+CREATE TABLE accounts (
+  id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^acc_[0-9a-z]+$'),
+  name text NOT NULL CHECK (length(name) BETWEEN 1 AND 200),
+  signup_available pico_usd NOT NULL DEFAULT 0,
+  signup_reserved pico_usd NOT NULL DEFAULT 0,
+  funded_available pico_usd NOT NULL DEFAULT 0,
+  funded_reserved pico_usd NOT NULL DEFAULT 0,
+  topped_up_at timestamptz,
+  max_concurrent_tasks integer CHECK (max_concurrent_tasks > 0),
+  created_at timestamptz NOT NULL DEFAULT now(),
+  email text CHECK (length(email) BETWEEN 3 AND 320),
+  external_id text CHECK (length(external_id) BETWEEN 1 AND 200),
+  suspended_at timestamptz,
+  has_promo boolean NOT NULL DEFAULT false,
+  low_balance pico_usd CHECK (low_balance > 0),
+  low_balance_since timestamptz,
+  CONSTRAINT accounts_low_by_a_threshold CHECK (low_balance_since IS NULL OR low_balance IS NOT NULL)
+) WITH (fillfactor = 25);
+CREATE UNIQUE INDEX accounts_one_per_external_id ON accounts (external_id);
+CREATE INDEX accounts_watching_their_balance ON accounts (id)
+  WHERE low_balance IS NOT NULL AND low_balance_since IS NULL;
 
-    CREATE TABLE api_keys (
-      id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^key_[0-9a-z]+$'),
-      account_id text COLLATE "C" NOT NULL REFERENCES accounts,
-      name text NOT NULL DEFAULT '' CHECK (length(name) <= 200),
-      digest bytea NOT NULL UNIQUE CHECK (length(digest) = 32),
-      pepper_mark text NOT NULL DEFAULT '',
-      hint text NOT NULL,
-      usage_limit pico_usd,
-      used pico_usd NOT NULL DEFAULT 0,
-      reserved pico_usd NOT NULL DEFAULT 0,
-      models text[],
-      ip_allowlist text[],
-      rate_limit_rpm integer CHECK (rate_limit_rpm > 0),
-      expires_at timestamptz,
-      disabled_at timestamptz,
-      deleted_at timestamptz,
-      created_at timestamptz NOT NULL DEFAULT now()
-    ) WITH (fillfactor = 25);
-    CREATE INDEX api_keys_by_account ON api_keys (account_id, id);
+CREATE TABLE api_keys (
+  id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^key_[0-9a-z]+$'),
+  account_id text COLLATE "C" NOT NULL REFERENCES accounts,
+  name text NOT NULL DEFAULT '' CHECK (length(name) <= 200),
+  digest bytea NOT NULL UNIQUE CHECK (length(digest) = 32),
+  pepper_mark text NOT NULL DEFAULT '',
+  hint text NOT NULL,
+  usage_limit pico_usd,
+  used pico_usd NOT NULL DEFAULT 0,
+  reserved pico_usd NOT NULL DEFAULT 0,
+  models text[],
+  ip_allowlist text[],
+  rate_limit_rpm integer CHECK (rate_limit_rpm > 0),
+  expires_at timestamptz,
+  disabled_at timestamptz,
+  deleted_at timestamptz,
+  created_at timestamptz NOT NULL DEFAULT now()
+) WITH (fillfactor = 25);
+CREATE INDEX api_keys_by_account ON api_keys (account_id, id);
 
-    CREATE TRIGGER accounts_keep_identity BEFORE UPDATE ON accounts FOR EACH ROW
-      WHEN ((OLD.id, OLD.created_at) IS DISTINCT FROM (NEW.id, NEW.created_at)) EXECUTE FUNCTION refuse_change();
-    CREATE TRIGGER accounts_are_kept BEFORE DELETE ON accounts FOR EACH ROW EXECUTE FUNCTION refuse_change();
-    CREATE TRIGGER accounts_not_truncated BEFORE TRUNCATE ON accounts
-      FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-    CREATE TRIGGER api_keys_keep_identity BEFORE UPDATE ON api_keys FOR EACH ROW
-      WHEN ((OLD.id, OLD.account_id, OLD.created_at) IS DISTINCT FROM (NEW.id, NEW.account_id, NEW.created_at)
-        OR (OLD.digest <> NEW.digest AND OLD.pepper_mark = NEW.pepper_mark)) EXECUTE FUNCTION refuse_change();
-    CREATE TRIGGER api_keys_stay_deleted BEFORE UPDATE ON api_keys FOR EACH ROW
-      WHEN (OLD.deleted_at IS NOT NULL AND OLD.deleted_at IS DISTINCT FROM NEW.deleted_at)
-      EXECUTE FUNCTION refuse_change();
-    CREATE TRIGGER api_keys_are_kept BEFORE DELETE ON api_keys FOR EACH ROW EXECUTE FUNCTION refuse_change();
-    CREATE TRIGGER api_keys_not_truncated BEFORE TRUNCATE ON api_keys
-      FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-  `);
-}
+CREATE TRIGGER accounts_keep_identity BEFORE UPDATE ON accounts FOR EACH ROW
+  WHEN ((OLD.id, OLD.created_at) IS DISTINCT FROM (NEW.id, NEW.created_at)) EXECUTE FUNCTION refuse_change();
+${neverDeleted('accounts')}
+CREATE TRIGGER api_keys_keep_identity BEFORE UPDATE ON api_keys FOR EACH ROW
+  WHEN ((OLD.id, OLD.account_id, OLD.created_at) IS DISTINCT FROM (NEW.id, NEW.account_id, NEW.created_at)
+    OR (OLD.digest <> NEW.digest AND OLD.pepper_mark = NEW.pepper_mark)) EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER api_keys_stay_deleted BEFORE UPDATE ON api_keys FOR EACH ROW
+  WHEN (OLD.deleted_at IS NOT NULL AND OLD.deleted_at IS DISTINCT FROM NEW.deleted_at)
+  EXECUTE FUNCTION refuse_change();
+${neverDeleted('api_keys')}
+
+CREATE FUNCTION only_the_ledger_moves_money() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF pg_trigger_depth() < 2 THEN
+    RAISE EXCEPTION 'the balances of % are moved by transfers only', TG_TABLE_NAME
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER accounts_balances BEFORE UPDATE ON accounts FOR EACH ROW
+  WHEN ((OLD.signup_available, OLD.signup_reserved, OLD.funded_available, OLD.funded_reserved, OLD.topped_up_at)
+    IS DISTINCT FROM
+      (NEW.signup_available, NEW.signup_reserved, NEW.funded_available, NEW.funded_reserved, NEW.topped_up_at))
+  EXECUTE FUNCTION only_the_ledger_moves_money();
+CREATE TRIGGER accounts_start_empty BEFORE INSERT ON accounts FOR EACH ROW
+  WHEN (NEW.topped_up_at IS NOT NULL
+    OR NEW.signup_available + NEW.signup_reserved + NEW.funded_available + NEW.funded_reserved <> 0)
+  EXECUTE FUNCTION only_the_ledger_moves_money();
+CREATE TRIGGER api_keys_usage BEFORE UPDATE ON api_keys FOR EACH ROW
+  WHEN ((OLD.used, OLD.reserved) IS DISTINCT FROM (NEW.used, NEW.reserved))
+  EXECUTE FUNCTION only_the_ledger_moves_money();
+CREATE TRIGGER api_keys_start_unused BEFORE INSERT ON api_keys FOR EACH ROW
+  WHEN (NEW.used + NEW.reserved <> 0) EXECUTE FUNCTION only_the_ledger_moves_money();
+CREATE TRIGGER accounts_has_promo BEFORE UPDATE ON accounts FOR EACH ROW
+  WHEN (OLD.has_promo <> NEW.has_promo) EXECUTE FUNCTION only_the_ledger_moves_money();
+
+CREATE FUNCTION balance_is_low_no_more() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  NEW.low_balance_since := NULL;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER accounts_low_no_more BEFORE UPDATE ON accounts FOR EACH ROW
+  WHEN (OLD.low_balance_since IS NOT NULL AND (NEW.low_balance IS DISTINCT FROM OLD.low_balance
+    OR NEW.signup_available + NEW.signup_reserved + NEW.funded_available + NEW.funded_reserved >= NEW.low_balance))
+  EXECUTE FUNCTION balance_is_low_no_more();
+
+CREATE UNLOGGED TABLE request_windows (
+  api_key_id text COLLATE "C" NOT NULL,
+  window_start timestamptz NOT NULL,
+  reads boolean NOT NULL,
+  requests bigint NOT NULL,
+  PRIMARY KEY (api_key_id, window_start, reads)
+) WITH (fillfactor = 50);
+CREATE INDEX request_windows_by_age ON request_windows (window_start);
+`;

@@ -1,135 +1,235 @@
-import type { Knex } from 'knex';
+import { CLAIM_TASKS } from '../functions/claim-tasks.ts';
+import { CREATE_TASKS } from '../functions/create-tasks.ts';
+import { FINISH_TASKS } from '../functions/finish-tasks.ts';
+import { neverDeleted } from './0001-foundations.ts';
 
 /**
- * Media tasks. Status and money agree by construction: a task is inserted with its reservation, ends with exactly one
- * resolution of the right kind, and never changes after that; it has one job at one provider. `created_at` is the time that
- * the id carries, by which every query finds the partition; the reservation and its resolution have the same `opened_at`.
+ * Media tasks, their idempotency keys, and their submissions to upstreams.
+ *
+ * - Status and money agree by construction: a task is inserted with its reservation, ends with exactly one resolution
+ *   of the right kind, and never changes after that; it has one job at one provider. `created_at` is the time that the
+ *   id carries, by which every query finds the partition; the reservation and its resolution have the same time as
+ *   `opened_at`.
+ * - An idempotency key (contract 4.1) is a claim while `completed_at` is null: it belongs to the holder of
+ *   `claim_token` until `lease_until`, after which another request may take it over. Completed rows hold the first
+ *   response, encrypted, and are valid until `expires_at`.
+ * - A submission is committed before its first byte is sent, so that no task is rendered twice because a submission was
+ *   forgotten. While a submission has an unknown outcome, or was accepted, the task has no other. The outcome changes
+ *   once; the upstream's charge may arrive later.
+ * - A vendor's job belongs to one task, whichever upstreams lead to the vendor: two upstreams may use one account.
  */
-export async function up(knex: Knex): Promise<void> {
-  await knex.raw(/* sql */ `
-    CREATE TABLE tasks (
-      id text COLLATE "C" NOT NULL CHECK (length(id) = 37 AND id ~ '^task_[0-9a-z]+$'),
-      created_at timestamptz(3) NOT NULL,
-      account_id text COLLATE "C" NOT NULL REFERENCES accounts,
-      api_key_id text COLLATE "C" NOT NULL REFERENCES api_keys,
-      kind text NOT NULL CHECK (kind IN ('image', 'video')),
-      model text NOT NULL,
-      capability_version integer,
-      provider text NOT NULL,
-      request jsonb NOT NULL,
-      price pico_usd NOT NULL CHECK (price > 0),
-      billable_duration_seconds integer CHECK (billable_duration_seconds > 0),
-      request_id text NOT NULL,
-      status text NOT NULL CHECK (status IN ('queued', 'processing', 'succeeded', 'failed')),
-      reservation_id text COLLATE "C" NOT NULL,
-      resolution_id text COLLATE "C",
-      deadline_at timestamptz NOT NULL,
-      workflow_started_at timestamptz,
-      taken_up_at timestamptz,
-      start_attempts integer NOT NULL DEFAULT 0,
-      next_start_at timestamptz NOT NULL,
-      provider_job_id text,
-      output jsonb,
-      error_code text CHECK (error_code IN ('content_policy_violation', 'bad_request', 'processing_unavailable',
-        'processing_timeout', 'processing_failed', 'result_transfer_failed')),
-      error_message text,
-      updated_at timestamptz NOT NULL,
-      completed_at timestamptz,
-      PRIMARY KEY (id, created_at),
-      CONSTRAINT tasks_id_carries_created_at CHECK (created_at = id_created_at(id)),
-      CONSTRAINT tasks_final_means_resolved CHECK (
-        (status IN ('succeeded', 'failed')) = (resolution_id IS NOT NULL)
-        AND (resolution_id IS NULL) = (completed_at IS NULL)),
-      CONSTRAINT tasks_failed_has_reason CHECK (
-        (status = 'failed') = (error_code IS NOT NULL) AND (error_code IS NULL) = (error_message IS NULL)),
-      CONSTRAINT tasks_succeeded_has_output CHECK ((status = 'succeeded') = (output IS NOT NULL))
-    ) PARTITION BY RANGE (created_at);
-    CREATE INDEX tasks_by_account ON tasks (account_id, id);
-    CREATE INDEX tasks_running ON tasks (account_id) WHERE status IN ('queued', 'processing');
-    CREATE INDEX tasks_to_start ON tasks (next_start_at)
-      WHERE workflow_started_at IS NULL AND status IN ('queued', 'processing');
-    CREATE INDEX tasks_recently_succeeded ON tasks (model, completed_at) WHERE status = 'succeeded';
+export const TASKS = /* sql */ `
+CREATE TABLE idempotency_keys (
+  account_id text COLLATE "C" NOT NULL REFERENCES accounts,
+  key text COLLATE "C" NOT NULL CHECK (length(key) BETWEEN 1 AND 255),
+  request_digest bytea NOT NULL CHECK (length(request_digest) = 32),
+  claim_token uuid NOT NULL,
+  lease_until timestamptz NOT NULL,
+  completed_at timestamptz,
+  expires_at timestamptz,
+  status integer CHECK (status BETWEEN 200 AND 299),
+  sealed_body bytea,
+  PRIMARY KEY (account_id, key),
+  CONSTRAINT idempotency_complete_or_not CHECK (
+    num_nulls(completed_at, expires_at, status, sealed_body) IN (0, 4))
+);
+CREATE INDEX idempotency_keys_by_expiry ON idempotency_keys (coalesce(expires_at, lease_until));
 
-    ALTER TABLE transfers ADD CONSTRAINT transfers_task_exists FOREIGN KEY (task_id, opened_at)
-      REFERENCES tasks (id, created_at) DEFERRABLE INITIALLY DEFERRED;
+CREATE TABLE tasks (
+  id text COLLATE "C" NOT NULL CHECK (length(id) = 37 AND id ~ '^task_[0-9a-z]+$'),
+  created_at timestamptz(3) NOT NULL,
+  account_id text COLLATE "C" NOT NULL REFERENCES accounts,
+  api_key_id text COLLATE "C" NOT NULL REFERENCES api_keys,
+  kind text NOT NULL CHECK (kind IN ('image', 'video')),
+  model text NOT NULL,
+  capability_version integer,
+  provider text NOT NULL,
+  request jsonb NOT NULL,
+  price pico_usd NOT NULL CHECK (price > 0),
+  billable_duration_seconds integer CHECK (billable_duration_seconds > 0),
+  request_id text NOT NULL,
+  status text NOT NULL CHECK (status IN ('queued', 'processing', 'succeeded', 'failed')),
+  reservation_id text COLLATE "C" NOT NULL,
+  resolution_id text COLLATE "C",
+  deadline_at timestamptz NOT NULL,
+  workflow_started_at timestamptz,
+  taken_up_at timestamptz,
+  start_attempts integer NOT NULL DEFAULT 0,
+  next_start_at timestamptz NOT NULL,
+  provider_job_id text,
+  output jsonb,
+  error_code text CHECK (error_code IN ('content_policy_violation', 'bad_request', 'processing_unavailable',
+    'processing_timeout', 'processing_failed', 'result_transfer_failed')),
+  error_message text,
+  updated_at timestamptz NOT NULL,
+  completed_at timestamptz,
+  PRIMARY KEY (id, created_at),
+  CONSTRAINT tasks_id_carries_created_at CHECK (created_at = id_created_at(id)),
+  CONSTRAINT tasks_final_means_resolved CHECK (
+    (status IN ('succeeded', 'failed')) = (resolution_id IS NOT NULL)
+    AND (resolution_id IS NULL) = (completed_at IS NULL)),
+  CONSTRAINT tasks_failed_has_reason CHECK (
+    (status = 'failed') = (error_code IS NOT NULL) AND (error_code IS NULL) = (error_message IS NULL)),
+  CONSTRAINT tasks_succeeded_has_output CHECK ((status = 'succeeded') = (output IS NOT NULL))
+) PARTITION BY RANGE (created_at);
+CREATE INDEX tasks_by_account ON tasks (account_id, id);
+CREATE INDEX tasks_running ON tasks (account_id) WHERE status IN ('queued', 'processing');
+CREATE INDEX tasks_to_start ON tasks (next_start_at)
+  WHERE workflow_started_at IS NULL AND status IN ('queued', 'processing');
+CREATE INDEX tasks_recently_succeeded ON tasks (model, completed_at) WHERE status = 'succeeded';
+CREATE INDEX tasks_by_model ON tasks (model, id);
+CREATE INDEX tasks_failed ON tasks (id) INCLUDE (created_at, error_code) WHERE status = 'failed';
 
-    CREATE FUNCTION check_new_tasks() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
-    DECLARE
-      unlawful text;
-    BEGIN
-      SELECT id INTO unlawful FROM inserted WHERE status <> 'queued' LIMIT 1;
-      IF FOUND THEN
-        RAISE EXCEPTION 'task % must begin as queued', unlawful
-          USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME;
-      END IF;
-      SELECT task.id INTO unlawful FROM inserted AS task
-      LEFT JOIN LATERAL (
-        SELECT * FROM transfers
-        WHERE id = task.reservation_id AND opened_at = task.created_at AND kind = 'reservation' OFFSET 0
-      ) AS held ON true
-      WHERE (task.id, task.account_id, task.api_key_id, task.price)
-        IS DISTINCT FROM (held.task_id, held.account_id, held.api_key_id, held.amount)
-      LIMIT 1;
-      IF FOUND THEN
-        RAISE EXCEPTION 'task % has no reservation of its price', unlawful
-          USING ERRCODE = 'foreign_key_violation', CONSTRAINT = TG_NAME;
-      END IF;
-      RETURN NULL;
-    END $$;
-    CREATE TRIGGER tasks_are_reserved AFTER INSERT ON tasks
-      REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION check_new_tasks();
+ALTER TABLE transfers ADD CONSTRAINT transfers_task_exists FOREIGN KEY (task_id, opened_at)
+  REFERENCES tasks (id, created_at) DEFERRABLE INITIALLY DEFERRED;
 
-    CREATE FUNCTION check_task_change() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN
-      IF OLD.status IN ('succeeded', 'failed') THEN
-        RAISE EXCEPTION 'task % is final', OLD.id
-          USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
-      END IF;
-      IF OLD.status = 'processing' AND NEW.status = 'queued' THEN
-        RAISE EXCEPTION 'task % cannot go back to queued', OLD.id
-          USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
-      END IF;
-      IF (OLD.id, OLD.created_at, OLD.account_id, OLD.api_key_id, OLD.kind, OLD.model, OLD.capability_version, OLD.request,
-          OLD.price, OLD.billable_duration_seconds, OLD.request_id, OLD.reservation_id, OLD.deadline_at)
-        IS DISTINCT FROM
-         (NEW.id, NEW.created_at, NEW.account_id, NEW.api_key_id, NEW.kind, NEW.model, NEW.capability_version, NEW.request,
-          NEW.price, NEW.billable_duration_seconds, NEW.request_id, NEW.reservation_id, NEW.deadline_at) THEN
-        RAISE EXCEPTION 'what task % was created with cannot change', OLD.id
-          USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
-      END IF;
-      IF OLD.provider_job_id IS NOT NULL
-        AND (OLD.provider, OLD.provider_job_id) IS DISTINCT FROM (NEW.provider, NEW.provider_job_id) THEN
-        RAISE EXCEPTION 'task % has its job at % already', OLD.id, OLD.provider
-          USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
-      END IF;
-      IF NEW.resolution_id IS NOT NULL THEN
-        PERFORM 1 FROM transfers WHERE id = NEW.resolution_id AND opened_at = NEW.created_at
-          AND pending_id = NEW.reservation_id
-          AND kind = CASE NEW.status WHEN 'succeeded' THEN 'settlement' ELSE 'refund' END;
-        IF NOT FOUND THEN
-          RAISE EXCEPTION 'task % has no resolution that fits %', NEW.id, NEW.status
-            USING ERRCODE = 'foreign_key_violation', CONSTRAINT = TG_NAME;
-        END IF;
-      END IF;
-      RETURN NEW;
-    END $$;
-    CREATE TRIGGER tasks_change_lawfully BEFORE UPDATE ON tasks FOR EACH ROW EXECUTE FUNCTION check_task_change();
-    CREATE TRIGGER tasks_are_kept BEFORE DELETE ON tasks FOR EACH ROW EXECUTE FUNCTION refuse_change();
-    CREATE TRIGGER tasks_not_truncated BEFORE TRUNCATE ON tasks
-      FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE FUNCTION check_new_tasks() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+DECLARE
+  unlawful text;
+BEGIN
+  SELECT id INTO unlawful FROM inserted WHERE status <> 'queued' LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'task % must begin as queued', unlawful
+      USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME;
+  END IF;
+  SELECT task.id INTO unlawful FROM inserted AS task
+  LEFT JOIN LATERAL (
+    SELECT * FROM transfers
+    WHERE id = task.reservation_id AND opened_at = task.created_at AND kind = 'reservation' OFFSET 0
+  ) AS held ON true
+  WHERE (task.id, task.account_id, task.api_key_id, task.price)
+    IS DISTINCT FROM (held.task_id, held.account_id, held.api_key_id, held.amount)
+  LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'task % has no reservation of its price', unlawful
+      USING ERRCODE = 'foreign_key_violation', CONSTRAINT = TG_NAME;
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER tasks_are_reserved AFTER INSERT ON tasks
+  REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION check_new_tasks();
 
-    -- A task's money cannot be resolved behind the task's back: at the end of the transaction both say the same.
-    CREATE FUNCTION check_task_resolution() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN
-      PERFORM 1 FROM tasks WHERE id = NEW.task_id AND created_at = NEW.opened_at AND resolution_id = NEW.id;
-      IF NOT FOUND THEN
-        RAISE EXCEPTION 'transfer % resolves task % but the task does not say so', NEW.id, NEW.task_id
-          USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
-      END IF;
-      RETURN NULL;
-    END $$;
-    CREATE CONSTRAINT TRIGGER transfers_resolve_with_their_task AFTER INSERT ON transfers
-      DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
-      WHEN (NEW.task_id IS NOT NULL AND NEW.pending_id IS NOT NULL) EXECUTE FUNCTION check_task_resolution();
-  `);
-}
+CREATE FUNCTION check_task_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF OLD.status IN ('succeeded', 'failed') THEN
+    RAISE EXCEPTION 'task % is final', OLD.id
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
+  END IF;
+  IF OLD.status = 'processing' AND NEW.status = 'queued' THEN
+    RAISE EXCEPTION 'task % cannot go back to queued', OLD.id
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
+  END IF;
+  IF (OLD.id, OLD.created_at, OLD.account_id, OLD.api_key_id, OLD.kind, OLD.model, OLD.capability_version, OLD.request,
+      OLD.price, OLD.billable_duration_seconds, OLD.request_id, OLD.reservation_id, OLD.deadline_at)
+    IS DISTINCT FROM
+     (NEW.id, NEW.created_at, NEW.account_id, NEW.api_key_id, NEW.kind, NEW.model, NEW.capability_version, NEW.request,
+      NEW.price, NEW.billable_duration_seconds, NEW.request_id, NEW.reservation_id, NEW.deadline_at) THEN
+    RAISE EXCEPTION 'what task % was created with cannot change', OLD.id
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
+  END IF;
+  IF OLD.provider_job_id IS NOT NULL
+    AND (OLD.provider, OLD.provider_job_id) IS DISTINCT FROM (NEW.provider, NEW.provider_job_id) THEN
+    RAISE EXCEPTION 'task % has its job at % already', OLD.id, OLD.provider
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
+  END IF;
+  IF NEW.resolution_id IS NOT NULL THEN
+    PERFORM 1 FROM transfers WHERE id = NEW.resolution_id AND opened_at = NEW.created_at
+      AND pending_id = NEW.reservation_id
+      AND kind = CASE NEW.status WHEN 'succeeded' THEN 'settlement' ELSE 'refund' END;
+    IF NOT FOUND THEN
+      RAISE EXCEPTION 'task % has no resolution that fits %', NEW.id, NEW.status
+        USING ERRCODE = 'foreign_key_violation', CONSTRAINT = TG_NAME;
+    END IF;
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER tasks_change_lawfully BEFORE UPDATE ON tasks FOR EACH ROW EXECUTE FUNCTION check_task_change();
+${neverDeleted('tasks')}
+
+-- No transfer resolves a task's reservation without the task: at the end of the transaction both agree.
+CREATE FUNCTION check_task_resolution() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM 1 FROM tasks WHERE id = NEW.task_id AND created_at = NEW.opened_at AND resolution_id = NEW.id;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'transfer % resolves task % but the task does not say so', NEW.id, NEW.task_id
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER transfers_resolve_with_their_task AFTER INSERT ON transfers
+  DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+  WHEN (NEW.task_id IS NOT NULL AND NEW.pending_id IS NOT NULL) EXECUTE FUNCTION check_task_resolution();
+
+CREATE TABLE submissions (
+  task_id text COLLATE "C" NOT NULL,
+  task_created_at timestamptz(3) NOT NULL,
+  attempt integer NOT NULL CHECK (attempt > 0),
+  route integer NOT NULL CHECK (route >= 0),
+  provider text NOT NULL,
+  vendor text NOT NULL,
+  model text NOT NULL,
+  fingerprint text NOT NULL,
+  submitted_at timestamptz NOT NULL,
+  outcome text CHECK (outcome IN ('accepted', 'refused', 'not_taken', 'unknown')),
+  learnt_from text,
+  code text,
+  detail text,
+  settled_at timestamptz,
+  job_id text,
+  leaves_route boolean NOT NULL DEFAULT false,
+  files jsonb,
+  ended_at timestamptz,
+  possible_loss pico_usd,
+  vendor_cost jsonb,
+  cost pico_usd,
+  PRIMARY KEY (task_id, attempt, task_created_at),
+  CONSTRAINT submissions_settled CHECK ((outcome IS NULL) = (settled_at IS NULL)
+    AND (outcome IS NULL) = (learnt_from IS NULL)),
+  CONSTRAINT submissions_job CHECK (job_id IS NULL OR outcome = 'accepted'),
+  CONSTRAINT submissions_loss CHECK (possible_loss IS NULL OR outcome = 'unknown')
+) PARTITION BY RANGE (task_created_at);
+CREATE UNIQUE INDEX submissions_one_at_a_time ON submissions (task_id, task_created_at)
+  WHERE outcome IS NULL OR outcome = 'accepted';
+CREATE INDEX submissions_unsettled ON submissions (vendor, submitted_at) WHERE outcome IS NULL OR outcome = 'unknown';
+
+-- A separate table, because a unique index on submissions would hold within a month only.
+CREATE TABLE vendor_jobs (
+  vendor text NOT NULL,
+  job_id text NOT NULL,
+  task_id text COLLATE "C" NOT NULL,
+  claimed_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT vendor_jobs_of_one_task PRIMARY KEY (vendor, job_id)
+);
+CREATE INDEX vendor_jobs_by_age ON vendor_jobs (claimed_at);
+
+CREATE FUNCTION claim_vendor_job() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF NEW.job_id IS NOT NULL AND OLD.job_id IS NULL THEN
+    INSERT INTO vendor_jobs (vendor, job_id, task_id) VALUES (NEW.vendor, NEW.job_id, NEW.task_id);
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER submissions_claim_jobs AFTER INSERT OR UPDATE OF job_id ON submissions
+  FOR EACH ROW EXECUTE FUNCTION claim_vendor_job();
+
+CREATE FUNCTION check_submission_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF (OLD.task_id, OLD.task_created_at, OLD.attempt, OLD.route, OLD.provider, OLD.vendor, OLD.model, OLD.fingerprint,
+      OLD.submitted_at)
+    IS DISTINCT FROM
+     (NEW.task_id, NEW.task_created_at, NEW.attempt, NEW.route, NEW.provider, NEW.vendor, NEW.model, NEW.fingerprint,
+      NEW.submitted_at)
+    OR (OLD.outcome IS NOT NULL AND (OLD.outcome, OLD.job_id) IS DISTINCT FROM (NEW.outcome, NEW.job_id)) THEN
+    RAISE EXCEPTION 'submission % of task % is settled', OLD.attempt, OLD.task_id
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER submissions_change_once BEFORE UPDATE ON submissions
+  FOR EACH ROW EXECUTE FUNCTION check_submission_change();
+${neverDeleted('submissions')}
+
+${CREATE_TASKS}
+${CLAIM_TASKS}
+${FINISH_TASKS}
+`;

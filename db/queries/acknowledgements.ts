@@ -1,4 +1,4 @@
-/** Findings of reconciliations that people acknowledge because nobody can remedy them: see migration 0040. */
+/** Findings of reconciliations that people acknowledge because nobody can remedy them: see `db/migrations/0009-finance.ts`. */
 import type { Database } from '../database.ts';
 import type { RowOf } from '../row.ts';
 

@@ -1,4 +1,4 @@
-/** Admin tokens, and what was done with them: see migration 0025. */
+/** Admin tokens, and what was done with them: see `db/migrations/0010-operations.ts`. */
 import type { AdminRole } from '../../domain/admin-role.ts';
 import { newId } from '../../domain/ids.ts';
 import type { Database } from '../database.ts';

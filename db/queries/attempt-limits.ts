@@ -12,7 +12,7 @@ export const ATTEMPT_LIMITS = {
   failingDays: 5,
 } as const;
 
-/** In the form that the functions of migration 0008 read. */
+/** As the functions of `db/functions/delivery-attempts.ts` read them. */
 export const ATTEMPT_LIMITS_JSON = JSON.stringify({
   per_endpoint: ATTEMPT_LIMITS.perEndpoint,
   per_account: ATTEMPT_LIMITS.perAccount,

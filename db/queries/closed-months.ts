@@ -1,4 +1,4 @@
-/** Months whose books are closed: see migration 0023. */
+/** Months whose books are closed: see `db/migrations/0009-finance.ts`. */
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Month, nextMonth, parseMonth } from '../../domain/month.ts';
 import { type Database, picoUsd } from '../database.ts';

@@ -1,4 +1,4 @@
-/** Versions of the operator's files that processes took up or refused: see migration 0027. */
+/** Versions of the operator's files that processes took up or refused: see `db/migrations/0010-operations.ts`. */
 import type { Database } from '../database.ts';
 import type { RowOf } from '../row.ts';
 

@@ -1,4 +1,4 @@
-/** Corrections that two people make: see migration 0032. */
+/** Corrections that two people make: see `db/migrations/0009-finance.ts`. */
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
 import type { RowOf } from '../row.ts';

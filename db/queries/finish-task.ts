@@ -39,7 +39,7 @@ export interface Finish {
 }
 
 /**
- * Ends a task: settlement or refund, final status, event and deliveries, in one statement (migration 0009), so that
+ * Ends a task: settlement or refund, final status, event and deliveries, in one statement (`finish_tasks`), so that
  * nothing waits for the locks of a process that stops halfway. Calling it again with any ending changes nothing and
  * returns the first ending.
  *
@@ -60,7 +60,7 @@ export async function finishTask(
 }
 
 /**
- * Ends several tasks as {@link finishTask} ends each, all of them in one statement (migration 0044), or none.
+ * Ends several tasks as {@link finishTask} ends each, all of them in one statement, or none.
  *
  * @returns one for each, in order; null where there is no such task
  */

@@ -1,4 +1,4 @@
-/** Whom providers of OpenID Connect mean: see migration 0033. */
+/** Whom providers of OpenID Connect mean: see `db/migrations/0008-people.ts`. */
 import type { Database } from '../database.ts';
 import { deleteUserLinks } from './sessions.ts';
 import { toUser, type User, type UserRow } from './users.ts';

@@ -1,4 +1,4 @@
-/** Invitations to accounts, and the e-mails that bring them: see migrations 0029 and 0040. */
+/** Invitations to accounts, and the e-mails that bring them: see `db/migrations/0008-people.ts`. */
 import type { MemberRole } from '../../domain/member-role.ts';
 import type { Database } from '../database.ts';
 import type { RowOf } from '../row.ts';

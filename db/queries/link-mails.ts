@@ -1,4 +1,4 @@
-/** The outbox of e-mails that bring people a link: see migration 0033. */
+/** The outbox of e-mails that bring people a link: see `db/migrations/0008-people.ts`. */
 import type { Database } from '../database.ts';
 
 export interface LinkMail {

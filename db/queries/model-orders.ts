@@ -1,4 +1,4 @@
-/** What operators ordered of models: see migration 0026. */
+/** What operators ordered of models: see `db/migrations/0010-operations.ts`. */
 import type { Database } from '../database.ts';
 import type { RowOf } from '../row.ts';
 

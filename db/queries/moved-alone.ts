@@ -1,4 +1,4 @@
-/** What one person moved by hand for an account: see migration 0039. */
+/** What one person moved by hand for an account: see `db/migrations/0009-finance.ts`. */
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
 

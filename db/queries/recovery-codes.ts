@@ -1,4 +1,4 @@
-/** The codes that let somebody in without the authenticator app, each once: see migration 0033. */
+/** The codes that let somebody in without the authenticator app, each once: see `db/migrations/0008-people.ts`. */
 import type { Database } from '../database.ts';
 
 /** Puts these codes in the place of all that the user had. */

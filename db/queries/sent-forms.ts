@@ -1,4 +1,4 @@
-/** Forms of the console that were sent, each by the id that its page gave it: see migration 0028. */
+/** Forms of the console that were sent, each by the id that its page gave it: see `db/migrations/0008-people.ts`. */
 import type { Database } from '../database.ts';
 
 /** What is shown once stays readable for so long, so that a reload does not lose it. */

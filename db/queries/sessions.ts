@@ -1,4 +1,4 @@
-/** Sessions of the console, the links that lead into it, and attempts to sign in: see migration 0028. */
+/** Sessions of the console, the links that lead into it, and attempts to sign in: see `db/migrations/0008-people.ts`. */
 import type { Database } from '../database.ts';
 import { findUser, toUser, type User, type UserRow } from './users.ts';
 

@@ -121,7 +121,7 @@ const WITH_CAUSE = /* sql */ `
   LEFT JOIN text_requests AS request ON request.id = refund.text_request_id`;
 
 /**
- * All refunds by cause, the highest sum first. Reads indexes of refunds and failures alone (migration 0038): what succeeded, and
+ * All refunds by cause, the highest sum first. Reads indexes of refunds and failures alone: what succeeded, and
  * got everything back because it was free, has no cause.
  */
 export async function sumRefunds(database: Database, filter: RefundFilter): Promise<readonly RefundSum[]> {

@@ -49,7 +49,7 @@ export type TaskRow = Omit<RowOf<Task>, 'failure'> & {
 };
 
 /**
- * Creates many tasks in one transaction: see migration 0007.
+ * Creates many tasks in one transaction: see `db/functions/create-tasks.ts`.
  *
  * @param again whether the same tasks were sent before and the answer was lost: those that exist are `created`
  * @returns an outcome for each, in order

@@ -1,4 +1,4 @@
-/** Rows of the ledger. The database moves balances as it inserts each row; see migration 0003. */
+/** Rows of the ledger. The database moves balances as it inserts each row: see `db/migrations/0003-ledger.ts`. */
 import { type Book, moveOf, type TransferKind } from '../../domain/ledger.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';

@@ -1,4 +1,4 @@
-/** Uploaded files: see migration 0006. */
+/** Uploaded files: see `db/migrations/0005-files.ts`. */
 import { isId } from '../../domain/ids.ts';
 import type { Database } from '../database.ts';
 import type { RowOf } from '../row.ts';

@@ -1,4 +1,4 @@
-/** Operators' orders about upstreams: see migration 0017. */
+/** Operators' orders about upstreams: see `db/migrations/0010-operations.ts`. */
 import type { Database } from '../database.ts';
 import type { RowOf } from '../row.ts';
 

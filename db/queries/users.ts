@@ -1,4 +1,4 @@
-/** The people who sign in to the console: see migration 0028. */
+/** The people who sign in to the console: see `db/migrations/0008-people.ts`. */
 import type { AdminRole } from '../../domain/admin-role.ts';
 import type { MemberRole } from '../../domain/member-role.ts';
 import type { Database } from '../database.ts';

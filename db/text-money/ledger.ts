@@ -1,5 +1,5 @@
 /**
- * The money of text requests, many requests per statement: migrations 0011 and 0042. It has its own connections and uses them
+ * The money of text requests, many requests per statement: see `db/functions/write-text.ts`. It has its own connections and uses them
  * without a query builder, because every text request passes through here twice.
  */
 import { Pool } from 'pg';

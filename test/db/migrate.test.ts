@@ -51,6 +51,12 @@ describe('db/migrate', () => {
     return rows.map(({ name }) => name);
   }
 
+  it('numbers the migrations from 0001 without gaps', async () => {
+    const names = await migrationSource.getMigrations([]);
+    const numbers = names.map((_, index) => String(index + 1).padStart(4, '0'));
+    expect(names.map((name) => name.split('-')[0])).to.deep.equal(numbers);
+  });
+
   describe('on an empty database', () => {
     useEmptyDatabase();
 

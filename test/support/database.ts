@@ -90,9 +90,11 @@ async function ensureTemplate(serverUrl: string): Promise<string> {
 
 async function migrationsDigest(): Promise<string> {
   const hash = createHash('sha256');
-  const migrations = join(DATABASE_FOLDER, 'migrations');
-  const files = (await readdir(migrations)).sort().map((file) => join(migrations, file));
-  for (const file of [...files, join(DATABASE_FOLDER, 'migrate.ts')]) hash.update(await readFile(file));
+  for (const folder of ['migrations', 'functions']) {
+    const files = await readdir(join(DATABASE_FOLDER, folder));
+    for (const file of files.sort()) hash.update(await readFile(join(DATABASE_FOLDER, folder, file)));
+  }
+  hash.update(await readFile(join(DATABASE_FOLDER, 'migrate.ts')));
   return hash.digest('hex').slice(0, 16);
 }
 

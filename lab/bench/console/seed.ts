@@ -209,7 +209,7 @@ const INSERT_TEXTS = /* sql */ `
     CASE WHEN failed THEN 0 ELSE CAST(:charge AS numeric) END, 0, 0, 'tr_' || id, at, 2000, 300
   FROM orders`;
 
-/** To what the transfers of each account add up to, as the trigger of migration 0034 does. Nothing seeded is promo credit. */
+/** To what the transfers of each account add up to, as `move_balances` does. Nothing seeded is promo credit. */
 const MOVE_BALANCES = /* sql */ `
   UPDATE accounts SET funded_available = moved.available, funded_reserved = moved.reserved
   FROM (SELECT account_id, sum(${CHANGE.available}) AS available, sum(${CHANGE.reserved}) AS reserved
@@ -223,7 +223,7 @@ const MOVE_KEYS = /* sql */ `
     FROM transfers WHERE api_key_id IS NOT NULL GROUP BY api_key_id) AS moved
   WHERE api_keys.id = moved.api_key_id AND api_keys.name = 'seeded'`;
 
-/** As migration 0037 does for what is recorded long after it began. */
+/** As `mark_late_usage` does for a request that is recorded long after it started. */
 const MARK_USAGE = /* sql */ `
   INSERT INTO late_usage SELECT account_id, (opened_at AT TIME ZONE 'UTC')::date
   FROM transfers WHERE api_key_id IS NOT NULL GROUP BY 1, 2`;

@@ -1,0 +1,64 @@
+/** The trigger function that applies inserted transfers to accounts, keys and grants of promo credit. */
+export const MOVE_BALANCES = /* sql */ `
+CREATE OR REPLACE FUNCTION move_balances() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+DECLARE
+  movement record;
+  account_has_promo boolean;
+  promo_account_ids text[] := '{}';
+BEGIN
+  -- A row for each account, before one for each of its keys.
+  FOR movement IN
+    SELECT account_id, key_id, grouping(key_id) = 1 AS is_of_account,
+      sum(CASE WHEN credit = 'available' THEN amount WHEN debit = 'available' THEN -amount ELSE released END)
+        AS available,
+      sum(CASE WHEN credit = 'available' THEN signup_amount WHEN debit = 'available' THEN -signup_amount
+        ELSE released_signup END) AS signup_available,
+      sum(CASE WHEN credit = 'reserved' THEN amount WHEN debit = 'reserved' THEN -amount - released ELSE 0 END)
+        AS reserved,
+      sum(CASE WHEN credit = 'reserved' THEN signup_amount
+        WHEN debit = 'reserved' THEN -signup_amount - released_signup ELSE 0 END) AS signup_reserved,
+      min(CASE WHEN kind = 'topup' THEN created_at END) AS topped_up_at,
+      bool_or(kind = 'promo_grant') AS gives_promo
+    FROM (SELECT *, CASE WHEN kind NOT IN ('topup', 'signup_grant', 'promo_grant', 'promo_expiry', 'adjustment')
+        THEN api_key_id END AS key_id
+      FROM inserted) AS moved
+    GROUP BY GROUPING SETS ((account_id), (account_id, key_id)) ORDER BY account_id, is_of_account DESC, key_id
+  LOOP
+    IF movement.is_of_account THEN
+      UPDATE accounts SET
+        signup_available = signup_available + movement.signup_available,
+        signup_reserved = signup_reserved + movement.signup_reserved,
+        funded_available = funded_available + (movement.available - movement.signup_available),
+        funded_reserved = funded_reserved + (movement.reserved - movement.signup_reserved),
+        topped_up_at = coalesce(topped_up_at, movement.topped_up_at),
+        has_promo = has_promo OR movement.gives_promo
+      WHERE id = movement.account_id RETURNING has_promo INTO account_has_promo;
+      IF NOT FOUND THEN
+        RAISE EXCEPTION 'a transfer names an account that does not exist'
+          USING ERRCODE = 'foreign_key_violation', CONSTRAINT = TG_NAME;
+      END IF;
+      IF account_has_promo THEN promo_account_ids := promo_account_ids || movement.account_id; END IF;
+    ELSIF movement.key_id IS NOT NULL AND (movement.available <> 0 OR movement.reserved <> 0) THEN
+      -- A key has used what left the balance minus what returned.
+      UPDATE api_keys SET used = used - movement.available, reserved = reserved + movement.reserved
+      WHERE id = movement.key_id AND account_id = movement.account_id;
+      IF NOT FOUND THEN
+        RAISE EXCEPTION 'a transfer names a key that is not of its account'
+          USING ERRCODE = 'foreign_key_violation', CONSTRAINT = TG_NAME;
+      END IF;
+    END IF;
+  END LOOP;
+
+  IF promo_account_ids <> '{}' THEN
+    -- Transfers that take credit come first, because they did not see what the settlements beside them release.
+    PERFORM move_promo(kind, id, pending_id, account_id, signup_amount, reference)
+    FROM (SELECT * FROM inserted WHERE account_id = ANY (promo_account_ids)
+        AND (signup_amount > 0 OR released_signup > 0)
+      ORDER BY pending_id IS NOT NULL, id) AS moved;
+    UPDATE accounts SET has_promo = false
+    WHERE id = ANY (promo_account_ids)
+      AND NOT EXISTS (SELECT FROM promo_grants WHERE account_id = accounts.id AND is_open);
+  END IF;
+  RETURN NULL;
+END $$;
+`;

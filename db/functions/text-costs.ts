@@ -1,0 +1,38 @@
+/** What a text request cost the operator, computed as `domain/pricing.ts` computes prices. */
+export const TEXT_COSTS = /* sql */ `
+CREATE OR REPLACE FUNCTION text_cost_factor(tiers jsonb, peaks jsonb, prompt_tokens bigint, started_at timestamptz)
+RETURNS numeric LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+DECLARE
+  modifier jsonb;
+  local timestamp;
+  minute int;
+  product numeric := 1;
+BEGIN
+  FOR modifier IN SELECT value FROM jsonb_array_elements(tiers) LOOP
+    IF prompt_tokens > (modifier->>'thresholdTokens')::bigint
+      OR (modifier->>'applies' = 'at_or_over' AND prompt_tokens = (modifier->>'thresholdTokens')::bigint) THEN
+      product := product * (modifier->>'factor')::numeric;
+    END IF;
+  END LOOP;
+  FOR modifier IN SELECT value FROM jsonb_array_elements(peaks) LOOP
+    local := started_at AT TIME ZONE 'UTC' + make_interval(mins => (modifier->>'utcOffsetMinutes')::int);
+    minute := extract(hour FROM local) * 60 + extract(minute FROM local);
+    IF modifier->'weekdays' @> to_jsonb(extract(dow FROM local)::int) AND EXISTS (
+      SELECT FROM jsonb_array_elements(modifier->'windows') AS windows(span)
+      WHERE (span->>'fromMinute')::int <= minute AND minute < (span->>'toMinute')::int) THEN
+      product := product * (modifier->>'factor')::numeric;
+    END IF;
+  END LOOP;
+  RETURN product;
+END $$;
+
+-- Null where the cost is unknown. Most costs have no factors, and are computed without a call.
+CREATE OR REPLACE FUNCTION cost_of_text(request text_requests, rates text_costs) RETURNS numeric
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT (greatest(request.input_tokens - request.cache_read_tokens - request.cache_write_tokens, 0) * rates.input
+      + request.cache_read_tokens * rates.cached_input + request.cache_write_tokens * rates.cache_write
+      + request.output_tokens * rates.output)
+    * CASE WHEN rates.tiers = '[]' AND rates.peaks = '[]' THEN 1
+      ELSE text_cost_factor(rates.tiers, rates.peaks, request.input_tokens / request.calls, request.created_at) END
+$$;
+`;

@@ -1,0 +1,55 @@
+/**
+ * The files in storage: uploads of accounts, with the quota that bounds them, and files that are written for tasks.
+ *
+ * - The row of an upload exists before its object, with as many bytes as may still arrive, and is deleted after its
+ *   object: everything in storage is always counted. `stored_at` is null while the file arrives, `deleted_at` is set
+ *   when the file is to be deleted.
+ * - `reserve_upload` is the only way to more bytes or files. It counts an account's rows under a lock of its own, so
+ *   that concurrent uploads cannot exceed the quota together.
+ * - `used_at` is when a task was first created with the file. An upload that no task uses expires.
+ * - The file of a result is recorded before its first byte, so that a file that no task names in the end can be found
+ *   and deleted. Its row goes when the task is final and the file is either named by the task or deleted.
+ */
+export const FILES = /* sql */ `
+CREATE TABLE uploads (
+  id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 37 AND id ~ '^file_[0-9a-z]+$'),
+  account_id text COLLATE "C" NOT NULL REFERENCES accounts,
+  storage_key text NOT NULL,
+  mime_type text NOT NULL,
+  filename text CHECK (length(filename) <= 255),
+  bytes bigint NOT NULL CHECK (bytes > 0),
+  created_at timestamptz(3) NOT NULL,
+  stored_at timestamptz,
+  used_at timestamptz,
+  deleted_at timestamptz
+);
+CREATE INDEX uploads_by_account ON uploads (account_id, id) INCLUDE (bytes);
+CREATE INDEX uploads_to_remove ON uploads (created_at) WHERE used_at IS NULL OR deleted_at IS NOT NULL;
+
+-- Reserves room for an upload, or more room: as much as "wanted" if the quota allows, at least "needed". "granted" is
+-- how many bytes the upload may have in all, null if there is no room; "kept_bytes" and "kept_files" count the
+-- account's other uploads.
+CREATE FUNCTION reserve_upload(upload jsonb, needed bigint, wanted bigint, max_bytes bigint, max_files bigint,
+  OUT granted bigint, OUT kept_bytes bigint, OUT kept_files bigint)
+LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended('uploads of ' || (upload->>'account_id'), 0));
+  SELECT coalesce(sum(bytes), 0), count(*) INTO kept_bytes, kept_files FROM uploads
+  WHERE account_id = upload->>'account_id' AND id <> upload->>'id';
+  IF kept_files >= max_files OR kept_bytes + needed > max_bytes THEN RETURN; END IF;
+  granted := least(wanted, max_bytes - kept_bytes);
+  INSERT INTO uploads (id, account_id, storage_key, mime_type, filename, bytes, created_at)
+  SELECT id, account_id, storage_key, mime_type, filename, granted, created_at
+  FROM jsonb_populate_record(NULL::uploads, upload)
+  ON CONFLICT (id) DO UPDATE SET bytes = EXCLUDED.bytes;
+END $$;
+
+CREATE TABLE result_files (
+  key text PRIMARY KEY,
+  task_id text NOT NULL,
+  task_created_at timestamptz NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX result_files_by_age ON result_files (created_at);
+CREATE INDEX result_files_by_task ON result_files (task_id);
+`;

@@ -1,0 +1,250 @@
+import { TEXT_COSTS } from '../functions/text-costs.ts';
+import { appendOnly, neverDeleted } from './0001-foundations.ts';
+
+/**
+ * Prices and costs, sums of usage, closed months, corrections and reconciliation.
+ *
+ * - `rate_cards` has the prices of each edition of the catalogue, so that every charge can be computed again.
+ *   `text_costs` has what text costs the operator at each upstream, in pico-USD a token; together with the tokens of a
+ *   request it gives the cost of the request. `tiers` and `peaks` multiply a cost as they multiply a price.
+ * - `daily_usage` has what each account used a day, by model and key, and `daily_transfers` what its transfers of a day
+ *   add up to, by kind: no report adds up every request of a month or every transfer of an account. Both have the sums
+ *   of what started before `daily_usage_summed.before`, which follows the present (`db/usage-sums.ts`); readers add
+ *   later rows. The sums of a month stay when the month is detached.
+ * - A request that is recorded, or changes, more than an hour after it started might miss its sum: its transaction
+ *   marks the day of its account in `late_usage`. Days with a mark are read from the rows until they have been summed
+ *   again. All other requests cost the evaluation of a condition, so the path of text stays fast. A transfer that is
+ *   dated more than an hour earlier is added to its sum by its own transaction, in turn with the program that sums.
+ * - In a month that finance has closed, or before it, no transfer is dated: a correction is a new row in the open
+ *   month. `closed_months` keeps the number of transfers, the sum of each kind, a checksum over every row, by which
+ *   reconciliation finds any row that was changed in spite of the rules, and the findings that were acknowledged by
+ *   then.
+ * - A correction takes two people: one requests it, another approves it. A request never changes, is decided at most
+ *   once, and expires. An approved one names its transfer, written in the same transaction. `amount` is what the
+ *   account is given, or what is taken if it is negative. A correction with a `reference` is a payment that is credited
+ *   by hand, and becomes a top-up.
+ * - `moved_alone` is what one person moved by hand, without an approval: it is added up per account and day, so that a
+ *   large amount is not split into small ones. `id` is the transfer, or the grant of promo credit.
+ * - A row of `reconciliations` without an end is in progress, or its worker died; then the report is made again.
+ * - An acknowledgement says why a finding of reconciliation stays as it is. It is about the text of the finding, so it
+ *   holds for later reports with the same finding. Where it `takes_two`, a second person confirms it. It is decided
+ *   once.
+ */
+export const FINANCE = /* sql */ `
+CREATE TABLE rate_cards (
+  version text NOT NULL,
+  model text NOT NULL,
+  pricing jsonb NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  kind text NOT NULL CHECK (kind IN ('text', 'video', 'image')),
+  PRIMARY KEY (version, model)
+);
+${appendOnly('rate_cards')}
+
+CREATE TABLE text_costs (
+  version text NOT NULL,
+  model text NOT NULL,
+  upstream text NOT NULL,
+  upstream_model text NOT NULL,
+  input pico_usd NOT NULL,
+  cached_input pico_usd NOT NULL,
+  cache_write pico_usd NOT NULL,
+  output pico_usd NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  tiers jsonb NOT NULL DEFAULT '[]',
+  peaks jsonb NOT NULL DEFAULT '[]',
+  PRIMARY KEY (version, model, upstream, upstream_model)
+);
+${appendOnly('text_costs')}
+${TEXT_COSTS}
+
+CREATE TABLE daily_usage (
+  account_id text COLLATE "C" NOT NULL,
+  day date NOT NULL,
+  kind text NOT NULL,
+  model text NOT NULL,
+  api_key_id text COLLATE "C" NOT NULL,
+  requests bigint NOT NULL,
+  failed bigint NOT NULL,
+  input_tokens bigint NOT NULL,
+  cache_read_tokens bigint NOT NULL,
+  cache_write_tokens bigint NOT NULL,
+  output_tokens bigint NOT NULL,
+  billable_seconds bigint NOT NULL,
+  charged pico_usd NOT NULL,
+  PRIMARY KEY (account_id, day, kind, model, api_key_id)
+) WITH (fillfactor = 70);
+CREATE INDEX daily_usage_by_model ON daily_usage (kind, model, day);
+
+CREATE TABLE daily_usage_summed (
+  is_only_row boolean PRIMARY KEY DEFAULT true CHECK (is_only_row),
+  before timestamptz(3) NOT NULL
+);
+INSERT INTO daily_usage_summed (before) VALUES (date_trunc('day', now(), 'UTC'));
+
+CREATE TABLE late_usage (
+  account_id text COLLATE "C" NOT NULL,
+  day date NOT NULL
+);
+CREATE INDEX late_usage_by_day ON late_usage (account_id, day);
+
+CREATE FUNCTION mark_late_usage() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO late_usage VALUES (NEW.account_id, (NEW.created_at AT TIME ZONE 'UTC')::date);
+  RETURN NULL;
+END $$;
+CREATE TRIGGER text_requests_recorded_late AFTER INSERT ON text_requests FOR EACH ROW
+  WHEN (NEW.created_at < clock_timestamp() - interval '1 hour') EXECUTE FUNCTION mark_late_usage();
+CREATE TRIGGER text_requests_changed_late AFTER UPDATE ON text_requests FOR EACH ROW
+  WHEN (NEW.created_at < clock_timestamp() - interval '1 hour') EXECUTE FUNCTION mark_late_usage();
+CREATE TRIGGER tasks_ended_late AFTER UPDATE ON tasks FOR EACH ROW
+  WHEN (OLD.completed_at IS NULL AND NEW.completed_at IS NOT NULL
+    AND NEW.created_at < clock_timestamp() - interval '1 hour') EXECUTE FUNCTION mark_late_usage();
+
+CREATE TABLE daily_transfers (
+  account_id text COLLATE "C" NOT NULL,
+  day date NOT NULL,
+  kind text NOT NULL,
+  transfers bigint NOT NULL,
+  available numeric(38,0) NOT NULL,
+  reserved numeric(38,0) NOT NULL,
+  PRIMARY KEY (account_id, day, kind)
+) WITH (fillfactor = 70);
+
+CREATE FUNCTION sum_late_transfer() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  summed_before timestamptz;
+BEGIN
+  SELECT before INTO STRICT summed_before FROM daily_usage_summed FOR SHARE;
+  IF NEW.created_at < summed_before THEN
+    INSERT INTO daily_transfers AS summed
+    SELECT NEW.account_id, (NEW.created_at AT TIME ZONE 'UTC')::date, NEW.kind, 1,
+      NEW.amount * ((NEW.credit = 'available')::int - (NEW.debit = 'available')::int) + NEW.released,
+      NEW.amount * ((NEW.credit = 'reserved')::int - (NEW.debit = 'reserved')::int) - NEW.released
+    ON CONFLICT (account_id, day, kind) DO UPDATE SET transfers = summed.transfers + 1,
+      available = summed.available + EXCLUDED.available, reserved = summed.reserved + EXCLUDED.reserved;
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER transfers_dated_late AFTER INSERT ON transfers FOR EACH ROW
+  WHEN (NEW.created_at < clock_timestamp() - interval '1 hour') EXECUTE FUNCTION sum_late_transfer();
+
+CREATE TABLE closed_months (
+  month date PRIMARY KEY CHECK (month = date_trunc('month', month)::date),
+  closed_at timestamptz NOT NULL DEFAULT now(),
+  author text NOT NULL CHECK (author <> ''),
+  transfers bigint NOT NULL,
+  amounts jsonb NOT NULL,
+  checksum numeric NOT NULL,
+  acknowledged jsonb NOT NULL DEFAULT '[]'
+);
+${appendOnly('closed_months')}
+
+-- The current sums of a month. The checksum does not depend on the order of rows, so no month has to be sorted.
+CREATE FUNCTION books_of_month(month date, OUT transfers bigint, OUT amounts jsonb, OUT checksum numeric)
+LANGUAGE sql STABLE AS $$
+  WITH row AS (
+    SELECT kind, amount, hashtextextended(concat_ws('|', id, kind, debit, credit, amount, signup_amount, released,
+      released_signup, coalesce(pending_id, '-'), account_id, coalesce(api_key_id, '-'), coalesce(task_id, '-'),
+      coalesce(text_request_id, '-'), coalesce(reference, '-'), extract(epoch FROM created_at)), 0) AS hash
+    FROM transfers
+    WHERE created_at >= month::timestamp AT TIME ZONE 'UTC'
+      AND created_at < (month + interval '1 month') AT TIME ZONE 'UTC'
+  ), of_kind AS (
+    SELECT kind, count(*) AS transfers, sum(amount) AS amount, sum(hash::numeric) AS hash FROM row GROUP BY kind
+  )
+  SELECT coalesce(sum(of_kind.transfers), 0)::bigint, coalesce(jsonb_object_agg(kind, amount::text), '{}'),
+    coalesce(sum(hash), 0)
+  FROM of_kind
+$$;
+
+CREATE FUNCTION refuse_closed_month() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF EXISTS (SELECT FROM inserted WHERE created_at
+    < (SELECT (max(month) + interval '1 month') AT TIME ZONE 'UTC' FROM closed_months)) THEN
+    RAISE EXCEPTION 'a transfer is dated in a month that is closed'
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER transfers_not_in_closed_months AFTER INSERT ON transfers
+  REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION refuse_closed_month();
+
+CREATE TABLE corrections (
+  id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^cor_[0-9a-z]+$'),
+  account_id text COLLATE "C" NOT NULL REFERENCES accounts,
+  amount numeric(38,0) NOT NULL CHECK (amount <> 0),
+  reference text,
+  reason text NOT NULL CHECK (reason <> ''),
+  author text NOT NULL CHECK (author <> ''),
+  created_at timestamptz NOT NULL DEFAULT now(),
+  expires_at timestamptz NOT NULL,
+  outcome text CHECK (outcome IN ('approved', 'rejected', 'withdrawn')),
+  decided_by text,
+  decided_at timestamptz,
+  transfer_id text COLLATE "C",
+  CONSTRAINT corrections_of_payments_add CHECK (reference IS NULL OR amount > 0),
+  CONSTRAINT corrections_are_decided_by_somebody CHECK (num_nulls(outcome, decided_by, decided_at) IN (0, 3)),
+  -- Only the author withdraws, and only others approve or reject.
+  CONSTRAINT corrections_take_two CHECK ((outcome = 'withdrawn') = (decided_by = author)),
+  CONSTRAINT corrections_are_booked_if_approved
+    CHECK (coalesce(outcome = 'approved', false) = (transfer_id IS NOT NULL))
+);
+CREATE INDEX corrections_pending ON corrections (id) WHERE outcome IS NULL;
+CREATE TRIGGER corrections_are_decided_once BEFORE UPDATE ON corrections FOR EACH ROW
+  WHEN (OLD.outcome IS NOT NULL
+    OR (OLD.id, OLD.account_id, OLD.amount, OLD.reference, OLD.reason, OLD.author, OLD.created_at, OLD.expires_at)
+      IS DISTINCT FROM
+        (NEW.id, NEW.account_id, NEW.amount, NEW.reference, NEW.reason, NEW.author, NEW.created_at, NEW.expires_at))
+  EXECUTE FUNCTION refuse_change();
+${neverDeleted('corrections')}
+
+CREATE TABLE moved_alone (
+  id text COLLATE "C" PRIMARY KEY,
+  account_id text COLLATE "C" NOT NULL REFERENCES accounts,
+  amount pico_usd NOT NULL CHECK (amount > 0),
+  author text NOT NULL CHECK (author <> ''),
+  created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX moved_alone_lately ON moved_alone (account_id, created_at);
+${appendOnly('moved_alone', 'moved_alone_is_kept')}
+
+CREATE TABLE reconciliations (
+  id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^rec_[0-9a-z]+$'),
+  requested_by text NOT NULL CHECK (requested_by IN ('schedule', 'operator')),
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  finished_at timestamptz(3),
+  checks jsonb,
+  findings jsonb,
+  CONSTRAINT reconciliations_end_with_a_report CHECK (num_nulls(finished_at, checks, findings) IN (0, 3))
+);
+
+CREATE TABLE acknowledgements (
+  id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^ack_[0-9a-z]+$'),
+  reconciliation_id text COLLATE "C" NOT NULL,
+  check_name text NOT NULL,
+  subject text NOT NULL,
+  detail text NOT NULL,
+  reason text NOT NULL CHECK (reason <> ''),
+  author text NOT NULL CHECK (author <> ''),
+  takes_two boolean NOT NULL,
+  created_at timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
+  outcome text CHECK (outcome IN ('confirmed', 'rejected', 'withdrawn')),
+  decided_by text,
+  decided_at timestamptz(3),
+  CONSTRAINT acknowledgements_are_decided_by_somebody CHECK (num_nulls(outcome, decided_by, decided_at) IN (0, 3)),
+  -- An acknowledgement by one person is confirmed by its author; otherwise the author may only withdraw it.
+  CONSTRAINT acknowledgements_take_two CHECK (CASE
+    WHEN takes_two THEN (outcome = 'withdrawn') = (decided_by = author)
+    ELSE coalesce(outcome = 'confirmed' AND decided_by = author, false) END)
+);
+CREATE UNIQUE INDEX acknowledgements_once ON acknowledgements (check_name, md5(subject), md5(detail))
+  WHERE outcome IS NULL OR outcome = 'confirmed';
+CREATE TRIGGER acknowledgements_are_decided_once BEFORE UPDATE ON acknowledgements FOR EACH ROW
+  WHEN (OLD.outcome IS NOT NULL OR (OLD.id, OLD.reconciliation_id, OLD.check_name, OLD.subject, OLD.detail, OLD.reason,
+      OLD.author, OLD.takes_two, OLD.created_at)
+    IS DISTINCT FROM (NEW.id, NEW.reconciliation_id, NEW.check_name, NEW.subject, NEW.detail, NEW.reason,
+      NEW.author, NEW.takes_two, NEW.created_at))
+  EXECUTE FUNCTION refuse_change();
+${neverDeleted('acknowledgements')}
+`;

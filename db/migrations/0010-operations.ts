@@ -1,0 +1,141 @@
+import { MONTH_PARTITIONS } from '../functions/month-partitions.ts';
+import { appendOnly } from './0001-foundations.ts';
+
+/**
+ * What operators do and order, what processes report, and the monthly partitions.
+ *
+ * - `operator_actions` are actions on tasks and accounts, and who read which prompt, with author and reason. A task is
+ *   cancelled by a single action.
+ * - `admin_tokens` are the admin tokens of people and programs, as digests; the token in the environment is not among
+ *   them. One name may have several tokens, so that a new one is in use before the old one is revoked. An action is
+ *   recorded in `admin_actions` before it is carried out.
+ * - `upstream_orders` and `model_orders` are the operators' overrides. The newest order of an upstream or model counts.
+ * - `configurations` says which version of the operator's files each process uses since when, and which it refused and
+ *   why.
+ * - By `secret_marks` a process knows, when it starts, whether it has the secrets with which the database was written.
+ * - `carried_balances` and `carried_usage` hold what the transfers of detached months add up to, so that balances and
+ *   `used` of keys can still be compared with the ledger.
+ */
+export const OPERATIONS = /* sql */ `
+CREATE TABLE operator_actions (
+  id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^act_[0-9a-z]+$'),
+  task_id text COLLATE "C",
+  task_created_at timestamptz(3),
+  kind text NOT NULL CHECK (kind IN ('cancel', 'redeliver', 'read_prompt', 'edit', 'suspend', 'reopen')),
+  author text NOT NULL CHECK (author <> ''),
+  reason text NOT NULL CHECK (reason <> ''),
+  created_at timestamptz NOT NULL DEFAULT now(),
+  account_id text COLLATE "C" REFERENCES accounts,
+  CONSTRAINT operator_actions_are_about_one_thing CHECK (
+    num_nonnulls(task_id, account_id) = 1 AND (task_id IS NULL) = (task_created_at IS NULL))
+);
+CREATE INDEX operator_actions_by_task ON operator_actions (task_id, created_at);
+CREATE UNIQUE INDEX operator_actions_one_cancel ON operator_actions (task_id) WHERE kind = 'cancel';
+CREATE INDEX operator_actions_by_account ON operator_actions (account_id, created_at) WHERE account_id IS NOT NULL;
+${appendOnly('operator_actions')}
+
+-- Not a foreign key, because an action stays when the month of its task is detached.
+CREATE FUNCTION check_action_task() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM 1 FROM tasks WHERE id = NEW.task_id AND created_at = NEW.task_created_at;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'there is no task %', NEW.task_id
+      USING ERRCODE = 'foreign_key_violation', CONSTRAINT = TG_NAME;
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER operator_actions_task_exists AFTER INSERT ON operator_actions
+  FOR EACH ROW WHEN (NEW.task_id IS NOT NULL) EXECUTE FUNCTION check_action_task();
+
+CREATE TABLE admin_tokens (
+  id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^adm_[0-9a-z]+$'),
+  name text NOT NULL CHECK (name <> ''),
+  role text NOT NULL CHECK (role IN ('operator', 'finance', 'readonly')),
+  digest bytea NOT NULL UNIQUE,
+  -- Enough of the token to recognise it.
+  hint text NOT NULL,
+  created_by text NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  expires_at timestamptz,
+  revoked_at timestamptz,
+  last_used_at timestamptz
+);
+
+CREATE TABLE admin_actions (
+  id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^adc_[0-9a-z]+$'),
+  author text NOT NULL CHECK (author <> ''),
+  -- Null for the token in the environment.
+  token_id text COLLATE "C" REFERENCES admin_tokens,
+  -- The operationId of the API description.
+  action text NOT NULL,
+  path text NOT NULL,
+  request_id text NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX admin_actions_by_author ON admin_actions (author, id);
+${appendOnly('admin_actions')}
+
+CREATE TABLE upstream_orders (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  upstream text NOT NULL CHECK (upstream <> ''),
+  kind text NOT NULL CHECK (kind IN ('rest', 'resume')),
+  -- The end of the rest.
+  until timestamptz,
+  author text NOT NULL CHECK (author <> ''),
+  reason text NOT NULL CHECK (reason <> ''),
+  created_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT upstream_orders_rests_end CHECK ((kind = 'rest') = (until IS NOT NULL))
+);
+CREATE INDEX upstream_orders_by_upstream ON upstream_orders (upstream, id DESC);
+${appendOnly('upstream_orders')}
+
+CREATE TABLE model_orders (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  model text NOT NULL CHECK (model <> ''),
+  kind text NOT NULL CHECK (kind IN ('disable', 'enable')),
+  author text NOT NULL CHECK (author <> ''),
+  reason text NOT NULL CHECK (reason <> ''),
+  created_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX model_orders_by_model ON model_orders (model, id DESC);
+${appendOnly('model_orders')}
+
+CREATE TABLE configurations (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  process text NOT NULL CHECK (process <> ''),
+  -- SHA-256 over both files.
+  digest text NOT NULL,
+  -- Null if the catalogue could not be read.
+  catalogue_version text,
+  -- Null if the process uses the files.
+  refusal text,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT configurations_have_a_version CHECK (catalogue_version IS NOT NULL OR refusal IS NOT NULL)
+);
+${appendOnly('configurations')}
+
+CREATE TABLE secret_marks (
+  name text PRIMARY KEY CHECK (name IN ('encryption_key', 'key_pepper')),
+  mark bytea NOT NULL
+);
+
+CREATE TABLE carried_balances (
+  account_id text COLLATE "C" NOT NULL REFERENCES accounts,
+  month date NOT NULL,
+  signup_available numeric(38,0) NOT NULL,
+  signup_reserved numeric(38,0) NOT NULL,
+  funded_available numeric(38,0) NOT NULL,
+  funded_reserved numeric(38,0) NOT NULL,
+  PRIMARY KEY (account_id, month)
+);
+CREATE TABLE carried_usage (
+  api_key_id text COLLATE "C" NOT NULL REFERENCES api_keys,
+  month date NOT NULL,
+  used numeric(38,0) NOT NULL,
+  PRIMARY KEY (api_key_id, month)
+);
+${appendOnly('carried_balances')}
+${appendOnly('carried_usage', 'carried_usage_is_kept')}
+
+${MONTH_PARTITIONS}
+`;
