@@ -28,8 +28,7 @@ BEGIN
       SELECT tasks.id, tasks.created_at FROM tasks JOIN first ON first.id = tasks.id AND first.created_at = tasks.created_at
       WHERE workflow_started_at IS NULL AND status IN ('queued', 'processing') AND tasks.next_start_at <= now()
       ORDER BY first.turn, first.next_start_at LIMIT most FOR UPDATE OF tasks SKIP LOCKED)
-    UPDATE tasks SET next_start_at = now() + make_interval(secs => retry_after_seconds),
-      start_attempts = start_attempts + 1
+    UPDATE tasks SET next_start_at = now() + make_interval(secs => retry_after_seconds)
     FROM due WHERE tasks.id = due.id AND tasks.created_at = due.created_at
     RETURNING tasks.id, tasks.account_id, tasks.model, tasks.kind, tasks.deadline_at, tasks.request_id;
 END $$;

@@ -54,7 +54,6 @@ CREATE TABLE tasks (
   deadline_at timestamptz NOT NULL,
   workflow_started_at timestamptz,
   taken_up_at timestamptz,
-  start_attempts integer NOT NULL DEFAULT 0,
   next_start_at timestamptz NOT NULL,
   provider_job_id text,
   output jsonb,

@@ -172,12 +172,12 @@ const INSERT_TASKS = /* sql */ `
   )
   INSERT INTO tasks (id, created_at, account_id, api_key_id, kind, model, capability_version, provider, request, price,
     billable_duration_seconds, request_id, status, reservation_id, resolution_id, deadline_at, workflow_started_at,
-    taken_up_at, start_attempts, next_start_at, output, error_code, error_message, updated_at, completed_at)
+    taken_up_at, next_start_at, output, error_code, error_message, updated_at, completed_at)
   SELECT 'task_' || id, at, account_id, api_key_id, 'video', video_model, 1, 'simulator',
     jsonb_build_object('kind', 'video', 'prompt', 'A red kite over the sea, with long shadows', 'durationSeconds', 5,
       'routes', jsonb_build_array(jsonb_build_object('provider', 'simulator', 'model', video_model))),
     :price, 5, 'req_' || id, CASE WHEN failed THEN 'failed' ELSE 'succeeded' END, 'tr_' || id, 'tr_' || resolution_id,
-    at + interval '30 minutes', at, at, 1, at,
+    at + interval '30 minutes', at, at, at,
     CASE WHEN NOT failed THEN jsonb_build_array(jsonb_build_object('type', 'video', 'mimeType', 'video/mp4',
       'url', 'https://files.test/task_' || id || '.mp4')) END,
     CASE WHEN failed THEN 'processing_failed' END, CASE WHEN failed THEN 'It could not be rendered. Try again.' END,
