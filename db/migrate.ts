@@ -1,4 +1,4 @@
-/** Brings a database to the current schema. Migrations are listed by hand, in order, under names without extensions. */
+/** Brings a database to the current schema. */
 import knex, { type Knex } from 'knex';
 import { FOUNDATIONS } from './migrations/0001-foundations.ts';
 import { ACCOUNTS } from './migrations/0002-accounts.ts';
@@ -13,8 +13,8 @@ import { OPERATIONS } from './migrations/0010-operations.ts';
 import { ensurePartitions } from './partitions.ts';
 
 /**
- * SQL by name, in the order in which it runs. Names are numbered from 0001 without gaps. A later migration that changes a
- * function of `functions/` runs that file again.
+ * The SQL of migrations by name, in order. Names are numbered from 0001 without gaps, and have no extension, which differs
+ * between sources and build. A migration that changes a function of `functions/` runs that file again.
  */
 const MIGRATIONS: Readonly<Record<string, string>> = {
   '0001-foundations': FOUNDATIONS,

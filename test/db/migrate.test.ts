@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { array, assert, asyncProperty, integer } from 'fast-check';
 import { randomBytes } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { createDatabase, type Database } from '../../db/database.ts';
 import { migrate, migrationSource, pendingMigrations } from '../../db/migrate.ts';
 import { ensurePartitions } from '../../db/partitions.ts';
@@ -55,6 +57,20 @@ describe('db/migrate', () => {
     const names = await migrationSource.getMigrations([]);
     const numbers = names.map((_, index) => String(index + 1).padStart(4, '0'));
     expect(names.map((name) => name.split('-')[0])).to.deep.equal(numbers);
+  });
+
+  it('defines every table, index, function and trigger once', async () => {
+    const folders = ['migrations', 'functions'].map((name) => join(import.meta.dirname, '../../db', name));
+    const files = await Promise.all(
+      folders.map(async (folder) => (await readdir(folder)).map((file) => readFile(join(folder, file), 'utf8'))),
+    );
+    const sql = (await Promise.all(files.flat())).join('\n');
+    const created = sql.matchAll(
+      /^ *CREATE (?:OR REPLACE |UNIQUE |UNLOGGED |CONSTRAINT )?(?:DOMAIN|TABLE|INDEX|FUNCTION|TRIGGER) (\w+)/gm,
+    );
+    const names = Array.from(created, ([, name]) => name);
+    expect(names).to.include.members(['pico_usd', 'request_windows', 'accounts_one_per_external_id', 'write_text']);
+    expect(names.filter((name, index) => names.indexOf(name) !== index)).to.deep.equal([]);
   });
 
   describe('on an empty database', () => {
@@ -164,7 +180,7 @@ describe('db/migrate', () => {
   });
 });
 
-/** All that migrations make, in words; without partitions, and without knex's own tables. */
+/** Everything that migrations create, as text; without partitions, and without knex's own tables. */
 async function schemaOf(database: Database): Promise<readonly string[]> {
   const { rows } = await database.raw<{ rows: { definition: string }[] }>(/* sql */ `
     WITH tables AS (
@@ -172,8 +188,10 @@ async function schemaOf(database: Database): Promise<readonly string[]> {
       WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
         AND relname NOT LIKE 'knex_%'
     )
-    SELECT concat_ws(' ', relname, attname, format_type(atttypid, atttypmod), attnotnull) AS definition
-    FROM tables JOIN pg_attribute ON attrelid = tables.oid WHERE attnum > 0 AND NOT attisdropped
+    SELECT concat_ws(' ', relname, attname, format_type(atttypid, atttypmod), attnotnull,
+      pg_get_expr(adbin, adrelid)) AS definition
+    FROM tables JOIN pg_attribute ON attrelid = tables.oid
+    LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum WHERE attnum > 0 AND NOT attisdropped
     UNION ALL SELECT concat_ws(' ', relname, conname, pg_get_constraintdef(pg_constraint.oid))
     FROM tables JOIN pg_constraint ON conrelid = tables.oid WHERE contype <> 'n' AND conparentid = 0
     UNION ALL SELECT pg_get_indexdef(indexrelid) FROM tables JOIN pg_index ON indrelid = tables.oid
