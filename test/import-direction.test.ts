@@ -1,14 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, relative, resolve } from 'node:path';
+import { join, relative } from 'node:path';
 import { expect } from 'chai';
+import { fileOf, type Import, importsBehind, importsOf } from '../bin/tools/imports.ts';
 
 const root = join(import.meta.dirname, '..');
-
-interface Import {
-  readonly file: string;
-  readonly from: string;
-  readonly typeOnly: boolean;
-}
 
 interface Layer {
   /** The folders it may import besides itself. */
@@ -43,31 +38,12 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
 };
 
-const importStatement = /^(?:import|export)\s+(type\s+)?(?:[^'";]*?\sfrom\s+)?'([^']+)'/gm;
-const dynamicImport = /\bimport\(\s*'([^']+)'/g;
-
 function sourceFiles(folder: string): string[] {
   const rooms = Object.keys(LAYERS).filter((name) => name.startsWith(`${folder}/`));
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter((file) => /\.(ts|tsx|mts|mjs|js)$/.test(file))
     .map((file) => join(folder, file))
     .filter((file) => !rooms.some((room) => file.startsWith(`${room}/`)));
-}
-
-function importsOf(file: string): Import[] {
-  const text = readFileSync(join(root, file), 'utf8');
-  const stated = [...text.matchAll(importStatement)].map(([, type, from = '']) => ({
-    file,
-    from,
-    typeOnly: type !== undefined,
-  }));
-  const dynamic = [...text.matchAll(dynamicImport)].map(([, from = '']) => ({ file, from, typeOnly: false }));
-  return [...stated, ...dynamic];
-}
-
-/** The file that an import leads to; undefined for packages. */
-function fileOf({ file, from }: Import): string | undefined {
-  return from.startsWith('.') ? relative(root, resolve(root, dirname(file), from)) : undefined;
 }
 
 /** The layer, another top folder, or the file in the root, that an import leads to; undefined for packages. */
@@ -139,14 +115,8 @@ describe('the direction of imports', () => {
   });
 
   it('keeps the api out of the worker', () => {
-    const reached = new Set(['bin/worker.ts']);
-    for (const file of reached) {
-      if (!/\.(ts|tsx|mts|mjs|js)$/.test(file)) continue;
-      for (const { from, typeOnly } of importsOf(file)) {
-        if (from.startsWith('.') && !typeOnly) reached.add(relative(root, resolve(root, dirname(file), from)));
-      }
-    }
-    expect([...reached].filter((file) => file.startsWith('api/'))).to.deep.equal([]);
+    const reached = importsBehind('bin/worker.ts', ({ typeOnly }) => !typeOnly).map(fileOf);
+    expect(reached.filter((file) => file?.startsWith('api/'))).to.deep.equal([]);
     expect(reached).to.include('domain/money.ts');
   });
 
@@ -157,7 +127,7 @@ describe('the direction of imports', () => {
 
   it('sees imports in every form', () => {
     const found = importsOf(relative(root, import.meta.filename)).map(({ from }) => from);
-    expect(found).to.deep.equal(['node:fs', 'node:path', 'chai']);
+    expect(found).to.deep.equal(['node:fs', 'node:path', 'chai', '../bin/tools/imports.ts']);
     expect(importsOf('bin/stack/temporal-server.ts').map(({ from }) => from)).to.include('./find-temporal-server.ts');
     expect(importsOf('bin/bootstrap.mjs').map(({ from }) => from)).to.include('tsx/esm/api');
   });

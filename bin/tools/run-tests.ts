@@ -1,7 +1,8 @@
 /**
- * `npm test`: starts PostgreSQL and Temporal, runs all tests, or those in the given files and folders, in several mocha
- * processes, and stops the servers however the run ends. The last line of the output is `N passed, N failed`;
- * `test-results/rules.md` lists every rule that was checked.
+ * `npm test`: runs all tests, or those in the given files and folders, in several mocha processes, and stops the servers
+ * however the run ends. Starts only the servers that the files need. `--tier=TIER` comes first and leaves out the files
+ * of the other tiers. The last line of the output is `N passed, N failed`; `test-results/rules.md` lists every rule that
+ * was checked.
  */
 import { readdirSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -9,6 +10,7 @@ import { join } from 'node:path';
 import { startProcess, type RunningProcess } from '../stack/child-process.ts';
 import { childEnvironment } from '../../config.ts';
 import { createServices, MAX_TEST_PROCESSES } from '../../test/support/servers.ts';
+import { readTestNeeds, type Service, TIERS } from './test-needs.ts';
 
 const SUMMARY = /^\d+ passed, \d+ failed(, \d+ skipped)?$/;
 /** Enough to stop what the running test has started. */
@@ -30,6 +32,13 @@ const LONG_TESTS = [
   'test/db/',
   'test/storage/',
 ];
+/** The variables through which tests find the services of the run. */
+const SERVICE_VARIABLES: Readonly<Record<Service, string>> = {
+  database: 'GENWAY_TEST_DATABASE_URL',
+  temporal: 'GENWAY_TEST_TEMPORAL_ADDRESS',
+  workflowBundle: 'GENWAY_TEST_WORKFLOW_BUNDLE',
+  programs: 'GENWAY_TEST_PROGRAMS',
+};
 const root = join(import.meta.dirname, '../..');
 const mocha = join(root, 'node_modules/mocha/bin/mocha.js');
 const rulesPage = join(root, 'test-results/rules.md');
@@ -41,7 +50,9 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 let passed = false;
 let lastLine = '';
 try {
-  passed = await runMocha(await startServers());
+  const { files, options } = parseArguments(process.argv.slice(2));
+  const environment = await startServices(new Set(files.flatMap((file) => [...readTestNeeds(file).services])));
+  passed = await runMocha(environment, [...options, ...files]);
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
 } finally {
@@ -56,24 +67,13 @@ async function stopEarly(): Promise<void> {
   process.exit(130);
 }
 
-/** The environment through which tests find the servers that they share. */
-async function startServers(): Promise<NodeJS.ProcessEnv> {
-  const [databaseUrl, temporalAddress, workflowBundle, programs] = await Promise.all([
-    services.database(),
-    services.temporal(),
-    services.workflowBundle(),
-    services.programs(),
-  ]);
-  return {
-    ...childEnvironment({}),
-    GENWAY_TEST_DATABASE_URL: databaseUrl,
-    GENWAY_TEST_TEMPORAL_ADDRESS: temporalAddress,
-    GENWAY_TEST_WORKFLOW_BUNDLE: workflowBundle,
-    GENWAY_TEST_PROGRAMS: programs,
-  };
+/** Starts services. @returns the environment through which tests find them */
+async function startServices(needed: ReadonlySet<Service>): Promise<NodeJS.ProcessEnv> {
+  const started = [...needed].map(async (service) => [SERVICE_VARIABLES[service], await services[service]()]);
+  return { ...childEnvironment({}), ...Object.fromEntries(await Promise.all(started)) };
 }
 
-async function runMocha(env: NodeJS.ProcessEnv): Promise<boolean> {
+async function runMocha(env: NodeJS.ProcessEnv, words: readonly string[]): Promise<boolean> {
   const jobs = Math.min(availableParallelism() + MORE_JOBS_THAN_CORES, MAX_TEST_PROCESSES);
   child = await startProcess({
     command: process.execPath,
@@ -85,7 +85,7 @@ async function runMocha(env: NodeJS.ProcessEnv): Promise<boolean> {
       '--exit',
       `--reporter-option=rules=${rulesPage}`,
       ...(process.stdout.isTTY ? ['--color'] : []),
-      ...mochaArguments(process.argv.slice(2)),
+      ...words,
     ],
     env,
     // Mocha forwards this signal to the processes that run the tests.
@@ -98,12 +98,19 @@ async function runMocha(env: NodeJS.ProcessEnv): Promise<boolean> {
   return (await child.exited) === 0;
 }
 
-/** Files and folders come first; everything from the first option on is passed to mocha. */
-function mochaArguments(given: readonly string[]): string[] {
-  const firstOption = given.findIndex((argument) => argument.startsWith('-'));
-  const paths = firstOption === -1 ? given : given.slice(0, firstOption);
+/** After the tier come files and folders; everything from the next option on is passed to mocha. */
+function parseArguments(given: readonly string[]): { files: string[]; options: string[] } {
+  const tier = TIERS.find((name) => given[0] === `--tier=${name}`);
+  const words = tier ? given.slice(1) : given;
+  const firstOption = words.findIndex((word) => word.startsWith('-'));
+  const paths = firstOption === -1 ? words : words.slice(0, firstOption);
   const files = new Set((paths.length > 0 ? paths : [ALL_TESTS]).flatMap(testFiles));
-  return [...given.slice(paths.length), ...[...files].sort((one, other) => rank(one) - rank(other))];
+  return {
+    files: [...files]
+      .filter((file) => !tier || readTestNeeds(file).tier === tier)
+      .sort((one, other) => rank(one) - rank(other)),
+    options: words.slice(paths.length),
+  };
 }
 
 function testFiles(path: string): string[] {

@@ -5,12 +5,7 @@ import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { DefaultLogger } from '@temporalio/worker';
-import { bundleWorkflows } from '../../bin/parts/workflow-bundle.ts';
 import { findFreePort } from '../../bin/stack/ports.ts';
-import { startPostgres } from '../../bin/stack/postgres.ts';
-import { findTemporalServer, startTemporalServer } from '../../bin/stack/temporal-server.ts';
-import { loadStackConfig } from '../../config.ts';
 
 interface Service {
   readonly address: string;
@@ -63,7 +58,10 @@ export function createServices(report: (line: string) => void = () => {}): Servi
   };
 }
 
+// Each loads what starts it: to load Temporal's packages takes seconds, and tests that need no server load none.
+
 async function startTestPostgres(folder: string): Promise<Service> {
+  const { startPostgres } = await import('../../bin/stack/postgres.ts');
   const server = await startPostgres({
     dataDir: join(folder, 'postgres'),
     port: await findFreePort(),
@@ -75,6 +73,8 @@ async function startTestPostgres(folder: string): Promise<Service> {
 }
 
 async function startTestTemporal(folder: string, report: (line: string) => void): Promise<Service> {
+  const { loadStackConfig } = await import('../../config.ts');
+  const { findTemporalServer, startTemporalServer } = await import('../../bin/stack/temporal-server.ts');
   const binary = await findTemporalServer({ cacheFolder: loadStackConfig().cacheFolder, report });
   const server = await startTemporalServer({
     binary,
@@ -86,6 +86,8 @@ async function startTestTemporal(folder: string, report: (line: string) => void)
 }
 
 async function writeWorkflowBundle(folder: string): Promise<string> {
+  const { DefaultLogger } = await import('@temporalio/worker');
+  const { bundleWorkflows } = await import('../../bin/parts/workflow-bundle.ts');
   const { code } = await bundleWorkflows(new DefaultLogger('ERROR'));
   const file = join(folder, 'workflows.js');
   await writeFile(file, code);

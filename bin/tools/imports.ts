@@ -1,0 +1,63 @@
+/** The imports of source files, read from their text. Paths of files start at the root of the project. */
+import { readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+
+export interface Import {
+  /** The file that imports. */
+  readonly file: string;
+  /** The imported module, as the statement names it. */
+  readonly from: string;
+  /** The text between `import` and `from`: the imported names. Empty for dynamic imports. */
+  readonly names: string;
+  readonly typeOnly: boolean;
+  readonly dynamic: boolean;
+}
+
+const root = join(import.meta.dirname, '../..');
+const importStatement = /^(?:import|export)\s+(type\s+)?(?:([^'";]*?)\sfrom\s+)?'([^']+)'/gm;
+const dynamicImport = /\bimport\(\s*'([^']+)'/g;
+const SOURCE = /\.(ts|tsx|mts|mjs|js)$/;
+
+const read = new Map<string, readonly Import[]>();
+
+/** The imports of a file: first the statements, then the dynamic imports. Each file is read once. */
+export function importsOf(file: string): readonly Import[] {
+  const imports = read.get(file) ?? readImports(file);
+  read.set(file, imports);
+  return imports;
+}
+
+function readImports(file: string): Import[] {
+  const text = readFileSync(join(root, file), 'utf8');
+  const stated = [...text.matchAll(importStatement)].map(([, type, names = '', from = '']) => {
+    return { file, from, names, typeOnly: type !== undefined, dynamic: false };
+  });
+  const dynamic = [...text.matchAll(dynamicImport)].map(([, from = '']) => {
+    return { file, from, names: '', typeOnly: false, dynamic: true };
+  });
+  return [...stated, ...dynamic];
+}
+
+/** The file that an import leads to; undefined for packages. */
+export function fileOf({ file, from }: Import): string | undefined {
+  return from.startsWith('.') ? relative(root, resolve(root, dirname(file), from)) : undefined;
+}
+
+/**
+ * The imports of a file, and of all files that the followed ones lead to.
+ *
+ * @param follows chooses the imports that count
+ */
+export function importsBehind(file: string, follows: (statement: Import) => boolean): Import[] {
+  const reached = new Set([file]);
+  const found: Import[] = [];
+  for (const source of reached) {
+    if (!SOURCE.test(source)) continue;
+    for (const statement of importsOf(source).filter(follows)) {
+      found.push(statement);
+      const target = fileOf(statement);
+      if (target !== undefined) reached.add(target);
+    }
+  }
+  return found;
+}

@@ -1,0 +1,41 @@
+/** What a test file needs, derived from its imports, so that a run of tests starts nothing else. */
+import type { Services } from '../../test/support/servers.ts';
+import { fileOf, importsBehind } from './imports.ts';
+
+export type Service = Exclude<keyof Services, 'stop'>;
+
+/** `unit` tests need no server and start no process; `database` tests need PostgreSQL only; `system` tests may need anything. */
+export const TIERS = ['unit', 'database', 'system'] as const;
+export type Tier = (typeof TIERS)[number];
+
+export interface TestNeeds {
+  readonly services: ReadonlySet<Service>;
+  readonly tier: Tier;
+}
+
+/** The functions of `test/support/services.ts` through which tests ask for services. */
+const REQUESTED_BY: Readonly<Record<string, readonly Service[]>> = {
+  testDatabaseUrl: ['database'],
+  testTemporalAddress: ['temporal'],
+  testWorkflowBundle: ['workflowBundle'],
+  testPrograms: ['programs'],
+  testBuild: ['programs', 'workflowBundle'],
+};
+const SERVICES = 'test/support/services.ts';
+
+/** Reads the needs of a test file from the imports of the file and of all modules that load with the file. */
+export function readTestNeeds(file: string): TestNeeds {
+  const imports = importsBehind(file, ({ typeOnly, dynamic }) => !typeOnly && !dynamic);
+  const names = imports
+    .filter((statement) => fileOf(statement) === SERVICES)
+    .flatMap((statement) => statement.names.match(/\w+/g) ?? []);
+  const services = new Set(names.flatMap((name) => REQUESTED_BY[name] ?? []));
+  return { services, tier: tierOf(services, new Set(imports.map(({ from }) => from))) };
+}
+
+function tierOf(services: ReadonlySet<Service>, modules: ReadonlySet<string>): Tier {
+  if ([...services].some((service) => service !== 'database')) return 'system';
+  if (modules.has('@temporalio/worker')) return 'system';
+  if (services.has('database') || modules.has('pg')) return 'database';
+  return modules.has('node:child_process') ? 'system' : 'unit';
+}

@@ -1,0 +1,38 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { readTestNeeds, type Tier } from '../../../bin/tools/test-needs.ts';
+import { importsBehind } from '../../../bin/tools/imports.ts';
+
+const files = readdirSync('test', { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.test.ts'))
+  .map((file) => join('test', file));
+const filesOf = (tier: Tier): string[] => files.filter((file) => readTestNeeds(file).tier === tier);
+
+describe('the needs of a test file', () => {
+  const samples: readonly (readonly [file: string, tier: Tier, services: readonly string[]])[] = [
+    ['test/domain/money.test.ts', 'unit', []],
+    ['test/db/batcher.test.ts', 'database', []],
+    ['test/db/invariants.test.ts', 'database', ['database']],
+    ['test/source.test.ts', 'system', []],
+    ['test/temporal/workflow-access.test.ts', 'system', ['temporal']],
+    ['test/workflows/replay.test.ts', 'system', ['workflowBundle']],
+    ['test/bench/drill/drill.test.ts', 'system', ['programs', 'workflowBundle']],
+    ['test/workflows/crashes.test.ts', 'system', ['database', 'programs', 'temporal', 'workflowBundle']],
+  ];
+  for (const [file, tier, services] of samples) {
+    it(`are ${services.join(', ') || 'no services'}, in the tier ${tier}: ${file}`, () => {
+      const needs = readTestNeeds(file);
+      expect([needs.tier, [...needs.services].sort()]).to.deep.equal([tier, services]);
+    });
+  }
+
+  it('load neither PostgreSQL, Temporal nor processes for the unit tier, which is a third of all files or more', () => {
+    const unit = filesOf('unit');
+    const loaded = unit.flatMap((file) =>
+      importsBehind(file, ({ typeOnly, dynamic }) => !typeOnly && !dynamic).map(({ from }) => from),
+    );
+    expect(loaded).not.to.include.any.members(['pg', '@temporalio/worker', 'node:child_process']);
+    expect(unit.length).to.be.at.least(files.length / 3);
+  });
+});
