@@ -9,9 +9,8 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { copyDatabase } from '../support/database.ts';
-import { field } from '../support/genway.ts';
-import { runProgram } from '../support/program.ts';
-import { call, startTestStack, type TestStack } from '../support/stack.ts';
+import { field, runGenway } from '../support/genway.ts';
+import { call, type StackProcess, startTestStack, type TestStack } from '../support/stack.ts';
 import { createTask, taskWhen, taskWhenFinal } from '../support/tasks.ts';
 import { chapterIn, chapterOf, shapeOf, type Step, withChapter } from './transcript.ts';
 
@@ -45,10 +44,12 @@ describe('a day of an operator', function () {
     folder = await mkdtemp(join(tmpdir(), 'genway-day-'));
     const env = { GENWAY_CATALOGUE: join(folder, 'catalogue.yaml'), GENWAY_PROVIDERS: join(folder, 'upstreams.yaml') };
     stack = await startTestStack({ env });
-    environment = { ...stack.environment, VENDOR_KEY: 'simulator' };
+    process.env['VENDOR_KEY'] = 'simulator';
+    environment = stack.environment;
     catalogue = await readFile('catalogue/catalogue.yaml', 'utf8');
   });
   after(async () => {
+    delete process.env['VENDOR_KEY'];
     await stack?.stop();
     await rm(folder, { recursive: true, force: true });
   });
@@ -59,22 +60,20 @@ describe('a day of an operator', function () {
     await rename(join(folder, `${name}.new`), join(folder, name));
   }
 
-  async function startAll(): Promise<void> {
-    await Promise.all([stack.api.start(secrets), stack.text.start(secrets), stack.worker.start(secrets)]);
+  async function start(...processes: readonly StackProcess[]): Promise<void> {
+    await Promise.all(processes.map((process) => process.start(secrets)));
   }
 
   /** One after another, so that there is always one that answers. */
-  async function restartEach(): Promise<void> {
-    for (const process of [stack.api, stack.text]) {
+  async function restartEach(...processes: readonly StackProcess[]): Promise<void> {
+    for (const process of processes) {
       await process.stop();
       await process.start(secrets);
     }
-    await stack.worker.stop();
-    await stack.worker.start(secrets);
   }
 
   /** So that nobody is connected to the database any more. */
-  async function stopAll(): Promise<void> {
+  async function killAll(): Promise<void> {
     await Promise.all([stack.api.kill(), stack.text.kill(), stack.worker.kill()]);
   }
 
@@ -84,8 +83,7 @@ describe('a day of an operator', function () {
 
   /** Runs the command as an operator does, and keeps what it prints. */
   async function genway(...words: string[]): Promise<string> {
-    const { stdout, stderr } = await runProgram('genway', words, environment);
-    const printed = `${stdout}${stderr}`.replaceAll(folder, FOLDER).trimEnd();
+    const printed = (await runGenway(words, environment)).replaceAll(folder, FOLDER).trimEnd();
     const typed = words.map((word) => (/^[\w.:/@-]+$/.test(word) ? word : `'${word}'`)).join(' ');
     const hidden = printed.replace(/\b(sk-|ga-|whsec_)[^\s…]+/g, '$1…');
     const lines = hidden === '' ? [] : hidden.split(/\r?\n/);
@@ -122,7 +120,7 @@ describe('a day of an operator', function () {
   it('is as docs/operations.md says', async () => {
     await fillFilesWithMistakes();
     await correctThem();
-    await startAll();
+    await start(stack.api, stack.text, stack.worker);
     const customer = await takeOnACustomer();
     await changePrices(customer.apiKey);
     await replaceAToken(customer.apiKey);
@@ -211,10 +209,10 @@ describe('a day of an operator', function () {
     const [newPepper, newKey] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')];
     const end = load(apiKey);
     secrets = { GENWAY_KEY_PEPPER_ALSO: newPepper, GENWAY_ENCRYPTION_KEY_ALSO: newKey };
-    await restartEach();
+    await restartEach(stack.api, stack.text);
     const first = { GENWAY_KEY_PEPPER: newPepper, GENWAY_ENCRYPTION_KEY: newKey };
     secrets = { ...first, GENWAY_KEY_PEPPER_ALSO: pepper, GENWAY_ENCRYPTION_KEY_ALSO: key };
-    await restartEach();
+    await restartEach(stack.api, stack.text);
     const operators = environment;
     environment = { ...operators, ...secrets };
     await call(`${stack.baseUrl}/v1/balance`, { key: apiKey });
@@ -222,7 +220,7 @@ describe('a day of an operator', function () {
       .to.match(/webhook_endpoints: 1 rows looked at, 1 sealed anew/)
       .and.match(/until they are next used: 0$/);
     secrets = first;
-    await restartEach();
+    await restartEach(stack.api, stack.text);
     environment = { ...operators, ...first };
     expect(await end()).to.deep.equal([200]);
   }
@@ -251,15 +249,15 @@ describe('a day of an operator', function () {
     );
     const { id } = await createTask(stack, apiKey, 'A kite over the sea [sim:render_ms=3000]');
     await taskWhen(stack, apiKey, id, 'processing');
-    await stopAll();
+    await killAll();
     const backup = await copyDatabase(stack.database, stack.environment['DATABASE_URL'] ?? '');
-    await startAll();
+    await start(stack.api, stack.worker);
     await taskWhenFinal(stack, apiKey, id);
     await stack.temporal.workflow.getHandle(id).result();
-    await stopAll();
+    await killAll();
     await backup.restore();
     expect(await genway('recover')).to.match(new RegExp(`${id}\\W+charged`));
-    await startAll();
+    await start(stack.api, stack.worker);
     expect((await taskWhenFinal(stack, apiKey, id)).status).to.equal('succeeded');
   }
 

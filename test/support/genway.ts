@@ -1,7 +1,18 @@
-/** The `genway` command, run in this process. */
+/** The `genway` command, run in this process, because a process of its own takes two seconds to load. */
 import { Command } from 'commander';
-import { CommandError, connectAdmin } from '../../bin/command/admin-client.ts';
+import { type AdminClient, CommandError, connectAdmin } from '../../bin/command/admin-client.ts';
 import { addCommands } from '../../bin/command/commands.ts';
+import { addConfigCommands } from '../../bin/command/config.ts';
+import { addRecoverCommand } from '../../bin/command/recover.ts';
+import { addSecretsCommands } from '../../bin/command/secrets.ts';
+import { explain } from '../../bin/parts/explain.ts';
+import {
+  type Environment,
+  loadCommandConfig,
+  loadFilesConfig,
+  loadRecoveryConfig,
+  loadSecretsConfig,
+} from '../../config.ts';
 import type { TestApp } from './app.ts';
 
 /** @returns what the command prints; a refusal is its last line */
@@ -10,25 +21,57 @@ export type Genway = (...words: string[]) => Promise<string>;
 export async function connectGenway({ baseUrl, adminToken }: Pick<TestApp, 'baseUrl' | 'adminToken'>): Promise<Genway> {
   const admin = await connectAdmin({ baseUrl, adminToken, home: '/nowhere' });
   return async (...words) => {
-    let printed = '';
-    const program = new Command('genway')
-      .option('--json')
-      .exitOverride()
-      .configureOutput({ writeErr: () => {} });
-    addCommands(program, async () => admin, {
-      print: (text) => void (printed += `${text}\n`),
-      pipe: async (chunks) => {
-        for await (const chunk of chunks) printed += Buffer.from(chunk).toString('utf8');
-      },
-    });
+    const { program, output } = createProgram(async () => admin);
     try {
       await program.parseAsync(words, { from: 'user' });
     } catch (error) {
       if (!(error instanceof CommandError || (error instanceof Error && error.name === 'CommanderError'))) throw error;
-      printed += `${error.name}: ${error.message}`;
+      output.print(`${error.name}: ${error.message}`);
     }
-    return printed;
+    return output.printed;
   };
+}
+
+/**
+ * Runs a command with the configuration of an environment. Placeholders in files of upstreams still read the variables of
+ * this process.
+ *
+ * @returns what the command prints; the explanation of an error is the last line
+ */
+export async function runGenway(words: readonly string[], environment: Environment): Promise<string> {
+  const connect = (): Promise<AdminClient> => connectAdmin(loadCommandConfig(environment));
+  const { program, output } = createProgram(connect);
+  const { print } = output;
+  const terminal = { print, isJson: () => program.opts<{ json?: boolean }>().json === true, endWith: () => {} };
+  addConfigCommands(program, { load: () => loadFilesConfig(environment), connect }, terminal);
+  addRecoverCommand(program, () => loadRecoveryConfig(environment), print);
+  addSecretsCommands(program, () => loadSecretsConfig(environment), print);
+  try {
+    await program.parseAsync(words, { from: 'user' });
+  } catch (error) {
+    print(explain(error));
+  }
+  return output.printed;
+}
+
+interface Output {
+  printed: string;
+  readonly print: (text: string) => void;
+}
+
+function createProgram(connect: () => Promise<AdminClient>): { program: Command; output: Output } {
+  const output: Output = { printed: '', print: (text) => void (output.printed += `${text}\n`) };
+  const program = new Command('genway')
+    .option('--json')
+    .exitOverride()
+    .configureOutput({ writeErr: () => {} });
+  addCommands(program, connect, {
+    print: output.print,
+    pipe: async (chunks) => {
+      for await (const chunk of chunks) output.printed += Buffer.from(chunk).toString('utf8');
+    },
+  });
+  return { program, output };
 }
 
 /** The value that an answer shows under a name. */
