@@ -105,5 +105,7 @@ async function buildPrograms(folder: string): Promise<string> {
   await cp(join(ROOT, 'console/assets'), join(programs, 'console/assets'), { recursive: true });
   await cp(join(ROOT, 'package.json'), join(programs, 'package.json'));
   await symlink(join(ROOT, 'node_modules'), join(programs, 'node_modules'));
+  const { bundlePrograms } = await import('./bundle-programs.ts');
+  await bundlePrograms(programs);
   return programs;
 }
