@@ -1,70 +1,34 @@
 /** What the vendor's own SDK makes of the gateway's bytes, and the gateway of what the SDK sends. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import Anthropic, { APIError } from '@anthropic-ai/sdk';
 import { expect } from 'chai';
 import { ServiceError } from '../../../domain/errors.ts';
-import type { AnswerPart, Choice, TextRequest } from '../../../text/canonical.ts';
 import { messages } from '../../../text/messages/index.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 import { eventsOf } from '../answers.ts';
-import { renderContext, streamedTo, textResult } from '../support.ts';
+import { reasoning, SdkGateway, toolCall } from '../sdk-gateway.ts';
+import { streamedTo, textResult } from '../support.ts';
 
 const error = new ServiceError('processing_unavailable', 'The model is gone.');
-const usage = { inputTotal: 30, cacheRead: 20, cacheWrite: null, outputTotal: 9, reasoning: 4 };
 const tools = [{ name: 'look', input_schema: { type: 'object' as const } }];
 const question = { role: 'user' as const, content: 'What is there?' };
 const asked = { model: 'texti-k3', max_tokens: 100, messages: [question], tools };
 
-const reasoning: AnswerPart = { type: 'reasoning', text: 'Look twice.', signature: 'c2ln' };
-const call = (callId: string, text: string): AnswerPart => ({
-  type: 'tool-call',
-  callId,
-  name: 'look',
-  arguments: text,
-});
-
 describe('messages with the @anthropic-ai/sdk package', () => {
-  let server: Server;
+  const gateway = new SdkGateway(messages);
   let client: Anthropic;
-  let received: TextRequest[];
-  let answer: (request: TextRequest) => string;
 
-  beforeEach(async () => {
-    received = [];
-    server = createServer((request, response) => void serve(request, response));
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    // A socket that listens on TCP has an address object.
-    const { port } = server.address() as AddressInfo;
-    client = new Anthropic({ apiKey: 'sk-1', baseURL: `http://127.0.0.1:${port}`, maxRetries: 0 });
+  beforeEach(() => {
+    client = new Anthropic({ apiKey: 'sk-1', baseURL: gateway.url, maxRetries: 0 });
   });
-
-  afterEach(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
-
-  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    let body = '';
-    for await (const bytes of request) body += String(bytes);
-    const parsed = messages.client.parseRequest(JSON.parse(body), {});
-    received.push(parsed);
-    response.setHeader('content-type', parsed.stream ? 'text/event-stream' : 'application/json');
-    response.end(answer(parsed));
-  }
-
-  function answerWith(choice: Partial<Choice>): void {
-    const result = { ...textResult(choice), usage };
-    answer = (request) => {
-      const context = renderContext(request);
-      if (request.stream) return streamedTo(messages, [...eventsOf(result)], context);
-      return JSON.stringify(messages.client.renderResult(result, context));
-    };
-  }
 
   it('accumulates reasoning, text and parallel tool calls into the message that does not stream', async () => {
-    const parts = [reasoning, { type: 'text', text: 'I look.' } as const, call('a', '{"at":[1]}'), call('b', '{}')];
-    answerWith({ parts, finish: { reason: 'tool-calls' } });
+    const parts = [
+      reasoning,
+      { type: 'text', text: 'I look.' } as const,
+      toolCall('a', '{"at":[1]}'),
+      toolCall('b', '{}'),
+    ];
+    gateway.answerWith({ parts, finish: { reason: 'tool-calls' } });
     const streamed = await client.messages.stream(asked).finalMessage();
     expect(streamed.content).to.deep.equal([
       { type: 'thinking', thinking: 'Look twice.', signature: 'c2ln' },
@@ -80,29 +44,29 @@ describe('messages with the @anthropic-ai/sdk package', () => {
   });
 
   it('sends an answer and the results of its calls back in a form that the parser reads', async () => {
-    const parts = [reasoning, call('a', '{"at":1}'), call('b', '{}')];
-    answerWith({ parts, finish: { reason: 'tool-calls' } });
+    const parts = [reasoning, toolCall('a', '{"at":1}'), toolCall('b', '{}')];
+    gateway.answerWith({ parts, finish: { reason: 'tool-calls' } });
     const { content } = await client.messages.stream(asked).finalMessage();
     const results = ['b', 'a'].map((id) => ({ type: 'tool_result' as const, tool_use_id: id, content: 'A tree.' }));
-    answerWith({ parts: [{ type: 'text', text: 'A tree.' }] });
+    gateway.answerWith({ parts: [{ type: 'text', text: 'A tree.' }] });
     const reply = client.messages.stream({
       ...asked,
       messages: [question, { role: 'assistant', content }, { role: 'user', content: results }],
     });
     expect(await reply.finalText()).to.equal('A tree.');
-    expect(received[1]?.turns.map((turn) => turn.role)).to.deep.equal(['user', 'assistant', 'tool']);
-    expect(received[1]?.turns[1]?.parts).to.deep.equal(parts);
+    expect(gateway.requests[1]?.turns.map((turn) => turn.role)).to.deep.equal(['user', 'assistant', 'tool']);
+    expect(gateway.requests[1]?.turns[1]?.parts).to.deep.equal(parts);
   });
 
   it('finds an empty text block and the reason when the limit ate everything', async () => {
-    answerWith({ parts: [reasoning], finish: { reason: 'length' } });
+    gateway.answerWith({ parts: [reasoning], finish: { reason: 'length' } });
     const message = await client.messages.stream(asked).finalMessage();
     expect(message.stop_reason).to.equal('max_tokens');
     expect(message.content.at(-1)).to.deep.equal({ type: 'text', text: '' });
   });
 
   it('learns which stop sequence hit', async () => {
-    answerWith({ finish: { reason: 'stop-sequence', stopSequence: 'END' } });
+    gateway.answerWith({ finish: { reason: 'stop-sequence', stopSequence: 'END' } });
     const message = await client.messages.stream(asked).finalMessage();
     expect(message).to.include({ stop_reason: 'stop_sequence', stop_sequence: 'END' });
   });
@@ -110,7 +74,7 @@ describe('messages with the @anthropic-ai/sdk package', () => {
   it('throws the error that comes in the middle of a stream, after the text before it and a ping', async () => {
     const [head = ''] = streamedTo(messages, [...eventsOf(textResult())]).split('event: content_block_stop');
     const ping = messages.client.keepAliveFrame ?? '';
-    answer = () => `${ping}${head}${ping}${messages.client.renderStreamError(error, 'req_1') ?? ''}`;
+    gateway.answer(`${ping}${head}${ping}${messages.client.renderStreamError(error, 'req_1') ?? ''}`);
     let text = '';
     const stream = client.messages.stream(asked).on('text', (delta) => void (text += delta));
     const thrown = await rejectionOf(stream.finalMessage());

@@ -1,0 +1,81 @@
+/** A gateway of one wire format without a model, for the SDK of the format's vendor. */
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { AnswerPart, Choice, TextRequest } from '../../text/canonical.ts';
+import type { ParseContext, WireFormat } from '../../text/wire-format.ts';
+import { eventsOf } from './answers.ts';
+import { renderContext, streamedTo, textResult } from './support.ts';
+
+type Respond = (response: ServerResponse, request: TextRequest) => void;
+
+export const usage = { inputTotal: 30, cacheRead: 20, cacheWrite: null, outputTotal: 9, reasoning: 4 };
+export const reasoning: AnswerPart = { type: 'reasoning', text: 'Look twice.', signature: 'c2ln' };
+
+export function toolCall(callId: string, text: string, name = 'look'): AnswerPart {
+  return { type: 'tool-call', callId, name, arguments: text };
+}
+
+/** A server that answers each request as the test last said. It starts anew before each test of the suite. */
+export class SdkGateway {
+  readonly requests: TextRequest[] = [];
+  readonly headers: IncomingHttpHeaders[] = [];
+  readonly #format: WireFormat;
+  readonly #addressOf: (url: string) => ParseContext;
+  #server: Server | undefined;
+  #respond: Respond = (response) => response.destroy();
+
+  /** To be called inside a `describe`. */
+  constructor(format: WireFormat, addressOf: (url: string) => ParseContext = () => ({})) {
+    this.#format = format;
+    this.#addressOf = addressOf;
+    beforeEach(async () => {
+      this.requests.length = 0;
+      this.headers.length = 0;
+      this.#server = createServer();
+      this.#server.on('request', (request, response) => {
+        void request.toArray().then((chunks) => {
+          const body: unknown = JSON.parse(Buffer.concat(chunks).toString());
+          const parsed = format.client.parseRequest(body, this.#addressOf(request.url ?? ''));
+          this.requests.push(parsed);
+          this.headers.push(request.headers);
+          this.#respond(response, parsed);
+        });
+      });
+      this.#server.listen(0, '127.0.0.1');
+      await once(this.#server, 'listening');
+    });
+    afterEach(() => {
+      this.#server?.close();
+      this.#server?.closeAllConnections();
+    });
+  }
+
+  get url(): string {
+    // A socket that listens on TCP has an address object.
+    return `http://127.0.0.1:${(this.#server?.address() as AddressInfo).port}`;
+  }
+
+  respond(respond: Respond): void {
+    this.#respond = respond;
+  }
+
+  /** Answers with JSON, or with the events of a stream if the request asks for them. */
+  answer(bytes: string | ((request: TextRequest) => string), status = 200): void {
+    this.respond((response, request) => {
+      const type = request.stream && status === 200 ? 'text/event-stream' : 'application/json';
+      response.writeHead(status, { 'content-type': type });
+      response.end(typeof bytes === 'string' ? bytes : bytes(request));
+    });
+  }
+
+  /** Answers with one choice, whole or streamed as the request asks. */
+  answerWith(choice: Partial<Choice>): void {
+    const result = { ...textResult(choice), usage };
+    this.answer((request) => {
+      const context = renderContext(request);
+      if (request.stream) return streamedTo(this.#format, [...eventsOf(result)], context);
+      return JSON.stringify(this.#format.client.renderResult(result, context));
+    });
+  }
+}
