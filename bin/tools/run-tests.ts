@@ -21,7 +21,6 @@ const MORE_JOBS_THAN_CORES = 2;
 /** Started first, so that no process is left with a long file while the others have nothing to do. */
 const LONG_TESTS = [
   'test/lab/drill/drill.',
-  'test/lab/drill/vendors.',
   'test/workflows/vendors/',
   'test/source',
   'test/console/every-page',

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { childEnvironment } from '../../config.ts';
 import { startTestApp, type TestApp } from '../support/app.ts';
+import { runGenway } from '../support/genway.ts';
 import { runProgram } from '../support/program.ts';
 import { call } from '../support/stack.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
@@ -78,16 +79,6 @@ describe('the genway command', function () {
         env: { GENWAY_PUBLIC_URL: 'STRANGER' },
         says: /^The answer does not come from the administration endpoints. .*\n$/,
       },
-      {
-        what: 'a file that is not there',
-        words: ['replay', 'nowhere.json'],
-        says: /^The history cannot be read: ENOENT: .*\n$/,
-      },
-      {
-        what: 'a file that holds something else',
-        words: ['replay', 'package.json'],
-        says: /^package.json is not the history of a workflow. .*\n$/,
-      },
     ];
 
     let stranger: Receiver;
@@ -98,15 +89,19 @@ describe('the genway command', function () {
 
     for (const { what, words, env = {}, says } of CASES) {
       it(what, async () => {
-        const environment = {
-          ...env,
-          ...(env['GENWAY_PUBLIC_URL'] === 'STRANGER' && { GENWAY_PUBLIC_URL: stranger.url }),
-        };
-        const ended = await runProgram(
-          'genway',
-          words,
-          childEnvironment({ GENWAY_ADMIN_TOKEN: app.adminToken, ...environment }),
-        );
+        const address = env['GENWAY_PUBLIC_URL'] === 'STRANGER' && { GENWAY_PUBLIC_URL: stranger.url };
+        const environment = { GENWAY_ADMIN_TOKEN: app.adminToken, ...env, ...address };
+        expect(await runGenway(words, childEnvironment(environment))).to.match(says);
+      });
+    }
+
+    const FILES: readonly (readonly [what: string, file: string, says: RegExp])[] = [
+      ['a file that is not there', 'nowhere.json', /^The history cannot be read: ENOENT: .*\n$/],
+      ['a file that holds something else', 'package.json', /^package.json is not the history of a workflow. .*\n$/],
+    ];
+    for (const [what, file, says] of FILES) {
+      it(what, async () => {
+        const ended = await genway('replay', file);
         expect(ended).to.include({ code: 1 });
         expect(ended.stderr).to.match(says);
       });

@@ -3,12 +3,14 @@ import { Command } from 'commander';
 import { type AdminClient, CommandError, connectAdmin } from '../../bin/command/admin-client.ts';
 import { addCommands } from '../../bin/command/commands.ts';
 import { addConfigCommands } from '../../bin/command/config.ts';
+import { addPartitionCommands } from '../../bin/command/partitions.ts';
 import { addRecoverCommand } from '../../bin/command/recover.ts';
 import { addSecretsCommands } from '../../bin/command/secrets.ts';
 import { explain } from '../../bin/parts/explain.ts';
 import {
   type Environment,
   loadCommandConfig,
+  loadDatabaseConfig,
   loadFilesConfig,
   loadRecoveryConfig,
   loadSecretsConfig,
@@ -44,6 +46,7 @@ export async function runGenway(words: readonly string[], environment: Environme
   const { print } = output;
   const terminal = { print, isJson: () => program.opts<{ json?: boolean }>().json === true, endWith: () => {} };
   addConfigCommands(program, { load: () => loadFilesConfig(environment), connect }, terminal);
+  addPartitionCommands(program, () => loadDatabaseConfig(environment), print);
   addRecoverCommand(program, () => loadRecoveryConfig(environment), print);
   addSecretsCommands(program, () => loadSecretsConfig(environment), print);
   try {
