@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { startProcess, type RunningProcess } from '../stack/child-process.ts';
 import { childEnvironment } from '../../config.ts';
 import { createServices, MAX_TEST_PROCESSES } from '../../test/support/servers.ts';
-import { readTestNeeds, type Service, TIERS } from './test-needs.ts';
+import { readTestNeeds, type Service, type TestNeeds, TIERS } from './test-needs.ts';
 
 const SUMMARY = /^\d+ passed, \d+ failed(, \d+ skipped)?$/;
 /** Enough to stop what the running test has started. */
@@ -21,15 +21,13 @@ const MORE_JOBS_THAN_CORES = 2;
 /** Started first, so that no process is left with a long file while the others have nothing to do. */
 const LONG_TESTS = [
   'test/lab/drill/drill.',
+  'test/operations/',
   'test/workflows/vendors/',
   'test/source',
   'test/console/every-page',
   'test/console/browser',
-  'test/bin/stack/',
+  'test/bin/',
   'test/workflows/',
-  'test/api/',
-  'test/db/',
-  'test/storage/',
 ];
 /** The variables through which tests find the services of the run. */
 const SERVICE_VARIABLES: Readonly<Record<Service, string>> = {
@@ -42,6 +40,11 @@ const root = join(import.meta.dirname, '../..');
 const mocha = join(root, 'node_modules/mocha/bin/mocha.js');
 const rulesPage = join(root, 'test-results/rules.md');
 
+interface TestFile {
+  readonly file: string;
+  readonly needs: TestNeeds;
+}
+
 const services = createServices(console.log);
 let child: RunningProcess | undefined;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stopEarly());
@@ -50,8 +53,8 @@ let passed = false;
 let lastLine = '';
 try {
   const { files, options } = parseArguments(process.argv.slice(2));
-  const environment = await startServices(new Set(files.flatMap((file) => [...readTestNeeds(file).services])));
-  passed = await runMocha(environment, [...options, ...files]);
+  const environment = await startServices(new Set(files.flatMap(({ needs }) => [...needs.services])));
+  passed = await runMocha(environment, [...options, ...files.map(({ file }) => file)]);
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
 } finally {
@@ -98,16 +101,15 @@ async function runMocha(env: NodeJS.ProcessEnv, words: readonly string[]): Promi
 }
 
 /** After the tier come files and folders; everything from the next option on is passed to mocha. */
-function parseArguments(given: readonly string[]): { files: string[]; options: string[] } {
+function parseArguments(given: readonly string[]): { files: TestFile[]; options: string[] } {
   const tier = TIERS.find((name) => given[0] === `--tier=${name}`);
   const words = tier ? given.slice(1) : given;
   const firstOption = words.findIndex((word) => word.startsWith('-'));
   const paths = firstOption === -1 ? words : words.slice(0, firstOption);
-  const files = new Set((paths.length > 0 ? paths : [ALL_TESTS]).flatMap(testFiles));
+  const names = new Set((paths.length > 0 ? paths : [ALL_TESTS]).flatMap(testFiles));
+  const files = [...names].map((file) => ({ file, needs: readTestNeeds(file) }));
   return {
-    files: [...files]
-      .filter((file) => !tier || readTestNeeds(file).tier === tier)
-      .sort((one, other) => rank(one) - rank(other)),
+    files: files.filter(({ needs }) => !tier || needs.tier === tier).sort((one, other) => rank(one) - rank(other)),
     options: words.slice(paths.length),
   };
 }
@@ -118,7 +120,8 @@ function testFiles(path: string): string[] {
   return files.flatMap((file) => (file.endsWith('.test.ts') ? [join(path, file)] : []));
 }
 
-function rank(file: string): number {
-  const rank = LONG_TESTS.findIndex((path) => file.startsWith(path));
-  return rank === -1 ? LONG_TESTS.length : rank;
+/** Long files come first, then those that need the most. */
+function rank({ file, needs }: TestFile): number {
+  const long = LONG_TESTS.findIndex((path) => file.startsWith(path));
+  return long === -1 ? LONG_TESTS.length + TIERS.length - TIERS.indexOf(needs.tier) : long;
 }
