@@ -1,8 +1,8 @@
 /** Exports of whole lists, streamed row by row: CSV for spreadsheets, one JSON object a line for programs. */
 import { Readable } from 'node:stream';
 import type { Answer } from './endpoint/answers.ts';
-import type { Column, Presentation } from './endpoint/resource.ts';
-import { text } from './openapi/json-schema.ts';
+import type { Column, Presentation } from '../domain/resource/resource.ts';
+import { text } from '../domain/json-schema.ts';
 import type { Context } from './state.ts';
 
 export const NDJSON = 'application/x-ndjson';

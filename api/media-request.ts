@@ -2,11 +2,11 @@
 import type Joi from 'joi';
 import type { Catalogue, MediaModel } from '../catalogue/types.ts';
 import { badRequest } from '../domain/errors.ts';
-import type { JsonSchema } from '../domain/json-schema.ts';
+import { component, type JsonSchema } from '../domain/json-schema.ts';
 import type { PicoUsd } from '../domain/money.ts';
 import type { RenderInputs } from '../domain/task.ts';
+import { catalogueComponent } from './openapi/components.ts';
 import { toJsonSchema } from './openapi/joi-schema.ts';
-import { component } from './openapi/json-schema.ts';
 import { requireObject } from './validation.ts';
 
 /** What a check needs from outside, as it does no I/O itself. */
@@ -59,11 +59,11 @@ export function describeByModel<Model extends MediaModel>(
   modelsOf: (catalogue: Catalogue) => ReadonlyMap<string, Model>,
   schemaOf: (model: Model, context: MediaRequestContext) => Joi.ObjectSchema,
 ): JsonSchema {
-  return component(name, (catalogue) => {
+  return catalogueComponent(name, (catalogue) => {
     const models = [...modelsOf(catalogue)];
     if (models.length === 0) return { not: {}, description: 'No such model' };
     const schemas = models.map(
-      ([id, model]) => [id, component(`${name}.${id}`, () => toJsonSchema(schemaOf(model, ANY_LINK)))] as const,
+      ([id, model]) => [id, component(`${name}.${id}`, toJsonSchema(schemaOf(model, ANY_LINK)))] as const,
     );
     const mapping = Object.fromEntries(schemas.map(([id, { $ref }]) => [id, $ref]));
     return { oneOf: schemas.map(([, schema]) => schema), discriminator: { propertyName: 'model', mapping } };

@@ -1,5 +1,5 @@
 /** Whole lists as files, in the formats in which the API exports them: CSV for spreadsheets, JSON lines for programs. */
-import type { Presentation } from '../api/endpoint/resource.ts';
+import type { Presentation } from '../domain/resource/resource.ts';
 import { CSV, NDJSON, type Rows, toCsv, toNdjson } from '../api/exports.ts';
 import { badRequest } from '../domain/errors.ts';
 import type { Answer } from './page.ts';

@@ -1,8 +1,8 @@
 /** The task object as clients see it, in polling and in webhook payloads: contract 2.1 and 2.2. */
-import { ERRORS } from './errors.ts';
-import { toUsdNumber } from './money.ts';
-import { type GeneratedMedia, type Task, isFinal, POLL_AFTER_SECONDS } from './task.ts';
-import { toUnixSeconds } from './unix-time.ts';
+import { ERRORS, TASK_ERROR_CODES } from './errors.ts';
+import * as field from './resource/field.ts';
+import { nested, resource } from './resource/resource.ts';
+import { type GeneratedMedia, isFinal, POLL_AFTER_SECONDS, type Task, TASK_KINDS, TASK_STATUSES } from './task.ts';
 
 /** How long recent tasks of the same model took, in seconds. */
 export interface TypicalSeconds {
@@ -11,89 +11,88 @@ export interface TypicalSeconds {
   readonly samples: number;
 }
 
-export interface TaskObject {
-  readonly id: string;
-  readonly object: 'task';
-  readonly task_kind: string;
-  readonly capability_id: string;
-  readonly capability_version: number | null;
-  readonly media_type: string;
-  readonly model: string;
-  readonly status: string;
-  readonly stage: string;
-  readonly created_at: number;
-  readonly updated_at: number;
-  readonly completed_at: number | null;
-  readonly poll_after_seconds?: number;
-  readonly typical_seconds?: TypicalSeconds;
-  readonly output: TaskOutputObject | null;
-  readonly usage: {
-    readonly credits_reserved: number;
-    readonly credits_charged: number;
-    readonly credits_settled: number;
-    readonly credits_refunded: number;
-    readonly billable_duration_seconds?: number;
-  };
-  readonly request_id: string;
-  readonly error_code: string | null;
-  readonly error_message: string | null;
-  readonly retryable?: boolean;
+const TYPICAL_SECONDS = nested<TypicalSeconds>(
+  {
+    p50: field.number('p50', 'Half of recent tasks took at most this long; seconds'),
+    p90: field.number('p90', 'Nine in ten took at most this long; seconds'),
+    samples: field.integer('samples', 'Number of tasks in the sample'),
+  },
+  'How long recent tasks of the model took; only while running, and if enough are known',
+);
+
+const MEDIA = nested<GeneratedMedia>({
+  type: field.oneOf(TASK_KINDS)('type'),
+  url: field.url('url', 'Link to the stored file; download and keep it'),
+  mime_type: field.text('mimeType'),
+  width: field.integer.orAbsent(({ width }) => width, 'Pixels; images only'),
+  height: field.integer.orAbsent(({ height }) => height, 'Pixels; images only'),
+});
+
+const OUTPUT = resource<readonly GeneratedMedia[]>('TaskOutput', {
+  media: field.list(MEDIA)((media) => media),
+  r2_url: field.url.orNull(([first]) => first?.url ?? null, 'The first file again, for older clients; use `media`'),
+});
+
+const USAGE = nested<Task>({
+  credits_reserved: field.usd('price', 'Reserved at creation'),
+  credits_charged: field.usd(
+    ({ status, price }) => (status === 'failed' ? 0n : price),
+    'The price of the task; 0 if it failed',
+  ),
+  credits_settled: field.usd(
+    ({ status, price }) => (status === 'succeeded' ? price : 0n),
+    'Charged in the end; 0 unless it succeeded',
+  ),
+  credits_refunded: field.usd(
+    ({ status, price }) => (status === 'failed' ? price : 0n),
+    'Returned; everything if it failed',
+  ),
+  billable_duration_seconds: field.integer.orAbsent(
+    ({ billableDurationSeconds }) => billableDurationSeconds ?? undefined,
+    'Seconds that determine the price; videos only',
+  ),
+});
+
+/** A task, and how long others like it took: null when too few recent tasks of the model exist. */
+interface ShownTask extends Task {
+  readonly typicalSeconds?: TypicalSeconds | null;
 }
 
-interface TaskOutputObject {
-  readonly media: readonly {
-    readonly type: string;
-    readonly url: string;
-    readonly mime_type: string;
-    readonly width?: number;
-    readonly height?: number;
-  }[];
-  readonly r2_url: string | null;
-}
-
-/** The task as polling shows it. @param typicalSeconds null when too few recent tasks of the model exist */
-export function presentTask(task: Task, typicalSeconds: TypicalSeconds | null = null): TaskObject {
-  const running = !isFinal(task.status);
-  const price = toUsdNumber(task.price);
-  return {
-    id: task.id,
-    object: 'task',
-    task_kind: task.kind,
-    capability_id: task.model,
-    capability_version: task.capabilityVersion,
-    media_type: task.kind,
-    model: task.model,
-    status: task.status,
-    stage: task.status,
-    created_at: toUnixSeconds(task.createdAt),
-    updated_at: toUnixSeconds(task.updatedAt),
-    completed_at: task.completedAt && toUnixSeconds(task.completedAt),
-    ...(running && { poll_after_seconds: POLL_AFTER_SECONDS[task.kind] }),
-    ...(running && typicalSeconds && { typical_seconds: typicalSeconds }),
-    output: task.output && presentOutput(task.output),
-    usage: {
-      credits_reserved: price,
-      credits_charged: task.status === 'failed' ? 0 : price,
-      credits_settled: task.status === 'succeeded' ? price : 0,
-      credits_refunded: task.status === 'failed' ? price : 0,
-      ...(task.billableDurationSeconds !== null && { billable_duration_seconds: task.billableDurationSeconds }),
-    },
-    request_id: task.requestId,
-    error_code: task.failure?.code ?? null,
-    error_message: task.failure?.message ?? null,
-    ...(task.failure && { retryable: ERRORS[task.failure.code].retryable }),
-  };
-}
-
-function presentOutput(media: readonly GeneratedMedia[]): TaskOutputObject {
-  return {
-    media: media.map(({ type, url, mimeType, width, height }) => ({
-      type,
-      url,
-      mime_type: mimeType,
-      ...(width !== undefined && { width }),
-      ...(height !== undefined && { height }),
-    })),
-    r2_url: media[0]?.url ?? null,
-  };
-}
+/** The task as polling shows it to its owner. */
+export const TASK = resource<ShownTask>(
+  'Task',
+  {
+    id: field.id('task')('id'),
+    object: field.constant('task'),
+    task_kind: field.oneOf(TASK_KINDS)('kind'),
+    capability_id: field.text('model', 'The model id as sent'),
+    capability_version: field.integer.orNull('capabilityVersion', 'The contract version of the model'),
+    media_type: field.oneOf(TASK_KINDS)('kind'),
+    model: field.text('model', 'The model id as sent'),
+    status: field.oneOf(TASK_STATUSES)('status', 'Only `succeeded` and `failed` are final'),
+    stage: field.oneOf(TASK_STATUSES)('status', 'Repeats `status`, for older clients'),
+    created_at: field.unixSeconds('createdAt', 'When the task was created'),
+    updated_at: field.unixSeconds('updatedAt', 'When it last changed'),
+    completed_at: field.unixSeconds.orNull('completedAt', 'When it ended; null while running'),
+    poll_after_seconds: field.integer.orAbsent(
+      ({ status, kind }) => (isFinal(status) ? undefined : POLL_AFTER_SECONDS[kind]),
+      'Seconds to wait before the next poll; only while running',
+    ),
+    typical_seconds: field
+      .object(TYPICAL_SECONDS)
+      .orAbsent(({ status, typicalSeconds }) => (isFinal(status) ? undefined : (typicalSeconds ?? undefined))),
+    output: field.object(OUTPUT).orNull('output'),
+    usage: field.object(USAGE)((task) => task),
+    request_id: field.text('requestId', 'The id of the request that created the task; quote it to support'),
+    error_code: field.oneOf(TASK_ERROR_CODES).orNull(({ failure }) => failure?.code ?? null, 'Null unless failed'),
+    error_message: field.text.orNull(
+      ({ failure }) => failure?.message ?? null,
+      'The cause and the remedy; null unless failed',
+    ),
+    retryable: field.boolean.orAbsent(
+      ({ failure }) => failure?.code && ERRORS[failure.code].retryable,
+      'Whether the same request can succeed later; only if failed',
+    ),
+  },
+  'A requested image or video.',
+);

@@ -1,7 +1,9 @@
 /** The body of a webhook delivery: the event, its time, and the task or balance as it was then: contract 6. */
-import { presentTask, type TaskObject } from './task-object.ts';
+import type { PicoUsd } from './money.ts';
+import * as field from './resource/field.ts';
+import { nested, resource } from './resource/resource.ts';
+import { TASK } from './task-object.ts';
 import type { Task } from './task.ts';
-import { toUnixSeconds } from './unix-time.ts';
 
 /** The events of tasks, which an endpoint gets unless it asks for others. */
 export const TASK_EVENTS = ['task.succeeded', 'task.failed'] as const;
@@ -11,53 +13,62 @@ export const LOW_BALANCE_EVENT = 'account.balance_low';
 export const SUBSCRIBABLE_EVENTS = [...TASK_EVENTS, LOW_BALANCE_EVENT] as const;
 export type SubscribableEvent = (typeof SUBSCRIBABLE_EVENTS)[number];
 
-export interface EventObject<Data = TaskObject> {
+interface TaskEvent {
   readonly id: string;
-  readonly object: 'event';
   readonly type: string;
-  /** Unix seconds. */
-  readonly created_at: number;
-  readonly data: Data;
+  /** In its final state. */
+  readonly task: Task;
 }
 
-/** The balance of an account when it was low; amounts in USD. */
-export interface LowBalanceObject {
-  readonly object: 'balance';
-  readonly account_id: string;
-  readonly available_usd: number;
-  readonly reserved_usd: number;
-  readonly low_balance_usd: number;
+export const TASK_EVENT = resource<TaskEvent>(
+  'TaskEvent',
+  {
+    id: field.id('event')('id'),
+    object: field.constant('event'),
+    type: field.oneOf(TASK_EVENTS)('type'),
+    created_at: field.unixSeconds(({ task }) => task.completedAt ?? task.updatedAt, 'When it happened'),
+    data: field.object(TASK)('task'),
+  },
+  'An event, with the task as polling showed it at that moment.',
+);
+
+/** The balance of an account when it was low. */
+interface LowBalance {
+  readonly accountId: string;
+  readonly available: PicoUsd;
+  readonly reserved: PicoUsd;
+  readonly lowBalance: PicoUsd;
 }
 
-/** The exact bytes that every attempt to deliver this event sends. @param at when the balance was found to be low */
-export function renderLowBalanceEvent({
-  id,
-  at,
-  balance,
-}: {
-  id: string;
-  at: Date;
-  balance: LowBalanceObject;
-}): string {
-  const event: EventObject<LowBalanceObject> = {
-    id,
-    object: 'event',
-    type: LOW_BALANCE_EVENT,
-    created_at: toUnixSeconds(at),
-    data: balance,
-  };
-  return JSON.stringify(event);
+interface BalanceEvent {
+  readonly id: string;
+  /** When the balance was found to be low. */
+  readonly at: Date;
+  readonly balance: LowBalance;
 }
 
-/** The exact bytes that every attempt to deliver this event sends. @param task in its final state */
-export function renderEvent({ id, type, task }: { id: string; type: string; task: Task }): string {
-  const createdAt = task.completedAt ?? task.updatedAt;
-  const event: EventObject = {
-    id,
-    object: 'event',
-    type,
-    created_at: toUnixSeconds(createdAt),
-    data: presentTask(task),
-  };
-  return JSON.stringify(event);
+export const BALANCE_EVENT = resource<BalanceEvent>('LowBalanceEvent', {
+  id: field.id('event')('id'),
+  object: field.constant('event'),
+  type: field.constant(LOW_BALANCE_EVENT),
+  created_at: field.unixSeconds('at', 'When it was found to be low'),
+  data: field.object(
+    nested<LowBalance>({
+      object: field.constant('balance'),
+      account_id: field.id('account')('accountId'),
+      available_usd: field.usd('available', 'Available to spend'),
+      reserved_usd: field.usd('reserved', 'Held for running tasks and requests'),
+      low_balance_usd: field.usd('lowBalance', 'The threshold, below which the sum of both fell'),
+    }),
+  )('balance'),
+});
+
+/** The exact bytes that every attempt to deliver this event sends. */
+export function renderLowBalanceEvent(event: BalanceEvent): string {
+  return JSON.stringify(BALANCE_EVENT.present(event));
+}
+
+/** The exact bytes that every attempt to deliver this event sends. */
+export function renderEvent(event: TaskEvent): string {
+  return JSON.stringify(TASK_EVENT.present(event));
 }

@@ -1,7 +1,6 @@
 /** Answers and refusals of endpoints, as the API description shows them. */
 import { ERRORS, type ErrorCode } from '../../domain/errors.ts';
-import type { JsonSchema } from '../../domain/json-schema.ts';
-import { object, text } from '../openapi/json-schema.ts';
+import { type JsonSchema, object, text } from '../../domain/json-schema.ts';
 
 /** A body by media type. */
 export type Content = Readonly<Record<string, JsonSchema>>;

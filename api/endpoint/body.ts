@@ -1,11 +1,10 @@
 /** Request bodies. One definition both describes a body and reads it. */
 import type { IncomingMessage } from 'node:http';
 import type Joi from 'joi';
-import type { JsonSchema } from '../../domain/json-schema.ts';
+import { component, type JsonSchema } from '../../domain/json-schema.ts';
 import { BODIES } from '../../domain/policy.ts';
 import { readBody, readJsonBody } from '../middlewares/json-body.ts';
 import { toJsonSchema } from '../openapi/joi-schema.ts';
-import { component } from '../openapi/json-schema.ts';
 import type { BodyDescription } from '../openapi/operation.ts';
 import type { ApiServices } from '../services/services.ts';
 import { createValidator } from '../validation.ts';

@@ -1,8 +1,7 @@
 /** Endpoints that create something once, however often a client repeats the request under one key: contract 4.1. */
 import { assertNotExhausted } from '../../domain/api-key.ts';
-import type { JsonSchema } from '../../domain/json-schema.ts';
+import { type JsonSchema, text } from '../../domain/json-schema.ts';
 import { IDEMPOTENCY } from '../../domain/policy.ts';
-import { text } from '../openapi/json-schema.ts';
 import { type CreatedResponse, idempotently, type IdempotencyClaim } from '../services/idempotency.ts';
 import type { ApiServices } from '../services/services.ts';
 import type { Answer, Refusal } from './answers.ts';

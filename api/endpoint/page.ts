@@ -1,9 +1,8 @@
 /** Lists, page by page: newest first, with `limit` and an opaque `cursor`. Contract 4.10. */
 import { badRequest } from '../../domain/errors.ts';
 import { type IdKind, isId } from '../../domain/ids.ts';
-import { type JsonSchema, nullable } from '../../domain/json-schema.ts';
+import { arrayOf, integer, type JsonSchema, nullable, object, text } from '../../domain/json-schema.ts';
 import { PAGES } from '../../domain/policy.ts';
-import { arrayOf, integer, object, text } from '../openapi/json-schema.ts';
 import { type Answer, json } from './answers.ts';
 import type { QueryParameter } from './query.ts';
 

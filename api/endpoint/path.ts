@@ -2,8 +2,7 @@
 import type { Caller } from '../../db/queries/api-keys.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { type IdKind, isId } from '../../domain/ids.ts';
-import type { JsonSchema } from '../../domain/json-schema.ts';
-import { idOf, text } from '../openapi/json-schema.ts';
+import { idOf, type JsonSchema, text } from '../../domain/json-schema.ts';
 import { isStorable } from '../validation.ts';
 
 /** The names in a path: `account_id` of `/admin/v1/accounts/{account_id}/keys`. */

@@ -2,9 +2,8 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import { badRequest } from '../../domain/errors.ts';
 import { type IdKind, isId } from '../../domain/ids.ts';
-import type { JsonSchema } from '../../domain/json-schema.ts';
+import { idOf, integer, type JsonSchema, oneOfTexts, text } from '../../domain/json-schema.ts';
 import { type Month, parseMonth } from '../../domain/month.ts';
-import { idOf, integer, oneOfTexts, text } from '../openapi/json-schema.ts';
 import { isStorable } from '../validation.ts';
 
 export interface QueryParameter<Value> {

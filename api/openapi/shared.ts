@@ -1,8 +1,16 @@
 /** Parts that all operations share: credentials, parameters, headers, the error envelope and lists. */
 import { ERRORS, type ErrorCode } from '../../domain/errors.ts';
 import type { ErrorEnvelope } from '../../domain/error-envelope.ts';
-import { type JsonSchema, ref } from '../../domain/json-schema.ts';
-import { boolean, integer, objectOf, oneOfTexts, optional, text } from './json-schema.ts';
+import {
+  boolean,
+  integer,
+  type JsonSchema,
+  objectOf,
+  oneOfTexts,
+  optional,
+  ref,
+  text,
+} from '../../domain/json-schema.ts';
 import { REFUSAL_STATUSES, type RefusalStatus } from '../endpoint/answers.ts';
 import { headersNamed, RATE_LIMIT_HEADERS, REFUSALS } from './operation.ts';
 

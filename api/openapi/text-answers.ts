@@ -1,22 +1,23 @@
 /** Answers of the text formats: contract 4.8 and 7.1. Forwarded answers may have more fields. */
 import { ERRORS } from '../../domain/errors.ts';
-import { type JsonSchema, nullable } from '../../domain/json-schema.ts';
-import type { ChatFinishReason, ChatFunctionCall, ChatToolCall, ChatUsage } from '../../text/chat-completions/types.ts';
-import type { FinishReasonOnWire, UsageMetadata } from '../../text/generate-content/types.ts';
-import type { MessagesStopReason, MessagesUsage } from '../../text/messages/types.ts';
-import type { ResponseUsage } from '../../text/responses/types.ts';
 import {
   arrayOf,
   exactly,
   fieldsOf,
   integer,
+  type JsonSchema,
+  nullable,
   object,
   objectOf,
   oneOfTexts,
   optional,
   text,
   unixSeconds,
-} from './json-schema.ts';
+} from '../../domain/json-schema.ts';
+import type { ChatFinishReason, ChatFunctionCall, ChatToolCall, ChatUsage } from '../../text/chat-completions/types.ts';
+import type { FinishReasonOnWire, UsageMetadata } from '../../text/generate-content/types.ts';
+import type { MessagesStopReason, MessagesUsage } from '../../text/messages/types.ts';
+import type { ResponseUsage } from '../../text/responses/types.ts';
 
 const code = oneOfTexts(Object.keys(ERRORS), 'What went wrong, for programs');
 const message = text('The cause and the remedy, ending with the request id');

@@ -1,12 +1,11 @@
 /** Requests of the text formats: contract 4.8. Their readers carry the schemas; the catalogue adds its models. */
 import type { Catalogue } from '../../catalogue/types.ts';
-import type { JsonSchema } from '../../domain/json-schema.ts';
+import { type JsonSchema, oneOfTexts, text } from '../../domain/json-schema.ts';
 import type { WireFormatName } from '../../domain/wire-format-name.ts';
 import { REQUEST_SCHEMAS as CHAT } from '../../text/chat-completions/request-shape.ts';
 import { REQUEST_SCHEMAS as GENERATE_CONTENT } from '../../text/generate-content/request-shape.ts';
 import { REQUEST_SCHEMAS as MESSAGES } from '../../text/messages/request-shape.ts';
 import { REQUEST_SCHEMAS as RESPONSES } from '../../text/responses/request-shape.ts';
-import { oneOfTexts, text } from './json-schema.ts';
 
 /** The request schemas, with the models of each format. */
 export function textRequestSchemas(catalogue: Catalogue): Readonly<Record<string, JsonSchema>> {

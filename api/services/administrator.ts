@@ -64,6 +64,14 @@ export function authorOf({ name, tokenId }: Administrator, given: string | undef
   return name;
 }
 
+/** Who did it and why, as the request says: see {@link authorOf}. */
+export function authorshipOf(
+  caller: Administrator,
+  { author, reason = 'not given' }: { readonly author?: string | undefined; readonly reason?: string },
+): { readonly author: string; readonly reason: string } {
+  return { author: authorOf(caller, author), reason };
+}
+
 export interface AdminCall {
   /** The id of the endpoint. */
   readonly action: string;

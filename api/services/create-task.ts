@@ -12,7 +12,7 @@ import { ServiceError } from '../../domain/errors.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import { formatUsd } from '../../domain/money.ts';
 import { drawRoutes } from '../../domain/media-route.ts';
-import { presentTask, type TypicalSeconds } from '../../domain/task-object.ts';
+import { TASK, type TypicalSeconds } from '../../domain/task-object.ts';
 import { neverToppedUp } from '../../domain/text-refusal.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
@@ -76,7 +76,9 @@ export function createTaskCreator({
 
   return async (caller, request, requestId, claim) => {
     const task = newTask(caller, request, requestId, limits, clock);
-    const body = JSON.stringify({ data: presentTask(asCreated(task), await typicalSeconds(task.model)) });
+    const body = JSON.stringify({
+      data: TASK.present({ ...asCreated(task), typicalSeconds: await typicalSeconds(task.model) }),
+    });
     const idempotency = claim && {
       key: claim.key,
       claimToken: claim.claimToken,

@@ -7,7 +7,7 @@ import { badRequest } from '../../domain/errors.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import { WEBHOOKS } from '../../domain/policy.ts';
 import { newWebhookSecret } from '../../net/webhook-signature.ts';
-import { presentTestEvent } from '../routes/webhooks/events.ts';
+import { TEST_EVENT } from '../routes/webhooks/events.ts';
 import { countAction } from './account-limit.ts';
 
 const TEST_EVENTS = { what: 'webhook test events', perMinute: WEBHOOKS.testEventsPerMinute };
@@ -19,7 +19,7 @@ export async function sendTestEvent(database: Database, endpoint: WebhookEndpoin
   await countAction(database, endpoint.accountId, TEST_EVENTS);
   const id = newId('event');
   const createdAt = new Date(createdAtMsOf('event', id));
-  const payload = JSON.stringify(presentTestEvent(id, createdAt, endpoint));
+  const payload = JSON.stringify(TEST_EVENT.present({ id, createdAt, endpoint }));
   return insertTestDelivery(database, endpoint, { id, payload, createdAt });
 }
 

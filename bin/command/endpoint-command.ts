@@ -4,9 +4,8 @@
  */
 import { type Command, Option } from 'commander';
 import { endpointsFor } from '../../api/endpoints.ts';
-import { definitionOf } from '../../api/openapi/json-schema.ts';
+import { componentOf, type JsonSchema } from '../../domain/json-schema.ts';
 import type { Operation } from '../../api/openapi/operation.ts';
-import type { JsonSchema } from '../../domain/json-schema.ts';
 import { isObject } from '../../domain/json.ts';
 import type { Administration } from './administration.ts';
 
@@ -106,6 +105,11 @@ function inputsOf({ parameters, body }: Operation): readonly Input[] {
     return [{ name, place: 'body', schema, description: textOf(schema['description']), isRequired: isRequired(name) }];
   });
   return [...query, ...fields];
+}
+
+/** The schema behind a reference. */
+function definitionOf(schema: JsonSchema): JsonSchema {
+  return componentOf(schema)?.schema ?? schema;
 }
 
 function textOf(value: unknown): string {

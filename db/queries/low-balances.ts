@@ -1,6 +1,6 @@
 /** Accounts that want to hear that their balance is low: contract 6. */
 import { newId } from '../../domain/ids.ts';
-import { type PicoUsd, toUsdNumber } from '../../domain/money.ts';
+import type { PicoUsd } from '../../domain/money.ts';
 import { WEBHOOKS } from '../../domain/policy.ts';
 import { LOW_BALANCE_EVENT, renderLowBalanceEvent } from '../../domain/webhook-event.ts';
 import { type Database, picoUsd } from '../database.ts';
@@ -49,7 +49,7 @@ async function announce(transaction: Database, accountId: string): Promise<void>
   if (!account) return;
   const id = newId('event');
   const at = account.low_balance_since;
-  const payload = renderLowBalanceEvent({ id, at, balance: presentLowBalance(account) });
+  const payload = renderLowBalanceEvent({ id, at, balance: balanceOf(account) });
   await transaction('events').insert({ id, account_id: accountId, type: LOW_BALANCE_EVENT, payload, created_at: at });
   await transaction.raw(
     /* sql */ `
@@ -67,12 +67,11 @@ async function announce(transaction: Database, accountId: string): Promise<void>
   );
 }
 
-function presentLowBalance(account: LowAccountRow) {
+function balanceOf(account: LowAccountRow) {
   return {
-    object: 'balance',
-    account_id: account.id,
-    available_usd: toUsdNumber(picoUsd(account.signup_available) + picoUsd(account.funded_available)),
-    reserved_usd: toUsdNumber(picoUsd(account.signup_reserved) + picoUsd(account.funded_reserved)),
-    low_balance_usd: toUsdNumber(picoUsd(account.low_balance)),
-  } as const;
+    accountId: account.id,
+    available: picoUsd(account.signup_available) + picoUsd(account.funded_available),
+    reserved: picoUsd(account.signup_reserved) + picoUsd(account.funded_reserved),
+    lowBalance: picoUsd(account.low_balance),
+  };
 }

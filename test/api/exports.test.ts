@@ -1,7 +1,7 @@
 import { Router } from '@koa/router';
 import { expect } from 'chai';
 import Koa from 'koa';
-import type { Presentation } from '../../api/endpoint/resource.ts';
+import type { Presentation } from '../../domain/resource/resource.ts';
 import { NDJSON, type Rows, sendAll } from '../../api/exports.ts';
 import type { RequestState } from '../../api/state.ts';
 import { listen } from '../../net/http-server.ts';

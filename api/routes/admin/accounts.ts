@@ -18,7 +18,7 @@ import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
 import { aFlag, anyText } from '../../endpoint/query.ts';
 import { reopenAccount as reopen, suspendAccount as suspend } from '../../services/account-actions.ts';
-import { authorOf } from '../../services/administrator.ts';
+import { authorOf, authorshipOf } from '../../services/administrator.ts';
 import { addUp } from '../../services/finance/four-eyes.ts';
 import { ACCOUNT, LISTED_ACCOUNT } from './present.ts';
 import {
@@ -122,9 +122,8 @@ export const suspendAccount = endpoint({
   description: 'In all processes. Running tasks and text requests continue, and webhooks are still delivered.',
   body: jsonBody('SuspendAccount', operatorActionSchema),
   answers: { 200: dataOf(ACCOUNT.schema, 'The account, suspended') },
-  handle: async ({ params, caller, body: { reason, author: given } }, services) => {
-    const author = authorOf(caller, given);
-    await suspend(services.database, params.account_id, { author, reason });
+  handle: async ({ params, caller, body }, services) => {
+    await suspend(services.database, params.account_id, authorshipOf(caller, body));
     return { data: await showAccount(services, params.account_id) };
   },
 });
@@ -138,9 +137,8 @@ export const reopenAccount = endpoint({
   summary: 'Reopen a suspended account; its keys work again',
   body: optionalJsonBody('ReopenAccount', reopenAccountSchema),
   answers: { 200: dataOf(ACCOUNT.schema, 'The account, open') },
-  handle: async ({ params, caller, body: { reason = 'not given', author: given } }, services) => {
-    const author = authorOf(caller, given);
-    await reopen(services.database, params.account_id, { author, reason });
+  handle: async ({ params, caller, body }, services) => {
+    await reopen(services.database, params.account_id, authorshipOf(caller, body));
     return { data: await showAccount(services, params.account_id) };
   },
 });

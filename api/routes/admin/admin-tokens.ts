@@ -13,12 +13,12 @@ import { digestToken } from '../../../net/bearer-token.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import * as field from '../../endpoint/field.ts';
+import * as field from '../../../domain/resource/field.ts';
 import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
 import { anyText, PERIOD } from '../../endpoint/query.ts';
-import { resource } from '../../endpoint/resource.ts';
-import { arrayOf, boolean, exactly, idOf, object, text } from '../../openapi/json-schema.ts';
+import { resource } from '../../../domain/resource/resource.ts';
+import { arrayOf, boolean, exactly, idOf, object, text } from '../../../domain/json-schema.ts';
 import { hintOfAdminToken, newAdminToken, SHARED_NAME } from '../../services/administrator.ts';
 import { createAdminTokenSchema } from './schema.ts';
 

@@ -3,6 +3,7 @@ import {
   mediaPrices,
   offerOf,
   type Offer,
+  type OfferedModel,
   type RouteCosts,
   type Terms,
   textCosts,
@@ -14,38 +15,45 @@ import type { TextCost } from '../../../domain/pricing.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { anyText } from '../../endpoint/query.ts';
-import { arrayOf, exactly, fieldsOf, namedObject, object, oneOfTexts, text } from '../../openapi/json-schema.ts';
-
-type CatalogueObject = ReturnType<typeof presentOffer>;
+import { text } from '../../../domain/json-schema.ts';
+import * as field from '../../../domain/resource/field.ts';
+import { nested, resource } from '../../../domain/resource/resource.ts';
 
 const TERMS = { type: 'object', additionalProperties: text() } as const;
 
 const COSTS = { type: 'object', additionalProperties: TERMS } as const;
 
-const CatalogueSchema = namedObject<CatalogueObject>('Catalogue', {
-  object: exactly('catalogue'),
-  version: text('The name of the edition'),
-  models: arrayOf(
-    object(
-      fieldsOf<CatalogueObject['models'][number]>({
-        id: text('The model'),
-        kind: oneOfTexts(['video', 'image', 'text']),
-        prices: { ...TERMS, description: 'In USD, of text for 1M tokens, and the factors that apply to them' },
-        costs: { ...COSTS, description: 'By route, what the vendor charges, where it is written' },
-        terms: { ...TERMS, description: 'Limits, conditions and routes' },
-      }),
-    ),
-  ),
-  recorded_prices: {
+const MODEL = nested<OfferedModel>({
+  id: field.text('id', 'The model'),
+  kind: field.oneOf(['video', 'image', 'text'])('kind'),
+  prices: field.json({
+    ...TERMS,
+    description: 'In USD, of text for 1M tokens, and the factors that apply to them',
+  })('prices'),
+  costs: field.json({ ...COSTS, description: 'By route, what the vendor charges, where it is written' })('costs'),
+  terms: field.json({ ...TERMS, description: 'Limits, conditions and routes' })('terms'),
+});
+
+/** An offer, and what is on record of the version that was asked about. */
+interface ShownOffer extends Offer {
+  readonly cards: readonly RateCard[];
+  readonly recordedCosts: readonly TextCost[];
+}
+
+const CATALOGUE = resource<ShownOffer>('Catalogue', {
+  object: field.constant('catalogue'),
+  version: field.text('version', 'The name of the edition'),
+  models: field.list(MODEL)('models'),
+  recorded_prices: field.json({
     type: 'object',
     description: 'By model, the prices that were charged under the version that was asked about',
     additionalProperties: TERMS,
-  },
-  recorded_costs: {
+  })(({ cards }) => Object.fromEntries(cards.map((card) => [card.model, pricesOf(card)]))),
+  recorded_costs: field.json({
     type: 'object',
     description: 'By model of text, the costs of its routes on record for that version',
     additionalProperties: COSTS,
-  },
+  })(({ recordedCosts }) => costsByModel(recordedCosts)),
 });
 
 export const getCatalogue = endpoint({
@@ -57,30 +65,17 @@ export const getCatalogue = endpoint({
   summary: 'See the catalogue in force',
   description: 'As the process has it that answers. `genway config diff` compares it with a file.',
   query: { version: anyText('Another version, whose recorded prices and costs are wanted; that in force when absent') },
-  answers: { 200: dataOf(CatalogueSchema, 'The catalogue') },
+  answers: { 200: dataOf(CATALOGUE.schema, 'The catalogue') },
   handle: async ({ query: { version } }, { catalogue, reports }) => {
     const offer = offerOf(catalogue);
     const asked = version ?? offer.version;
-    const [cards, costs] = await Promise.all([listRateCardsOf(reports, asked), listTextCostsOf(reports, asked)]);
-    return { data: presentOffer(offer, cards, costs) };
+    const [cards, recordedCosts] = await Promise.all([
+      listRateCardsOf(reports, asked),
+      listTextCostsOf(reports, asked),
+    ]);
+    return { data: CATALOGUE.present({ ...offer, cards, recordedCosts }) };
   },
 });
-
-function presentOffer({ version, models }: Offer, cards: readonly RateCard[], costs: readonly TextCost[]) {
-  return {
-    object: 'catalogue',
-    version,
-    models: models.map(({ id, kind, prices, costs: routeCosts, terms }) => ({
-      id,
-      kind,
-      prices,
-      costs: routeCosts,
-      terms,
-    })),
-    recorded_prices: Object.fromEntries(cards.map((card) => [card.model, pricesOf(card)])),
-    recorded_costs: costsByModel(costs),
-  };
-}
 
 function costsByModel(costs: readonly TextCost[]): Readonly<Record<string, RouteCosts>> {
   const models = new Set(costs.map(({ model }) => model));

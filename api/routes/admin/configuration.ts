@@ -4,9 +4,9 @@ import { badRequest } from '../../../domain/errors.ts';
 import { OperatorError } from '../../../domain/operator-error.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import * as field from '../../endpoint/field.ts';
-import { resource } from '../../endpoint/resource.ts';
-import { arrayOf } from '../../openapi/json-schema.ts';
+import * as field from '../../../domain/resource/field.ts';
+import { resource } from '../../../domain/resource/resource.ts';
+import { arrayOf } from '../../../domain/json-schema.ts';
 import type { ConfigurationState } from '../../services/configuration-control.ts';
 
 const LATEST = 50;

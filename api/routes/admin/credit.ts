@@ -1,11 +1,13 @@
 /** Manual credits and adjustments. */
+import type { TopUp } from '../../../db/queries/credits.ts';
 import { newId } from '../../../domain/ids.ts';
-import { parseUsd, toUsdNumber } from '../../../domain/money.ts';
-import { toUnixSeconds } from '../../../domain/unix-time.ts';
+import { parseUsd } from '../../../domain/money.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { boolean, exactly, idOf, object, text, unixSeconds, usd } from '../../openapi/json-schema.ts';
+import { exactly, idOf, object } from '../../../domain/json-schema.ts';
+import * as field from '../../../domain/resource/field.ts';
+import { nested } from '../../../domain/resource/resource.ts';
 import { adjustBalance } from '../../services/adjust-balance.ts';
 import { authorOf } from '../../services/administrator.ts';
 import { creditByHand } from '../../services/credit-once.ts';
@@ -14,14 +16,14 @@ import { ACCOUNT } from './present.ts';
 import { adjustmentSchema, topUpSchema } from './schema.ts';
 import { showAccount } from './show-account.ts';
 
-const TopUpSchema = object({
-  id: idOf('transfer'),
-  object: exactly('topup'),
-  account_id: idOf('account'),
-  amount_usd: usd('The amount credited'),
-  reference: text(),
-  created_at: unixSeconds('When it was credited'),
-  applied: boolean('False if the reference was credited before'),
+const TOP_UP = nested<TopUp & { readonly accountId: string; readonly reference: string }>({
+  id: field.id('transfer')('transferId'),
+  object: field.constant('topup'),
+  account_id: field.id('account')('accountId'),
+  amount_usd: field.usd('amount', 'The amount credited'),
+  reference: field.text('reference'),
+  created_at: field.unixSeconds('createdAt', 'When it was credited'),
+  applied: field.boolean('applied', 'False if the reference was credited before'),
 });
 
 export const topUp = endpoint({
@@ -34,24 +36,14 @@ export const topUp = endpoint({
   description:
     'Each reference is credited once. Repeating it answers 200 and changes nothing; with another amount it answers 409.',
   body: jsonBody('TopUp', topUpSchema),
-  answers: { 200: dataOf(TopUpSchema, 'Credited before'), 201: dataOf(TopUpSchema, 'Credited') },
+  answers: { 200: dataOf(TOP_UP.schema, 'Credited before'), 201: dataOf(TOP_UP.schema, 'Credited') },
   refusals: ['idempotency_conflict'],
   handle: async ({ params, caller, body: { amount_usd, reference }, context }, services) => {
     const { id: accountId } = await existingAccount(services.database, params.account_id);
     const author = authorOf(caller, undefined);
     const credited = await creditByHand(services, { accountId, amount: parseUsd(amount_usd), reference, author });
     if (credited.applied) context.status = 201;
-    return {
-      data: {
-        id: credited.transferId,
-        object: 'topup',
-        account_id: accountId,
-        amount_usd: toUsdNumber(credited.amount),
-        reference,
-        created_at: toUnixSeconds(credited.createdAt),
-        applied: credited.applied,
-      },
-    };
+    return { data: TOP_UP.present({ ...credited, accountId, reference }) };
   },
 });
 

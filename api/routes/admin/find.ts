@@ -2,41 +2,29 @@
 import { ServiceError } from '../../../domain/errors.ts';
 import { dataOf, orAsText } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import {
-  arrayOf,
-  exactly,
-  fieldsOf,
-  isoTime,
-  namedObject,
-  object,
-  oneOfTexts,
-  text,
-} from '../../openapi/json-schema.ts';
+import { text } from '../../../domain/json-schema.ts';
+import * as field from '../../../domain/resource/field.ts';
+import { nested, resource } from '../../../domain/resource/resource.ts';
 import { FINDABLE_KINDS, FINDABLE_PREFIXES, findById, type Found } from '../../services/find-by-id.ts';
 import { renderStory, STORY_SOURCES } from '../../services/story.ts';
 import { LISTED_ACCOUNT } from './present.ts';
 
-type FoundObject = ReturnType<typeof presentFound>;
+const EVENT = nested<Found['events'][number]>({
+  at: field.isoTime('at', 'When'),
+  source: field.oneOf(STORY_SOURCES)('source', 'Who knows of it'),
+  text: field.text('text', 'What happened'),
+});
 
-const FoundSchema = namedObject<FoundObject>(
+const FOUND = resource<Found>(
   'Found',
   {
-    object: exactly('found'),
-    id: text('Of what the story is about: a request leads to its task or text request'),
-    kind: oneOfTexts(FINDABLE_KINDS, 'What was asked for'),
-    account: LISTED_ACCOUNT.schema,
-    verdict: text('How it stands'),
-    lines: arrayOf(text(), 'The whole story for people'),
-    events: arrayOf(
-      object(
-        fieldsOf<FoundObject['events'][number]>({
-          at: isoTime('When'),
-          source: oneOfTexts(STORY_SOURCES, 'Who knows of it'),
-          text: text('What happened'),
-        }),
-      ),
-      'Oldest first',
-    ),
+    object: field.constant('found'),
+    id: field.text('id', 'Of what the story is about: a request leads to its task or text request'),
+    kind: field.oneOf(FINDABLE_KINDS)('kind', 'What was asked for'),
+    account: field.object(LISTED_ACCOUNT)('account'),
+    verdict: field.text('verdict', 'How it stands'),
+    lines: field.words(text())(renderFound, 'The whole story for people'),
+    events: field.list(EVENT)('events', 'Oldest first'),
   },
   'What an id stands for, whose it is, and what happened to it.',
 );
@@ -49,28 +37,15 @@ export const find = endpoint({
   access: 'admin-read',
   summary: 'Find the account and the story of any id',
   description: `Ids that begin with ${FINDABLE_PREFIXES.map((prefix) => `\`${prefix}\``).join(', ')}. As plain text by \`Accept\`.`,
-  answers: { 200: orAsText(dataOf(FoundSchema, 'What was found')) },
+  answers: { 200: orAsText(dataOf(FOUND.schema, 'What was found')) },
   refusals: ['not_found'],
   handle: async ({ params: { any_id: id }, context }, services) => {
     const found = await findById(services, id);
     if (!found) throw nothingFound(id);
     if (context.accepts('json', 'text') === 'text') return `${renderFound(found).join('\n')}\n`;
-    return { data: presentFound(found) };
+    return { data: FOUND.present(found) };
   },
 });
-
-function presentFound(found: Found) {
-  const { id, kind, account, verdict, events } = found;
-  return {
-    object: 'found',
-    id,
-    kind,
-    account: LISTED_ACCOUNT.present(account),
-    verdict,
-    lines: renderFound(found),
-    events: events.map(({ at, source, text }) => ({ at: at.toISOString(), source, text })),
-  };
-}
 
 function renderFound(found: Found): readonly string[] {
   const { id, name, email, externalId, suspendedAt } = found.account;

@@ -10,7 +10,7 @@ import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
 import { createApiKey } from '../../services/create-key.ts';
 import { existingAccount } from '../../services/existing-account.ts';
-import { API_KEY, DeletedKeySchema } from './present.ts';
+import { API_KEY, DELETED_KEY } from './present.ts';
 import { createKeySchema, updateKeySchema, type UpdateKeyBody } from './schema.ts';
 
 export const createKey = endpoint({
@@ -85,10 +85,10 @@ export const deleteKey = endpoint({
   path: '/admin/v1/keys/{key_id}',
   access: 'admin',
   summary: 'Delete a key; it stops working at once',
-  answers: { 200: dataOf(DeletedKeySchema, 'Deleted') },
+  answers: { 200: dataOf(DELETED_KEY.schema, 'Deleted') },
   handle: async ({ params: { key_id: id } }, { database }) => {
     if (!(await deleteApiKey(database, id))) throw noSuch('apiKey');
-    return { data: { id, object: 'api_key', deleted: true } };
+    return { data: DELETED_KEY.present({ id }) };
   },
 });
 

@@ -8,12 +8,12 @@ import {
 } from '../../../db/queries/margins.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import * as field from '../../endpoint/field.ts';
+import * as field from '../../../domain/resource/field.ts';
 import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { anyText, oneOf, PERIOD } from '../../endpoint/query.ts';
-import { resource } from '../../endpoint/resource.ts';
+import { resource } from '../../../domain/resource/resource.ts';
 import { EXPORTS, orAllRows, sendAll } from '../../exports.ts';
-import { arrayOf } from '../../openapi/json-schema.ts';
+import { arrayOf } from '../../../domain/json-schema.ts';
 import { usagePeriod } from '../usage/period.ts';
 import { USAGE_DAYS } from '../usage/routes.ts';
 import { VENDOR_COST } from './present-submissions.ts';

@@ -1,25 +1,35 @@
 /** Models as operators see them: which are sold, and disabling one for all customers at once. */
 import { allModels, type MediaModel, type TextModel } from '../../../catalogue/types.ts';
 import type { ModelOrder } from '../../../db/queries/model-orders.ts';
-import { nullable } from '../../../domain/json-schema.ts';
+import { arrayOf, text } from '../../../domain/json-schema.ts';
+import * as field from '../../../domain/resource/field.ts';
+import { resource } from '../../../domain/resource/resource.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody, optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { arrayOf, boolean, exactly, isoTime, namedObject, oneOfTexts, text } from '../../openapi/json-schema.ts';
-import { type Administrator, authorOf } from '../../services/administrator.ts';
+import { authorshipOf } from '../../services/administrator.ts';
 import { orderModel } from '../../services/order-model.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { operatorActionSchema, optionalReasonSchema } from './schema.ts';
 
-const SoldModelSchema = namedObject<ReturnType<typeof presentSold>>('SoldModel', {
-  id: text('Its id'),
-  object: exactly('sold_model'),
-  kind: oneOfTexts(['video', 'image', 'text']),
-  providers: arrayOf(text(), 'The upstreams of its routes'),
-  enabled: boolean('False while requests for it are refused'),
-  disabled_at: nullable(isoTime('Since when it is disabled')),
-  disabled_by: nullable(text('Who disabled it')),
-  disabled_reason: nullable(text('Why')),
+/** A model, and the order that disabled it. */
+interface SoldModel {
+  readonly model: MediaModel | TextModel;
+  readonly disabled: ModelOrder | null;
+}
+
+const SOLD_MODEL = resource<SoldModel>('SoldModel', {
+  id: field.text(({ model }) => model.id, 'Its id'),
+  object: field.constant('sold_model'),
+  kind: field.oneOf(['video', 'image', 'text'])(({ model }) => ('kind' in model ? model.kind : 'text')),
+  providers: field.words(text())(
+    ({ model }) => [...new Set(model.routes.map(({ provider }) => provider))],
+    'The upstreams of its routes',
+  ),
+  enabled: field.boolean(({ disabled }) => disabled === null, 'False while requests for it are refused'),
+  disabled_at: field.isoTime.orNull(({ disabled }) => disabled?.createdAt ?? null, 'Since when it is disabled'),
+  disabled_by: field.text.orNull(({ disabled }) => disabled?.author ?? null, 'Who disabled it'),
+  disabled_reason: field.text.orNull(({ disabled }) => disabled?.reason ?? null, 'Why'),
 });
 
 export const listSoldModels = endpoint({
@@ -29,9 +39,9 @@ export const listSoldModels = endpoint({
   path: '/admin/v1/models',
   access: 'admin-read',
   summary: 'List the models of the catalogue, and which are disabled',
-  answers: { 200: dataOf(arrayOf(SoldModelSchema), 'The models') },
+  answers: { 200: dataOf(arrayOf(SOLD_MODEL.schema), 'The models') },
   handle: (_call, { catalogue, models }) => ({
-    data: allModels(catalogue).map((model) => presentSold(model, models.disabledBy(model.id))),
+    data: allModels(catalogue).map((model) => SOLD_MODEL.present({ model, disabled: models.disabledBy(model.id) })),
   }),
 });
 
@@ -45,9 +55,10 @@ export const disableModel = endpoint({
   description:
     'With 503 `processing_unavailable`, in all processes, within two seconds. Requests and tasks under way go on.',
   body: jsonBody('DisableModel', operatorActionSchema),
-  answers: { 200: dataOf(SoldModelSchema, 'The model, disabled') },
+  answers: { 200: dataOf(SOLD_MODEL.schema, 'The model, disabled') },
   refusals: ['not_found'],
-  handle: ({ params, caller, body }, services) => order(services, params.model_id, 'disable', { ...body, by: caller }),
+  handle: ({ params, caller, body }, services) =>
+    order(services, params.model_id, 'disable', authorshipOf(caller, body)),
 });
 
 export const enableModel = endpoint({
@@ -59,37 +70,18 @@ export const enableModel = endpoint({
   summary: 'Take requests for a model again',
   description: 'In all processes, within two seconds.',
   body: optionalJsonBody('EnableModel', optionalReasonSchema),
-  answers: { 200: dataOf(SoldModelSchema, 'The model, enabled') },
+  answers: { 200: dataOf(SOLD_MODEL.schema, 'The model, enabled') },
   refusals: ['not_found'],
-  handle: ({ params, caller, body }, services) => order(services, params.model_id, 'enable', { ...body, by: caller }),
+  handle: ({ params, caller, body }, services) =>
+    order(services, params.model_id, 'enable', authorshipOf(caller, body)),
 });
-
-interface Why {
-  readonly author?: string;
-  readonly reason?: string;
-  readonly by: Administrator;
-}
 
 async function order(
   services: ApiServices,
   id: string,
   kind: ModelOrder['kind'],
-  { author: given, reason = 'not given', by }: Why,
+  why: ReturnType<typeof authorshipOf>,
 ) {
-  const author = authorOf(by, given);
-  const model = await orderModel(services, { model: id, kind, author, reason });
-  return { data: presentSold(model, services.models.disabledBy(id)) };
-}
-
-function presentSold(model: MediaModel | TextModel, disabled: ModelOrder | null) {
-  return {
-    id: model.id,
-    object: 'sold_model',
-    kind: 'kind' in model ? model.kind : 'text',
-    providers: [...new Set(model.routes.map(({ provider }) => provider))],
-    enabled: disabled === null,
-    disabled_at: disabled?.createdAt.toISOString() ?? null,
-    disabled_by: disabled?.author ?? null,
-    disabled_reason: disabled?.reason ?? null,
-  };
+  const model = await orderModel(services, { model: id, kind, ...why });
+  return { data: SOLD_MODEL.present({ model, disabled: services.models.disabledBy(id) }) };
 }

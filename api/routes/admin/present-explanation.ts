@@ -1,15 +1,15 @@
 /** A task's story, and the actions of operators on it, as operators see them. */
 import { type OperatorAction, TASK_ACTIONS } from '../../../db/queries/operator-actions.ts';
 import type { WorkflowStory } from '../../../temporal/workflow-access.ts';
-import * as field from '../../endpoint/field.ts';
-import { nested, resource } from '../../endpoint/resource.ts';
+import * as field from '../../../domain/resource/field.ts';
+import { nested, resource } from '../../../domain/resource/resource.ts';
 import type { HistoryLinks } from '../../history-link.ts';
-import { text } from '../../openapi/json-schema.ts';
+import { text } from '../../../domain/json-schema.ts';
 import { renderExplanation, type TaskExplanation } from '../../services/explain-task.ts';
 import type { StoryEvent } from '../../services/story.ts';
 import { ADMIN_DELIVERY } from '../webhooks/present.ts';
 import { SUBMISSION } from './present-submissions.ts';
-import { AdminTaskSchema, presentAdminTask, TRANSFER } from './present.ts';
+import { ADMIN_TASK, TRANSFER } from './present.ts';
 
 export const OPERATOR_ACTION = resource<OperatorAction>('OperatorAction', {
   id: field.id('operatorAction')('id'),
@@ -40,7 +40,7 @@ export const EXPLANATION = resource<TaskExplanation & { readonly temporal: Histo
   object: field.constant('task_explanation'),
   verdict: field.text('verdict', 'The state of the task and its consequences'),
   lines: field.words(text())(renderExplanation, 'The whole story as text'),
-  task: field.json(AdminTaskSchema)(presentAdminTask),
+  task: field.object(ADMIN_TASK)(({ task, submissions, temporal }) => ({ ...task, submissions, temporal })),
   transfers: field.list(TRANSFER)('transfers'),
   submissions: field.list(SUBMISSION)('submissions'),
   deliveries: field.list(ADMIN_DELIVERY)(({ deliveries, temporal }) =>

@@ -9,8 +9,8 @@ import {
   streamRefunds,
 } from '../../../db/queries/statements.ts';
 import type { TextUsage } from '../../../db/queries/usage.ts';
-import * as field from '../../endpoint/field.ts';
-import { nested, resource } from '../../endpoint/resource.ts';
+import * as field from '../../../domain/resource/field.ts';
+import { nested, resource } from '../../../domain/resource/resource.ts';
 import { historyUrl, type HistoryLinks } from '../../history-link.ts';
 import { TEXT_REQUEST } from '../usage/present.ts';
 

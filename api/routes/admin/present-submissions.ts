@@ -1,8 +1,8 @@
 /** How operators see the attempts to hand a task over to an upstream, and what they cost. */
 import type { KeptSubmission } from '../../../db/queries/submissions.ts';
 import { noteOf, type VendorCost } from '../../../domain/media-route.ts';
-import * as field from '../../endpoint/field.ts';
-import { resource } from '../../endpoint/resource.ts';
+import * as field from '../../../domain/resource/field.ts';
+import { resource } from '../../../domain/resource/resource.ts';
 
 export const VENDOR_COST = resource<VendorCost>(
   'VendorCost',

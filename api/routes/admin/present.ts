@@ -3,13 +3,12 @@ import type { Account, AccountTotals } from '../../../db/queries/accounts.ts';
 import type { ApiKey } from '../../../db/queries/api-keys.ts';
 import type { KeptSubmission } from '../../../db/queries/submissions.ts';
 import type { Transfer } from '../../../db/queries/transfers.ts';
-import { presentTask } from '../../../domain/task-object.ts';
+import { TASK } from '../../../domain/task-object.ts';
 import type { Task } from '../../../domain/task.ts';
-import * as field from '../../endpoint/field.ts';
-import { nested, resource } from '../../endpoint/resource.ts';
+import * as field from '../../../domain/resource/field.ts';
+import { deletionOf, nested, resource } from '../../../domain/resource/resource.ts';
 import { historyUrl, type HistoryLinks } from '../../history-link.ts';
-import { boolean, component, exactly, idOf, object, text } from '../../openapi/json-schema.ts';
-import { TASK_FIELDS } from '../tasks/present.ts';
+import { text } from '../../../domain/json-schema.ts';
 import { VENDOR_COST } from './present-submissions.ts';
 
 const BALANCES = nested<Account>({
@@ -82,7 +81,7 @@ export const API_KEY = resource<ApiKey & { readonly secret?: string }>('ApiKey',
   created_at: field.unixSeconds('createdAt', 'When it was created'),
 });
 
-export const DeletedKeySchema = object({ id: idOf('apiKey'), object: exactly('api_key'), deleted: boolean() });
+export const DELETED_KEY = deletionOf('apiKey', 'api_key');
 
 export const TRANSFER = resource<Transfer>(
   'Transfer',
@@ -108,9 +107,8 @@ export const TRANSFER = resource<Transfer>(
   'One row of the ledger, with both legs.',
 );
 
-/** What only operators see of a task. */
-interface AdminTask {
-  readonly task: Task;
+/** A task, and what only operators see of it. */
+interface AdminTask extends Task {
   readonly submissions: readonly KeptSubmission[];
   readonly temporal: HistoryLinks;
   /** Only on request, which is recorded. */
@@ -119,37 +117,30 @@ interface AdminTask {
 
 const accepted = ({ submissions }: AdminTask) => submissions.find(({ outcome }) => outcome === 'accepted');
 
-const ADMIN_TASK = nested<AdminTask>({
-  account_id: field.id('account')(({ task }) => task.accountId),
-  api_key_id: field.id('apiKey')(({ task }) => task.apiKeyId),
-  provider: field.text(({ task }) => task.provider, 'The provider that renders it'),
+/** The task as its owner sees it, with what only operators see. */
+export const ADMIN_TASK = resource<AdminTask>('AdminTask', {
+  ...TASK.fields,
+  account_id: field.id('account')('accountId'),
+  api_key_id: field.id('apiKey')('apiKeyId'),
+  provider: field.text('provider', 'The provider that renders it'),
   provider_model: field.text.orNull(
     ({ submissions }) => submissions.at(-1)?.model ?? null,
     'The provider’s name for the model; null until it is submitted',
   ),
-  provider_job_id: field.text.orNull(({ task }) => task.providerJobId, 'The provider’s id for the job'),
+  provider_job_id: field.text.orNull('providerJobId', 'The provider’s id for the job'),
   cost_usd: field.usd.orNull((shown) => accepted(shown)?.cost ?? null, 'What the render cost; null if it is not known'),
   vendor_cost: field.object(VENDOR_COST).orNull((shown) => accepted(shown)?.vendorCost ?? null),
   possible_loss_usd: field.usd(
     ({ submissions }) => submissions.reduce((sum, { possibleLoss }) => sum + (possibleLoss ?? 0n), 0n),
     'The list price of submissions whose outcome was never learnt',
   ),
-  reservation_id: field.id('transfer')(({ task }) => task.reservationId, 'The transfer that reserved the price'),
-  resolution_id: field
-    .id('transfer')
-    .orNull(({ task }) => task.resolutionId, 'The transfer that charged or refunded it'),
-  deadline_at: field.unixSeconds(({ task }) => task.deadlineAt, 'The deadline for processing'),
-  workflow_id: field.text(({ task }) => task.id, 'The id of its workflow'),
-  history_url: field.url(({ task, temporal }) => historyUrl(temporal, task.id), 'The workflow’s history in Temporal'),
+  reservation_id: field.id('transfer')('reservationId', 'The transfer that reserved the price'),
+  resolution_id: field.id('transfer').orNull('resolutionId', 'The transfer that charged or refunded it'),
+  deadline_at: field.unixSeconds('deadlineAt', 'The deadline for processing'),
+  workflow_id: field.text('id', 'The id of its workflow'),
+  history_url: field.url(({ id, temporal }) => historyUrl(temporal, id), 'The workflow’s history in Temporal'),
   prompt: field.text.orAbsent(
-    ({ task, showsPrompt }) => (showsPrompt ? task.request.prompt : undefined),
+    ({ request, showsPrompt }) => (showsPrompt ? request.prompt : undefined),
     'Only on request, which is recorded',
   ),
 });
-
-export const AdminTaskSchema = component('AdminTask', object({ ...TASK_FIELDS, ...ADMIN_TASK.schemas }));
-
-/** The task as its owner sees it, with what only operators see. */
-export function presentAdminTask(shown: AdminTask) {
-  return { ...presentTask(shown.task), ...ADMIN_TASK.present(shown) };
-}

@@ -10,14 +10,14 @@ import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { aFlag, anyText, oneOf, PERIOD } from '../../endpoint/query.ts';
-import { integer, object } from '../../openapi/json-schema.ts';
+import { integer, object } from '../../../domain/json-schema.ts';
 import type { HistoryLinks } from '../../history-link.ts';
-import { type Administrator, authorOf } from '../../services/administrator.ts';
+import { type Administrator, authorshipOf } from '../../services/administrator.ts';
 import { cancelTask as cancel } from '../../services/cancel-task.ts';
 import { existingTask } from '../../services/existing-task.ts';
 import { explainTask as explain, renderExplanation } from '../../services/explain-task.ts';
 import { redeliverTask as redeliver } from '../../services/redeliver-task.ts';
-import { AdminTaskSchema, presentAdminTask } from './present.ts';
+import { ADMIN_TASK } from './present.ts';
 import { EXPLANATION, OPERATOR_ACTION } from './present-explanation.ts';
 import { operatorActionSchema } from './schema.ts';
 
@@ -51,7 +51,7 @@ export const listAllTasks = endpoint({
     ...PERIOD,
     ...pageById('task'),
   },
-  answers: { 200: pageOf(AdminTaskSchema, 'A page of tasks') },
+  answers: { 200: pageOf(ADMIN_TASK.schema, 'A page of tasks') },
   handle: async ({ caller, query }, { database, temporal }) => {
     const { account_id: accountId, status, model, from, to, cursor: before, limit } = query;
     const tasks = await listTasks(database, { accountId, status, model, from, to, before, limit: limit + 1 });
@@ -62,7 +62,7 @@ export const listAllTasks = endpoint({
     );
     const of = ({ id }: Task) => submissions.filter(({ taskId }) => taskId === id);
     return presentPage(tasks, limit, (task) =>
-      presentAdminTask({ task, submissions: of(task), temporal, showsPrompt: prompt }),
+      ADMIN_TASK.present({ ...task, submissions: of(task), temporal, showsPrompt: prompt }),
     );
   },
 });
@@ -75,12 +75,12 @@ export const getAnyTask = endpoint({
   access: 'admin-read',
   summary: 'Get a task of any account, with a link to its history',
   query: PROMPTS,
-  answers: { 200: dataOf(AdminTaskSchema, 'The task') },
+  answers: { 200: dataOf(ADMIN_TASK.schema, 'The task') },
   handle: async ({ params, caller, query }, { database, temporal }) => {
     const task = await existingTask(database, params.task_id);
     const prompt = await mayReadPrompts(database, caller, [task], query);
     const submissions = await listSubmissions(database, task.id);
-    return { data: presentAdminTask({ task, submissions, temporal, showsPrompt: prompt }) };
+    return { data: ADMIN_TASK.present({ ...task, submissions, temporal, showsPrompt: prompt }) };
   },
 });
 
@@ -92,12 +92,12 @@ export const cancelTask = endpoint({
   access: 'admin',
   summary: 'End a running task and refund it',
   body: actionBody,
-  answers: { 202: dataOf(object({ ...OPERATOR_ACTION.schemas, task: AdminTaskSchema }), 'The task as it ends') },
+  answers: { 202: dataOf(object({ ...OPERATOR_ACTION.schemas, task: ADMIN_TASK.schema }), 'The task as it ends') },
   refusals: ['processing_unavailable'],
-  handle: async ({ params, caller, body: { reason, author: given } }, services) => {
+  handle: async ({ params, caller, body }, services) => {
     const { database, temporal } = services;
-    const author = authorOf(caller, given);
-    const action = await cancel(services, await existingTask(database, params.task_id), { author, reason });
+    const asked = await existingTask(database, params.task_id);
+    const action = await cancel(services, asked, authorshipOf(caller, body));
     const task = await readAdminTask(database, params.task_id, temporal);
     return { data: { ...OPERATOR_ACTION.present(action), task } };
   },
@@ -117,10 +117,9 @@ export const redeliverTask = endpoint({
       'Number of deliveries that are pending again',
     ),
   },
-  handle: async ({ params, caller, body: { reason, author: given } }, { database }) => {
-    const author = authorOf(caller, given);
+  handle: async ({ params, caller, body }, { database }) => {
     const { id: taskId } = await existingTask(database, params.task_id);
-    const { action, count } = await redeliver(database, taskId, { author, reason });
+    const { action, count } = await redeliver(database, taskId, authorshipOf(caller, body));
     return { data: { ...OPERATOR_ACTION.present(action), count } };
   },
 });
@@ -158,11 +157,11 @@ async function mayReadPrompts(
   if (caller.role !== 'operator') throw new ServiceError('forbidden', 'Only an operator may read prompts.');
   if (reason === undefined) throw badRequest('"reason" is required with "prompts": say why you read them');
   const ids = tasks.map(({ id }) => id);
-  await recordPromptsRead(database, ids, { author: authorOf(caller, author), reason });
+  await recordPromptsRead(database, ids, authorshipOf(caller, { author, reason }));
   return true;
 }
 
 async function readAdminTask(database: Database, id: string, temporal: HistoryLinks) {
   const task = await existingTask(database, id);
-  return presentAdminTask({ task, submissions: await listSubmissions(database, task.id), temporal });
+  return ADMIN_TASK.present({ ...task, submissions: await listSubmissions(database, task.id), temporal });
 }

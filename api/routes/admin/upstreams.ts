@@ -1,53 +1,55 @@
 /** Upstreams: their health, taking them out of service and putting them back. */
 import type { UpstreamOrder } from '../../../db/queries/upstream-orders.ts';
-import { nullable } from '../../../domain/json-schema.ts';
+import { arrayOf, nullable, text } from '../../../domain/json-schema.ts';
+import * as field from '../../../domain/resource/field.ts';
+import { resource } from '../../../domain/resource/resource.ts';
 import { WIRE_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
 import { WAY_CAUSES, type WayState } from '../../../providers/text/way-state.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody, optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import {
-  arrayOf,
-  count,
-  exactly,
-  isoTime,
-  namedObject,
-  oneOfTexts,
-  optional,
-  text,
-} from '../../openapi/json-schema.ts';
-import { type Administrator, authorOf } from '../../services/administrator.ts';
+import { authorshipOf } from '../../services/administrator.ts';
 import type { MediaWayState } from '../../services/media-ways.ts';
 import { orderUpstream } from '../../services/order-upstream.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { optionalReasonSchema, restUpstreamSchema } from './schema.ts';
 
-const UpstreamSchema = namedObject<UpstreamObject>('Upstream', {
-  name: text('The name that catalogue routes use'),
-  kind: oneOfTexts(['text', 'media']),
-  format: optional(oneOfTexts(WIRE_FORMAT_NAMES, 'Its wire format; for text')),
-  protocol: optional(nullable(text('The vendor’s API; for media'))),
-  model: text('Its name for the model'),
-  key: nullable(text('The last four characters of the key')),
-  state: oneOfTexts(
-    ['ok', 'resting', 'probing'],
+/** A time of this process's clock. */
+const momentOf = (atMs: number | null): Date | null => (atMs === null ? null : new Date(atMs));
+
+const UPSTREAM = resource<WayState | MediaWayState>('Upstream', {
+  name: field.text('name', 'The name that catalogue routes use'),
+  kind: field.oneOf(['text', 'media'])((way) => ('format' in way ? 'text' : 'media')),
+  format: field
+    .oneOf(WIRE_FORMAT_NAMES)
+    .orAbsent((way) => ('format' in way ? way.format : undefined), 'Its wire format; for text'),
+  protocol: field
+    .json(nullable(text('The vendor’s API; for media')))
+    .orAbsent((way) => ('protocol' in way ? way.protocol : undefined)),
+  model: field.text('model', 'Its name for the model'),
+  key: field.text.orNull('key', 'The last four characters of the key'),
+  state: field.oneOf(['ok', 'resting', 'probing'])(
+    'state',
     '`probing`: its pause is over, and one request tests whether it works again',
   ),
-  cause: nullable(oneOfTexts(WAY_CAUSES, 'Why it is out of service')),
-  since: nullable(isoTime('When it went out of service')),
-  until: nullable(isoTime('When it may be tried again')),
-  requests: count('Requests since the process started; for media, submissions of tasks of the last 15 minutes'),
-  failures: count('How many of them the upstream failed'),
+  cause: field.oneOf(WAY_CAUSES).orNull('cause', 'Why it is out of service'),
+  since: field.isoTime.orNull(({ sinceMs }) => momentOf(sinceMs), 'When it went out of service'),
+  until: field.isoTime.orNull(({ untilMs }) => momentOf(untilMs), 'When it may be tried again'),
+  requests: field.count(
+    'requests',
+    'Requests since the process started; for media, submissions of tasks of the last 15 minutes',
+  ),
+  failures: field.count('failures', 'How many of them the upstream failed'),
 });
 
-const UpstreamOrderSchema = namedObject<ReturnType<typeof presentOrder>>('UpstreamOrder', {
-  object: exactly('upstream_order'),
-  upstream: text('The name of the upstream'),
-  kind: oneOfTexts(['rest', 'resume']),
-  until: nullable(isoTime('When it returns to service')),
-  author: text('Who'),
-  reason: text('Why'),
-  created_at: isoTime('When the order was given'),
+const UPSTREAM_ORDER = resource<UpstreamOrder>('UpstreamOrder', {
+  object: field.constant('upstream_order'),
+  upstream: field.text('upstream', 'The name of the upstream'),
+  kind: field.oneOf(['rest', 'resume'])(({ until }) => (until === null ? 'resume' : 'rest')),
+  until: field.isoTime.orNull('until', 'When it returns to service'),
+  author: field.text('author', 'Who'),
+  reason: field.text('reason', 'Why'),
+  created_at: field.isoTime('createdAt', 'When the order was given'),
 });
 
 export const listUpstreams = endpoint({
@@ -59,9 +61,9 @@ export const listUpstreams = endpoint({
   summary: 'List upstreams with their health',
   description:
     'One row for each model and key of an upstream: for text as seen by the process that answers, for media by all workers.',
-  answers: { 200: dataOf(arrayOf(UpstreamSchema), 'The upstreams') },
+  answers: { 200: dataOf(arrayOf(UPSTREAM.schema), 'The upstreams') },
   handle: async (_call, { upstreams }) => ({
-    data: [...upstreams.list().map(presentWay), ...(await upstreams.listMedia()).map(presentMediaWay)],
+    data: [...upstreams.list(), ...(await upstreams.listMedia())].map(UPSTREAM.present),
   }),
 });
 
@@ -75,10 +77,10 @@ export const restUpstream = endpoint({
   description:
     'Takes effect in all processes within seconds. Running requests continue. New ones never use it, even if no other upstream is left.',
   body: jsonBody('RestUpstream', restUpstreamSchema),
-  answers: { 200: dataOf(UpstreamOrderSchema, 'Out of service') },
+  answers: { 200: dataOf(UPSTREAM_ORDER.schema, 'Out of service') },
   refusals: ['not_found'],
-  handle: ({ params, caller, body: { seconds, ...why } }, services) =>
-    order(services, params.upstream, seconds, { ...why, by: caller }),
+  handle: ({ params, caller, body }, services) =>
+    order(services, params.upstream, body.seconds, authorshipOf(caller, body)),
 });
 
 export const resumeUpstream = endpoint({
@@ -90,70 +92,16 @@ export const resumeUpstream = endpoint({
   summary: 'Put an upstream back into service',
   description: 'Takes effect in all processes within seconds and clears its record of failures.',
   body: optionalJsonBody('ResumeUpstream', optionalReasonSchema),
-  answers: { 200: dataOf(UpstreamOrderSchema, 'Back in service') },
+  answers: { 200: dataOf(UPSTREAM_ORDER.schema, 'Back in service') },
   refusals: ['not_found'],
-  handle: ({ params, caller, body }, services) => order(services, params.upstream, null, { ...body, by: caller }),
+  handle: ({ params, caller, body }, services) => order(services, params.upstream, null, authorshipOf(caller, body)),
 });
-
-interface Why {
-  readonly author?: string;
-  readonly reason?: string;
-  readonly by: Administrator;
-}
 
 async function order(
   services: Pick<ApiServices, 'database' | 'upstreams'>,
   upstream: string,
   restSeconds: number | null,
-  { author: given, reason = 'not given', by }: Why,
+  why: ReturnType<typeof authorshipOf>,
 ) {
-  const author = authorOf(by, given);
-  return { data: presentOrder(await orderUpstream(services, { upstream, restSeconds, author, reason })) };
-}
-
-interface UpstreamObject extends Omit<ReturnType<typeof presentWay>, 'kind' | 'format' | 'cause'> {
-  readonly kind: 'text' | 'media';
-  readonly format?: WayState['format'];
-  readonly protocol?: string | null;
-  readonly cause: WayState['cause'] | MediaWayState['cause'];
-}
-
-function presentMediaWay({ protocol, ...way }: MediaWayState): UpstreamObject {
-  return { name: way.name, kind: 'media', protocol, ...presentHealth(way), cause: way.cause };
-}
-
-function presentWay({ format, ...way }: WayState) {
-  return { name: way.name, kind: 'text' as const, format, ...presentHealth(way), cause: way.cause };
-}
-
-function presentHealth({
-  sinceMs,
-  untilMs,
-  ...way
-}: Omit<WayState, 'format' | 'cause' | 'key'> & { key: string | null }) {
-  return {
-    model: way.model,
-    key: way.key,
-    state: way.state,
-    since: isoOf(sinceMs),
-    until: isoOf(untilMs),
-    requests: way.requests,
-    failures: way.failures,
-  };
-}
-
-function presentOrder({ upstream, until, author, reason, createdAt }: UpstreamOrder) {
-  return {
-    object: 'upstream_order',
-    upstream,
-    kind: until === null ? 'resume' : 'rest',
-    until: until?.toISOString() ?? null,
-    author,
-    reason,
-    created_at: createdAt.toISOString(),
-  };
-}
-
-function isoOf(atMs: number | null): string | null {
-  return atMs === null ? null : new Date(atMs).toISOString();
+  return { data: UPSTREAM_ORDER.present(await orderUpstream(services, { upstream, restSeconds, ...why })) };
 }

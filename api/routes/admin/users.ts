@@ -21,13 +21,15 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
 import { aFlag, anId, anyText } from '../../endpoint/query.ts';
-import { boolean, exactly, idOf, object } from '../../openapi/json-schema.ts';
+import { deletionOf } from '../../../domain/resource/resource.ts';
 import { listOpenSessions } from '../../services/people/sessions.ts';
 import { makeLink } from '../../services/people/sign-in.ts';
 import { changeUser } from '../../services/people/users.ts';
 import { existingAccount } from '../../services/existing-account.ts';
-import { ListedUserSchema, presentListedUser, presentUser, UserSchema } from './present-users.ts';
+import { LISTED_USER, USER } from './present-users.ts';
 import { createUserSchema, membershipSchema, updateUserSchema } from './user-schema.ts';
+
+const DELETED = deletionOf('user', 'user');
 
 export const createUser = endpoint({
   id: 'createUser',
@@ -40,7 +42,7 @@ export const createUser = endpoint({
     'The answer is the only one that shows the link. Where e-mail is configured, they get one by e-mail as well; ' +
     'otherwise hand it over by a channel that nobody else reads.',
   body: jsonBody('CreateUser', createUserSchema),
-  answers: { 201: dataOf(UserSchema, 'The user, with an invitation') },
+  answers: { 201: dataOf(USER.schema, 'The user, with an invitation') },
   handle: async ({ body }, { database, publicUrl, sendsMail }) => {
     const { email, name, staff_role: staffRole = null, account_id: accountId, member_role: role = 'owner' } = body;
     if (accountId !== undefined) await existingAccount(database, accountId);
@@ -75,11 +77,11 @@ export const listUsers = endpoint({
     disabled: aFlag('Only users who are disabled, or only those who are not'),
     ...pageById('user'),
   },
-  answers: { 200: pageOf(ListedUserSchema, 'A page of users') },
+  answers: { 200: pageOf(LISTED_USER.schema, 'A page of users') },
   handle: async ({ query }, { database }) => {
     const { search, account_id: accountId, staff: isStaff, disabled: isDisabled, cursor: before, limit } = query;
     const found = await findUsers(database, { search, accountId, isStaff, isDisabled, before, limit: limit + 1 });
-    return presentPage(found, limit, presentListedUser);
+    return presentPage(found, limit, LISTED_USER.present);
   },
 });
 
@@ -90,7 +92,7 @@ export const getUser = endpoint({
   path: '/admin/v1/users/{user_id}',
   access: 'admin-read',
   summary: 'Get a user with their accounts, identities and sessions',
-  answers: { 200: dataOf(UserSchema, 'The user') },
+  answers: { 200: dataOf(USER.schema, 'The user') },
   handle: async ({ params }, { database }) => ({
     data: await show(database, await existing(database, params.user_id)),
   }),
@@ -107,7 +109,7 @@ export const updateUser = endpoint({
     'Fields that are not sent stay unchanged. Who is disabled is signed out at once, in all processes, and their links stop ' +
     'working.',
   body: jsonBody('UpdateUser', updateUserSchema),
-  answers: { 200: dataOf(UserSchema, 'The changed user') },
+  answers: { 200: dataOf(USER.schema, 'The changed user') },
   handle: async ({ params: { user_id: userId }, body }, { database }) => {
     await existing(database, userId);
     const { name, staff_role: staffRole, disabled, second_factor: secondFactor } = body;
@@ -126,11 +128,11 @@ export const deleteUser = endpoint({
   description:
     'What they made, such as keys and tasks, stays with its accounts. To stop somebody for a while, disable them.',
   answers: {
-    200: dataOf(object({ id: idOf('user'), object: exactly('user'), deleted: boolean() }), 'They are deleted'),
+    200: dataOf(DELETED.schema, 'They are deleted'),
   },
   handle: async ({ params: { user_id: id } }, { database }) => {
     if (!(await removeUser(database, id))) throw noSuch('user');
-    return { data: { id, object: 'user', deleted: true } };
+    return { data: DELETED.present({ id }) };
   },
 });
 
@@ -143,7 +145,7 @@ export const createUserLink = endpoint({
   summary: 'Let a user choose a new password',
   description:
     'The link works once, for three days. Using it signs the user out everywhere, and removes their identities.',
-  answers: { 201: dataOf(UserSchema, 'The user, with a link') },
+  answers: { 201: dataOf(USER.schema, 'The user, with a link') },
   handle: async ({ params }, { database, publicUrl, sendsMail }) => {
     const user = await existing(database, params.user_id);
     if (user.disabledAt !== null)
@@ -162,7 +164,7 @@ export const joinAccount = endpoint({
   access: 'admin',
   summary: 'Make a user a member of an account, or change their role in it',
   body: jsonBody('JoinAccount', membershipSchema),
-  answers: { 200: dataOf(UserSchema, 'The user with their accounts') },
+  answers: { 200: dataOf(USER.schema, 'The user with their accounts') },
   handle: async ({ params, body: { account_id: accountId, role } }, { database }) => {
     const user = await existing(database, params.user_id);
     await existingAccount(database, accountId);
@@ -178,7 +180,7 @@ export const leaveAccount = endpoint({
   path: '/admin/v1/users/{user_id}/accounts/{account_id}',
   access: 'admin',
   summary: 'Take an account away from a user, at once',
-  answers: { 200: dataOf(UserSchema, 'The user with their other accounts') },
+  answers: { 200: dataOf(USER.schema, 'The user with their other accounts') },
   handle: async ({ params: { user_id: userId, account_id: accountId } }, { database }) => {
     const user = await existing(database, userId);
     if (!(await removeMember(database, accountId, userId))) throw noSuch('account');
@@ -194,7 +196,7 @@ export const removeIdentity = endpoint({
   access: 'admin',
   summary: 'Keep a user from signing in with an identity of a provider',
   description: 'Sessions stay: end them one by one, or disable the user.',
-  answers: { 200: dataOf(UserSchema, 'The user with their other identities') },
+  answers: { 200: dataOf(USER.schema, 'The user with their other identities') },
   handle: async ({ params: { user_id: userId, identity_id: identityId } }, { database }) => {
     const user = await existing(database, userId);
     if (!(await deleteIdentity(database, userId, identityId))) throw notOfUser('identity');
@@ -209,7 +211,7 @@ export const endSession = endpoint({
   path: '/admin/v1/users/{user_id}/sessions/{session_id}',
   access: 'admin',
   summary: 'End a session of a user, at once',
-  answers: { 200: dataOf(UserSchema, 'The user with their other sessions') },
+  answers: { 200: dataOf(USER.schema, 'The user with their other sessions') },
   handle: async ({ params: { user_id: userId, session_id: sessionId } }, { database }) => {
     const user = await existing(database, userId);
     if (!(await deleteSessionOf(database, userId, Buffer.from(sessionId, 'hex')))) throw notOfUser('session');
@@ -228,11 +230,11 @@ function notOfUser(what: string): ServiceError {
   return new ServiceError('not_found', `The user has no such ${what}. Check the id.`);
 }
 
-async function show(database: Database, user: User, made?: Parameters<typeof presentUser>[2]) {
+async function show(database: Database, user: User, made?: { readonly link: string; readonly mailed: boolean }) {
   const [memberships, identities, sessions] = await Promise.all([
     listMemberships(database, user.id),
     listIdentities(database, user.id),
     listOpenSessions(database, user.id),
   ]);
-  return presentUser(user, { memberships, identities, sessions }, made);
+  return USER.present({ ...user, memberships, identities, sessions, ...made });
 }

@@ -1,8 +1,8 @@
 import type { Account } from '../../../db/queries/accounts.ts';
 import type { ApiKey } from '../../../db/queries/api-keys.ts';
 import type { sumPromoCredit } from '../../../db/queries/promo-grants.ts';
-import * as field from '../../endpoint/field.ts';
-import { nested, resource } from '../../endpoint/resource.ts';
+import * as field from '../../../domain/resource/field.ts';
+import { nested, resource } from '../../../domain/resource/resource.ts';
 
 const KEY = nested<ApiKey>({
   id: field.id('apiKey')('id'),

@@ -1,7 +1,6 @@
 import type { Upload } from '../../../db/queries/uploads.ts';
-import * as field from '../../endpoint/field.ts';
-import { resource } from '../../endpoint/resource.ts';
-import { boolean, component, exactly, idOf, object } from '../../openapi/json-schema.ts';
+import * as field from '../../../domain/resource/field.ts';
+import { deletionOf, resource } from '../../../domain/resource/resource.ts';
 
 /** An upload with its link, and how long it is kept without a task that uses it. */
 interface ShownUpload extends Upload {
@@ -24,7 +23,4 @@ export const FILE = resource<ShownUpload>('File', {
   ),
 });
 
-export const DeletedFileSchema = component(
-  'DeletedFile',
-  object({ id: idOf('file'), object: exactly('file'), deleted: boolean() }),
-);
+export const DELETED_FILE = resource('DeletedFile', deletionOf('file', 'file').fields);

@@ -7,7 +7,7 @@ import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { UPLOADS } from '../../../domain/policy.ts';
 import { detectFileType, FILE_TYPE_BYTES, FILE_TYPES } from '../../../storage/file-type.ts';
 import type { RequestBody } from '../../endpoint/body.ts';
-import { object, text } from '../../openapi/json-schema.ts';
+import { object, text } from '../../../domain/json-schema.ts';
 import { receiving } from '../../receiving.ts';
 import { peek } from '../../../storage/peek.ts';
 import { ObjectTooLargeError } from '../../../storage/storage.ts';

@@ -6,7 +6,7 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
 import type { ApiServices } from '../../services/services.ts';
-import { DeletedFileSchema, FILE } from './present.ts';
+import { DELETED_FILE, FILE } from './present.ts';
 import { uploadBody } from './receive-upload.ts';
 
 const FILE_EXTENSIONS = FILE_TYPES.map(({ extension }) => extension).join(', ');
@@ -68,10 +68,10 @@ export const deleteFile = endpoint({
   access: 'key',
   summary: 'Delete an uploaded file',
   description: 'Its link stops working at once, even for running tasks.',
-  answers: { 200: dataOf(DeletedFileSchema, 'Deleted') },
+  answers: { 200: dataOf(DELETED_FILE.schema, 'Deleted') },
   handle: async ({ caller, params: { file_id: id } }, { uploads }) => {
     if (!(await uploads.remove(caller.account.id, id))) throw noSuch('file', caller);
-    return { data: { id, object: 'file', deleted: true } };
+    return { data: DELETED_FILE.present({ id }) };
   },
 });
 

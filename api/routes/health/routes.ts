@@ -2,7 +2,7 @@
 import type { Readiness } from '../../../telemetry/health.ts';
 import { json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { exactly, object, objectOf, oneOfTexts } from '../../openapi/json-schema.ts';
+import { exactly, object, objectOf, oneOfTexts } from '../../../domain/json-schema.ts';
 
 /** Whether the process runs. Depends on nothing else: a restart would not heal what is wrong elsewhere. */
 export const isAlive = endpoint({

@@ -1,6 +1,6 @@
 import { METRICS_CONTENT_TYPE } from '../../../telemetry/metrics.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { text } from '../../openapi/json-schema.ts';
+import { text } from '../../../domain/json-schema.ts';
 
 /** For Prometheus, which sends the token: clients on a public address must not read it. */
 export const getMetrics = endpoint({

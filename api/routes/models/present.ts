@@ -1,11 +1,151 @@
 /** Models in the list shape of widely used SDKs, with kind, limits and prices added. Prices are numbers in USD. */
 import { WEEKDAYS } from '../../../catalogue/text-pricing.ts';
 import type { Catalogue, ImageModel, MediaModel, TextModel, VideoModel } from '../../../catalogue/types.ts';
+import { arrayOf, component, integer, oneOfTexts, text, usd } from '../../../domain/json-schema.ts';
 import { type PicoUsd, toUsdNumber } from '../../../domain/money.ts';
-import type { PricePeak, PriceTier, TokenRates } from '../../../domain/pricing.ts';
-import type { UnavailableReason } from '../../services/unavailable-model.ts';
+import type { PricePeak, PriceTier, TextPricing } from '../../../domain/pricing.ts';
+import * as field from '../../../domain/resource/field.ts';
+import { nested, resource } from '../../../domain/resource/resource.ts';
+import { WIRE_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
+import { UNAVAILABLE_REASONS, type UnavailableReason } from '../../services/unavailable-model.ts';
 
 const TOKENS_PER_PRICE = 1_000_000n;
+
+/** What an answer says of a model beyond its terms. */
+interface Listing {
+  readonly version: string;
+  /** Why the model cannot be called now; null where it can. */
+  readonly reason: UnavailableReason | null;
+}
+
+const HEAD = {
+  id: field.text('id', 'The value for `model` in requests; exact and case-sensitive'),
+  object: field.constant('model'),
+  created: field.unixSeconds(({ version }: Listing) => dateOf(version), 'The edition of the catalogue'),
+  owned_by: field.text(() => 'genway'),
+  unavailable_reason: field
+    .oneOf(UNAVAILABLE_REASONS)
+    .orAbsent(({ reason }: Listing) => reason ?? undefined, 'Why the key cannot call the model now'),
+};
+
+const itemCount = field.object(
+  nested<{ readonly min: number; readonly max: number }>({ min: field.integer('min'), max: field.integer('max') }),
+);
+const imageCount = itemCount(({ images }: MediaModel) => ({ min: images.required ? 1 : 0, max: images.max }));
+const byResolution = field.json({ type: 'object', additionalProperties: usd('Price') });
+
+const VIDEO_LIMITS = nested<VideoModel>({
+  prompt_characters: itemCount('promptCharacters'),
+  duration_seconds: field.object(
+    nested<VideoModel['durationSeconds']>({
+      min: field.integer('min'),
+      max: field.integer('max'),
+      default: field.integer('default'),
+      values: field
+        .json(arrayOf(integer(), 'The only durations available, if not every one within the bounds is'))
+        .orAbsent(({ values }) => values ?? undefined),
+    }),
+  )('durationSeconds'),
+  images: imageCount,
+  reference_videos: itemCount(({ maxReferenceVideos }) => ({ min: 0, max: maxReferenceVideos ?? 0 })),
+  reference_audios: itemCount(({ maxReferenceAudios }) => ({ min: 0, max: maxReferenceAudios ?? 0 })),
+  aspect_ratios: field.words(text())('aspectRatios'),
+  resolutions: field.words(text())(({ pricing }) => [...pricing.byResolution.keys()]),
+});
+
+const VIDEO_PRICES = nested<VideoModel['pricing']>({
+  unit: field.oneOf(['second', 'video'])('per'),
+  by_resolution: byResolution((pricing) => inUsd(pricing.byResolution)),
+});
+
+const VIDEO_MODEL = resource<VideoModel & Listing>('VideoModel', {
+  ...HEAD,
+  kind: field.constant('video'),
+  endpoint: field.constant('/v1/videos/tasks'),
+  capability_version: field.integer.orNull('capabilityVersion'),
+  limits: field.object(VIDEO_LIMITS)((model) => model),
+  prices: field.object(VIDEO_PRICES)('pricing'),
+});
+
+const IMAGE_LIMITS = nested<ImageModel>({
+  images: imageCount,
+  aspect_ratios: field.words(text())('aspectRatios'),
+  resolutions: field.words(text())(({ pricePerTier }) => Object.keys(pricePerTier)),
+  backgrounds: field.words(text())('backgrounds'),
+});
+
+const IMAGE_PRICES = nested<ImageModel>({
+  unit: field.constant('image'),
+  by_resolution: byResolution(({ pricePerTier }) => inUsd(Object.entries(pricePerTier))),
+});
+
+const IMAGE_MODEL = resource<ImageModel & Listing>('ImageModel', {
+  ...HEAD,
+  kind: field.constant('image'),
+  endpoint: field.constant('/v1/images/tasks'),
+  capability_version: field.integer.orNull('capabilityVersion'),
+  limits: field.object(IMAGE_LIMITS)((model) => model),
+  prices: field.object(IMAGE_PRICES)((model) => model),
+});
+
+const TIER = nested<PriceTier>({
+  threshold_tokens: field.integer('thresholdTokens', 'Input tokens'),
+  applies: field.oneOf(['over', 'at_or_over'])(
+    'applies',
+    'Whether the price applies above the threshold, or from it on',
+  ),
+  factor: field.number(({ factor }) => Number(factor.decimal), 'Multiplies the price of the whole request'),
+});
+
+const WINDOW = nested<PricePeak['windows'][number]>({
+  from: field.text(({ fromMinute }) => clockTime(fromMinute), 'HH:MM'),
+  to: field.text(({ toMinute }) => clockTime(toMinute), 'HH:MM'),
+});
+
+const PEAK = nested<PricePeak>({
+  utc_offset_minutes: field.integer('utcOffsetMinutes', 'The time zone of the windows'),
+  days: field.words(text())(({ weekdays }) => weekdays.flatMap((day) => WEEKDAYS[day] ?? [])),
+  windows: field.list(WINDOW)('windows'),
+  factor: field.number(({ factor }) => Number(factor.decimal), 'Multiplies the price'),
+});
+
+const TEXT_PRICES = nested<TextPricing>({
+  unit: field.constant('1M tokens'),
+  input: field.usd(({ rates }) => rates.input * TOKENS_PER_PRICE, 'Input tokens'),
+  output: field.usd(({ rates }) => rates.output * TOKENS_PER_PRICE, 'Output tokens, reasoning included'),
+  cached_input: field.usd(({ rates }) => rates.cachedInput * TOKENS_PER_PRICE, 'Input tokens read from the cache'),
+  cache_write: field.usd(({ rates }) => rates.cacheWrite * TOKENS_PER_PRICE, 'Input tokens written to the cache'),
+  tiers: field.list(TIER)('tiers'),
+  peaks: field.list(PEAK)('peaks'),
+});
+
+const TEXT_LIMITS = nested<TextModel>({
+  context_tokens: field.integer.orNull('contextTokens'),
+  max_output_tokens: field.integer.orNull('maxOutputTokens'),
+});
+
+const TEXT_MODEL = resource<TextModel & Listing>('TextModel', {
+  ...HEAD,
+  kind: field.constant('text'),
+  family: field.text('family'),
+  formats: field.words(oneOfTexts(WIRE_FORMAT_NAMES))('formats', 'The formats that serve the model'),
+  reasoning: field.boolean('reasoning', 'Whether the model may think before it answers'),
+  free: field.boolean('free', 'Tokens are free of charge'),
+  legacy: field.boolean('legacy', 'An older id that still works'),
+  limits: field.object(TEXT_LIMITS)((model) => model),
+  prices: field.object(TEXT_PRICES)('pricing'),
+});
+
+const KINDS = { video: VIDEO_MODEL.schema, image: IMAGE_MODEL.schema, text: TEXT_MODEL.schema };
+
+/** A model of any kind. */
+export const MODEL_SCHEMA = component('Model', {
+  oneOf: Object.values(KINDS),
+  discriminator: {
+    propertyName: 'kind',
+    mapping: Object.fromEntries(Object.entries(KINDS).map(([kind, { $ref }]) => [kind, $ref])),
+  },
+});
 
 /** Presents a model, with the reason if it cannot be called now. SDKs expect a creation date, which nobody publishes, so the catalogue's edition provides it. */
 export function presentModel(
@@ -13,110 +153,21 @@ export function presentModel(
   { version }: Pick<Catalogue, 'version'>,
   reason: UnavailableReason | null = null,
 ) {
-  const common = {
-    id: model.id,
-    object: 'model',
-    created: secondsOf(version),
-    owned_by: 'genway',
-    ...(reason !== null && { unavailable_reason: reason }),
-  } as const;
-  if (!('kind' in model)) return { ...common, ...presentTextModel(model) };
-  return { ...common, ...(model.kind === 'video' ? presentVideoModel(model) : presentImageModel(model)) };
+  if (!('kind' in model)) return TEXT_MODEL.present({ ...model, version, reason });
+  if (model.kind === 'video') return VIDEO_MODEL.present({ ...model, version, reason });
+  return IMAGE_MODEL.present({ ...model, version, reason });
 }
 
-function presentVideoModel(model: VideoModel) {
-  return {
-    kind: 'video',
-    endpoint: '/v1/videos/tasks',
-    capability_version: model.capabilityVersion,
-    limits: {
-      prompt_characters: model.promptCharacters,
-      duration_seconds: presentDurations(model.durationSeconds),
-      images: { min: model.images.required ? 1 : 0, max: model.images.max },
-      reference_videos: { min: 0, max: model.maxReferenceVideos ?? 0 },
-      reference_audios: { min: 0, max: model.maxReferenceAudios ?? 0 },
-      aspect_ratios: model.aspectRatios,
-      resolutions: [...model.pricing.byResolution.keys()],
-    },
-    prices: { unit: model.pricing.per, by_resolution: presentPrices(model.pricing.byResolution) },
-  } as const;
-}
-
-/** Includes the list of durations if not every one within the bounds is available. */
-function presentDurations({ values, ...bounds }: VideoModel['durationSeconds']) {
-  return { ...bounds, ...(values !== null && { values }) };
-}
-
-function presentImageModel(model: ImageModel) {
-  return {
-    kind: 'image',
-    endpoint: '/v1/images/tasks',
-    capability_version: model.capabilityVersion,
-    limits: {
-      images: { min: model.images.required ? 1 : 0, max: model.images.max },
-      aspect_ratios: model.aspectRatios,
-      resolutions: Object.keys(model.pricePerTier),
-      backgrounds: model.backgrounds,
-    },
-    prices: { unit: 'image', by_resolution: presentPrices(Object.entries(model.pricePerTier)) },
-  } as const;
-}
-
-function presentTextModel(model: TextModel) {
-  const { rates, tiers, peaks } = model.pricing;
-  return {
-    kind: 'text',
-    family: model.family,
-    formats: model.formats,
-    reasoning: model.reasoning,
-    free: model.free,
-    legacy: model.legacy,
-    limits: { context_tokens: model.contextTokens, max_output_tokens: model.maxOutputTokens },
-    prices: {
-      unit: '1M tokens',
-      ...presentRates(rates),
-      tiers: tiers.map(presentTier),
-      peaks: peaks.map(presentPeak),
-    },
-  } as const;
-}
-
-function presentPrices(prices: Iterable<readonly [string, PicoUsd]>): Record<string, number> {
+function inUsd(prices: Iterable<readonly [string, PicoUsd]>): Record<string, number> {
   return Object.fromEntries(Array.from(prices, ([name, price]) => [name, toUsdNumber(price)]));
-}
-
-function presentRates({ input, output, cachedInput, cacheWrite }: TokenRates) {
-  return {
-    input: pricePerMillion(input),
-    output: pricePerMillion(output),
-    cached_input: pricePerMillion(cachedInput),
-    cache_write: pricePerMillion(cacheWrite),
-  };
-}
-
-function pricePerMillion(rate: PicoUsd): number {
-  return toUsdNumber(rate * TOKENS_PER_PRICE);
-}
-
-function presentTier({ thresholdTokens, applies, factor }: PriceTier) {
-  return { threshold_tokens: thresholdTokens, applies, factor: Number(factor.decimal) };
-}
-
-function presentPeak({ utcOffsetMinutes, weekdays, windows, factor }: PricePeak) {
-  return {
-    utc_offset_minutes: utcOffsetMinutes,
-    days: weekdays.map((day) => WEEKDAYS[day]),
-    windows: windows.map(({ fromMinute, toMinute }) => ({ from: clockTime(fromMinute), to: clockTime(toMinute) })),
-    factor: Number(factor.decimal),
-  };
 }
 
 function clockTime(minute: number): string {
   return [Math.floor(minute / 60), minute % 60].map((part) => String(part).padStart(2, '0')).join(':');
 }
 
-/** Unix seconds of an edition that is named after its date, 0 for any other. */
-function secondsOf(version: string): number {
-  const milliseconds = /^\d{4}-\d{2}-\d{2}$/.test(version) ? Date.parse(version) : Number.NaN;
-  return Number.isNaN(milliseconds) ? 0 : milliseconds / 1000;
+/** The day of an edition that is named after its date, the start of 1970 for any other. */
+function dateOf(version: string): Date {
+  const date = new Date(/^\d{4}-\d{2}-\d{2}$/.test(version) ? version : 0);
+  return Number.isNaN(date.getTime()) ? new Date(0) : date;
 }

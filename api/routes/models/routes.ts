@@ -5,10 +5,9 @@ import { ServiceError } from '../../../domain/errors.ts';
 import { json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { aFlag } from '../../endpoint/query.ts';
-import { arrayOf, exactly, object } from '../../openapi/json-schema.ts';
+import { arrayOf, exactly, object } from '../../../domain/json-schema.ts';
 import { whyUnavailable } from '../../services/unavailable-model.ts';
-import { ModelSchema } from './model-schema.ts';
-import { presentModel } from './present.ts';
+import { MODEL_SCHEMA, presentModel } from './present.ts';
 
 export const listModels = endpoint({
   id: 'listModels',
@@ -22,7 +21,7 @@ export const listModels = endpoint({
   answers: {
     200: {
       description: 'The models, in the list shape of widely used SDKs',
-      content: json(object({ object: exactly('list'), data: arrayOf(ModelSchema) })),
+      content: json(object({ object: exactly('list'), data: arrayOf(MODEL_SCHEMA) })),
     },
   },
   handle: ({ caller, query: { all = false } }, services) => {
@@ -40,7 +39,7 @@ export const getModel = endpoint({
   path: '/v1/models/{model_id}',
   access: 'any-key',
   summary: 'Get one model',
-  answers: { 200: { description: 'The model', content: json(ModelSchema) } },
+  answers: { 200: { description: 'The model', content: json(MODEL_SCHEMA) } },
   handle: ({ caller, params }, services) => {
     const { catalogue } = services;
     const model = allModels(catalogue).find(({ id }) => id === params.model_id);

@@ -15,16 +15,11 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { signedBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { readJson } from '../../middlewares/json-body.ts';
-import { text } from '../../openapi/json-schema.ts';
+import { text } from '../../../domain/json-schema.ts';
 import { creditOnce } from '../../services/credit-once.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { isStorable } from '../../validation.ts';
-import {
-  PaymentEventSchema,
-  presentContradictedPayment,
-  presentCreditedPayment,
-  presentIgnoredEvent,
-} from './present.ts';
+import { PAYMENT_EVENT } from './present.ts';
 
 /** Generous: events are far smaller. */
 const BODY_LIMITS = { maxBytes: 256 * 1024, maxDepth: 32, maxValues: 20_000 };
@@ -49,7 +44,7 @@ export const announcePayment = endpoint({
     },
   ],
   body: signedBody(BODY_LIMITS.maxBytes),
-  answers: { 200: dataOf(PaymentEventSchema, 'Credited, or nothing to credit') },
+  answers: { 200: dataOf(PAYMENT_EVENT.schema, 'Credited, or nothing to credit') },
   refusals: ['not_found', 'internal_error'],
   handle: async ({ body: readBody, context }, services) => {
     const { paymentWebhookSecret: secret } = services;
@@ -57,7 +52,7 @@ export const announcePayment = endpoint({
     const rawBody = await readBody();
     verify(context.get('stripe-signature'), rawBody, { secret, nowMs: services.clock.nowMs() });
     const event = read(await readJson(rawBody, BODY_LIMITS));
-    if ('ignored' in event) return { data: presentIgnoredEvent(event.ignored) };
+    if ('ignored' in event) return { data: PAYMENT_EVENT.present({ outcome: 'ignored', reason: event.ignored }) };
     return { data: await credit(event.payment, services) };
   },
 });
@@ -69,13 +64,14 @@ async function credit({ id, accountId, amount }: Payment, { database, log }: Api
     if (!isId('account', accountId) || !(await findAccount(database, accountId))) {
       throw new ServiceError('not_found', 'There is no such account. Check account_id in the metadata.');
     }
-    return presentCreditedPayment(await creditOnce(database, payment));
+    const { transferId, applied } = await creditOnce(database, payment);
+    return PAYMENT_EVENT.present({ outcome: applied ? 'credited' : 'credited_before', transferId });
   } catch (error) {
     if (error instanceof ServiceError) log.warn({ paymentId: id, code: error.code }, 'a payment was not credited');
     if (!(error instanceof ServiceError) || error.code !== 'idempotency_conflict') throw error;
     // Announcing it again would change nothing: a person must look at it.
     await recordContradictedPayment(database, payment);
-    return presentContradictedPayment(error.message);
+    return PAYMENT_EVENT.present({ outcome: 'contradicted', reason: error.message });
   }
 }
 

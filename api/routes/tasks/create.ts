@@ -1,4 +1,5 @@
 /** Shared parts of creating videos and images: contract 4.1 to 4.3. */
+import { TASK } from '../../../domain/task-object.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import type { CreateRequest } from '../../endpoint/idempotent.ts';
 import type { CreateTaskRequest } from '../../services/create-task.ts';
@@ -6,7 +7,6 @@ import type { CreatedResponse } from '../../services/idempotency.ts';
 import { type CheckLinks, placeTask } from '../../services/place-task.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { EXAMPLE_REQUEST_ID } from '../../openapi/shared.ts';
-import { TaskSchema } from './present.ts';
 
 const QUEUED_TASK = {
   data: {
@@ -37,7 +37,7 @@ const QUEUED_TASK = {
   },
 };
 
-export const CREATED_TASK = dataOf(TaskSchema, 'The task, queued. Its price is reserved.', {
+export const CREATED_TASK = dataOf(TASK.schema, 'The task, queued. Its price is reserved.', {
   queued: { value: QUEUED_TASK },
 });
 

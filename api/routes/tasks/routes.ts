@@ -1,14 +1,13 @@
 /** Polling (contract 4.4), and the list of tasks. */
 import { againIfLost } from '../../../db/connections.ts';
 import { findAccountTask, listTasks } from '../../../db/queries/tasks.ts';
-import { presentTask } from '../../../domain/task-object.ts';
+import { TASK } from '../../../domain/task-object.ts';
 import { isFinal, TASK_KINDS, TASK_STATUSES } from '../../../domain/task.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
 import { anyText, oneOf, PERIOD } from '../../endpoint/query.ts';
-import { TaskSchema } from './present.ts';
 
 export const listOwnTasks = endpoint({
   id: 'listTasks',
@@ -24,12 +23,12 @@ export const listOwnTasks = endpoint({
     ...PERIOD,
     ...pageById('task'),
   },
-  answers: { 200: pageOf(TaskSchema, 'A page of tasks') },
+  answers: { 200: pageOf(TASK.schema, 'A page of tasks') },
   handle: async ({ caller, query }, { database }) => {
     const { task_kind: kind, cursor: before, limit, ...filter } = query;
     const accountId = caller.account.id;
     const tasks = await listTasks(database, { ...filter, accountId, kind, before, limit: limit + 1 });
-    return presentPage(tasks, limit, presentTask);
+    return presentPage(tasks, limit, TASK.present);
   },
 });
 
@@ -41,10 +40,11 @@ export const getTask = endpoint({
   access: 'key',
   summary: 'Get a task',
   description: 'Wait `poll_after_seconds` between polls. A failed task also answers 200; the body has the error.',
-  answers: { 200: dataOf(TaskSchema, 'The task, whatever its state') },
+  answers: { 200: dataOf(TASK.schema, 'The task, whatever its state') },
   handle: async ({ caller, params }, { database, typicalSeconds }) => {
     const task = await againIfLost(() => findAccountTask(database, caller.account.id, params.task_id));
     if (!task) throw noSuch('task', caller);
-    return { data: presentTask(task, isFinal(task.status) ? null : await typicalSeconds(task.model)) };
+    if (isFinal(task.status)) return { data: TASK.present(task) };
+    return { data: TASK.present({ ...task, typicalSeconds: await typicalSeconds(task.model) }) };
   },
 });

@@ -1,10 +1,9 @@
 /** The endpoints of the text formats: contract 4.8. */
 import { badRequest } from '../../../domain/errors.ts';
-import { ref } from '../../../domain/json-schema.ts';
+import { arrayOf, ref, text } from '../../../domain/json-schema.ts';
 import { FORMATS } from '../../../text/formats.ts';
 import { type Answers, json } from '../../endpoint/answers.ts';
 import { anyText } from '../../endpoint/query.ts';
-import { arrayOf, text } from '../../openapi/json-schema.ts';
 import type { Context } from '../../state.ts';
 import { textBody, textEndpoint } from './text-endpoint.ts';
 

@@ -1,8 +1,8 @@
 /** Usage as accounts see it. */
 import type { DailyUsage } from '../../../db/queries/daily-usage.ts';
 import type { TextUsage } from '../../../db/queries/usage.ts';
-import * as field from '../../endpoint/field.ts';
-import { nested, resource } from '../../endpoint/resource.ts';
+import * as field from '../../../domain/resource/field.ts';
+import { nested, resource } from '../../../domain/resource/resource.ts';
 
 export const DAILY_USAGE = resource<DailyUsage>(
   'DailyUsage',

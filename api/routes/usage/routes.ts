@@ -6,7 +6,7 @@ import { type Answer, json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { anId, anyText, PERIOD } from '../../endpoint/query.ts';
-import { arrayOf, object } from '../../openapi/json-schema.ts';
+import { arrayOf, object } from '../../../domain/json-schema.ts';
 import { usagePeriod } from './period.ts';
 import { DAILY_USAGE, TEXT_REQUEST } from './present.ts';
 

@@ -11,7 +11,7 @@ import { ignoredJsonBody, jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { anId, oneOf } from '../../endpoint/query.ts';
-import { boolean, exactly, integer, object } from '../../openapi/json-schema.ts';
+import { boolean, exactly, integer, object } from '../../../domain/json-schema.ts';
 import { redeliverOne } from '../../services/redeliver.ts';
 import { countRedelivery } from '../../services/webhooks.ts';
 import { ownEndpoint } from './own-endpoint.ts';

@@ -1,73 +1,33 @@
 /** The events that receivers get: contract 6. */
 import type { WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
-import type { JsonSchema } from '../../../domain/json-schema.ts';
-import { toUnixSeconds } from '../../../domain/unix-time.ts';
-import {
-  type EventObject,
-  LOW_BALANCE_EVENT,
-  type LowBalanceObject,
-  TASK_EVENTS,
-} from '../../../domain/webhook-event.ts';
+import { type JsonSchema, text } from '../../../domain/json-schema.ts';
+import * as field from '../../../domain/resource/field.ts';
+import { nested, resource } from '../../../domain/resource/resource.ts';
+import { BALANCE_EVENT, LOW_BALANCE_EVENT, TASK_EVENT } from '../../../domain/webhook-event.ts';
 import { json } from '../../endpoint/answers.ts';
-import {
-  exactly,
-  idOf,
-  namedObject,
-  object,
-  objectOf,
-  oneOfTexts,
-  text,
-  unixSeconds,
-  usd,
-} from '../../openapi/json-schema.ts';
-import { TaskSchema } from '../tasks/present.ts';
 
-const TEST_EVENT = 'endpoint.test';
+const TEST = 'endpoint.test';
 
-const TaskEventSchema = namedObject<EventObject>(
-  'TaskEvent',
-  {
-    id: idOf('event'),
-    object: exactly('event'),
-    type: oneOfTexts(TASK_EVENTS),
-    created_at: unixSeconds('When it happened'),
-    data: TaskSchema,
-  },
-  'An event, with the task as polling showed it at that moment.',
-);
-
-const LowBalanceEventSchema = namedObject<EventObject<LowBalanceObject>>('LowBalanceEvent', {
-  id: idOf('event'),
-  object: exactly('event'),
-  type: exactly(LOW_BALANCE_EVENT),
-  created_at: unixSeconds('When it was found to be low'),
-  data: objectOf<LowBalanceObject>({
-    object: exactly('balance'),
-    account_id: idOf('account'),
-    available_usd: usd('Available to spend'),
-    reserved_usd: usd('Held for running tasks and requests'),
-    low_balance_usd: usd('The threshold, below which the sum of both fell'),
-  }),
-});
-
-const TestEventSchema = namedObject<ReturnType<typeof presentTestEvent>>('TestEvent', {
-  id: idOf('event'),
-  object: exactly('event'),
-  type: exactly(TEST_EVENT),
-  created_at: unixSeconds('When the test was requested'),
-  data: object({ id: idOf('webhookEndpoint'), object: exactly('webhook_endpoint'), url: text() }),
-});
+interface TestEvent {
+  readonly id: string;
+  readonly createdAt: Date;
+  readonly endpoint: WebhookEndpoint;
+}
 
 /** A test event. It concerns no task, so its data is the endpoint. */
-export function presentTestEvent(id: string, createdAt: Date, endpoint: WebhookEndpoint) {
-  return {
-    id,
-    object: 'event',
-    type: TEST_EVENT,
-    created_at: toUnixSeconds(createdAt),
-    data: { id: endpoint.id, object: 'webhook_endpoint', url: endpoint.url },
-  };
-}
+export const TEST_EVENT = resource<TestEvent>('TestEvent', {
+  id: field.id('event')('id'),
+  object: field.constant('event'),
+  type: field.constant(TEST),
+  created_at: field.unixSeconds('createdAt', 'When the test was requested'),
+  data: field.object(
+    nested<WebhookEndpoint>({
+      id: field.id('webhookEndpoint')('id'),
+      object: field.constant('webhook_endpoint'),
+      url: field.text('url'),
+    }),
+  )('endpoint'),
+});
 
 const DELIVERY_HEADERS: readonly (readonly [name: string, description: string])[] = [
   ['x-svc-event', 'The type of the event'],
@@ -84,13 +44,16 @@ const DELIVERY_HEADERS: readonly (readonly [name: string, description: string])[
 
 /** The `webhooks` section of the API description. */
 export const EVENTS: Readonly<Record<string, JsonSchema>> = {
-  'task.succeeded': received('A task succeeded and its result is stored', TaskEventSchema),
-  'task.failed': received('A task failed; its price is refunded. Not sent for a processing timeout.', TaskEventSchema),
+  'task.succeeded': received('A task succeeded and its result is stored', TASK_EVENT.schema),
+  'task.failed': received(
+    'A task failed; its price is refunded. Not sent for a processing timeout.',
+    TASK_EVENT.schema,
+  ),
   [LOW_BALANCE_EVENT]: received(
     'The balance fell below the threshold of the account, once each time. Sent to endpoints that ask for it.',
-    LowBalanceEventSchema,
+    BALANCE_EVENT.schema,
   ),
-  [TEST_EVENT]: received('A test was requested', TestEventSchema),
+  [TEST]: received('A test was requested', TEST_EVENT.schema),
 };
 
 function received(summary: string, schema: JsonSchema): JsonSchema {

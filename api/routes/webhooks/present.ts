@@ -2,10 +2,10 @@
 import { DELIVERY_STATUSES, type Delivery } from '../../../db/queries/deliveries.ts';
 import type { WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
 import { SUBSCRIBABLE_EVENTS } from '../../../domain/webhook-event.ts';
-import * as field from '../../endpoint/field.ts';
-import { nested, resource } from '../../endpoint/resource.ts';
+import * as field from '../../../domain/resource/field.ts';
+import { deletionOf, nested, resource } from '../../../domain/resource/resource.ts';
 import { historyUrl, type HistoryLinks } from '../../history-link.ts';
-import { boolean, exactly, idOf, object, oneOfTexts } from '../../openapi/json-schema.ts';
+import { oneOfTexts } from '../../../domain/json-schema.ts';
 
 /** An endpoint; its secret only in the answers that create or replace it. */
 type ShownEndpoint = WebhookEndpoint & { readonly secret?: string };
@@ -37,11 +37,7 @@ export const ADMIN_ENDPOINT = resource<ShownEndpoint>('AdminWebhook', {
   account_id: field.id('account')('accountId'),
 });
 
-export const DeletedEndpointSchema = object({
-  id: idOf('webhookEndpoint'),
-  object: exactly('webhook_endpoint'),
-  deleted: boolean(),
-});
+export const DELETED_ENDPOINT = deletionOf('webhookEndpoint', 'webhook_endpoint');
 
 const ATTEMPT = nested<Delivery['attempts'][number]>({
   number: field.integer('number', 'From 1'),

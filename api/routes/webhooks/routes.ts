@@ -15,7 +15,7 @@ import { claimLost, type CreatedResponse } from '../../services/idempotency.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { rotateSecret, sendTestEvent } from '../../services/webhooks.ts';
 import { ownEndpoint } from './own-endpoint.ts';
-import { DeletedEndpointSchema, DELIVERY, ENDPOINT } from './present.ts';
+import { DELETED_ENDPOINT, DELIVERY, ENDPOINT } from './present.ts';
 import { registerEndpoint } from './register.ts';
 import { type CreateEndpointBody, createEndpointSchema, updateEndpointSchema } from './schema.ts';
 
@@ -89,10 +89,10 @@ export const deleteWebhook = endpoint({
   path: '/v1/webhooks/{webhook_id}',
   access: 'key',
   summary: 'Delete an endpoint',
-  answers: { 200: dataOf(DeletedEndpointSchema, 'Deleted') },
+  answers: { 200: dataOf(DELETED_ENDPOINT.schema, 'Deleted') },
   handle: async ({ caller, params: { webhook_id: id } }, { database }) => {
     if (!(await deleteWebhookEndpoint(database, caller.account.id, id))) throw noSuch('webhookEndpoint', caller);
-    return { data: { id, object: 'webhook_endpoint', deleted: true } };
+    return { data: DELETED_ENDPOINT.present({ id }) };
   },
 });
 

@@ -5,8 +5,8 @@ import { type BookedTransfer, streamMonth } from '../../../db/queries/month-expo
 import { isCharge, TRANSFERS } from '../../../domain/ledger.ts';
 import type { PicoUsd } from '../../../domain/money.ts';
 import type { Month } from '../../../domain/month.ts';
-import * as field from '../../endpoint/field.ts';
-import { type Column, nested, type Presentation } from '../../endpoint/resource.ts';
+import * as field from '../../../domain/resource/field.ts';
+import { type Column, nested, type Presentation } from '../../../domain/resource/resource.ts';
 
 /** The kinds of transfers that charge accounts. */
 const CHARGES: ReadonlySet<string> = new Set(

@@ -1,6 +1,6 @@
 /** The movements of an account's balance: the rows of the ledger, without what only its operators say among themselves. */
-import * as field from '../../../api/endpoint/field.ts';
-import { nested } from '../../../api/endpoint/resource.ts';
+import * as field from '../../../domain/resource/field.ts';
+import { nested } from '../../../domain/resource/resource.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { listTransfers, streamTransfers, type Transfer } from '../../../db/queries/transfers.ts';
 import { isId } from '../../../domain/ids.ts';

@@ -1,7 +1,7 @@
 /** What an account used and was charged: by day, model and key. The same sums as `GET /v1/usage`. */
 import type { Child } from 'hono/jsx';
-import * as field from '../../../api/endpoint/field.ts';
-import { nested } from '../../../api/endpoint/resource.ts';
+import * as field from '../../../domain/resource/field.ts';
+import { nested } from '../../../domain/resource/resource.ts';
 import { DAILY_USAGE } from '../../../api/routes/usage/present.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { findAccount } from '../../../db/queries/accounts.ts';

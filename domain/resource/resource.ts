@@ -2,9 +2,9 @@
  * A resource is one definition of its fields. Its JSON, its schema in the API description and its CSV columns are derived
  * from it, so they cannot disagree.
  */
-import type { JsonSchema } from '../../domain/json-schema.ts';
-import { component, type Fields as SchemaFields, object } from '../openapi/json-schema.ts';
-import type { Cell, Field } from './field.ts';
+import { type Component, component, type Fields as SchemaFields, type JsonSchema, object } from '../json-schema.ts';
+import type { IdKind } from '../ids.ts';
+import { boolean, type Cell, constant, type Field, id } from './field.ts';
 
 export type Fields<Row> = Readonly<Record<string, Field<Row>>>;
 
@@ -25,7 +25,11 @@ export interface Resource<Row> extends Presentation<Row> {
 }
 
 /** A resource whose schema has a name in the API description. */
-export function resource<Row>(name: string, fields: Fields<Row>, description?: string): Resource<Row> {
+export function resource<Row>(
+  name: string,
+  fields: Fields<Row>,
+  description?: string,
+): Resource<Row> & { readonly schema: Component } {
   const described = nested(fields, description);
   return { ...described, schema: component(name, described.schema) };
 }
@@ -50,4 +54,9 @@ export function nested<Row>(fields: Fields<Row>, description?: string): Resource
       columns.map(([suffix, cell]): Column<Row> => [`${name}${suffix}`, cell]),
     ),
   };
+}
+
+/** What the deletion of a resource answers. @param object the resource's own `object` */
+export function deletionOf(kind: IdKind, object: string): Resource<{ readonly id: string }> {
+  return nested({ id: id(kind)('id'), object: constant(object), deleted: boolean(() => true) });
 }

@@ -2,11 +2,11 @@
  * The fields of a resource. A field is defined once: its schema in the API description, its value in JSON, and its cells in
  * CSV, where amounts are exact and moments are ISO 8601.
  */
-import type { IdKind } from '../../domain/ids.ts';
-import { type JsonSchema, nullable } from '../../domain/json-schema.ts';
-import { formatUsd, type PicoUsd, toUsdNumber } from '../../domain/money.ts';
-import { toUnixSeconds } from '../../domain/unix-time.ts';
-import * as schemas from '../openapi/json-schema.ts';
+import type { IdKind } from '../ids.ts';
+import type { JsonSchema } from '../json-schema.ts';
+import * as schemas from '../json-schema.ts';
+import { formatUsd, type PicoUsd, toUsdNumber } from '../money.ts';
+import { toUnixSeconds } from '../unix-time.ts';
 
 /** A cell of a CSV row; null is an empty cell. */
 export type Cell = string | number | bigint | boolean | null;
@@ -49,7 +49,7 @@ function define<Value>(
 ): FieldMaker<Value> {
   return Object.assign(makerOf({ schema, json, columns }), {
     orNull: makerOf<Value | null>({
-      schema: (description) => nullable(schema(description)),
+      schema: (description) => schemas.nullable(schema(description)),
       json: (value) => (value === null ? null : json(value)),
       columns: columns.map(([suffix, cell]) => [suffix, (value) => (value === null ? null : cell(value))]),
     }),
@@ -108,6 +108,7 @@ export const url = textWith({ format: 'uri' });
 /** A day in UTC, such as 2026-11-30. */
 export const day = textWith({ format: 'date' });
 export const integer = single<number>(schemas.integer, same, same);
+export const number = single<number>(schemas.number, same, same);
 export const boolean = single<boolean>(schemas.boolean, same, same);
 /** A whole number from 0. */
 export const count = single<number | bigint>(

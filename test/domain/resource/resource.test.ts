@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import * as field from '../../../api/endpoint/field.ts';
-import { nested, resource } from '../../../api/endpoint/resource.ts';
-import { text } from '../../../api/openapi/json-schema.ts';
+import * as field from '../../../domain/resource/field.ts';
+import { nested, resource } from '../../../domain/resource/resource.ts';
+import { text } from '../../../domain/json-schema.ts';
 
 interface Parcel {
   readonly id: string;
