@@ -4,8 +4,7 @@
  */
 import type { Child } from 'hono/jsx';
 import type { Membership, User } from '../db/queries/users.ts';
-import type { AdminRole } from '../domain/admin-role.ts';
-import type { MemberRole } from '../domain/member-role.ts';
+import { mayAsStaff, type MemberPermission, type StaffPermission } from '../domain/roles.ts';
 import type { Context } from '../api/state.ts';
 import type { ApiServices } from '../api/services/services.ts';
 import type { Form } from './form.ts';
@@ -80,58 +79,81 @@ interface Cookies {
   readonly attempt?: { readonly token: string } | 'end';
 }
 
-interface Definition {
+/** A page within the console. @param current the entry of the navigation that it belongs to */
+export function showPage(current: string, title: string, content: Child, status = 200): Answer {
+  return { kind: 'page', current, title, content, status };
+}
+
+interface Definition extends Options {
   readonly method: 'get' | 'post';
   /** Below `/console`, with parameters in braces. */
   readonly path: string;
+}
+
+interface Options {
   /** What is posted: a form, unless the page receives a file; its tokens come in `x-form-token` and `x-form-id` then. */
   readonly receives?: 'file';
   /** For what is posted only to look something up: it may be repeated. Everything else is acted on once. */
   readonly changesNothing?: true;
 }
 
+type Handle<By extends Visit> = (visit: By, services: ApiServices) => Promise<Answer>;
+
 /** Who may ask for a page: everybody, whoever has signed in, members of the account in the path, or the gateway's staff. */
 export type Page = Definition &
   (
-    | { readonly access: 'everybody'; handle(visit: Visit, services: ApiServices): Promise<Answer> }
-    | { readonly access: 'user'; handle(visit: UserVisit, services: ApiServices): Promise<Answer> }
-    | MemberPage
-    | StaffPage
+    | { readonly access: 'everybody'; readonly handle: Handle<Visit> }
+    | { readonly access: 'user'; readonly handle: Handle<UserVisit> }
+    | { readonly access: 'member'; readonly permission: MemberPermission; readonly handle: Handle<MemberVisit> }
+    | { readonly access: 'staff'; readonly permission: StaffPermission; readonly handle: Handle<UserVisit> }
   );
 
-interface MemberPage {
-  readonly access: 'member';
-  readonly roles: readonly MemberRole[];
-  handle(visit: MemberVisit, services: ApiServices): Promise<Answer>;
+function byMethod<Make>(makerFor: (method: Definition['method']) => Make) {
+  return { get: makerFor('get'), post: makerFor('post') };
 }
 
-interface StaffPage {
-  readonly access: 'staff';
-  readonly roles: readonly AdminRole[];
-  handle(visit: UserVisit, services: ApiServices): Promise<Answer>;
-}
+/** Pages for everybody. */
+export const everybody = byMethod((method) => (path: string, handle: Handle<Visit>): Page => ({
+  access: 'everybody',
+  method,
+  path,
+  handle,
+}));
 
-export const ALL_MEMBERS: readonly MemberRole[] = ['owner', 'developer', 'finance'];
-export const DEVELOPERS: readonly MemberRole[] = ['owner', 'developer'];
-/** Who sees what an account pays. */
-export const PAYERS: readonly MemberRole[] = ['owner', 'finance'];
-export const OWNERS: readonly MemberRole[] = ['owner'];
-export const ALL_STAFF: readonly AdminRole[] = ['operator', 'finance', 'readonly'];
-export const OPERATORS: readonly AdminRole[] = ['operator'];
-/** Who may move money by hand. */
-export const FINANCE: readonly AdminRole[] = ['operator', 'finance'];
+/** Pages for whoever has signed in. */
+export const user = byMethod((method) => (path: string, handle: Handle<UserVisit>): Page => ({
+  access: 'user',
+  method,
+  path,
+  handle,
+}));
 
-/** A page for everybody, or for whoever has signed in. */
-export function page(definition: Page): Page {
-  return definition;
-}
+/** Pages of an account; their paths begin with `/accounts/{account_id}`. */
+export const member = byMethod(
+  (method) =>
+    (path: string, permission: MemberPermission, handle: Handle<MemberVisit>, options: Options = {}): Page => ({
+      access: 'member',
+      method,
+      path,
+      permission,
+      handle,
+      ...options,
+    }),
+);
 
-/** A page of an account; its path begins with `/accounts/{account_id}`. */
-export function memberPage(definition: Definition & Omit<MemberPage, 'access'>): Page {
-  return { access: 'member', ...definition };
-}
+/** Pages of the gateway's own staff; their paths begin with `/staff`. */
+export const staff = byMethod(
+  (method) =>
+    (path: string, permission: StaffPermission, handle: Handle<UserVisit>): Page => ({
+      access: 'staff',
+      method,
+      path,
+      permission,
+      handle,
+    }),
+);
 
-/** A page of the gateway's own staff; its path begins with `/staff`. */
-export function staffPage(definition: Definition & Omit<StaffPage, 'access'>): Page {
-  return { access: 'staff', ...definition };
+/** Whether a member of the staff may do something: for what a page shows to some only. */
+export function may({ user: { staffRole } }: UserVisit, permission: StaffPermission): boolean {
+  return mayAsStaff(staffRole, permission);
 }

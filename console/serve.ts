@@ -6,6 +6,7 @@ import type { Database } from '../db/database.ts';
 import { recordAdminAction } from '../db/queries/admin-tokens.ts';
 import { listMemberships, type Membership } from '../db/queries/users.ts';
 import { ServiceError, toServiceError } from '../domain/errors.ts';
+import { mayAsMember, mayAsStaff } from '../domain/roles.ts';
 import { isStorable } from '../api/validation.ts';
 import type { ApiServices } from '../api/services/services.ts';
 import type { Context, RequestState } from '../api/state.ts';
@@ -136,7 +137,7 @@ async function open(page: Page, visit: Visit, services: ApiServices): Promise<Op
   if (page.access === 'staff') {
     const { staffRole } = session.user;
     if (staffRole === null) throw nothingHere();
-    if (!page.roles.includes(staffRole)) throw notForRole();
+    if (!mayAsStaff(staffRole, page.permission)) throw notForRole();
     return async () => {
       if (page.method === 'post') await noteStaffAction(services.database, page, userVisit);
       return page.handle(userVisit, services);
@@ -144,7 +145,7 @@ async function open(page: Page, visit: Visit, services: ApiServices): Promise<Op
   }
   const account = visit.memberships.find(({ accountId }) => accountId === visit.params['account_id']);
   if (!account) throw nothingHere();
-  if (!page.roles.includes(account.role)) throw notForRole();
+  if (!mayAsMember(account.role, page.permission)) throw notForRole();
   return () => page.handle({ ...userVisit, account }, services);
 }
 

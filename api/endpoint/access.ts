@@ -1,6 +1,6 @@
 /** Who may call an endpoint: contract 5. */
 import type { Caller } from '../../db/queries/api-keys.ts';
-import type { AdminRole } from '../../domain/admin-role.ts';
+import { type AdminRole, STAFF_PERMISSIONS } from '../../domain/roles.ts';
 import type { Administrator } from '../services/administrator.ts';
 
 /** Each access rule, and the caller it lets in: the owner of an API key, or nobody in particular. Keys are rate limited. */
@@ -30,7 +30,7 @@ export type Access = keyof CallerBy;
 
 /** The roles that each rule for admin tokens lets in. */
 export const ROLES = {
-  admin: ['operator'],
-  'admin-finance': ['operator', 'finance'],
-  'admin-read': ['operator', 'finance', 'readonly'],
+  admin: STAFF_PERMISSIONS.operate,
+  'admin-finance': STAFF_PERMISSIONS.moveMoney,
+  'admin-read': STAFF_PERMISSIONS.read,
 } as const satisfies Partial<Record<Access, readonly AdminRole[]>>;

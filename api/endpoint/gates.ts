@@ -1,7 +1,7 @@
 /** Enforces the access rules of endpoints: contract 5. */
 import type { Clock } from '../../db/database-clock.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
-import type { AdminRole } from '../../domain/admin-role.ts';
+import type { AdminRole } from '../../domain/roles.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { METRICS_REFUSAL } from '../../telemetry/metrics.ts';
 import {

@@ -46,6 +46,27 @@ export function pageOf(items: JsonSchema, description: string): Answer {
   return { description, content: json(object(list)) };
 }
 
+/** Where a page starts, and how many rows to read. */
+export interface Slice<Position = string> {
+  /** Only rows after this position; undefined on the first page. */
+  readonly before: Position | undefined;
+  readonly limit: number;
+}
+
+/**
+ * Reads a page with one row more than it shows, which tells whether another page follows.
+ *
+ * @returns the last row only if another page follows it
+ */
+export async function readPage<Row, Position>(
+  { before, limit }: Slice<Position>,
+  read: (slice: Slice<Position>) => Promise<readonly Row[]>,
+): Promise<{ readonly rows: readonly Row[]; readonly last: Row | undefined }> {
+  const found = await read({ before, limit: limit + 1 });
+  const rows = found.slice(0, limit);
+  return { rows, last: found.length > limit ? rows.at(-1) : undefined };
+}
+
 interface Page<Item> {
   readonly data: readonly Item[];
   /** Null on the last page. */
@@ -53,23 +74,18 @@ interface Page<Item> {
 }
 
 /**
- * Presents a page.
+ * Reads the page that a query asks for, and presents it.
  *
- * @param rows one more than `limit` unless the page is the last one
  * @param positionOf the values after which the next page continues
  */
-export function presentPage<Row extends { readonly id: string }, Item>(
-  rows: readonly Row[],
-  limit: number,
+export async function listPage<Row extends { readonly id: string }, Item, Position>(
+  { cursor: before, limit }: { readonly cursor: Position | undefined; readonly limit: number },
+  read: (slice: Slice<Position>) => Promise<readonly Row[]>,
   present: (row: Row) => Item,
   positionOf: (row: Row) => readonly string[] = ({ id }) => [id],
-): Page<Item> {
-  const shown = rows.slice(0, limit);
-  const last = shown.at(-1);
-  return {
-    data: shown.map((row) => present(row)),
-    next_cursor: rows.length > limit && last !== undefined ? encodeCursor(positionOf(last)) : null,
-  };
+): Promise<Page<Item>> {
+  const { rows, last } = await readPage({ before, limit }, read);
+  return { data: rows.map((row) => present(row)), next_cursor: last ? encodeCursor(positionOf(last)) : null };
 }
 
 function encodeCursor(values: readonly string[]): string {

@@ -1,5 +1,5 @@
 /** Operations of the API description, with the refusals, credentials and headers that follow from an endpoint. */
-import { ADMIN_ROLES, type AdminRole } from '../../domain/admin-role.ts';
+import { ADMIN_ROLES, type AdminRole } from '../../domain/roles.ts';
 import type { JsonSchema } from '../../domain/json-schema.ts';
 import { type Access, ROLES } from '../endpoint/access.ts';
 import type { Answers, Content, RefusalStatus } from '../endpoint/answers.ts';

@@ -1,7 +1,8 @@
 /** Who calls the administration endpoints: the holder of a named admin token, or of the one in the environment. */
 import type { Database } from '../../db/database.ts';
 import { recordAdminAction, useAdminToken } from '../../db/queries/admin-tokens.ts';
-import type { AdminRole } from '../../domain/admin-role.ts';
+import type { Authorship } from '../../db/queries/operator-actions.ts';
+import type { AdminRole } from '../../domain/roles.ts';
 import { badRequest } from '../../domain/errors.ts';
 import { randomLetters } from '../../domain/ids.ts';
 import { isObject } from '../../domain/json.ts';
@@ -68,7 +69,7 @@ export function authorOf({ name, tokenId }: Administrator, given: string | undef
 export function authorshipOf(
   caller: Administrator,
   { author, reason = 'not given' }: { readonly author?: string | undefined; readonly reason?: string },
-): { readonly author: string; readonly reason: string } {
+): Authorship {
   return { author: authorOf(caller, author), reason };
 }
 

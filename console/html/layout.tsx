@@ -3,8 +3,7 @@
 import type { Child } from 'hono/jsx';
 import { renderToString } from 'hono/jsx/dom/server';
 import type { Membership, User } from '../../db/queries/users.ts';
-import type { AdminRole } from '../../domain/admin-role.ts';
-import type { MemberRole } from '../../domain/member-role.ts';
+import { mayAsMember, type MemberPermission } from '../../domain/roles.ts';
 import type { Texts } from '../texts/texts.ts';
 import { Form } from './components.tsx';
 
@@ -34,24 +33,23 @@ type Entry = 'home' | 'playground' | 'tasks' | 'keys' | 'usage' | 'billing' | 'f
 const ACCOUNT_ENTRIES: readonly {
   readonly name: Entry;
   readonly path: string;
-  readonly roles?: readonly MemberRole[];
+  readonly permission?: MemberPermission;
 }[] = [
   { name: 'home', path: '' },
-  { name: 'playground', path: '/playground', roles: ['owner', 'developer'] },
+  { name: 'playground', path: '/playground', permission: 'develop' },
   { name: 'tasks', path: '/tasks' },
-  { name: 'keys', path: '/keys', roles: ['owner', 'developer'] },
-  { name: 'files', path: '/files', roles: ['owner', 'developer'] },
-  { name: 'webhooks', path: '/webhooks', roles: ['owner', 'developer'] },
+  { name: 'keys', path: '/keys', permission: 'develop' },
+  { name: 'files', path: '/files', permission: 'develop' },
+  { name: 'webhooks', path: '/webhooks', permission: 'develop' },
   { name: 'usage', path: '/usage' },
-  { name: 'billing', path: '/billing', roles: ['owner', 'finance'] },
-  { name: 'members', path: '/members', roles: ['owner'] },
+  { name: 'billing', path: '/billing', permission: 'pay' },
+  { name: 'members', path: '/members', permission: 'own' },
 ];
 
-/** What the gateway's staff find, and who of them. */
+/** What all of the gateway's staff find. */
 const STAFF_ENTRIES: readonly {
   readonly name: StaffEntry;
   readonly path: string;
-  readonly roles?: readonly AdminRole[];
 }[] = [
   { name: 'accounts', path: '/accounts' },
   { name: 'allTasks', path: '/tasks' },
@@ -104,7 +102,7 @@ function Document({ title, texts, content, signedIn }: Frame) {
 
 function Navigation({ signedIn, texts }: { readonly signedIn: SignedIn; readonly texts: Texts }) {
   const { user, account, memberships, current, formToken } = signedIn;
-  const words = texts.navigation;
+  const { navigation: words, staffNavigation: staffWords } = texts;
   return (
     <header class="side">
       <a class="brand" href="/console">
@@ -113,8 +111,15 @@ function Navigation({ signedIn, texts }: { readonly signedIn: SignedIn; readonly
       <details class="menu" open>
         <summary>{words.menu}</summary>
         <nav aria-label={words.label}>
-          {user.staffRole === null ? null : <StaffEntries role={user.staffRole} current={current} texts={texts} />}
-          {account === null ? null : <Entries account={account} current={current} texts={texts} />}
+          {user.staffRole === null ? null : (
+            <Entries
+              title={staffWords.title}
+              path="/console/staff"
+              entries={STAFF_ENTRIES.map((entry) => ({ ...entry, words: staffWords.entries[entry.name] }))}
+              current={current}
+            />
+          )}
+          {account === null ? null : <AccountEntries account={account} current={current} texts={texts} />}
           {memberships.length < 2 ? null : (
             <>
               <h2>{words.accounts}</h2>
@@ -146,53 +151,39 @@ function Navigation({ signedIn, texts }: { readonly signedIn: SignedIn; readonly
   );
 }
 
-function Entries({
-  account,
+function AccountEntries({
+  account: { accountId, accountName, role },
   current,
-  texts,
+  texts: { navigation: words },
 }: {
   readonly account: Membership;
   readonly current: string | undefined;
   readonly texts: Texts;
 }) {
-  const mine = ACCOUNT_ENTRIES.filter(({ roles }) => roles === undefined || roles.includes(account.role));
-  return (
-    <>
-      <h2>{account.accountName}</h2>
-      <ul>
-        {mine.map(({ name, path }) => (
-          <li>
-            <a
-              href={`/console/accounts/${account.accountId}${path}`}
-              {...(name === current ? { 'aria-current': 'page' } : {})}
-            >
-              {texts.navigation[name]}
-            </a>
-          </li>
-        ))}
-      </ul>
-    </>
-  );
+  const mine = ACCOUNT_ENTRIES.filter(({ permission = 'see' }) => mayAsMember(role, permission));
+  const entries = mine.map(({ name, path }) => ({ name, path, words: words[name] }));
+  return <Entries title={accountName} path={`/console/accounts/${accountId}`} entries={entries} current={current} />;
 }
 
-function StaffEntries({
-  role,
+function Entries({
+  title,
+  path: parent,
+  entries,
   current,
-  texts: { staffNavigation: words },
 }: {
-  readonly role: AdminRole;
+  readonly title: string;
+  readonly path: string;
+  readonly entries: readonly { readonly name: string; readonly path: string; readonly words: string }[];
   readonly current: string | undefined;
-  readonly texts: Texts;
 }) {
-  const mine = STAFF_ENTRIES.filter(({ roles }) => roles === undefined || roles.includes(role));
   return (
     <>
-      <h2>{words.title}</h2>
+      <h2>{title}</h2>
       <ul>
-        {mine.map(({ name, path }) => (
+        {entries.map(({ name, path, words }) => (
           <li>
-            <a href={`/console/staff${path}`} {...(name === current ? { 'aria-current': 'page' } : {})}>
-              {words.entries[name]}
+            <a href={`${parent}${path}`} {...(name === current ? { 'aria-current': 'page' } : {})}>
+              {words}
             </a>
           </li>
         ))}

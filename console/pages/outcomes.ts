@@ -1,7 +1,5 @@
 /** What a form made is shown at an address of its own, for a while. */
 import { shownOutcome } from '../once.ts';
-import { page } from '../page.ts';
+import { everybody } from '../page.ts';
 
-export const outcomePages = [
-  page({ method: 'get', path: '/outcomes/{form_id}', access: 'everybody', handle: shownOutcome }),
-];
+export const outcomePages = [everybody.get('/outcomes/{form_id}', shownOutcome)];

@@ -1,5 +1,5 @@
 /** Admin tokens, and what was done with them: see `db/migrations/0010-operations.ts`. */
-import type { AdminRole } from '../../domain/admin-role.ts';
+import type { AdminRole } from '../../domain/roles.ts';
 import { newId } from '../../domain/ids.ts';
 import type { Database } from '../database.ts';
 import type { RowOf } from '../row.ts';

@@ -1,5 +1,5 @@
 /** Invitations to accounts, and the e-mails that bring them: see `db/migrations/0008-people.ts`. */
-import type { MemberRole } from '../../domain/member-role.ts';
+import type { MemberRole } from '../../domain/roles.ts';
 import type { Database } from '../database.ts';
 import type { RowOf } from '../row.ts';
 

@@ -1,6 +1,5 @@
 /** The people who sign in to the console: see `db/migrations/0008-people.ts`. */
-import type { AdminRole } from '../../domain/admin-role.ts';
-import type { MemberRole } from '../../domain/member-role.ts';
+import type { AdminRole, MemberRole } from '../../domain/roles.ts';
 import type { Database } from '../database.ts';
 import type { RowOf } from '../row.ts';
 

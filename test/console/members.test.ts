@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { MemberRole } from '../../domain/member-role.ts';
+import type { MemberRole } from '../../domain/roles.ts';
 import type { TestApp, TestCaller } from '../support/app.ts';
 import {
   invite as inviteByAdministration,

@@ -2,8 +2,7 @@
 import { request } from 'undici';
 import { codeAt } from '../../api/services/people/second-factor.ts';
 import { mountConsole } from '../../console/serve.ts';
-import type { AdminRole } from '../../domain/admin-role.ts';
-import type { MemberRole } from '../../domain/member-role.ts';
+import type { AdminRole, MemberRole } from '../../domain/roles.ts';
 import { startTestApp, type TestApp, type TestAppOptions } from './app.ts';
 
 export const PASSWORD = 'a kite over the sea';

@@ -14,7 +14,7 @@ import { parseUsd } from '../../../domain/money.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody, optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
+import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
 import { aFlag, anyText } from '../../endpoint/query.ts';
 import { reopenAccount as reopen, suspendAccount as suspend } from '../../services/account-actions.ts';
@@ -71,9 +71,9 @@ export const listAccounts = endpoint({
     ...pageById('account'),
   },
   answers: { 200: pageOf(LISTED_ACCOUNT.schema, 'A page of accounts') },
-  handle: async ({ query: { external_id: externalId, cursor: before, limit, ...filter } }, { reports }) => {
-    const found = await findAccounts(reports, { ...filter, externalId, before, limit: limit + 1 });
-    return presentPage(found, limit, LISTED_ACCOUNT.present);
+  handle: ({ query }, { reports }) => {
+    const filter = { ...query, externalId: query.external_id };
+    return listPage(query, (slice) => findAccounts(reports, { ...filter, ...slice }), LISTED_ACCOUNT.present);
   },
 });
 

@@ -7,14 +7,14 @@ import {
   listAdminTokens as findAdminTokens,
   revokeAdminToken as revoke,
 } from '../../../db/queries/admin-tokens.ts';
-import { ADMIN_ROLES } from '../../../domain/admin-role.ts';
+import { ADMIN_ROLES } from '../../../domain/roles.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import { digestToken } from '../../../net/bearer-token.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import * as field from '../../../domain/resource/field.ts';
-import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
+import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
 import { anyText, PERIOD } from '../../endpoint/query.ts';
 import { resource } from '../../../domain/resource/resource.ts';
@@ -119,8 +119,6 @@ export const listActions = endpoint({
   description: 'An action is written down before it is carried out; one that was then refused is listed as well.',
   query: { author: anyText('Only actions of that author'), ...PERIOD, ...pageById('adminAction') },
   answers: { 200: pageOf(ADMIN_ACTION.schema, 'A page of actions') },
-  handle: async ({ query: { cursor: before, limit, ...filter } }, { database }) => {
-    const actions = await listAdminActions(database, { ...filter, before, limit: limit + 1 });
-    return presentPage(actions, limit, ADMIN_ACTION.present);
-  },
+  handle: ({ query }, { database }) =>
+    listPage(query, (slice) => listAdminActions(database, { ...query, ...slice }), ADMIN_ACTION.present),
 });

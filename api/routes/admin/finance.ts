@@ -1,5 +1,5 @@
 /** Finance: the ledger of an account, its daily statements and usage, and all refunds. */
-import { listRefunds as findRefunds } from '../../../db/queries/statements.ts';
+import { listRefunds as findRefunds, type Refund } from '../../../db/queries/statements.ts';
 import { listTransfers as findTransfers, streamTransfers } from '../../../db/queries/transfers.ts';
 import { sumDailyUsage } from '../../../db/queries/daily-usage.ts';
 import { listTextUsage, streamTextUsage } from '../../../db/queries/usage.ts';
@@ -8,7 +8,7 @@ import { isId } from '../../../domain/ids.ts';
 import type { Month } from '../../../domain/month.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { page, pageById, pageOf, presentPage } from '../../endpoint/page.ts';
+import { listPage, page, pageById, pageOf } from '../../endpoint/page.ts';
 import { aDay, aMonth, anId, PERIOD } from '../../endpoint/query.ts';
 import { EXPORTS, orAllRows, sendAll } from '../../exports.ts';
 import { usagePeriod } from '../usage/period.ts';
@@ -37,12 +37,16 @@ export const listTransfers = endpoint({
   description: `JSON pages start with the newest; exports with the oldest. ${EXPORTS}`,
   query: { ...PERIOD, ...page(readLedgerPosition) },
   answers: { 200: orAllRows(pageOf(TRANSFER.schema, 'Transfers')) },
-  handle: async ({ params, query: { cursor: before, limit, ...period }, context }, { reports }) => {
+  handle: async ({ params, query, context }, { reports }) => {
     const { id: accountId } = await existingAccount(reports, params.account_id);
-    const filter = { ...period, accountId };
+    const filter = { from: query.from, to: query.to, accountId };
     if (sendAll(context, () => streamTransfers(reports, filter), TRANSFER)) return undefined;
-    const found = await findTransfers(reports, { ...filter, before, limit: limit + 1 });
-    return presentPage(found, limit, TRANSFER.present, ({ createdAt, id }) => [createdAt.toISOString(), id]);
+    return listPage(
+      query,
+      (slice) => findTransfers(reports, { ...filter, ...slice }),
+      TRANSFER.present,
+      ({ createdAt, id }) => [createdAt.toISOString(), id],
+    );
   },
 });
 
@@ -115,11 +119,10 @@ export const listTextRequestsOfAccount = endpoint({
   answers: { 200: orAllRows(pageOf(ADMIN_TEXT_REQUEST.schema, 'A page of text requests')) },
   handle: async ({ params, query, context }, { reports }) => {
     const { id: accountId } = await existingAccount(reports, params.account_id);
-    const { api_key_id: apiKeyId, cursor: before, limit, ...period } = query;
+    const { api_key_id: apiKeyId, cursor: _cursor, limit: _limit, ...period } = query;
     const filter = { ...period, accountId, apiKeyId };
     if (sendAll(context, () => streamTextUsage(reports, filter), ADMIN_TEXT_REQUEST)) return undefined;
-    const found = await listTextUsage(reports, { ...filter, before, limit: limit + 1 });
-    return presentPage(found, limit, ADMIN_TEXT_REQUEST.present);
+    return listPage(query, (slice) => listTextUsage(reports, { ...filter, ...slice }), ADMIN_TEXT_REQUEST.present);
   },
 });
 
@@ -133,11 +136,10 @@ export const listRefunds = endpoint({
   description: EXPORTS,
   query: { account_id: anId('account', 'Only refunds to that account'), ...PERIOD, ...pageById('transfer') },
   answers: { 200: orAllRows(pageOf(REFUND.schema, 'A page of refunds')) },
-  handle: async ({ query, context }, { reports, temporal }) => {
-    const { account_id: accountId, cursor: before, limit, ...period } = query;
-    const filter = { ...period, accountId };
+  handle: ({ query, context }, { reports, temporal }) => {
+    const filter = { from: query.from, to: query.to, accountId: query.account_id };
     if (sendAll(context, () => streamShownRefunds(reports, filter, temporal), REFUND)) return undefined;
-    const found = await findRefunds(reports, { ...filter, before, limit: limit + 1 });
-    return presentPage(found, limit, (refund) => REFUND.present({ ...refund, temporal }));
+    const present = (refund: Refund) => REFUND.present({ ...refund, temporal });
+    return listPage(query, (slice) => findRefunds(reports, { ...filter, ...slice }), present);
   },
 });

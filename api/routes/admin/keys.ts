@@ -6,7 +6,7 @@ import { parseUsd } from '../../../domain/money.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
+import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
 import { createApiKey } from '../../services/create-key.ts';
 import { existingAccount } from '../../services/existing-account.ts';
@@ -39,10 +39,9 @@ export const listKeys = endpoint({
   summary: 'List the keys of an account that were not deleted, newest first',
   query: pageById('apiKey'),
   answers: { 200: pageOf(API_KEY.schema, 'A page of keys') },
-  handle: async ({ params, query: { cursor: before, limit } }, { database }) => {
+  handle: async ({ params, query }, { database }) => {
     const { id: accountId } = await existingAccount(database, params.account_id);
-    const found = await listApiKeys(database, { accountId, before, limit: limit + 1 });
-    return presentPage(found, limit, API_KEY.present);
+    return listPage(query, (slice) => listApiKeys(database, { accountId, ...slice }), API_KEY.present);
   },
 });
 

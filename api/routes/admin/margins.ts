@@ -9,7 +9,7 @@ import {
 import { dataOf } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import * as field from '../../../domain/resource/field.ts';
-import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
+import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { anyText, oneOf, PERIOD } from '../../endpoint/query.ts';
 import { resource } from '../../../domain/resource/resource.ts';
 import { EXPORTS, orAllRows, sendAll } from '../../exports.ts';
@@ -90,9 +90,9 @@ export const listRenders = endpoint({
     ...pageById('task'),
   },
   answers: { 200: orAllRows(pageOf(RENDER.schema, 'A page of renders')) },
-  handle: async ({ query: { cursor: before, limit, ...filter }, context }, { reports }) => {
+  handle: ({ query, context }, { reports }) => {
+    const { cursor: _cursor, limit: _limit, ...filter } = query;
     if (sendAll(context, () => streamRenders(reports, filter), RENDER)) return undefined;
-    const found = await findRenders(reports, { ...filter, before, limit: limit + 1 });
-    return presentPage(found, limit, RENDER.present);
+    return listPage(query, (slice) => findRenders(reports, { ...filter, ...slice }), RENDER.present);
   },
 });

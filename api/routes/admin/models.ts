@@ -1,5 +1,6 @@
 /** Models as operators see them: which are sold, and disabling one for all customers at once. */
 import { allModels, type MediaModel, type TextModel } from '../../../catalogue/types.ts';
+import type { Authorship } from '../../../db/queries/operator-actions.ts';
 import type { ModelOrder } from '../../../db/queries/model-orders.ts';
 import { arrayOf, text } from '../../../domain/json-schema.ts';
 import * as field from '../../../domain/resource/field.ts';
@@ -76,12 +77,7 @@ export const enableModel = endpoint({
     order(services, params.model_id, 'enable', authorshipOf(caller, body)),
 });
 
-async function order(
-  services: ApiServices,
-  id: string,
-  kind: ModelOrder['kind'],
-  why: ReturnType<typeof authorshipOf>,
-) {
+async function order(services: ApiServices, id: string, kind: ModelOrder['kind'], why: Authorship) {
   const model = await orderModel(services, { model: id, kind, ...why });
   return { data: SOLD_MODEL.present({ model, disabled: services.models.disabledBy(id) }) };
 }

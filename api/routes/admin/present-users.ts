@@ -2,8 +2,7 @@
 import type { ListedIdentity } from '../../../db/queries/identities.ts';
 import type { ListedSession } from '../../../db/queries/sessions.ts';
 import type { Membership, User } from '../../../db/queries/users.ts';
-import { ADMIN_ROLES } from '../../../domain/admin-role.ts';
-import { MEMBER_ROLES } from '../../../domain/member-role.ts';
+import { ADMIN_ROLES, MEMBER_ROLES } from '../../../domain/roles.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested, resource } from '../../../domain/resource/resource.ts';
 

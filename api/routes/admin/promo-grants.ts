@@ -7,7 +7,7 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import * as field from '../../../domain/resource/field.ts';
-import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
+import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { resource } from '../../../domain/resource/resource.ts';
 import { authorOf } from '../../services/administrator.ts';
 import { existingAccount } from '../../services/existing-account.ts';
@@ -77,13 +77,9 @@ export const listPromo = endpoint({
   summary: 'List the promo credit of an account, newest first',
   query: pageById('promoGrant'),
   answers: { 200: pageOf(PROMO_GRANT.schema, 'A page of grants') },
-  handle: async ({ params, query: { cursor: before, limit } }, { database }) => {
+  handle: async ({ params, query }, { database }) => {
     const { id: accountId } = await existingAccount(database, params.account_id);
-    return presentPage(
-      await listPromoGrants(database, { accountId, before, limit: limit + 1 }),
-      limit,
-      PROMO_GRANT.present,
-    );
+    return listPage(query, (slice) => listPromoGrants(database, { accountId, ...slice }), PROMO_GRANT.present);
   },
 });
 

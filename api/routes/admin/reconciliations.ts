@@ -11,7 +11,7 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import * as field from '../../../domain/resource/field.ts';
-import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
+import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
 import { nested, resource } from '../../../domain/resource/resource.ts';
 import { orAllRows, sendAll } from '../../exports.ts';
@@ -107,10 +107,8 @@ export const listReconciliations = endpoint({
   summary: 'List reconciliations, newest first',
   query: pageById('reconciliation'),
   answers: { 200: pageOf(RECONCILIATION.schema, 'A page of reconciliations') },
-  handle: async ({ query: { cursor: before, limit } }, { database }) => {
-    const found = await findReconciliations(database, { before, limit: limit + 1 });
-    return presentPage(found, limit, RECONCILIATION.present);
-  },
+  handle: ({ query }, { database }) =>
+    listPage(query, (slice) => findReconciliations(database, slice), RECONCILIATION.present),
 });
 
 export const getReconciliation = endpoint({

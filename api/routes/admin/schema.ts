@@ -1,7 +1,7 @@
 /** Request bodies of the admin calls. */
 import ipaddr from 'ipaddr.js';
 import Joi from 'joi';
-import { ADMIN_ROLES, type AdminRole } from '../../../domain/admin-role.ts';
+import { ADMIN_ROLES, type AdminRole } from '../../../domain/roles.ts';
 import { nonNegativeUsd, positiveUsd, signedUsd } from '../../usd.ts';
 import { choice, freeText } from '../../validation.ts';
 

@@ -4,11 +4,12 @@ import { recordPromptsRead } from '../../../db/queries/operator-actions.ts';
 import { listSubmissions, listSubmissionsOf } from '../../../db/queries/submissions.ts';
 import { listTasks } from '../../../db/queries/tasks.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
+import { mayAsStaff } from '../../../domain/roles.ts';
 import { type Task, TASK_STATUSES } from '../../../domain/task.ts';
 import { dataOf, orAsText } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
+import { listPage, pageById, pageOf, type Slice } from '../../endpoint/page.ts';
 import { aFlag, anyText, oneOf, PERIOD } from '../../endpoint/query.ts';
 import { integer, object } from '../../../domain/json-schema.ts';
 import type { HistoryLinks } from '../../history-link.ts';
@@ -52,18 +53,21 @@ export const listAllTasks = endpoint({
     ...pageById('task'),
   },
   answers: { 200: pageOf(ADMIN_TASK.schema, 'A page of tasks') },
-  handle: async ({ caller, query }, { database, temporal }) => {
-    const { account_id: accountId, status, model, from, to, cursor: before, limit } = query;
-    const tasks = await listTasks(database, { accountId, status, model, from, to, before, limit: limit + 1 });
-    const prompt = await mayReadPrompts(database, caller, tasks.slice(0, limit), query);
-    const submissions = await listSubmissionsOf(
-      database,
-      tasks.map(({ id }) => id),
-    );
-    const of = ({ id }: Task) => submissions.filter(({ taskId }) => taskId === id);
-    return presentPage(tasks, limit, (task) =>
-      ADMIN_TASK.present({ ...task, submissions: of(task), temporal, showsPrompt: prompt }),
-    );
+  handle: ({ caller, query }, { database, temporal }) => {
+    const { account_id: accountId, status, model, from, to } = query;
+    const read = async (slice: Slice) => {
+      const tasks = await listTasks(database, { accountId, status, model, from, to, ...slice });
+      const showsPrompt = await mayReadPrompts(database, caller, tasks.slice(0, query.limit), query);
+      const all = await listSubmissionsOf(
+        database,
+        tasks.map(({ id }) => id),
+      );
+      return tasks.map((task) => {
+        const submissions = all.filter(({ taskId }) => taskId === task.id);
+        return { ...task, submissions, temporal, showsPrompt };
+      });
+    };
+    return listPage(query, read, ADMIN_TASK.present);
   },
 });
 
@@ -154,7 +158,7 @@ async function mayReadPrompts(
   { prompts = false, reason, author }: PromptQuery,
 ): Promise<boolean> {
   if (!prompts) return false;
-  if (caller.role !== 'operator') throw new ServiceError('forbidden', 'Only an operator may read prompts.');
+  if (!mayAsStaff(caller.role, 'operate')) throw new ServiceError('forbidden', 'Only an operator may read prompts.');
   if (reason === undefined) throw badRequest('"reason" is required with "prompts": say why you read them');
   const ids = tasks.map(({ id }) => id);
   await recordPromptsRead(database, ids, authorshipOf(caller, { author, reason }));

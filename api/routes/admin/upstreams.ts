@@ -1,5 +1,6 @@
 /** Upstreams: their health, taking them out of service and putting them back. */
 import type { UpstreamOrder } from '../../../db/queries/upstream-orders.ts';
+import type { Authorship } from '../../../db/queries/operator-actions.ts';
 import { arrayOf, nullable, text } from '../../../domain/json-schema.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { resource } from '../../../domain/resource/resource.ts';
@@ -101,7 +102,7 @@ async function order(
   services: Pick<ApiServices, 'database' | 'upstreams'>,
   upstream: string,
   restSeconds: number | null,
-  why: ReturnType<typeof authorshipOf>,
+  why: Authorship,
 ) {
   return { data: UPSTREAM_ORDER.present(await orderUpstream(services, { upstream, restSeconds, ...why })) };
 }

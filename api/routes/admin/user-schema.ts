@@ -1,9 +1,8 @@
 /** Request bodies of the calls about users. */
 import Joi from 'joi';
-import { ADMIN_ROLES, type AdminRole } from '../../../domain/admin-role.ts';
+import { ADMIN_ROLES, type AdminRole, MEMBER_ROLES, type MemberRole } from '../../../domain/roles.ts';
 import { EMAIL_ADDRESS, EMAIL_ADDRESS_LENGTH } from '../../../domain/email-address.ts';
 import { isId } from '../../../domain/ids.ts';
-import { MEMBER_ROLES, type MemberRole } from '../../../domain/member-role.ts';
 import { choice, freeText } from '../../validation.ts';
 
 interface CreateUserBody {

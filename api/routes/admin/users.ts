@@ -18,7 +18,7 @@ import { newId } from '../../../domain/ids.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
+import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
 import { aFlag, anId, anyText } from '../../endpoint/query.ts';
 import { deletionOf } from '../../../domain/resource/resource.ts';
@@ -78,10 +78,10 @@ export const listUsers = endpoint({
     ...pageById('user'),
   },
   answers: { 200: pageOf(LISTED_USER.schema, 'A page of users') },
-  handle: async ({ query }, { database }) => {
-    const { search, account_id: accountId, staff: isStaff, disabled: isDisabled, cursor: before, limit } = query;
-    const found = await findUsers(database, { search, accountId, isStaff, isDisabled, before, limit: limit + 1 });
-    return presentPage(found, limit, LISTED_USER.present);
+  handle: ({ query }, { database }) => {
+    const { search, account_id: accountId, staff: isStaff, disabled: isDisabled } = query;
+    const filter = { search, accountId, isStaff, isDisabled };
+    return listPage(query, (slice) => findUsers(database, { ...filter, ...slice }), LISTED_USER.present);
   },
 });
 

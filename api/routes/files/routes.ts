@@ -3,7 +3,7 @@ import { findUpload, listUploads, type Upload } from '../../../db/queries/upload
 import { FILE_TYPES } from '../../../storage/file-type.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
+import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { DELETED_FILE, FILE } from './present.ts';
@@ -39,10 +39,12 @@ export const listFiles = endpoint({
   description: 'Newest first.',
   query: pageById('file'),
   answers: { 200: pageOf(FILE.schema, 'A page of files') },
-  handle: async ({ caller, query: { limit, cursor: before } }, services) => {
-    const found = await listUploads(services.database, { accountId: caller.account.id, before, limit: limit + 1 });
-    return presentPage(found, limit, (upload) => present(upload, services));
-  },
+  handle: ({ caller: { account }, query }, services) =>
+    listPage(
+      query,
+      (slice) => listUploads(services.database, { accountId: account.id, ...slice }),
+      (upload) => present(upload, services),
+    ),
 });
 
 export const getFile = endpoint({

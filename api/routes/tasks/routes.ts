@@ -5,7 +5,7 @@ import { TASK } from '../../../domain/task-object.ts';
 import { isFinal, TASK_KINDS, TASK_STATUSES } from '../../../domain/task.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
+import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
 import { anyText, oneOf, PERIOD } from '../../endpoint/query.ts';
 
@@ -24,11 +24,9 @@ export const listOwnTasks = endpoint({
     ...pageById('task'),
   },
   answers: { 200: pageOf(TASK.schema, 'A page of tasks') },
-  handle: async ({ caller, query }, { database }) => {
-    const { task_kind: kind, cursor: before, limit, ...filter } = query;
-    const accountId = caller.account.id;
-    const tasks = await listTasks(database, { ...filter, accountId, kind, before, limit: limit + 1 });
-    return presentPage(tasks, limit, TASK.present);
+  handle: ({ caller, query }, { database }) => {
+    const filter = { ...query, accountId: caller.account.id, kind: query.task_kind };
+    return listPage(query, (slice) => listTasks(database, { ...filter, ...slice }), TASK.present);
   },
 });
 

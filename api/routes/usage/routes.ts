@@ -4,7 +4,7 @@ import { listTextUsage } from '../../../db/queries/usage.ts';
 import { USAGE } from '../../../domain/policy.ts';
 import { type Answer, json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
+import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { anId, anyText, PERIOD } from '../../endpoint/query.ts';
 import { arrayOf, object } from '../../../domain/json-schema.ts';
 import { usagePeriod } from './period.ts';
@@ -50,9 +50,8 @@ export const listTextRequests = endpoint({
   summary: 'List text requests with their tokens and charges, newest first',
   query: TEXT_REQUESTS,
   answers: { 200: pageOf(TEXT_REQUEST.schema, 'A page of text requests') },
-  handle: async ({ caller, query: { api_key_id: apiKeyId, cursor: before, limit, ...filter } }, { reports }) => {
-    const accountId = caller.account.id;
-    const found = await listTextUsage(reports, { ...filter, accountId, apiKeyId, before, limit: limit + 1 });
-    return presentPage(found, limit, TEXT_REQUEST.present);
+  handle: ({ caller, query }, { reports }) => {
+    const filter = { ...query, accountId: caller.account.id, apiKeyId: query.api_key_id };
+    return listPage(query, (slice) => listTextUsage(reports, { ...filter, ...slice }), TEXT_REQUEST.present);
   },
 });

@@ -1,19 +1,18 @@
 /** Webhook endpoints of all accounts, for operators: registering them, finding the failing ones, and redelivering. */
-import { requestRedeliveries } from '../../../db/queries/deliveries.ts';
 import { findAnyWebhookEndpoint, listAllWebhookEndpoints } from '../../../db/queries/webhook-endpoints.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import { WEBHOOKS } from '../../../domain/policy.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
+import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
 import { aFlag, anId } from '../../endpoint/query.ts';
 import { existingAccount } from '../../services/existing-account.ts';
-import { RedeliverySchema } from './deliveries.ts';
+import { REDELIVERY, redeliverSome } from './deliveries.ts';
 import { ADMIN_ENDPOINT } from './present.ts';
 import { registerEndpoint } from './register.ts';
-import { createEndpointSchema, redeliverSchema, toDate } from './schema.ts';
+import { createEndpointSchema, redeliverSchema } from './schema.ts';
 
 export const createWebhookOfAccount = endpoint({
   id: 'createWebhookOfAccount',
@@ -48,9 +47,13 @@ export const listAllWebhooks = endpoint({
     ...pageById('webhookEndpoint'),
   },
   answers: { 200: pageOf(ADMIN_ENDPOINT.schema, 'A page of endpoints') },
-  handle: async ({ query: { account_id: accountId, failing, cursor: before, limit } }, { database }) => {
-    const found = await listAllWebhookEndpoints(database, { accountId, failing, before, limit: limit + 1 });
-    return presentPage(found, limit, ADMIN_ENDPOINT.present);
+  handle: ({ query }, { database }) => {
+    const filter = { accountId: query.account_id, failing: query.failing };
+    return listPage(
+      query,
+      (slice) => listAllWebhookEndpoints(database, { ...filter, ...slice }),
+      ADMIN_ENDPOINT.present,
+    );
   },
 });
 
@@ -63,19 +66,11 @@ export const redeliverAllOfWebhook = endpoint({
   summary: 'Redeliver many events to any endpoint',
   description: `At most ${WEBHOOKS.redeliveriesPerCall} in one call; while \`has_more\` is true, call again.`,
   body: jsonBody('Redeliver', redeliverSchema),
-  answers: { 202: dataOf(RedeliverySchema, 'Number of deliveries that are pending again') },
-  handle: async ({ params, body: { from, to, status = 'failed' } }, { database }) => {
+  answers: { 202: dataOf(REDELIVERY.schema, 'Number of deliveries that are pending again') },
+  handle: async ({ params, body }, { database }) => {
     const found = await findAnyWebhookEndpoint(database, params.webhook_id);
     if (!found) throw noSuch('webhookEndpoint');
     if (found.disabledAt) throw badRequest('The endpoint is disabled. Its owner has to enable it first.');
-    const { count, left } = await requestRedeliveries(database, {
-      accountId: found.accountId,
-      endpointId: found.id,
-      status,
-      from: toDate(from),
-      to: to === undefined ? undefined : toDate(to),
-      limit: WEBHOOKS.redeliveriesPerCall,
-    });
-    return { data: { object: 'webhook_redelivery', count, left, has_more: left > 0 } };
+    return { data: await redeliverSome(database, found, body) };
   },
 });

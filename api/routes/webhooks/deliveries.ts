@@ -1,32 +1,53 @@
 /** Webhook deliveries and redelivery, for clients and operators. */
+import type { Database } from '../../../db/database.ts';
 import {
+  type Delivery,
   DELIVERY_STATUSES,
   listDeliveries as findDeliveries,
   requestRedeliveries,
 } from '../../../db/queries/deliveries.ts';
+import type { WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import { WEBHOOKS } from '../../../domain/policy.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { ignoredJsonBody, jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
+import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { anId, oneOf } from '../../endpoint/query.ts';
-import { boolean, exactly, integer, object } from '../../../domain/json-schema.ts';
+import * as field from '../../../domain/resource/field.ts';
+import { nested } from '../../../domain/resource/resource.ts';
 import { redeliverOne } from '../../services/redeliver.ts';
 import { countRedelivery } from '../../services/webhooks.ts';
 import { ownEndpoint } from './own-endpoint.ts';
 import { ADMIN_DELIVERY, DELIVERY } from './present.ts';
-import { redeliverSchema, toDate } from './schema.ts';
+import { type RedeliverBody, redeliverSchema, toDate } from './schema.ts';
 
 const PAGE = { status: oneOf(DELIVERY_STATUSES, 'Only deliveries in that state'), ...pageById('delivery') };
 
 /** Of many deliveries at once. */
-export const RedeliverySchema = object({
-  object: exactly('webhook_redelivery'),
-  count: integer(),
-  left: integer(),
-  has_more: boolean(),
+export const REDELIVERY = nested<Awaited<ReturnType<typeof requestRedeliveries>>>({
+  object: field.constant('webhook_redelivery'),
+  count: field.integer('count'),
+  left: field.integer('left'),
+  has_more: field.boolean(({ left }) => left > 0),
 });
+
+/** Requests the deliveries to an endpoint that a body names again. */
+export async function redeliverSome(
+  database: Database,
+  { accountId, id: endpointId }: WebhookEndpoint,
+  { from, to, status = 'failed' }: RedeliverBody,
+) {
+  const requested = await requestRedeliveries(database, {
+    accountId,
+    endpointId,
+    status,
+    from: toDate(from),
+    to: to === undefined ? undefined : toDate(to),
+    limit: WEBHOOKS.redeliveriesPerCall,
+  });
+  return REDELIVERY.present(requested);
+}
 
 export const listDeliveries = endpoint({
   id: 'listDeliveries',
@@ -37,10 +58,10 @@ export const listDeliveries = endpoint({
   summary: 'List deliveries to an endpoint, newest first',
   query: PAGE,
   answers: { 200: pageOf(DELIVERY.schema, 'A page of deliveries') },
-  handle: async ({ caller, params, query: { status, limit, cursor: before } }, { database }) => {
+  handle: async ({ caller, params, query }, { database }) => {
     const { accountId, id: endpointId } = await ownEndpoint(database, caller, params.webhook_id);
-    const found = await findDeliveries(database, { accountId, endpointId, status, before, limit: limit + 1 });
-    return presentPage(found, limit, DELIVERY.present);
+    const filter = { accountId, endpointId, status: query.status };
+    return listPage(query, (slice) => findDeliveries(database, { ...filter, ...slice }), DELIVERY.present);
   },
 });
 
@@ -74,21 +95,13 @@ export const redeliverMany = endpoint({
     outage: { value: { from: '2026-10-01T08:00:00Z', to: '2026-10-01T10:30:00Z' } },
   }),
   answers: {
-    202: dataOf(RedeliverySchema, 'Number of deliveries that are pending again'),
+    202: dataOf(REDELIVERY.schema, 'Number of deliveries that are pending again'),
   },
-  handle: async ({ caller, params, body: { from, to, status = 'failed' } }, { database }) => {
-    const { accountId, id: endpointId, disabledAt } = await ownEndpoint(database, caller, params.webhook_id);
-    if (disabledAt) throw badRequest('The endpoint is disabled. Enable it first.');
-    await countRedelivery(database, accountId);
-    const { count, left } = await requestRedeliveries(database, {
-      accountId,
-      endpointId,
-      status,
-      from: toDate(from),
-      to: to === undefined ? undefined : toDate(to),
-      limit: WEBHOOKS.redeliveriesPerCall,
-    });
-    return { data: { object: 'webhook_redelivery', count, left, has_more: left > 0 } };
+  handle: async ({ caller, params, body }, { database }) => {
+    const asked = await ownEndpoint(database, caller, params.webhook_id);
+    if (asked.disabledAt) throw badRequest('The endpoint is disabled. Enable it first.');
+    await countRedelivery(database, asked.accountId);
+    return { data: await redeliverSome(database, asked, body) };
   },
 });
 
@@ -106,11 +119,11 @@ export const listAllDeliveries = endpoint({
     ...PAGE,
   },
   answers: { 200: pageOf(ADMIN_DELIVERY.schema, 'A page of deliveries') },
-  handle: async ({ query }, { database, temporal }) => {
-    const { account_id: accountId, endpoint_id: endpointId, task_id: taskId, status, cursor: before, limit } = query;
-    const filter = { accountId, endpointId, taskId, status, before };
-    const found = await findDeliveries(database, { ...filter, limit: limit + 1 });
-    return presentPage(found, limit, (delivery) => ADMIN_DELIVERY.present({ ...delivery, temporal }));
+  handle: ({ query }, { database, temporal }) => {
+    const { account_id: accountId, endpoint_id: endpointId, task_id: taskId, status } = query;
+    const filter = { accountId, endpointId, taskId, status };
+    const present = (delivery: Delivery) => ADMIN_DELIVERY.present({ ...delivery, temporal });
+    return listPage(query, (slice) => findDeliveries(database, { ...filter, ...slice }), present);
   },
 });
 

@@ -8,7 +8,7 @@ import {
 import { dataOf } from '../../endpoint/answers.ts';
 import { ignoredJsonBody, jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
+import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { type CreateRequest, idempotentEndpoint } from '../../endpoint/idempotent.ts';
 import { noSuch } from '../../endpoint/path.ts';
 import { claimLost, type CreatedResponse } from '../../services/idempotency.ts';
@@ -45,10 +45,8 @@ export const listWebhooks = endpoint({
   summary: 'List endpoints, newest first',
   query: pageById('webhookEndpoint'),
   answers: { 200: pageOf(ENDPOINT.schema, 'A page of endpoints') },
-  handle: async ({ caller, query: { limit, cursor: before } }, { database }) => {
-    const found = await listWebhookEndpoints(database, { accountId: caller.account.id, before, limit: limit + 1 });
-    return presentPage(found, limit, ENDPOINT.present);
-  },
+  handle: ({ caller: { account }, query }, { database }) =>
+    listPage(query, (slice) => listWebhookEndpoints(database, { accountId: account.id, ...slice }), ENDPOINT.present),
 });
 
 export const getWebhook = endpoint({

@@ -28,7 +28,7 @@ import {
 } from '../../../db/queries/users.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { newId } from '../../../domain/ids.ts';
-import type { MemberRole } from '../../../domain/member-role.ts';
+import type { MemberRole } from '../../../domain/roles.ts';
 import { digestToken } from '../../../net/bearer-token.ts';
 import { inOpenSession, newToken } from './sessions.ts';
 import { forgetLinkAttempt, hashChosenPassword, makeLink } from './sign-in.ts';

@@ -1,7 +1,7 @@
 /** Leads to where customers pay for their account. */
 import type { ApiServices } from '../../../api/services/services.ts';
 import type { Membership } from '../../../db/queries/users.ts';
-import { PAYERS } from '../../page.ts';
+import { mayAsMember } from '../../../domain/roles.ts';
 import type { Texts } from '../../texts/texts.ts';
 
 /** Shown to those who pay, where it is known where. */
@@ -14,7 +14,7 @@ export function AddFunds({
   readonly services: Pick<ApiServices, 'topUpUrl'>;
   readonly texts: Texts;
 }) {
-  if (topUpUrl === null || !PAYERS.includes(role)) return null;
+  if (topUpUrl === null || !mayAsMember(role, 'pay')) return null;
   return (
     <p>
       <a class="button" href={topUpUrl.replaceAll('{account_id}', accountId)} rel="noreferrer">

@@ -8,41 +8,30 @@ import { changesBy } from '../../../domain/ledger.ts';
 import { exportFile } from '../../export.ts';
 import { Card, ExactMoney, Pages, Time } from '../../html/components.tsx';
 import { DataTable } from '../../html/data-table.tsx';
-import { type Answer, type MemberVisit, memberPage, PAYERS } from '../../page.ts';
+import { type Answer, member, type MemberVisit, showPage } from '../../page.ts';
 import { readPeriod } from '../usage/period.ts';
 
 const PAGE_SIZE = 50;
 
 export const movementPages = [
-  memberPage({
-    method: 'get',
-    path: '/accounts/{account_id}/billing/movements',
-    roles: PAYERS,
-    handle: async (visit, { reports }) => {
-      const { account, query, path, texts } = visit;
-      const before = readPosition(query.get('cursor'));
-      const found = await listTransfers(reports, { accountId: account.accountId, before, limit: PAGE_SIZE + 1 });
-      const transfers = found.slice(0, PAGE_SIZE);
-      const last = found.length > PAGE_SIZE ? transfers.at(-1) : undefined;
-      return {
-        kind: 'page',
-        title: texts.billing.movements,
-        current: 'billing',
-        content: (
-          <Card>
-            <Movements transfers={transfers} visit={visit} />
-            <Pages path={path} query={query} next={last ? writePosition(last) : null} texts={texts} />
-          </Card>
-        ),
-      };
-    },
+  member.get('/accounts/{account_id}/billing/movements', 'pay', async (visit, { reports }) => {
+    const { account, query, path, texts } = visit;
+    const before = readPosition(query.get('cursor'));
+    const found = await listTransfers(reports, { accountId: account.accountId, before, limit: PAGE_SIZE + 1 });
+    const transfers = found.slice(0, PAGE_SIZE);
+    const last = found.length > PAGE_SIZE ? transfers.at(-1) : undefined;
+    return showPage(
+      'billing',
+      texts.billing.movements,
+      <Card>
+        <Movements transfers={transfers} visit={visit} />
+        <Pages path={path} query={query} next={last ? writePosition(last) : null} texts={texts} />
+      </Card>,
+    );
   }),
-  memberPage({
-    method: 'get',
-    path: '/accounts/{account_id}/billing/movements/export',
-    roles: PAYERS,
-    handle: async (visit, services) => exportMovements(visit, services),
-  }),
+  member.get('/accounts/{account_id}/billing/movements/export', 'pay', async (visit, services) =>
+    exportMovements(visit, services),
+  ),
 ];
 
 function exportMovements({ account: { accountId }, query }: MemberVisit, { reports, clock }: ApiServices): Answer {

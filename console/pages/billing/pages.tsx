@@ -9,7 +9,7 @@ import { Card, ExactMoney, exactUsd, Money, Pages, Time } from '../../html/compo
 import { DataTable, Facts } from '../../html/data-table.tsx';
 import { monthName } from '../../html/months.ts';
 import { readListPage } from '../../list-page.ts';
-import { type MemberVisit, memberPage, PAYERS } from '../../page.ts';
+import { member, type MemberVisit, showPage } from '../../page.ts';
 import type { Texts } from '../../texts/texts.ts';
 import { monthsBetween } from '../usage/period.ts';
 import { AddFunds } from './add-funds.tsx';
@@ -22,56 +22,36 @@ const LATEST_MONTHS = 12;
 const TOP_UP_LIST = { kind: 'transfer', size: 50 } as const;
 
 export const billingPages = [
-  memberPage({
-    method: 'get',
-    path: '/accounts/{account_id}/billing',
-    roles: PAYERS,
-    handle: async (visit, services) => ({
-      kind: 'page',
-      title: visit.texts.billing.title,
-      current: 'billing',
-      content: await Overview({ visit, services }),
-    }),
-  }),
-  memberPage({
-    method: 'get',
-    path: '/accounts/{account_id}/billing/top-ups',
-    roles: PAYERS,
-    handle: async ({ account: { accountId }, query, path, texts }, { reports }) => {
+  member.get('/accounts/{account_id}/billing', 'pay', async (visit, services) =>
+    showPage('billing', visit.texts.billing.title, await Overview({ visit, services })),
+  ),
+  member.get(
+    '/accounts/{account_id}/billing/top-ups',
+    'pay',
+    async ({ account: { accountId }, query, path, texts }, { reports }) => {
       const { entries: topUps, next } = await readListPage(query, TOP_UP_LIST, async (slice) => {
         const found = await listTopUps(reports, { accountId, ...slice });
         return found.map((topUp) => ({ ...topUp, id: topUp.transferId }));
       });
-      return {
-        kind: 'page',
-        title: texts.billing.topUps,
-        current: 'billing',
-        content: (
-          <Card>
-            <TopUps topUps={topUps} texts={texts} />
-            <Pages path={path} query={query} next={next} texts={texts} />
-          </Card>
-        ),
-      };
+      return showPage(
+        'billing',
+        texts.billing.topUps,
+        <Card>
+          <TopUps topUps={topUps} texts={texts} />
+          <Pages path={path} query={query} next={next} texts={texts} />
+        </Card>,
+      );
     },
-  }),
-  memberPage({
-    method: 'get',
-    path: '/accounts/{account_id}/billing/statements',
-    roles: PAYERS,
-    handle: async (visit, services) => {
-      const months = await monthsOf(visit, services);
-      return {
-        kind: 'page',
-        title: visit.texts.billing.statements,
-        current: 'billing',
-        content: (
-          <Card>
-            <Months months={months} visit={visit} />
-          </Card>
-        ),
-      };
-    },
+  ),
+  member.get('/accounts/{account_id}/billing/statements', 'pay', async (visit, services) => {
+    const months = await monthsOf(visit, services);
+    return showPage(
+      'billing',
+      visit.texts.billing.statements,
+      <Card>
+        <Months months={months} visit={visit} />
+      </Card>,
+    );
   }),
   ...statementPages,
   ...movementPages,

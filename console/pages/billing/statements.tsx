@@ -8,34 +8,21 @@ import { Card } from '../../html/components.tsx';
 import { Downloads } from '../../html/filters.tsx';
 import { monthName } from '../../html/months.ts';
 import { StatementTable } from '../../html/statement-table.tsx';
-import { type MemberVisit, memberPage, PAYERS } from '../../page.ts';
+import { member, type MemberVisit, showPage } from '../../page.ts';
 
 export const statementPages = [
-  memberPage({
-    method: 'get',
-    path: '/accounts/{account_id}/billing/statements/{month}',
-    roles: PAYERS,
-    handle: async (visit, services) => {
-      const month = monthOf(visit);
-      const { billing: words, language } = visit.texts;
-      return {
-        kind: 'page',
-        title: words.statement(monthName(month.name, language)),
-        current: 'billing',
-        content: (
-          <Statement lines={await statementLines(visit, services)} month={month} visit={visit} services={services} />
-        ),
-      };
-    },
+  member.get('/accounts/{account_id}/billing/statements/{month}', 'pay', async (visit, services) => {
+    const month = monthOf(visit);
+    const { billing: words, language } = visit.texts;
+    return showPage(
+      'billing',
+      words.statement(monthName(month.name, language)),
+      <Statement lines={await statementLines(visit, services)} month={month} visit={visit} services={services} />,
+    );
   }),
-  memberPage({
-    method: 'get',
-    path: '/accounts/{account_id}/billing/statements/{month}/export',
-    roles: PAYERS,
-    handle: async (visit, services) => {
-      const lines = await statementLines(visit, services);
-      return exportFile(`statement-${monthOf(visit).name}`, visit.query.get('format') ?? '', lines, STATEMENT_LINE);
-    },
+  member.get('/accounts/{account_id}/billing/statements/{month}/export', 'pay', async (visit, services) => {
+    const lines = await statementLines(visit, services);
+    return exportFile(`statement-${monthOf(visit).name}`, visit.query.get('format') ?? '', lines, STATEMENT_LINE);
   }),
 ];
 

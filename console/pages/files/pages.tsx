@@ -4,74 +4,53 @@ import { findUpload, listUploads, type Upload } from '../../../db/queries/upload
 import { ServiceError } from '../../../domain/errors.ts';
 import { Card, ConfirmDeletion, Empty, Pages, Time } from '../../html/components.tsx';
 import { readListPage } from '../../list-page.ts';
-import { DEVELOPERS, type MemberVisit, memberPage } from '../../page.ts';
+import { member, type MemberVisit, showPage } from '../../page.ts';
 
 const FILE_LIST = { kind: 'file', size: 24 } as const;
 
 export const filePages = [
-  memberPage({
-    method: 'get',
-    path: '/accounts/{account_id}/files',
-    roles: DEVELOPERS,
-    handle: async (visit, services) => {
-      const { account, query, path, texts } = visit;
-      const { entries: uploads, next } = await readListPage(query, FILE_LIST, (slice) =>
-        listUploads(services.database, { accountId: account.accountId, ...slice }),
-      );
-      return {
-        kind: 'page',
-        title: texts.files.title,
-        current: 'files',
-        content: (
-          <>
-            {uploads.length === 0 ? (
-              <Card>
-                <Empty>{texts.files.none}</Empty>
-              </Card>
-            ) : (
-              <ul class="gallery">
-                {uploads.map((upload) => (
-                  <Tile upload={upload} visit={visit} services={services} />
-                ))}
-              </ul>
-            )}
-            <Pages path={path} query={query} next={next} texts={texts} />
-          </>
-        ),
-      };
-    },
-  }),
-  memberPage({
-    method: 'get',
-    path: '/accounts/{account_id}/files/{file_id}/delete',
-    roles: DEVELOPERS,
-    handle: async (visit, services) => {
-      const { texts, session, account, params } = visit;
-      const upload = await findUpload(services.database, account.accountId, params['file_id'] ?? '');
-      if (!upload) throw noSuchFile();
-      const list = `/console${pathOf(visit)}`;
-      return {
-        kind: 'page',
-        title: texts.files.deleteTitle(upload.filename ?? upload.id),
-        current: 'files',
-        content: (
+  member.get('/accounts/{account_id}/files', 'develop', async (visit, services) => {
+    const { account, query, path, texts } = visit;
+    const { entries: uploads, next } = await readListPage(query, FILE_LIST, (slice) =>
+      listUploads(services.database, { accountId: account.accountId, ...slice }),
+    );
+    return showPage(
+      'files',
+      texts.files.title,
+      <>
+        {uploads.length === 0 ? (
           <Card>
-            <p>{texts.files.delete}</p>
-            <ConfirmDeletion token={session.formToken} path={`${list}/${upload.id}`} backTo={list} texts={texts} />
+            <Empty>{texts.files.none}</Empty>
           </Card>
-        ),
-      };
-    },
+        ) : (
+          <ul class="gallery">
+            {uploads.map((upload) => (
+              <Tile upload={upload} visit={visit} services={services} />
+            ))}
+          </ul>
+        )}
+        <Pages path={path} query={query} next={next} texts={texts} />
+      </>,
+    );
   }),
-  memberPage({
-    method: 'post',
-    path: '/accounts/{account_id}/files/{file_id}/delete',
-    roles: DEVELOPERS,
-    handle: async (visit, { uploads }) => {
-      const { account, params } = visit;
-      if (!(await uploads.remove(account.accountId, params['file_id'] ?? ''))) throw noSuchFile();
-      return { kind: 'redirect', path: pathOf(visit) };
-    },
+  member.get('/accounts/{account_id}/files/{file_id}/delete', 'develop', async (visit, services) => {
+    const { texts, session, account, params } = visit;
+    const upload = await findUpload(services.database, account.accountId, params['file_id'] ?? '');
+    if (!upload) throw noSuchFile();
+    const list = `/console${pathOf(visit)}`;
+    return showPage(
+      'files',
+      texts.files.deleteTitle(upload.filename ?? upload.id),
+      <Card>
+        <p>{texts.files.delete}</p>
+        <ConfirmDeletion token={session.formToken} path={`${list}/${upload.id}`} backTo={list} texts={texts} />
+      </Card>,
+    );
+  }),
+  member.post('/accounts/{account_id}/files/{file_id}/delete', 'develop', async (visit, { uploads }) => {
+    const { account, params } = visit;
+    if (!(await uploads.remove(account.accountId, params['file_id'] ?? ''))) throw noSuchFile();
+    return { kind: 'redirect', path: pathOf(visit) };
   }),
 ];
 

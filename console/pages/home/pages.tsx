@@ -4,7 +4,7 @@ import { listTasks } from '../../../db/queries/tasks.ts';
 import { sumDailyUsage } from '../../../db/queries/daily-usage.ts';
 import { BarChart, type Bar } from '../../html/chart.tsx';
 import { Card, Empty, Money, usd } from '../../html/components.tsx';
-import { ALL_MEMBERS, memberPage, page } from '../../page.ts';
+import { member, showPage, user } from '../../page.ts';
 import { AddFunds } from '../billing/add-funds.tsx';
 import { Gallery } from '../tasks/gallery.tsx';
 
@@ -13,70 +13,57 @@ const DAY_MS = 86_400_000;
 const LATEST = 8;
 
 export const homePages = [
-  page({
-    method: 'get',
-    path: '',
-    access: 'user',
-    handle: async ({ memberships, texts, user: { staffRole } }) => {
-      const [first] = memberships;
-      if (first) return { kind: 'redirect', path: `/accounts/${first.accountId}` };
-      if (staffRole !== null) {
-        return { kind: 'redirect', path: staffRole === 'finance' ? '/staff/months' : '/staff/accounts' };
-      }
-      return { kind: 'page', title: texts.home.title, content: <Empty>{texts.home.noAccounts}</Empty> };
-    },
+  user.get('', async ({ memberships, texts, user: { staffRole } }) => {
+    const [first] = memberships;
+    if (first) return { kind: 'redirect', path: `/accounts/${first.accountId}` };
+    if (staffRole !== null) {
+      return { kind: 'redirect', path: staffRole === 'finance' ? '/staff/months' : '/staff/accounts' };
+    }
+    return { kind: 'page', title: texts.home.title, content: <Empty>{texts.home.noAccounts}</Empty> };
   }),
-  memberPage({
-    method: 'get',
-    path: '/accounts/{account_id}',
-    roles: ALL_MEMBERS,
-    handle: async (visit, services) => {
-      const { texts, account: membership } = visit;
-      const { accountId } = membership;
-      const { database, reports, clock } = services;
-      const to = new Date(clock.nowMs());
-      const from = new Date(Math.floor(to.getTime() / DAY_MS) * DAY_MS - (DAYS - 1) * DAY_MS);
-      const [account, days, tasks] = await Promise.all([
-        findAccount(database, accountId),
-        sumDailyUsage(reports, { accountId, from, to }),
-        listTasks(database, { accountId, limit: LATEST }),
-      ]);
-      if (!account) throw new Error(`account ${accountId} cannot have disappeared`);
-      const { home } = texts;
-      const signup = account.signupAvailable;
-      const running = tasks.filter(({ completedAt }) => completedAt === null).length;
-      return {
-        kind: 'page',
-        title: home.title,
-        current: 'home',
-        content: (
-          <>
-            <div class="grid">
-              <Card title={home.balance}>
-                <p class="big">
-                  <Money amount={account.fundedAvailable + signup} />
-                </p>
-                <p class="soft">{home.held(usd(account.fundedReserved + account.signupReserved))}</p>
-                {signup > 0n ? <p class="soft">{home.signup(usd(signup))}</p> : null}
-                <AddFunds account={membership} services={services} texts={texts} />
-              </Card>
-              <Card title={home.running}>
-                {running === 0 ? <Empty>{home.nothingRunning}</Empty> : <p class="big number">{running}</p>}
-              </Card>
-              <Card title={home.spend} wide>
-                <BarChart bars={barsOf(days, from)} label={home.spend} describe={home.perDay} />
-              </Card>
-            </div>
-            <h2>{home.recent}</h2>
-            {tasks.length === 0 ? (
-              <Empty>{home.noTasks}</Empty>
-            ) : (
-              <Gallery tasks={tasks} accountId={accountId} texts={texts} />
-            )}
-          </>
-        ),
-      };
-    },
+  member.get('/accounts/{account_id}', 'see', async (visit, services) => {
+    const { texts, account: membership } = visit;
+    const { accountId } = membership;
+    const { database, reports, clock } = services;
+    const to = new Date(clock.nowMs());
+    const from = new Date(Math.floor(to.getTime() / DAY_MS) * DAY_MS - (DAYS - 1) * DAY_MS);
+    const [account, days, tasks] = await Promise.all([
+      findAccount(database, accountId),
+      sumDailyUsage(reports, { accountId, from, to }),
+      listTasks(database, { accountId, limit: LATEST }),
+    ]);
+    if (!account) throw new Error(`account ${accountId} cannot have disappeared`);
+    const { home } = texts;
+    const signup = account.signupAvailable;
+    const running = tasks.filter(({ completedAt }) => completedAt === null).length;
+    return showPage(
+      'home',
+      home.title,
+      <>
+        <div class="grid">
+          <Card title={home.balance}>
+            <p class="big">
+              <Money amount={account.fundedAvailable + signup} />
+            </p>
+            <p class="soft">{home.held(usd(account.fundedReserved + account.signupReserved))}</p>
+            {signup > 0n ? <p class="soft">{home.signup(usd(signup))}</p> : null}
+            <AddFunds account={membership} services={services} texts={texts} />
+          </Card>
+          <Card title={home.running}>
+            {running === 0 ? <Empty>{home.nothingRunning}</Empty> : <p class="big number">{running}</p>}
+          </Card>
+          <Card title={home.spend} wide>
+            <BarChart bars={barsOf(days, from)} label={home.spend} describe={home.perDay} />
+          </Card>
+        </div>
+        <h2>{home.recent}</h2>
+        {tasks.length === 0 ? (
+          <Empty>{home.noTasks}</Empty>
+        ) : (
+          <Gallery tasks={tasks} accountId={accountId} texts={texts} />
+        )}
+      </>,
+    );
   }),
 ];
 

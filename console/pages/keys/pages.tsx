@@ -24,7 +24,7 @@ import {
   usd,
 } from '../../html/components.tsx';
 import { DataTable } from '../../html/data-table.tsx';
-import { type Answer, DEVELOPERS, type MemberVisit, memberPage } from '../../page.ts';
+import { type Answer, member, type MemberVisit, showPage } from '../../page.ts';
 import type { Texts } from '../../texts/texts.ts';
 import { readSettings } from './key-form.ts';
 
@@ -32,55 +32,32 @@ import { readSettings } from './key-form.ts';
 const MAX_KEYS = 200;
 
 export const keyPages = [
-  memberPage({
-    method: 'get',
-    path: '/accounts/{account_id}/keys',
-    roles: DEVELOPERS,
-    handle: (visit, services) => keys(visit, services, null),
-  }),
-  memberPage({
-    method: 'post',
-    path: '/accounts/{account_id}/keys',
-    roles: DEVELOPERS,
-    handle: async (visit, services) => {
-      const settings = readSettings(visit.form, services.catalogue);
-      if (settings instanceof ServiceError) return keys(visit, services, settings.message);
-      if ((await listKeys(visit, services)).length >= MAX_KEYS)
-        return keys(visit, services, visit.texts.keys.tooMany(MAX_KEYS));
-      const { secret } = await createApiKey(services.database, services.keyPeppers, visit.account.accountId, settings);
-      return made(visit, secret);
-    },
+  member.get('/accounts/{account_id}/keys', 'develop', (visit, services) => keys(visit, services, null)),
+  member.post('/accounts/{account_id}/keys', 'develop', async (visit, services) => {
+    const settings = readSettings(visit.form, services.catalogue);
+    if (settings instanceof ServiceError) return keys(visit, services, settings.message);
+    if ((await listKeys(visit, services)).length >= MAX_KEYS)
+      return keys(visit, services, visit.texts.keys.tooMany(MAX_KEYS));
+    const { secret } = await createApiKey(services.database, services.keyPeppers, visit.account.accountId, settings);
+    return made(visit, secret);
   }),
   change('enable', { disabled: false }),
   change('disable', { disabled: true }),
-  memberPage({
-    method: 'get',
-    path: '/accounts/{account_id}/keys/{key_id}/delete',
-    roles: DEVELOPERS,
-    handle: async (visit, services) => confirmDeletion(visit, await ownKey(visit, services)),
-  }),
-  memberPage({
-    method: 'post',
-    path: '/accounts/{account_id}/keys/{key_id}/delete',
-    roles: DEVELOPERS,
-    handle: async (visit, services) => {
-      const { id } = await ownKey(visit, services);
-      await deleteApiKey(services.database, id);
-      return { kind: 'redirect', path: pathOf(visit) };
-    },
+  member.get('/accounts/{account_id}/keys/{key_id}/delete', 'develop', async (visit, services) =>
+    confirmDeletion(visit, await ownKey(visit, services)),
+  ),
+  member.post('/accounts/{account_id}/keys/{key_id}/delete', 'develop', async (visit, services) => {
+    const { id } = await ownKey(visit, services);
+    await deleteApiKey(services.database, id);
+    return { kind: 'redirect', path: pathOf(visit) };
   }),
 ];
 
 function change(name: string, settings: KeySettings) {
-  return memberPage({
-    method: 'post',
-    path: `/accounts/{account_id}/keys/{key_id}/${name}`,
-    roles: DEVELOPERS,
-    handle: async (visit, services) => {
-      const { id } = await ownKey(visit, services);
-      await updateApiKey(services.database, id, settings);
-      return { kind: 'redirect', path: pathOf(visit) };
-    },
+  return member.post(`/accounts/{account_id}/keys/{key_id}/${name}`, 'develop', async (visit, services) => {
+    const { id } = await ownKey(visit, services);
+    await updateApiKey(services.database, id, settings);
+    return { kind: 'redirect', path: pathOf(visit) };
   });
 }
 
@@ -102,33 +79,30 @@ async function keys(visit: MemberVisit, services: ApiServices, problem: string |
   const { texts, session } = visit;
   const found = await listKeys(visit, services);
   const { keys: words, common } = texts;
-  return {
-    kind: 'page',
-    title: words.title,
-    current: 'keys',
-    status: problem === null ? 200 : 400,
-    content: (
-      <>
-        <Card>
-          <KeyTable keys={found} visit={visit} />
-        </Card>
-        <Card title={words.create}>
-          <Problem message={problem} />
-          <Form token={session.formToken} action={`/console${pathOf(visit)}`} class="grid">
-            <Field name="name" label={common.name} />
-            <Field name="usage_limit_usd" label={words.limit} hint={words.limitHint} inputMode="decimal" />
-            <Field name="rate_limit_rpm" label={words.rate} hint={common.optional} inputMode="numeric" />
-            <Field name="expires_on" label={words.expires} hint={common.optional} type="date" />
-            <Field name="models" label={words.models} hint={words.modelsHint} lines={3} />
-            <Field name="ip_allowlist" label={words.addresses} hint={words.addressesHint} lines={3} />
-            <div>
-              <button type="submit">{common.create}</button>
-            </div>
-          </Form>
-        </Card>
-      </>
-    ),
-  };
+  return showPage(
+    'keys',
+    words.title,
+    <>
+      <Card>
+        <KeyTable keys={found} visit={visit} />
+      </Card>
+      <Card title={words.create}>
+        <Problem message={problem} />
+        <Form token={session.formToken} action={`/console${pathOf(visit)}`} class="grid">
+          <Field name="name" label={common.name} />
+          <Field name="usage_limit_usd" label={words.limit} hint={words.limitHint} inputMode="decimal" />
+          <Field name="rate_limit_rpm" label={words.rate} hint={common.optional} inputMode="numeric" />
+          <Field name="expires_on" label={words.expires} hint={common.optional} type="date" />
+          <Field name="models" label={words.models} hint={words.modelsHint} lines={3} />
+          <Field name="ip_allowlist" label={words.addresses} hint={words.addressesHint} lines={3} />
+          <div>
+            <button type="submit">{common.create}</button>
+          </div>
+        </Form>
+      </Card>
+    </>,
+    problem === null ? 200 : 400,
+  );
 }
 
 function KeyTable({ keys: found, visit }: { readonly keys: readonly ApiKey[]; readonly visit: MemberVisit }) {
@@ -195,36 +169,30 @@ function KeyState({ apiKey: { disabledAt, expiresAt }, texts: { keys: words } }:
 
 function made(visit: MemberVisit, secret: string): Answer {
   const { texts } = visit;
-  return {
-    kind: 'page',
-    title: texts.keys.madeTitle,
-    current: 'keys',
-    content: (
-      <Card>
-        <p>{texts.keys.made}</p>
-        <Copyable text={secret} texts={texts} label={texts.keys.madeTitle} />
-        <p>
-          <a class="button" href={`/console${pathOf(visit)}`}>
-            {texts.keys.done}
-          </a>
-        </p>
-      </Card>
-    ),
-  };
+  return showPage(
+    'keys',
+    texts.keys.madeTitle,
+    <Card>
+      <p>{texts.keys.made}</p>
+      <Copyable text={secret} texts={texts} label={texts.keys.madeTitle} />
+      <p>
+        <a class="button" href={`/console${pathOf(visit)}`}>
+          {texts.keys.done}
+        </a>
+      </p>
+    </Card>,
+  );
 }
 
 function confirmDeletion(visit: MemberVisit, key: ApiKey): Answer {
   const { texts, session } = visit;
   const list = `/console${pathOf(visit)}`;
-  return {
-    kind: 'page',
-    title: texts.keys.deleteTitle(key.name || texts.keys.unnamed),
-    current: 'keys',
-    content: (
-      <Card>
-        <p>{texts.keys.delete}</p>
-        <ConfirmDeletion token={session.formToken} path={`${list}/${key.id}`} backTo={list} texts={texts} />
-      </Card>
-    ),
-  };
+  return showPage(
+    'keys',
+    texts.keys.deleteTitle(key.name || texts.keys.unnamed),
+    <Card>
+      <p>{texts.keys.delete}</p>
+      <ConfirmDeletion token={session.formToken} path={`${list}/${key.id}`} backTo={list} texts={texts} />
+    </Card>,
+  );
 }

@@ -8,35 +8,23 @@ import { findUserByEmail } from '../../../db/queries/users.ts';
 import { isPersonName, PERSON_NAME_LENGTH } from '../../../domain/person-name.ts';
 import { Card, Field, Form, Problem } from '../../html/components.tsx';
 import { faultWords, NewPassword } from '../../html/new-password.tsx';
-import { type Answer, page, type Visit } from '../../page.ts';
+import { type Answer, everybody, type Visit } from '../../page.ts';
 import { enter } from '../sign-in/enter.ts';
 
 export const joinPages = [
-  page({
-    method: 'get',
-    path: '/join/{invitation_token}',
-    access: 'everybody',
-    handle: async (visit, { database }) => {
-      const invitation = await findInvitationOf(database, visit.params['invitation_token'] ?? '');
-      return invitation ? join(visit, invitation, database) : expired(visit);
-    },
+  everybody.get('/join/{invitation_token}', async (visit, { database }) => {
+    const invitation = await findInvitationOf(database, visit.params['invitation_token'] ?? '');
+    return invitation ? join(visit, invitation, database) : expired(visit);
   }),
-  page({
-    method: 'post',
-    path: '/join/{invitation_token}',
-    access: 'everybody',
-    handle: async (visit, { database }) => {
-      const { session, params } = visit;
-      const { invitation_token: token = '' } = params;
-      const invitation = await findInvitationOf(database, token);
-      if (!invitation) return expired(visit);
-      if (!session) return joinAsNewUser(visit, invitation, database);
-      if (session.secondFactorPending) return join(visit, invitation, database);
-      const accepted = await acceptInvitation(database, token, session);
-      return accepted
-        ? { kind: 'redirect', path: `/accounts/${accepted.accountId}` }
-        : join(visit, invitation, database);
-    },
+  everybody.post('/join/{invitation_token}', async (visit, { database }) => {
+    const { session, params } = visit;
+    const { invitation_token: token = '' } = params;
+    const invitation = await findInvitationOf(database, token);
+    if (!invitation) return expired(visit);
+    if (!session) return joinAsNewUser(visit, invitation, database);
+    if (session.secondFactorPending) return join(visit, invitation, database);
+    const accepted = await acceptInvitation(database, token, session);
+    return accepted ? { kind: 'redirect', path: `/accounts/${accepted.accountId}` } : join(visit, invitation, database);
   }),
 ];
 

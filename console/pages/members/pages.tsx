@@ -12,90 +12,54 @@ import { listInvitations } from '../../../db/queries/invitations.ts';
 import { listMembers, type Member } from '../../../db/queries/users.ts';
 import { isEmailAddress } from '../../../domain/email-address.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
-import { MEMBER_ROLES, type MemberRole } from '../../../domain/member-role.ts';
+import { MEMBER_ROLES, type MemberRole } from '../../../domain/roles.ts';
 import { Badge, Card, Choice, Copyable, Field, Form, Problem, Table, Time } from '../../html/components.tsx';
-import { type Answer, type MemberVisit, memberPage, OWNERS } from '../../page.ts';
+import { type Answer, member, type MemberVisit, showPage } from '../../page.ts';
 import { joinPages } from './join.tsx';
 
 export const memberPages = [
   ...joinPages,
-  memberPage({
-    method: 'get',
-    path: '/accounts/{account_id}/members',
-    roles: OWNERS,
-    handle: (visit, services) => showMembers(visit, services, null),
+  member.get('/accounts/{account_id}/members', 'own', (visit, services) => showMembers(visit, services, null)),
+  member.post('/accounts/{account_id}/members', 'own', async (visit, services) => {
+    const { members: words } = visit.texts;
+    const email = visit.form.text('email').toLowerCase();
+    if (!isEmailAddress(email)) return showMembers(visit, services, { words: words.notAnAddress, status: 400 });
+    const { database, sendsMail } = services;
+    const made = await inviteMember(database, ownerOf(visit), { email, role: roleIn(visit), sendsMail });
+    if (typeof made === 'string') return showMembers(visit, services, { words: words.refusals[made], status: 409 });
+    if ('mailedTo' in made)
+      return showLink(visit, { title: words.invitedTitle, explained: words.invitationMailed(made.mailedTo) });
+    return showLink(visit, {
+      title: words.invitedTitle,
+      explained: words.invited(email),
+      link: services.publicUrl + made.path,
+    });
   }),
-  memberPage({
-    method: 'post',
-    path: '/accounts/{account_id}/members',
-    roles: OWNERS,
-    handle: async (visit, services) => {
-      const { members: words } = visit.texts;
-      const email = visit.form.text('email').toLowerCase();
-      if (!isEmailAddress(email)) return showMembers(visit, services, { words: words.notAnAddress, status: 400 });
-      const { database, sendsMail } = services;
-      const made = await inviteMember(database, ownerOf(visit), { email, role: roleIn(visit), sendsMail });
-      if (typeof made === 'string') return showMembers(visit, services, { words: words.refusals[made], status: 409 });
-      if ('mailedTo' in made)
-        return showLink(visit, { title: words.invitedTitle, explained: words.invitationMailed(made.mailedTo) });
-      return showLink(visit, {
-        title: words.invitedTitle,
-        explained: words.invited(email),
-        link: services.publicUrl + made.path,
-      });
-    },
+  member.post('/accounts/{account_id}/members/withdraw', 'own', async (visit, { database }) => {
+    await withdrawInvitation(database, ownerOf(visit), visit.form.text('email'));
+    return { kind: 'redirect', path: pathOf(visit) };
   }),
-  memberPage({
-    method: 'post',
-    path: '/accounts/{account_id}/members/withdraw',
-    roles: OWNERS,
-    handle: async (visit, { database }) => {
-      await withdrawInvitation(database, ownerOf(visit), visit.form.text('email'));
-      return { kind: 'redirect', path: pathOf(visit) };
-    },
+  member.get('/accounts/{account_id}/members/{user_id}', 'own', (visit, services) => showMember(visit, services, null)),
+  member.post('/accounts/{account_id}/members/{user_id}/role', 'own', async (visit, services) => {
+    const change = { userId: visit.params['user_id'] ?? '', role: roleIn(visit) };
+    const refusal = await changeRole(services.database, ownerOf(visit), change);
+    if (refusal) return showMember(visit, services, refusal);
+    return { kind: 'redirect', path: change.userId === visit.user.id ? '' : pathOf(visit) };
   }),
-  memberPage({
-    method: 'get',
-    path: '/accounts/{account_id}/members/{user_id}',
-    roles: OWNERS,
-    handle: (visit, services) => showMember(visit, services, null),
+  member.post('/accounts/{account_id}/members/{user_id}/link', 'own', async (visit, services) => {
+    const { members: words } = visit.texts;
+    const { database, sendsMail, publicUrl } = services;
+    const userId = visit.params['user_id'] ?? '';
+    const made = await makeMemberLink(database, ownerOf(visit), { userId, sendsMail });
+    if (typeof made === 'string') return showMember(visit, services, made);
+    if ('mailedTo' in made) return showLink(visit, { title: words.linkTitle, explained: words.mailed(made.mailedTo) });
+    return showLink(visit, { title: words.linkTitle, explained: words.linkMade, link: publicUrl + made.path });
   }),
-  memberPage({
-    method: 'post',
-    path: '/accounts/{account_id}/members/{user_id}/role',
-    roles: OWNERS,
-    handle: async (visit, services) => {
-      const change = { userId: visit.params['user_id'] ?? '', role: roleIn(visit) };
-      const refusal = await changeRole(services.database, ownerOf(visit), change);
-      if (refusal) return showMember(visit, services, refusal);
-      return { kind: 'redirect', path: change.userId === visit.user.id ? '' : pathOf(visit) };
-    },
-  }),
-  memberPage({
-    method: 'post',
-    path: '/accounts/{account_id}/members/{user_id}/link',
-    roles: OWNERS,
-    handle: async (visit, services) => {
-      const { members: words } = visit.texts;
-      const { database, sendsMail, publicUrl } = services;
-      const userId = visit.params['user_id'] ?? '';
-      const made = await makeMemberLink(database, ownerOf(visit), { userId, sendsMail });
-      if (typeof made === 'string') return showMember(visit, services, made);
-      if ('mailedTo' in made)
-        return showLink(visit, { title: words.linkTitle, explained: words.mailed(made.mailedTo) });
-      return showLink(visit, { title: words.linkTitle, explained: words.linkMade, link: publicUrl + made.path });
-    },
-  }),
-  memberPage({
-    method: 'post',
-    path: '/accounts/{account_id}/members/{user_id}/remove',
-    roles: OWNERS,
-    handle: async (visit, services) => {
-      const userId = visit.params['user_id'] ?? '';
-      const refusal = await removeMember(services.database, ownerOf(visit), userId);
-      if (refusal) return showMember(visit, services, refusal);
-      return { kind: 'redirect', path: userId === visit.user.id ? '' : pathOf(visit) };
-    },
+  member.post('/accounts/{account_id}/members/{user_id}/remove', 'own', async (visit, services) => {
+    const userId = visit.params['user_id'] ?? '';
+    const refusal = await removeMember(services.database, ownerOf(visit), userId);
+    if (refusal) return showMember(visit, services, refusal);
+    return { kind: 'redirect', path: userId === visit.user.id ? '' : pathOf(visit) };
   }),
 ];
 
@@ -128,35 +92,25 @@ async function showMembers(
   const { texts, session, account, form } = visit;
   const { members: words } = texts;
   const members = await listMembers(database, account.accountId);
-  return {
-    kind: 'page',
-    title: words.title,
-    current: 'members',
-    status: problem?.status ?? 200,
-    content: (
-      <>
-        <Card>
-          <Members members={members} visit={visit} />
-        </Card>
-        {await Invitations({ visit, database })}
-        <Card title={words.invite}>
-          <Problem message={problem?.words ?? null} />
-          <Form token={session.formToken} action={`/console${pathOf(visit)}`}>
-            <Field
-              name="email"
-              label={words.email}
-              type="email"
-              value={form.text('email')}
-              required
-              autocomplete="off"
-            />
-            <RoleChoice value="developer" visit={visit} />
-            <button type="submit">{words.makeLink}</button>
-          </Form>
-        </Card>
-      </>
-    ),
-  };
+  return showPage(
+    'members',
+    words.title,
+    <>
+      <Card>
+        <Members members={members} visit={visit} />
+      </Card>
+      {await Invitations({ visit, database })}
+      <Card title={words.invite}>
+        <Problem message={problem?.words ?? null} />
+        <Form token={session.formToken} action={`/console${pathOf(visit)}`}>
+          <Field name="email" label={words.email} type="email" value={form.text('email')} required autocomplete="off" />
+          <RoleChoice value="developer" visit={visit} />
+          <button type="submit">{words.makeLink}</button>
+        </Form>
+      </Card>
+    </>,
+    problem?.status,
+  );
 }
 
 function Members({ members, visit }: { readonly members: readonly Member[]; readonly visit: MemberVisit }) {
@@ -227,42 +181,39 @@ async function showMember(visit: MemberVisit, { database }: ApiServices, refusal
   const member = (await listMembers(database, account.accountId)).find(({ id }) => id === params['user_id']);
   if (!member) throw new ServiceError('not_found', 'Nobody like that belongs to the account.');
   const path = `/console${pathOf(visit)}/${member.id}`;
-  return {
-    kind: 'page',
-    title: member.name,
-    current: 'members',
-    status: refusal ? 409 : 200,
-    content: (
-      <>
-        <Problem message={refusal && words.refusals[refusal]} />
-        <Card title={words.role}>
-          <p class="soft">{member.email}</p>
-          <Form token={session.formToken} action={`${path}/role`}>
-            <RoleChoice value={member.role} visit={visit} />
-            <button type="submit">{texts.common.save}</button>
-          </Form>
-        </Card>
-        {member.id === visit.user.id ? null : (
-          <Card title={words.lostPassword}>
-            <p>{words.linkExplained}</p>
-            <Form token={session.formToken} action={`${path}/link`}>
-              <button type="submit" class="quiet">
-                {words.makeNewLink}
-              </button>
-            </Form>
-          </Card>
-        )}
-        <Card title={words.remove}>
-          <p>{words.removeExplained}</p>
-          <Form token={session.formToken} action={`${path}/remove`}>
-            <button type="submit" class="danger">
-              {words.removeName(member.name)}
+  return showPage(
+    'members',
+    member.name,
+    <>
+      <Problem message={refusal && words.refusals[refusal]} />
+      <Card title={words.role}>
+        <p class="soft">{member.email}</p>
+        <Form token={session.formToken} action={`${path}/role`}>
+          <RoleChoice value={member.role} visit={visit} />
+          <button type="submit">{texts.common.save}</button>
+        </Form>
+      </Card>
+      {member.id === visit.user.id ? null : (
+        <Card title={words.lostPassword}>
+          <p>{words.linkExplained}</p>
+          <Form token={session.formToken} action={`${path}/link`}>
+            <button type="submit" class="quiet">
+              {words.makeNewLink}
             </button>
           </Form>
         </Card>
-      </>
-    ),
-  };
+      )}
+      <Card title={words.remove}>
+        <p>{words.removeExplained}</p>
+        <Form token={session.formToken} action={`${path}/remove`}>
+          <button type="submit" class="danger">
+            {words.removeName(member.name)}
+          </button>
+        </Form>
+      </Card>
+    </>,
+    refusal ? 409 : 200,
+  );
 }
 
 /** The only page that shows a link. */
@@ -271,20 +222,17 @@ function showLink(
   { title, explained, link }: { readonly title: string; readonly explained: string; readonly link?: string },
 ): Answer {
   const { texts } = visit;
-  return {
-    kind: 'page',
+  return showPage(
+    'members',
     title,
-    current: 'members',
-    content: (
-      <Card>
-        <p>{explained}</p>
-        {link === undefined ? null : <Copyable text={link} texts={texts} label={title} />}
-        <p>
-          <a class="button" href={`/console${pathOf(visit)}`}>
-            {texts.members.done}
-          </a>
-        </p>
-      </Card>
-    ),
-  };
+    <Card>
+      <p>{explained}</p>
+      {link === undefined ? null : <Copyable text={link} texts={texts} label={title} />}
+      <p>
+        <a class="button" href={`/console${pathOf(visit)}`}>
+          {texts.members.done}
+        </a>
+      </p>
+    </Card>,
+  );
 }

@@ -4,19 +4,17 @@ import type { ApiServices } from '../../../api/services/services.ts';
 import type { Upload } from '../../../db/queries/uploads.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { Problem } from '../../html/components.tsx';
-import { DEVELOPERS, type MemberVisit, memberPage } from '../../page.ts';
+import { member, type MemberVisit } from '../../page.ts';
 import type { Texts } from '../../texts/texts.ts';
 import { consoleCaller } from './caller.ts';
 
 const PICTURES = 'image/png,image/jpeg,image/webp';
 
 export const filePages = [
-  memberPage({
-    method: 'post',
-    path: '/accounts/{account_id}/playground/files',
-    roles: DEVELOPERS,
-    receives: 'file',
-    handle: async (visit, services) => {
+  member.post(
+    '/accounts/{account_id}/playground/files',
+    'develop',
+    async (visit, services) => {
       try {
         const upload = await receive(visit, services);
         const url = services.storage.urlOf(upload.storageKey);
@@ -29,7 +27,8 @@ export const filePages = [
         return { kind: 'part', content: <Problem message={error.message} />, status: error.status };
       }
     },
-  }),
+    { receives: 'file' },
+  ),
 ];
 
 /** @throws ServiceError for a file that is not a picture, and when the account keeps too many files */

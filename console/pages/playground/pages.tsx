@@ -10,7 +10,7 @@ import { errorHeaders, presentError } from '../../../domain/error-envelope.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
 import type { JsonObject } from '../../../domain/json.ts';
-import { type Answer, DEVELOPERS, type MemberVisit, memberPage } from '../../page.ts';
+import { type Answer, member, type MemberVisit } from '../../page.ts';
 import { bodyOf, withPrompt } from './bodies.ts';
 import { consoleCaller } from './caller.ts';
 import { contentOf, Cost } from './chat.tsx';
@@ -24,52 +24,38 @@ const PATH = '/accounts/{account_id}/playground';
 const PRICES = { what: 'prices of the playground', perMinute: 200 };
 
 export const playgroundPages = [
-  memberPage({
-    method: 'get',
-    path: PATH,
-    roles: DEVELOPERS,
-    handle: async (visit, services) => show(visit, services, findTried(services.catalogue, visit.query.get('model'))),
+  member.get(PATH, 'develop', async (visit, services) =>
+    show(visit, services, findTried(services.catalogue, visit.query.get('model'))),
+  ),
+  member.post(PATH, 'develop', async (visit, services) => {
+    const model = findTried(services.catalogue, visit.form.text('model'));
+    if (wantsStream(visit)) return stream(visit, services, model);
+    try {
+      if (!model) throw badRequest('There is no such model. Choose another.');
+      return await (isMedia(model) ? place(visit, services, model) : ask(visit, services, model));
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.code === 'internal_error') throw error;
+      return show(visit, services, model, { problem: error.message });
+    }
   }),
-  memberPage({
-    method: 'post',
-    path: PATH,
-    roles: DEVELOPERS,
-    handle: async (visit, services) => {
-      const model = findTried(services.catalogue, visit.form.text('model'));
-      if (wantsStream(visit)) return stream(visit, services, model);
-      try {
-        if (!model) throw badRequest('There is no such model. Choose another.');
-        return await (isMedia(model) ? place(visit, services, model) : ask(visit, services, model));
-      } catch (error) {
-        if (!(error instanceof ServiceError) || error.code === 'internal_error') throw error;
-        return show(visit, services, model, { problem: error.message });
-      }
-    },
-  }),
-  memberPage({
-    method: 'post',
-    path: `${PATH}/price`,
-    roles: DEVELOPERS,
-    changesNothing: true,
-    handle: async (visit, services) => {
+  member.post(
+    `${PATH}/price`,
+    'develop',
+    async (visit, services) => {
       await countAction(services.database, visit.account.accountId, PRICES);
       const model = findTried(services.catalogue, visit.form.text('model'));
       if (!visit.wantsPart || !model) return show(visit, services, model);
       return { kind: 'part', content: <PriceAndCalls priced={price(visit, services, model)} texts={visit.texts} /> };
     },
-  }),
-  memberPage({
-    method: 'get',
-    path: `${PATH}/cost/{request_id}`,
-    roles: DEVELOPERS,
-    handle: async ({ account, params, texts }, { database }) => {
-      const { request_id: requestId = '' } = params;
-      const usage = isId('request', requestId)
-        ? await findTextUsageOfRequest(database, account.accountId, requestId)
-        : null;
-      if (!usage) throw new ServiceError('not_found', 'There is no such request.');
-      return { kind: 'part', content: <Cost usage={usage} texts={texts} /> };
-    },
+    { changesNothing: true },
+  ),
+  member.get(`${PATH}/cost/{request_id}`, 'develop', async ({ account, params, texts }, { database }) => {
+    const { request_id: requestId = '' } = params;
+    const usage = isId('request', requestId)
+      ? await findTextUsageOfRequest(database, account.accountId, requestId)
+      : null;
+    if (!usage) throw new ServiceError('not_found', 'There is no such request.');
+    return { kind: 'part', content: <Cost usage={usage} texts={texts} /> };
   }),
   ...filePages,
 ];

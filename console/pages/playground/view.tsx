@@ -1,6 +1,6 @@
 /** The page of the playground. Choosing another model exchanges what is below, and keeps the prompt. */
 import { Card, Field, Form, Problem } from '../../html/components.tsx';
-import type { Answer, MemberVisit } from '../../page.ts';
+import { type Answer, type MemberVisit, showPage } from '../../page.ts';
 import { AnswerCard, ChatFields, type WholeAnswer } from './chat.tsx';
 import { MediaFields } from './media.tsx';
 import { isMedia, type ModelGroups, type Tried } from './models.ts';
@@ -18,28 +18,25 @@ export interface Shown {
 export function playground(visit: MemberVisit, { groups, model, priced, problem, answer }: Shown): Answer {
   const { texts, account } = visit;
   const path = `/console/accounts/${account.accountId}/playground`;
-  return {
-    kind: 'page',
-    title: texts.playground.title,
-    current: 'playground',
-    status: problem === undefined ? 200 : 400,
-    content: (
-      <>
-        <ModelChoice groups={groups} model={model} visit={visit} path={path} />
-        <div id="tried" class="grid">
-          {model === null || priced === null ? null : (
-            <>
-              <div>
-                <TryForm model={model} visit={visit} path={path} problem={problem ?? null} />
-                {isMedia(model) ? null : <AnswerCard answer={answer ?? null} texts={texts} />}
-              </div>
-              <PriceCard priced={priced} texts={texts} path={path} />
-            </>
-          )}
-        </div>
-      </>
-    ),
-  };
+  return showPage(
+    'playground',
+    texts.playground.title,
+    <>
+      <ModelChoice groups={groups} model={model} visit={visit} path={path} />
+      <div id="tried" class="grid">
+        {model === null || priced === null ? null : (
+          <>
+            <div>
+              <TryForm model={model} visit={visit} path={path} problem={problem ?? null} />
+              {isMedia(model) ? null : <AnswerCard answer={answer ?? null} texts={texts} />}
+            </div>
+            <PriceCard priced={priced} texts={texts} path={path} />
+          </>
+        )}
+      </div>
+    </>,
+    problem === undefined ? 200 : 400,
+  );
 }
 
 function ModelChoice({

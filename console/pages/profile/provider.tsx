@@ -3,43 +3,33 @@ import { attemptOf, ProviderDownError } from '../../../api/services/people/provi
 import { newToken } from '../../../api/services/people/sessions.ts';
 import { deleteIdentities } from '../../../db/queries/identities.ts';
 import { Card } from '../../html/components.tsx';
-import { type Answer, page, type UserVisit } from '../../page.ts';
+import { type Answer, user, type UserVisit } from '../../page.ts';
 import { passwordProblem } from './password-problem.ts';
 import { profile } from './view.tsx';
 
 export const providerProfilePages = [
-  page({
-    method: 'post',
-    path: '/profile/provider',
-    access: 'user',
-    handle: async (visit, services) => {
-      const { openIdProvider, database } = services;
-      if (openIdProvider === null) return { kind: 'redirect', path: '/profile' };
-      const problem = await passwordProblem(visit, database);
-      if (problem !== null) return profile(visit, services, { provider: problem });
-      const { texts, session } = visit;
-      const token = newToken();
-      try {
-        const url = await openIdProvider.authorizationUrl(attemptOf(token, session.formToken));
-        return { ...leadOn(visit, openIdProvider.name, url), attempt: { token } };
-      } catch (error) {
-        if (!(error instanceof ProviderDownError)) throw error;
-        return profile(visit, services, { provider: texts.signIn.providerDown(openIdProvider.name) });
-      }
-    },
+  user.post('/profile/provider', async (visit, services) => {
+    const { openIdProvider, database } = services;
+    if (openIdProvider === null) return { kind: 'redirect', path: '/profile' };
+    const problem = await passwordProblem(visit, database);
+    if (problem !== null) return profile(visit, services, { provider: problem });
+    const { texts, session } = visit;
+    const token = newToken();
+    try {
+      const url = await openIdProvider.authorizationUrl(attemptOf(token, session.formToken));
+      return { ...leadOn(visit, openIdProvider.name, url), attempt: { token } };
+    } catch (error) {
+      if (!(error instanceof ProviderDownError)) throw error;
+      return profile(visit, services, { provider: texts.signIn.providerDown(openIdProvider.name) });
+    }
   }),
-  page({
-    method: 'post',
-    path: '/profile/provider/disconnect',
-    access: 'user',
-    handle: async (visit, services) => {
-      const { openIdProvider, database } = services;
-      if (openIdProvider === null) return { kind: 'redirect', path: '/profile' };
-      const problem = await passwordProblem(visit, database);
-      if (problem !== null) return profile(visit, services, { provider: problem });
-      await deleteIdentities(database, visit.user.id, openIdProvider.issuer);
-      return { kind: 'redirect', path: '/profile' };
-    },
+  user.post('/profile/provider/disconnect', async (visit, services) => {
+    const { openIdProvider, database } = services;
+    if (openIdProvider === null) return { kind: 'redirect', path: '/profile' };
+    const problem = await passwordProblem(visit, database);
+    if (problem !== null) return profile(visit, services, { provider: problem });
+    await deleteIdentities(database, visit.user.id, openIdProvider.issuer);
+    return { kind: 'redirect', path: '/profile' };
   }),
 ];
 

@@ -4,35 +4,25 @@ import type { ApiServices } from '../../../api/services/services.ts';
 import { isEmailAddress } from '../../../domain/email-address.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { Card, Field, Form, Problem } from '../../html/components.tsx';
-import { type Answer, page, type Visit } from '../../page.ts';
+import { type Answer, everybody, type Visit } from '../../page.ts';
 import { bare } from './views.tsx';
 
 export const lostPasswordPages = [
-  page({
-    method: 'get',
-    path: '/lost-password',
-    access: 'everybody',
-    handle: async (visit, services) => {
-      assertMail(services);
-      return lostPassword(visit, { email: '', problem: null });
-    },
+  everybody.get('/lost-password', async (visit, services) => {
+    assertMail(services);
+    return lostPassword(visit, { email: '', problem: null });
   }),
-  page({
-    method: 'post',
-    path: '/lost-password',
-    access: 'everybody',
-    handle: async (visit, services) => {
-      assertMail(services);
-      const { form, texts, ip } = visit;
-      const email = form.text('email');
-      if (!isEmailAddress(email)) {
-        return lostPassword(visit, { email, problem: texts.signIn.noAddress });
-      }
-      if (!(await askForLink(services.database, { email, ip }))) {
-        return lostPassword(visit, { email, problem: texts.signIn.tooMany });
-      }
-      return bare(texts.signIn.sentTitle, <Card>{texts.signIn.sent}</Card>);
-    },
+  everybody.post('/lost-password', async (visit, services) => {
+    assertMail(services);
+    const { form, texts, ip } = visit;
+    const email = form.text('email');
+    if (!isEmailAddress(email)) {
+      return lostPassword(visit, { email, problem: texts.signIn.noAddress });
+    }
+    if (!(await askForLink(services.database, { email, ip }))) {
+      return lostPassword(visit, { email, problem: texts.signIn.tooMany });
+    }
+    return bare(texts.signIn.sentTitle, <Card>{texts.signIn.sent}</Card>);
   }),
 ];
 

@@ -1,7 +1,7 @@
 /** The way in and out. */
 import { Card, Field, Form, Problem } from '../../html/components.tsx';
 import { faultWords, NewPassword } from '../../html/new-password.tsx';
-import { type Answer, page, type Visit } from '../../page.ts';
+import { type Answer, everybody, type Visit } from '../../page.ts';
 import { closeSession } from '../../../api/services/people/sessions.ts';
 import {
   checkPassword,
@@ -19,84 +19,52 @@ import { bare, signInForm } from './views.tsx';
 export const signInPages = [
   ...lostPasswordPages,
   ...providerPages,
-  page({
-    method: 'get',
-    path: '/sign-in',
-    access: 'everybody',
-    handle: async ({ session, texts }, services) => {
-      if (!session) return signInForm(texts, services, {});
-      return session.secondFactorPending
-        ? secondFactor(texts, session.formToken, null)
-        : { kind: 'redirect', path: '' };
-    },
+  everybody.get('/sign-in', async ({ session, texts }, services) => {
+    if (!session) return signInForm(texts, services, {});
+    return session.secondFactorPending ? secondFactor(texts, session.formToken, null) : { kind: 'redirect', path: '' };
   }),
-  page({
-    method: 'post',
-    path: '/sign-in',
-    access: 'everybody',
-    handle: async (visit, services) => {
-      const { database } = services;
-      const { form, texts, ip } = visit;
-      const email = form.text('email');
-      const result = await checkPassword(database, { email, password: form.exact('password'), ip });
-      if (result === 'wrong') return signInForm(texts, services, { email, problem: texts.signIn.wrong });
-      if (result === 'too many') return signInForm(texts, services, { email, problem: texts.signIn.tooMany });
-      const { user } = result;
-      return enter(visit, database, user, { secondFactorPending: user.hasSecondFactor });
-    },
+  everybody.post('/sign-in', async (visit, services) => {
+    const { database } = services;
+    const { form, texts, ip } = visit;
+    const email = form.text('email');
+    const result = await checkPassword(database, { email, password: form.exact('password'), ip });
+    if (result === 'wrong') return signInForm(texts, services, { email, problem: texts.signIn.wrong });
+    if (result === 'too many') return signInForm(texts, services, { email, problem: texts.signIn.tooMany });
+    const { user } = result;
+    return enter(visit, database, user, { secondFactorPending: user.hasSecondFactor });
   }),
-  page({
-    method: 'post',
-    path: '/sign-in/code',
-    access: 'everybody',
-    handle: async (visit, services) => {
-      const { session, form, texts } = visit;
-      if (!session?.secondFactorPending) return { kind: 'redirect', path: '/sign-in' };
-      const nowMs = services.clock.nowMs();
-      const { user } = session;
-      const result = await checkSecondFactor(services, { user, code: form.text('code'), nowMs });
-      if (result === 'wrong') return secondFactor(texts, session.formToken, texts.signIn.wrongCode);
-      if (result === 'too many') return secondFactor(texts, session.formToken, texts.signIn.tooMany);
-      return enter(visit, services.database, user, { byProvider: session.byProvider });
-    },
+  everybody.post('/sign-in/code', async (visit, services) => {
+    const { session, form, texts } = visit;
+    if (!session?.secondFactorPending) return { kind: 'redirect', path: '/sign-in' };
+    const nowMs = services.clock.nowMs();
+    const { user } = session;
+    const result = await checkSecondFactor(services, { user, code: form.text('code'), nowMs });
+    if (result === 'wrong') return secondFactor(texts, session.formToken, texts.signIn.wrongCode);
+    if (result === 'too many') return secondFactor(texts, session.formToken, texts.signIn.tooMany);
+    return enter(visit, services.database, user, { byProvider: session.byProvider });
   }),
-  page({
-    method: 'post',
-    path: '/sign-out',
-    access: 'everybody',
-    handle: async ({ session, texts }, { database, openIdProvider, publicUrl }) => {
-      if (session) await closeSession(database, session);
-      const there = session?.byProvider ? await openIdProvider?.signOutUrl(`${publicUrl}/console/sign-in`) : null;
-      if (!openIdProvider || !there) return { kind: 'redirect', path: '/sign-in', session: 'end' };
-      return { ...signedOut(texts, openIdProvider.name, there), session: 'end' };
-    },
+  everybody.post('/sign-out', async ({ session, texts }, { database, openIdProvider, publicUrl }) => {
+    if (session) await closeSession(database, session);
+    const there = session?.byProvider ? await openIdProvider?.signOutUrl(`${publicUrl}/console/sign-in`) : null;
+    if (!openIdProvider || !there) return { kind: 'redirect', path: '/sign-in', session: 'end' };
+    return { ...signedOut(texts, openIdProvider.name, there), session: 'end' };
   }),
-  page({
-    method: 'get',
-    path: '/welcome/{token}',
-    access: 'everybody',
-    handle: async (visit, { database }) => {
-      const user = await findLink(database, visit.params['token'] ?? '');
-      return user ? welcome(visit, { email: user.email, problem: null }) : expired(visit.texts);
-    },
+  everybody.get('/welcome/{token}', async (visit, { database }) => {
+    const user = await findLink(database, visit.params['token'] ?? '');
+    return user ? welcome(visit, { email: user.email, problem: null }) : expired(visit.texts);
   }),
-  page({
-    method: 'post',
-    path: '/welcome/{token}',
-    access: 'everybody',
-    handle: async (visit, { database }) => {
-      const { params, texts, form, ip } = visit;
-      const { token = '' } = params;
-      const user = await findLink(database, token);
-      if (!user) return expired(texts);
-      const password = form.exact('password');
-      const fault = passwordFault(password, form.exact('repeated'));
-      if (fault) return welcome(visit, { email: user.email, problem: faultWords(texts, fault) });
-      const result = await choosePassword(database, { token, password, ip });
-      if (result === 'over') return expired(texts);
-      if (result === 'too many') return welcome(visit, { email: user.email, problem: texts.signIn.tooMany });
-      return enter(visit, database, user, { secondFactorPending: user.hasSecondFactor });
-    },
+  everybody.post('/welcome/{token}', async (visit, { database }) => {
+    const { params, texts, form, ip } = visit;
+    const { token = '' } = params;
+    const user = await findLink(database, token);
+    if (!user) return expired(texts);
+    const password = form.exact('password');
+    const fault = passwordFault(password, form.exact('repeated'));
+    if (fault) return welcome(visit, { email: user.email, problem: faultWords(texts, fault) });
+    const result = await choosePassword(database, { token, password, ip });
+    if (result === 'over') return expired(texts);
+    if (result === 'too many') return welcome(visit, { email: user.email, problem: texts.signIn.tooMany });
+    return enter(visit, database, user, { secondFactorPending: user.hasSecondFactor });
   }),
 ];
 

@@ -16,42 +16,32 @@ import { mayAskProvider } from '../../../api/services/people/sign-in.ts';
 import { newToken } from '../../../api/services/people/sessions.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { ServiceError } from '../../../domain/errors.ts';
-import { type Answer, page, type Visit } from '../../page.ts';
+import { type Answer, everybody, type Visit } from '../../page.ts';
 import { enter } from './enter.ts';
 import { signInForm } from './views.tsx';
 
 export const providerPages = [
-  page({
-    method: 'get',
-    path: '/sign-in/provider',
-    access: 'everybody',
-    handle: async (visit, services) => {
-      const provider = providerOf(services);
-      const token = newToken();
-      try {
-        const url = await provider.authorizationUrl(attemptOf(token, null));
-        return { kind: 'leave', url, attempt: { token } };
-      } catch (error) {
-        return failed(visit, services, error);
-      }
-    },
+  everybody.get('/sign-in/provider', async (visit, services) => {
+    const provider = providerOf(services);
+    const token = newToken();
+    try {
+      const url = await provider.authorizationUrl(attemptOf(token, null));
+      return { kind: 'leave', url, attempt: { token } };
+    } catch (error) {
+      return failed(visit, services, error);
+    }
   }),
-  page({
-    method: 'get',
-    path: '/sign-in/callback',
-    access: 'everybody',
-    handle: async (visit, services) => {
-      const provider = providerOf(services);
-      const { attempt, texts } = visit;
-      if (attempt === null) return refused(visit, services, texts.signIn.attemptOver);
-      if (!(await mayAskProvider(services.database, visit.ip))) return refused(visit, services, texts.signIn.tooMany);
-      try {
-        const answer = await finish(visit, services, await identityOf(provider, visit, attempt));
-        return { ...answer, attempt: 'end' };
-      } catch (error) {
-        return failed(visit, services, error);
-      }
-    },
+  everybody.get('/sign-in/callback', async (visit, services) => {
+    const provider = providerOf(services);
+    const { attempt, texts } = visit;
+    if (attempt === null) return refused(visit, services, texts.signIn.attemptOver);
+    if (!(await mayAskProvider(services.database, visit.ip))) return refused(visit, services, texts.signIn.tooMany);
+    try {
+      const answer = await finish(visit, services, await identityOf(provider, visit, attempt));
+      return { ...answer, attempt: 'end' };
+    } catch (error) {
+      return failed(visit, services, error);
+    }
   }),
 ];
 

@@ -9,7 +9,7 @@ import { Card, Choice, Copyable, Empty, Field, Money, Pages, Time } from '../../
 import { Facts } from '../../html/data-table.tsx';
 import { Filters, optionsOf } from '../../html/filters.tsx';
 import { readListPage } from '../../list-page.ts';
-import { ALL_MEMBERS, type MemberVisit, memberPage } from '../../page.ts';
+import { member, type MemberVisit, showPage } from '../../page.ts';
 import { periodOf } from '../../period.ts';
 import { SentEvents } from '../webhooks/deliveries.tsx';
 import { durationOf, Gallery, Result, TaskStatus, TaskTile } from './gallery.tsx';
@@ -18,11 +18,10 @@ const PAGE_SIZE = 24;
 const TASK_LIST = { kind: 'task', size: PAGE_SIZE } as const;
 
 export const taskPages = [
-  memberPage({
-    method: 'get',
-    path: '/accounts/{account_id}/tasks',
-    roles: ALL_MEMBERS,
-    handle: async ({ account: { accountId }, query, texts, path }, { database }) => {
+  member.get(
+    '/accounts/{account_id}/tasks',
+    'see',
+    async ({ account: { accountId }, query, texts, path }, { database }) => {
       const status = TASK_STATUSES.find((known) => known === query.get('status'));
       const kind = TASK_KINDS.find((known) => known === query.get('kind'));
       const id = (query.get('id') ?? '').trim();
@@ -34,78 +33,57 @@ export const taskPages = [
         id === '' ? listTasks(database, { ...filter, ...slice }) : [],
       );
       const words = texts.tasks;
-      return {
-        kind: 'page',
-        title: words.title,
-        current: 'tasks',
-        content: (
-          <>
-            <Filters texts={texts}>
-              <Choice
-                name="status"
-                label={texts.common.status}
-                value={status ?? ''}
-                options={optionsOf(words.allStatuses, TASK_STATUSES, words.status)}
-              />
-              <Choice
-                name="kind"
-                label={words.result}
-                value={kind ?? ''}
-                options={optionsOf(words.allKinds, TASK_KINDS, words.kinds)}
-              />
-              <Field name="model" label={texts.common.model} value={query.get('model') ?? ''} />
-              <Field name="from" label={words.from} type="date" value={query.get('from') ?? ''} />
-              <Field name="to" label={words.to} type="date" value={query.get('to') ?? ''} />
-              <Field name="id" label={words.id} value={id} />
-            </Filters>
-            {tasks.length === 0 ? (
-              <Empty>{words.none}</Empty>
-            ) : (
-              <Gallery tasks={tasks} accountId={accountId} texts={texts} />
-            )}
-            <Pages path={path} query={query} next={next} texts={texts} />
-          </>
-        ),
-      };
+      return showPage(
+        'tasks',
+        words.title,
+        <>
+          <Filters texts={texts}>
+            <Choice
+              name="status"
+              label={texts.common.status}
+              value={status ?? ''}
+              options={optionsOf(words.allStatuses, TASK_STATUSES, words.status)}
+            />
+            <Choice
+              name="kind"
+              label={words.result}
+              value={kind ?? ''}
+              options={optionsOf(words.allKinds, TASK_KINDS, words.kinds)}
+            />
+            <Field name="model" label={texts.common.model} value={query.get('model') ?? ''} />
+            <Field name="from" label={words.from} type="date" value={query.get('from') ?? ''} />
+            <Field name="to" label={words.to} type="date" value={query.get('to') ?? ''} />
+            <Field name="id" label={words.id} value={id} />
+          </Filters>
+          {tasks.length === 0 ? (
+            <Empty>{words.none}</Empty>
+          ) : (
+            <Gallery tasks={tasks} accountId={accountId} texts={texts} />
+          )}
+          <Pages path={path} query={query} next={next} texts={texts} />
+        </>,
+      );
     },
+  ),
+  member.get('/accounts/{account_id}/tasks/{task_id}', 'see', async (visit, services) => {
+    const task = await ownTask(visit, services);
+    return showPage(
+      'tasks',
+      visit.texts.tasks.title,
+      <>
+        <Details task={task} visit={visit} />
+        <SentEvents deliveries={await deliveriesOf(task, services)} visit={visit} />
+      </>,
+    );
   }),
-  memberPage({
-    method: 'get',
-    path: '/accounts/{account_id}/tasks/{task_id}',
-    roles: ALL_MEMBERS,
-    handle: async (visit, services) => {
-      const task = await ownTask(visit, services);
-      return {
-        kind: 'page',
-        title: visit.texts.tasks.title,
-        current: 'tasks',
-        content: (
-          <>
-            <Details task={task} visit={visit} />
-            <SentEvents deliveries={await deliveriesOf(task, services)} visit={visit} />
-          </>
-        ),
-      };
-    },
+  member.get('/accounts/{account_id}/tasks/{task_id}/tile', 'see', async (visit, services) => {
+    const task = await ownTask(visit, services);
+    return { kind: 'part', content: <TaskTile task={task} accountId={task.accountId} texts={visit.texts} /> };
   }),
-  memberPage({
-    method: 'get',
-    path: '/accounts/{account_id}/tasks/{task_id}/tile',
-    roles: ALL_MEMBERS,
-    handle: async (visit, services) => {
-      const task = await ownTask(visit, services);
-      return { kind: 'part', content: <TaskTile task={task} accountId={task.accountId} texts={visit.texts} /> };
-    },
-  }),
-  memberPage({
-    method: 'get',
-    path: '/accounts/{account_id}/tasks/{task_id}/details',
-    roles: ALL_MEMBERS,
-    handle: async (visit, services) => ({
-      kind: 'part',
-      content: <Details task={await ownTask(visit, services)} visit={visit} />,
-    }),
-  }),
+  member.get('/accounts/{account_id}/tasks/{task_id}/details', 'see', async (visit, services) => ({
+    kind: 'part',
+    content: <Details task={await ownTask(visit, services)} visit={visit} />,
+  })),
 ];
 
 function deliveriesOf({ accountId, id }: Task, { database }: ApiServices): Promise<readonly Delivery[]> {

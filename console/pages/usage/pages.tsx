@@ -11,7 +11,7 @@ import { EXPORT_FORMATS, exportFile } from '../../export.ts';
 import { BarChart } from '../../html/chart.tsx';
 import { Card, Choice, Empty, ExactMoney, Money, Table } from '../../html/components.tsx';
 import { monthName } from '../../html/months.ts';
-import { ALL_MEMBERS, type MemberVisit, memberPage } from '../../page.ts';
+import { member, type MemberVisit, showPage } from '../../page.ts';
 import type { Texts } from '../../texts/texts.ts';
 import { daysOf, LAST_DAYS, monthsBetween, type NamedPeriod, readPeriod } from './period.ts';
 import { dearestFirst, type NamedSum, sumBy, sumOf, type UsageSum } from './sums.ts';
@@ -20,48 +20,35 @@ import { dearestFirst, type NamedSum, sumBy, sumOf, type UsageSum } from './sums
 const MAX_ROWS = 100;
 
 export const usagePages = [
-  memberPage({
-    method: 'get',
-    path: '/accounts/{account_id}/usage',
-    roles: ALL_MEMBERS,
-    handle: async (visit, services) => {
-      const { usage: words } = visit.texts;
-      const { period, rows } = await askedUsage(visit, services);
-      return {
-        kind: 'page',
-        title: words.title,
-        current: 'usage',
-        content: (
-          <>
-            <Picker visit={visit} period={period} months={await monthsOf(visit, services)} />
-            {rows.length === 0 ? (
-              <Card>
-                <Empty>{words.none}</Empty>
-              </Card>
-            ) : (
-              <Usage
-                rows={rows}
-                days={daysOf(period, services.clock.nowMs())}
-                keys={await findKeyNames(services.database, visit.account.accountId)}
-                texts={visit.texts}
-              />
-            )}
-          </>
-        ),
-      };
-    },
+  member.get('/accounts/{account_id}/usage', 'see', async (visit, services) => {
+    const { usage: words } = visit.texts;
+    const { period, rows } = await askedUsage(visit, services);
+    return showPage(
+      'usage',
+      words.title,
+      <>
+        <Picker visit={visit} period={period} months={await monthsOf(visit, services)} />
+        {rows.length === 0 ? (
+          <Card>
+            <Empty>{words.none}</Empty>
+          </Card>
+        ) : (
+          <Usage
+            rows={rows}
+            days={daysOf(period, services.clock.nowMs())}
+            keys={await findKeyNames(services.database, visit.account.accountId)}
+            texts={visit.texts}
+          />
+        )}
+      </>,
+    );
   }),
-  memberPage({
-    method: 'get',
-    path: '/accounts/{account_id}/usage/export',
-    roles: ALL_MEMBERS,
-    handle: async (visit, services) => {
-      const { period, rows } = await askedUsage(visit, services);
-      const keys = await findKeyNames(services.database, visit.account.accountId);
-      const nameOf = ({ apiKeyId }: DailyUsage) => keys.get(apiKeyId)?.name ?? '';
-      const named = nested<DailyUsage>({ ...DAILY_USAGE.fields, api_key_name: field.text(nameOf) });
-      return exportFile(`usage-${period.name}`, visit.query.get('format') ?? '', rows, named);
-    },
+  member.get('/accounts/{account_id}/usage/export', 'see', async (visit, services) => {
+    const { period, rows } = await askedUsage(visit, services);
+    const keys = await findKeyNames(services.database, visit.account.accountId);
+    const nameOf = ({ apiKeyId }: DailyUsage) => keys.get(apiKeyId)?.name ?? '';
+    const named = nested<DailyUsage>({ ...DAILY_USAGE.fields, api_key_name: field.text(nameOf) });
+    return exportFile(`usage-${period.name}`, visit.query.get('format') ?? '', rows, named);
   }),
 ];
 

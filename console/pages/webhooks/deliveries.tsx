@@ -3,7 +3,8 @@ import { DELIVERY_STATUSES, type Delivery, type DeliveryAttempt } from '../../..
 import { Badge, Card, Choice, FormButton, Noted, Pages, Time, type Tone } from '../../html/components.tsx';
 import { DataTable } from '../../html/data-table.tsx';
 import { Filters, optionsOf } from '../../html/filters.tsx';
-import { DEVELOPERS, type MemberVisit } from '../../page.ts';
+import { mayAsMember } from '../../../domain/roles.ts';
+import type { MemberVisit } from '../../page.ts';
 import type { Texts } from '../../texts/texts.ts';
 
 const TONES: Readonly<Record<Delivery['status'], Tone>> = { pending: 'busy', delivered: 'good', failed: 'bad' };
@@ -65,7 +66,7 @@ export function SentEvents({
           [
             words.details,
             ({ endpointId }) =>
-              DEVELOPERS.includes(account.role) ? (
+              mayAsMember(account.role, 'develop') ? (
                 <a href={`/console/accounts/${account.accountId}/webhooks/${endpointId}`}>
                   <code>{endpointId}</code>
                 </a>

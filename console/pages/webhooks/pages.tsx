@@ -15,7 +15,7 @@ import { ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
 import { WEBHOOKS } from '../../../domain/policy.ts';
 import { readListPage } from '../../list-page.ts';
-import { type Answer, DEVELOPERS, type MemberVisit, memberPage } from '../../page.ts';
+import { type Answer, member, type MemberVisit } from '../../page.ts';
 import { readChanges, readNewEndpoint } from './endpoint-form.tsx';
 import { confirmDeletion, endpointList, endpointPage, secretPage } from './views.tsx';
 
@@ -23,28 +23,16 @@ const PATH = '/accounts/{account_id}/webhooks';
 const DELIVERY_LIST = { kind: 'delivery', size: 20 } as const;
 
 export const webhookPages = [
-  memberPage({
-    method: 'get',
-    path: PATH,
-    roles: DEVELOPERS,
-    handle: (visit, services) => list(visit, services, null),
-  }),
-  memberPage({
-    method: 'post',
-    path: PATH,
-    roles: DEVELOPERS,
-    handle: (visit, services) =>
-      orProblem(
-        async () => secretPage(visit, await create(visit, services)),
-        (problem) => list(visit, services, problem),
-      ),
-  }),
-  memberPage({
-    method: 'get',
-    path: `${PATH}/{webhook_id}`,
-    roles: DEVELOPERS,
-    handle: async (visit, services) => show(visit, services, await ownEndpoint(visit, services), null),
-  }),
+  member.get(PATH, 'develop', (visit, services) => list(visit, services, null)),
+  member.post(PATH, 'develop', (visit, services) =>
+    orProblem(
+      async () => secretPage(visit, await create(visit, services)),
+      (problem) => list(visit, services, problem),
+    ),
+  ),
+  member.get(`${PATH}/{webhook_id}`, 'develop', async (visit, services) =>
+    show(visit, services, await ownEndpoint(visit, services), null),
+  ),
   change('', async (visit, { database, checkWebhookAddress }, { id }) => {
     const changes = readChanges(visit.form);
     if (changes.url !== undefined) await checkWebhookAddress(changes.url);
@@ -64,33 +52,20 @@ export const webhookPages = [
     await countRedelivery(database, accountId);
     await redeliverOne(database, { accountId, endpointId, deliveryId: params['delivery_id'] ?? '' }, null);
   }),
-  memberPage({
-    method: 'post',
-    path: `${PATH}/{webhook_id}/rotate-secret`,
-    roles: DEVELOPERS,
-    handle: async (visit, services) => {
-      const { account, params, texts } = visit;
-      const of = { accountId: account.accountId, endpointId: params['webhook_id'] ?? '' };
-      const rotated = isId('webhookEndpoint', of.endpointId) ? await rotateSecret(services, of) : null;
-      if (!rotated) throw noSuchEndpoint();
-      return secretPage(visit, { ...rotated, hint: texts.webhooks.rotated });
-    },
+  member.post(`${PATH}/{webhook_id}/rotate-secret`, 'develop', async (visit, services) => {
+    const { account, params, texts } = visit;
+    const of = { accountId: account.accountId, endpointId: params['webhook_id'] ?? '' };
+    const rotated = isId('webhookEndpoint', of.endpointId) ? await rotateSecret(services, of) : null;
+    if (!rotated) throw noSuchEndpoint();
+    return secretPage(visit, { ...rotated, hint: texts.webhooks.rotated });
   }),
-  memberPage({
-    method: 'get',
-    path: `${PATH}/{webhook_id}/delete`,
-    roles: DEVELOPERS,
-    handle: async (visit, services) => confirmDeletion(visit, await ownEndpoint(visit, services)),
-  }),
-  memberPage({
-    method: 'post',
-    path: `${PATH}/{webhook_id}/delete`,
-    roles: DEVELOPERS,
-    handle: async (visit, services) => {
-      const { id } = await ownEndpoint(visit, services);
-      await deleteWebhookEndpoint(services.database, visit.account.accountId, id);
-      return { kind: 'redirect', path: `/accounts/${visit.account.accountId}/webhooks` };
-    },
+  member.get(`${PATH}/{webhook_id}/delete`, 'develop', async (visit, services) =>
+    confirmDeletion(visit, await ownEndpoint(visit, services)),
+  ),
+  member.post(`${PATH}/{webhook_id}/delete`, 'develop', async (visit, services) => {
+    const { id } = await ownEndpoint(visit, services);
+    await deleteWebhookEndpoint(services.database, visit.account.accountId, id);
+    return { kind: 'redirect', path: `/accounts/${visit.account.accountId}/webhooks` };
   }),
 ];
 
@@ -99,20 +74,15 @@ function change(
   path: string,
   act: (visit: MemberVisit, services: ApiServices, endpoint: WebhookEndpoint) => Promise<void>,
 ) {
-  return memberPage({
-    method: 'post',
-    path: `${PATH}/{webhook_id}${path}`,
-    roles: DEVELOPERS,
-    handle: async (visit, services) => {
-      const endpoint = await ownEndpoint(visit, services);
-      return orProblem(
-        async () => {
-          await act(visit, services, endpoint);
-          return { kind: 'redirect', path: `/accounts/${endpoint.accountId}/webhooks/${endpoint.id}` };
-        },
-        (problem) => show(visit, services, endpoint, problem),
-      );
-    },
+  return member.post(`${PATH}/{webhook_id}${path}`, 'develop', async (visit, services) => {
+    const endpoint = await ownEndpoint(visit, services);
+    return orProblem(
+      async () => {
+        await act(visit, services, endpoint);
+        return { kind: 'redirect', path: `/accounts/${endpoint.accountId}/webhooks/${endpoint.id}` };
+      },
+      (problem) => show(visit, services, endpoint, problem),
+    );
   });
 }
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { endpointsFor } from '../../../api/endpoints.ts';
-import { ADMIN_ROLES, type AdminRole } from '../../../domain/admin-role.ts';
+import { ADMIN_ROLES, type AdminRole } from '../../../domain/roles.ts';
 import { type ErrorBody, startTestApp, type TestApp } from '../../support/app.ts';
 import { call } from '../../support/stack.ts';
 

@@ -18,9 +18,8 @@ import {
   usd,
 } from '../../../html/components.tsx';
 import { DataTable, Facts } from '../../../html/data-table.tsx';
-import { FINANCE, OPERATORS, type UserVisit } from '../../../page.ts';
+import { may, type UserVisit } from '../../../page.ts';
 import { KeyName, KeyUse } from '../../keys/pages.tsx';
-import { may } from '../may.ts';
 import { TaskTable } from '../tasks/list.tsx';
 import { AccountState } from './search.tsx';
 
@@ -59,11 +58,11 @@ export function AccountContent(props: Props) {
         </Card>
       </div>
       <div class="grid forms">
-        {may(visit, OPERATORS) ? <StateForm {...props} /> : null}
-        {may(visit, FINANCE) ? <AdjustmentForm {...props} /> : null}
+        {may(visit, 'operate') ? <StateForm {...props} /> : null}
+        {may(visit, 'moveMoney') ? <AdjustmentForm {...props} /> : null}
       </div>
       <Card title={texts.keys.title}>
-        <Keys {...props} mayChange={may(visit, OPERATORS)} />
+        <Keys {...props} mayChange={may(visit, 'operate')} />
       </Card>
       <Card title={words.latestTasks}>
         <TaskTable tasks={tasks} none={words.noTasks} texts={texts} hasAccounts={false} />

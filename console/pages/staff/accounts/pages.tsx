@@ -17,7 +17,7 @@ import { parseUsd } from '../../../../domain/money.ts';
 import { problemOf } from '../../../form-problem.ts';
 import { Choice, Field, Pages } from '../../../html/components.tsx';
 import { readListPage } from '../../../list-page.ts';
-import { ALL_STAFF, type Answer, FINANCE, OPERATORS, staffPage, type UserVisit } from '../../../page.ts';
+import { type Answer, showPage, staff, type UserVisit } from '../../../page.ts';
 import { authorshipOf } from '../reason.ts';
 import { AccountContent, type ShownForm } from './account.tsx';
 import { AccountTable, FoundStory } from './search.tsx';
@@ -30,35 +30,17 @@ const LATEST_TASKS = 10;
 const validateAdjustment = createValidator(adjustmentSchema);
 
 export const staffAccountPages = [
-  staffPage({ method: 'get', path: '/staff/accounts', roles: ALL_STAFF, handle: search }),
-  staffPage({
-    method: 'get',
-    path: '/staff/accounts/{account_id}',
-    roles: ALL_STAFF,
-    handle: (visit, services) => showAccount(visit, services),
-  }),
-  staffPage({
-    method: 'post',
-    path: '/staff/accounts/{account_id}/suspend',
-    roles: OPERATORS,
-    handle: (visit, services) =>
-      change(visit, services, 'state', () =>
-        suspendAccount(services.database, accountIdOf(visit), authorshipOf(visit)),
-      ),
-  }),
-  staffPage({
-    method: 'post',
-    path: '/staff/accounts/{account_id}/reopen',
-    roles: OPERATORS,
-    handle: (visit, services) =>
-      change(visit, services, 'state', () => reopenAccount(services.database, accountIdOf(visit), authorshipOf(visit))),
-  }),
-  staffPage({
-    method: 'post',
-    path: '/staff/accounts/{account_id}/adjust',
-    roles: FINANCE,
-    handle: (visit, services) => change(visit, services, 'adjustment', () => adjust(visit, services)),
-  }),
+  staff.get('/staff/accounts', 'read', search),
+  staff.get('/staff/accounts/{account_id}', 'read', (visit, services) => showAccount(visit, services)),
+  staff.post('/staff/accounts/{account_id}/suspend', 'operate', (visit, services) =>
+    change(visit, services, 'state', () => suspendAccount(services.database, accountIdOf(visit), authorshipOf(visit))),
+  ),
+  staff.post('/staff/accounts/{account_id}/reopen', 'operate', (visit, services) =>
+    change(visit, services, 'state', () => reopenAccount(services.database, accountIdOf(visit), authorshipOf(visit))),
+  ),
+  staff.post('/staff/accounts/{account_id}/adjust', 'moveMoney', (visit, services) =>
+    change(visit, services, 'adjustment', () => adjust(visit, services)),
+  ),
   changeKey('disable', true),
   changeKey('enable', false),
 ];
@@ -72,31 +54,28 @@ async function search({ query, texts, path }: UserVisit, services: ApiServices):
     readListPage(query, ACCOUNT_LIST, (slice) => listAccounts(services.reports, { ...filter, ...slice })),
   ]);
   const words = texts.staffAccounts;
-  return {
-    kind: 'page',
-    title: words.title,
-    current: 'accounts',
-    content: (
-      <>
-        <form method="get" class="filters" role="search">
-          <Field name="search" label={words.search} type="search" value={wanted} />
-          <Choice
-            name="suspended"
-            label={texts.common.status}
-            value={suspended ?? ''}
-            options={[
-              ['', words.all],
-              ['true', words.suspended],
-            ]}
-          />
-          <button type="submit">{words.find}</button>
-        </form>
-        {found === null ? null : <FoundStory found={found} texts={texts} />}
-        {found !== null && accounts.length === 0 ? null : <AccountTable accounts={accounts} texts={texts} />}
-        <Pages path={path} query={query} next={next} texts={texts} />
-      </>
-    ),
-  };
+  return showPage(
+    'accounts',
+    words.title,
+    <>
+      <form method="get" class="filters" role="search">
+        <Field name="search" label={words.search} type="search" value={wanted} />
+        <Choice
+          name="suspended"
+          label={texts.common.status}
+          value={suspended ?? ''}
+          options={[
+            ['', words.all],
+            ['true', words.suspended],
+          ]}
+        />
+        <button type="submit">{words.find}</button>
+      </form>
+      {found === null ? null : <FoundStory found={found} texts={texts} />}
+      {found !== null && accounts.length === 0 ? null : <AccountTable accounts={accounts} texts={texts} />}
+      <Pages path={path} query={query} next={next} texts={texts} />
+    </>,
+  );
 }
 
 function accountIdOf({ params }: UserVisit): string {
@@ -113,13 +92,12 @@ async function showAccount(visit: UserVisit, { database }: ApiServices, shown?: 
     listAccountActions(database, accountId),
   ]);
   const form = { adjustmentId: visit.form.optional('adjustment_id') ?? newId('transfer'), ...shown };
-  return {
-    kind: 'page',
-    title: account.name,
-    current: 'accounts',
-    status: shown?.problem.status ?? 200,
-    content: <AccountContent {...{ account, keys, members, tasks, actions, form, visit }} />,
-  };
+  return showPage(
+    'accounts',
+    account.name,
+    <AccountContent {...{ account, keys, members, tasks, actions, form, visit }} />,
+    shown?.problem.status,
+  );
 }
 
 /** Shows the account as it is then; with the form and its problem where it could not be changed. */
@@ -147,16 +125,11 @@ async function adjust(visit: UserVisit, services: ApiServices): Promise<void> {
 }
 
 function changeKey(name: string, disabled: boolean) {
-  return staffPage({
-    method: 'post',
-    path: `/staff/accounts/{account_id}/keys/{key_id}/${name}`,
-    roles: OPERATORS,
-    handle: async (visit, { database }) => {
-      const key = await findApiKey(database, visit.params['key_id'] ?? '');
-      const accountId = accountIdOf(visit);
-      if (key?.accountId !== accountId) throw new ServiceError('not_found', 'There is no such key.');
-      await updateApiKey(database, key.id, { disabled });
-      return { kind: 'redirect', path: `/staff/accounts/${accountId}` };
-    },
+  return staff.post(`/staff/accounts/{account_id}/keys/{key_id}/${name}`, 'operate', async (visit, { database }) => {
+    const key = await findApiKey(database, visit.params['key_id'] ?? '');
+    const accountId = accountIdOf(visit);
+    if (key?.accountId !== accountId) throw new ServiceError('not_found', 'There is no such key.');
+    await updateApiKey(database, key.id, { disabled });
+    return { kind: 'redirect', path: `/staff/accounts/${accountId}` };
   });
 }

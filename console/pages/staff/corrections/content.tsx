@@ -16,7 +16,7 @@ import {
   usd,
 } from '../../../html/components.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
-import { FINANCE, type UserVisit } from '../../../page.ts';
+import { may, type UserVisit } from '../../../page.ts';
 
 interface Props {
   readonly pending: readonly Correction[];
@@ -36,7 +36,7 @@ const ROOM = '/console/staff/corrections';
 export function CorrectionContent(props: Props) {
   const { pending, decided, problem, fourEyesAbove, visit } = props;
   const { corrections: words } = visit.texts;
-  const mayCorrect = visit.user.staffRole !== null && FINANCE.includes(visit.user.staffRole);
+  const mayCorrect = may(visit, 'moveMoney');
   return (
     <>
       <Problem message={problem} />

@@ -14,7 +14,7 @@ import { newId } from '../../../../domain/ids.ts';
 import { parseUsd } from '../../../../domain/money.ts';
 import { problemOf } from '../../../form-problem.ts';
 import { readListPage } from '../../../list-page.ts';
-import { ALL_STAFF, type Answer, FINANCE, staffPage, type UserVisit } from '../../../page.ts';
+import { type Answer, showPage, staff, type UserVisit } from '../../../page.ts';
 import { CorrectionContent } from './content.tsx';
 
 const ADJUSTMENT_LIST = { kind: 'transfer', size: 50 } as const;
@@ -26,33 +26,21 @@ const validateAdjustment = createValidator(adjustmentSchema);
 const validateTopUp = createValidator(topUpSchema);
 
 export const staffCorrectionPages = [
-  staffPage({
-    method: 'get',
-    path: '/staff/corrections',
-    roles: ALL_STAFF,
-    handle: (visit, services) => showCorrections(visit, services, null),
-  }),
-  staffPage({
-    method: 'post',
-    path: '/staff/corrections',
-    roles: FINANCE,
-    handle: (visit, services) => act(visit, services, () => correct(visit, services)),
-  }),
+  staff.get('/staff/corrections', 'read', (visit, services) => showCorrections(visit, services, null)),
+  staff.post('/staff/corrections', 'moveMoney', (visit, services) =>
+    act(visit, services, () => correct(visit, services)),
+  ),
   deciding('approve', 'approved'),
   deciding('reject', 'rejected'),
   deciding('withdraw', 'withdrawn'),
 ];
 
 function deciding(name: string, outcome: CorrectionOutcome) {
-  return staffPage({
-    method: 'post',
-    path: `/staff/corrections/{correction_id}/${name}`,
-    roles: FINANCE,
-    handle: (visit, services) =>
-      act(visit, services, () =>
-        decide(services.database, { id: visit.params['correction_id'] ?? '', outcome, by: visit.user.email }),
-      ),
-  });
+  return staff.post(`/staff/corrections/{correction_id}/${name}`, 'moveMoney', (visit, services) =>
+    act(visit, services, () =>
+      decide(services.database, { id: visit.params['correction_id'] ?? '', outcome, by: visit.user.email }),
+    ),
+  );
 }
 
 async function act(visit: UserVisit, services: ApiServices, work: () => Promise<void>): Promise<Answer> {
@@ -84,25 +72,22 @@ async function showCorrections(
   const isSentBefore = problem?.code === 'idempotency_conflict';
   const idOf = (kind: 'transfer' | 'correction', name: string): string =>
     (isSentBefore ? null : visit.form.optional(name)) ?? newId(kind);
-  return {
-    kind: 'page',
-    title: visit.texts.corrections.title,
-    current: 'corrections',
-    status: problem?.status ?? 200,
-    content: (
-      <CorrectionContent
-        pending={pending}
-        decided={decided}
-        adjustments={adjustments}
-        next={next}
-        fourEyesAbove={fourEyesAbove}
-        formIds={{
-          correctionId: idOf('correction', 'correction_id'),
-          adjustmentId: idOf('transfer', 'adjustment_id'),
-        }}
-        problem={problem?.message ?? null}
-        visit={visit}
-      />
-    ),
-  };
+  return showPage(
+    'corrections',
+    visit.texts.corrections.title,
+    <CorrectionContent
+      pending={pending}
+      decided={decided}
+      adjustments={adjustments}
+      next={next}
+      fourEyesAbove={fourEyesAbove}
+      formIds={{
+        correctionId: idOf('correction', 'correction_id'),
+        adjustmentId: idOf('transfer', 'adjustment_id'),
+      }}
+      problem={problem?.message ?? null}
+      visit={visit}
+    />,
+    problem?.status,
+  );
 }

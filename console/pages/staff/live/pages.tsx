@@ -3,7 +3,7 @@ import type { ApiServices } from '../../../../api/services/services.ts';
 import { type Backlog, readBacklog } from '../../../../db/queries/backlog.ts';
 import { Badge, Card, type Tone } from '../../../html/components.tsx';
 import { Facts } from '../../../html/data-table.tsx';
-import { ALL_STAFF, staffPage, type UserVisit } from '../../../page.ts';
+import { showPage, staff, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
 
 type Readiness = Awaited<ReturnType<ApiServices['checkHealth']>>;
@@ -19,26 +19,13 @@ const TONES: Readonly<Record<Readiness['status'], Tone>> = { ready: 'good', degr
 const LATE_SECONDS = 30;
 
 export const staffLivePages = [
-  staffPage({
-    method: 'get',
-    path: '/staff/live',
-    roles: ALL_STAFF,
-    handle: async ({ texts }: UserVisit, services) => ({
-      kind: 'page',
-      title: texts.staffLive.title,
-      current: 'live',
-      content: <Live state={await readState(services)} texts={texts} />,
-    }),
-  }),
-  staffPage({
-    method: 'get',
-    path: '/staff/live/state',
-    roles: ALL_STAFF,
-    handle: async ({ texts }, services) => ({
-      kind: 'part',
-      content: <Live state={await readState(services)} texts={texts} />,
-    }),
-  }),
+  staff.get('/staff/live', 'read', async ({ texts }: UserVisit, services) =>
+    showPage('live', texts.staffLive.title, <Live state={await readState(services)} texts={texts} />),
+  ),
+  staff.get('/staff/live/state', 'read', async ({ texts }, services) => ({
+    kind: 'part',
+    content: <Live state={await readState(services)} texts={texts} />,
+  })),
 ];
 
 async function readState({ database, checkHealth }: ApiServices): Promise<State> {

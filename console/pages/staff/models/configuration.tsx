@@ -3,9 +3,8 @@ import type { ConfigurationPreview, ConfigurationState } from '../../../../api/s
 import type { ConfigurationRecord } from '../../../../db/queries/configurations.ts';
 import { Badge, Card, Empty, FormButton, Noted, Problem, Time } from '../../../html/components.tsx';
 import { DataTable, Facts } from '../../../html/data-table.tsx';
-import { OPERATORS, type UserVisit } from '../../../page.ts';
+import { may, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
-import { may } from '../may.ts';
 
 export function ConfigurationContent({
   state,
@@ -42,7 +41,7 @@ export function ConfigurationContent({
       </Card>
       <Card title={words.wouldChange}>
         <Changes preview={preview} state={state} texts={texts} />
-        {may(visit, OPERATORS) && (preview !== null || state.refusal !== null) ? (
+        {may(visit, 'operate') && (preview !== null || state.refusal !== null) ? (
           <FormButton
             token={session.formToken}
             action="/console/staff/models/configuration"

@@ -3,9 +3,8 @@ import type { ConfigurationState } from '../../../../api/services/configuration-
 import type { SoldModel } from '../../../../api/services/sold-models.ts';
 import { Badge, Card, Field, Form, Problem, Time } from '../../../html/components.tsx';
 import { DataTable, Facts } from '../../../html/data-table.tsx';
-import { OPERATORS, type UserVisit } from '../../../page.ts';
+import { may, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
-import { may } from '../may.ts';
 
 export function ModelTable({
   models,
@@ -99,7 +98,7 @@ export function ModelContent({
       <Card title={words.terms}>
         <Terms terms={model.terms} />
       </Card>
-      {may(visit, OPERATORS) ? (
+      {may(visit, 'operate') ? (
         <Card title={words.orders[action]}>
           <p class="soft">{words.orderHints[action]}</p>
           <Form token={session.formToken} action={`/console/staff/models/${encodeURIComponent(model.id)}/${action}`}>

@@ -7,8 +7,7 @@ import { BarChart } from '../../../html/chart.tsx';
 import { Card, Empty, ExactMoney, Money, Time } from '../../../html/components.tsx';
 import { DataTable } from '../../../html/data-table.tsx';
 import { Downloads } from '../../../html/filters.tsx';
-import { FINANCE, type UserVisit } from '../../../page.ts';
-import { may } from '../may.ts';
+import { may, type UserVisit } from '../../../page.ts';
 import { daysOf } from '../../usage/period.ts';
 import { AcknowledgedFindings } from './acknowledged.tsx';
 import { MoneyOrNothing, MonthBadge } from './list.tsx';
@@ -71,7 +70,7 @@ function Actions({ overview: { month, state, closed }, visit }: Props) {
         )}
       </p>
       <div class="row actions">
-        {state === 'to close' && may(visit, FINANCE) ? (
+        {state === 'to close' && may(visit, 'moveMoney') ? (
           <a class="button" href={`${path}/close`}>
             {words.close}
           </a>

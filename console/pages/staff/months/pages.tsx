@@ -15,7 +15,7 @@ import { isId } from '../../../../domain/ids.ts';
 import { exportFile } from '../../../export.ts';
 import { problemOf } from '../../../form-problem.ts';
 import { monthName } from '../../../html/months.ts';
-import { ALL_STAFF, type Answer, FINANCE, staffPage, type UserVisit } from '../../../page.ts';
+import { type Answer, showPage, staff, type UserVisit } from '../../../page.ts';
 import { ClosingContent } from './closing.tsx';
 import { MonthList } from './list.tsx';
 import { listMonths, monthOf, overviewOf } from './months.ts';
@@ -27,51 +27,26 @@ const MONTHS_SHOWN = 12;
 const CUSTOMERS_SHOWN = 50;
 
 export const staffMonthPages = [
-  staffPage({ method: 'get', path: '/staff/months', roles: ALL_STAFF, handle: showMonths }),
-  staffPage({ method: 'get', path: '/staff/months/{month}', roles: ALL_STAFF, handle: showMonth }),
-  staffPage({
-    method: 'get',
-    path: '/staff/months/{month}/export',
-    roles: ALL_STAFF,
-    handle: async (visit, { reports }) => {
-      const month = monthOf(visit);
-      const format = visit.query.get('format') ?? 'csv';
-      return exportFile(`transfers-${month.name}`, format, streamMonthLines(reports, month), MONTH_LINE);
-    },
+  staff.get('/staff/months', 'read', showMonths),
+  staff.get('/staff/months/{month}', 'read', showMonth),
+  staff.get('/staff/months/{month}/export', 'read', async (visit, { reports }) => {
+    const month = monthOf(visit);
+    const format = visit.query.get('format') ?? 'csv';
+    return exportFile(`transfers-${month.name}`, format, streamMonthLines(reports, month), MONTH_LINE);
   }),
-  staffPage({ method: 'get', path: '/staff/months/{month}/statements', roles: ALL_STAFF, handle: showCustomers }),
-  staffPage({
-    method: 'get',
-    path: '/staff/months/{month}/statements/{account_id}',
-    roles: ALL_STAFF,
-    handle: showStatement,
+  staff.get('/staff/months/{month}/statements', 'read', showCustomers),
+  staff.get('/staff/months/{month}/statements/{account_id}', 'read', showStatement),
+  staff.get('/staff/months/{month}/statements/{account_id}/export', 'read', async (visit, services) => {
+    const { month, account, statement } = await askedStatement(visit, services);
+    const format = visit.query.get('format') ?? 'csv';
+    return exportFile(`statement-${month.name}-${account.id}`, format, linesOf(statement), STATEMENT_LINE);
   }),
-  staffPage({
-    method: 'get',
-    path: '/staff/months/{month}/statements/{account_id}/export',
-    roles: ALL_STAFF,
-    handle: async (visit, services) => {
-      const { month, account, statement } = await askedStatement(visit, services);
-      const format = visit.query.get('format') ?? 'csv';
-      return exportFile(`statement-${month.name}-${account.id}`, format, linesOf(statement), STATEMENT_LINE);
-    },
-  }),
-  staffPage({
-    method: 'get',
-    path: '/staff/months/{month}/close',
-    roles: FINANCE,
-    handle: (visit, services) => confirmClosing(visit, services, null),
-  }),
-  staffPage({
-    method: 'post',
-    path: '/staff/months/{month}/close',
-    roles: FINANCE,
-    handle: async (visit, services) => {
-      const month = monthOf(visit);
-      const problem = await problemOf(() => closeMonth(services.closing, month, visit.user.email));
-      if (problem) return confirmClosing(visit, services, problem.message);
-      return { kind: 'redirect', path: `/staff/months/${month.name}` };
-    },
+  staff.get('/staff/months/{month}/close', 'moveMoney', (visit, services) => confirmClosing(visit, services, null)),
+  staff.post('/staff/months/{month}/close', 'moveMoney', async (visit, services) => {
+    const month = monthOf(visit);
+    const problem = await problemOf(() => closeMonth(services.closing, month, visit.user.email));
+    if (problem) return confirmClosing(visit, services, problem.message);
+    return { kind: 'redirect', path: `/staff/months/${month.name}` };
   }),
 ];
 
@@ -82,24 +57,18 @@ async function showMonths(visit: UserVisit, services: ApiServices): Promise<Answ
   const found = months.filter(({ name }) => name < before);
   const shown = await Promise.all(found.slice(0, MONTHS_SHOWN).map((month) => overviewOf(month, closed, services)));
   const next = found.length > MONTHS_SHOWN ? (shown.at(-1)?.month.name ?? null) : null;
-  return {
-    kind: 'page',
-    title: texts.months.title,
-    current: 'months',
-    content: <MonthList months={shown} next={next} visit={visit} />,
-  };
+  return showPage('months', texts.months.title, <MonthList months={shown} next={next} visit={visit} />);
 }
 
 async function showMonth(visit: UserVisit, services: ApiServices): Promise<Answer> {
   const month = monthOf(visit);
   const closed = await findClosedMonth(services.reports, month.name);
   const overview = await overviewOf(month, closed ? [closed] : [], services);
-  return {
-    kind: 'page',
-    title: monthName(month.name, visit.texts.language),
-    current: 'months',
-    content: <MonthContent overview={overview} nowMs={services.clock.nowMs()} visit={visit} />,
-  };
+  return showPage(
+    'months',
+    monthName(month.name, visit.texts.language),
+    <MonthContent overview={overview} nowMs={services.clock.nowMs()} visit={visit} />,
+  );
 }
 
 async function showCustomers(visit: UserVisit, { reports }: ApiServices): Promise<Answer> {
@@ -113,22 +82,20 @@ async function showCustomers(visit: UserVisit, { reports }: ApiServices): Promis
   });
   const accounts = found.slice(0, CUSTOMERS_SHOWN);
   const next = found.length > CUSTOMERS_SHOWN ? (accounts.at(-1)?.id ?? null) : null;
-  return {
-    kind: 'page',
-    title: texts.months.statementsOf(monthName(month.name, texts.language)),
-    current: 'months',
-    content: <CustomerList month={month} accounts={accounts} next={next} visit={visit} />,
-  };
+  return showPage(
+    'months',
+    texts.months.statementsOf(monthName(month.name, texts.language)),
+    <CustomerList month={month} accounts={accounts} next={next} visit={visit} />,
+  );
 }
 
 async function showStatement(visit: UserVisit, services: ApiServices): Promise<Answer> {
   const { month, account, statement } = await askedStatement(visit, services);
-  return {
-    kind: 'page',
-    title: visit.texts.months.statementOf(account.name, monthName(month.name, visit.texts.language)),
-    current: 'months',
-    content: <StatementContent month={month} account={account} statement={statement} visit={visit} />,
-  };
+  return showPage(
+    'months',
+    visit.texts.months.statementOf(account.name, monthName(month.name, visit.texts.language)),
+    <StatementContent month={month} account={account} statement={statement} visit={visit} />,
+  );
 }
 
 async function askedStatement(visit: UserVisit, { reports, readStatement }: ApiServices) {
@@ -148,19 +115,16 @@ async function confirmClosing(visit: UserVisit, { reports }: ApiServices, proble
     readBooks(reports, month),
     listAcknowledged(reports),
   ]);
-  return {
-    kind: 'page',
-    title: visit.texts.months.closeTitle(monthName(month.name, visit.texts.language)),
-    current: 'months',
-    status: problem === null ? 200 : 409,
-    content: (
-      <ClosingContent
-        month={month}
-        books={books}
-        refusal={problem ?? refusal}
-        acknowledged={acknowledged}
-        visit={visit}
-      />
-    ),
-  };
+  return showPage(
+    'months',
+    visit.texts.months.closeTitle(monthName(month.name, visit.texts.language)),
+    <ClosingContent
+      month={month}
+      books={books}
+      refusal={problem ?? refusal}
+      acknowledged={acknowledged}
+      visit={visit}
+    />,
+    problem === null ? 200 : 409,
+  );
 }

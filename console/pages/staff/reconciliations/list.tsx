@@ -2,9 +2,8 @@ import type { Reconciliation } from '../../../../db/queries/reconciliations.ts';
 import { Badge, Card, FormButton, Pages, Time } from '../../../html/components.tsx';
 import { DataTable } from '../../../html/data-table.tsx';
 import { LinkedIds } from '../../../html/linked-ids.tsx';
-import { FINANCE, type UserVisit } from '../../../page.ts';
+import { may, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
-import { may } from '../may.ts';
 
 /** How many rows disagree; null while it runs. */
 export function findingsOf({ report }: Reconciliation): number | null {
@@ -41,7 +40,7 @@ export function ReconciliationList({
   return (
     <>
       <p class="soft">{words.explained}</p>
-      {may(visit, FINANCE) ? (
+      {may(visit, 'moveMoney') ? (
         <div class="row actions">
           <FormButton token={session.formToken} action={path} label={words.runNow} look="" />
         </div>

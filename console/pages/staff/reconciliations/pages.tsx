@@ -16,7 +16,7 @@ import { exportFile } from '../../../export.ts';
 import { problemOf } from '../../../form-problem.ts';
 import { Problem } from '../../../html/components.tsx';
 import { readListPage } from '../../../list-page.ts';
-import { ALL_STAFF, type Answer, FINANCE, staffPage, type UserVisit } from '../../../page.ts';
+import { type Answer, showPage, staff, type UserVisit } from '../../../page.ts';
 import { ReconciliationList } from './list.tsx';
 import { Report } from './report.tsx';
 
@@ -26,52 +26,33 @@ const REPORT_LIST = { kind: 'reconciliation', size: 25 } as const;
 const LONGEST_RUN_MS = 10 * 60_000;
 
 export const staffReconciliationPages = [
-  staffPage({ method: 'get', path: '/staff/reconciliations', roles: ALL_STAFF, handle: showAll }),
-  staffPage({ method: 'post', path: '/staff/reconciliations', roles: FINANCE, handle: runNow }),
-  staffPage({
-    method: 'get',
-    path: '/staff/reconciliations/{reconciliation_id}',
-    roles: ALL_STAFF,
-    handle: (visit, services) => showOne(visit, services),
+  staff.get('/staff/reconciliations', 'read', showAll),
+  staff.post('/staff/reconciliations', 'moveMoney', runNow),
+  staff.get('/staff/reconciliations/{reconciliation_id}', 'read', (visit, services) => showOne(visit, services)),
+  staff.get('/staff/reconciliations/{reconciliation_id}/report', 'read', async (visit, services) => ({
+    kind: 'part',
+    content: await reportOf(visit, services),
+  })),
+  staff.get('/staff/reconciliations/{reconciliation_id}/export', 'read', async (visit, services) => {
+    const reconciliation = await existing(visit, services);
+    const findings = await readFindings(services.database, reconciliation);
+    return exportFile(`findings-${reconciliation.id}`, visit.query.get('format') ?? 'csv', findings, FINDING);
   }),
-  staffPage({
-    method: 'get',
-    path: '/staff/reconciliations/{reconciliation_id}/report',
-    roles: ALL_STAFF,
-    handle: async (visit, services) => ({ kind: 'part', content: await reportOf(visit, services) }),
-  }),
-  staffPage({
-    method: 'get',
-    path: '/staff/reconciliations/{reconciliation_id}/export',
-    roles: ALL_STAFF,
-    handle: async (visit, services) => {
-      const reconciliation = await existing(visit, services);
-      const findings = await readFindings(services.database, reconciliation);
-      return exportFile(`findings-${reconciliation.id}`, visit.query.get('format') ?? 'csv', findings, FINDING);
-    },
-  }),
-  staffPage({
-    method: 'post',
-    path: '/staff/reconciliations/{reconciliation_id}/acknowledge',
-    roles: FINANCE,
-    handle: (visit, services) => act(visit, services, () => acknowledge(visit, services)),
-  }),
+  staff.post('/staff/reconciliations/{reconciliation_id}/acknowledge', 'moveMoney', (visit, services) =>
+    act(visit, services, () => acknowledge(visit, services)),
+  ),
   deciding('confirm', 'confirmed'),
   deciding('reject', 'rejected'),
   deciding('withdraw', 'withdrawn'),
 ];
 
 function deciding(name: string, outcome: AcknowledgementOutcome) {
-  return staffPage({
-    method: 'post',
-    path: `/staff/reconciliations/{reconciliation_id}/${name}`,
-    roles: FINANCE,
-    handle: (visit, services) =>
-      act(visit, services, () => {
-        const id = visit.form.text('acknowledgement_id');
-        return decideAcknowledgement(services.database, { id, outcome, by: visit.user.email });
-      }),
-  });
+  return staff.post(`/staff/reconciliations/{reconciliation_id}/${name}`, 'moveMoney', (visit, services) =>
+    act(visit, services, () => {
+      const id = visit.form.text('acknowledgement_id');
+      return decideAcknowledgement(services.database, { id, outcome, by: visit.user.email });
+    }),
+  );
 }
 
 /** Shows the report as it is then; with the problem where nothing could be done. */
@@ -94,12 +75,11 @@ async function showAll(visit: UserVisit, { database }: ApiServices): Promise<Ans
   const { entries: reconciliations, next } = await readListPage(visit.query, REPORT_LIST, (slice) =>
     listReconciliations(database, slice),
   );
-  return {
-    kind: 'page',
-    title: visit.texts.reconciliation.title,
-    current: 'reconciliation',
-    content: <ReconciliationList reconciliations={reconciliations} next={next} visit={visit} />,
-  };
+  return showPage(
+    'reconciliation',
+    visit.texts.reconciliation.title,
+    <ReconciliationList reconciliations={reconciliations} next={next} visit={visit} />,
+  );
 }
 
 /** Leads to the one that somebody has just begun, if it still runs: whoever clicks twice gets one report. */
@@ -114,18 +94,15 @@ function isRunning({ finishedAt, createdAt }: Reconciliation, { clock }: ApiServ
 }
 
 async function showOne(visit: UserVisit, services: ApiServices, problem: ServiceError | null = null): Promise<Answer> {
-  return {
-    kind: 'page',
-    title: visit.texts.reconciliation.title,
-    current: 'reconciliation',
-    status: problem?.status ?? 200,
-    content: (
-      <>
-        <Problem message={problem?.message ?? null} />
-        {await reportOf(visit, services)}
-      </>
-    ),
-  };
+  return showPage(
+    'reconciliation',
+    visit.texts.reconciliation.title,
+    <>
+      <Problem message={problem?.message ?? null} />
+      {await reportOf(visit, services)}
+    </>,
+    problem?.status,
+  );
 }
 
 async function reportOf(visit: UserVisit, services: ApiServices) {

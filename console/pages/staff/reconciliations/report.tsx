@@ -6,8 +6,7 @@ import { Badge, Card, Empty, Field, Form, Time } from '../../../html/components.
 import { DataTable } from '../../../html/data-table.tsx';
 import { Downloads } from '../../../html/filters.tsx';
 import { LinkedIds } from '../../../html/linked-ids.tsx';
-import { FINANCE, type UserVisit } from '../../../page.ts';
-import { may } from '../may.ts';
+import { may, type UserVisit } from '../../../page.ts';
 import { findingsOf, FoundRow, ReconciliationBadge } from './list.tsx';
 
 interface Props {
@@ -38,7 +37,7 @@ export function Report(props: Props) {
             <Downloads path={path} texts={texts} />
           </div>
           <Findings {...props} />
-          {findings.some(isOpen) && may(visit, FINANCE) ? <AcknowledgeForm {...props} /> : null}
+          {findings.some(isOpen) && may(visit, 'moveMoney') ? <AcknowledgeForm {...props} /> : null}
         </>
       )}
       <Checks {...props} />
@@ -94,7 +93,7 @@ function Box({
   readonly subject: string;
   readonly visit: UserVisit;
 }) {
-  if (!may(visit, FINANCE)) return <>–</>;
+  if (!may(visit, 'moveMoney')) return <>–</>;
   const label = visit.texts.reconciliation.choose(subject);
   return <input type="checkbox" name="finding" value={String(number)} form={FORM_ID} aria-label={label} />;
 }
@@ -120,7 +119,7 @@ function Acknowledged({
         {author}
         {decidedBy === null || decidedBy === author ? '' : `, ${words.confirmedBy(decidedBy)}`} <Time at={createdAt} />
       </p>
-      {outcome === null && may(visit, FINANCE) ? (
+      {outcome === null && may(visit, 'moveMoney') ? (
         <div class="row">
           {(author === user.email ? (['withdraw'] as const) : (['confirm', 'reject'] as const)).map((decision) => (
             <Form token={session.formToken} action={`${path}/${decision}`}>

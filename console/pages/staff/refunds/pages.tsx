@@ -4,7 +4,7 @@ import type { ApiServices } from '../../../../api/services/services.ts';
 import { listRefunds, type RefundFilter, sumRefunds } from '../../../../db/queries/statements.ts';
 import { exportFile } from '../../../export.ts';
 import { readListPage } from '../../../list-page.ts';
-import { ALL_STAFF, type Answer, staffPage, type UserVisit } from '../../../page.ts';
+import { type Answer, showPage, staff, type UserVisit } from '../../../page.ts';
 import { periodOf } from '../../../period.ts';
 import { RefundContent } from './content.tsx';
 
@@ -12,16 +12,11 @@ const REFUND_LIST = { kind: 'transfer', size: 50 } as const;
 const CAUSE = /^[a-z_]{1,100}$/;
 
 export const staffRefundPages = [
-  staffPage({ method: 'get', path: '/staff/refunds', roles: ALL_STAFF, handle: showRefunds }),
-  staffPage({
-    method: 'get',
-    path: '/staff/refunds/export',
-    roles: ALL_STAFF,
-    handle: async (visit, { reports, clock, temporal }) => {
-      const filter = filterOf(visit, clock.nowMs());
-      const format = visit.query.get('format') ?? 'csv';
-      return exportFile('refunds', format, streamShownRefunds(reports, filter, temporal), REFUND);
-    },
+  staff.get('/staff/refunds', 'read', showRefunds),
+  staff.get('/staff/refunds/export', 'read', async (visit, { reports, clock, temporal }) => {
+    const filter = filterOf(visit, clock.nowMs());
+    const format = visit.query.get('format') ?? 'csv';
+    return exportFile('refunds', format, streamShownRefunds(reports, filter, temporal), REFUND);
   }),
 ];
 
@@ -31,12 +26,7 @@ async function showRefunds(visit: UserVisit, { reports, inTurn, clock }: ApiServ
     readListPage(visit.query, REFUND_LIST, (slice) => listRefunds(reports, { ...filter, ...slice })),
     inTurn(visit.user.email, () => sumRefunds(reports, filter)),
   ]);
-  return {
-    kind: 'page',
-    title: visit.texts.refunds.title,
-    current: 'refunds',
-    content: <RefundContent {...{ refunds, sums, filter, next, visit }} />,
-  };
+  return showPage('refunds', visit.texts.refunds.title, <RefundContent {...{ refunds, sums, filter, next, visit }} />);
 }
 
 /** What the filters ask for: the refunds of this month unless they name other days. */

@@ -10,7 +10,7 @@ import type { ServiceError } from '../../../../domain/errors.ts';
 import { TASK_KINDS, TASK_STATUSES } from '../../../../domain/task.ts';
 import { problemOf } from '../../../form-problem.ts';
 import { readListPage } from '../../../list-page.ts';
-import { ALL_STAFF, type Answer, OPERATORS, staffPage, type UserVisit } from '../../../page.ts';
+import { type Answer, showPage, staff, type UserVisit } from '../../../page.ts';
 import { periodOf } from '../../../period.ts';
 import { authorshipOf } from '../reason.ts';
 import { TaskList } from './list.tsx';
@@ -19,47 +19,24 @@ import { TaskContent, TaskStory } from './task.tsx';
 const TASK_LIST = { kind: 'task', size: 50 } as const;
 
 export const staffTaskPages = [
-  staffPage({ method: 'get', path: '/staff/tasks', roles: ALL_STAFF, handle: list }),
-  staffPage({
-    method: 'get',
-    path: '/staff/tasks/{task_id}',
-    roles: ALL_STAFF,
-    handle: (visit, services) => showTask(visit, services),
+  staff.get('/staff/tasks', 'read', list),
+  staff.get('/staff/tasks/{task_id}', 'read', (visit, services) => showTask(visit, services)),
+  staff.get('/staff/tasks/{task_id}/story', 'read', async ({ params, texts }, services) => {
+    const explanation = await explainTask(services, await existingTask(services.database, params['task_id'] ?? ''));
+    return { kind: 'part', content: <TaskStory explanation={explanation} texts={texts} /> };
   }),
-  staffPage({
-    method: 'get',
-    path: '/staff/tasks/{task_id}/story',
-    roles: ALL_STAFF,
-    handle: async ({ params, texts }, services) => {
-      const explanation = await explainTask(services, await existingTask(services.database, params['task_id'] ?? ''));
-      return { kind: 'part', content: <TaskStory explanation={explanation} texts={texts} /> };
-    },
-  }),
-  staffPage({
-    method: 'post',
-    path: '/staff/tasks/{task_id}/cancel',
-    roles: OPERATORS,
-    handle: (visit, services) =>
-      act(visit, services, async (taskId) =>
-        cancelTask(services, await existingTask(services.database, taskId), authorshipOf(visit)),
-      ),
-  }),
-  staffPage({
-    method: 'post',
-    path: '/staff/tasks/{task_id}/redeliver',
-    roles: OPERATORS,
-    handle: (visit, services) =>
-      act(visit, services, (taskId) => redeliverTask(services.database, taskId, authorshipOf(visit))),
-  }),
-  staffPage({
-    method: 'post',
-    path: '/staff/tasks/{task_id}/prompt',
-    roles: OPERATORS,
-    handle: async (visit, services) => {
-      const { id } = await existingTask(services.database, visit.params['task_id'] ?? '');
-      const problem = await problemOf(async () => recordPromptsRead(services.database, [id], authorshipOf(visit)));
-      return showTask(visit, services, { problem, prompt: problem === null });
-    },
+  staff.post('/staff/tasks/{task_id}/cancel', 'operate', (visit, services) =>
+    act(visit, services, async (taskId) =>
+      cancelTask(services, await existingTask(services.database, taskId), authorshipOf(visit)),
+    ),
+  ),
+  staff.post('/staff/tasks/{task_id}/redeliver', 'operate', (visit, services) =>
+    act(visit, services, (taskId) => redeliverTask(services.database, taskId, authorshipOf(visit))),
+  ),
+  staff.post('/staff/tasks/{task_id}/prompt', 'operate', async (visit, services) => {
+    const { id } = await existingTask(services.database, visit.params['task_id'] ?? '');
+    const problem = await problemOf(async () => recordPromptsRead(services.database, [id], authorshipOf(visit)));
+    return showTask(visit, services, { problem, prompt: problem === null });
   }),
 ];
 
@@ -72,12 +49,7 @@ async function list({ query, texts, path }: UserVisit, { database }: ApiServices
     ...periodOf(query),
   };
   const page = await readListPage(query, TASK_LIST, (slice) => listTasks(database, { ...filter, ...slice }));
-  return {
-    kind: 'page',
-    title: texts.staffTasks.title,
-    current: 'allTasks',
-    content: <TaskList {...{ page, query, path, texts }} />,
-  };
+  return showPage('allTasks', texts.staffTasks.title, <TaskList {...{ page, query, path, texts }} />);
 }
 
 interface Shown {
@@ -89,20 +61,17 @@ interface Shown {
 async function showTask(visit: UserVisit, services: ApiServices, shown: Shown = {}): Promise<Answer> {
   const task = await existingTask(services.database, visit.params['task_id'] ?? '');
   const explanation = await explainTask(services, task);
-  return {
-    kind: 'page',
-    title: visit.texts.staffTasks.task,
-    current: 'allTasks',
-    status: shown.problem?.status ?? 200,
-    content: (
-      <TaskContent
-        {...{ explanation, visit }}
-        temporal={services.temporal}
-        problem={shown.problem?.message ?? null}
-        isPromptShown={shown.prompt ?? false}
-      />
-    ),
-  };
+  return showPage(
+    'allTasks',
+    visit.texts.staffTasks.task,
+    <TaskContent
+      {...{ explanation, visit }}
+      temporal={services.temporal}
+      problem={shown.problem?.message ?? null}
+      isPromptShown={shown.prompt ?? false}
+    />,
+    shown.problem?.status,
+  );
 }
 
 /** Shows the task as it is then; with the problem where nothing was done. */

@@ -19,10 +19,9 @@ import {
 import { DataTable, Facts } from '../../../html/data-table.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
-import { OPERATORS, type UserVisit } from '../../../page.ts';
+import { may, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
 import { Deliveries } from '../deliveries.tsx';
-import { may } from '../may.ts';
 import { Result, TaskStatus } from '../../tasks/gallery.tsx';
 
 interface Props {
@@ -37,7 +36,7 @@ export function TaskContent({ explanation, temporal, problem, isPromptShown, vis
   const { texts } = visit;
   const { task, submissions, deliveries } = explanation;
   const words = texts.staffTasks;
-  const mayAct = may(visit, OPERATORS);
+  const mayAct = may(visit, 'operate');
   return (
     <>
       <Problem message={problem} />

@@ -5,15 +5,15 @@ import { findTextUsage, listTextUsage, TEXT_OUTCOMES, type TextUsage } from '../
 import { ServiceError } from '../../../../domain/errors.ts';
 import { isId } from '../../../../domain/ids.ts';
 import { readListPage } from '../../../list-page.ts';
-import { ALL_STAFF, type Answer, staffPage, type UserVisit } from '../../../page.ts';
+import { type Answer, showPage, staff, type UserVisit } from '../../../page.ts';
 import { periodOf } from '../../../period.ts';
 import { RequestContent, RequestList } from './requests.tsx';
 
 const REQUEST_LIST = { kind: 'textRequest', size: 50 } as const;
 
 export const staffTextRequestPages = [
-  staffPage({ method: 'get', path: '/staff/text-requests', roles: ALL_STAFF, handle: list }),
-  staffPage({ method: 'get', path: '/staff/text-requests/{text_request_id}', roles: ALL_STAFF, handle: showRequest }),
+  staff.get('/staff/text-requests', 'read', list),
+  staff.get('/staff/text-requests/{text_request_id}', 'read', showRequest),
 ];
 
 async function list({ query, texts, path }: UserVisit, services: ApiServices): Promise<Answer> {
@@ -30,12 +30,7 @@ async function list({ query, texts, path }: UserVisit, services: ApiServices): P
   const page = await readListPage(query, REQUEST_LIST, async (slice) =>
     id === '' ? listTextUsage(database, { ...filter, ...slice }) : [],
   );
-  return {
-    kind: 'page',
-    title: texts.staffTextRequests.title,
-    current: 'textRequests',
-    content: <RequestList {...{ page, query, path, texts }} />,
-  };
+  return showPage('textRequests', texts.staffTextRequests.title, <RequestList {...{ page, query, path, texts }} />);
 }
 
 /** By its own id, or by that of the request or the answer. */
@@ -49,10 +44,9 @@ async function showRequest({ params, texts }: UserVisit, services: ApiServices):
   const found = await findRequest(services, id);
   if (found?.id !== id) throw new ServiceError('not_found', 'There is no such text request.');
   const usage: TextUsage | null = await findTextUsage(services.database, id);
-  return {
-    kind: 'page',
-    title: texts.staffTextRequests.request,
-    current: 'textRequests',
-    content: <RequestContent found={found} usage={usage} texts={texts} />,
-  };
+  return showPage(
+    'textRequests',
+    texts.staffTextRequests.request,
+    <RequestContent found={found} usage={usage} texts={texts} />,
+  );
 }

@@ -2,9 +2,8 @@
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { Badge, Card, Choice, Empty, Field, Form, Noted, Problem, Time, type Tone } from '../../../html/components.tsx';
 import { DataTable } from '../../../html/data-table.tsx';
-import { OPERATORS, type UserVisit } from '../../../page.ts';
+import { may, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
-import { may } from '../may.ts';
 
 type TextWay = ReturnType<ApiServices['upstreams']['list']>[number];
 type MediaWay = Awaited<ReturnType<ApiServices['upstreams']['listMedia']>>[number];
@@ -28,7 +27,7 @@ export function UpstreamList({
       <p class="soft">{texts.staffUpstreams.about}</p>
       <Problem message={problem} />
       <UpstreamTable ways={ways} texts={texts} />
-      {may(visit, OPERATORS) && ways.length > 0 ? <Orders ways={ways} visit={visit} /> : null}
+      {may(visit, 'operate') && ways.length > 0 ? <Orders ways={ways} visit={visit} /> : null}
     </>
   );
 }

@@ -3,7 +3,7 @@ import { orderUpstream } from '../../../../api/services/order-upstream.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { badRequest, type ServiceError } from '../../../../domain/errors.ts';
 import { problemOf } from '../../../form-problem.ts';
-import { ALL_STAFF, type Answer, OPERATORS, staffPage, type UserVisit } from '../../../page.ts';
+import { type Answer, showPage, staff, type UserVisit } from '../../../page.ts';
 import { authorshipOf } from '../reason.ts';
 import { UpstreamList, UpstreamTable, type Ways } from './list.tsx';
 
@@ -12,33 +12,15 @@ const MINUTE_SECONDS = 60;
 const MAX_MINUTES = 43_200;
 
 export const staffUpstreamPages = [
-  staffPage({
-    method: 'get',
-    path: '/staff/upstreams',
-    roles: ALL_STAFF,
-    handle: async (visit, services) => showUpstreams(visit, services),
-  }),
-  staffPage({
-    method: 'get',
-    path: '/staff/upstreams/health',
-    roles: ALL_STAFF,
-    handle: async ({ texts }, { upstreams }) => ({
-      kind: 'part',
-      content: <UpstreamTable ways={await waysOf(upstreams)} texts={texts} />,
-    }),
-  }),
-  staffPage({
-    method: 'post',
-    path: '/staff/upstreams/rest',
-    roles: OPERATORS,
-    handle: (visit, services) => order(visit, services, () => readSeconds(visit.form.text('minutes'))),
-  }),
-  staffPage({
-    method: 'post',
-    path: '/staff/upstreams/resume',
-    roles: OPERATORS,
-    handle: (visit, services) => order(visit, services, () => null),
-  }),
+  staff.get('/staff/upstreams', 'read', async (visit, services) => showUpstreams(visit, services)),
+  staff.get('/staff/upstreams/health', 'read', async ({ texts }, { upstreams }) => ({
+    kind: 'part',
+    content: <UpstreamTable ways={await waysOf(upstreams)} texts={texts} />,
+  })),
+  staff.post('/staff/upstreams/rest', 'operate', (visit, services) =>
+    order(visit, services, () => readSeconds(visit.form.text('minutes'))),
+  ),
+  staff.post('/staff/upstreams/resume', 'operate', (visit, services) => order(visit, services, () => null)),
 ];
 
 async function waysOf(upstreams: ApiServices['upstreams']): Promise<Ways> {
@@ -50,13 +32,12 @@ async function showUpstreams(
   { upstreams }: ApiServices,
   problem: ServiceError | null = null,
 ): Promise<Answer> {
-  return {
-    kind: 'page',
-    title: visit.texts.staffUpstreams.title,
-    current: 'upstreams',
-    status: problem?.status ?? 200,
-    content: <UpstreamList ways={await waysOf(upstreams)} visit={visit} problem={problem?.message ?? null} />,
-  };
+  return showPage(
+    'upstreams',
+    visit.texts.staffUpstreams.title,
+    <UpstreamList ways={await waysOf(upstreams)} visit={visit} problem={problem?.message ?? null} />,
+    problem?.status,
+  );
 }
 
 async function order(visit: UserVisit, services: ApiServices, secondsOf: () => number | null): Promise<Answer> {

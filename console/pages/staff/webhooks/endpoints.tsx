@@ -8,9 +8,8 @@ import { DataTable, Facts } from '../../../html/data-table.tsx';
 import { Filters, optionsOf } from '../../../html/filters.tsx';
 import type { ListPage } from '../../../list-page.ts';
 import { AnyId } from '../../../html/linked-ids.tsx';
-import { OPERATORS, type UserVisit } from '../../../page.ts';
+import { may, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
-import { may } from '../may.ts';
 import { Deliveries } from '../deliveries.tsx';
 
 export function EndpointList({
@@ -90,7 +89,7 @@ export function EndpointContent({
   const { texts, session, query } = visit;
   const { staffWebhooks: words, staff, common } = texts;
   const path = `/console/staff/webhooks/${endpoint.id}`;
-  const mayAct = may(visit, OPERATORS);
+  const mayAct = may(visit, 'operate');
   return (
     <>
       <Problem message={problem} />

@@ -11,7 +11,7 @@ import { badRequest, ServiceError } from '../../../../domain/errors.ts';
 import { WEBHOOKS } from '../../../../domain/policy.ts';
 import { problemOf } from '../../../form-problem.ts';
 import { readListPage } from '../../../list-page.ts';
-import { ALL_STAFF, type Answer, OPERATORS, staffPage, type UserVisit } from '../../../page.ts';
+import { type Answer, showPage, staff, type UserVisit } from '../../../page.ts';
 import { EndpointContent, EndpointList } from './endpoints.tsx';
 
 const PAGE_SIZE = 50;
@@ -19,28 +19,16 @@ const ENDPOINT_LIST = { kind: 'webhookEndpoint', size: PAGE_SIZE } as const;
 const DELIVERY_LIST = { kind: 'delivery', size: PAGE_SIZE } as const;
 
 export const staffWebhookPages = [
-  staffPage({ method: 'get', path: '/staff/webhooks', roles: ALL_STAFF, handle: list }),
-  staffPage({
-    method: 'get',
-    path: '/staff/webhooks/{webhook_id}',
-    roles: ALL_STAFF,
-    handle: (visit, services) => showEndpoint(visit, services),
-  }),
-  staffPage({
-    method: 'post',
-    path: '/staff/webhooks/{webhook_id}/redeliver',
-    roles: OPERATORS,
-    handle: (visit, services) => act(visit, services, (endpoint) => redeliverFailed(endpoint, services)),
-  }),
-  staffPage({
-    method: 'post',
-    path: '/staff/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver',
-    roles: OPERATORS,
-    handle: (visit, services) =>
-      act(visit, services, ({ id: endpointId }) =>
-        redeliverOne(services.database, { endpointId, deliveryId: visit.params['delivery_id'] ?? '' }, null),
-      ),
-  }),
+  staff.get('/staff/webhooks', 'read', list),
+  staff.get('/staff/webhooks/{webhook_id}', 'read', (visit, services) => showEndpoint(visit, services)),
+  staff.post('/staff/webhooks/{webhook_id}/redeliver', 'operate', (visit, services) =>
+    act(visit, services, (endpoint) => redeliverFailed(endpoint, services)),
+  ),
+  staff.post('/staff/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver', 'operate', (visit, services) =>
+    act(visit, services, ({ id: endpointId }) =>
+      redeliverOne(services.database, { endpointId, deliveryId: visit.params['delivery_id'] ?? '' }, null),
+    ),
+  ),
 ];
 
 async function list({ query, texts, path }: UserVisit, { database }: ApiServices): Promise<Answer> {
@@ -51,12 +39,7 @@ async function list({ query, texts, path }: UserVisit, { database }: ApiServices
   const page = await readListPage(query, ENDPOINT_LIST, (slice) =>
     listAllWebhookEndpoints(database, { ...filter, ...slice }),
   );
-  return {
-    kind: 'page',
-    title: texts.staffWebhooks.title,
-    current: 'failingWebhooks',
-    content: <EndpointList {...{ page, query, path, texts }} />,
-  };
+  return showPage('failingWebhooks', texts.staffWebhooks.title, <EndpointList {...{ page, query, path, texts }} />);
 }
 
 async function showEndpoint(
@@ -72,13 +55,12 @@ async function showEndpoint(
   const page = await readListPage(visit.query, DELIVERY_LIST, (slice) =>
     listDeliveries(database, { ...filter, ...slice }),
   );
-  return {
-    kind: 'page',
-    title: visit.texts.staffWebhooks.endpoint,
-    current: 'failingWebhooks',
-    status: problem?.status ?? 200,
-    content: <EndpointContent {...{ endpoint, page, temporal, visit }} problem={problem?.message ?? null} />,
-  };
+  return showPage(
+    'failingWebhooks',
+    visit.texts.staffWebhooks.endpoint,
+    <EndpointContent {...{ endpoint, page, temporal, visit }} problem={problem?.message ?? null} />,
+    problem?.status,
+  );
 }
 
 async function existingEndpoint({ params }: UserVisit, database: ApiServices['database']): Promise<WebhookEndpoint> {

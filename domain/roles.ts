@@ -1,0 +1,47 @@
+/** Who may do what: the one table of roles, for the administration, the console and the database. */
+
+/** The roles of admin tokens, and of the gateway's staff in the console. */
+export const ADMIN_ROLES = ['operator', 'finance', 'readonly'] as const;
+
+export type AdminRole = (typeof ADMIN_ROLES)[number];
+
+/** The roles of the people of an account, in the console. */
+export const MEMBER_ROLES = ['owner', 'developer', 'finance'] as const;
+
+export type MemberRole = (typeof MEMBER_ROLES)[number];
+
+/** What the staff may do, and the roles that include it. */
+export const STAFF_PERMISSIONS = {
+  /** See everything, except prompts. */
+  read: ADMIN_ROLES,
+  /** Move money by hand, close months, and acknowledge findings. */
+  moveMoney: ['operator', 'finance'],
+  /** Change everything else, and read prompts. */
+  operate: ['operator'],
+} as const satisfies Readonly<Record<string, readonly AdminRole[]>>;
+
+export type StaffPermission = keyof typeof STAFF_PERMISSIONS;
+
+/** What members may do with their account, and the roles that include it. */
+const MEMBER_PERMISSIONS = {
+  see: MEMBER_ROLES,
+  /** Use models, keys, files and webhooks. */
+  develop: ['owner', 'developer'],
+  /** See the balance and what moved it. */
+  pay: ['owner', 'finance'],
+  /** Say who else belongs to the account. */
+  own: ['owner'],
+} as const satisfies Readonly<Record<string, readonly MemberRole[]>>;
+
+export type MemberPermission = keyof typeof MEMBER_PERMISSIONS;
+
+/** @param role null for users who are not staff */
+export function mayAsStaff(role: AdminRole | null, permission: StaffPermission): boolean {
+  const roles: readonly (AdminRole | null)[] = STAFF_PERMISSIONS[permission];
+  return roles.includes(role);
+}
+
+export function mayAsMember(role: MemberRole, permission: MemberPermission): boolean {
+  const roles: readonly MemberRole[] = MEMBER_PERMISSIONS[permission];
+  return roles.includes(role);
+}
