@@ -1,5 +1,7 @@
 /** Lists that go on at older entries, by the id of the last one shown. Nothing is counted, so they are fast however long they are. */
+import { readPage, type Slice } from '../api/endpoint/page.ts';
 import { type IdKind, isId } from '../domain/ids.ts';
+import type { Visit } from './page.ts';
 
 /** As many entries as a page shows, and where the next page begins. */
 export interface ListPage<Entry> {
@@ -8,23 +10,18 @@ export interface ListPage<Entry> {
   readonly next: string | null;
 }
 
-export interface Slice {
-  /** Only entries older than this one. */
-  readonly before: string | undefined;
-  readonly limit: number;
+/** What a list shows: a page, and the address and filters of the visit. */
+export interface ListProps<Entry> extends Pick<Visit, 'query' | 'path' | 'texts'> {
+  readonly page: ListPage<Entry>;
 }
 
-/**
- * Reads the page that the query's cursor asks for, with one entry more than it shows: whether there are older ones. An invalid
- * cursor asks for the first page.
- */
+/** Reads the page that the query's cursor asks for. An invalid cursor asks for the first page. */
 export async function readListPage<Entry extends { readonly id: string }>(
   query: URLSearchParams,
   { kind, size }: { readonly kind: IdKind; readonly size: number },
   read: (slice: Slice) => Promise<readonly Entry[]>,
 ): Promise<ListPage<Entry>> {
   const cursor = query.get('cursor') ?? '';
-  const found = await read({ before: isId(kind, cursor) ? cursor : undefined, limit: size + 1 });
-  const entries = found.slice(0, size);
-  return { entries, next: found.length > size ? (entries.at(-1)?.id ?? null) : null };
+  const { rows, last } = await readPage({ before: isId(kind, cursor) ? cursor : undefined, limit: size }, read);
+  return { entries: rows, next: last?.id ?? null };
 }

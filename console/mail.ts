@@ -4,13 +4,13 @@
  * that dies between sending and removing the order sends another link a minute later, which does no harm: both lead to the
  * same user, and the first one used ends the other. Of invitations to accounts, the order is the invitation itself.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { takeUpInvitationMail } from '../api/services/people/members.ts';
 import { makeLink } from '../api/services/people/sign-in.ts';
 import type { ApiServices } from '../api/services/services.ts';
 import { endInvitationMail } from '../db/queries/invitations.ts';
 import { claimLinkMail, type LinkMail, removeLinkMail } from '../db/queries/link-mails.ts';
 import { findUserByEmail, type User } from '../db/queries/users.ts';
+import { repeat, type Repetition } from '../domain/repeat.ts';
 import { textsIn } from './texts/texts.ts';
 
 interface MailDependencies extends Pick<ApiServices, 'database' | 'log' | 'publicUrl'> {
@@ -20,36 +20,14 @@ interface MailDependencies extends Pick<ApiServices, 'database' | 'log' | 'publi
   };
 }
 
-export interface RunningMail {
-  /** Resolves when the e-mail under way is sent. */
-  stop(): Promise<void>;
-}
-
 const PAUSE_MS = 1_000;
 /** Within about twelve hours, since the pauses between attempts grow. */
 const MAX_ATTEMPTS = 10;
 
-export function startMail(dependencies: MailDependencies): RunningMail {
-  const stopped = new AbortController();
-  const { signal } = stopped;
-
-  async function run(): Promise<void> {
-    while (!signal.aborted) {
-      const more = await sendNext(dependencies).catch((error: unknown) => {
-        dependencies.log.error({ err: error }, 'e-mails could not be looked for');
-        return false;
-      });
-      if (!more) await sleep(PAUSE_MS, undefined, { signal }).catch(() => undefined);
-    }
-  }
-
-  const running = run();
-  return {
-    stop: async () => {
-      stopped.abort();
-      await running;
-    },
-  };
+/** Looks for orders from now on. The e-mail in progress is sent before it stops. */
+export function startMail(dependencies: MailDependencies): Repetition {
+  const onError = (error: unknown): void => dependencies.log.error({ err: error }, 'e-mails could not be looked for');
+  return repeat(() => sendNext(dependencies), { pauseMs: PAUSE_MS, onError });
 }
 
 /** @returns whether there was one to send */

@@ -108,8 +108,9 @@ export type Page = Definition &
     | { readonly access: 'staff'; readonly permission: StaffPermission; readonly handle: Handle<UserVisit> }
   );
 
+/** Makes pages that browsers get, and forms that they post. */
 function byMethod<Make>(makerFor: (method: Definition['method']) => Make) {
-  return { get: makerFor('get'), post: makerFor('post') };
+  return { page: makerFor('get'), form: makerFor('post') };
 }
 
 /** Pages for everybody. */

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Database } from '../../db/database.ts';
 import { listModelOrders, type ModelOrder } from '../../db/queries/model-orders.ts';
 import { ServiceError } from '../../domain/errors.ts';
-import { repeat } from './repeat.ts';
+import { repeat } from '../../domain/repeat.ts';
 
 export interface ModelControl {
   /** @throws ServiceError 503 `processing_unavailable` for a model that is disabled */
@@ -34,7 +34,10 @@ export function startModelControl({ database, log, pauseMs = PAUSE_MS }: ModelCo
     const order = orders.get(model);
     return order?.kind === 'disable' ? order : null;
   };
-  const { stop } = repeat(obey, { pauseMs, what: 'look for orders to models', log });
+  const obeying = repeat(obey, {
+    pauseMs,
+    onError: (error) => log.debug({ err: error }, 'cannot look for orders to models'),
+  });
 
   return {
     assertEnabled: (model) => {
@@ -46,6 +49,6 @@ export function startModelControl({ database, log, pauseMs = PAUSE_MS }: ModelCo
     },
     disabledBy,
     obey,
-    stop,
+    stop: () => void obeying.stop(),
   };
 }

@@ -7,7 +7,7 @@ import { listUpstreamOrders } from '../../db/queries/upstream-orders.ts';
 import type { TextUpstreams } from '../../providers/text/text-upstreams.ts';
 import type { WayState } from '../../providers/text/way-state.ts';
 import { listMediaWays, type MediaVendor, type MediaWayState } from './media-ways.ts';
-import { repeat } from './repeat.ts';
+import { repeat } from '../../domain/repeat.ts';
 
 export interface UpstreamControl {
   /** The state of each way to a model of the catalogue, as this process sees it. */
@@ -40,12 +40,15 @@ export function startUpstreamControl(options: UpstreamControlOptions): UpstreamC
   const { database, catalogue, upstreams, log, media = () => [], clock = MACHINE_CLOCK, pauseMs = PAUSE_MS } = options;
   const routes = () => [...catalogue().textModels.values()].flatMap((model) => model.routes);
   const obey = async (): Promise<void> => upstreams.obey(await listUpstreamOrders(database));
-  const { stop } = repeat(obey, { pauseMs, what: 'read orders for upstreams', log });
+  const obeying = repeat(obey, {
+    pauseMs,
+    onError: (error) => log.debug({ err: error }, 'cannot read orders for upstreams'),
+  });
   return {
     list: () => upstreams.list(routes()),
     hasRoute: (model) => upstreams.list(model.routes).some(({ cause }) => cause !== 'operator'),
     listMedia: () => listMediaWays(database, catalogue(), media(), clock.nowMs()),
     obey,
-    stop,
+    stop: () => void obeying.stop(),
   };
 }

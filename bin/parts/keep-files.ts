@@ -4,11 +4,11 @@
  */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Registry } from 'prom-client';
 import type { ConfigurationControl } from '../../api/services/configuration-control.ts';
 import type { FilesConfig } from '../../config.ts';
 import { OperatorError } from '../../domain/operator-error.ts';
+import { repeat } from '../../domain/repeat.ts';
 import { watchConfiguration } from '../../telemetry/configuration-gauge.ts';
 import { FilesInForce, type FilesOptions, type TakeUp } from './files-in-force.ts';
 import { configuredPaths, type OperatorFiles } from './operator-files.ts';
@@ -38,7 +38,6 @@ const PAUSE_MS = 1_000;
 export function keepFiles(options: KeepFilesOptions): KeptFiles {
   const { config, log, registry, pauseMs = PAUSE_MS } = options;
   const inForce = new FilesInForce(options);
-  const stopped = new AbortController();
   let seen = '';
   let turn: Promise<void> = digestOf(config).then((digest) => inForce.beginWith(digest));
 
@@ -57,17 +56,13 @@ export function keepFiles(options: KeepFilesOptions): KeptFiles {
     if (isSettled && !inForce.hasRefused(digest)) await inForce.takeUp(digest).catch(unlessRefused);
   }
 
-  async function watch(): Promise<void> {
-    while (!stopped.signal.aborted) {
-      await inTurn(look).catch((error: unknown) => log.debug({ err: error }, 'cannot take up another configuration'));
-      await sleep(pauseMs, undefined, { signal: stopped.signal, ref: false }).catch(() => undefined);
-    }
-  }
-
   const apply = (): Promise<void> => inTurn(async () => inForce.takeUp(await digestOf(config)));
   const onSignal = (): void => void apply().catch((error: unknown) => log.debug({ err: error }, 'nothing was applied'));
   process.on('SIGHUP', onSignal);
-  void watch();
+  const watch = repeat(() => inTurn(look), {
+    pauseMs,
+    onError: (error) => log.debug({ err: error }, 'cannot take up another configuration'),
+  });
   watchConfiguration(registry, () => {
     const { catalogueVersion: catalogue, digest, refusal } = inForce.state;
     return { catalogue, digest, isRefused: refusal !== null };
@@ -82,7 +77,7 @@ export function keepFiles(options: KeepFilesOptions): KeptFiles {
     apply,
     stop: () => {
       process.off('SIGHUP', onSignal);
-      stopped.abort();
+      void watch.stop();
     },
   };
 }

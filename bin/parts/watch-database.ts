@@ -2,11 +2,11 @@
  * Watches the database on behalf of the process: measures the difference between the clocks, notices idle connections
  * that have gone silent, and ends a process whose connections keep failing although new ones would work.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import type { Logger } from 'pino';
 import { connectionConfig, SERVING_LIMITS } from '../../db/connections.ts';
 import type { DatabaseClock } from '../../db/database-clock.ts';
+import { repeat } from '../../domain/repeat.ts';
 
 export interface DatabaseWatch {
   stop(): void;
@@ -41,7 +41,6 @@ export function watchDatabase({
   pauseMs = PAUSE_MS,
   hopelessAfterMs = HOPELESS_AFTER_MS,
 }: WatchOptions): DatabaseWatch {
-  const stopped = new AbortController();
   /** When the pools failed first while new connections worked, and how often since; null if the last look found otherwise. */
   let failing: { readonly sinceMs: number; looks: number } | null = null;
   let warnedAtMs = -Infinity;
@@ -68,15 +67,9 @@ export function watchDatabase({
     log.warn({ ahead_ms: aheadMs }, "this machine's clock differs from the database's; correct it");
   }
 
-  async function run(): Promise<void> {
-    while (!stopped.signal.aborted) {
-      await look();
-      await sleep(pauseMs, undefined, { signal: stopped.signal, ref: false }).catch(() => undefined);
-    }
-  }
-
-  void run();
-  return { stop: () => stopped.abort() };
+  const onError = (error: unknown): void => log.error({ err: error }, 'the database could not be watched');
+  const watch = repeat(look, { pauseMs, onError });
+  return { stop: () => void watch.stop() };
 }
 
 /** Stops like on a signal, so that what the process has yet to write is written: settlements of answers already sent. */

@@ -86,42 +86,6 @@ export function Problem({ message }: { readonly message: string | null }) {
   );
 }
 
-/** A table that scrolls inside its card where it is too wide. Columns of numbers are aligned to the right. */
-export function Table({
-  label,
-  columns,
-  total,
-  children,
-}: {
-  readonly label: string;
-  readonly columns: readonly (string | { readonly number: string })[];
-  /** The row below that adds the others up. */
-  readonly total?: Child;
-  readonly children: Child;
-}) {
-  return (
-    <div class="table" role="region" aria-label={label} tabindex={0}>
-      <table>
-        <thead>
-          <tr>
-            {columns.map((column) =>
-              typeof column === 'string' ? (
-                <th scope="col">{column}</th>
-              ) : (
-                <th scope="col" class="right">
-                  {column.number}
-                </th>
-              ),
-            )}
-          </tr>
-        </thead>
-        <tbody>{children}</tbody>
-        {total === undefined ? null : <tfoot>{total}</tfoot>}
-      </table>
-    </div>
-  );
-}
-
 interface FieldProps {
   readonly name: string;
   /** Where two forms of a page have fields of the same name. */

@@ -24,8 +24,8 @@ export function StatementTable({
       columns={[
         [words.what, ({ line }) => names[line] ?? line, 'name'],
         [words.transfers, ({ transfers }) => transfers?.toLocaleString(language), 'number'],
-        [words.available, ({ available }) => <ExactMoney amount={available} />, 'money'],
-        [words.reserved, ({ reserved }) => <ExactMoney amount={reserved} />, 'money'],
+        [words.available, 'available', 'money'],
+        [words.reserved, 'reserved', 'money'],
         [words.both, ({ available, reserved }) => <ExactMoney amount={available + reserved} />, 'money'],
       ]}
     />

@@ -2,4 +2,4 @@
 import { shownOutcome } from '../once.ts';
 import { everybody } from '../page.ts';
 
-export const outcomePages = [everybody.get('/outcomes/{form_id}', shownOutcome)];
+export const outcomePages = [everybody.page('/outcomes/{form_id}', shownOutcome)];

@@ -1,6 +1,6 @@
 /** Keeps the process registered while it holds money for text requests, and releases the holds of dead processes. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { repeat, type Repetition } from '../../domain/repeat.ts';
 import type { Database } from '../database.ts';
 import { PROCESS_DEAD_AFTER_SECONDS, releaseAbandonedText } from './abandoned.ts';
 import { type Heartbeat, recordHeartbeat, removeProcess } from './processes.ts';
@@ -30,16 +30,8 @@ export function keepProcessKnown({
   waitsSince: () => Date | null;
   log: Logger;
 }): Presence {
-  const stopped = new AbortController();
-  let running: Promise<void> | undefined;
+  let running: Repetition | undefined;
   let last: Heartbeat | undefined;
-
-  async function run(): Promise<void> {
-    while (!stopped.signal.aborted) {
-      await beat().catch((error: unknown) => log.error({ err: error }, 'the heartbeat failed'));
-      await sleep(HEARTBEAT_MS, undefined, { signal: stopped.signal, ref: false }).catch(() => undefined);
-    }
-  }
 
   async function record(): Promise<Heartbeat> {
     last = await recordHeartbeat(database, processId, { since: waitsSince(), asOf: last?.at ?? null });
@@ -57,12 +49,14 @@ export function keepProcessKnown({
   return {
     begin: async () => {
       await record();
-      running ??= run();
+      running ??= repeat(beat, {
+        pauseMs: HEARTBEAT_MS,
+        onError: (error) => log.error({ err: error }, 'the heartbeat failed'),
+      });
     },
     end: async () => {
-      stopped.abort();
       if (!running) return;
-      await running;
+      await running.stop();
       await removeProcess(database, processId).catch((error: unknown) => {
         log.warn({ err: error }, 'could not unregister the process; it will count as dead');
       });

@@ -2,7 +2,8 @@ import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { expect } from 'chai';
 import pino from 'pino';
-import { type RunningMail, startMail } from '../../console/mail.ts';
+import { startMail } from '../../console/mail.ts';
+import type { Repetition } from '../../domain/repeat.ts';
 import { createMailer } from '../../net/mailer.ts';
 import { startTestApp, type TestApp } from '../support/app.ts';
 import { invite, PASSWORD, Visitor } from '../support/console.ts';
@@ -30,7 +31,7 @@ describe('e-mail of the console', () => {
     await app.database('sign_in_attempts').delete();
   });
 
-  function start(port = server.port): RunningMail {
+  function start(port = server.port): Repetition {
     return startMail({
       database: app.database,
       mailer: createMailer({ smtpUrl: `smtp://127.0.0.1:${port}`, from: 'genway@example.com' }),

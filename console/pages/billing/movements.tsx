@@ -1,4 +1,5 @@
 /** The movements of an account's balance: the rows of the ledger, without what only its operators say among themselves. */
+import { readPage } from '../../../api/endpoint/page.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested } from '../../../domain/resource/resource.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
@@ -6,7 +7,7 @@ import { listTransfers, streamTransfers, type Transfer } from '../../../db/queri
 import { isId } from '../../../domain/ids.ts';
 import { changesBy } from '../../../domain/ledger.ts';
 import { exportFile } from '../../export.ts';
-import { Card, ExactMoney, Pages, Time } from '../../html/components.tsx';
+import { Card, ExactMoney, Pages } from '../../html/components.tsx';
 import { DataTable } from '../../html/data-table.tsx';
 import { type Answer, member, type MemberVisit, showPage } from '../../page.ts';
 import { readPeriod } from '../usage/period.ts';
@@ -14,12 +15,12 @@ import { readPeriod } from '../usage/period.ts';
 const PAGE_SIZE = 50;
 
 export const movementPages = [
-  member.get('/accounts/{account_id}/billing/movements', 'pay', async (visit, { reports }) => {
+  member.page('/accounts/{account_id}/billing/movements', 'pay', async (visit, { reports }) => {
     const { account, query, path, texts } = visit;
     const before = readPosition(query.get('cursor'));
-    const found = await listTransfers(reports, { accountId: account.accountId, before, limit: PAGE_SIZE + 1 });
-    const transfers = found.slice(0, PAGE_SIZE);
-    const last = found.length > PAGE_SIZE ? transfers.at(-1) : undefined;
+    const { rows: transfers, last } = await readPage({ before, limit: PAGE_SIZE }, (slice) =>
+      listTransfers(reports, { accountId: account.accountId, ...slice }),
+    );
     return showPage(
       'billing',
       texts.billing.movements,
@@ -29,7 +30,7 @@ export const movementPages = [
       </Card>,
     );
   }),
-  member.get('/accounts/{account_id}/billing/movements/export', 'pay', async (visit, services) =>
+  member.page('/accounts/{account_id}/billing/movements/export', 'pay', async (visit, services) =>
     exportMovements(visit, services),
   ),
 ];
@@ -71,7 +72,7 @@ export function Movements({
       rows={transfers}
       none={words.noMovements}
       columns={[
-        [words.when, ({ createdAt }) => <Time at={createdAt} />],
+        [words.when, 'createdAt'],
         [
           words.what,
           (transfer) => (

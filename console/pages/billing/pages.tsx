@@ -5,7 +5,7 @@ import { type Account, findAccount } from '../../../db/queries/accounts.ts';
 import { type CreditedTopUp, listTopUps } from '../../../db/queries/credits.ts';
 import { sumPromoCredit } from '../../../db/queries/promo-grants.ts';
 import { listTransfers } from '../../../db/queries/transfers.ts';
-import { Card, ExactMoney, exactUsd, Money, Pages, Time } from '../../html/components.tsx';
+import { Card, ExactMoney, exactUsd, Money, Pages } from '../../html/components.tsx';
 import { DataTable, Facts } from '../../html/data-table.tsx';
 import { monthName } from '../../html/months.ts';
 import { readListPage } from '../../list-page.ts';
@@ -22,10 +22,10 @@ const LATEST_MONTHS = 12;
 const TOP_UP_LIST = { kind: 'transfer', size: 50 } as const;
 
 export const billingPages = [
-  member.get('/accounts/{account_id}/billing', 'pay', async (visit, services) =>
+  member.page('/accounts/{account_id}/billing', 'pay', async (visit, services) =>
     showPage('billing', visit.texts.billing.title, await Overview({ visit, services })),
   ),
-  member.get(
+  member.page(
     '/accounts/{account_id}/billing/top-ups',
     'pay',
     async ({ account: { accountId }, query, path, texts }, { reports }) => {
@@ -43,7 +43,7 @@ export const billingPages = [
       );
     },
   ),
-  member.get('/accounts/{account_id}/billing/statements', 'pay', async (visit, services) => {
+  member.page('/accounts/{account_id}/billing/statements', 'pay', async (visit, services) => {
     const months = await monthsOf(visit, services);
     return showPage(
       'billing',
@@ -170,9 +170,9 @@ function TopUps({
       rows={topUps}
       none={words.noTopUps}
       columns={[
-        [words.when, ({ createdAt }) => <Time at={createdAt} />],
+        [words.when, 'createdAt'],
         [words.reference, ({ reference }) => <code>{reference}</code>],
-        [words.amount, ({ amount }) => <ExactMoney amount={amount} />, 'money'],
+        [words.amount, 'amount', 'money'],
       ]}
     />
   );

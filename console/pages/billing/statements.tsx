@@ -11,7 +11,7 @@ import { StatementTable } from '../../html/statement-table.tsx';
 import { member, type MemberVisit, showPage } from '../../page.ts';
 
 export const statementPages = [
-  member.get('/accounts/{account_id}/billing/statements/{month}', 'pay', async (visit, services) => {
+  member.page('/accounts/{account_id}/billing/statements/{month}', 'pay', async (visit, services) => {
     const month = monthOf(visit);
     const { billing: words, language } = visit.texts;
     return showPage(
@@ -20,7 +20,7 @@ export const statementPages = [
       <Statement lines={await statementLines(visit, services)} month={month} visit={visit} services={services} />,
     );
   }),
-  member.get('/accounts/{account_id}/billing/statements/{month}/export', 'pay', async (visit, services) => {
+  member.page('/accounts/{account_id}/billing/statements/{month}/export', 'pay', async (visit, services) => {
     const lines = await statementLines(visit, services);
     return exportFile(`statement-${monthOf(visit).name}`, visit.query.get('format') ?? '', lines, STATEMENT_LINE);
   }),

@@ -9,7 +9,7 @@ import { member, type MemberVisit, showPage } from '../../page.ts';
 const FILE_LIST = { kind: 'file', size: 24 } as const;
 
 export const filePages = [
-  member.get('/accounts/{account_id}/files', 'develop', async (visit, services) => {
+  member.page('/accounts/{account_id}/files', 'develop', async (visit, services) => {
     const { account, query, path, texts } = visit;
     const { entries: uploads, next } = await readListPage(query, FILE_LIST, (slice) =>
       listUploads(services.database, { accountId: account.accountId, ...slice }),
@@ -33,7 +33,7 @@ export const filePages = [
       </>,
     );
   }),
-  member.get('/accounts/{account_id}/files/{file_id}/delete', 'develop', async (visit, services) => {
+  member.page('/accounts/{account_id}/files/{file_id}/delete', 'develop', async (visit, services) => {
     const { texts, session, account, params } = visit;
     const upload = await findUpload(services.database, account.accountId, params['file_id'] ?? '');
     if (!upload) throw noSuchFile();
@@ -47,7 +47,7 @@ export const filePages = [
       </Card>,
     );
   }),
-  member.post('/accounts/{account_id}/files/{file_id}/delete', 'develop', async (visit, { uploads }) => {
+  member.form('/accounts/{account_id}/files/{file_id}/delete', 'develop', async (visit, { uploads }) => {
     const { account, params } = visit;
     if (!(await uploads.remove(account.accountId, params['file_id'] ?? ''))) throw noSuchFile();
     return { kind: 'redirect', path: pathOf(visit) };

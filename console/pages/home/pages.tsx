@@ -13,7 +13,7 @@ const DAY_MS = 86_400_000;
 const LATEST = 8;
 
 export const homePages = [
-  user.get('', async ({ memberships, texts, user: { staffRole } }) => {
+  user.page('', async ({ memberships, texts, user: { staffRole } }) => {
     const [first] = memberships;
     if (first) return { kind: 'redirect', path: `/accounts/${first.accountId}` };
     if (staffRole !== null) {
@@ -21,7 +21,7 @@ export const homePages = [
     }
     return { kind: 'page', title: texts.home.title, content: <Empty>{texts.home.noAccounts}</Empty> };
   }),
-  member.get('/accounts/{account_id}', 'see', async (visit, services) => {
+  member.page('/accounts/{account_id}', 'see', async (visit, services) => {
     const { texts, account: membership } = visit;
     const { accountId } = membership;
     const { database, reports, clock } = services;

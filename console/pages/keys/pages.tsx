@@ -20,7 +20,6 @@ import {
   FormButton,
   Money,
   Problem,
-  Time,
   usd,
 } from '../../html/components.tsx';
 import { DataTable } from '../../html/data-table.tsx';
@@ -32,8 +31,8 @@ import { readSettings } from './key-form.ts';
 const MAX_KEYS = 200;
 
 export const keyPages = [
-  member.get('/accounts/{account_id}/keys', 'develop', (visit, services) => keys(visit, services, null)),
-  member.post('/accounts/{account_id}/keys', 'develop', async (visit, services) => {
+  member.page('/accounts/{account_id}/keys', 'develop', (visit, services) => keys(visit, services, null)),
+  member.form('/accounts/{account_id}/keys', 'develop', async (visit, services) => {
     const settings = readSettings(visit.form, services.catalogue);
     if (settings instanceof ServiceError) return keys(visit, services, settings.message);
     if ((await listKeys(visit, services)).length >= MAX_KEYS)
@@ -43,10 +42,10 @@ export const keyPages = [
   }),
   change('enable', { disabled: false }),
   change('disable', { disabled: true }),
-  member.get('/accounts/{account_id}/keys/{key_id}/delete', 'develop', async (visit, services) =>
+  member.page('/accounts/{account_id}/keys/{key_id}/delete', 'develop', async (visit, services) =>
     confirmDeletion(visit, await ownKey(visit, services)),
   ),
-  member.post('/accounts/{account_id}/keys/{key_id}/delete', 'develop', async (visit, services) => {
+  member.form('/accounts/{account_id}/keys/{key_id}/delete', 'develop', async (visit, services) => {
     const { id } = await ownKey(visit, services);
     await deleteApiKey(services.database, id);
     return { kind: 'redirect', path: pathOf(visit) };
@@ -54,7 +53,7 @@ export const keyPages = [
 ];
 
 function change(name: string, settings: KeySettings) {
-  return member.post(`/accounts/{account_id}/keys/{key_id}/${name}`, 'develop', async (visit, services) => {
+  return member.form(`/accounts/{account_id}/keys/{key_id}/${name}`, 'develop', async (visit, services) => {
     const { id } = await ownKey(visit, services);
     await updateApiKey(services.database, id, settings);
     return { kind: 'redirect', path: pathOf(visit) };
@@ -118,7 +117,7 @@ function KeyTable({ keys: found, visit }: { readonly keys: readonly ApiKey[]; re
         [common.name, (key) => <KeyName apiKey={key} texts={texts} />, 'name'],
         [words.used, (key) => <KeyUse apiKey={key} texts={texts} />],
         [common.status, (key) => <KeyState apiKey={key} texts={texts} />],
-        [common.created, ({ createdAt }) => <Time at={createdAt} />],
+        [common.created, 'createdAt'],
         [
           texts.staffAccounts.change,
           ({ id, disabledAt }) => (

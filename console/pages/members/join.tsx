@@ -12,11 +12,11 @@ import { type Answer, everybody, type Visit } from '../../page.ts';
 import { enter } from '../sign-in/enter.ts';
 
 export const joinPages = [
-  everybody.get('/join/{invitation_token}', async (visit, { database }) => {
+  everybody.page('/join/{invitation_token}', async (visit, { database }) => {
     const invitation = await findInvitationOf(database, visit.params['invitation_token'] ?? '');
     return invitation ? join(visit, invitation, database) : expired(visit);
   }),
-  everybody.post('/join/{invitation_token}', async (visit, { database }) => {
+  everybody.form('/join/{invitation_token}', async (visit, { database }) => {
     const { session, params } = visit;
     const { invitation_token: token = '' } = params;
     const invitation = await findInvitationOf(database, token);

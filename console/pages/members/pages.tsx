@@ -13,14 +13,15 @@ import { listMembers, type Member } from '../../../db/queries/users.ts';
 import { isEmailAddress } from '../../../domain/email-address.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { MEMBER_ROLES, type MemberRole } from '../../../domain/roles.ts';
-import { Badge, Card, Choice, Copyable, Field, Form, Problem, Table, Time } from '../../html/components.tsx';
+import { Badge, Card, Choice, Copyable, Field, Form, Problem, Time } from '../../html/components.tsx';
+import { DataTable } from '../../html/data-table.tsx';
 import { type Answer, member, type MemberVisit, showPage } from '../../page.ts';
 import { joinPages } from './join.tsx';
 
 export const memberPages = [
   ...joinPages,
-  member.get('/accounts/{account_id}/members', 'own', (visit, services) => showMembers(visit, services, null)),
-  member.post('/accounts/{account_id}/members', 'own', async (visit, services) => {
+  member.page('/accounts/{account_id}/members', 'own', (visit, services) => showMembers(visit, services, null)),
+  member.form('/accounts/{account_id}/members', 'own', async (visit, services) => {
     const { members: words } = visit.texts;
     const email = visit.form.text('email').toLowerCase();
     if (!isEmailAddress(email)) return showMembers(visit, services, { words: words.notAnAddress, status: 400 });
@@ -35,18 +36,20 @@ export const memberPages = [
       link: services.publicUrl + made.path,
     });
   }),
-  member.post('/accounts/{account_id}/members/withdraw', 'own', async (visit, { database }) => {
+  member.form('/accounts/{account_id}/members/withdraw', 'own', async (visit, { database }) => {
     await withdrawInvitation(database, ownerOf(visit), visit.form.text('email'));
     return { kind: 'redirect', path: pathOf(visit) };
   }),
-  member.get('/accounts/{account_id}/members/{user_id}', 'own', (visit, services) => showMember(visit, services, null)),
-  member.post('/accounts/{account_id}/members/{user_id}/role', 'own', async (visit, services) => {
+  member.page('/accounts/{account_id}/members/{user_id}', 'own', (visit, services) =>
+    showMember(visit, services, null),
+  ),
+  member.form('/accounts/{account_id}/members/{user_id}/role', 'own', async (visit, services) => {
     const change = { userId: visit.params['user_id'] ?? '', role: roleIn(visit) };
     const refusal = await changeRole(services.database, ownerOf(visit), change);
     if (refusal) return showMember(visit, services, refusal);
     return { kind: 'redirect', path: change.userId === visit.user.id ? '' : pathOf(visit) };
   }),
-  member.post('/accounts/{account_id}/members/{user_id}/link', 'own', async (visit, services) => {
+  member.form('/accounts/{account_id}/members/{user_id}/link', 'own', async (visit, services) => {
     const { members: words } = visit.texts;
     const { database, sendsMail, publicUrl } = services;
     const userId = visit.params['user_id'] ?? '';
@@ -55,7 +58,7 @@ export const memberPages = [
     if ('mailedTo' in made) return showLink(visit, { title: words.linkTitle, explained: words.mailed(made.mailedTo) });
     return showLink(visit, { title: words.linkTitle, explained: words.linkMade, link: publicUrl + made.path });
   }),
-  member.post('/accounts/{account_id}/members/{user_id}/remove', 'own', async (visit, services) => {
+  member.form('/accounts/{account_id}/members/{user_id}/remove', 'own', async (visit, services) => {
     const userId = visit.params['user_id'] ?? '';
     const refusal = await removeMember(services.database, ownerOf(visit), userId);
     if (refusal) return showMember(visit, services, refusal);
@@ -116,24 +119,32 @@ async function showMembers(
 function Members({ members, visit }: { readonly members: readonly Member[]; readonly visit: MemberVisit }) {
   const { members: words, common } = visit.texts;
   return (
-    <Table label={words.title} columns={[common.name, words.email, words.role, words.secondFactor]}>
-      {members.map(({ id, name, email, role, hasPassword, hasSecondFactor }) => (
-        <tr>
-          <th scope="row">
-            <a href={`/console${pathOf(visit)}/${id}`}>{name}</a> {id === visit.user.id ? words.you : ''}
-          </th>
-          <td>{email}</td>
-          <td>{words.roles[role]}</td>
-          <td>
-            {hasSecondFactor ? (
+    <DataTable
+      label={words.title}
+      rows={members}
+      columns={[
+        [
+          common.name,
+          ({ id, name }) => (
+            <>
+              <a href={`/console${pathOf(visit)}/${id}`}>{name}</a> {id === visit.user.id ? words.you : ''}
+            </>
+          ),
+          'name',
+        ],
+        [words.email, 'email'],
+        [words.role, ({ role }) => words.roles[role]],
+        [
+          words.secondFactor,
+          ({ hasPassword, hasSecondFactor }) =>
+            hasSecondFactor ? (
               <Badge tone="good">{words.hasSecondFactor}</Badge>
             ) : (
               <Badge tone="calm">{hasPassword ? words.noSecondFactor : words.neverSignedIn}</Badge>
-            )}
-          </td>
-        </tr>
-      ))}
-    </Table>
+            ),
+        ],
+      ]}
+    />
   );
 }
 
@@ -151,26 +162,34 @@ async function Invitations({
   if (invitations.length === 0) return null;
   return (
     <Card title={words.invitations}>
-      <Table label={words.invitations} columns={[words.email, words.role, words.expires, words.withdraw]}>
-        {invitations.map(({ email, role, expiresAt, mail }) => (
-          <tr>
-            <th scope="row">{email}</th>
-            <td>{words.roles[role]}</td>
-            <td>
-              <Time at={expiresAt} />{' '}
-              {mail === null ? null : <Badge tone={MAIL_TONES[mail]}>{words.mails[mail]}</Badge>}
-            </td>
-            <td>
+      <DataTable
+        label={words.invitations}
+        rows={invitations}
+        columns={[
+          [words.email, 'email', 'name'],
+          [words.role, ({ role }) => words.roles[role]],
+          [
+            words.expires,
+            ({ expiresAt, mail }) => (
+              <>
+                <Time at={expiresAt} />{' '}
+                {mail === null ? null : <Badge tone={MAIL_TONES[mail]}>{words.mails[mail]}</Badge>}
+              </>
+            ),
+          ],
+          [
+            words.withdraw,
+            ({ email }) => (
               <Form token={visit.session.formToken} action={`/console${pathOf(visit)}/withdraw`}>
                 <input type="hidden" name="email" value={email} />
                 <button type="submit" class="quiet" aria-label={words.withdrawOf(email)}>
                   {words.withdraw}
                 </button>
               </Form>
-            </td>
-          </tr>
-        ))}
-      </Table>
+            ),
+          ],
+        ]}
+      />
     </Card>
   );
 }

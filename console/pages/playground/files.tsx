@@ -11,7 +11,7 @@ import { consoleCaller } from './caller.ts';
 const PICTURES = 'image/png,image/jpeg,image/webp';
 
 export const filePages = [
-  member.post(
+  member.form(
     '/accounts/{account_id}/playground/files',
     'develop',
     async (visit, services) => {

@@ -24,10 +24,10 @@ const PATH = '/accounts/{account_id}/playground';
 const PRICES = { what: 'prices of the playground', perMinute: 200 };
 
 export const playgroundPages = [
-  member.get(PATH, 'develop', async (visit, services) =>
+  member.page(PATH, 'develop', async (visit, services) =>
     show(visit, services, findTried(services.catalogue, visit.query.get('model'))),
   ),
-  member.post(PATH, 'develop', async (visit, services) => {
+  member.form(PATH, 'develop', async (visit, services) => {
     const model = findTried(services.catalogue, visit.form.text('model'));
     if (wantsStream(visit)) return stream(visit, services, model);
     try {
@@ -38,7 +38,7 @@ export const playgroundPages = [
       return show(visit, services, model, { problem: error.message });
     }
   }),
-  member.post(
+  member.form(
     `${PATH}/price`,
     'develop',
     async (visit, services) => {
@@ -49,7 +49,7 @@ export const playgroundPages = [
     },
     { changesNothing: true },
   ),
-  member.get(`${PATH}/cost/{request_id}`, 'develop', async ({ account, params, texts }, { database }) => {
+  member.page(`${PATH}/cost/{request_id}`, 'develop', async ({ account, params, texts }, { database }) => {
     const { request_id: requestId = '' } = params;
     const usage = isId('request', requestId)
       ? await findTextUsageOfRequest(database, account.accountId, requestId)

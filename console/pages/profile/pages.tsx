@@ -14,13 +14,13 @@ import { recoveryCodes } from './second-factor.tsx';
 import { profile } from './view.tsx';
 
 export const profilePages = [
-  user.get('/profile', async (visit, services) => profile(visit, services)),
-  user.post('/profile/language', async ({ user, form }, { database }) => {
+  user.page('/profile', async (visit, services) => profile(visit, services)),
+  user.form('/profile/language', async ({ user, form }, { database }) => {
     const language = form.text('language');
     if (Object.hasOwn(LANGUAGE_NAMES, language)) await setLanguage(database, user.id, language);
     return { kind: 'redirect', path: '/profile' };
   }),
-  user.post('/profile/password', async (visit, services) => {
+  user.form('/profile/password', async (visit, services) => {
     const { user, form, texts, session } = visit;
     const { database } = services;
     const problem = await passwordProblem(visit, database);
@@ -31,7 +31,7 @@ export const profilePages = [
     await changePassword(database, { user, password, session });
     return { kind: 'redirect', path: '/profile' };
   }),
-  user.post('/profile/second-factor', async (visit, services) => {
+  user.form('/profile/second-factor', async (visit, services) => {
     const { user, form, texts, session } = visit;
     const { database, sealer, clock } = services;
     if (user.hasSecondFactor) return { kind: 'redirect', path: '/profile' };
@@ -48,13 +48,13 @@ export const profilePages = [
     });
     return codes ? recoveryCodes(visit, codes) : { kind: 'redirect', path: '/sign-in' };
   }),
-  user.post('/profile/second-factor/remove', async (visit, services) => {
+  user.form('/profile/second-factor/remove', async (visit, services) => {
     const problem = await passwordProblem(visit, services.database);
     if (problem !== null) return profile(visit, services, { secondFactor: problem });
     await removeSecondFactor(services.database, visit.user.id);
     return { kind: 'redirect', path: '/profile' };
   }),
-  user.post('/profile/recovery-codes', async (visit, services) => {
+  user.form('/profile/recovery-codes', async (visit, services) => {
     const { database } = services;
     if (!visit.user.hasSecondFactor) return { kind: 'redirect', path: '/profile' };
     const problem = await passwordProblem(visit, database);
@@ -63,11 +63,11 @@ export const profilePages = [
     return recoveryCodes(visit, codes);
   }),
   ...providerProfilePages,
-  user.post('/profile/sessions/end', async ({ user, form }, { database }) => {
+  user.form('/profile/sessions/end', async ({ user, form }, { database }) => {
     await deleteSessionOf(database, user.id, Buffer.from(form.text('session'), 'base64url'));
     return { kind: 'redirect', path: '/profile' };
   }),
-  user.post('/profile/sessions/end-others', async ({ user, session }, { database }) => {
+  user.form('/profile/sessions/end-others', async ({ user, session }, { database }) => {
     await deleteSessionsOf(database, user.id, session.digest);
     return { kind: 'redirect', path: '/profile' };
   }),

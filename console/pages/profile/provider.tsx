@@ -8,7 +8,7 @@ import { passwordProblem } from './password-problem.ts';
 import { profile } from './view.tsx';
 
 export const providerProfilePages = [
-  user.post('/profile/provider', async (visit, services) => {
+  user.form('/profile/provider', async (visit, services) => {
     const { openIdProvider, database } = services;
     if (openIdProvider === null) return { kind: 'redirect', path: '/profile' };
     const problem = await passwordProblem(visit, database);
@@ -23,7 +23,7 @@ export const providerProfilePages = [
       return profile(visit, services, { provider: texts.signIn.providerDown(openIdProvider.name) });
     }
   }),
-  user.post('/profile/provider/disconnect', async (visit, services) => {
+  user.form('/profile/provider/disconnect', async (visit, services) => {
     const { openIdProvider, database } = services;
     if (openIdProvider === null) return { kind: 'redirect', path: '/profile' };
     const problem = await passwordProblem(visit, database);

@@ -1,6 +1,6 @@
 /** Where somebody is signed in. */
 import type { ListedSession } from '../../../db/queries/sessions.ts';
-import { Badge, Card, Form, FormButton, Time } from '../../html/components.tsx';
+import { Badge, Card, Form, FormButton } from '../../html/components.tsx';
 import { DataTable } from '../../html/data-table.tsx';
 import type { UserVisit } from '../../page.ts';
 
@@ -36,8 +36,8 @@ export function Sessions({
         rows={sessions}
         columns={[
           [words.device, ({ userAgent }) => deviceOf(userAgent) ?? words.unknownDevice, 'name'],
-          [words.signedInAt, ({ createdAt }) => <Time at={createdAt} />],
-          [words.lastUsed, ({ lastUsedAt }) => <Time at={lastUsedAt} />],
+          [words.signedInAt, 'createdAt'],
+          [words.lastUsed, 'lastUsedAt'],
           [
             words.action,
             ({ digest }) =>

@@ -8,11 +8,11 @@ import { type Answer, everybody, type Visit } from '../../page.ts';
 import { bare } from './views.tsx';
 
 export const lostPasswordPages = [
-  everybody.get('/lost-password', async (visit, services) => {
+  everybody.page('/lost-password', async (visit, services) => {
     assertMail(services);
     return lostPassword(visit, { email: '', problem: null });
   }),
-  everybody.post('/lost-password', async (visit, services) => {
+  everybody.form('/lost-password', async (visit, services) => {
     assertMail(services);
     const { form, texts, ip } = visit;
     const email = form.text('email');

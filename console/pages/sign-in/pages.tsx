@@ -19,11 +19,11 @@ import { bare, signInForm } from './views.tsx';
 export const signInPages = [
   ...lostPasswordPages,
   ...providerPages,
-  everybody.get('/sign-in', async ({ session, texts }, services) => {
+  everybody.page('/sign-in', async ({ session, texts }, services) => {
     if (!session) return signInForm(texts, services, {});
     return session.secondFactorPending ? secondFactor(texts, session.formToken, null) : { kind: 'redirect', path: '' };
   }),
-  everybody.post('/sign-in', async (visit, services) => {
+  everybody.form('/sign-in', async (visit, services) => {
     const { database } = services;
     const { form, texts, ip } = visit;
     const email = form.text('email');
@@ -33,7 +33,7 @@ export const signInPages = [
     const { user } = result;
     return enter(visit, database, user, { secondFactorPending: user.hasSecondFactor });
   }),
-  everybody.post('/sign-in/code', async (visit, services) => {
+  everybody.form('/sign-in/code', async (visit, services) => {
     const { session, form, texts } = visit;
     if (!session?.secondFactorPending) return { kind: 'redirect', path: '/sign-in' };
     const nowMs = services.clock.nowMs();
@@ -43,17 +43,17 @@ export const signInPages = [
     if (result === 'too many') return secondFactor(texts, session.formToken, texts.signIn.tooMany);
     return enter(visit, services.database, user, { byProvider: session.byProvider });
   }),
-  everybody.post('/sign-out', async ({ session, texts }, { database, openIdProvider, publicUrl }) => {
+  everybody.form('/sign-out', async ({ session, texts }, { database, openIdProvider, publicUrl }) => {
     if (session) await closeSession(database, session);
     const there = session?.byProvider ? await openIdProvider?.signOutUrl(`${publicUrl}/console/sign-in`) : null;
     if (!openIdProvider || !there) return { kind: 'redirect', path: '/sign-in', session: 'end' };
     return { ...signedOut(texts, openIdProvider.name, there), session: 'end' };
   }),
-  everybody.get('/welcome/{token}', async (visit, { database }) => {
+  everybody.page('/welcome/{token}', async (visit, { database }) => {
     const user = await findLink(database, visit.params['token'] ?? '');
     return user ? welcome(visit, { email: user.email, problem: null }) : expired(visit.texts);
   }),
-  everybody.post('/welcome/{token}', async (visit, { database }) => {
+  everybody.form('/welcome/{token}', async (visit, { database }) => {
     const { params, texts, form, ip } = visit;
     const { token = '' } = params;
     const user = await findLink(database, token);

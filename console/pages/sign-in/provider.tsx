@@ -21,7 +21,7 @@ import { enter } from './enter.ts';
 import { signInForm } from './views.tsx';
 
 export const providerPages = [
-  everybody.get('/sign-in/provider', async (visit, services) => {
+  everybody.page('/sign-in/provider', async (visit, services) => {
     const provider = providerOf(services);
     const token = newToken();
     try {
@@ -31,7 +31,7 @@ export const providerPages = [
       return failed(visit, services, error);
     }
   }),
-  everybody.get('/sign-in/callback', async (visit, services) => {
+  everybody.page('/sign-in/callback', async (visit, services) => {
     const provider = providerOf(services);
     const { attempt, texts } = visit;
     if (attempt === null) return refused(visit, services, texts.signIn.attemptOver);

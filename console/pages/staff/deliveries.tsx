@@ -1,7 +1,7 @@
 /** Deliveries of events to webhook endpoints. */
 import { historyUrl, type HistoryLinks } from '../../../api/history-link.ts';
 import type { Delivery } from '../../../db/queries/deliveries.ts';
-import { Badge, FormButton, Noted, Time, type Tone } from '../../html/components.tsx';
+import { Badge, FormButton, Noted, type Tone } from '../../html/components.tsx';
 import { DataTable } from '../../html/data-table.tsx';
 import { AnyId } from '../../html/linked-ids.tsx';
 import type { Texts } from '../../texts/texts.ts';
@@ -40,7 +40,7 @@ export function Deliveries({
         [common.status, ({ status }) => <Badge tone={TONES[status]}>{words.deliveryStatus[status]}</Badge>],
         [words.attempts, ({ attempts }) => attempts.length, 'number'],
         [words.lastAttempt, ({ attempts }) => lastOf(attempts)],
-        [common.created, ({ createdAt }) => <Time at={createdAt} />],
+        [common.created, 'createdAt'],
         [
           words.workflow,
           ({ id }) => (

@@ -18,7 +18,7 @@ const PAGE_SIZE = 24;
 const TASK_LIST = { kind: 'task', size: PAGE_SIZE } as const;
 
 export const taskPages = [
-  member.get(
+  member.page(
     '/accounts/{account_id}/tasks',
     'see',
     async ({ account: { accountId }, query, texts, path }, { database }) => {
@@ -65,7 +65,7 @@ export const taskPages = [
       );
     },
   ),
-  member.get('/accounts/{account_id}/tasks/{task_id}', 'see', async (visit, services) => {
+  member.page('/accounts/{account_id}/tasks/{task_id}', 'see', async (visit, services) => {
     const task = await ownTask(visit, services);
     return showPage(
       'tasks',
@@ -76,11 +76,11 @@ export const taskPages = [
       </>,
     );
   }),
-  member.get('/accounts/{account_id}/tasks/{task_id}/tile', 'see', async (visit, services) => {
+  member.page('/accounts/{account_id}/tasks/{task_id}/tile', 'see', async (visit, services) => {
     const task = await ownTask(visit, services);
     return { kind: 'part', content: <TaskTile task={task} accountId={task.accountId} texts={visit.texts} /> };
   }),
-  member.get('/accounts/{account_id}/tasks/{task_id}/details', 'see', async (visit, services) => ({
+  member.page('/accounts/{account_id}/tasks/{task_id}/details', 'see', async (visit, services) => ({
     kind: 'part',
     content: <Details task={await ownTask(visit, services)} visit={visit} />,
   })),

@@ -9,7 +9,8 @@ import { findKeyNames, type KeyName } from '../../../db/queries/api-keys.ts';
 import { type DailyUsage, sumDailyUsage } from '../../../db/queries/daily-usage.ts';
 import { EXPORT_FORMATS, exportFile } from '../../export.ts';
 import { BarChart } from '../../html/chart.tsx';
-import { Card, Choice, Empty, ExactMoney, Money, Table } from '../../html/components.tsx';
+import { Card, Choice, Empty, Money } from '../../html/components.tsx';
+import { DataTable } from '../../html/data-table.tsx';
 import { monthName } from '../../html/months.ts';
 import { member, type MemberVisit, showPage } from '../../page.ts';
 import type { Texts } from '../../texts/texts.ts';
@@ -20,7 +21,7 @@ import { dearestFirst, type NamedSum, sumBy, sumOf, type UsageSum } from './sums
 const MAX_ROWS = 100;
 
 export const usagePages = [
-  member.get('/accounts/{account_id}/usage', 'see', async (visit, services) => {
+  member.page('/accounts/{account_id}/usage', 'see', async (visit, services) => {
     const { usage: words } = visit.texts;
     const { period, rows } = await askedUsage(visit, services);
     return showPage(
@@ -43,7 +44,7 @@ export const usagePages = [
       </>,
     );
   }),
-  member.get('/accounts/{account_id}/usage/export', 'see', async (visit, services) => {
+  member.page('/accounts/{account_id}/usage/export', 'see', async (visit, services) => {
     const { period, rows } = await askedUsage(visit, services);
     const keys = await findKeyNames(services.database, visit.account.accountId);
     const nameOf = ({ apiKeyId }: DailyUsage) => keys.get(apiKeyId)?.name ?? '';
@@ -112,6 +113,7 @@ function Usage({
 }) {
   const { usage: words } = texts;
   const total = sumOf(rows);
+  const table = { total, texts };
   const byDay = sumBy(rows, ({ date }) => date);
   const charged = new Map(byDay.map((sum) => [sum.name, sum.charged]));
   const nameOfKey = (id: string) => <NameOfKey apiKey={keys.get(id)} id={id} unnamed={texts.keys.unnamed} />;
@@ -136,28 +138,25 @@ function Usage({
         </Card>
       </div>
       <SumTable
+        {...table}
         title={words.byModel}
         head={texts.common.model}
         sums={dearestFirst(sumBy(rows, ({ model }) => model))}
-        total={total}
         nameOf={(name) => name}
-        texts={texts}
       />
       <SumTable
+        {...table}
         title={words.byKey}
         head={words.key}
         sums={dearestFirst(sumBy(rows, ({ apiKeyId }) => apiKeyId))}
-        total={total}
         nameOf={nameOfKey}
-        texts={texts}
       />
       <SumTable
+        {...table}
         title={words.byDay}
         head={words.day}
         sums={byDay}
-        total={total}
         nameOf={(name) => <time dateTime={name}>{name}</time>}
-        texts={texts}
       />
     </>
   );
@@ -194,38 +193,31 @@ function SumTable({
   readonly nameOf: (name: string) => Child;
   readonly texts: Texts;
 }) {
-  const { usage: words, common } = texts;
+  const { usage: words, common, language } = texts;
   const rest = sums.slice(MAX_ROWS);
+  const shown: readonly TableRow[] = sums.slice(0, MAX_ROWS).map((sum) => ({ ...sum, head: nameOf(sum.name) }));
   return (
     <Card title={title}>
-      <Table
+      <DataTable<TableRow>
         label={title}
-        columns={[head, { number: words.charged }, ...COLUMNS.map((column) => ({ number: words.columns[column] }))]}
-        total={<SumRow head={common.total} sum={total} language={texts.language} />}
-      >
-        {sums.slice(0, MAX_ROWS).map((sum) => (
-          <SumRow head={nameOf(sum.name)} sum={sum} language={texts.language} />
-        ))}
-        {rest.length === 0 ? null : (
-          <SumRow head={words.others(rest.length)} sum={sumOf(rest)} language={texts.language} />
-        )}
-      </Table>
+        rows={rest.length === 0 ? shown : [...shown, { ...sumOf(rest), head: words.others(rest.length) }]}
+        total={{ ...total, head: common.total }}
+        columns={[
+          [head, (row) => row.head, 'name'],
+          [words.charged, 'charged', 'money'],
+          ...COLUMNS.map(
+            (column) =>
+              [words.columns[column], (row: UsageSum) => row[column].toLocaleString(language), 'number'] as const,
+          ),
+        ]}
+      />
     </Card>
   );
 }
 
-const COLUMNS = ['requests', 'failed', 'inputTokens', 'outputTokens', 'billableSeconds'] as const;
-
-function SumRow({ head, sum, language }: { readonly head: Child; readonly sum: UsageSum; readonly language: string }) {
-  return (
-    <tr>
-      <th scope="row">{head}</th>
-      <td class="right">
-        <ExactMoney amount={sum.charged} />
-      </td>
-      {COLUMNS.map((column) => (
-        <td class="right number">{sum[column].toLocaleString(language)}</td>
-      ))}
-    </tr>
-  );
+/** A sum, and what it is the sum of. */
+interface TableRow extends UsageSum {
+  readonly head: Child;
 }
+
+const COLUMNS = ['requests', 'failed', 'inputTokens', 'outputTokens', 'billableSeconds'] as const;

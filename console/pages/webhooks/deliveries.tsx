@@ -60,7 +60,7 @@ export function SentEvents({
         label={words.ofTask}
         rows={deliveries}
         columns={[
-          [words.event, ({ eventType }) => eventType, 'name'],
+          [words.event, 'eventType', 'name'],
           [common.status, ({ status }) => <Badge tone={TONES[status]}>{words.status[status]}</Badge>],
           [words.attempts, ({ attempts }) => <Attempts attempts={attempts} texts={texts} />],
           [
@@ -120,7 +120,7 @@ function DeliveryTable({ deliveries, path, visit }: Omit<Props, 'next'>) {
             </>
           ),
         ],
-        [common.created, ({ createdAt }) => <Time at={createdAt} />],
+        [common.created, 'createdAt'],
         [
           words.redeliver,
           ({ id }) => (

@@ -23,14 +23,14 @@ const PATH = '/accounts/{account_id}/webhooks';
 const DELIVERY_LIST = { kind: 'delivery', size: 20 } as const;
 
 export const webhookPages = [
-  member.get(PATH, 'develop', (visit, services) => list(visit, services, null)),
-  member.post(PATH, 'develop', (visit, services) =>
+  member.page(PATH, 'develop', (visit, services) => list(visit, services, null)),
+  member.form(PATH, 'develop', (visit, services) =>
     orProblem(
       async () => secretPage(visit, await create(visit, services)),
       (problem) => list(visit, services, problem),
     ),
   ),
-  member.get(`${PATH}/{webhook_id}`, 'develop', async (visit, services) =>
+  member.page(`${PATH}/{webhook_id}`, 'develop', async (visit, services) =>
     show(visit, services, await ownEndpoint(visit, services), null),
   ),
   change('', async (visit, { database, checkWebhookAddress }, { id }) => {
@@ -52,17 +52,17 @@ export const webhookPages = [
     await countRedelivery(database, accountId);
     await redeliverOne(database, { accountId, endpointId, deliveryId: params['delivery_id'] ?? '' }, null);
   }),
-  member.post(`${PATH}/{webhook_id}/rotate-secret`, 'develop', async (visit, services) => {
+  member.form(`${PATH}/{webhook_id}/rotate-secret`, 'develop', async (visit, services) => {
     const { account, params, texts } = visit;
     const of = { accountId: account.accountId, endpointId: params['webhook_id'] ?? '' };
     const rotated = isId('webhookEndpoint', of.endpointId) ? await rotateSecret(services, of) : null;
     if (!rotated) throw noSuchEndpoint();
     return secretPage(visit, { ...rotated, hint: texts.webhooks.rotated });
   }),
-  member.get(`${PATH}/{webhook_id}/delete`, 'develop', async (visit, services) =>
+  member.page(`${PATH}/{webhook_id}/delete`, 'develop', async (visit, services) =>
     confirmDeletion(visit, await ownEndpoint(visit, services)),
   ),
-  member.post(`${PATH}/{webhook_id}/delete`, 'develop', async (visit, services) => {
+  member.form(`${PATH}/{webhook_id}/delete`, 'develop', async (visit, services) => {
     const { id } = await ownEndpoint(visit, services);
     await deleteWebhookEndpoint(services.database, visit.account.accountId, id);
     return { kind: 'redirect', path: `/accounts/${visit.account.accountId}/webhooks` };
@@ -74,7 +74,7 @@ function change(
   path: string,
   act: (visit: MemberVisit, services: ApiServices, endpoint: WebhookEndpoint) => Promise<void>,
 ) {
-  return member.post(`${PATH}/{webhook_id}${path}`, 'develop', async (visit, services) => {
+  return member.form(`${PATH}/{webhook_id}${path}`, 'develop', async (visit, services) => {
     const endpoint = await ownEndpoint(visit, services);
     return orProblem(
       async () => {

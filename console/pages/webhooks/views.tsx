@@ -35,7 +35,7 @@ export function endpointList(
               ],
               [words.events, ({ events }) => events.map((event) => words.eventNames[event]).join(', ')],
               [common.status, (endpoint) => <EndpointState endpoint={endpoint} texts={visit.texts} />],
-              [common.created, ({ createdAt }) => <Time at={createdAt} />],
+              [common.created, 'createdAt'],
             ]}
           />
         </Card>

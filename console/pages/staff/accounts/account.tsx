@@ -78,8 +78,8 @@ export function AccountContent(props: Props) {
           rows={members}
           none={words.noMembers}
           columns={[
-            [texts.common.name, ({ name }) => name, 'name'],
-            [words.email, ({ email }) => email],
+            [texts.common.name, 'name', 'name'],
+            [words.email, 'email'],
             [words.role, ({ role }) => words.roles[role]],
           ]}
         />
@@ -90,10 +90,10 @@ export function AccountContent(props: Props) {
           rows={actions}
           none={words.noActions}
           columns={[
-            [texts.staff.when, ({ createdAt }) => <Time at={createdAt} />],
+            [texts.staff.when, 'createdAt'],
             [texts.staff.action, ({ kind }) => words.kindsOfAction[kind]],
-            [texts.staff.author, ({ author }) => author],
-            [texts.staff.reason, ({ reason }) => reason],
+            [texts.staff.author, 'author'],
+            [texts.staff.reason, 'reason'],
           ]}
         />
       </Card>
@@ -192,7 +192,7 @@ function Keys({ account, keys, visit: { texts, session }, mayChange }: Props & {
               <Badge tone="calm">{keyWords.disabled}</Badge>
             ),
         ],
-        [common.created, ({ createdAt }) => <Time at={createdAt} />],
+        [common.created, 'createdAt'],
         [
           words.change,
           ({ id, disabledAt }) =>

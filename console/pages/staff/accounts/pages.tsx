@@ -30,15 +30,15 @@ const LATEST_TASKS = 10;
 const validateAdjustment = createValidator(adjustmentSchema);
 
 export const staffAccountPages = [
-  staff.get('/staff/accounts', 'read', search),
-  staff.get('/staff/accounts/{account_id}', 'read', (visit, services) => showAccount(visit, services)),
-  staff.post('/staff/accounts/{account_id}/suspend', 'operate', (visit, services) =>
+  staff.page('/staff/accounts', 'read', search),
+  staff.page('/staff/accounts/{account_id}', 'read', (visit, services) => showAccount(visit, services)),
+  staff.form('/staff/accounts/{account_id}/suspend', 'operate', (visit, services) =>
     change(visit, services, 'state', () => suspendAccount(services.database, accountIdOf(visit), authorshipOf(visit))),
   ),
-  staff.post('/staff/accounts/{account_id}/reopen', 'operate', (visit, services) =>
+  staff.form('/staff/accounts/{account_id}/reopen', 'operate', (visit, services) =>
     change(visit, services, 'state', () => reopenAccount(services.database, accountIdOf(visit), authorshipOf(visit))),
   ),
-  staff.post('/staff/accounts/{account_id}/adjust', 'moveMoney', (visit, services) =>
+  staff.form('/staff/accounts/{account_id}/adjust', 'moveMoney', (visit, services) =>
     change(visit, services, 'adjustment', () => adjust(visit, services)),
   ),
   changeKey('disable', true),
@@ -125,7 +125,7 @@ async function adjust(visit: UserVisit, services: ApiServices): Promise<void> {
 }
 
 function changeKey(name: string, disabled: boolean) {
-  return staff.post(`/staff/accounts/{account_id}/keys/{key_id}/${name}`, 'operate', async (visit, { database }) => {
+  return staff.form(`/staff/accounts/{account_id}/keys/{key_id}/${name}`, 'operate', async (visit, { database }) => {
     const key = await findApiKey(database, visit.params['key_id'] ?? '');
     const accountId = accountIdOf(visit);
     if (key?.accountId !== accountId) throw new ServiceError('not_found', 'There is no such key.');

@@ -1,7 +1,7 @@
 /** What a search finds: accounts, and the story of whatever has an id. */
 import type { Found } from '../../../../api/services/find-by-id.ts';
 import type { Account } from '../../../../db/queries/accounts.ts';
-import { Badge, Card, Money, Time } from '../../../html/components.tsx';
+import { Badge, Card, Money } from '../../../html/components.tsx';
 import { DataTable } from '../../../html/data-table.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
@@ -17,11 +17,11 @@ export function AccountTable({ accounts, texts }: { readonly accounts: readonly 
         none={words.none}
         columns={[
           [common.name, ({ id, name }) => <a href={`/console/staff/accounts/${id}`}>{name || id}</a>, 'name'],
-          [words.email, ({ email }) => email],
-          [words.externalId, ({ externalId }) => externalId],
+          [words.email, 'email'],
+          [words.externalId, 'externalId'],
           [words.available, (account) => <Money amount={account.fundedAvailable + account.signupAvailable} />, 'money'],
           [common.status, (account) => <AccountState account={account} texts={texts} />],
-          [common.created, ({ createdAt }) => <Time at={createdAt} />],
+          [common.created, 'createdAt'],
         ]}
       />
     </Card>

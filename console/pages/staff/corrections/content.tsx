@@ -5,16 +5,16 @@ import { CORRECTIONS } from '../../../../domain/policy.ts';
 import {
   Badge,
   Card,
-  Empty,
   ExactMoney,
   Field,
   Form,
+  FormButton,
   Pages,
   Problem,
-  Table,
   Time,
   usd,
 } from '../../../html/components.tsx';
+import { DataTable } from '../../../html/data-table.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 
@@ -36,7 +36,6 @@ const ROOM = '/console/staff/corrections';
 export function CorrectionContent(props: Props) {
   const { pending, decided, problem, fourEyesAbove, visit } = props;
   const { corrections: words } = visit.texts;
-  const mayCorrect = may(visit, 'moveMoney');
   return (
     <>
       <Problem message={problem} />
@@ -48,14 +47,10 @@ export function CorrectionContent(props: Props) {
       </p>
       {fourEyesAbove === null && pending.length === 0 ? null : (
         <Card title={words.pending}>
-          {pending.length === 0 ? (
-            <Empty>{words.nonePending}</Empty>
-          ) : (
-            <Pending pending={pending} mayDecide={mayCorrect} visit={visit} />
-          )}
+          <Pending pending={pending} visit={visit} />
         </Card>
       )}
-      {mayCorrect ? <CorrectionForm {...props} /> : null}
+      {may(visit, 'moveMoney') ? <CorrectionForm {...props} /> : null}
       {decided.length === 0 ? null : <Decided decided={decided} visit={visit} />}
       <Adjustments {...props} />
     </>
@@ -94,110 +89,100 @@ function CorrectionForm({ formIds, visit: { texts, session, form } }: Props) {
 }
 
 /** What every table of corrections begins with: whose, how much, why and by whom. */
-function WhatIsAsked({ correction }: { readonly correction: Correction }) {
-  const { accountId, accountName, amount, reason, reference, author, createdAt } = correction;
+function columnsOf({ corrections: words }: UserVisit['texts']) {
+  return [
+    [
+      words.account,
+      ({ accountId, accountName }: Correction) => <a href={`/console/staff/accounts/${accountId}`}>{accountName}</a>,
+      'name',
+    ],
+    [words.amount, 'amount', 'money'],
+    [
+      words.reason,
+      ({ reason, reference }: Correction) => (
+        <>
+          {reason}
+          {reference === null ? null : (
+            <p class="hint">
+              <code>{reference}</code>
+            </p>
+          )}
+        </>
+      ),
+    ],
+    [words.asked, ({ author, createdAt }: Correction) => <ByAt author={author} at={createdAt} />],
+  ] as const;
+}
+
+function ByAt({ author, at }: { readonly author: string | null; readonly at: Date }) {
   return (
     <>
-      <th scope="row">
-        <a href={`/console/staff/accounts/${accountId}`}>{accountName}</a>
-      </th>
-      <td class="right">
-        <ExactMoney amount={amount} />
-      </td>
-      <td>
-        {reason}
-        {reference === null ? null : (
-          <p class="hint">
-            <code>{reference}</code>
-          </p>
-        )}
-      </td>
-      <td>
-        {author}
-        <br />
-        <Time at={createdAt} />
-      </td>
+      {author}
+      <br />
+      <Time at={at} />
     </>
   );
 }
 
-function Pending({
-  pending,
-  mayDecide,
-  visit: { texts, session, user },
-}: {
-  readonly pending: readonly Correction[];
-  readonly mayDecide: boolean;
-  readonly visit: UserVisit;
-}) {
-  const { corrections: words } = texts;
+function Pending({ pending, visit }: Pick<Props, 'pending' | 'visit'>) {
+  const { corrections: words } = visit.texts;
   return (
-    <Table
+    <DataTable
       label={words.pending}
-      columns={[words.account, { number: words.amount }, words.reason, words.asked, words.until, words.decision]}
-    >
-      {pending.map((correction) => (
-        <tr>
-          <WhatIsAsked correction={correction} />
-          <td>
-            <Time at={correction.expiresAt} />
-          </td>
-          <td>
-            {mayDecide ? (
-              <div class="row">
-                {(correction.author === user.email ? (['withdraw'] as const) : (['approve', 'reject'] as const)).map(
-                  (decision) => (
-                    <Form token={session.formToken} action={`${ROOM}/${correction.id}/${decision}`}>
-                      <button type="submit" class={decision === 'approve' ? '' : 'quiet'}>
-                        {words[decision]}
-                      </button>
-                    </Form>
-                  ),
-                )}
-              </div>
-            ) : (
-              '–'
-            )}
-          </td>
-        </tr>
-      ))}
-    </Table>
+      rows={pending}
+      none={words.nonePending}
+      columns={[
+        ...columnsOf(visit.texts),
+        [words.until, 'expiresAt'],
+        [words.decision, (correction) => <Decisions correction={correction} visit={visit} />],
+      ]}
+    />
   );
 }
 
-function Decided({
-  decided,
-  visit: { texts },
-}: {
-  readonly decided: readonly Correction[];
-  readonly visit: UserVisit;
-}) {
+function Decisions({ correction, visit }: { readonly correction: Correction; readonly visit: UserVisit }) {
+  const { texts, session, user } = visit;
+  if (!may(visit, 'moveMoney')) return <>–</>;
+  const decisions = correction.author === user.email ? (['withdraw'] as const) : (['approve', 'reject'] as const);
+  return (
+    <div class="row">
+      {decisions.map((decision) => (
+        <FormButton
+          token={session.formToken}
+          action={`${ROOM}/${correction.id}/${decision}`}
+          label={texts.corrections[decision]}
+          look={decision === 'approve' ? '' : 'quiet'}
+        />
+      ))}
+    </div>
+  );
+}
+
+function Decided({ decided, visit: { texts } }: Pick<Props, 'decided' | 'visit'>) {
   const { corrections: words } = texts;
   return (
     <Card title={words.decided}>
-      <Table
+      <DataTable
         label={words.decided}
-        columns={[words.account, { number: words.amount }, words.reason, words.asked, words.result, words.transfer]}
-      >
-        {decided.map((correction) => (
-          <tr>
-            <WhatIsAsked correction={correction} />
-            <td>
-              <Badge tone={correction.outcome === 'approved' ? 'good' : 'calm'}>
-                {words.outcomes[correction.outcome ?? 'expired']}
-              </Badge>
-              {correction.decidedAt === null ? null : (
-                <p class="hint">
-                  {correction.decidedBy}
-                  <br />
-                  <Time at={correction.decidedAt} />
-                </p>
-              )}
-            </td>
-            <td>{correction.transferId === null ? '–' : <AnyId id={correction.transferId} />}</td>
-          </tr>
-        ))}
-      </Table>
+        rows={decided}
+        columns={[
+          ...columnsOf(texts),
+          [
+            words.result,
+            ({ outcome, decidedAt, decidedBy }) => (
+              <>
+                <Badge tone={outcome === 'approved' ? 'good' : 'calm'}>{words.outcomes[outcome ?? 'expired']}</Badge>
+                {decidedAt === null ? null : (
+                  <p class="hint">
+                    <ByAt author={decidedBy} at={decidedAt} />
+                  </p>
+                )}
+              </>
+            ),
+          ],
+          [words.transfer, ({ transferId }) => (transferId === null ? '–' : <AnyId id={transferId} />)],
+        ]}
+      />
     </Card>
   );
 }
@@ -206,30 +191,22 @@ function Adjustments({ adjustments, next, visit: { texts, query } }: Props) {
   const { corrections: words } = texts;
   return (
     <Card title={words.booked}>
-      {adjustments.length === 0 ? (
-        <Empty>{words.noneBooked}</Empty>
-      ) : (
-        <Table
-          label={words.booked}
-          columns={[words.when, { number: words.amount }, words.reason, words.author, words.account]}
-        >
-          {adjustments.map(({ createdAt, credit, amount, reason, author, accountId }) => (
-            <tr>
-              <th scope="row">
-                <Time at={createdAt} />
-              </th>
-              <td class="right">
-                <ExactMoney amount={credit === 'available' ? amount : -amount} />
-              </td>
-              <td>{reason}</td>
-              <td>{author}</td>
-              <td>
-                <AnyId id={accountId} />
-              </td>
-            </tr>
-          ))}
-        </Table>
-      )}
+      <DataTable
+        label={words.booked}
+        rows={adjustments}
+        none={words.noneBooked}
+        columns={[
+          [words.when, 'createdAt', 'name'],
+          [
+            words.amount,
+            ({ credit, amount }) => <ExactMoney amount={credit === 'available' ? amount : -amount} />,
+            'money',
+          ],
+          [words.reason, 'reason'],
+          [words.author, 'author'],
+          [words.account, ({ accountId }) => <AnyId id={accountId} />],
+        ]}
+      />
       <Pages path={ROOM} query={query} next={next} texts={texts} />
     </Card>
   );

@@ -26,8 +26,8 @@ const validateAdjustment = createValidator(adjustmentSchema);
 const validateTopUp = createValidator(topUpSchema);
 
 export const staffCorrectionPages = [
-  staff.get('/staff/corrections', 'read', (visit, services) => showCorrections(visit, services, null)),
-  staff.post('/staff/corrections', 'moveMoney', (visit, services) =>
+  staff.page('/staff/corrections', 'read', (visit, services) => showCorrections(visit, services, null)),
+  staff.form('/staff/corrections', 'moveMoney', (visit, services) =>
     act(visit, services, () => correct(visit, services)),
   ),
   deciding('approve', 'approved'),
@@ -36,7 +36,7 @@ export const staffCorrectionPages = [
 ];
 
 function deciding(name: string, outcome: CorrectionOutcome) {
-  return staff.post(`/staff/corrections/{correction_id}/${name}`, 'moveMoney', (visit, services) =>
+  return staff.form(`/staff/corrections/{correction_id}/${name}`, 'moveMoney', (visit, services) =>
     act(visit, services, () =>
       decide(services.database, { id: visit.params['correction_id'] ?? '', outcome, by: visit.user.email }),
     ),

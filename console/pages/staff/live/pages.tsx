@@ -19,10 +19,10 @@ const TONES: Readonly<Record<Readiness['status'], Tone>> = { ready: 'good', degr
 const LATE_SECONDS = 30;
 
 export const staffLivePages = [
-  staff.get('/staff/live', 'read', async ({ texts }: UserVisit, services) =>
+  staff.page('/staff/live', 'read', async ({ texts }: UserVisit, services) =>
     showPage('live', texts.staffLive.title, <Live state={await readState(services)} texts={texts} />),
   ),
-  staff.get('/staff/live/state', 'read', async ({ texts }, services) => ({
+  staff.page('/staff/live/state', 'read', async ({ texts }, services) => ({
     kind: 'part',
     content: <Live state={await readState(services)} texts={texts} />,
   })),

@@ -76,7 +76,7 @@ function Changes({
         label={words.wouldChange}
         rows={preview.changes}
         columns={[
-          [common.model, ({ model }) => model, 'name'],
+          [common.model, 'model', 'name'],
           [
             staff.action,
             ({ what, amount }) => (
@@ -85,8 +85,8 @@ function Changes({
               </>
             ),
           ],
-          [words.before, ({ before }) => before],
-          [words.after, ({ after }) => after],
+          [words.before, 'before'],
+          [words.after, 'after'],
         ]}
       />
     </>
@@ -101,9 +101,9 @@ function History({ records, texts }: { readonly records: readonly ConfigurationR
       rows={records}
       none={words.noHistory}
       columns={[
-        [staff.when, ({ createdAt }) => <Time at={createdAt} />],
-        [words.process, ({ process }) => process],
-        [words.version, ({ catalogueVersion }) => catalogueVersion],
+        [staff.when, 'createdAt'],
+        [words.process, 'process'],
+        [words.version, 'catalogueVersion'],
         [
           common.status,
           ({ refusal }) => (

@@ -14,16 +14,16 @@ import { ModelContent, ModelTable } from './models.tsx';
 const LATEST_RECORDS = 20;
 
 export const staffModelPages = [
-  staff.get('/staff/models', 'read', showModels),
-  staff.get('/staff/models/configuration', 'read', (visit, services) => showConfiguration(visit, services)),
-  staff.post('/staff/models/configuration', 'operate', async (visit, services) => {
+  staff.page('/staff/models', 'read', showModels),
+  staff.page('/staff/models/configuration', 'read', (visit, services) => showConfiguration(visit, services)),
+  staff.form('/staff/models/configuration', 'operate', async (visit, services) => {
     const problem = await problemOf(() => services.configuration.apply().catch(asBadRequest));
     if (problem) return showConfiguration(visit, services, problem);
     return { kind: 'redirect', path: '/staff/models/configuration' };
   }),
-  staff.get('/staff/models/{model_id}', 'read', async (visit, services) => showModel(visit, services)),
+  staff.page('/staff/models/{model_id}', 'read', async (visit, services) => showModel(visit, services)),
   ...(['disable', 'enable'] as const).map((kind) =>
-    staff.post(`/staff/models/{model_id}/${kind}`, 'operate', async (visit, services) => {
+    staff.form(`/staff/models/{model_id}/${kind}`, 'operate', async (visit, services) => {
       const model = visit.params['model_id'] ?? '';
       const problem = await problemOf(async () => orderModel(services, { model, kind, ...authorshipOf(visit) }));
       if (problem) return showModel(visit, services, problem);

@@ -1,4 +1,4 @@
-import { Badge, Card, ExactMoney, Pages, Time, type Tone } from '../../../html/components.tsx';
+import { Badge, Card, Pages, Time, type Tone } from '../../../html/components.tsx';
 import { DataTable } from '../../../html/data-table.tsx';
 import { monthName } from '../../../html/months.ts';
 import type { UserVisit } from '../../../page.ts';
@@ -16,11 +16,6 @@ export function MonthBadge({ state, texts }: { readonly state: MonthState; reado
   return <Badge tone={TONES[state]}>{texts.months.states[state]}</Badge>;
 }
 
-/** An amount, or that there is none. */
-export function MoneyOrNothing({ amount }: { readonly amount: bigint | null | undefined }) {
-  return amount === null || amount === undefined ? <>–</> : <ExactMoney amount={amount} />;
-}
-
 export function MonthList({
   months,
   next,
@@ -35,7 +30,7 @@ export function MonthList({
     <Card>
       <DataTable
         label={words.title}
-        rows={months}
+        rows={months.map((overview) => ({ ...overview.sums?.total, ...overview }))}
         columns={[
           [
             words.month,
@@ -55,10 +50,10 @@ export function MonthList({
               </>
             ),
           ],
-          [words.revenue, ({ revenue }) => <ExactMoney amount={revenue} />, 'money'],
-          [words.cost, ({ sums }) => <MoneyOrNothing amount={sums?.total.cost} />, 'money'],
-          [words.margin, ({ sums }) => <MoneyOrNothing amount={sums?.total.margin} />, 'money'],
-          [words.uncosted, ({ sums }) => <MoneyOrNothing amount={sums?.total.uncosted} />, 'money'],
+          [words.revenue, 'revenue', 'money'],
+          [words.cost, 'cost', 'money'],
+          [words.margin, 'margin', 'money'],
+          [words.uncosted, 'uncosted', 'money'],
         ]}
       />
       <p class="hint">{words.explained}</p>

@@ -4,13 +4,13 @@ import { closableFrom } from '../../../../api/services/finance/close-month.ts';
 import type { Earnings, MonthSums } from '../../../../db/queries/month-sums.ts';
 import type { Month } from '../../../../domain/month.ts';
 import { BarChart } from '../../../html/chart.tsx';
-import { Card, Empty, ExactMoney, Money, Time } from '../../../html/components.tsx';
+import { Card, Empty, Money, Time } from '../../../html/components.tsx';
 import { DataTable } from '../../../html/data-table.tsx';
 import { Downloads } from '../../../html/filters.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import { daysOf } from '../../usage/period.ts';
 import { AcknowledgedFindings } from './acknowledged.tsx';
-import { MoneyOrNothing, MonthBadge } from './list.tsx';
+import { MonthBadge } from './list.tsx';
 import type { MonthOverview } from './months.ts';
 
 interface Props {
@@ -129,31 +129,33 @@ function EarningTables({
         {...table}
         title={words.byModel}
         head={common.model}
-        rows={models.map(({ model, kind, ...earned }) => [`${model} (${words.kinds[kind]})`, earned])}
+        rows={models.map((sum) => ({ ...sum, name: `${sum.model} (${words.kinds[sum.kind]})` }))}
       />
       <EarningTable
         {...table}
         title={words.byVendor}
         head={words.vendor}
-        rows={vendors.map(({ vendor, ...earned }) => [vendor ?? words.noVendor, earned])}
+        rows={vendors.map((sum) => ({ ...sum, name: sum.vendor ?? words.noVendor }))}
       />
       <EarningTable
         {...table}
         title={words.byCustomer}
         head={words.customer}
         rows={[
-          ...customers.map(
-            ({ accountId, accountName, ...earned }) =>
-              [
-                <a href={`/console/staff/months/${month.name}/statements/${accountId}`}>{accountName}</a>,
-                earned,
-              ] as const,
-          ),
-          ...(otherCustomers ? [[words.others, otherCustomers] as const] : []),
+          ...customers.map((sum) => ({
+            ...sum,
+            name: <a href={`/console/staff/months/${month.name}/statements/${sum.accountId}`}>{sum.accountName}</a>,
+          })),
+          ...(otherCustomers ? [{ ...otherCustomers, name: words.others }] : []),
         ]}
       />
     </>
   );
+}
+
+/** What a model, a vendor or a customer brought in. */
+interface EarningRow extends Earnings {
+  readonly name: Child;
 }
 
 function EarningTable({
@@ -165,26 +167,26 @@ function EarningTable({
 }: {
   readonly title: string;
   readonly head: string;
-  readonly rows: readonly (readonly [name: Child, earned: Earnings])[];
+  readonly rows: readonly EarningRow[];
   readonly total: Earnings;
   readonly visit: UserVisit;
 }) {
   const { months: words, common, language } = texts;
   return (
     <Card title={title}>
-      <DataTable
+      <DataTable<EarningRow>
         label={title}
         rows={rows}
         none={words.nothingBooked}
-        total={[common.total, total]}
+        total={{ ...total, name: common.total }}
         columns={[
-          [head, ([name]) => name, 'name'],
-          [words.revenue, ([, { revenue }]) => <ExactMoney amount={revenue} />, 'money'],
-          [words.cost, ([, { cost }]) => <ExactMoney amount={cost} />, 'money'],
-          [words.margin, ([, { margin }]) => <MoneyOrNothing amount={margin} />, 'money'],
-          [words.uncosted, ([, { uncosted }]) => <ExactMoney amount={uncosted} />, 'money'],
-          [words.charges, ([, { charges }]) => charges.toLocaleString(language), 'number'],
-          [words.refunds, ([, { refunds }]) => refunds.toLocaleString(language), 'number'],
+          [head, ({ name }) => name, 'name'],
+          [words.revenue, 'revenue', 'money'],
+          [words.cost, 'cost', 'money'],
+          [words.margin, 'margin', 'money'],
+          [words.uncosted, 'uncosted', 'money'],
+          [words.charges, ({ charges }) => charges.toLocaleString(language), 'number'],
+          [words.refunds, ({ refunds }) => refunds.toLocaleString(language), 'number'],
         ]}
       />
     </Card>

@@ -11,9 +11,9 @@ import {
   listClosedMonths,
   readBooks,
 } from '../../../../db/queries/closed-months.ts';
-import { isId } from '../../../../domain/ids.ts';
 import { exportFile } from '../../../export.ts';
 import { problemOf } from '../../../form-problem.ts';
+import { readListPage } from '../../../list-page.ts';
 import { monthName } from '../../../html/months.ts';
 import { type Answer, showPage, staff, type UserVisit } from '../../../page.ts';
 import { ClosingContent } from './closing.tsx';
@@ -24,25 +24,25 @@ import { CustomerList, StatementContent } from './statements.tsx';
 
 /** As many months as the list shows at a time. */
 const MONTHS_SHOWN = 12;
-const CUSTOMERS_SHOWN = 50;
+const CUSTOMER_LIST = { kind: 'account', size: 50 } as const;
 
 export const staffMonthPages = [
-  staff.get('/staff/months', 'read', showMonths),
-  staff.get('/staff/months/{month}', 'read', showMonth),
-  staff.get('/staff/months/{month}/export', 'read', async (visit, { reports }) => {
+  staff.page('/staff/months', 'read', showMonths),
+  staff.page('/staff/months/{month}', 'read', showMonth),
+  staff.page('/staff/months/{month}/export', 'read', async (visit, { reports }) => {
     const month = monthOf(visit);
     const format = visit.query.get('format') ?? 'csv';
     return exportFile(`transfers-${month.name}`, format, streamMonthLines(reports, month), MONTH_LINE);
   }),
-  staff.get('/staff/months/{month}/statements', 'read', showCustomers),
-  staff.get('/staff/months/{month}/statements/{account_id}', 'read', showStatement),
-  staff.get('/staff/months/{month}/statements/{account_id}/export', 'read', async (visit, services) => {
+  staff.page('/staff/months/{month}/statements', 'read', showCustomers),
+  staff.page('/staff/months/{month}/statements/{account_id}', 'read', showStatement),
+  staff.page('/staff/months/{month}/statements/{account_id}/export', 'read', async (visit, services) => {
     const { month, account, statement } = await askedStatement(visit, services);
     const format = visit.query.get('format') ?? 'csv';
     return exportFile(`statement-${month.name}-${account.id}`, format, linesOf(statement), STATEMENT_LINE);
   }),
-  staff.get('/staff/months/{month}/close', 'moveMoney', (visit, services) => confirmClosing(visit, services, null)),
-  staff.post('/staff/months/{month}/close', 'moveMoney', async (visit, services) => {
+  staff.page('/staff/months/{month}/close', 'moveMoney', (visit, services) => confirmClosing(visit, services, null)),
+  staff.form('/staff/months/{month}/close', 'moveMoney', async (visit, services) => {
     const month = monthOf(visit);
     const problem = await problemOf(() => closeMonth(services.closing, month, visit.user.email));
     if (problem) return confirmClosing(visit, services, problem.message);
@@ -74,14 +74,10 @@ async function showMonth(visit: UserVisit, services: ApiServices): Promise<Answe
 async function showCustomers(visit: UserVisit, { reports }: ApiServices): Promise<Answer> {
   const month = monthOf(visit);
   const { query, texts } = visit;
-  const cursor = query.get('cursor') ?? '';
-  const found = await listAccounts(reports, {
-    search: (query.get('search') ?? '').trim() || undefined,
-    before: isId('account', cursor) ? cursor : undefined,
-    limit: CUSTOMERS_SHOWN + 1,
-  });
-  const accounts = found.slice(0, CUSTOMERS_SHOWN);
-  const next = found.length > CUSTOMERS_SHOWN ? (accounts.at(-1)?.id ?? null) : null;
+  const search = (query.get('search') ?? '').trim() || undefined;
+  const { entries: accounts, next } = await readListPage(query, CUSTOMER_LIST, (slice) =>
+    listAccounts(reports, { search, ...slice }),
+  );
   return showPage(
     'months',
     texts.months.statementsOf(monthName(month.name, texts.language)),

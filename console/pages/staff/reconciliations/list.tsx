@@ -61,7 +61,7 @@ export function ReconciliationList({
               'name',
             ],
             [words.result, (found) => <ReconciliationBadge reconciliation={found} texts={texts} />],
-            [words.ended, ({ finishedAt }) => (finishedAt === null ? '–' : <Time at={finishedAt} />)],
+            [words.ended, 'finishedAt'],
             [words.requestedBy, ({ requestedBy }) => words.requesters[requestedBy]],
           ]}
         />

@@ -26,19 +26,19 @@ const REPORT_LIST = { kind: 'reconciliation', size: 25 } as const;
 const LONGEST_RUN_MS = 10 * 60_000;
 
 export const staffReconciliationPages = [
-  staff.get('/staff/reconciliations', 'read', showAll),
-  staff.post('/staff/reconciliations', 'moveMoney', runNow),
-  staff.get('/staff/reconciliations/{reconciliation_id}', 'read', (visit, services) => showOne(visit, services)),
-  staff.get('/staff/reconciliations/{reconciliation_id}/report', 'read', async (visit, services) => ({
+  staff.page('/staff/reconciliations', 'read', showAll),
+  staff.form('/staff/reconciliations', 'moveMoney', runNow),
+  staff.page('/staff/reconciliations/{reconciliation_id}', 'read', (visit, services) => showOne(visit, services)),
+  staff.page('/staff/reconciliations/{reconciliation_id}/report', 'read', async (visit, services) => ({
     kind: 'part',
     content: await reportOf(visit, services),
   })),
-  staff.get('/staff/reconciliations/{reconciliation_id}/export', 'read', async (visit, services) => {
+  staff.page('/staff/reconciliations/{reconciliation_id}/export', 'read', async (visit, services) => {
     const reconciliation = await existing(visit, services);
     const findings = await readFindings(services.database, reconciliation);
     return exportFile(`findings-${reconciliation.id}`, visit.query.get('format') ?? 'csv', findings, FINDING);
   }),
-  staff.post('/staff/reconciliations/{reconciliation_id}/acknowledge', 'moveMoney', (visit, services) =>
+  staff.form('/staff/reconciliations/{reconciliation_id}/acknowledge', 'moveMoney', (visit, services) =>
     act(visit, services, () => acknowledge(visit, services)),
   ),
   deciding('confirm', 'confirmed'),
@@ -47,7 +47,7 @@ export const staffReconciliationPages = [
 ];
 
 function deciding(name: string, outcome: AcknowledgementOutcome) {
-  return staff.post(`/staff/reconciliations/{reconciliation_id}/${name}`, 'moveMoney', (visit, services) =>
+  return staff.form(`/staff/reconciliations/{reconciliation_id}/${name}`, 'moveMoney', (visit, services) =>
     act(visit, services, () => {
       const id = visit.form.text('acknowledgement_id');
       return decideAcknowledgement(services.database, { id, outcome, by: visit.user.email });

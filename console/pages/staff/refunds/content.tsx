@@ -1,6 +1,7 @@
 import type { Refund, RefundFilter, RefundSum } from '../../../../db/queries/statements.ts';
 import { EXPORT_FORMATS } from '../../../export.ts';
-import { Card, Choice, Empty, ExactMoney, Field, Pages, Table, Time } from '../../../html/components.tsx';
+import { Card, Choice, Field, Pages } from '../../../html/components.tsx';
+import { DataTable } from '../../../html/data-table.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import type { UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
@@ -21,18 +22,30 @@ export function RefundContent(props: Props) {
     <>
       <Filters {...props} />
       <Card title={words.byCause}>
-        {sums.length === 0 ? <Empty>{words.none}</Empty> : <Sums sums={sums} texts={texts} />}
+        <Sums sums={sums} texts={texts} />
       </Card>
       {refunds.length === 0 ? null : (
         <Card title={words.title}>
-          <Table
+          <DataTable
             label={words.title}
-            columns={[words.when, { number: words.amount }, words.cause, texts.common.model, words.of, words.account]}
-          >
-            {refunds.map((refund) => (
-              <RefundRow refund={refund} texts={texts} />
-            ))}
-          </Table>
+            rows={refunds}
+            columns={[
+              [words.when, 'createdAt', 'name'],
+              [words.amount, 'amount', 'money'],
+              [
+                words.cause,
+                ({ cause, message }) => (
+                  <>
+                    {causeInWords(cause, texts)}
+                    {message === null ? null : <p class="hint">{message}</p>}
+                  </>
+                ),
+              ],
+              [texts.common.model, 'model'],
+              [words.of, ({ taskId, textRequestId, id }) => <AnyId id={taskId ?? textRequestId ?? id} />],
+              [words.account, ({ accountId }) => <AnyId id={accountId} />],
+            ]}
+          />
           <Pages path={path} query={query} next={next} texts={texts} />
         </Card>
       )}
@@ -76,66 +89,25 @@ function withFormat(query: URLSearchParams, format: string): string {
 }
 
 function Sums({ sums, texts }: { readonly sums: readonly RefundSum[]; readonly texts: Texts }) {
-  const { refunds: words, common } = texts;
-  const total: RefundSum = {
-    cause: null,
-    refunds: sums.reduce((all, { refunds }) => all + refunds, 0),
-    amount: sums.reduce((all, { amount }) => all + amount, 0n),
-  };
+  const { refunds: words, common, language } = texts;
+  const rows = sums.map((sum) => ({ ...sum, name: causeInWords(sum.cause, texts) }));
   return (
-    <Table
+    <DataTable
       label={words.byCause}
-      columns={[words.cause, { number: words.title }, { number: words.amount }]}
-      total={<SumRow name={common.total} sum={total} language={texts.language} />}
-    >
-      {sums.map((sum) => (
-        <SumRow name={causeInWords(sum.cause, texts)} sum={sum} language={texts.language} />
-      ))}
-    </Table>
-  );
-}
-
-function SumRow({
-  name,
-  sum,
-  language,
-}: {
-  readonly name: string;
-  readonly sum: RefundSum;
-  readonly language: string;
-}) {
-  return (
-    <tr>
-      <th scope="row">{name}</th>
-      <td class="right number">{sum.refunds.toLocaleString(language)}</td>
-      <td class="right">
-        <ExactMoney amount={sum.amount} />
-      </td>
-    </tr>
-  );
-}
-
-function RefundRow({ refund, texts }: { readonly refund: Refund; readonly texts: Texts }) {
-  return (
-    <tr>
-      <th scope="row">
-        <Time at={refund.createdAt} />
-      </th>
-      <td class="right">
-        <ExactMoney amount={refund.amount} />
-      </td>
-      <td>
-        {causeInWords(refund.cause, texts)}
-        {refund.message === null ? null : <p class="hint">{refund.message}</p>}
-      </td>
-      <td>{refund.model ?? '–'}</td>
-      <td>
-        <AnyId id={refund.taskId ?? refund.textRequestId ?? refund.id} />
-      </td>
-      <td>
-        <AnyId id={refund.accountId} />
-      </td>
-    </tr>
+      rows={rows}
+      none={words.none}
+      total={{
+        name: common.total,
+        cause: null,
+        refunds: sums.reduce((all, { refunds }) => all + refunds, 0),
+        amount: sums.reduce((all, { amount }) => all + amount, 0n),
+      }}
+      columns={[
+        [words.cause, 'name', 'name'],
+        [words.title, ({ refunds }) => refunds.toLocaleString(language), 'number'],
+        [words.amount, 'amount', 'money'],
+      ]}
+    />
   );
 }
 

@@ -12,8 +12,8 @@ const REFUND_LIST = { kind: 'transfer', size: 50 } as const;
 const CAUSE = /^[a-z_]{1,100}$/;
 
 export const staffRefundPages = [
-  staff.get('/staff/refunds', 'read', showRefunds),
-  staff.get('/staff/refunds/export', 'read', async (visit, { reports, clock, temporal }) => {
+  staff.page('/staff/refunds', 'read', showRefunds),
+  staff.page('/staff/refunds/export', 'read', async (visit, { reports, clock, temporal }) => {
     const filter = filterOf(visit, clock.nowMs());
     const format = visit.query.get('format') ?? 'csv';
     return exportFile('refunds', format, streamShownRefunds(reports, filter, temporal), REFUND);

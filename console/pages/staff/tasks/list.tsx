@@ -1,24 +1,14 @@
 /** Tasks in rows, without what customers wrote. */
 import { type Task, TASK_KINDS, TASK_STATUSES } from '../../../../domain/task.ts';
-import { Card, Choice, Field, Money, Noted, Pages, Time } from '../../../html/components.tsx';
+import { Card, Choice, Field, Money, Noted, Pages } from '../../../html/components.tsx';
 import { DataTable } from '../../../html/data-table.tsx';
 import { Filters, optionsOf } from '../../../html/filters.tsx';
-import type { ListPage } from '../../../list-page.ts';
+import type { ListProps } from '../../../list-page.ts';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import type { Texts } from '../../../texts/texts.ts';
 import { durationOf, TaskStatus } from '../../tasks/gallery.tsx';
 
-export function TaskList({
-  page: { entries: tasks, next },
-  query,
-  path,
-  texts,
-}: {
-  readonly page: ListPage<Task>;
-  readonly query: URLSearchParams;
-  readonly path: string;
-  readonly texts: Texts;
-}) {
+export function TaskList({ page: { entries: tasks, next }, query, path, texts }: ListProps<Task>) {
   const { staffTasks: words, staff, tasks: taskWords, common } = texts;
   const given = (name: string): string => query.get(name) ?? '';
   return (
@@ -77,7 +67,7 @@ export function TaskTable({
           ),
           'name',
         ],
-        [common.model, ({ model }) => model],
+        [common.model, 'model'],
         [
           common.status,
           (task) => (
@@ -87,7 +77,7 @@ export function TaskTable({
           ),
         ],
         [common.price, ({ price }) => <Money amount={price} />, 'money'],
-        [common.created, ({ createdAt }) => <Time at={createdAt} />],
+        [common.created, 'createdAt'],
         [taskWords.took, (task) => durationOf(task, texts), 'number'],
       ]}
     />

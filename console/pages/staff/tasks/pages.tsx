@@ -19,21 +19,21 @@ import { TaskContent, TaskStory } from './task.tsx';
 const TASK_LIST = { kind: 'task', size: 50 } as const;
 
 export const staffTaskPages = [
-  staff.get('/staff/tasks', 'read', list),
-  staff.get('/staff/tasks/{task_id}', 'read', (visit, services) => showTask(visit, services)),
-  staff.get('/staff/tasks/{task_id}/story', 'read', async ({ params, texts }, services) => {
+  staff.page('/staff/tasks', 'read', list),
+  staff.page('/staff/tasks/{task_id}', 'read', (visit, services) => showTask(visit, services)),
+  staff.page('/staff/tasks/{task_id}/story', 'read', async ({ params, texts }, services) => {
     const explanation = await explainTask(services, await existingTask(services.database, params['task_id'] ?? ''));
     return { kind: 'part', content: <TaskStory explanation={explanation} texts={texts} /> };
   }),
-  staff.post('/staff/tasks/{task_id}/cancel', 'operate', (visit, services) =>
+  staff.form('/staff/tasks/{task_id}/cancel', 'operate', (visit, services) =>
     act(visit, services, async (taskId) =>
       cancelTask(services, await existingTask(services.database, taskId), authorshipOf(visit)),
     ),
   ),
-  staff.post('/staff/tasks/{task_id}/redeliver', 'operate', (visit, services) =>
+  staff.form('/staff/tasks/{task_id}/redeliver', 'operate', (visit, services) =>
     act(visit, services, (taskId) => redeliverTask(services.database, taskId, authorshipOf(visit))),
   ),
-  staff.post('/staff/tasks/{task_id}/prompt', 'operate', async (visit, services) => {
+  staff.form('/staff/tasks/{task_id}/prompt', 'operate', async (visit, services) => {
     const { id } = await existingTask(services.database, visit.params['task_id'] ?? '');
     const problem = await problemOf(async () => recordPromptsRead(services.database, [id], authorshipOf(visit)));
     return showTask(visit, services, { problem, prompt: problem === null });

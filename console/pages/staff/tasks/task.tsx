@@ -135,9 +135,9 @@ function Renders({ submissions, texts }: { readonly submissions: readonly KeptSu
       rows={submissions}
       none={words.noRenders}
       columns={[
-        [words.attempt, ({ attempt }) => attempt, 'number'],
+        [words.attempt, 'attempt', 'number'],
         [words.upstream, ({ provider, model }) => <Noted note={model}>{provider}</Noted>, 'name'],
-        [words.submitted, ({ submittedAt }) => <Time at={submittedAt} />],
+        [words.submitted, 'submittedAt'],
         [
           words.outcome,
           (submission) => (

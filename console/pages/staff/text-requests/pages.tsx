@@ -12,8 +12,8 @@ import { RequestContent, RequestList } from './requests.tsx';
 const REQUEST_LIST = { kind: 'textRequest', size: 50 } as const;
 
 export const staffTextRequestPages = [
-  staff.get('/staff/text-requests', 'read', list),
-  staff.get('/staff/text-requests/{text_request_id}', 'read', showRequest),
+  staff.page('/staff/text-requests', 'read', list),
+  staff.page('/staff/text-requests/{text_request_id}', 'read', showRequest),
 ];
 
 async function list({ query, texts, path }: UserVisit, services: ApiServices): Promise<Answer> {

@@ -2,21 +2,10 @@
 import type { Child } from 'hono/jsx';
 import type { Found } from '../../../../api/services/find-by-id.ts';
 import { TEXT_OUTCOMES, type TextOutcome, type TextUsage } from '../../../../db/queries/usage.ts';
-import {
-  Badge,
-  Card,
-  Choice,
-  Copyable,
-  Field,
-  Money,
-  Noted,
-  Pages,
-  Time,
-  type Tone,
-} from '../../../html/components.tsx';
+import { Badge, Card, Choice, Copyable, Field, Money, Noted, Pages, type Tone } from '../../../html/components.tsx';
 import { DataTable, Facts } from '../../../html/data-table.tsx';
 import { Filters, optionsOf } from '../../../html/filters.tsx';
-import type { ListPage } from '../../../list-page.ts';
+import type { ListProps } from '../../../list-page.ts';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import type { Texts } from '../../../texts/texts.ts';
@@ -28,17 +17,7 @@ const TONES: Readonly<Record<TextOutcome, Tone>> = {
   abandoned: 'bad',
 };
 
-export function RequestList({
-  page: { entries: requests, next },
-  query,
-  path,
-  texts,
-}: {
-  readonly page: ListPage<TextUsage>;
-  readonly query: URLSearchParams;
-  readonly path: string;
-  readonly texts: Texts;
-}) {
+export function RequestList({ page: { entries: requests, next }, query, path, texts }: ListProps<TextUsage>) {
   const { staffTextRequests: words, staff, common, tasks } = texts;
   const given = (name: string): string => query.get(name) ?? '';
   return (
@@ -81,13 +60,13 @@ function RequestTable({ requests, texts }: { readonly requests: readonly TextUsa
           ),
           'name',
         ],
-        [common.model, ({ model }) => model],
+        [common.model, 'model'],
         [common.status, (usage) => <Outcome usage={usage} texts={texts} />],
         [words.route, ({ upstream, upstreamModel }) => <Noted note={upstreamModel}>{upstream ?? words.nowhere}</Noted>],
         [words.input, ({ inputTokens }) => words.tokens(inputTokens), 'number'],
         [words.output, ({ outputTokens }) => words.tokens(outputTokens), 'number'],
         [words.charged, ({ charged }) => <Money amount={charged} />, 'money'],
-        [common.created, ({ createdAt }) => <Time at={createdAt} />],
+        [common.created, 'createdAt'],
       ]}
     />
   );

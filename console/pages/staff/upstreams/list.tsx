@@ -50,7 +50,7 @@ export function UpstreamTable({ ways, texts }: { readonly ways: Ways; readonly t
               ),
               'name',
             ],
-            [common.model, ({ model }) => model],
+            [common.model, 'model'],
             [words.key, ({ key }) => (key === null ? null : <code>{`…${key}`}</code>)],
             [
               common.status,
@@ -63,8 +63,8 @@ export function UpstreamTable({ ways, texts }: { readonly ways: Ways; readonly t
               ),
             ],
             [words.until, ({ untilMs }) => (untilMs === null ? null : <Time at={new Date(untilMs)} />)],
-            [words.requests, ({ requests }) => requests, 'number'],
-            [words.failures, ({ failures }) => failures, 'number'],
+            [words.requests, 'requests', 'number'],
+            [words.failures, 'failures', 'number'],
           ]}
         />
       </Card>

@@ -12,15 +12,15 @@ const MINUTE_SECONDS = 60;
 const MAX_MINUTES = 43_200;
 
 export const staffUpstreamPages = [
-  staff.get('/staff/upstreams', 'read', async (visit, services) => showUpstreams(visit, services)),
-  staff.get('/staff/upstreams/health', 'read', async ({ texts }, { upstreams }) => ({
+  staff.page('/staff/upstreams', 'read', async (visit, services) => showUpstreams(visit, services)),
+  staff.page('/staff/upstreams/health', 'read', async ({ texts }, { upstreams }) => ({
     kind: 'part',
     content: <UpstreamTable ways={await waysOf(upstreams)} texts={texts} />,
   })),
-  staff.post('/staff/upstreams/rest', 'operate', (visit, services) =>
+  staff.form('/staff/upstreams/rest', 'operate', (visit, services) =>
     order(visit, services, () => readSeconds(visit.form.text('minutes'))),
   ),
-  staff.post('/staff/upstreams/resume', 'operate', (visit, services) => order(visit, services, () => null)),
+  staff.form('/staff/upstreams/resume', 'operate', (visit, services) => order(visit, services, () => null)),
 ];
 
 async function waysOf(upstreams: ApiServices['upstreams']): Promise<Ways> {

@@ -6,23 +6,13 @@ import type { WebhookEndpoint } from '../../../../db/queries/webhook-endpoints.t
 import { Badge, Card, Choice, Copyable, Form, Pages, Problem, Field, Noted, Time } from '../../../html/components.tsx';
 import { DataTable, Facts } from '../../../html/data-table.tsx';
 import { Filters, optionsOf } from '../../../html/filters.tsx';
-import type { ListPage } from '../../../list-page.ts';
+import type { ListPage, ListProps } from '../../../list-page.ts';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
 import { Deliveries } from '../deliveries.tsx';
 
-export function EndpointList({
-  page: { entries: endpoints, next },
-  query,
-  path,
-  texts,
-}: {
-  readonly page: ListPage<WebhookEndpoint>;
-  readonly query: URLSearchParams;
-  readonly path: string;
-  readonly texts: Texts;
-}) {
+export function EndpointList({ page: { entries: endpoints, next }, query, path, texts }: ListProps<WebhookEndpoint>) {
   const { staffWebhooks: words, staff, common } = texts;
   return (
     <>
@@ -47,7 +37,7 @@ export function EndpointList({
             [words.address, ({ id, url }) => <a href={`/console/staff/webhooks/${id}`}>{url}</a>, 'name'],
             [staff.account, ({ accountId }) => <AnyId id={accountId} />],
             [common.status, (endpoint) => <EndpointState endpoint={endpoint} texts={texts} />],
-            [words.failingSince, ({ failingSince }) => (failingSince === null ? null : <Time at={failingSince} />)],
+            [words.failingSince, 'failingSince'],
           ]}
         />
       </Card>

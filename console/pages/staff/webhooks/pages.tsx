@@ -19,12 +19,12 @@ const ENDPOINT_LIST = { kind: 'webhookEndpoint', size: PAGE_SIZE } as const;
 const DELIVERY_LIST = { kind: 'delivery', size: PAGE_SIZE } as const;
 
 export const staffWebhookPages = [
-  staff.get('/staff/webhooks', 'read', list),
-  staff.get('/staff/webhooks/{webhook_id}', 'read', (visit, services) => showEndpoint(visit, services)),
-  staff.post('/staff/webhooks/{webhook_id}/redeliver', 'operate', (visit, services) =>
+  staff.page('/staff/webhooks', 'read', list),
+  staff.page('/staff/webhooks/{webhook_id}', 'read', (visit, services) => showEndpoint(visit, services)),
+  staff.form('/staff/webhooks/{webhook_id}/redeliver', 'operate', (visit, services) =>
     act(visit, services, (endpoint) => redeliverFailed(endpoint, services)),
   ),
-  staff.post('/staff/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver', 'operate', (visit, services) =>
+  staff.form('/staff/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver', 'operate', (visit, services) =>
     act(visit, services, ({ id: endpointId }) =>
       redeliverOne(services.database, { endpointId, deliveryId: visit.params['delivery_id'] ?? '' }, null),
     ),

@@ -1,0 +1,46 @@
+export interface Repetition {
+  /** Starts no new pass. Resolves when the pass in progress has ended. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Does a pass at once, and again after each pause, whether or not the pass worked. The pauses do not keep the process alive.
+ *
+ * @param pass returns true when more work waits, so that the next pass follows without a pause
+ * @param onError receives what a pass throws
+ */
+export function repeat(
+  pass: () => Promise<unknown>,
+  { pauseMs, onError }: { readonly pauseMs: number; readonly onError: (error: unknown) => void },
+): Repetition {
+  const stopped = new AbortController();
+
+  async function run(): Promise<void> {
+    while (!stopped.signal.aborted) {
+      const hasMore = await pass().catch(onError);
+      if (hasMore !== true) await pause(pauseMs, stopped.signal);
+    }
+  }
+
+  const running = run();
+  return {
+    stop: () => {
+      stopped.abort();
+      return running;
+    },
+  };
+}
+
+/** Ends early when the signal is aborted. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms).unref();
+    signal.addEventListener('abort', end);
+  });
+}
