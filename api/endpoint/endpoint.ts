@@ -30,8 +30,10 @@ export interface EndpointRequest<Path extends string, Rule extends Access, Query
 
 export interface Definition<Path extends string, Rule extends Access, Query> extends Pick<
   Operation,
-  'id' | 'tag' | 'method' | 'summary' | 'description' | 'answers'
+  'id' | 'method' | 'summary' | 'description' | 'answers'
 > {
+  /** Left out by the administration, whose paths name it. */
+  readonly tag?: Operation['tag'];
   /** With parameters in braces. */
   readonly path: Path;
   readonly access: Rule;
@@ -103,6 +105,11 @@ async function noteAdministrator(
   await noteAction(database, administrator, { action: id, path, body, requestId });
 }
 
+function tagOf(path: string): Operation['tag'] {
+  if (path.startsWith('/admin/')) return 'Administration';
+  throw new Error(`the endpoint ${path} needs a tag`);
+}
+
 /** The definition with everything that the API description derives from it. */
 function describe<Path extends string, Rule extends Access, Query extends object>(
   definition: Definition<Path, Rule, Query>,
@@ -116,7 +123,7 @@ function describe<Path extends string, Rule extends Access, Query extends object
   if (parameterNames(path).length > 0) refusals.push(404);
   return {
     id,
-    tag,
+    tag: tag ?? tagOf(path),
     method,
     path,
     access,

@@ -3,13 +3,22 @@ import type { Child } from 'hono/jsx';
 import { EXPORT_FORMATS } from '../export.ts';
 import type { Texts } from '../texts/texts.ts';
 
-export function Filters({ texts, children }: { readonly texts: Texts; readonly children: Child }) {
+export function Filters({
+  texts,
+  downloads,
+  children,
+}: {
+  readonly texts: Texts;
+  readonly downloads?: Child;
+  readonly children: Child;
+}) {
   return (
     <form method="get" class="filters" role="search">
       {children}
       <button type="submit" class="quiet">
         {texts.common.filter}
       </button>
+      {downloads}
     </form>
   );
 }
@@ -23,12 +32,26 @@ export function optionsOf<Name extends string>(
   return [['', all], ...names.map((name) => [name, words[name]] as const)];
 }
 
-/** Leads to a file of each format. @param path of the list; `/export` is below it */
-export function Downloads({ path, texts: { common } }: { readonly path: string; readonly texts: Texts }) {
+/** Leads to a file of each format. @param path of the list; `/export` is below it @param query what narrows the list down */
+export function Downloads({
+  path,
+  query,
+  texts: { common },
+}: {
+  readonly path: string;
+  readonly query?: URLSearchParams;
+  readonly texts: Texts;
+}) {
+  const hrefOf = (format: string): string => {
+    const asked = new URLSearchParams(query);
+    asked.delete('cursor');
+    asked.set('format', format);
+    return `${path}/export?${asked.toString()}`;
+  };
   return (
     <>
       {EXPORT_FORMATS.map((format) => (
-        <a class="button quiet" href={`${path}/export?format=${format}`} download>
+        <a class="button quiet" href={hrefOf(format)} download>
           {common.download[format]}
         </a>
       ))}

@@ -38,14 +38,6 @@ export interface AccountAction extends NewAccountAction {
   readonly createdAt: Date;
 }
 
-interface ActionRow<Kind> {
-  id: string;
-  kind: Kind;
-  author: string;
-  reason: string;
-  created_at: Date;
-}
-
 type TaskActionRow = RowOf<OperatorAction>;
 
 type AccountActionRow = RowOf<AccountAction>;
@@ -109,14 +101,12 @@ function toRow({ taskId, kind, author, reason }: NewOperatorAction): Record<stri
   };
 }
 
-function toAction({ task_id: taskId, ...row }: TaskActionRow): OperatorAction {
-  return { taskId, ...common(row) };
+function toAction({ task_id: taskId, created_at: createdAt, ...row }: TaskActionRow): OperatorAction {
+  const { id, kind, author, reason } = row;
+  return { id, taskId, kind, author, reason, createdAt };
 }
 
-function toAccountAction({ account_id: accountId, ...row }: AccountActionRow): AccountAction {
-  return { accountId, ...common(row) };
-}
-
-function common<Kind>({ id, kind, author, reason, created_at: createdAt }: ActionRow<Kind>) {
-  return { id, kind, author, reason, createdAt };
+function toAccountAction({ account_id: accountId, created_at: createdAt, ...row }: AccountActionRow): AccountAction {
+  const { id, kind, author, reason } = row;
+  return { id, accountId, kind, author, reason, createdAt };
 }

@@ -32,7 +32,6 @@ import { showAccount } from './show-account.ts';
 
 export const createAccount = endpoint({
   id: 'createAccount',
-  tag: 'Administration',
   method: 'post',
   path: '/admin/v1/accounts',
   access: 'admin',
@@ -58,7 +57,6 @@ export const createAccount = endpoint({
 
 export const listAccounts = endpoint({
   id: 'listAccounts',
-  tag: 'Administration',
   method: 'get',
   path: '/admin/v1/accounts',
   access: 'admin-read',
@@ -79,7 +77,6 @@ export const listAccounts = endpoint({
 
 export const getAccount = endpoint({
   id: 'getAccount',
-  tag: 'Administration',
   method: 'get',
   path: '/admin/v1/accounts/{account_id}',
   access: 'admin-read',
@@ -90,7 +87,6 @@ export const getAccount = endpoint({
 
 export const updateAccount = endpoint({
   id: 'updateAccount',
-  tag: 'Administration',
   method: 'patch',
   path: '/admin/v1/accounts/{account_id}',
   access: 'admin',
@@ -114,7 +110,6 @@ export const updateAccount = endpoint({
 
 export const suspendAccount = endpoint({
   id: 'suspendAccount',
-  tag: 'Administration',
   method: 'post',
   path: '/admin/v1/accounts/{account_id}/suspend',
   access: 'admin',
@@ -130,7 +125,6 @@ export const suspendAccount = endpoint({
 
 export const reopenAccount = endpoint({
   id: 'reopenAccount',
-  tag: 'Administration',
   method: 'post',
   path: '/admin/v1/accounts/{account_id}/reopen',
   access: 'admin',

@@ -52,7 +52,6 @@ const ADMIN_ACTION = resource<AdminAction>('AdminAction', {
 
 export const createAdminToken = endpoint({
   id: 'createAdminToken',
-  tag: 'Administration',
   method: 'post',
   path: '/admin/v1/admin-tokens',
   access: 'admin',
@@ -80,7 +79,6 @@ export const createAdminToken = endpoint({
 
 export const listAdminTokens = endpoint({
   id: 'listAdminTokens',
-  tag: 'Administration',
   method: 'get',
   path: '/admin/v1/admin-tokens',
   access: 'admin',
@@ -91,7 +89,6 @@ export const listAdminTokens = endpoint({
 
 export const revokeAdminToken = endpoint({
   id: 'revokeAdminToken',
-  tag: 'Administration',
   method: 'delete',
   path: '/admin/v1/admin-tokens/{admin_token_id}',
   access: 'admin',
@@ -111,7 +108,6 @@ export const revokeAdminToken = endpoint({
 
 export const listActions = endpoint({
   id: 'listAdminActions',
-  tag: 'Administration',
   method: 'get',
   path: '/admin/v1/admin-actions',
   access: 'admin-read',

@@ -58,7 +58,6 @@ const CATALOGUE = resource<ShownOffer>('Catalogue', {
 
 export const getCatalogue = endpoint({
   id: 'getCatalogue',
-  tag: 'Administration',
   method: 'get',
   path: '/admin/v1/catalogue',
   access: 'admin-read',

@@ -33,7 +33,6 @@ const CONFIGURATION_RECORD = resource<ConfigurationRecord>('ConfigurationRecord'
 
 export const getConfiguration = endpoint({
   id: 'getConfiguration',
-  tag: 'Administration',
   method: 'get',
   path: '/admin/v1/configuration',
   access: 'admin-read',
@@ -44,7 +43,6 @@ export const getConfiguration = endpoint({
 
 export const listConfigurationRecords = endpoint({
   id: 'listConfigurationRecords',
-  tag: 'Administration',
   method: 'get',
   path: '/admin/v1/configuration/history',
   access: 'admin-read',
@@ -57,7 +55,6 @@ export const listConfigurationRecords = endpoint({
 
 export const applyConfiguration = endpoint({
   id: 'applyConfiguration',
-  tag: 'Administration',
   method: 'post',
   path: '/admin/v1/configuration/apply',
   access: 'admin',

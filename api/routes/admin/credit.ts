@@ -28,7 +28,6 @@ const TOP_UP = nested<TopUp & { readonly accountId: string; readonly reference: 
 
 export const topUp = endpoint({
   id: 'topUp',
-  tag: 'Administration',
   method: 'post',
   path: '/admin/v1/accounts/{account_id}/topups',
   access: 'admin-finance',
@@ -49,7 +48,6 @@ export const topUp = endpoint({
 
 export const adjust = endpoint({
   id: 'adjust',
-  tag: 'Administration',
   method: 'post',
   path: '/admin/v1/accounts/{account_id}/adjustments',
   access: 'admin-finance',

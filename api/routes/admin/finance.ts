@@ -29,7 +29,6 @@ const MS_PER_DAY = 24 * 60 * 60 * 1000;
 
 export const listTransfers = endpoint({
   id: 'listTransfers',
-  tag: 'Administration',
   method: 'get',
   path: '/admin/v1/accounts/{account_id}/ledger',
   access: 'admin-read',
@@ -61,7 +60,6 @@ function readLedgerPosition([time = '', id = '', ...others]: readonly string[]):
 
 export const getStatement = endpoint({
   id: 'getStatement',
-  tag: 'Administration',
   method: 'get',
   path: '/admin/v1/accounts/{account_id}/statements',
   access: 'admin-read',
@@ -91,7 +89,6 @@ function statementPeriod(
 
 export const sumUsageOfAccount = endpoint({
   id: 'sumUsageOfAccount',
-  tag: 'Administration',
   method: 'get',
   path: '/admin/v1/accounts/{account_id}/usage',
   access: 'admin-read',
@@ -109,7 +106,6 @@ export const sumUsageOfAccount = endpoint({
 
 export const listTextRequestsOfAccount = endpoint({
   id: 'listTextRequestsOfAccount',
-  tag: 'Administration',
   method: 'get',
   path: '/admin/v1/accounts/{account_id}/usage/requests',
   access: 'admin-read',
@@ -128,7 +124,6 @@ export const listTextRequestsOfAccount = endpoint({
 
 export const listRefunds = endpoint({
   id: 'listRefunds',
-  tag: 'Administration',
   method: 'get',
   path: '/admin/v1/refunds',
   access: 'admin-read',

@@ -31,7 +31,6 @@ const FOUND = resource<Found>(
 
 export const find = endpoint({
   id: 'find',
-  tag: 'Administration',
   method: 'get',
   path: '/admin/v1/find/{any_id}',
   access: 'admin-read',

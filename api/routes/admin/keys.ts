@@ -15,7 +15,6 @@ import { createKeySchema, updateKeySchema, type UpdateKeyBody } from './schema.t
 
 export const createKey = endpoint({
   id: 'createKey',
-  tag: 'Administration',
   method: 'post',
   path: '/admin/v1/accounts/{account_id}/keys',
   access: 'admin',
@@ -32,7 +31,6 @@ export const createKey = endpoint({
 
 export const listKeys = endpoint({
   id: 'listKeys',
-  tag: 'Administration',
   method: 'get',
   path: '/admin/v1/accounts/{account_id}/keys',
   access: 'admin-read',
@@ -47,7 +45,6 @@ export const listKeys = endpoint({
 
 export const getKey = endpoint({
   id: 'getKey',
-  tag: 'Administration',
   method: 'get',
   path: '/admin/v1/keys/{key_id}',
   access: 'admin-read',
@@ -62,7 +59,6 @@ export const getKey = endpoint({
 
 export const updateKey = endpoint({
   id: 'updateKey',
-  tag: 'Administration',
   method: 'patch',
   path: '/admin/v1/keys/{key_id}',
   access: 'admin',
@@ -79,7 +75,6 @@ export const updateKey = endpoint({
 
 export const deleteKey = endpoint({
   id: 'deleteKey',
-  tag: 'Administration',
   method: 'delete',
   path: '/admin/v1/keys/{key_id}',
   access: 'admin',

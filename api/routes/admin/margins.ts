@@ -58,7 +58,6 @@ const RENDER = resource<Render>('Render', {
 
 export const sumMarginsByModel = endpoint({
   id: 'sumMargins',
-  tag: 'Administration',
   method: 'get',
   path: '/admin/v1/margins',
   access: 'admin-read',
@@ -76,7 +75,6 @@ export const sumMarginsByModel = endpoint({
 
 export const listRenders = endpoint({
   id: 'listRenders',
-  tag: 'Administration',
   method: 'get',
   path: '/admin/v1/renders',
   access: 'admin-read',

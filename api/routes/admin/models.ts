@@ -35,7 +35,6 @@ const SOLD_MODEL = resource<SoldModel>('SoldModel', {
 
 export const listSoldModels = endpoint({
   id: 'listSoldModels',
-  tag: 'Administration',
   method: 'get',
   path: '/admin/v1/models',
   access: 'admin-read',
@@ -48,7 +47,6 @@ export const listSoldModels = endpoint({
 
 export const disableModel = endpoint({
   id: 'disableModel',
-  tag: 'Administration',
   method: 'post',
   path: '/admin/v1/models/{model_id}/disable',
   access: 'admin',
@@ -64,7 +62,6 @@ export const disableModel = endpoint({
 
 export const enableModel = endpoint({
   id: 'enableModel',
-  tag: 'Administration',
   method: 'post',
   path: '/admin/v1/models/{model_id}/enable',
   access: 'admin',

@@ -53,7 +53,6 @@ const CLOSED_MONTH = resource<ClosedMonth>(
 
 export const listClosedMonths = endpoint({
   id: 'listClosedMonths',
-  tag: 'Administration',
   method: 'get',
   path: '/admin/v1/months',
   access: 'admin-read',
@@ -64,7 +63,6 @@ export const listClosedMonths = endpoint({
 
 export const closeMonth = endpoint({
   id: 'closeMonth',
-  tag: 'Administration',
   method: 'post',
   path: '/admin/v1/months/{month}/close',
   access: 'admin-finance',
@@ -86,7 +84,6 @@ export const closeMonth = endpoint({
 
 export const exportMonth = endpoint({
   id: 'exportMonth',
-  tag: 'Administration',
   method: 'get',
   path: '/admin/v1/months/{month}/export',
   access: 'admin-read',

@@ -35,7 +35,6 @@ const PROMO_GRANT = resource<PromoGrant>('PromoGrant', {
 
 export const grantPromo = endpoint({
   id: 'grantPromo',
-  tag: 'Administration',
   method: 'post',
   path: '/admin/v1/accounts/{account_id}/promo-grants',
   access: 'admin-finance',
@@ -70,7 +69,6 @@ export const grantPromo = endpoint({
 
 export const listPromo = endpoint({
   id: 'listPromo',
-  tag: 'Administration',
   method: 'get',
   path: '/admin/v1/accounts/{account_id}/promo-grants',
   access: 'admin-read',

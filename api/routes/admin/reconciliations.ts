@@ -84,7 +84,6 @@ const REPORT = resource<Reconciliation & { readonly findings: readonly ReportedF
 
 export const reconcile = endpoint({
   id: 'reconcile',
-  tag: 'Administration',
   method: 'post',
   path: '/admin/v1/reconciliations',
   access: 'admin-finance',
@@ -100,7 +99,6 @@ export const reconcile = endpoint({
 
 export const listReconciliations = endpoint({
   id: 'listReconciliations',
-  tag: 'Administration',
   method: 'get',
   path: '/admin/v1/reconciliations',
   access: 'admin-read',
@@ -113,7 +111,6 @@ export const listReconciliations = endpoint({
 
 export const getReconciliation = endpoint({
   id: 'getReconciliation',
-  tag: 'Administration',
   method: 'get',
   path: '/admin/v1/reconciliations/{reconciliation_id}',
   access: 'admin-read',
@@ -130,7 +127,6 @@ export const getReconciliation = endpoint({
 
 export const acknowledge = endpoint({
   id: 'acknowledgeFindings',
-  tag: 'Administration',
   method: 'post',
   path: '/admin/v1/reconciliations/{reconciliation_id}/acknowledgements',
   access: 'admin-finance',

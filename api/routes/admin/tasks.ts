@@ -39,7 +39,6 @@ const actionBody = jsonBody('OperatorActionRequest', operatorActionSchema);
 
 export const listAllTasks = endpoint({
   id: 'listAllTasks',
-  tag: 'Administration',
   method: 'get',
   path: '/admin/v1/tasks',
   access: 'admin-read',
@@ -73,7 +72,6 @@ export const listAllTasks = endpoint({
 
 export const getAnyTask = endpoint({
   id: 'getAnyTask',
-  tag: 'Administration',
   method: 'get',
   path: '/admin/v1/tasks/{task_id}',
   access: 'admin-read',
@@ -90,7 +88,6 @@ export const getAnyTask = endpoint({
 
 export const cancelTask = endpoint({
   id: 'cancelTask',
-  tag: 'Administration',
   method: 'post',
   path: '/admin/v1/tasks/{task_id}/cancel',
   access: 'admin',
@@ -109,7 +106,6 @@ export const cancelTask = endpoint({
 
 export const redeliverTask = endpoint({
   id: 'redeliverTask',
-  tag: 'Administration',
   method: 'post',
   path: '/admin/v1/tasks/{task_id}/redeliver',
   access: 'admin',
@@ -130,7 +126,6 @@ export const redeliverTask = endpoint({
 
 export const explainTask = endpoint({
   id: 'explainTask',
-  tag: 'Administration',
   method: 'get',
   path: '/admin/v1/tasks/{task_id}/explanation',
   access: 'admin-read',

@@ -55,7 +55,6 @@ const UPSTREAM_ORDER = resource<UpstreamOrder>('UpstreamOrder', {
 
 export const listUpstreams = endpoint({
   id: 'listUpstreams',
-  tag: 'Administration',
   method: 'get',
   path: '/admin/v1/upstreams',
   access: 'admin-read',
@@ -70,7 +69,6 @@ export const listUpstreams = endpoint({
 
 export const restUpstream = endpoint({
   id: 'restUpstream',
-  tag: 'Administration',
   method: 'post',
   path: '/admin/v1/upstreams/{upstream}/rest',
   access: 'admin',
@@ -86,7 +84,6 @@ export const restUpstream = endpoint({
 
 export const resumeUpstream = endpoint({
   id: 'resumeUpstream',
-  tag: 'Administration',
   method: 'post',
   path: '/admin/v1/upstreams/{upstream}/resume',
   access: 'admin',

@@ -33,7 +33,6 @@ const DELETED = deletionOf('user', 'user');
 
 export const createUser = endpoint({
   id: 'createUser',
-  tag: 'Administration',
   method: 'post',
   path: '/admin/v1/users',
   access: 'admin',
@@ -65,7 +64,6 @@ export const createUser = endpoint({
 
 export const listUsers = endpoint({
   id: 'listUsers',
-  tag: 'Administration',
   method: 'get',
   path: '/admin/v1/users',
   access: 'admin-read',
@@ -87,7 +85,6 @@ export const listUsers = endpoint({
 
 export const getUser = endpoint({
   id: 'getUser',
-  tag: 'Administration',
   method: 'get',
   path: '/admin/v1/users/{user_id}',
   access: 'admin-read',
@@ -100,7 +97,6 @@ export const getUser = endpoint({
 
 export const updateUser = endpoint({
   id: 'updateUser',
-  tag: 'Administration',
   method: 'patch',
   path: '/admin/v1/users/{user_id}',
   access: 'admin',
@@ -120,7 +116,6 @@ export const updateUser = endpoint({
 
 export const deleteUser = endpoint({
   id: 'deleteUser',
-  tag: 'Administration',
   method: 'delete',
   path: '/admin/v1/users/{user_id}',
   access: 'admin',
@@ -138,7 +133,6 @@ export const deleteUser = endpoint({
 
 export const createUserLink = endpoint({
   id: 'createUserLink',
-  tag: 'Administration',
   method: 'post',
   path: '/admin/v1/users/{user_id}/links',
   access: 'admin',
@@ -158,7 +152,6 @@ export const createUserLink = endpoint({
 
 export const joinAccount = endpoint({
   id: 'joinAccount',
-  tag: 'Administration',
   method: 'post',
   path: '/admin/v1/users/{user_id}/accounts',
   access: 'admin',
@@ -175,7 +168,6 @@ export const joinAccount = endpoint({
 
 export const leaveAccount = endpoint({
   id: 'leaveAccount',
-  tag: 'Administration',
   method: 'delete',
   path: '/admin/v1/users/{user_id}/accounts/{account_id}',
   access: 'admin',
@@ -190,7 +182,6 @@ export const leaveAccount = endpoint({
 
 export const removeIdentity = endpoint({
   id: 'removeUserIdentity',
-  tag: 'Administration',
   method: 'delete',
   path: '/admin/v1/users/{user_id}/identities/{identity_id}',
   access: 'admin',
@@ -206,7 +197,6 @@ export const removeIdentity = endpoint({
 
 export const endSession = endpoint({
   id: 'endUserSession',
-  tag: 'Administration',
   method: 'delete',
   path: '/admin/v1/users/{user_id}/sessions/{session_id}',
   access: 'admin',

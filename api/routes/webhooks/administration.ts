@@ -16,7 +16,6 @@ import { createEndpointSchema, redeliverSchema } from './schema.ts';
 
 export const createWebhookOfAccount = endpoint({
   id: 'createWebhookOfAccount',
-  tag: 'Administration',
   method: 'post',
   path: '/admin/v1/accounts/{account_id}/webhooks',
   access: 'admin',
@@ -36,7 +35,6 @@ export const createWebhookOfAccount = endpoint({
 
 export const listAllWebhooks = endpoint({
   id: 'listAllWebhooks',
-  tag: 'Administration',
   method: 'get',
   path: '/admin/v1/webhooks',
   access: 'admin-read',
@@ -59,7 +57,6 @@ export const listAllWebhooks = endpoint({
 
 export const redeliverAllOfWebhook = endpoint({
   id: 'redeliverAllOfWebhook',
-  tag: 'Administration',
   method: 'post',
   path: '/admin/v1/webhooks/{webhook_id}/redeliver',
   access: 'admin',

@@ -107,7 +107,6 @@ export const redeliverMany = endpoint({
 
 export const listAllDeliveries = endpoint({
   id: 'listAllDeliveries',
-  tag: 'Administration',
   method: 'get',
   path: '/admin/v1/webhooks/deliveries',
   access: 'admin-read',
@@ -129,7 +128,6 @@ export const listAllDeliveries = endpoint({
 
 export const redeliverAny = endpoint({
   id: 'redeliverAny',
-  tag: 'Administration',
   method: 'post',
   path: '/admin/v1/webhooks/deliveries/{delivery_id}/redeliver',
   access: 'admin',

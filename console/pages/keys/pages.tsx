@@ -114,10 +114,7 @@ function KeyTable({ keys: found, visit }: { readonly keys: readonly ApiKey[]; re
       rows={found}
       none={words.none}
       columns={[
-        [common.name, (key) => <KeyName apiKey={key} texts={texts} />, 'name'],
-        [words.used, (key) => <KeyUse apiKey={key} texts={texts} />],
-        [common.status, (key) => <KeyState apiKey={key} texts={texts} />],
-        [common.created, 'createdAt'],
+        ...keyColumns(texts),
         [
           texts.staffAccounts.change,
           ({ id, disabledAt }) => (
@@ -136,12 +133,23 @@ function KeyTable({ keys: found, visit }: { readonly keys: readonly ApiKey[]; re
   );
 }
 
+/** What every table of keys begins with. */
+export function keyColumns(texts: Texts) {
+  const { keys: words, common } = texts;
+  return [
+    [common.name, (key: ApiKey) => <KeyName apiKey={key} texts={texts} />, 'name'],
+    [words.used, (key: ApiKey) => <KeyUse apiKey={key} texts={texts} />, 'money'],
+    [common.status, (key: ApiKey) => <KeyState apiKey={key} texts={texts} />],
+    [common.created, 'createdAt'],
+  ] as const;
+}
+
 interface KeyProps {
   readonly apiKey: ApiKey;
   readonly texts: Texts;
 }
 
-export function KeyName({ apiKey: { name, hint }, texts }: KeyProps) {
+function KeyName({ apiKey: { name, hint }, texts }: KeyProps) {
   return (
     <>
       {name || texts.keys.unnamed}
@@ -152,7 +160,7 @@ export function KeyName({ apiKey: { name, hint }, texts }: KeyProps) {
 }
 
 /** What was spent with a key, of what may be. */
-export function KeyUse({ apiKey: { used, usageLimit }, texts }: KeyProps) {
+function KeyUse({ apiKey: { used, usageLimit }, texts }: KeyProps) {
   return (
     <>
       <Money amount={used} /> {usageLimit === null ? '' : texts.keys.ofLimit(usd(usageLimit))}

@@ -7,10 +7,11 @@ import type { ApiServices } from '../../../api/services/services.ts';
 import { findAccount } from '../../../db/queries/accounts.ts';
 import { findKeyNames, type KeyName } from '../../../db/queries/api-keys.ts';
 import { type DailyUsage, sumDailyUsage } from '../../../db/queries/daily-usage.ts';
-import { EXPORT_FORMATS, exportFile } from '../../export.ts';
+import { exportFile } from '../../export.ts';
 import { BarChart } from '../../html/chart.tsx';
 import { Card, Choice, Empty, Money } from '../../html/components.tsx';
 import { DataTable } from '../../html/data-table.tsx';
+import { Downloads } from '../../html/filters.tsx';
 import { monthName } from '../../html/months.ts';
 import { member, type MemberVisit, showPage } from '../../page.ts';
 import type { Texts } from '../../texts/texts.ts';
@@ -91,11 +92,7 @@ function Picker({
       <button type="submit" class="quiet">
         {common.show}
       </button>
-      {EXPORT_FORMATS.map((format) => (
-        <a class="button quiet" href={`${path}/export?period=${period.name}&format=${format}`} download>
-          {common.download[format]}
-        </a>
-      ))}
+      <Downloads path={path} query={new URLSearchParams({ period: period.name })} texts={texts} />
     </form>
   );
 }

@@ -5,21 +5,10 @@ import type { AccountAction } from '../../../../db/queries/operator-actions.ts';
 import type { Member } from '../../../../db/queries/users.ts';
 import type { ServiceError } from '../../../../domain/errors.ts';
 import type { Task } from '../../../../domain/task.ts';
-import {
-  Badge,
-  Card,
-  Copyable,
-  Field,
-  Form,
-  FormButton,
-  Money,
-  Problem,
-  Time,
-  usd,
-} from '../../../html/components.tsx';
+import { Card, Copyable, Field, Form, FormButton, Money, Problem, Time, usd } from '../../../html/components.tsx';
 import { DataTable, Facts } from '../../../html/data-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
-import { KeyName, KeyUse } from '../../keys/pages.tsx';
+import { keyColumns } from '../../keys/pages.tsx';
 import { TaskTable } from '../tasks/list.tsx';
 import { AccountState } from './search.tsx';
 
@@ -174,25 +163,14 @@ function AdjustmentForm({ account, form, visit }: Props) {
 }
 
 function Keys({ account, keys, visit: { texts, session }, mayChange }: Props & { readonly mayChange: boolean }) {
-  const { staffAccounts: words, keys: keyWords, common } = texts;
+  const { staffAccounts: words, keys: keyWords } = texts;
   return (
     <DataTable
       label={keyWords.title}
       rows={keys}
       none={words.noKeys}
       columns={[
-        [common.name, (key) => <KeyName apiKey={key} texts={texts} />, 'name'],
-        [keyWords.used, (key) => <KeyUse apiKey={key} texts={texts} />, 'money'],
-        [
-          common.status,
-          ({ disabledAt }) =>
-            disabledAt === null ? (
-              <Badge tone="good">{keyWords.active}</Badge>
-            ) : (
-              <Badge tone="calm">{keyWords.disabled}</Badge>
-            ),
-        ],
-        [common.created, 'createdAt'],
+        ...keyColumns(texts),
         [
           words.change,
           ({ id, disabledAt }) =>

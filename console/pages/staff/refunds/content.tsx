@@ -1,7 +1,7 @@
 import type { Refund, RefundFilter, RefundSum } from '../../../../db/queries/statements.ts';
-import { EXPORT_FORMATS } from '../../../export.ts';
 import { Card, Choice, Field, Pages } from '../../../html/components.tsx';
 import { DataTable } from '../../../html/data-table.tsx';
+import { Downloads, Filters } from '../../../html/filters.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import type { UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
@@ -20,7 +20,7 @@ export function RefundContent(props: Props) {
   const { refunds: words } = texts;
   return (
     <>
-      <Filters {...props} />
+      <RefundFilters {...props} />
       <Card title={words.byCause}>
         <Sums sums={sums} texts={texts} />
       </Card>
@@ -53,13 +53,13 @@ export function RefundContent(props: Props) {
   );
 }
 
-function Filters({ sums, filter, visit: { texts, query, path } }: Props) {
-  const { refunds: words, staff, common } = texts;
+function RefundFilters({ sums, filter, visit: { texts, query, path } }: Props) {
+  const { refunds: words, staff } = texts;
   const causes = [...new Set([filter.cause ?? null, ...sums.map(({ cause }) => cause)])].flatMap(
     (cause) => cause ?? [],
   );
   return (
-    <form method="get" class="filters" role="search">
+    <Filters texts={texts} downloads={<Downloads path={path} query={query} texts={texts} />}>
       <Field name="from" label={staff.from} type="date" value={filter.from?.toISOString().slice(0, 10) ?? ''} />
       <Field name="to" label={staff.to} type="date" value={query.get('to') ?? ''} />
       <Choice
@@ -69,23 +69,8 @@ function Filters({ sums, filter, visit: { texts, query, path } }: Props) {
         options={[['', words.allCauses], ...causes.map((cause) => [cause, causeInWords(cause, texts)] as const)]}
       />
       <Field name="account_id" label={staff.accountId} value={filter.accountId ?? ''} />
-      <button type="submit" class="quiet">
-        {common.filter}
-      </button>
-      {EXPORT_FORMATS.map((format) => (
-        <a class="button quiet" href={`${path}/export?${withFormat(query, format)}`} download>
-          {common.download[format]}
-        </a>
-      ))}
-    </form>
+    </Filters>
   );
-}
-
-function withFormat(query: URLSearchParams, format: string): string {
-  const changed = new URLSearchParams(query);
-  changed.delete('cursor');
-  changed.set('format', format);
-  return changed.toString();
 }
 
 function Sums({ sums, texts }: { readonly sums: readonly RefundSum[]; readonly texts: Texts }) {
