@@ -3,7 +3,7 @@ import type { Delivery } from '../../../db/queries/deliveries.ts';
 import type { WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
 import { Badge, Card, ConfirmDeletion, Copyable, FormButton, Noted, Problem, Time } from '../../html/components.tsx';
 import { DataTable, Facts } from '../../html/data-table.tsx';
-import type { Answer, MemberVisit } from '../../page.ts';
+import { type Answer, type MemberVisit, showPage } from '../../page.ts';
 import type { Texts } from '../../texts/texts.ts';
 import { Deliveries } from './deliveries.tsx';
 import { EndpointForm } from './endpoint-form.tsx';
@@ -14,38 +14,38 @@ export function endpointList(
 ): Answer {
   const { webhooks: words, common } = visit.texts;
   const path = listPath(visit);
-  return {
-    ...frame(words.title, problem),
-    content: (
-      <>
-        <Card>
-          <DataTable
-            label={words.title}
-            rows={endpoints}
-            none={words.none}
-            columns={[
-              [
-                words.address,
-                ({ id, url, description }) => (
-                  <Noted note={description}>
-                    <a href={`${path}/${id}`}>{url}</a>
-                  </Noted>
-                ),
-                'name',
-              ],
-              [words.events, ({ events }) => events.map((event) => words.eventNames[event]).join(', ')],
-              [common.status, (endpoint) => <EndpointState endpoint={endpoint} texts={visit.texts} />],
-              [common.created, 'createdAt'],
-            ]}
-          />
-        </Card>
-        <Card title={words.create}>
-          <Problem message={problem} />
-          <EndpointForm endpoint={null} action={path} visit={visit} />
-        </Card>
-      </>
-    ),
-  };
+  return showPage(
+    'webhooks',
+    words.title,
+    <>
+      <Card>
+        <DataTable
+          label={words.title}
+          rows={endpoints}
+          none={words.none}
+          columns={[
+            [
+              words.address,
+              ({ id, url, description }) => (
+                <Noted note={description}>
+                  <a href={`${path}/${id}`}>{url}</a>
+                </Noted>
+              ),
+              'name',
+            ],
+            [words.events, ({ events }) => events.map((event) => words.eventNames[event]).join(', ')],
+            [common.status, (endpoint) => <EndpointState endpoint={endpoint} texts={visit.texts} />],
+            [common.created, 'createdAt'],
+          ]}
+        />
+      </Card>
+      <Card title={words.create}>
+        <Problem message={problem} />
+        <EndpointForm endpoint={null} action={path} visit={visit} />
+      </Card>
+    </>,
+    problem === null ? 200 : 400,
+  );
 }
 
 interface ShownEndpoint {
@@ -58,24 +58,24 @@ interface ShownEndpoint {
 export function endpointPage(visit: MemberVisit, { endpoint, deliveries, next, problem }: ShownEndpoint): Answer {
   const { webhooks: words } = visit.texts;
   const path = `${listPath(visit)}/${endpoint.id}`;
-  return {
-    ...frame(words.details, problem),
-    content: (
-      <>
-        <Problem message={problem} />
-        <div class="grid">
-          <Card title={endpoint.url}>
-            <Details endpoint={endpoint} texts={visit.texts} />
-            <Actions endpoint={endpoint} path={path} visit={visit} />
-          </Card>
-          <Card title={words.edit}>
-            <EndpointForm endpoint={endpoint} action={path} visit={visit} />
-          </Card>
-        </div>
-        <Deliveries deliveries={deliveries} next={next} path={path} visit={visit} />
-      </>
-    ),
-  };
+  return showPage(
+    'webhooks',
+    words.details,
+    <>
+      <Problem message={problem} />
+      <div class="grid">
+        <Card title={endpoint.url}>
+          <Details endpoint={endpoint} texts={visit.texts} />
+          <Actions endpoint={endpoint} path={path} visit={visit} />
+        </Card>
+        <Card title={words.edit}>
+          <EndpointForm endpoint={endpoint} action={path} visit={visit} />
+        </Card>
+      </div>
+      <Deliveries deliveries={deliveries} next={next} path={path} visit={visit} />
+    </>,
+    problem === null ? 200 : 400,
+  );
 }
 
 /** The only time that a secret is shown. */
@@ -85,39 +85,33 @@ export function secretPage(
 ): Answer {
   const { texts } = visit;
   const words = texts.webhooks;
-  return {
-    ...frame(words.secretTitle, null),
-    content: (
-      <Card title={updated.url}>
-        <p>{words.secret}</p>
-        {hint === undefined ? null : <p>{hint}</p>}
-        <Copyable text={secret} texts={texts} label={words.secretTitle} />
-        <p>
-          <a class="button" href={`${listPath(visit)}/${updated.id}`}>
-            {words.done}
-          </a>
-        </p>
-      </Card>
-    ),
-  };
+  return showPage(
+    'webhooks',
+    words.secretTitle,
+    <Card title={updated.url}>
+      <p>{words.secret}</p>
+      {hint === undefined ? null : <p>{hint}</p>}
+      <Copyable text={secret} texts={texts} label={words.secretTitle} />
+      <p>
+        <a class="button" href={`${listPath(visit)}/${updated.id}`}>
+          {words.done}
+        </a>
+      </p>
+    </Card>,
+  );
 }
 
 export function confirmDeletion(visit: MemberVisit, { id, url }: WebhookEndpoint): Answer {
   const { texts, session } = visit;
   const path = `${listPath(visit)}/${id}`;
-  return {
-    ...frame(texts.webhooks.deleteTitle, null),
-    content: (
-      <Card title={url}>
-        <p>{texts.webhooks.delete}</p>
-        <ConfirmDeletion token={session.formToken} path={path} backTo={path} texts={texts} />
-      </Card>
-    ),
-  };
-}
-
-function frame(title: string, problem: string | null) {
-  return { kind: 'page', title, current: 'webhooks', status: problem === null ? 200 : 400 } as const;
+  return showPage(
+    'webhooks',
+    texts.webhooks.deleteTitle,
+    <Card title={url}>
+      <p>{texts.webhooks.delete}</p>
+      <ConfirmDeletion token={session.formToken} path={path} backTo={path} texts={texts} />
+    </Card>,
+  );
 }
 
 function listPath({ account: { accountId } }: MemberVisit): string {
