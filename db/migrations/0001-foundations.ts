@@ -33,6 +33,11 @@ BEGIN
 END $$;
 `;
 
+/** A constraint by which a column holds one of the values, or null. */
+export function oneOf(column: string, values: readonly string[]): string {
+  return `CHECK (${column} IN (${values.map((value) => `'${value}'`).join(', ')}))`;
+}
+
 /** Refuses UPDATE, DELETE and TRUNCATE: rows are only added. @param rule the name that an error reports */
 export function appendOnly(table: string, rule = `${table}_are_kept`): string {
   return refuse(table, rule, 'UPDATE OR DELETE');

@@ -1,3 +1,6 @@
+import { ADMIN_ROLES, MEMBER_ROLES } from '../../domain/roles.ts';
+import { oneOf } from './0001-foundations.ts';
+
 /**
  * People who sign in to the console, and the links and e-mails that bring them there.
  *
@@ -27,7 +30,7 @@ CREATE TABLE users (
   email text NOT NULL CHECK (email = lower(email) AND length(email) BETWEEN 3 AND 254),
   name text NOT NULL CHECK (length(name) BETWEEN 1 AND 100),
   password_hash text,
-  staff_role text CHECK (staff_role IN ('operator', 'finance', 'readonly')),
+  staff_role text ${oneOf('staff_role', ADMIN_ROLES)},
   second_factor_secret bytea,
   second_factor_step bigint,
   language text NOT NULL DEFAULT 'en' CHECK (language IN ('en', 'zh')),
@@ -39,7 +42,7 @@ CREATE TABLE users (
 CREATE TABLE account_members (
   account_id text NOT NULL REFERENCES accounts (id),
   user_id text NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  role text NOT NULL CHECK (role IN ('owner', 'developer', 'finance')),
+  role text NOT NULL ${oneOf('role', MEMBER_ROLES)},
   created_at timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (account_id, user_id)
 );
@@ -94,7 +97,7 @@ CREATE INDEX sign_in_attempts_by_age ON sign_in_attempts (started_at);
 CREATE TABLE account_invitations (
   account_id text COLLATE "C" NOT NULL REFERENCES accounts (id),
   email text NOT NULL CHECK (email = lower(email)),
-  role text NOT NULL CHECK (role IN ('owner', 'developer', 'finance')),
+  role text NOT NULL ${oneOf('role', MEMBER_ROLES)},
   digest bytea NOT NULL,
   invited_by text NOT NULL,
   created_at timestamptz NOT NULL DEFAULT now(),

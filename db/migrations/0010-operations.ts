@@ -1,5 +1,6 @@
+import { ADMIN_ROLES } from '../../domain/roles.ts';
 import { MONTH_PARTITIONS } from '../functions/month-partitions.ts';
-import { appendOnly } from './0001-foundations.ts';
+import { appendOnly, oneOf } from './0001-foundations.ts';
 
 /**
  * What operators do and order, what processes report, and the monthly partitions.
@@ -50,7 +51,7 @@ CREATE CONSTRAINT TRIGGER operator_actions_task_exists AFTER INSERT ON operator_
 CREATE TABLE admin_tokens (
   id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^adm_[0-9a-z]+$'),
   name text NOT NULL CHECK (name <> ''),
-  role text NOT NULL CHECK (role IN ('operator', 'finance', 'readonly')),
+  role text NOT NULL ${oneOf('role', ADMIN_ROLES)},
   digest bytea NOT NULL UNIQUE,
   -- Enough of the token to recognise it.
   hint text NOT NULL,
