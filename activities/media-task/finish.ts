@@ -14,7 +14,7 @@ export interface Resolution {
 }
 
 /** Ends a task. */
-export type FinishTask = (taskId: string, ending: TaskEnding, sendsEvent: boolean) => Promise<Resolution>;
+export type FinishTask = (taskId: string, ending: TaskEnding, hasEvent: boolean) => Promise<Resolution>;
 
 const MAX_TASKS_PER_TRANSACTION = 50;
 
@@ -36,8 +36,8 @@ export function createFinish({ database, metrics }: MediaTaskDependencies): Fini
     maxItems: MAX_TASKS_PER_TRANSACTION,
     onFlush: (items) => metrics.batchFlushed('task_ends', items),
   });
-  return async (taskId, ending, sendsEvent) => {
-    const event = sendsEvent ? eventOf(ending) : null;
+  return async (taskId, ending, hasEvent) => {
+    const event = hasEvent ? eventOf(ending) : null;
     const finished = await batcher.add({ taskId, ending, event });
     // A task that a restored database has lost will not come back, so retries are useless.
     if (!finished) throw ApplicationFailure.nonRetryable(`there is no task ${taskId}`, 'TaskMissing');

@@ -22,8 +22,8 @@ import type { MediaUpstream } from '../../providers/media/upstream.ts';
 import { askedWaitMs } from './asked-wait.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
 import type { Say } from './liveness.ts';
+import { createOutcomeRecorder } from './record-outcome.ts';
 import { renderRequestOf } from './render-request.ts';
-import { createSettle } from './settle.ts';
 import { unavailableButMayRender } from './task-failure.ts';
 
 interface LookUp {
@@ -55,7 +55,7 @@ export type Recover = (task: Task, submission: KeptSubmission, say: Say) => Prom
 
 export function createRecovery(dependencies: MediaTaskDependencies): Recover {
   const { database, upstreams, clock, providerPatienceMs } = dependencies;
-  const writeDown = createSettle(dependencies);
+  const recordOutcome = createOutcomeRecorder(dependencies);
 
   return async (task, submission, say) => {
     const context = Context.current();
@@ -106,7 +106,7 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
   /** @returns false if another task took up the job in the meantime */
   async function adopt(submission: KeptSubmission, { words, jobId }: FoundJob): Promise<boolean> {
     try {
-      await writeDown(submission, { outcome: 'accepted', learntFrom: words, jobId });
+      await recordOutcome(submission, { outcome: 'accepted', learntFrom: words, jobId });
       return true;
     } catch (error) {
       if (isJobOfAnotherTask(error)) return false;
@@ -115,7 +115,7 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
   }
 
   async function settle(submission: KeptSubmission, settlement: Settlement): Promise<SubmissionOutcome> {
-    await writeDown(submission, settlement);
+    await recordOutcome(submission, settlement);
     return settlement.outcome;
   }
 }

@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import { recordFiles, settleSubmission } from '../../db/queries/submissions.ts';
+import { recordFiles } from '../../db/queries/submissions.ts';
 import { STORE_LIMIT_MS } from '../../domain/step-limits.ts';
 import type { GeneratedMedia, Task } from '../../domain/task.ts';
 import { askedWaitMs } from './asked-wait.ts';
@@ -8,6 +8,7 @@ import type { NextRoute } from './dispatch.ts';
 import { createHandOver, type HandedOver } from './hand-over.ts';
 import { type Say, whileHeartbeating } from './liveness.ts';
 import { createCostRecorder } from './record-cost.ts';
+import { createOutcomeRecorder } from './record-outcome.ts';
 import { queueHere } from './routes.ts';
 import { createFileStorer, resultFaultOf, WrongFileError } from './store-files.ts';
 import { transferFailed } from './task-failure.ts';
@@ -26,6 +27,7 @@ export function createRender(dependencies: MediaTaskDependencies) {
   const { database, metrics, clock } = dependencies;
   const handOver = createHandOver(dependencies);
   const storeFiles = createFileStorer(dependencies);
+  const recordOutcome = createOutcomeRecorder(dependencies);
   const recordCost = createCostRecorder(dependencies);
 
   return async (taskId: string): Promise<readonly GeneratedMedia[] | NextRoute> =>
@@ -62,8 +64,7 @@ export function createRender(dependencies: MediaTaskDependencies) {
         if (pauseMs === null) {
           const detail = error instanceof Error ? error.message : String(error);
           const settlement = { outcome: 'accepted', learntFrom: 'the answer', detail } as const;
-          await untilWritten(() => settleSubmission(database, submission, settlement));
-          metrics.submissionSettled(submission.provider, settlement);
+          await recordOutcome(submission, settlement);
           await recordCost(task, answer.cost ?? null);
           throw transferFailed();
         }

@@ -10,9 +10,9 @@ import type { MediaUpstream } from '../../providers/media/upstream.ts';
 import type { VendorCall } from '../../providers/media/vendor-http.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
 import { UnreadableInputError } from './read-inputs.ts';
+import { createOutcomeRecorder } from './record-outcome.ts';
 import { renderRequestOf } from './render-request.ts';
 import type { Turn } from './routes.ts';
-import { createSettle } from './settle.ts';
 import { taskFailure } from './task-failure.ts';
 import type { Turns } from './turns.ts';
 
@@ -44,7 +44,7 @@ interface Attempt {
 
 export function createSubmit(dependencies: MediaTaskDependencies, turns: Turns): Submit {
   const { database, metrics } = dependencies;
-  const settle = createSettle(dependencies);
+  const recordOutcome = createOutcomeRecorder(dependencies);
 
   return async function submit(task, turn, attempt) {
     const request = await requestFor(task, turn);
@@ -59,10 +59,10 @@ export function createSubmit(dependencies: MediaTaskDependencies, turns: Turns):
       const answer = await upstream.submit(call, request, signalFor(traits.answers));
       if ('files' in answer) return { state: 'answered', submission, answer, upstream };
       const settlement = { outcome: 'accepted', learntFrom: 'the answer', jobId: answer.jobId } as const;
-      await settle(submission, settlement).catch(asUnknown);
+      await recordOutcome(submission, settlement).catch(asUnknown);
       return { state: 'waiting', jobId: answer.jobId };
     } catch (error) {
-      await settleFailed(task, submission, turn, error);
+      await recordFailure(task, submission, turn, error);
       return null;
     }
   };
@@ -93,15 +93,15 @@ export function createSubmit(dependencies: MediaTaskDependencies, turns: Turns):
     );
   }
 
-  async function settleFailed(task: Task, submission: KeptSubmission, turn: Turn, error: unknown): Promise<void> {
+  async function recordFailure(task: Task, submission: KeptSubmission, turn: Turn, error: unknown): Promise<void> {
     if (error instanceof JobRefusedError) {
       const { code, message: detail } = error;
-      await settle(submission, { outcome: 'refused', learntFrom: 'the answer', code, detail });
+      await recordOutcome(submission, { outcome: 'refused', learntFrom: 'the answer', code, detail });
       throw taskFailure(error.code, error.message);
     }
     if (error instanceof NotTakenError) {
       const { leavesRoute, reason: code, message: detail } = error;
-      await settle(submission, { outcome: 'not_taken', learntFrom: 'the answer', code, detail, leavesRoute });
+      await recordOutcome(submission, { outcome: 'not_taken', learntFrom: 'the answer', code, detail, leavesRoute });
       await turns.throwUnlessElsewhere(task, error);
       return;
     }

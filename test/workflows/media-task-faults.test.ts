@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { newId } from '../../domain/ids.ts';
+import { TASK_QUEUES } from '../../domain/task-queues.ts';
 import { readHistorySteps } from '../../temporal/history-steps.ts';
+import { rejectionOf } from '../support/rejection.ts';
 import { call, startTestStack, type TestStack } from '../support/stack.ts';
 import { createTask, simulatorJobs, taskWhen, taskWhenFinal, transfersOf, type TaskBody } from '../support/tasks.ts';
 
@@ -77,6 +80,19 @@ describe('a media task, when its upstream or the store is not as it should be', 
         `the previous attempt failed: ResultFaultError: ${why}`,
       'Refund the reserved price: result_transfer_failed: done',
     ]);
+  });
+
+  it('shows that a step in PostgreSQL failed, and why', async () => {
+    const id = newId('task');
+    const handle = await stack.temporal.workflow.start('mediaTask', {
+      workflowId: id,
+      taskQueue: TASK_QUEUES.media,
+      args: [{ taskId: id, deadlineAt: new Date().toISOString() }],
+    });
+    await rejectionOf(handle.result());
+    expect(readHistorySteps(await handle.fetchHistory()).map(({ text }) => text)).to.include(
+      `Confirm that the price is reserved: failed: TaskMissing: there is no task ${id}`,
+    );
   });
 
   it('believes an upstream that takes its success back', async () => {

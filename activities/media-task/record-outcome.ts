@@ -3,9 +3,12 @@ import type { MediaTaskDependencies } from './dependencies.ts';
 import { untilWritten } from './until-written.ts';
 
 /** Records the outcome of a submission, however long that takes, and counts it once. */
-export type Settle = (submission: KeptSubmission, settlement: Settlement) => Promise<void>;
+export type RecordOutcome = (submission: KeptSubmission, settlement: Settlement) => Promise<void>;
 
-export function createSettle({ database, metrics }: Pick<MediaTaskDependencies, 'database' | 'metrics'>): Settle {
+export function createOutcomeRecorder({
+  database,
+  metrics,
+}: Pick<MediaTaskDependencies, 'database' | 'metrics'>): RecordOutcome {
   return async (submission, settlement) => {
     const isNew = await untilWritten(() => settleSubmission(database, submission, settlement));
     if (isNew) metrics.submissionSettled(submission.provider, settlement);
