@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { expect } from 'chai';
-import { fileOf, type Import, importsBehind, importsOf } from '../bin/tools/imports.ts';
+import { type Import, importsBehind, importsOf } from '../bin/tools/imports.ts';
 
 const root = join(import.meta.dirname, '..');
 
@@ -48,7 +48,7 @@ function sourceFiles(folder: string): string[] {
 
 /** The layer, another top folder, or the file in the root, that an import leads to; undefined for packages. */
 function targetOf(statement: Import): string | undefined {
-  const target = fileOf(statement);
+  const { target } = statement;
   if (target === undefined) return undefined;
   const room = Object.keys(LAYERS).find((name) => name.includes('/') && target.startsWith(`${name}/`));
   return room ?? target.split('/')[0];
@@ -68,7 +68,7 @@ function findCircle(files: readonly string[]): string[] | null {
     const start = path.indexOf(file);
     if (start >= 0) return [...path.slice(start), file];
     path.push(file);
-    for (const target of importsOf(file).flatMap((statement) => fileOf(statement) ?? [])) {
+    for (const target of importsOf(file).flatMap((statement) => statement.target ?? [])) {
       const circle = /\.(ts|tsx|mts|mjs|js)$/.test(target) ? visit(target) : null;
       if (circle) return circle;
     }
@@ -115,7 +115,7 @@ describe('the direction of imports', () => {
   });
 
   it('keeps the api out of the worker', () => {
-    const reached = importsBehind('bin/worker.ts', ({ typeOnly }) => !typeOnly).map(fileOf);
+    const reached = importsBehind('bin/worker.ts', ({ typeOnly }) => !typeOnly).map(({ target }) => target);
     expect(reached.filter((file) => file?.startsWith('api/'))).to.deep.equal([]);
     expect(reached).to.include('domain/money.ts');
   });

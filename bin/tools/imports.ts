@@ -9,6 +9,8 @@ export interface Import {
   readonly from: string;
   /** The text between `import` and `from`: the imported names. Empty for dynamic imports. */
   readonly names: string;
+  /** The file that the import leads to; undefined for packages. */
+  readonly target: string | undefined;
   readonly typeOnly: boolean;
   readonly dynamic: boolean;
 }
@@ -29,18 +31,15 @@ export function importsOf(file: string): readonly Import[] {
 
 function readImports(file: string): Import[] {
   const text = readFileSync(join(root, file), 'utf8');
+  const targetOf = (from: string) =>
+    from.startsWith('.') ? relative(root, resolve(root, dirname(file), from)) : undefined;
   const stated = [...text.matchAll(importStatement)].map(([, type, names = '', from = '']) => {
-    return { file, from, names, typeOnly: type !== undefined, dynamic: false };
+    return { file, from, names, target: targetOf(from), typeOnly: type !== undefined, dynamic: false };
   });
   const dynamic = [...text.matchAll(dynamicImport)].map(([, from = '']) => {
-    return { file, from, names: '', typeOnly: false, dynamic: true };
+    return { file, from, names: '', target: targetOf(from), typeOnly: false, dynamic: true };
   });
   return [...stated, ...dynamic];
-}
-
-/** The file that an import leads to; undefined for packages. */
-export function fileOf({ file, from }: Import): string | undefined {
-  return from.startsWith('.') ? relative(root, resolve(root, dirname(file), from)) : undefined;
 }
 
 /**
@@ -55,8 +54,7 @@ export function importsBehind(file: string, follows: (statement: Import) => bool
     if (!SOURCE.test(source)) continue;
     for (const statement of importsOf(source).filter(follows)) {
       found.push(statement);
-      const target = fileOf(statement);
-      if (target !== undefined) reached.add(target);
+      if (statement.target !== undefined) reached.add(statement.target);
     }
   }
   return found;

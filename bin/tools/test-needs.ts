@@ -1,6 +1,6 @@
 /** What a test file needs, derived from its imports, so that a run of tests starts nothing else. */
 import type { Services } from '../../test/support/servers.ts';
-import { fileOf, importsBehind } from './imports.ts';
+import { importsBehind } from './imports.ts';
 
 export type Service = Exclude<keyof Services, 'stop'>;
 
@@ -27,7 +27,7 @@ const SERVICES = 'test/support/services.ts';
 export function readTestNeeds(file: string): TestNeeds {
   const imports = importsBehind(file, ({ typeOnly, dynamic }) => !typeOnly && !dynamic);
   const names = imports
-    .filter((statement) => fileOf(statement) === SERVICES)
+    .filter(({ target }) => target === SERVICES)
     .flatMap((statement) => statement.names.match(/\w+/g) ?? []);
   const services = new Set(names.flatMap((name) => REQUESTED_BY[name] ?? []));
   return { services, tier: tierOf(services, new Set(imports.map(({ from }) => from))) };
