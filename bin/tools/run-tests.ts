@@ -54,7 +54,11 @@ let lastLine = '';
 try {
   const { files, options } = parseArguments(process.argv.slice(2));
   const environment = await startServices(new Set(files.flatMap(({ needs }) => [...needs.services])));
-  passed = await runMocha(environment, [...options, ...files.map(({ file }) => file)]);
+  const waits = files.some(({ needs }) => needs.tier !== 'unit');
+  passed = await runMocha(environment, {
+    jobs: Math.min(availableParallelism() + (waits ? MORE_JOBS_THAN_CORES : 0), MAX_TEST_PROCESSES),
+    words: [...options, ...files.map(({ file }) => file)],
+  });
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
 } finally {
@@ -75,8 +79,10 @@ async function startServices(needed: ReadonlySet<Service>): Promise<NodeJS.Proce
   return { ...childEnvironment({}), ...Object.fromEntries(await Promise.all(started)) };
 }
 
-async function runMocha(env: NodeJS.ProcessEnv, words: readonly string[]): Promise<boolean> {
-  const jobs = Math.min(availableParallelism() + MORE_JOBS_THAN_CORES, MAX_TEST_PROCESSES);
+async function runMocha(
+  env: NodeJS.ProcessEnv,
+  { jobs, words }: { readonly jobs: number; readonly words: readonly string[] },
+): Promise<boolean> {
   child = await startProcess({
     command: process.execPath,
     args: [

@@ -4,7 +4,10 @@ import { importsBehind } from './imports.ts';
 
 export type Service = Exclude<keyof Services, 'stop'>;
 
-/** `unit` tests need no server and start no process; `database` tests need PostgreSQL only; `system` tests may need anything. */
+/**
+ * `unit` tests need no server, start no process and open no socket; `database` tests need PostgreSQL only; `system` tests
+ * may need anything, also the time of the processor, which they measure.
+ */
 export const TIERS = ['unit', 'database', 'system'] as const;
 export type Tier = (typeof TIERS)[number];
 
@@ -22,6 +25,7 @@ const REQUESTED_BY: Readonly<Record<string, readonly Service[]>> = {
   testBuild: ['programs', 'workflowBundle'],
 };
 const SERVICES = 'test/support/services.ts';
+const NO_UNIT_LOADS = ['node:child_process', 'node:http', 'node:https', 'node:net', 'test/support/growth.ts'];
 
 /** Reads the needs of a test file from the imports of the file and of all modules that load with the file. */
 export function readTestNeeds(file: string): TestNeeds {
@@ -30,12 +34,12 @@ export function readTestNeeds(file: string): TestNeeds {
     .filter(({ target }) => target === SERVICES)
     .flatMap((statement) => statement.names.match(/\w+/g) ?? []);
   const services = new Set(names.flatMap((name) => REQUESTED_BY[name] ?? []));
-  return { services, tier: tierOf(services, new Set(imports.map(({ from }) => from))) };
+  return { services, tier: tierOf(services, new Set(imports.map(({ target, from }) => target ?? from))) };
 }
 
 function tierOf(services: ReadonlySet<Service>, modules: ReadonlySet<string>): Tier {
   if ([...services].some((service) => service !== 'database')) return 'system';
   if (modules.has('@temporalio/worker')) return 'system';
   if (services.has('database') || modules.has('pg')) return 'database';
-  return modules.has('node:child_process') ? 'system' : 'unit';
+  return NO_UNIT_LOADS.some((module) => modules.has(module)) ? 'system' : 'unit';
 }

@@ -14,6 +14,8 @@ describe('the needs of a test file', () => {
     ['test/db/batcher.test.ts', 'database', []],
     ['test/db/invariants.test.ts', 'database', ['database']],
     ['test/source.test.ts', 'system', []],
+    ['test/net/http-server.test.ts', 'system', []],
+    ['test/text/linear.test.ts', 'system', []],
     ['test/temporal/workflow-access.test.ts', 'system', ['temporal']],
     ['test/workflows/replay.test.ts', 'system', ['workflowBundle']],
     ['test/bench/drill/drill.test.ts', 'system', ['programs', 'workflowBundle']],
@@ -26,11 +28,17 @@ describe('the needs of a test file', () => {
     });
   }
 
-  it('load neither PostgreSQL, Temporal nor processes for the unit tier, which is a third of all files or more', () => {
+  it('load no PostgreSQL, Temporal, processes or sockets for the unit tier, which is a quarter of all files or more', () => {
     const unit = files.filter((file) => readTestNeeds(file).tier === 'unit');
     const loads = ({ typeOnly, dynamic }: Import): boolean => !typeOnly && !dynamic;
     const loaded = new Set(unit.flatMap((file) => importsBehind(file, loads).map(({ from }) => from)));
-    expect([...loaded]).not.to.include.any.members(['pg', '@temporalio/worker', 'node:child_process']);
-    expect(unit.length).to.be.at.least(files.length / 3);
+    expect([...loaded]).not.to.include.any.members([
+      'pg',
+      '@temporalio/worker',
+      'node:child_process',
+      'node:http',
+      'node:net',
+    ]);
+    expect(unit.length).to.be.at.least(files.length / 4);
   });
 });
