@@ -1,10 +1,10 @@
 /** The worker process, which runs workflows and their activities. */
 import { Client } from '@temporalio/client';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
-import { createMediaTaskActivities } from '../activities/media-task/media-task.ts';
-import { createReconciliationActivities } from '../activities/reconciliation.ts';
-import { createSweepActivities } from '../activities/sweep.ts';
-import { createWebhookDeliveryActivities } from '../activities/webhook-delivery.ts';
+import { createMediaTaskActivities } from '../temporal/activities/media-task/media-task.ts';
+import { createReconciliationActivities } from '../temporal/activities/reconciliation.ts';
+import { createSweepActivities } from '../temporal/activities/sweep.ts';
+import { createWebhookDeliveryActivities } from '../temporal/activities/webhook-delivery.ts';
 import { createWorkflowLookup } from '../temporal/workflow-lookup.ts';
 import { createWorkflowAccess } from '../temporal/workflow-access.ts';
 import { loadConfig, type TemporalConfig } from '../config.ts';
@@ -24,7 +24,7 @@ import { begin } from './parts/begin.ts';
 import { keepFiles } from './parts/keep-files.ts';
 import type { OperatorFiles } from './parts/operator-files.ts';
 import { createLog, explainEnd, stopOnSignal } from './parts/process.ts';
-import { createInputReader } from '../activities/media-task/read-inputs.ts';
+import { createInputReader } from '../temporal/activities/media-task/read-inputs.ts';
 import { fileRenderers, limitedProviders, openMediaUpstreams, providerLimits } from './parts/providers.ts';
 import { keepSchedules } from '../temporal/schedules.ts';
 import { createStatusApp } from './parts/status-app.ts';

@@ -10,7 +10,7 @@ import type { Database } from '../db/database.ts';
 import { claimDeliveriesToStart, type DeliveryToStart, markDeliveriesStarted } from '../db/queries/deliveries.ts';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.ts';
 import { shareOf, TASK_QUEUES } from '../domain/task-queues.ts';
-import type { webhookDelivery } from '../workflows/webhook-delivery.ts';
+import type { webhookDelivery } from './workflows/webhook-delivery.ts';
 
 export interface DeliveryStarter {
   /** Starts deliveries that are due; one that cannot be started is tried again later. @returns how many were due */

@@ -2,7 +2,7 @@
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { ServiceError } from '../domain/errors.ts';
 import { TASK_QUEUES } from '../domain/task-queues.ts';
-import type { reconciliation } from '../workflows/reconciliation.ts';
+import type { reconciliation } from './workflows/reconciliation.ts';
 
 /** @throws ServiceError `processing_unavailable` when Temporal does not answer */
 export type StartReconciliation = (reconciliationId: string) => Promise<void>;

@@ -4,7 +4,7 @@ import { type Client, ScheduleAlreadyRunning, ScheduleOverlapPolicy } from '@tem
 import type { Duration } from '@temporalio/common';
 import type { Logger } from 'pino';
 import { TASK_QUEUES } from '../domain/task-queues.ts';
-import type { ReconciliationInput } from '../workflows/reconciliation.ts';
+import type { ReconciliationInput } from './workflows/reconciliation.ts';
 
 interface Schedule {
   readonly workflowType: string;

@@ -9,7 +9,7 @@ import { findTakenUp, markWorkflowsStarted, type TaskToStart } from '../db/queri
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.ts';
 import { shareOf, TASK_QUEUES } from '../domain/task-queues.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import type { mediaTask } from '../workflows/media-task.ts';
+import type { mediaTask } from './workflows/media-task.ts';
 import { createStartRoom } from './start-room.ts';
 
 export interface TaskStarter {

@@ -26,9 +26,9 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   providers: { imports: ['catalogue', 'domain', 'net', 'text'] },
   storage: { imports: ['domain', 'text'] },
   telemetry: { imports: ['domain', 'db'] },
-  activities: { imports: ['domain', 'text', ...adapters], types: ['telemetry'] },
-  workflows: { imports: ['domain'], types: ['activities'] },
-  temporal: { imports: ['config.ts', 'domain', 'db', 'telemetry'], types: ['workflows'] },
+  'temporal/activities': { imports: ['domain', 'text', ...adapters], types: ['telemetry'] },
+  'temporal/workflows': { imports: ['domain'], types: ['temporal/activities'] },
+  temporal: { imports: ['config.ts', 'domain', 'db', 'telemetry'], types: ['temporal/workflows'] },
   api: { imports: ['domain', 'text', 'catalogue', 'telemetry', 'temporal', ...adapters] },
   console: { imports: ['api', 'domain', 'db'], types: ['catalogue'] },
   'lab/simulator': { imports: ['domain', 'text'] },
@@ -98,7 +98,7 @@ describe('the direction of imports', () => {
   }
 
   it('keeps Node’s modules out of workflows, which cannot load them', () => {
-    const offenders = sourceFiles('workflows')
+    const offenders = sourceFiles('temporal/workflows')
       .flatMap(importsOf)
       .filter(({ from }) => from.startsWith('node:'));
     expect(offenders.map(show)).to.deep.equal([]);

@@ -6,7 +6,7 @@ import { bundleWorkflowCode, type BundleOptions, type WorkflowBundleWithSourceMa
 /** The workflows are compiled if this file is. */
 const extension = extname(import.meta.url);
 const inWorkflows = (name: string): string =>
-  fileURLToPath(new URL(`../../workflows/${name}${extension}`, import.meta.url));
+  fileURLToPath(new URL(`../../temporal/workflows/${name}${extension}`, import.meta.url));
 
 /** Takes a few seconds; for production it is done once, at build time. */
 export function bundleWorkflows(logger?: BundleOptions['logger']): Promise<WorkflowBundleWithSourceMap> {

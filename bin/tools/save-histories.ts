@@ -1,6 +1,6 @@
 /**
  * Runs every path through the workflows on a real stack and saves the histories in test/histories, which
- * test/workflows/replay.test.ts replays from then on. Run it when a path is added; a change that breaks existing
+ * test/temporal/workflows/replay.test.ts replays from then on. Run it when a path is added; a change that breaks existing
  * histories needs `patched`, not new histories.
  *
  * Usage: npm run histories [name…] (default: all)

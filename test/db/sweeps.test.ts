@@ -44,7 +44,7 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   rate_cards: { because: 'one for each model and edition of the catalogue, by which charges are computed again' },
   recovery_codes: { because: 'ten for each user with a second factor' },
   reconciliations: { sweep: 'reconciliations' },
-  result_files: { because: 'their own sweep removes them once their task has ended: activities/sweep.ts' },
+  result_files: { because: 'their own sweep removes them once their task has ended: temporal/activities/sweep.ts' },
   request_windows: { sweep: 'request windows' },
   sent_forms: { sweep: 'sent forms' },
   sessions: { sweep: 'sessions' },

@@ -5,7 +5,7 @@
  */
 /* oxlint-disable no-template-curly-in-string -- titles stand here as the sources have them */
 export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  'activities/media-task/hand-over.test.ts': {
+  'temporal/activities/media-task/hand-over.test.ts': {
     'is charged if its job is found only now, and ended before': '3:7',
     'has ${status}, without another question to the vendor, if its file was stored and its render ended ${when}': '3:7',
   },
@@ -888,7 +888,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
   'text/upstream-errors.test.ts': {
     "of ${format} with ${status} and ${JSON.stringify(error)} is ${fault ?? 'the fault of its request'}": '7.2:30',
   },
-  'workflows/media-task.test.ts': {
+  'temporal/workflows/media-task.test.ts': {
     'is rendered, stored and charged': '1:1 2.2:3 3:3 3:4',
     'is refunded in full when the provider fails': '1:8 3:5 7.2:16',
     'shows one video, and stores no more, however many files the upstream made': '2.2:1',
@@ -897,17 +897,17 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'ends with ${code} when the provider refuses or fails it so': '3:5 4.2:13 7.2:1 7.2:2 7.3:2 7.3:3',
     'fails with processing_timeout at its deadline, is refunded and causes no event': '3:6 6:2 7.2:15',
   },
-  'workflows/reconciliation.test.ts': {
+  'temporal/workflows/reconciliation.test.ts': {
     'removes uploads that no task used in time, with their files, and keeps the others': '4.5:10',
   },
-  'workflows/vendors/images-at-a-vendor.ts': {
+  'temporal/workflows/vendors/images-at-a-vendor.ts': {
     'is rendered from text, stored and charged': '4.3:13',
     'is rendered from an image, which is sent along': '4.3:13',
   },
-  'workflows/vendors/openai-videos.ts': {
+  'temporal/workflows/vendors/openai-videos.ts': {
     'fails as a bad request when an input cannot be fetched, before the vendor is called': '4.2:13',
   },
-  'workflows/webhook-delivery.test.ts': {
+  'temporal/workflows/webhook-delivery.test.ts': {
     'disables an endpoint that answers 410, until its owner enables it': '2.4:8 2.4:15 6:20',
     'is made again when it is asked for, under the same event id, after it arrived': '2.4:12 4.7:9 6:9 6:12',
     'carries the task of the events that its endpoint asked for': '2.4:13 2.4:14 6:1 6:2 6:5 6:6 6:8',

@@ -17,9 +17,9 @@ describe('the needs of a test file', () => {
     ['test/net/http-server.test.ts', 'system', []],
     ['test/text/linear.test.ts', 'system', []],
     ['test/temporal/workflow-access.test.ts', 'system', ['temporal']],
-    ['test/workflows/replay.test.ts', 'system', ['workflowBundle']],
-    ['test/bench/drill/drill.test.ts', 'system', ['programs', 'workflowBundle']],
-    ['test/workflows/crashes.test.ts', 'system', ['database', 'programs', 'temporal', 'workflowBundle']],
+    ['test/temporal/workflows/replay.test.ts', 'system', ['workflowBundle']],
+    ['test/lab/drill/drill.test.ts', 'system', ['programs', 'workflowBundle']],
+    ['test/temporal/workflows/crashes.test.ts', 'system', ['database', 'programs', 'temporal', 'workflowBundle']],
   ];
   for (const [file, tier, services] of samples) {
     it(`are ${services.join(', ') || 'no services'}, in the tier ${tier}: ${file}`, () => {

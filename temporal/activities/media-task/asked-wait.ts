@@ -1,0 +1,19 @@
+/** How long a step does not call an upstream that asked to be left alone. */
+import { PROVIDER_ANSWER_MS } from '../../../domain/step-limits.ts';
+import { ProviderUnreachableError } from '../../../providers/media/outcomes.ts';
+
+/** An upstream that asks for more is asked after this: a job that may be done is not left for longer. */
+const MAX_WAIT_MS = 5 * 60_000;
+/** What remains for the last call before the end of what it serves. */
+const LAST_CALL_MS = 2 * PROVIDER_ANSWER_MS;
+
+/**
+ * The wait that the failed call of an upstream asked for, in milliseconds, and which leaves time for one more call.
+ *
+ * @param leftMs until a call is of no use, such as the task's deadline
+ * @returns 0 if it asked for none
+ */
+export function askedWaitMs(error: unknown, leftMs: number): number {
+  const askedMs = error instanceof ProviderUnreachableError ? (error.retryAfterMs ?? 0) : 0;
+  return Math.max(Math.min(askedMs, MAX_WAIT_MS, leftMs - LAST_CALL_MS), 0);
+}

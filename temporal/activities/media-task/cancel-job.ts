@@ -1,0 +1,45 @@
+import { Context } from '@temporalio/activity';
+import { listResultFiles } from '../../../db/queries/result-files.ts';
+import { listSubmissions } from '../../../db/queries/submissions.ts';
+import { CANCEL_LIMIT_MS } from '../../../domain/step-limits.ts';
+import { askedWaitMs } from './asked-wait.ts';
+import { loadTask, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
+import { createClosing } from './recover.ts';
+import { failedAttempt } from './task-failure.ts';
+
+/**
+ * Clears up after a task that was refunded: removes what was stored of it, and tells the upstream that nobody waits for it
+ * any more, also when its submission was never acknowledged.
+ *
+ * The workflow's own knowledge of the job counts where the database was restored to a moment before it.
+ */
+export function createCancelJob(dependencies: MediaTaskDependencies) {
+  const { database, storage } = dependencies;
+  const close = createClosing(dependencies);
+
+  return async (taskId: string, jobIdOfWorkflow?: string): Promise<void> =>
+    cancel(taskId, jobIdOfWorkflow).catch(retryWhenAsked);
+
+  async function cancel(taskId: string, jobIdOfWorkflow?: string): Promise<void> {
+    const task = await loadTask(database, taskId);
+    if (task.status === 'failed') await removeFiles(taskId);
+    const last = (await listSubmissions(database, taskId)).at(-1);
+    const upstream = upstreamOf(dependencies, task);
+    const found = last?.outcome === null ? await close(task, last, upstream) : null;
+    const jobId = task.providerJobId ?? last?.jobId ?? found ?? jobIdOfWorkflow;
+    if (jobId !== undefined) await upstream.cancel(jobId, Context.current().cancellationSignal);
+  }
+
+  /** The sweep removes later what cannot be removed now, and what a step still writes. */
+  async function removeFiles(taskId: string): Promise<void> {
+    const keys = await listResultFiles(database, taskId);
+    await Promise.allSettled(keys.map((key) => storage.delete(key)));
+  }
+}
+
+/** Has the step retried no sooner than the upstream asks for. */
+function retryWhenAsked(error: unknown): never {
+  const askedMs = askedWaitMs(error, CANCEL_LIMIT_MS);
+  if (askedMs === 0 || !(error instanceof Error)) throw error;
+  throw failedAttempt(error.message, error.name, askedMs);
+}

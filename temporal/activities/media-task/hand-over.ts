@@ -1,0 +1,82 @@
+/**
+ * Submits a task to an upstream so that it is rendered once, whatever dies when. The submission is committed before
+ * anything is sent. Whoever finds a submission without an outcome first finds out what happened to it (`recover.ts`),
+ * and sends nothing before that. What was certainly not accepted is submitted again, to the next route or later.
+ */
+import { type KeptSubmission, listSubmissions } from '../../../db/queries/submissions.ts';
+import { isTaskErrorCode } from '../../../domain/errors.ts';
+import type { GeneratedMedia } from '../../../domain/task.ts';
+import { NotTakenError } from '../../../providers/media/outcomes.ts';
+import { loadTask, type MediaTaskDependencies } from './dependencies.ts';
+import type { Say } from './liveness.ts';
+import { createRecovery } from './recover.ts';
+import { type RouteSteps, stepsOf } from './routes.ts';
+import { createSubmit, type Submitted } from './submit.ts';
+import { taskFailure, throwIfFailed, throwIfStoreAway, transferFailed, unavailable } from './task-failure.ts';
+import { createTurns } from './turns.ts';
+
+const NO_JOB = 'the upstream has no job for it';
+
+/** How far the task came. */
+export type HandedOver =
+  | Submitted
+  /** An earlier attempt stored the files. */
+  | { readonly state: 'stored'; readonly files: readonly GeneratedMedia[] }
+  /** It is the turn of the next route, whose steps run elsewhere. */
+  | { readonly state: 'moving'; readonly steps: RouteSteps };
+
+export function createHandOver(dependencies: MediaTaskDependencies) {
+  const { database, storage } = dependencies;
+  const recover = createRecovery(dependencies);
+  const turns = createTurns(dependencies);
+  const submit = createSubmit(dependencies, turns);
+
+  /**
+   * Continues submitting a task, wherever an earlier attempt left off.
+   *
+   * @param here the work of the calling step, and its queue
+   * @throws ApplicationFailure with the code of a final refusal; one that is retried while no upstream accepts the job
+   */
+  return async function handOver(taskId: string, here: RouteSteps, say: Say): Promise<HandedOver> {
+    for (;;) {
+      const task = await loadTask(database, taskId);
+      throwIfFailed(task);
+      const submissions = await listSubmissions(database, taskId);
+      const last = submissions.at(-1);
+      // The callback may have revealed the job since the task was read.
+      const jobId = task.providerJobId ?? last?.jobId ?? null;
+      if (jobId !== null) return { state: 'waiting', jobId };
+      if (last?.outcome === 'accepted') return storedEarlier(last);
+      if (last?.outcome === 'refused') throw refusedEarlier(last);
+      if (last?.outcome === 'unknown' && !isSentAgain(submissions)) throw unavailable();
+      if (last?.outcome === null) {
+        const outcome = await recover(task, last, say);
+        if (outcome === 'not_taken') await turns.throwUnlessElsewhere(task, new NotTakenError(NO_JOB));
+        continue;
+      }
+      const turn = await turns.take(task, submissions);
+      const steps = stepsOf(dependencies, turn);
+      if (steps.answers !== here.answers || steps.taskQueue !== here.taskQueue) return { state: 'moving', steps };
+      if (submissions.length === 0) await throwIfStoreAway(storage);
+      await turns.began(turn);
+      const handedOver = await submit(task, turn, submissions.length + 1);
+      if (handedOver) return handedOver;
+    }
+  };
+
+  /** Whether what was given up is sent once more: where the operator wants that. */
+  function isSentAgain(submissions: readonly KeptSubmission[]): boolean {
+    const [lost, ...others] = submissions.filter(({ outcome }) => outcome === 'unknown');
+    return others.length === 0 && dependencies.upstreams.get(lost?.provider ?? '')?.onUnknown === 'resubmit';
+  }
+}
+
+function storedEarlier({ files }: KeptSubmission): HandedOver {
+  if (files) return { state: 'stored', files };
+  throw transferFailed();
+}
+
+/** The verdict that an earlier attempt recorded, and died before it could fail with it. */
+function refusedEarlier({ code, detail }: KeptSubmission): Error {
+  return taskFailure(code !== null && isTaskErrorCode(code) ? code : 'processing_failed', detail ?? '');
+}

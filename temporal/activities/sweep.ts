@@ -1,0 +1,89 @@
+/** Runs each sweep until nothing is left to remove, and brings the sums of usage up to date. */
+import { Context } from '@temporalio/activity';
+import type { Database } from '../../db/database.ts';
+import { type DoneResultFile, findDoneResultFiles, forgetResultFiles } from '../../db/queries/result-files.ts';
+import { claimUploadsToRemove, forgetRemovedUploads } from '../../db/queries/uploads.ts';
+import { type Sweep, SWEEPS } from '../../db/sweeps.ts';
+import { sumUsage } from '../../db/usage-sums.ts';
+import type { Storage } from '../../storage/storage.ts';
+
+export type SweepActivities = ReturnType<typeof createSweepActivities>;
+
+const BATCH_SIZE = 1_000;
+
+/** Each object costs a request to the store. */
+const FILES_BATCH_SIZE = 100;
+
+export interface SweepDependencies {
+  readonly database: Database;
+  readonly storage: Pick<Storage, 'delete'>;
+  /** How long an upload is kept if no task uses it. */
+  readonly uploadExpiryMs: number;
+}
+
+/** The sweeps that delete files from the store. */
+export function createFileSweeps({ storage, uploadExpiryMs }: Pick<SweepDependencies, 'storage' | 'uploadExpiryMs'>) {
+  return {
+    /** Deletes uploads from storage first, and their rows afterwards. */
+    uploads: async (database, limit) => {
+      const uploads = await claimUploadsToRemove(database, { unusedForSeconds: uploadExpiryMs / 1000, limit });
+      for (const { storageKey } of uploads) await storage.delete(storageKey);
+      await forgetRemovedUploads(
+        database,
+        uploads.map(({ id }) => id),
+      );
+      return uploads.length;
+    },
+
+    /** Deletes what steps left behind in storage; files that a task refers to stay, and are no longer tracked. */
+    'result files': async (database, limit) => {
+      const files = await findDoneResultFiles(database, limit);
+      for (const file of files) if (!isNamed(file)) await storage.delete(file.key);
+      await forgetResultFiles(
+        database,
+        files.map(({ key }) => key),
+      );
+      return files.length;
+    },
+  } satisfies Readonly<Record<string, Sweep>>;
+}
+
+export function createSweepActivities(dependencies: SweepDependencies) {
+  const { database } = dependencies;
+  const sweepsByBatchSize: readonly (readonly [number, Readonly<Record<string, Sweep>>])[] = [
+    [BATCH_SIZE, SWEEPS],
+    [FILES_BATCH_SIZE, createFileSweeps(dependencies)],
+  ];
+
+  return {
+    /** @returns the number of rows removed, by kind */
+    async sweepTables(): Promise<Record<string, number>> {
+      const context = Context.current();
+      const removed: Record<string, number> = {};
+      const sweepAll = async (name: string, sweep: Sweep, batchSize: number): Promise<void> => {
+        let batch: number;
+        do {
+          context.cancellationSignal.throwIfAborted();
+          batch = await sweep(database, batchSize);
+          removed[name] = (removed[name] ?? 0) + batch;
+          context.heartbeat(removed);
+        } while (batch === batchSize);
+      };
+      await sumUsage(database, {
+        onStep: () => {
+          context.cancellationSignal.throwIfAborted();
+          context.heartbeat(removed);
+        },
+      });
+      for (const [batchSize, sweeps] of sweepsByBatchSize) {
+        for (const [name, sweep] of Object.entries(sweeps)) await sweepAll(name, sweep, batchSize);
+      }
+      return removed;
+    },
+  };
+}
+
+/** Compared by key, because links may have been written when the store had another address. */
+function isNamed({ key, urls }: DoneResultFile): boolean {
+  return urls.some((url) => url.endsWith(`/${key}`));
+}

@@ -1,0 +1,348 @@
+/**
+ * A media task, from its reservation to its end. The workflow only orders the steps and compensates for failed ones:
+ * once the price is reserved, every way out of this function passes through `settle` or `refund`.
+ */
+import {
+  ActivityCancellationType,
+  ActivityFailure,
+  ApplicationFailure,
+  CancellationScope,
+  condition,
+  defineSignal,
+  isCancellation,
+  ParentClosePolicy,
+  proxyActivities,
+  proxyLocalActivities,
+  setCurrentDetails,
+  setHandler,
+  sleep,
+  startChild,
+  TimeoutFailure,
+  upsertSearchAttributes,
+  workflowInfo,
+} from '@temporalio/workflow';
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
+import type { MediaTaskActivities, Resolution, RouteSteps } from '../activities/media-task/media-task.ts';
+import { isTaskErrorCode, type TaskErrorCode } from '../../domain/errors.ts';
+import {
+  CANCEL_LIMIT_MS,
+  HEARTBEAT_TIMEOUT_MS,
+  MAY_STILL_RENDER,
+  RECHECK,
+  STORE_AWAY,
+  STORE_AWAY_PAUSE_MS,
+  STORE_LIMIT_MS,
+} from '../../domain/step-limits.ts';
+import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes.ts';
+import { CANCELLED_BY_OPERATOR, type GeneratedMedia, type TaskFailure } from '../../domain/task.ts';
+import { TASK_QUEUES } from '../../domain/task-queues.ts';
+import type { webhookDelivery } from './webhook-delivery.ts';
+
+export type { Resolution };
+
+export interface MediaTaskInput {
+  readonly taskId: string;
+  /** ISO 8601. Processing that has not finished by then fails with `processing_timeout`. */
+  readonly deadlineAt: string;
+}
+
+/** The workflow's result, with which its history ends, for operators and finance. */
+export interface MediaTaskOutcome {
+  readonly status: string;
+  /** The task's rows in the ledger. */
+  readonly reservationId: string;
+  readonly resolutionId: string | null;
+  readonly failure: TaskFailure | null;
+}
+
+/** Sent when the provider announces that the job has ended, so that the task does not wait for the next poll. */
+export const jobEnded = defineSignal('jobEnded');
+
+/** These steps only write to PostgreSQL, and repeating them changes nothing, so they need no task of their own. */
+const { reserve } = proxyLocalActivities<MediaTaskActivities>({
+  startToCloseTimeout: '10 seconds',
+  summary: 'Confirm that the price is reserved',
+});
+const { settle, refund } = proxyLocalActivities<MediaTaskActivities>({
+  startToCloseTimeout: '30 seconds',
+  retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
+});
+
+/** The task queue of the steps that call the provider, if it is not the workflow's own. */
+type ProviderQueue = Pick<RouteSteps, 'taskQueue'>;
+
+/** The route that is being tried, and the provider's job once there is one. */
+interface Route {
+  steps: RouteSteps;
+  jobId?: string;
+}
+
+type Ending =
+  | { readonly status: 'succeeded'; readonly output: readonly GeneratedMedia[] }
+  | { readonly status: 'failed'; readonly failure: TaskFailure; readonly hasJobToCancel: boolean };
+
+export async function mediaTask({ taskId, deadlineAt }: MediaTaskInput): Promise<MediaTaskOutcome> {
+  setCurrentDetails('Confirming that the price is reserved.');
+  // A cancellation at this point must lead to the refund, too.
+  const reservation = await CancellationScope.nonCancellable(() => reserve(taskId));
+  const { reservationId } = reservation;
+  if (reservation.isFinal) {
+    if (reservation.hasJobToCancel) await cancelJob(taskId, { steps: { answers: 'job' } });
+    setCurrentDetails('Ended: the task was already final when this workflow started.');
+    return { status: 'final before it began', reservationId, resolutionId: null, failure: null };
+  }
+
+  const route: Route = { steps: reservation.steps };
+  const ending = await produce(taskId, route, Date.parse(deadlineAt))
+    .catch((error: unknown) => recheck(taskId, route, error))
+    .catch(toEnding);
+
+  return CancellationScope.nonCancellable(async () => {
+    const resolution = await resolve(taskId, ending);
+    upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.outcome, value: outcomeOf(ending) }]);
+    await startDeliveries(taskId, ending, resolution.deliveryIds);
+    if (ending.status === 'failed' && ending.hasJobToCancel) await cancelJob(taskId, route);
+    setCurrentDetails(`Ended: the task is ${resolution.taskStatus}. Ledger row: ${resolution.transferId}.`);
+    return {
+      status: resolution.taskStatus,
+      reservationId,
+      resolutionId: resolution.transferId,
+      failure: ending.status === 'failed' ? ending.failure : null,
+    };
+  });
+}
+
+/** Tries routes until one has led to stored files. */
+async function produce(taskId: string, route: Route, deadlineMs: number): Promise<Ending> {
+  for (;;) {
+    const submitted = await submit(taskId, route.steps, deadlineMs);
+    if (typeof submitted === 'string') {
+      route.jobId = submitted;
+      const queue = queueOf(route.steps);
+      await awaitResult(taskId, submitted, queue, deadlineMs);
+      return { status: 'succeeded', output: await storeResult(taskId, submitted, queue) };
+    }
+    if (!('nextRoute' in submitted)) return { status: 'succeeded', output: submitted };
+    route.steps = submitted.nextRoute;
+  }
+}
+
+/**
+ * Dispatches the job, or renders where the provider answers with files. While our own store is down, waits without
+ * calling the provider.
+ *
+ * @returns the provider's job, the stored files if the provider answered with them, or the next route to try
+ */
+async function submit(taskId: string, steps: RouteSteps, deadlineMs: number) {
+  for (;;) {
+    setCurrentDetails(
+      'Submitting the job to the provider. If this keeps failing, the pending activity shows its last failure.',
+    );
+    try {
+      return await attemptSubmission(taskId, steps, timeLeftMs(deadlineMs));
+    } catch (error) {
+      if (!isStoreAway(error)) throw error;
+      setCurrentDetails('Waiting for the store to come back: a result could not be stored now.');
+      await sleep(Math.min(STORE_AWAY_PAUSE_MS, timeLeftMs(deadlineMs)));
+    }
+  }
+}
+
+async function attemptSubmission(taskId: string, { answers, ...queue }: RouteSteps, leftMs: number) {
+  const hasFiles = answers === 'files';
+  const { dispatch, render } = proxyActivities<MediaTaskActivities>({
+    ...queue,
+    scheduleToCloseTimeout: leftMs,
+    heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
+    retry: { initialInterval: '1 second', maximumInterval: '15 seconds' },
+    // A submission in progress may still be accepted; only then is there a job to cancel.
+    cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+    summary: hasFiles ? 'Have the provider render, and store the files' : 'Submit the job to the provider',
+  });
+  return hasFiles ? render(taskId) : dispatch(taskId);
+}
+
+/** One long activity. When the provider announces the end, a new one asks for the result immediately. */
+async function awaitResult(taskId: string, jobId: string, queue: ProviderQueue, deadlineMs: number): Promise<void> {
+  let announced = false;
+  setHandler(jobEnded, () => {
+    announced = true;
+  });
+  setCurrentDetails(
+    `Waiting for job ${jobId} until ${new Date(deadlineMs).toISOString()} at the latest. ` +
+      'The heartbeat of the pending activity shows what the provider last reported.',
+  );
+  for (let attempt = 1; ; attempt += 1) {
+    // The end may have been announced before this activity began.
+    const isAnnounced = announced;
+    announced = false;
+    const { awaitResult } = proxyActivities<MediaTaskActivities>({
+      ...queue,
+      scheduleToCloseTimeout: timeLeftMs(deadlineMs),
+      heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
+      retry: { initialInterval: '1 second', backoffCoefficient: 1 },
+      summary: attempt === 1 ? 'Wait for the provider' : 'Ask again: the provider has announced the end',
+    });
+    const scope = new CancellationScope();
+    const ended = scope.run(() => awaitResult(taskId, jobId, isAnnounced)).then(() => true);
+    if (await Promise.race([ended, condition(() => announced).then(() => false)])) return;
+    scope.cancel();
+    const endedAnyway = await ended.catch((error: unknown) => {
+      if (isCancellation(error)) return false;
+      throw error;
+    });
+    if (endedAnyway) return;
+  }
+}
+
+async function storeResult(taskId: string, jobId: string, queue: ProviderQueue): Promise<readonly GeneratedMedia[]> {
+  const { storeResult } = proxyActivities<MediaTaskActivities>({
+    ...queue,
+    scheduleToCloseTimeout: STORE_LIMIT_MS,
+    heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
+    retry: { initialInterval: '1 second', maximumInterval: '15 seconds' },
+    summary: 'Store and check the result',
+  });
+  setCurrentDetails(
+    `The provider has finished job ${jobId}. Storing and checking the result. ` +
+      'If this keeps failing, the pending activity shows its last failure.',
+  );
+  return storeResult(taskId, jobId).catch(failAs('result_transfer_failed', MESSAGES.notStored));
+}
+
+/**
+ * Looks once more at the provider before a refund for time: Temporal or all workers may have been unavailable when the
+ * render ended.
+ *
+ * @param error why the task was not produced
+ * @throws the error, unless the deadline is the reason and the render ended before it
+ */
+async function recheck(taskId: string, { steps, jobId }: Route, error: unknown): Promise<Ending> {
+  if (!ranOutOfTime(error)) throw error;
+  const queue = queueOf(steps);
+  const { recheckJob } = proxyActivities<MediaTaskActivities>({
+    ...queue,
+    startToCloseTimeout: RECHECK.attemptMs,
+    // Far more than the attempts take, because workers may be unavailable again.
+    scheduleToCloseTimeout: STORE_LIMIT_MS,
+    retry: { initialInterval: RECHECK.pauseMs, backoffCoefficient: 1, maximumAttempts: RECHECK.attempts },
+    summary: 'Look once more whether the render ended in time',
+  });
+  setCurrentDetails('The deadline has passed. Looking once more whether the render ended before it.');
+  const found = await recheckJob(taskId, jobId).catch((failure: unknown) => {
+    throw isCancellation(failure) || verdictOf(failure) ? failure : error;
+  });
+  if (found.state === 'nothing') throw error;
+  const output = found.state === 'stored' ? found.files : await storeResult(taskId, found.jobId, queue);
+  return { status: 'succeeded', output };
+}
+
+/** Does what it can within its time, without an error. */
+async function cancelJob(taskId: string, { steps, jobId }: Route): Promise<void> {
+  const { cancelJob } = proxyActivities<MediaTaskActivities>({
+    ...queueOf(steps),
+    startToCloseTimeout: '15 seconds',
+    scheduleToCloseTimeout: CANCEL_LIMIT_MS,
+    retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
+    summary: 'Cancel the job at the provider',
+  });
+  await cancelJob(taskId, jobId).catch(() => undefined);
+}
+
+async function resolve(taskId: string, ending: Ending): Promise<Resolution> {
+  if (ending.status === 'succeeded') {
+    setCurrentDetails('Charging the reserved price.');
+    return settle.executeWithOptions({ summary: 'Charge the reserved price' }, [taskId, ending.output]);
+  }
+  const { code, message } = ending.failure;
+  setCurrentDetails(`Refunding the reserved price: ${code}. ${message}`);
+  return refund.executeWithOptions({ summary: `Refund the reserved price: ${code}` }, [taskId, code, message]);
+}
+
+async function startDeliveries(taskId: string, ending: Ending, deliveryIds: readonly string[]): Promise<void> {
+  const account = workflowInfo().typedSearchAttributes.get(SEARCH_ATTRIBUTES.account);
+  const eventType = `task.${ending.status}`;
+  for (const deliveryId of deliveryIds) {
+    try {
+      await startChild<typeof webhookDelivery>('webhookDelivery', {
+        workflowId: deliveryId,
+        taskQueue: TASK_QUEUES.webhooks,
+        args: [{ deliveryId }],
+        parentClosePolicy: ParentClosePolicy.ABANDON,
+        staticSummary: `Deliver ${eventType} to a webhook endpoint`,
+        memo: { task_id: taskId },
+        typedSearchAttributes: [
+          ...(account === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.account, value: account }]),
+          { key: SEARCH_ATTRIBUTES.kind, value: eventType },
+        ],
+      });
+    } catch (error) {
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    }
+  }
+}
+
+const MESSAGES = {
+  timedOut: 'Processing did not finish in time. Nothing was charged; send the request again.',
+  notStored: 'The result was generated but could not be stored. Nothing was charged; send the request again.',
+  failed: 'Processing failed on the service side. Nothing was charged; send the request again.',
+} as const;
+
+const TIMED_OUT = { code: 'processing_timeout', message: MESSAGES.timedOut } as const;
+
+function queueOf({ taskQueue }: RouteSteps): ProviderQueue {
+  return taskQueue === undefined ? {} : { taskQueue };
+}
+
+function timeLeftMs(deadlineMs: number): number {
+  const leftMs = deadlineMs - Date.now();
+  if (leftMs <= 0) throw ApplicationFailure.nonRetryable(TIMED_OUT.message, TIMED_OUT.code);
+  return leftMs;
+}
+
+/** Gives a step that ran out of attempts or time the matching error code; a verdict of the provider keeps its own. */
+function failAs(code: TaskErrorCode, message: string): (error: unknown) => never {
+  return (error) => {
+    if (isCancellation(error) || verdictOf(error)) throw error;
+    throw ApplicationFailure.nonRetryable(message, code);
+  };
+}
+
+function toEnding(error: unknown): Ending {
+  if (isCancellation(error)) {
+    return { status: 'failed', failure: CANCELLED_BY_OPERATOR, hasJobToCancel: true };
+  }
+  const verdict = verdictOf(error);
+  if (verdict) return { status: 'failed', failure: verdict, hasJobToCancel: mayStillRender(error, verdict) };
+  if (ranOutOfTime(error)) return { status: 'failed', failure: TIMED_OUT, hasJobToCancel: true };
+  return { status: 'failed', failure: { code: 'processing_failed', message: MESSAGES.failed }, hasJobToCancel: true };
+}
+
+/** If the provider gave the verdict, or has a result, its job is over; if the task was given up, it may not be. */
+function mayStillRender(error: unknown, { code }: TaskFailure): boolean {
+  if (!(error instanceof ActivityFailure)) return code !== 'result_transfer_failed';
+  return error.cause instanceof ApplicationFailure && error.cause.details?.[0] === MAY_STILL_RENDER;
+}
+
+/** Whether the deadline ended the task, whatever the last attempt of a step failed with. */
+function ranOutOfTime(error: unknown): boolean {
+  if (!(error instanceof ActivityFailure)) return verdictOf(error)?.code === TIMED_OUT.code;
+  return error.retryState === 'TIMEOUT' || error.cause instanceof TimeoutFailure;
+}
+
+/** The task error that an activity or this workflow failed with; null if it failed with anything else. */
+function verdictOf(error: unknown): TaskFailure | null {
+  const failure = error instanceof ActivityFailure ? error.cause : error;
+  if (!(failure instanceof ApplicationFailure) || !failure.type || !isTaskErrorCode(failure.type)) return null;
+  return { code: failure.type, message: failure.message };
+}
+
+function isStoreAway(error: unknown): boolean {
+  return (
+    error instanceof ActivityFailure && error.cause instanceof ApplicationFailure && error.cause.type === STORE_AWAY
+  );
+}
+
+function outcomeOf(ending: Ending): string {
+  return ending.status === 'succeeded' ? 'succeeded' : ending.failure.code;
+}

@@ -1,0 +1,748 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { Client, Connection } from '@temporalio/client';
+import { NativeConnection, Worker } from '@temporalio/worker';
+import { expect } from 'chai';
+import { createMediaTaskActivities } from '../../../../temporal/activities/media-task/media-task.ts';
+import { installQuietRuntime } from '../../../../bin/replay.ts';
+import { waitUntil } from '../../../../bin/stack/wait-until.ts';
+import type { Database } from '../../../../db/database.ts';
+import { MACHINE_CLOCK } from '../../../../db/database-clock.ts';
+import {
+  type KeptSubmission,
+  listSubmissions,
+  recordFiles,
+  recordStoredFiles,
+  settleSubmission,
+} from '../../../../db/queries/submissions.ts';
+import type { NewTask } from '../../../../db/queries/tasks.ts';
+import { recordResultFile } from '../../../../db/queries/result-files.ts';
+import { recordUpstreamOrder } from '../../../../db/queries/upstream-orders.ts';
+import type { NotTakenCause } from '../../../../domain/media-health.ts';
+import type { MediaRoute } from '../../../../domain/media-route.ts';
+import type { Task } from '../../../../domain/task.ts';
+import { TASK_QUEUES } from '../../../../domain/task-queues.ts';
+import type { KindTraits, MediaAdapter } from '../../../../providers/media/adapter.ts';
+import { bearer } from '../../../../providers/media/credentials.ts';
+import { documentOf } from '../../../../providers/media/exchange.ts';
+import { endIn, fingerprintOf, listOf, objectOf } from '../../../../providers/media/json.ts';
+import { textOf } from '../../../../providers/media/outcomes.ts';
+import type { MediaUpstream, MediaUpstreamSettings } from '../../../../providers/media/upstream.ts';
+import { ANY_RANGE } from '../../../../providers/media/range.ts';
+import { renderPng } from '../../../../lab/simulator/render/png.ts';
+import { createLocalStorage } from '../../../../storage/local.ts';
+import { watchStorage, type WatchedStorage } from '../../../../storage/watched.ts';
+import { createMetrics, type Metrics } from '../../../../telemetry/metrics.ts';
+import { NO_TRACING } from '../../../../telemetry/tracing.ts';
+import { createTestDatabase, type TestDatabase } from '../../../support/database.ts';
+import {
+  createFundedKey,
+  createTaskRow,
+  finishAsFailed,
+  openTaskSubmission,
+  reloadTask,
+  type TestKey,
+} from '../../../support/factories.ts';
+import { testUpstream } from '../../../support/media.ts';
+import { type Receiver, startReceiver } from '../../../support/receiver.ts';
+import { claimTestNamespace, testTemporalAddress, testWorkflowBundle } from '../../../support/services.ts';
+
+const PATIENCE_MS = 600;
+const SIZE = { width: 1024, height: 640 };
+/** Of every render. */
+const COST = { amount: '7', unit: 'tokens' };
+
+/** What the vendor does with a submission; it takes the job unless it says otherwise. */
+type Deed =
+  | 'takes it'
+  | 'takes it, and the answer is lost'
+  | 'loses it'
+  | 'has no money'
+  | 'is too busy'
+  | 'makes a small one'
+  | 'makes twenty'
+  | 'makes none'
+  | 'names an earlier job';
+
+interface Rendered {
+  readonly id: string;
+  readonly upstream: string;
+  readonly taskId: string;
+  readonly sent: unknown;
+}
+
+describe('handing a task over', function () {
+  this.timeout(180_000);
+  let png: Buffer;
+  let smallPng: Buffer;
+  let folder: string;
+  let testDatabase: TestDatabase;
+  let database: Database;
+  let key: TestKey;
+  let vendor: Receiver;
+  let upstreams: Map<string, MediaUpstream>;
+  let metrics: Metrics;
+  let storage: WatchedStorage;
+  let temporal: Client;
+  let stopWorkers: () => Promise<void>;
+  let failingPuts = 0;
+  const rendered: Rendered[] = [];
+  /** The jobs that were cancelled. */
+  const cancelled: string[] = [];
+  /** The upstreams whose jobs were listed. */
+  const listed = new Set<string>();
+  /** The jobs that were asked about. */
+  const asked: string[] = [];
+  /** What else is said about jobs. */
+  const ends = new Map<string, { readonly state?: 'running' | 'failed'; readonly ended_at?: Date }>();
+  /** The upstreams that finish jobs and name no file. */
+  const withoutFiles = new Set<string>();
+  /** What each upstream does next, in order. */
+  const deeds = new Map<string, Deed[]>();
+  /** The calls, such as `vendor-0/list`, that are answered with 429 once. */
+  const limited = new Set<string>();
+  /** When each of these calls came. */
+  const callsAtMs: Record<string, number[]> = {};
+
+  before(async () => {
+    png = await renderPng({ ...SIZE, transparent: false });
+    smallPng = await renderPng({ width: 16, height: 16, transparent: false });
+    folder = await mkdtemp(join(tmpdir(), 'genway-hand-over-'));
+    testDatabase = await createTestDatabase();
+    database = testDatabase.database;
+    key = await createFundedKey(database);
+    vendor = await startVendor();
+    upstreams = new Map();
+    metrics = createMetrics();
+    storage = storeThatFails();
+    await startWorkers();
+  });
+  after(async () => {
+    await stopWorkers();
+    await Promise.all([...upstreams.values()].map((upstream) => upstream.close()));
+    await vendor.close();
+    await testDatabase.drop();
+    await rm(folder, { recursive: true });
+  });
+
+  /** Answers submissions as {@link deeds} have it, and whatever is asked about what it rendered. */
+  async function startVendor(): Promise<Receiver> {
+    return startReceiver((request, response) => {
+      const [, upstream = '', action, id] = (request.url ?? '').split('/');
+      const answer = (status: number, body: unknown): void => void response.writeHead(status).end(JSON.stringify(body));
+      const mine = rendered.filter((one) => one.upstream === upstream);
+      const call = `${upstream}/${action}`;
+      (callsAtMs[call] ??= []).push(performance.now());
+      if (limited.delete(call)) return void response.writeHead(429, { 'retry-after': '2' }).end('{}');
+      if (action === 'file') return void response.end(png);
+      if (action === 'list') {
+        listed.add(upstream);
+        return answer(200, { jobs: mine });
+      }
+      if (action === 'cancel') {
+        cancelled.push(String(id));
+        return answer(200, {});
+      }
+      if (action === 'jobs') {
+        asked.push(String(id));
+        const url = withoutFiles.has(upstream) ? null : `/${upstream}/file/${id}`;
+        return answer(200, { state: 'succeeded', url, ...ends.get(String(id)) });
+      }
+      let body = '';
+      request.on('data', (chunk: Buffer) => (body += chunk.toString()));
+      request.once('end', () => {
+        const deed = deeds.get(upstream)?.shift() ?? 'takes it';
+        if (deed === 'has no money') return answer(402, {});
+        if (deed === 'is too busy') return answer(429, {});
+        if (deed === 'loses it') return request.socket.destroy();
+        const sent = JSON.parse(body);
+        const job = { id: randomUUID(), upstream, taskId: String(request.headers['x-task']), sent };
+        rendered.push(job);
+        if (deed === 'takes it, and the answer is lost') return request.socket.destroy();
+        const file = deed === 'makes a small one' ? smallPng : png;
+        const base64 = file.toString('base64');
+        const id = deed === 'names an earlier job' ? mine[0]?.id : job.id;
+        const number = deed === 'makes none' ? 0 : deed === 'makes twenty' ? 20 : 1;
+        answer(200, { id, b64: Array(number).fill(base64) });
+      });
+    });
+  }
+
+  /** The store, whose next writes fail. */
+  function storeThatFails(): WatchedStorage {
+    const local = createLocalStorage({ directory: folder, publicUrl: 'http://files.test' });
+    const put: typeof local.put = async (...args) => {
+      if (!args[0].startsWith('results/') || failingPuts === 0) return local.put(...args);
+      failingPuts -= 1;
+      throw new Error('the disk is full');
+    };
+    return watchStorage({ ...local, put }, { onChange: () => {}, retryMs: 10 });
+  }
+
+  async function startWorkers(): Promise<void> {
+    installQuietRuntime();
+    const address = await testTemporalAddress();
+    const namespace = claimTestNamespace();
+    const connection = await NativeConnection.connect({ address });
+    const clientConnection = await Connection.connect({ address });
+    temporal = new Client({ connection: clientConnection, namespace });
+    const activities = createMediaTaskActivities({
+      database,
+      upstreams,
+      isLimited: () => false,
+      storage,
+      readInputs: async () => new Map(),
+      providerPatienceMs: PATIENCE_MS,
+      metrics,
+      clock: MACHINE_CLOCK,
+    });
+    const workflowBundle = { codePath: await testWorkflowBundle() };
+    const common = { connection, namespace, activities, ...NO_TRACING.workerOptions };
+    const workers = [
+      await Worker.create({ ...common, workflowBundle, taskQueue: TASK_QUEUES.media }),
+      await Worker.create({ ...common, taskQueue: TASK_QUEUES.renders }),
+    ];
+    const running = workers.map((worker) => worker.run());
+    stopWorkers = async () => {
+      for (const worker of workers) worker.shutdown();
+      await Promise.all(running);
+      await connection.close();
+      await clientConnection.close();
+    };
+  }
+
+  /** An upstream of a new name, whose next deeds are these. */
+  function upstreamWith(
+    traits: Partial<KindTraits>,
+    next: readonly Deed[] = [],
+    settings: Partial<MediaUpstreamSettings> = {},
+    callbackBase: string | null = null,
+  ): string {
+    const name = `vendor-${upstreams.size}`;
+    deeds.set(name, [...next]);
+    const options = { callbackBase };
+    upstreams.set(
+      name,
+      testUpstream({ name, adapter: adapterWith(traits), baseUrl: `${vendor.url}/${name}`, ...settings }, options),
+    );
+    return name;
+  }
+
+  /** The address of an earlier upstream, spelt in another way. */
+  const sameVendorAs = (name: string): Partial<MediaUpstreamSettings> => ({
+    baseUrl: `${vendor.url.replace('http:', 'HTTP:')}/${name}/`,
+  });
+
+  const taskOn = (...providers: readonly string[]): Promise<Task> => taskOf(key, providers);
+  const taskOfAnother = async (provider: string): Promise<Task> => taskOf(await createFundedKey(database), [provider]);
+
+  async function taskOf(owner: TestKey, providers: readonly string[], settings: Partial<NewTask> = {}): Promise<Task> {
+    const routes = providers.map((provider): MediaRoute => ({ provider, model: 'm' }));
+    const request = { kind: 'image', prompt: 'A boat', ...SIZE, routes } as const;
+    return createTaskRow(database, owner, { kind: 'image', provider: providers[0] ?? '', request, ...settings });
+  }
+
+  async function run(task: Task): Promise<Task> {
+    await temporal.workflow.execute('mediaTask', {
+      workflowId: task.id,
+      taskQueue: TASK_QUEUES.media,
+      args: [{ taskId: task.id, deadlineAt: task.deadlineAt.toISOString() }],
+    });
+    return reloadTask(database, task);
+  }
+
+  const rendersOf = ({ id }: Task): readonly string[] =>
+    rendered.filter(({ taskId }) => taskId === id).map(({ upstream }) => upstream);
+
+  async function attemptsOf({ id }: Task): Promise<readonly string[]> {
+    const submissions = await listSubmissions(database, id);
+    return submissions.map((one: KeptSubmission) => `${one.provider}: ${one.outcome} by ${one.learntFrom}`);
+  }
+
+  describe('whose task failed while no workflow ran', () => {
+    it('has its job cancelled by a workflow that does nothing else', async () => {
+      const name = upstreamWith({});
+      const task = await taskOn(name);
+      const submission = await openTaskSubmission(database, task, { provider: name });
+      await settleSubmission(database, submission, { outcome: 'accepted', learntFrom: 'the answer', jobId: task.id });
+      await finishAsFailed(database, task);
+      expect((await run(task)).failure).to.include({ code: 'processing_failed' });
+      expect(cancelled).to.include(task.id);
+      expect(rendersOf(task)).to.deep.equal([]);
+    });
+
+    it('is looked for until it has surely arrived, and its job is cancelled then', async () => {
+      const name = upstreamWith({});
+      const task = await taskOn(name);
+      await openTaskSubmission(database, task, { provider: name });
+      await finishAsFailed(database, task);
+      const over = run(task);
+      await waitUntil(async () => expect([...listed]).to.include(name), { timeoutMs: 10_000 });
+      const job = { id: randomUUID(), upstream: name, taskId: task.id, sent: {} };
+      rendered.push(job);
+      await over;
+      expect(cancelled).to.include(job.id);
+      expect(await attemptsOf(task)).to.deep.equal([`${name}: accepted by a look-up of its key`]);
+    });
+  });
+
+  describe('while an upstream has trouble', () => {
+    /** What became of so many earlier tasks there. */
+    async function earlier(provider: string, count: number, code: NotTakenCause): Promise<void> {
+      for (let number = 0; number < count; number += 1) {
+        const task = await taskOn(provider);
+        const submission = await openTaskSubmission(database, task, { provider });
+        await settleSubmission(database, submission, { outcome: 'not_taken', learntFrom: 'the answer', code });
+      }
+    }
+
+    /** What this worker read of the health of upstreams is too old by then. */
+    const untilReadAgain = () => setTimeout(2_100);
+
+    it('takes the next route at once if the vendor refused our access before', async () => {
+      const [name, other] = [upstreamWith({}), upstreamWith({})];
+      await earlier(name, 1, 'access_refused');
+      await untilReadAgain();
+      const task = await run(await taskOn(name, other));
+      expect(task.status).to.equal('succeeded');
+      expect(await attemptsOf(task)).to.deep.equal([`${other}: accepted by the answer`]);
+    });
+
+    it('keeps to its route though the vendor was too busy for others', async () => {
+      const [name, other] = [upstreamWith({}), upstreamWith({})];
+      await earlier(name, 10, 'busy');
+      await untilReadAgain();
+      expect(await attemptsOf(await run(await taskOn(name, other)))).to.deep.equal([`${name}: accepted by the answer`]);
+    });
+
+    it('takes the next route if the vendor is too busy for it', async () => {
+      const [name, other] = [upstreamWith({}, ['is too busy']), upstreamWith({})];
+      expect(await attemptsOf(await run(await taskOn(name, other)))).to.deep.equal([
+        `${name}: not_taken by the answer`,
+        `${other}: accepted by the answer`,
+      ]);
+    });
+
+    it('keeps to its route though it rests, if there is no other', async () => {
+      const name = upstreamWith({});
+      await earlier(name, 5, 'unreachable');
+      await untilReadAgain();
+      expect(await attemptsOf(await run(await taskOn(name)))).to.deep.equal([`${name}: accepted by the answer`]);
+    });
+
+    it('never takes a route that an operator took out of service, and takes it when it is back', async () => {
+      const [name, other] = [upstreamWith({}), upstreamWith({})];
+      const why = { upstream: name, author: 'ada', reason: 'a test' };
+      await recordUpstreamOrder(database, { ...why, restSeconds: 600 });
+      await untilReadAgain();
+      expect(await attemptsOf(await run(await taskOn(name, other)))).to.deep.equal([
+        `${other}: accepted by the answer`,
+      ]);
+      expect((await run(await taskOn(name))).failure, 'for too long').to.include({ code: 'processing_unavailable' });
+      await recordUpstreamOrder(database, { ...why, restSeconds: 60 });
+      await untilReadAgain();
+      const waiting = await taskOn(name);
+      const ended = run(waiting);
+      await untilReadAgain();
+      expect(await attemptsOf(waiting), 'out of service').to.deep.equal([]);
+      await recordUpstreamOrder(database, { ...why, restSeconds: null });
+      await ended;
+      expect(await attemptsOf(waiting)).to.deep.equal([`${name}: accepted by the answer`]);
+    });
+  });
+
+  describe('to an upstream that asks for a wait', () => {
+    for (const [what, action, next] of [
+      ['the state of a job', 'jobs', 'takes it'],
+      ['a file', 'file', 'takes it'],
+      ['a search for a job', 'list', 'takes it, and the answer is lost'],
+    ] as const) {
+      it(`waits that long before it repeats ${what}`, async () => {
+        const name = upstreamWith({}, [next]);
+        limited.add(`${name}/${action}`);
+        expect((await run(await taskOn(name))).status).to.equal('succeeded');
+        const [first = 0, second = 0] = callsAtMs[`${name}/${action}`] ?? [];
+        expect(second - first).to.be.at.least(1_900);
+      });
+    }
+
+    it('waits that long before it repeats a cancellation', async () => {
+      const name = upstreamWith({});
+      limited.add(`${name}/cancel`);
+      const task = await taskOn(name);
+      const submission = await openTaskSubmission(database, task, { provider: name });
+      await settleSubmission(database, submission, { outcome: 'accepted', learntFrom: 'the answer', jobId: task.id });
+      await finishAsFailed(database, task);
+      await run(task);
+      expect(cancelled).to.include(task.id);
+      const [first = 0, second = 0] = callsAtMs[`${name}/cancel`] ?? [];
+      expect(second - first).to.be.at.least(1_900);
+    });
+  });
+
+  describe('whose answer was lost', () => {
+    for (const [recovery, words] of [
+      ['key', 'a look-up of its key'],
+      ['id', 'a look-up of our id'],
+      ['content', 'a look-up of what was sent'],
+      ['exclusion', 'exclusion'],
+    ] as const) {
+      it(`takes up the job that is found by ${recovery}, and submits it once`, async () => {
+        const name = upstreamWith({ recovery }, ['takes it, and the answer is lost']);
+        const task = await run(await taskOn(name));
+        expect(task.status).to.equal('succeeded');
+        expect(await attemptsOf(task)).to.deep.equal([`${name}: accepted by ${words}`]);
+        expect(rendersOf(task)).to.deep.equal([name]);
+      });
+
+      it(`is submitted again once a search by ${recovery} shows that there is no job`, async () => {
+        const name = upstreamWith({ recovery }, ['loses it']);
+        const task = await run(await taskOn(name));
+        expect(task.status).to.equal('succeeded');
+        expect(await attemptsOf(task)).to.deep.equal([
+          `${name}: not_taken by ${words}`,
+          `${name}: accepted by the answer`,
+        ]);
+        expect(rendersOf(task)).to.deep.equal([name]);
+      });
+    }
+
+    for (const recovery of ['content', 'exclusion'] as const) {
+      it(`takes up no job by ${recovery} that may be another task’s, at any upstream of the vendor`, async () => {
+        const name = upstreamWith({ recovery }, ['takes it, and the answer is lost', 'loses it']);
+        const second = upstreamWith({ recovery }, [], sameVendorAs(name));
+        const tasks = await Promise.all((await Promise.all([taskOn(name), taskOfAnother(second)])).map(run));
+        const jobs = (await Promise.all(tasks.map(({ id }) => listSubmissions(database, id)))).flat();
+        const taken = jobs.flatMap(({ jobId }) => (jobId === null ? [] : [jobId]));
+        expect(new Set(taken).size).to.equal(taken.length);
+        for (const task of tasks) expect(rendersOf(task).length).to.be.at.most(1);
+      });
+    }
+
+    for (const recovery of ['content', 'exclusion'] as const) {
+      it(`is submitted again, where ${recovery} finds the job that a task has by another upstream of the vendor`, async () => {
+        const name = upstreamWith({ recovery }, ['takes it', 'loses it']);
+        const second = upstreamWith({ recovery }, [], sameVendorAs(name));
+        const [owner, lost] = [await run(await taskOn(name)), await run(await taskOfAnother(second))];
+        expect([owner.status, lost.status]).to.deep.equal(['succeeded', 'succeeded']);
+        expect(lost.providerJobId).not.to.equal(owner.providerJobId);
+        expect([rendersOf(owner), rendersOf(lost)]).to.deep.equal([[name], [name]]);
+      });
+    }
+
+    it('takes up its own job though the answer named that of another task, at whichever upstream of the vendor', async () => {
+      const name = upstreamWith({ recovery: 'id' }, ['takes it', 'names an earlier job', 'names an earlier job']);
+      const other = upstreamWith({ recovery: 'id' }, [], sameVendorAs(name));
+      expect((await run(await taskOn(name))).status).to.equal('succeeded');
+      for (const upstream of [name, other]) {
+        const task = await run(await taskOfAnother(upstream));
+        expect(task.status).to.equal('succeeded');
+        expect(task.providerJobId).to.equal(rendered.find(({ taskId }) => taskId === task.id)?.id);
+        expect(await attemptsOf(task)).to.deep.equal([`${upstream}: accepted by a look-up of our id`]);
+        expect(rendersOf(task)).to.deep.equal([name]);
+      }
+    });
+
+    it('takes up the job that its callback reveals', async () => {
+      const settings = { callbackSecret: 'a-secret-of-16-characters' };
+      const name = upstreamWith({ recovery: 'callback' }, ['takes it, and the answer is lost'], settings, vendor.url);
+      const task = await taskOn(name);
+      const ended = run(task);
+      const submission = await waitUntil(
+        async () => {
+          const [open] = await listSubmissions(database, task.id);
+          if (!open || rendersOf(task).length === 0) throw new Error('it has not been handed over yet');
+          return open;
+        },
+        { timeoutMs: 10_000 },
+      );
+      const jobId = rendered.find(({ taskId }) => taskId === task.id)?.id ?? '';
+      await settleSubmission(database, submission, { outcome: 'accepted', learntFrom: 'the callback', jobId });
+      expect((await ended).status).to.equal('succeeded');
+      expect(rendersOf(task)).to.deep.equal([name]);
+    });
+
+    it('waits for a job that its callback reveals between reading the task and its submissions', async () => {
+      const name = upstreamWith({});
+      const task = await taskOn(name);
+      const submission = await openTaskSubmission(database, task, { provider: name });
+      await settleSubmission(database, submission, { outcome: 'accepted', learntFrom: 'the callback', jobId: 'told' });
+      await database.transaction(async (transaction) => {
+        await transaction.raw('SET LOCAL session_replication_role = replica');
+        await transaction('tasks').where({ id: task.id }).update({ provider_job_id: null });
+      });
+      expect((await run(task)).status).to.equal('succeeded');
+      expect(rendersOf(task)).to.deep.equal([]);
+    });
+
+    it('is given up, refunded and counted as a possible loss if nothing reveals it', async () => {
+      const name = upstreamWith({ recovery: 'none' }, ['takes it, and the answer is lost']);
+      const other = upstreamWith({ recovery: 'key' });
+      const task = await run(await taskOn(name, other));
+      expect(task.failure).to.include({ code: 'processing_unavailable' });
+      expect(await attemptsOf(task)).to.deep.equal([`${name}: unknown by nothing`]);
+      expect(rendersOf(task)).to.deep.equal([name]);
+      expect((await listSubmissions(database, task.id))[0]).to.include({ possibleLoss: task.price });
+      expect(await metrics.render()).to.contain(`genway_media_possible_loss_usd_total{upstream="${name}"} 1`);
+    });
+
+    for (const [outcome, settlement, code] of [
+      ['unknown', { learntFrom: 'nothing' }, 'processing_unavailable'],
+      [
+        'refused',
+        { learntFrom: 'the answer', code: 'bad_request', detail: 'content_policy_violation: too: long' },
+        'bad_request',
+      ],
+    ] as const) {
+      it(`is not submitted again if the worker died after recording that it is ${outcome}`, async () => {
+        const name = upstreamWith({ recovery: 'none' });
+        const task = await taskOn(name, name);
+        const submission = await openTaskSubmission(database, task, { provider: name });
+        await settleSubmission(database, submission, { outcome, ...settlement });
+        const { failure } = await run(task);
+        expect(failure).to.include({ code });
+        if (outcome === 'refused') expect(failure).to.include({ message: 'content_policy_violation: too: long' });
+        expect(rendersOf(task)).to.deep.equal([]);
+      });
+    }
+
+    it('is submitted again, once, where the operator wants that', async () => {
+      const lost = 'takes it, and the answer is lost';
+      for (const [next, status] of [
+        [[lost], 'succeeded'],
+        [[lost, lost, 'takes it'], 'failed'],
+      ] as const) {
+        const name = upstreamWith({ recovery: 'none' }, next, { onUnknown: 'resubmit' });
+        const task = await run(await taskOn(name));
+        expect(task.status).to.equal(status);
+        expect(rendersOf(task)).to.deep.equal([name, name]);
+      }
+    });
+  });
+
+  describe('on several routes', () => {
+    it('moves on at once if nothing is available', async () => {
+      const [first, second] = [upstreamWith({}, ['has no money']), upstreamWith({})];
+      const task = await run(await taskOn(first, second));
+      expect(task).to.include({ status: 'succeeded', provider: second });
+      expect(await attemptsOf(task)).to.deep.equal([
+        `${first}: not_taken by the answer`,
+        `${second}: accepted by the answer`,
+      ]);
+    });
+
+    it('tries the others before it comes back to one that is busy, and leaves out what has nothing', async () => {
+      const [busy, poor] = [upstreamWith({}, ['is too busy']), upstreamWith({}, ['has no money'])];
+      const task = await run(await taskOn(busy, poor));
+      expect(task).to.include({ status: 'succeeded', provider: busy });
+      expect(rendersOf(task)).to.deep.equal([busy]);
+    });
+
+    it('goes from one that answers with a job to one that answers with files, and back', async () => {
+      const [jobs, files] = [upstreamWith({}, ['has no money']), upstreamWith({ answers: 'files', recovery: 'none' })];
+      expect(await run(await taskOn(jobs, files))).to.include({ status: 'succeeded', provider: files });
+      const poor = upstreamWith({ answers: 'files', recovery: 'none' }, ['has no money']);
+      expect(await run(await taskOn(poor, jobs))).to.include({ status: 'succeeded', provider: jobs });
+    });
+
+    it('fails if none of them can take it', async () => {
+      const poor: Deed[] = ['has no money'];
+      const task = await run(await taskOn(upstreamWith({}, poor), upstreamWith({}, poor)));
+      expect(task.failure).to.include({ code: 'processing_unavailable' });
+      expect(rendersOf(task)).to.deep.equal([]);
+    });
+  });
+
+  it('fails with result_transfer_failed when the upstream finishes the job and names no file, and records the cost', async () => {
+    const name = upstreamWith({});
+    withoutFiles.add(name);
+    const task = await run(await taskOn(name));
+    expect(task.failure).to.include({ code: 'result_transfer_failed' });
+    expect((await listSubmissions(database, task.id))[0]?.vendorCost).to.deep.equal(COST);
+  });
+
+  describe('whose deadline passed while no worker ran', () => {
+    const DEADLINE = new Date(Date.now() - 60_000);
+    const [BEFORE, AFTER] = [new Date(DEADLINE.getTime() - 1_000), new Date(DEADLINE.getTime() + 1_000)];
+    const PICTURE = { type: 'image', mimeType: 'image/png', ...SIZE } as const;
+
+    const lateTask = (name: string): Promise<Task> => taskOf(key, [name], { deadlineAt: DEADLINE });
+
+    /** A late task whose job the vendor has, and has so far. */
+    async function submitted(end: { state?: 'running' | 'failed'; ended_at?: Date } = {}): Promise<Task> {
+      const name = upstreamWith({});
+      const task = await lateTask(name);
+      const submission = await openTaskSubmission(database, task, { provider: name });
+      await settleSubmission(database, submission, { outcome: 'accepted', learntFrom: 'the answer', jobId: task.id });
+      ends.set(task.id, end);
+      return task;
+    }
+
+    /** Stores a file as an attempt did whose worker died then. */
+    async function storedFile(task: Task): Promise<{ readonly key: string; readonly url: string }> {
+      const name = `results/${task.id}/attempt/0.png`;
+      await recordResultFile(database, name, task.id);
+      const { url } = await storage.put(name, new Blob([Uint8Array.from(png)]).stream(), {
+        contentType: 'image/png',
+        maxBytes: 1_000_000,
+      });
+      return { key: name, url };
+    }
+
+    for (const [what, end, outcome] of [
+      ['is charged if its render ended before', { ended_at: BEFORE }, 'succeeded'],
+      ['is charged if its render ended and the vendor does not say when', {}, 'succeeded'],
+      ['is refunded if its render ended after', { ended_at: AFTER }, 'processing_timeout'],
+      ['is refunded if its render goes on', { state: 'running' }, 'processing_timeout'],
+      ['fails as its render did if that was before', { state: 'failed', ended_at: BEFORE }, 'content_policy_violation'],
+      ['is refunded for time if its render failed after', { state: 'failed', ended_at: AFTER }, 'processing_timeout'],
+    ] as const) {
+      it(`${what}, and keeps the cost`, async () => {
+        const task = await run(await submitted(end));
+        expect(task.failure?.code ?? task.status).to.equal(outcome);
+        const [submission] = await listSubmissions(database, task.id);
+        expect(submission?.vendorCost).to.deep.equal('state' in end && end.state === 'running' ? null : COST);
+        expect(cancelled.includes(task.id)).to.equal(outcome === 'processing_timeout');
+      });
+    }
+
+    for (const [what, isKept, recovery, status] of [
+      ['is charged if its job is found only now, and ended before', true, 'key', 'succeeded'],
+      ['is charged if its submission is lost, and the vendor knows its job by its id', false, 'key', 'succeeded'],
+      ['is refunded if its submission is lost, and the vendor knows jobs by what was sent', false, 'content', 'failed'],
+    ] as const) {
+      it(what, async () => {
+        const name = upstreamWith({ recovery });
+        const task = await lateTask(name);
+        if (isKept) await openTaskSubmission(database, task, { provider: name });
+        const job = { id: randomUUID(), upstream: name, taskId: task.id, sent: {} };
+        rendered.push(job);
+        ends.set(job.id, { ended_at: BEFORE });
+        expect((await run(task)).status).to.equal(status);
+      });
+    }
+
+    for (const [when, endedAt, status] of [
+      ['before', BEFORE, 'succeeded'],
+      ['after', AFTER, 'failed'],
+    ] as const) {
+      it(`has ${status}, without another question to the vendor, if its file was stored and its render ended ${when}`, async () => {
+        const task = await submitted({ ended_at: endedAt });
+        const { key: name, url } = await storedFile(task);
+        await recordStoredFiles(database, task.id, { files: [{ ...PICTURE, url }], endedAt });
+        expect((await run(task)).status).to.equal(status);
+        expect(asked).not.to.include(task.id);
+        expect(await storage.has(name), 'what was refunded is removed').to.equal(status === 'succeeded');
+      });
+
+      it(`has ${status} if its files came in the answer, and that came ${when}`, async () => {
+        const name = upstreamWith({ answers: 'files', recovery: 'none' });
+        const task = await lateTask(name);
+        const submission = await openTaskSubmission(database, task, { provider: name });
+        const { url } = await storedFile(task);
+        await recordFiles(database, submission, { files: [{ ...PICTURE, url }], endedAt });
+        expect((await run(task)).status).to.equal(status);
+        expect(rendersOf(task)).to.deep.equal([]);
+      });
+    }
+  });
+
+  describe('to an upstream that answers with the files', () => {
+    const files = (next: readonly Deed[] = []): string => upstreamWith({ answers: 'files', recovery: 'none' }, next);
+
+    it('stores them, without any job to wait for', async () => {
+      const name = files();
+      const task = await run(await taskOn(name));
+      expect(task).to.include({ status: 'succeeded', providerJobId: null });
+      expect(task.output?.[0]).to.include({ type: 'image', mimeType: 'image/png', ...SIZE });
+      expect(await storage.has(storage.keyOf(task.output?.[0]?.url ?? '') ?? '')).to.equal(true);
+      expect(rendersOf(task)).to.deep.equal([name]);
+    });
+
+    it('keeps them while the store is away, and stores them later', async () => {
+      failingPuts = 1;
+      const name = files();
+      const task = await run(await taskOn(name));
+      expect(task.status).to.equal('succeeded');
+      expect(rendersOf(task)).to.deep.equal([name]);
+    });
+
+    it('finds those that an earlier attempt stored', async () => {
+      const name = files();
+      const task = await taskOn(name);
+      const submission = await openTaskSubmission(database, task, { provider: name });
+      const kept = { type: 'image', url: 'http://files.test/results/0.png', mimeType: 'image/png', ...SIZE } as const;
+      await recordFiles(database, submission, { files: [kept], endedAt: new Date() });
+      expect((await run(task)).output).to.deep.equal([kept]);
+      expect(rendersOf(task)).to.deep.equal([]);
+    });
+
+    it('fails with result_transfer_failed when they do not match, are too many or none, records the cost and requests no others', async () => {
+      for (const deed of ['makes a small one', 'makes twenty', 'makes none'] as const) {
+        const name = upstreamWith({ answers: 'files', recovery: 'none' }, [deed], { onUnknown: 'resubmit' });
+        const task = await run(await taskOn(name));
+        expect(task.failure).to.include({ code: 'result_transfer_failed' });
+        expect(rendersOf(task)).to.deep.equal([name]);
+        expect(await attemptsOf(task)).to.deep.equal([`${name}: accepted by the answer`]);
+        expect((await listSubmissions(database, task.id))[0]?.vendorCost).to.deep.equal(COST);
+      }
+    });
+
+    it('is given up once, and never rendered twice, when the answer is lost', async () => {
+      const name = files(['takes it, and the answer is lost']);
+      const task = await run(await taskOn(name));
+      expect(task.failure).to.include({ code: 'processing_unavailable' });
+      expect(rendersOf(task)).to.deep.equal([name]);
+    });
+  });
+});
+
+/** A vendor of few words. */
+function adapterWith(traits: Partial<KindTraits>): MediaAdapter {
+  const poll = { firstMs: 10, everyMs: 50 };
+  const image: KindTraits = { answers: 'job', recovery: 'key', inputs: 'links', poll, range: ANY_RANGE, ...traits };
+  return {
+    kinds: { image },
+    baseUrl: null,
+    authorization: bearer,
+    callbacks: { proof: 'address', read: () => ({ jobId: null }) },
+    submission({ taskId, prompt }) {
+      const json = { prompt };
+      return { path: 'submit', headers: { 'x-task': taskId }, body: { json }, identity: json };
+    },
+    accepted({ document }) {
+      const { id, b64 } = objectOf(document);
+      if (image.answers === 'job') return { jobId: textOf(id, 'id') };
+      const files = listOf(b64).map((file) => Buffer.from(String(file), 'base64'));
+      return { files: files.map((bytes) => ({ bytes, mimeType: 'image/png' })), cost: COST };
+    },
+    async find({ request, fingerprint }, http, signal) {
+      const jobs = listOf(objectOf(documentOf(await http.ask({ path: 'list' }, signal)))['jobs']).map(objectOf);
+      const isIt = (job: Readonly<Record<string, unknown>>): boolean =>
+        image.recovery === 'content'
+          ? fingerprintOf(job['sent']) === fingerprint
+          : image.recovery === 'exclusion' || job['taskId'] === request.taskId;
+      return jobs.filter(isIt).map(({ id }) => String(id));
+    },
+    async cancel(jobId, http, signal) {
+      await http.ask({ method: 'POST', path: `cancel/${jobId}` }, signal);
+    },
+    async status(jobId, http, signal) {
+      const job = objectOf(documentOf(await http.ask({ path: `jobs/${jobId}` }, signal)));
+      const { state, url } = job;
+      if (state === 'running') return { state, progressPercent: null, detail: null };
+      const end = endIn(job['ended_at']);
+      if (state === 'failed') return { state, code: 'content_policy_violation', message: 'No.', cost: COST, ...end };
+      const links = typeof url === 'string' ? [new URL(url, http.base).href] : [];
+      return {
+        state: 'succeeded',
+        results: links.map((href) => ({ url: href, mimeType: 'image/png' })),
+        cost: COST,
+        ...end,
+      };
+    },
+  };
+}

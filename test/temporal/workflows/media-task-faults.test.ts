@@ -1,0 +1,187 @@
+import { mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { waitUntil } from '../../../bin/stack/wait-until.ts';
+import { newId } from '../../../domain/ids.ts';
+import { TASK_QUEUES } from '../../../domain/task-queues.ts';
+import { readHistorySteps } from '../../../temporal/history-steps.ts';
+import { rejectionOf } from '../../support/rejection.ts';
+import { call, startTestStack, type TestStack } from '../../support/stack.ts';
+import { createTask, simulatorJobs, taskWhen, taskWhenFinal, transfersOf, type TaskBody } from '../../support/tasks.ts';
+
+describe('a media task, when its upstream or the store is not as it should be', function () {
+  this.timeout(120_000);
+  let folder: string;
+  let stack: TestStack;
+  let apiKey: string;
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'genway-faults-'));
+    stack = await startTestStack({ env: { GENWAY_STORAGE_FOLDER: join(folder, 'files') } });
+    await Promise.all([stack.api.start(), stack.worker.start()]);
+    ({ apiKey } = await stack.createAccount({ fundedUsd: 100 }));
+  });
+  after(async () => {
+    await stack.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const create = (prompt: string): Promise<TaskBody> => createTask(stack, apiKey, prompt);
+  const final = async (task: Promise<TaskBody>): Promise<TaskBody> => taskWhenFinal(stack, apiKey, (await task).id);
+
+  /** Every file that is stored for a task, whoever names it. */
+  async function filesOf({ id }: TaskBody): Promise<string[]> {
+    const entries = await readdir(join(folder, 'files/results', id), { recursive: true, withFileTypes: true }).catch(
+      () => [],
+    );
+    return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
+  }
+
+  /** What operators read about the steps of a task's workflow once it has ended. */
+  async function storySteps({ id }: TaskBody): Promise<string[]> {
+    const handle = stack.temporal.workflow.getHandle(id);
+    await handle.result();
+    return readHistorySteps(await handle.fetchHistory()).map(({ text }) => text);
+  }
+
+  it('takes up the job of a submission that was accepted and answered with an error, and submits it once', async () => {
+    const task = await final(create('x [sim:submit_error]'));
+    expect(task.status).to.equal('succeeded');
+    expect(await simulatorJobs(stack, task.id)).to.have.nested.property('[0].submissions', 1);
+  });
+
+  it('continues when the upstream does not know the job for a while', async () => {
+    expect((await final(create('x [sim:forget=7]'))).status).to.equal('succeeded');
+  });
+
+  it('fails when the upstream has lost the job for good', async () => {
+    expect(await final(create('x [sim:forget=100000]'))).to.include({
+      status: 'failed',
+      error_code: 'processing_failed',
+    });
+  });
+
+  it('asks for fresh links when those of the result are dead, and shows each failure to store it', async () => {
+    const task = await final(create('x [sim:dead_links=2]'));
+    expect(task.status).to.equal('succeeded');
+    expect(await storySteps(task)).to.include(
+      'Store and check the result: done, at attempt 3; the previous attempt failed: ' +
+        'ResultFaultError: The result was generated but could not be fetched. Try again later.',
+    );
+  });
+
+  it('shows that storing its result failed, and why', async () => {
+    const task = await final(create('x [sim:result=wrong_type]'));
+    expect(task).to.include({ status: 'failed', error_code: 'result_transfer_failed' });
+    const why = "The model's result is not a media file.";
+    expect((await storySteps(task)).slice(-3, -1)).to.deep.equal([
+      `Store and check the result: failed: result_transfer_failed: ${why}, at attempt 4; ` +
+        `the previous attempt failed: ResultFaultError: ${why}`,
+      'Refund the reserved price: result_transfer_failed: done',
+    ]);
+  });
+
+  it('shows that a step in PostgreSQL failed, and why', async () => {
+    const id = newId('task');
+    const handle = await stack.temporal.workflow.start('mediaTask', {
+      workflowId: id,
+      taskQueue: TASK_QUEUES.media,
+      args: [{ taskId: id, deadlineAt: new Date().toISOString() }],
+    });
+    await rejectionOf(handle.result());
+    expect(readHistorySteps(await handle.fetchHistory()).map(({ text }) => text)).to.include(
+      `Confirm that the price is reserved: failed: TaskMissing: there is no task ${id}`,
+    );
+  });
+
+  it('believes an upstream that takes its success back', async () => {
+    const task = await final(create('x [sim:recant]'));
+    expect(task).to.include({ status: 'failed', error_code: 'processing_failed' });
+    expect(await transfersOf(stack, task.id)).to.deep.equal(['reservation', 'refund']);
+  });
+
+  it('leaves no file behind when one of several is missing', async () => {
+    const { body } = await call<{ data: TaskBody }>(`${stack.baseUrl}/v1/images/tasks`, {
+      key: apiKey,
+      body: { model: 'imagea-2.5-sunburst', prompt: 'x [sim:files=2,missing_file=1]' },
+    });
+    const task = await final(Promise.resolve(body.data));
+    expect(task).to.include({ status: 'failed', error_code: 'result_transfer_failed' });
+    expect(await filesOf(task)).to.deep.equal([]);
+  });
+
+  it('stores nothing when its history is run again after the refund', async () => {
+    const task = await final(create('x [sim:dead_links=9]'));
+    expect(task).to.include({ status: 'failed', error_code: 'result_transfer_failed' });
+    const handle = stack.temporal.workflow.getHandle(task.id);
+    await handle.result();
+    const { events } = await handle.fetchHistory();
+    // After the second one the job is at the upstream.
+    const dispatched = (events ?? []).filter((event) => event.workflowTaskCompletedEventAttributes)[1]?.eventId;
+    if (!dispatched) throw new Error('the history has no second workflow task');
+    await stack.temporal.workflowService.resetWorkflowExecution({
+      namespace: stack.temporal.options.namespace,
+      workflowExecution: { workflowId: task.id },
+      reason: 'to see that nothing happens',
+      workflowTaskFinishEventId: dispatched,
+      requestId: task.id,
+    });
+    const outcome = await stack.temporal.workflow.getHandle(task.id).result();
+    expect(outcome).to.have.nested.property('failure.code', 'result_transfer_failed');
+    expect(await transfersOf(stack, task.id)).to.deep.equal(['reservation', 'refund']);
+    expect(await filesOf(task)).to.deep.equal([]);
+  });
+
+  it('stores a result under a name that only its task reveals', async () => {
+    const task = await final(create('x'));
+    expect(task.output?.r2_url).to.match(new RegExp(`/files/results/${task.id}/[0-9a-f]{20}/0\\.mp4$`));
+    expect(await filesOf(task)).to.deep.equal(['0.mp4']);
+  });
+
+  describe('while the store cannot be written', () => {
+    const stored = (): string => join(folder, 'files');
+
+    beforeEach(async () => {
+      await final(create('x'));
+      await rename(stored(), join(folder, 'away'));
+      await writeFile(stored(), 'not a folder');
+    });
+
+    async function repair(): Promise<void> {
+      await rm(stored());
+      await rename(join(folder, 'away'), stored());
+    }
+
+    it('keeps what is rendered waiting, renders nothing more, and stores and charges all of it afterwards', async () => {
+      const rendered = await Promise.all([create('x'), create('x [sim:render_ms=1500]')]);
+      await waitUntil(
+        async () => {
+          const description = await stack.temporal.workflow.getHandle(rendered[0].id).describe();
+          const [pending] = description.raw.pendingActivities ?? [];
+          if (pending?.lastFailure?.message !== 'the store could not be written') throw new Error('not yet');
+        },
+        { timeoutMs: 30_000 },
+      );
+      const waiting = await create('x');
+      await taskWhen(stack, apiKey, rendered[1].id, 'processing');
+      await waitUntil(
+        async () => {
+          const { raw } = await stack.temporal.workflow.getHandle(waiting.id).describe();
+          if (
+            (raw.pendingActivities ?? []).length > 0 ||
+            (raw.workflowExecutionInfo?.historyLength?.toNumber() ?? 0) < 10
+          )
+            throw new Error('not yet');
+        },
+        { timeoutMs: 30_000 },
+      );
+      expect(await simulatorJobs(stack, waiting.id)).to.deep.equal([]);
+      await repair();
+      for (const task of [...rendered, waiting]) {
+        expect((await final(Promise.resolve(task))).status).to.equal('succeeded');
+        expect(await transfersOf(stack, task.id)).to.deep.equal(['reservation', 'settlement']);
+      }
+    });
+  });
+});

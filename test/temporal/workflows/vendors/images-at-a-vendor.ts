@@ -1,0 +1,76 @@
+/** What holds for images that come in the answer: nothing can be asked about them, so that a lost answer is a lost image. */
+import { expect } from 'chai';
+import { attemptsOf, rendersOf, uploadImage, type VendorTask } from '../../../support/vendors.ts';
+import type { VendorTools } from './tasks-at-a-vendor.ts';
+
+export interface ImageFacts {
+  /** The upstream's name. */
+  readonly provider: string;
+  readonly model: string;
+  /** An image with settings of its own, and what of them the vendor is sent. */
+  readonly order: object;
+  readonly sent: object;
+  /** What an image that is made from another adds to what the vendor is sent; absent where links are sent. */
+  readonly sentWithImage?: object;
+}
+
+export function describeImagesAt(
+  { provider, model, order, sent, sentWithImage }: ImageFacts,
+  { stack, apiKey, final, expectBooks }: VendorTools,
+): void {
+  describe('that is an image, which comes in the answer', () => {
+    const settings = { kind: 'image', model } as const;
+    const image = (directives = '', body: object = {}): Promise<VendorTask> =>
+      final(directives, { ...settings, ...body });
+    const lost = [`${provider}: unknown, from nothing`];
+
+    it('is rendered from text, stored and charged', async () => {
+      const task = await image('', order);
+      expect(task.status).to.equal('succeeded');
+      expect((await rendersOf(stack(), task))[0]?.sent).to.deep.include(sent);
+      const [file] = task.output?.media ?? [];
+      expect((await fetch(file?.url ?? '')).status).to.equal(200);
+      await expectBooks(task, 'settlement', 1);
+      expect(await attemptsOf(stack(), task)).to.deep.equal([`${provider}: accepted, from the answer`]);
+    });
+
+    if (sentWithImage) {
+      it('is rendered from an image, which is sent along', async () => {
+        const task = await image('', { images: [await uploadImage(stack(), apiKey())] });
+        expect(task.status).to.equal('succeeded');
+        expect((await rendersOf(stack(), task))[0]?.sent).to.deep.include(sentWithImage);
+        await expectBooks(task, 'settlement', 1);
+      });
+    }
+
+    for (const [directives, code, renders] of [
+      ['reject=content_policy_violation', 'content_policy_violation', 0],
+      ['reject=bad_request', 'bad_request', 0],
+      ['broke', 'processing_unavailable', 0],
+      ['fail=content_policy_violation', 'content_policy_violation', 1],
+      ['result=wrong_type', 'result_transfer_failed', 1],
+      ['result=truncated', 'result_transfer_failed', 1],
+    ] as const) {
+      it(`is refunded as ${code}: ${directives}`, async () => {
+        const task = await image(directives);
+        expect(task).to.include({ status: 'failed', error_code: code });
+        await expectBooks(task, 'refund', renders);
+      });
+    }
+
+    it('waits as long as the vendor asks, and is submitted again', async () => {
+      const task = await image('limited=1');
+      expect(task.status).to.equal('succeeded');
+      await expectBooks(task, 'settlement', 1);
+    });
+
+    for (const directives of ['drop_submit', 'submit_error', 'unreadable_submit']) {
+      it(`is refunded when its answer is lost, and never asked for again: ${directives}`, async () => {
+        const task = await image(directives);
+        expect(task).to.include({ status: 'failed', error_code: 'processing_unavailable' });
+        await expectBooks(task, 'refund', 1);
+        expect(await attemptsOf(stack(), task)).to.deep.equal(lost);
+      });
+    }
+  });
+}

@@ -1,0 +1,34 @@
+import { expect } from 'chai';
+import { attemptsOf, rendersOf, uploadImage } from '../../../support/vendors.ts';
+import { describeTasksAt, type UsedStack } from './tasks-at-a-vendor.ts';
+
+export const describeOpenAiVideos = (stack: UsedStack): void =>
+  describeTasksAt(
+    'an upstream that speaks the wire format of OpenAI’s videos',
+    stack,
+    {
+      provider: 'openai-videos',
+      model: 'wan-2.7',
+      vendorModel: 'wan2.7-t2v',
+      order: { duration: 10, aspect_ratio: '9:16', resolution: '1080p' },
+      sent: () => ({ model: 'wan2.7-t2v', seconds: '10', size: '1080x1920' }),
+      learntFrom: 'a look-up of what was sent',
+      outcomeTold: /^Attempt 1: accepted, learnt from a look-up of what was sent; job video_[\w-]+; it cost 0\.5 USD$/,
+    },
+    ({ stack, apiKey, final, expectBooks }) => {
+      it('is rendered from an image, which is sent along with the model for images', async () => {
+        const image = await uploadImage(stack(), apiKey());
+        const task = await final('', { images: [image] });
+        expect(task.status).to.equal('succeeded');
+        expect((await rendersOf(stack(), task))[0]?.sent).to.include({ model: 'wan2.7-i2v', seconds: '5' });
+      });
+
+      it('fails as a bad request when an input cannot be fetched, before the vendor is called', async () => {
+        const task = await final('', { images: ['https://127.0.0.1:9/a.png'] });
+        expect(task).to.include({ status: 'failed', error_code: 'bad_request' });
+        expect(task.error_message).to.contain('images[0]');
+        await expectBooks(task, 'refund', 0);
+        expect(await attemptsOf(stack(), task)).to.deep.equal([]);
+      });
+    },
+  );
