@@ -14,17 +14,13 @@ import { announceLowBalances } from '../db/queries/low-balances.ts';
 import { expirePromoCredit } from '../db/queries/promo-grants.ts';
 import { claimTasksToStart, findTasksOutOfTime, markWorkflowsStarted } from '../db/queries/tasks.ts';
 import { ServiceError } from '../domain/errors.ts';
+import { repeat, type Repetition } from '../domain/repeat.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createDeliveryRepair } from './delivery-repair.ts';
 import type { DeliveryStarter } from './delivery-starter.ts';
 import { createTaskRepair } from './task-repair.ts';
 import type { TaskStarter } from './task-starter.ts';
 import type { WorkflowAccess } from './workflow-access.ts';
-
-export interface Relay {
-  /** Resolves when the current passes have ended. */
-  stop(): Promise<void>;
-}
 
 const PAUSE_MS = 1_000;
 /** While deliveries wait for a place that others occupy. */
@@ -54,13 +50,16 @@ interface RelayDependencies {
 /** One pass over the work. @returns whether there may be more to do, so that the next pass follows immediately */
 type Pass = () => Promise<boolean>;
 
-export function startRelay(dependencies: RelayDependencies): Relay {
+/** @returns stops when the current passes have ended */
+export function startRelay(dependencies: RelayDependencies): Repetition {
   const { database, starter, workflows, metrics, log } = dependencies;
   const stopped = new AbortController();
   const repair = createTaskRepair({ database, workflows, starter, metrics, log });
   const deliveryRepair = createDeliveryRepair({ database, workflows, log });
+  const run = (pass: Pass, what: string, pauseMs: number): Repetition =>
+    repeat(pass, { pauseMs, onError: (error) => log.error({ err: error }, `the relay could not ${what}`) });
   // Concurrently, so that none waits for another.
-  const running = Promise.all([
+  const running = [
     run(startTasks(dependencies, stopped.signal), 'start tasks', PAUSE_MS),
     run(endTasksOutOfTime(dependencies), 'end tasks that could not begin in time', PAUSE_MS),
     run(startDeliveries(dependencies, stopped.signal), 'start deliveries', PAUSE_MS),
@@ -69,22 +68,12 @@ export function startRelay(dependencies: RelayDependencies): Relay {
     run(inBatches(database, expirePromoCredit), 'take back promo credit whose time is over', BALANCES_PAUSE_MS),
     run(inBatches(database, announceLowBalances), 'announce low balances', BALANCES_PAUSE_MS),
     run(createPartitions(dependencies), 'create the partitions of coming months', PARTITIONS_PAUSE_MS),
-  ]);
-
-  async function run(pass: Pass, what: string, pauseMs: number): Promise<void> {
-    while (!stopped.signal.aborted) {
-      const more = await pass().catch((error: unknown) => {
-        log.error({ err: error }, `the relay could not ${what}`);
-        return false;
-      });
-      if (!more) await pause(pauseMs, stopped.signal);
-    }
-  }
+  ];
 
   return {
     stop: async () => {
       stopped.abort();
-      await running;
+      await Promise.all(running.map((repetition) => repetition.stop()));
     },
   };
 }

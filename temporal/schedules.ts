@@ -1,8 +1,8 @@
 /** Workflows that Temporal starts on a schedule. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, ScheduleAlreadyRunning, ScheduleOverlapPolicy } from '@temporalio/client';
 import type { Duration } from '@temporalio/common';
 import type { Logger } from 'pino';
+import { repeat, type Repetition } from '../domain/repeat.ts';
 import { TASK_QUEUES } from '../domain/task-queues.ts';
 import type { ReconciliationInput } from './workflows/reconciliation.ts';
 
@@ -55,23 +55,7 @@ export async function ensureSchedules(client: Client): Promise<void> {
 }
 
 /** Creates missing schedules, now and for as long as the process runs. */
-export function keepSchedules(client: Client, log: Logger, pauseMs = PAUSE_MS): { stop(): Promise<void> } {
-  const stopped = new AbortController();
-  const running = keep();
-
-  async function keep(): Promise<void> {
-    while (!stopped.signal.aborted) {
-      await ensureSchedules(client).catch((error: unknown) => {
-        log.error({ err: error }, 'the schedules could not be created');
-      });
-      await sleep(pauseMs, undefined, { signal: stopped.signal }).catch(() => undefined);
-    }
-  }
-
-  return {
-    stop: async () => {
-      stopped.abort();
-      await running;
-    },
-  };
+export function keepSchedules(client: Client, log: Logger, pauseMs = PAUSE_MS): Repetition {
+  const onError = (error: unknown): void => log.error({ err: error }, 'the schedules could not be created');
+  return repeat(() => ensureSchedules(client), { pauseMs, onError });
 }
