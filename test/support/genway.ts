@@ -28,7 +28,7 @@ export async function connectGenway({ baseUrl, adminToken }: Pick<TestApp, 'base
       await program.parseAsync(words, { from: 'user' });
     } catch (error) {
       if (!(error instanceof CommandError || (error instanceof Error && error.name === 'CommanderError'))) throw error;
-      output.print(`${error.name}: ${error.message}`);
+      output.printed += `${error.name}: ${error.message}`;
     }
     return output.printed;
   };
