@@ -22,7 +22,7 @@ export interface TaskRepair {
 const BATCH_SIZE = 32;
 /** Far more than servers' clocks may differ by. */
 const GRACE_SECONDS = 30;
-const AGAIN_SECONDS = 300;
+const AGAIN_SECONDS = 60;
 
 /** How a task ends whose workflow has ended without saying how. Temporal starts no second one after one that completed. */
 export const LOST: TaskEnding = {

@@ -18,7 +18,7 @@ BEGIN
       FROM tasks LEFT JOIN served USING (account_id)
       WHERE workflow_started_at IS NULL AND status IN ('queued', 'processing') AND next_start_at <= now()
         -- Only its workflow ends a task past its deadline if an upstream may have its job.
-        AND (deadline_at > now() OR EXISTS (
+        AND (deadline_at > now() OR taken_up_at IS NOT NULL OR EXISTS (
           SELECT FROM submissions WHERE submissions.task_id = tasks.id AND submissions.task_created_at = tasks.created_at
             AND (submissions.outcome IS NULL OR submissions.job_id IS NOT NULL OR submissions.files IS NOT NULL)))),
     -- More than are claimed, because concurrent callers claim some of them.

@@ -36,7 +36,12 @@ export async function restartTask(database: Database, taskId: string): Promise<b
   const restarted = await database('tasks')
     .where({ id: taskId, created_at: createdAtOf(taskId) })
     .whereIn('status', ['queued', 'processing'])
-    .update({ workflow_started_at: null, taken_up_at: null, next_start_at: database.fn.now() });
+    .update({
+      workflow_started_at: null,
+      // Only a workflow may end it from now on: the record of its submission may be lost.
+      taken_up_at: database.raw('coalesce(taken_up_at, now())'),
+      next_start_at: database.fn.now(),
+    });
   return restarted === 1;
 }
 

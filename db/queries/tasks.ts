@@ -224,10 +224,11 @@ export function toTaskToStart(row: TaskToStartRow): TaskToStart {
   };
 }
 
-/** Tasks past their deadline whose workflow nobody has started, and that no upstream renders. */
+/** Tasks past their deadline whose workflow was never started, and that no upstream renders. */
 export async function findTasksOutOfTime(database: Database, limit: number): Promise<readonly string[]> {
   const rows = await database<TaskRow>('tasks')
     .whereNull('workflow_started_at')
+    .whereNull('taken_up_at')
     .whereIn('status', ['queued', 'processing'])
     .where('next_start_at', '<=', database.fn.now())
     .where('deadline_at', '<=', database.fn.now())

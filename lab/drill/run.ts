@@ -3,6 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { randomInt } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { build } from '../stack/build.ts';
+import type { Built } from '../stack/stack.ts';
 import type { CheckResult } from './checks/check.ts';
 import { runDrill } from './drill.ts';
 import { parseOptions, USAGE } from './options.ts';
@@ -17,7 +19,7 @@ const words = process.argv.slice(2);
 const [title, run] = words.includes('--vendors') ? vendorDrill() : usualDrill();
 const home = await mkdtemp(join(tmpdir(), 'genway-drill-'));
 console.log(`${title}; logs in ${home}`);
-const results = await run({ home, print: console.log });
+const results = await run({ home, built: await build(home), print: console.log });
 for (const line of describeChecks(results)) console.log(line);
 const failed = results.some(({ failures }) => failures.length > 0);
 if (!failed) await rm(home, { recursive: true, force: true });
@@ -27,7 +29,7 @@ process.exit(failed ? 1 : 0);
 /** A drill, and how to describe it. */
 type Drill = readonly [
   title: string,
-  run: (place: { home: string; print: (line: string) => void }) => Promise<readonly CheckResult[]>,
+  run: (place: { home: string; built: Built; print: (line: string) => void }) => Promise<readonly CheckResult[]>,
 ];
 
 function usualDrill(): Drill {

@@ -1,10 +1,8 @@
 /** What one run of the tests shares: PostgreSQL, Temporal, the built programs and the bundled workflows, in a folder that is removed with them. */
-import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { findFreePort } from '../../bin/stack/ports.ts';
 
 interface Service {
@@ -24,8 +22,6 @@ export interface Services {
   stop(): Promise<void>;
 }
 
-const run = promisify(execFile);
-const ROOT = join(import.meta.dirname, '../..');
 /** As many processes as may run tests side by side. */
 export const MAX_TEST_PROCESSES = 6;
 const NAMESPACES_OF_A_PROCESS = 16;
@@ -46,8 +42,8 @@ export function createServices(report: (line: string) => void = () => {}): Servi
   return {
     database: async () => (await (database ??= stateFolder().then(startTestPostgres))).address,
     temporal: async () => (await (temporal ??= stateFolder().then((home) => startTestTemporal(home, report)))).address,
-    workflowBundle: () => (bundle ??= stateFolder().then(writeWorkflowBundle)),
-    programs: () => (programs ??= stateFolder().then(buildPrograms)),
+    workflowBundle: () => (bundle ??= stateFolder().then(async (home) => (await builder()).buildWorkflows(home))),
+    programs: () => (programs ??= stateFolder().then(async (home) => (await builder()).buildPrograms(home))),
     stop: async () => {
       for (const started of await Promise.allSettled([database, temporal])) {
         if (started.status === 'fulfilled') await started.value?.stop();
@@ -85,27 +81,4 @@ async function startTestTemporal(folder: string, report: (line: string) => void)
   return { address: server.address, stop: () => server.stop() };
 }
 
-async function writeWorkflowBundle(folder: string): Promise<string> {
-  const { DefaultLogger } = await import('@temporalio/worker');
-  const { bundleWorkflows } = await import('../../bin/parts/workflow-bundle.ts');
-  const { code } = await bundleWorkflows(new DefaultLogger('ERROR'));
-  const file = join(folder, 'workflows.js');
-  await writeFile(file, code);
-  return file;
-}
-
-/** As `npm run build` and the Dockerfile do, but for the types: `test/source.test.ts` checks them. */
-async function buildPrograms(folder: string): Promise<string> {
-  const programs = join(folder, 'programs');
-  for (const project of ['tsconfig.build.json', 'lab/simulator/tsconfig.json']) {
-    const args = ['-p', project, '--noCheck', '--outDir', programs];
-    await run(join(ROOT, 'node_modules/.bin/tsc'), args, { cwd: ROOT });
-  }
-  await cp(join(ROOT, 'catalogue/catalogue.yaml'), join(programs, 'catalogue/catalogue.yaml'));
-  await cp(join(ROOT, 'console/assets'), join(programs, 'console/assets'), { recursive: true });
-  await cp(join(ROOT, 'package.json'), join(programs, 'package.json'));
-  await symlink(join(ROOT, 'node_modules'), join(programs, 'node_modules'));
-  const { bundlePrograms } = await import('./bundle-programs.ts');
-  await bundlePrograms(programs);
-  return programs;
-}
+const builder = () => import('../../lab/stack/build.ts');

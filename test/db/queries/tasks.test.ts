@@ -11,6 +11,7 @@ import {
   markWorkflowsStarted,
   type NewTask,
 } from '../../../db/queries/tasks.ts';
+import { restartTask } from '../../../db/queries/recovery.ts';
 import { settleSubmission } from '../../../db/queries/submissions.ts';
 import { newId } from '../../../domain/ids.ts';
 import type { Task } from '../../../domain/task.ts';
@@ -193,7 +194,7 @@ describe('db/queries/tasks', () => {
       expect(ids(claims.flat()).toSorted()).to.deep.equal(ids(tasks).toSorted());
     });
 
-    it('takes what is past its deadline where an upstream may render it, and ends the rest', async () => {
+    it('claims a task past its deadline if an upstream may render it or a recovery restarted it, and ends the others', async () => {
       const past = { deadlineAt: new Date(Date.now() - 1_000), nextStartAt: new Date(Date.now() - 1_000) };
       const rendering = await createTaskRow(database, key, past);
       const unclear = await createTaskRow(database, key, past);
@@ -202,7 +203,9 @@ describe('db/queries/tasks', () => {
       await openTaskSubmission(database, unclear);
       const submission = await openTaskSubmission(database, refused);
       await settleSubmission(database, submission, { outcome: 'not_taken', learntFrom: 'the answer' });
-      expect(ids(await claim()).toSorted()).to.deep.equal(ids([rendering, unclear]).toSorted());
+      const restarted = await createTaskRow(database, key, past);
+      await restartTask(database, restarted.id);
+      expect(ids(await claim()).toSorted()).to.deep.equal(ids([rendering, unclear, restarted]).toSorted());
       expect(await findTasksOutOfTime(database, 10)).to.deep.equal([refused.id]);
     });
 
