@@ -59,6 +59,8 @@ export function watchDatabase({
       failing.looks += 1;
       if (failing.looks < MIN_HOPELESS_LOOKS || performance.now() - failing.sinceMs < hopelessAfterMs) return;
       log.fatal({ err: error }, 'the database answers only on new connections; exiting, to be restarted');
+      // A second signal would not let the process end in order.
+      void watch.stop();
       return giveUp();
     }
     const aheadMs = clock.aheadMs();

@@ -43,7 +43,7 @@ describe('the watch over the database', () => {
     const startedAt = performance.now();
     await waitUntil(
       async () => {
-        if (looks < 10 || performance.now() - startedAt < 500) throw new Error('too few looks');
+        if (givenUp === 0 && (looks < 10 || performance.now() - startedAt < 500)) throw new Error('too few looks');
       },
       { timeoutMs: 30_000 },
     );
@@ -57,7 +57,7 @@ describe('the watch over the database', () => {
 
   it('gives up the process whose connections fail although new ones work, and says so', async () => {
     const { log, givenUp } = await watch({ ping: fail });
-    expect(givenUp).to.be.above(0);
+    expect(givenUp).to.equal(1);
     expect(log).to.include('only on new connections');
   });
 
