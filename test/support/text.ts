@@ -280,7 +280,7 @@ async function seenBy(simulatorUrl: string, limit: number): Promise<readonly See
 }
 
 /** Longer than anything here takes, and shorter than a test may. */
-const PATIENCE_MS = 5_000;
+const PATIENCE_MS = 30_000;
 
 /** Waits until something has come about that nothing announces. */
 export async function eventually(isTrue: () => boolean | Promise<boolean>): Promise<void> {
