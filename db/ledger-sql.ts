@@ -8,9 +8,20 @@ export function signOf(book: AccountBook): string {
 
 /** What a row adds to `available` and `reserved`. */
 export const CHANGE = {
-  available: `(amount * ${signOf('available')} + released)`,
-  reserved: `(amount * ${signOf('reserved')} - released)`,
+  available: `(amount * ${signOf('available')})`,
+  reserved: `(amount * ${signOf('reserved')})`,
 };
+
+/**
+ * Whether a transfer is the first that charges its text request, so that sums count the request once. A request whose
+ * allowance was lost has no `charge`.
+ *
+ * @param transfer the SQL name of the transfer
+ * @param request the SQL name of the row of `text_requests`
+ */
+export function isFirstCharge(transfer: string, request: string): string {
+  return `(${transfer}.kind = 'charge' OR (${request}.held = 0 AND (${transfer}.kind = 'excess' OR ${request}.excess = 0)))`;
+}
 
 /** The kinds of transfer that charge an account, as a list for `IN`. */
 export const CHARGES = `(${Object.entries(TRANSFERS)

@@ -29,6 +29,7 @@ export const ID_PREFIX = {
   adminAction: 'adc_',
   promoGrant: 'prm_',
   acknowledgement: 'ack_',
+  allowance: 'alw_',
 } as const;
 
 export type IdKind = keyof typeof ID_PREFIX;

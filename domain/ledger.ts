@@ -8,7 +8,7 @@
 export type Book =
   AccountBook | 'payments' | 'signup_credit' | 'promo_credit' | 'adjustments' | 'absorbed_loss' | 'revenue';
 
-/** The balances of an account: what it can spend, and what is held until a task or text request has ended. */
+/** The balances of an account: what it can spend, and what tasks and text processes hold. */
 const ACCOUNT_BOOKS = ['available', 'reserved'] as const;
 export type AccountBook = (typeof ACCOUNT_BOOKS)[number];
 
@@ -27,12 +27,18 @@ export const TRANSFERS = {
   promo_grant: { debit: 'promo_credit', credit: 'available' },
   /** The rest of a promo grant that has expired. */
   promo_expiry: { debit: 'available', credit: 'promo_credit' },
-  /** Holds the price of a task, or the estimate of a text request. One settlement or refund resolves it. */
+  /** Holds the price of a task. One settlement or refund resolves it. */
   reservation: { debit: 'available', credit: 'reserved' },
-  /** Charges. What was held beyond the charge is released to `available`. */
+  /** Charges a task. */
   settlement: { debit: 'reserved', credit: 'revenue' },
-  /** Gives back a whole hold. */
+  /** Returns the price of a task. */
   refund: { debit: 'reserved', credit: 'available' },
+  /** Hands money to a text process: see `domain/allowance.ts`. */
+  allowance: { debit: 'available', credit: 'reserved' },
+  /** Charges a text request to an allowance. */
+  charge: { debit: 'reserved', credit: 'revenue' },
+  /** Returns money of an allowance. */
+  release: { debit: 'reserved', credit: 'available' },
   /** The part of a text request's charge that exceeds its hold. */
   excess: { debit: 'available', credit: 'revenue' },
   /** The part of a text request's charge that exceeds its hold and that the account could not pay. */
@@ -49,23 +55,14 @@ export function moveOf(kind: TransferKind, taken = false): Move {
   return taken ? { debit: credit, credit: debit } : { debit, credit };
 }
 
-/**
- * The amount that a row of the ledger adds to each balance of its account; negative where it takes. The rest of what a settlement held is
- * `released`.
- */
+/** The amount that a row of the ledger adds to each balance of its account; negative where it takes. */
 export function changesBy({
   debit,
   credit,
   amount,
-  released,
-}: {
-  readonly debit: Book;
-  readonly credit: Book;
-  readonly amount: bigint;
-  readonly released: bigint;
-}): Readonly<Record<AccountBook, bigint>> {
+}: Move & { readonly amount: bigint }): Readonly<Record<AccountBook, bigint>> {
   const moved = (book: AccountBook): bigint => (credit === book ? amount : 0n) - (debit === book ? amount : 0n);
-  return { available: moved('available') + released, reserved: moved('reserved') - released };
+  return { available: moved('available'), reserved: moved('reserved') };
 }
 
 /** Whether a move charges its account. A key's `used` is what it has reserved and been charged. */

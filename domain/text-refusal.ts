@@ -12,9 +12,7 @@ export type HoldRefusal =
   | 'insufficient_credits'
   | 'insufficient_funds'
   | 'free_limit'
-  | 'request_limit'
-  /** The request was given up before it was held. */
-  | 'ended';
+  | 'request_limit';
 
 /** Why a request is not held. */
 export interface RefusedHold {
@@ -53,7 +51,6 @@ const ERRORS: Readonly<Record<HoldRefusal, (hold: WantedHold, refused: RefusedHo
     ),
   request_limit: ({ requestLimit }, { retryAfterSeconds }) =>
     tooManyRequests(requestLimit ?? 0, retryAfterSeconds ?? 1),
-  ended: () => new ServiceError('processing_unavailable', 'The service is overloaded. Send the request again.'),
 };
 
 /** 401, 402, 403, 429 or 503, with a message that says what to change. */

@@ -34,6 +34,8 @@ export interface Metrics {
   usageClamped(upstream: string): void;
   /** @param upstream that did not answer in time, and may have generated an answer that nobody pays for */
   textPossiblyLost(upstream: string, listPrice: bigint): void;
+  /** @param amount in pico-USD: what the allowances of a dead text process had left, with all that it had not charged */
+  textUnsettled(amount: bigint): void;
   /** @param task the task as it ended */
   taskEnded(task: Pick<Task, 'model' | 'status' | 'failure' | 'price'>): void;
   /** The answer to a submission was lost or made no sense. @param upstream the name of a media upstream */
@@ -77,7 +79,7 @@ export function createMetrics(): Metrics {
   const registry = new Registry();
   const sources: (() => Promise<string>)[] = [];
   collectDefaultMetrics({ register: registry });
-  const { upstreams, upstreamAttempts, unreadable, clamped, possibleLoss } = textInstruments([registry]);
+  const { upstreams, upstreamAttempts, unreadable, clamped, possibleLoss, unsettled } = textInstruments([registry]);
   const media = mediaInstruments([registry]);
   const { requests, attempts, storageAway, batches } = processInstruments([registry]);
 
@@ -93,6 +95,7 @@ export function createMetrics(): Metrics {
     },
     usageClamped: (upstream) => clamped.inc({ upstream }),
     textPossiblyLost: (upstream, listPrice) => possibleLoss.inc({ upstream }, toUsdNumber(listPrice)),
+    textUnsettled: (amount) => unsettled.inc(toUsdNumber(amount)),
     taskEnded: ({ model, status, failure, price }) => {
       media.tasks.inc({ model, outcome: failure?.code ?? status });
       (failure ? media.refunded : media.settled).inc(toUsdNumber(price));
@@ -144,6 +147,11 @@ function textInstruments(registers: Registry[]) {
       name: 'genway_text_possible_loss_usd_total',
       help: 'What was held for text requests that no upstream answered in time',
       labelNames: ['upstream'],
+      registers,
+    }),
+    unsettled: new Counter({
+      name: 'genway_text_unsettled_lost_usd_total',
+      help: 'What the allowances of dead text processes had left, with all requests that those had not charged',
       registers,
     }),
   };

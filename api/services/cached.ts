@@ -1,27 +1,54 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+interface CacheSettings {
+  readonly forMs: number;
+  /** Above this number the oldest entry is dropped. */
+  readonly maxEntries: number;
+  /** For so much longer, an old result stands in for one that fails or is slow. Defaults to not at all. */
+  readonly staleForMs?: number;
+}
+
+interface Entry<Result> {
+  readonly answer: Promise<Result>;
+  until: number;
+  staleUntil: number;
+}
+
+/** A result that takes longer is slow. */
+const SLOW_MS = 100;
+
 /**
  * Caches the results of a function for a short time, by its one argument. Concurrent calls share one result; failures
  * are not cached.
- *
- * @param maxEntries above this number the oldest entry is dropped
  */
 export function cached<Result>(
   ask: (argument: string) => Promise<Result>,
-  { forMs, maxEntries }: { forMs: number; maxEntries: number },
+  { forMs, maxEntries, staleForMs = 0 }: CacheSettings,
 ): (argument: string) => Promise<Result> {
-  const entries = new Map<string, { readonly answer: Promise<Result>; readonly until: number }>();
+  const entries = new Map<string, Entry<Result>>();
   return (argument) => {
     const now = Date.now();
     const known = entries.get(argument);
     if (known && known.until > now) return known.answer;
-    const answer = ask(argument);
-    const entry = { answer, until: now + forMs };
+    const fresh = ask(argument);
+    const stale = known && known.staleUntil > now ? known : null;
+    const answer = stale ? freshOrStale(fresh, stale.answer) : fresh;
+    const entry = { answer, until: now + forMs, staleUntil: stale?.staleUntil ?? 0 };
     entries.delete(argument);
     entries.set(argument, entry);
     const oldest = entries.keys().next();
     if (entries.size > maxEntries && !oldest.done) entries.delete(oldest.value);
-    answer.catch(() => {
-      if (entries.get(argument) === entry) entries.delete(argument);
-    });
+    fresh.then(
+      () => (entry.staleUntil = now + forMs + staleForMs),
+      () => {
+        entry.until = 0;
+        if (!stale && entries.get(argument) === entry) entries.delete(argument);
+      },
+    );
     return answer;
   };
+}
+
+function freshOrStale<Result>(fresh: Promise<Result>, stale: Promise<Result>): Promise<Result> {
+  return Promise.race([fresh.catch(() => stale), sleep(SLOW_MS, undefined, { ref: false }).then(() => stale)]);
 }

@@ -6,7 +6,6 @@ import {
   findActionById,
   findEndpointById,
   findEventById,
-  findHoldById,
   findKeyById,
   findLeftByRequest,
   findUploadById,
@@ -136,8 +135,7 @@ async function findTaskStory(sources: Sources, id: string): Promise<OwnedStory |
 }
 
 async function findTextStory({ database }: Sources, id: string): Promise<OwnedStory | null> {
-  const ended = await findTextUsage(database, id);
-  const request = ended ?? (await findHoldById(database, id));
+  const request = await findTextUsage(database, id);
   if (!request) return null;
   const { accountId, createdAt, requestId, apiKeyId, model } = request;
   const transfers = await listTransfersOfText(database, { accountId, textRequestId: id, since: createdAt });
@@ -146,13 +144,8 @@ async function findTextStory({ database }: Sources, id: string): Promise<OwnedSt
     source: 'text',
     text: `${model} asked by request ${requestId} with key ${apiKeyId}`,
   };
-  if (!ended) {
-    const held = transfers.map(({ amount }) => amount).at(0) ?? 0n;
-    const verdict = `under way; ${formatUsd(held)} USD are held.`;
-    return { id, accountId, verdict, events: [began, ...transfers.map(tellTransfer)] };
-  }
   const { outcome, errorCode, charged, absorbed, upstream, upstreamModel, inputTokens, outputTokens, latencyMs } =
-    ended;
+    request;
   const loss = absorbed > 0n ? `, and ${formatUsd(absorbed)} USD were our loss` : '';
   const answered: StoryEvent = {
     at: new Date(createdAt.getTime() + (latencyMs ?? 0)),

@@ -13,7 +13,8 @@ export type FindCaller = (apiKey: string) => Promise<Caller | null>;
 export type KeyPeppers = readonly [Buffer, ...Buffer[]];
 
 const MAX_LOOKUPS_AT_ONCE = 100;
-const CACHE = { forMs: 1_000, maxEntries: 10_000 };
+/** Text goes on while the database restarts. */
+const CACHE = { forMs: 1_000, staleForMs: 2_000, maxEntries: 10_000 };
 
 /** Asks the database every time, so that a deleted or disabled key stops working at once in every process. */
 export function createFindCaller(database: Database, peppers: KeyPeppers): FindCaller {

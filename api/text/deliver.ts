@@ -31,8 +31,14 @@ interface Progress {
   leftEarly: boolean;
 }
 
+/** A request that is over for its client. */
+export interface Delivery {
+  /** Resolves when the charge is recorded. */
+  readonly recorded: Promise<void>;
+}
+
 /**
- * Never throws: errors go to the client, if it is still there.
+ * Never throws: errors go to the client, if it is still there. Does not wait for the charge.
  *
  * @param reply where the answer goes; to the client by default
  */
@@ -41,7 +47,7 @@ export async function deliver(
   services: TextServices,
   departures: Departures,
   reply: Reply = createReply(call, services.settings),
-): Promise<void> {
+): Promise<Delivery> {
   const progress: Progress = {
     meter: new Meter(),
     earlier: [],
@@ -56,13 +62,13 @@ export async function deliver(
     await callModel(call, services, progress, watch, reply);
   } catch (error) {
     failure = reasonOf(error, watch.signal, call, progress);
-  } finally {
-    watch.stop();
-    await call.hold.settle(outcomeOf(call, progress, failure, reply.firstByteAtMs));
   }
-  if (watch.isClientGone() || failure instanceof ClientGoneError) return reply.giveUp();
-  if (failure === null) return reply.finish();
-  reply.fail(explain(failure, call, services.log));
+  watch.stop();
+  const recorded = call.hold.settle(outcomeOf(call, progress, failure, reply.firstByteAtMs));
+  if (watch.isClientGone() || failure instanceof ClientGoneError) reply.giveUp();
+  else if (failure === null) reply.finish();
+  else reply.fail(explain(failure, call, services.log));
+  return { recorded };
 }
 
 interface Watch {

@@ -1,9 +1,13 @@
 /** Serves text: admits calls, delivers answers, and tracks the calls that are running. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type AdmittedCall, admit, type TextAsk } from './admit.ts';
 import { deliver } from './deliver.ts';
 import { watchDepartures } from './departures.ts';
 import { KeptReply } from './reply.ts';
 import type { TextServices } from './services.ts';
+
+/** A charge that takes longer is recorded after its answer. */
+const LONGEST_RECORDING_MS = 2_000;
 
 export interface TextService {
   /**
@@ -35,10 +39,14 @@ export function createTextService(services: TextServices): TextService {
     return admit({ ...ask, startedAtMs: services.clock.nowMs(), timedFromMs }, services);
   };
   return {
-    serve: async (ask) => deliver(await admitNow(ask), services, departures),
+    serve: async (ask) => {
+      await deliver(await admitNow(ask), services, departures);
+    },
     answer: async (ask) => {
       const reply = new KeptReply();
-      await deliver(await admitNow(ask), services, departures, reply);
+      const { recorded } = await deliver(await admitNow(ask), services, departures, reply);
+      // Who shows the answer also shows what it cost.
+      await Promise.race([recorded, sleep(LONGEST_RECORDING_MS, undefined, { ref: false })]);
       return reply.take();
     },
     track: (call) => {

@@ -40,7 +40,7 @@ export const ENDPOINT_COMMANDS: readonly EndpointCommand[] = [
   {
     usage: 'accounts ledger <account_id>',
     call: 'listTransfers',
-    columns: ['created_at', 'kind', 'amount_usd', 'released_usd', 'task_id', 'text_request_id', 'reference', 'id'],
+    columns: ['created_at', 'kind', 'amount_usd', 'task_id', 'text_request_id', 'reference', 'id'],
   },
   {
     usage: 'accounts usage <account_id>',
@@ -183,7 +183,7 @@ export const ENDPOINT_COMMANDS: readonly EndpointCommand[] = [
   {
     usage: 'refunds',
     call: 'listRefunds',
-    columns: ['created_at', 'account_id', 'amount_usd', 'model', 'cause', 'task_id', 'text_request_id'],
+    columns: ['created_at', 'account_id', 'amount_usd', 'model', 'cause', 'task_id'],
   },
   { usage: 'months close <month>', call: 'closeMonth' },
   {

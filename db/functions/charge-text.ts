@@ -1,13 +1,16 @@
-/** Slots for free models, charges above a hold, and the end of text requests that have no hold. */
+/** Slots for free models, and charges above a hold. */
 export const CHARGE_TEXT = /* sql */ `
 -- Takes one of an account's slots for free models, and deletes slots older than a minute; called under the lock of the
--- account. Returns null, or the whole seconds until a slot is free if there is none.
+-- account. A request takes one slot, however often it asks. Returns null, or the whole seconds until a slot is free if
+-- there is none.
 CREATE OR REPLACE FUNCTION take_free_slot(taker_account_id text, taker_id text, moment timestamptz, slots integer)
 RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
   taken integer;
   oldest timestamptz;
 BEGIN
+  PERFORM FROM text_free_slots WHERE account_id = taker_account_id AND text_request_id = taker_id;
+  IF FOUND THEN RETURN NULL; END IF;
   DELETE FROM text_free_slots WHERE account_id = taker_account_id AND taken_at <= moment - interval '1 minute';
   SELECT count(*), min(taken_at) INTO taken, oldest FROM text_free_slots WHERE account_id = taker_account_id;
   IF taken >= slots THEN
@@ -41,33 +44,5 @@ BEGIN
     (absorbed_id, 'absorbed_loss', 'absorbed_loss', request.absorbed, 0::numeric))
     AS part(id, kind, debit, amount, signup_amount)
   WHERE part.amount > 0;
-END $$;
-
--- Ends a request without a hold, unless it has ended by now: its process was considered dead and came back, or the hold
--- is lost. All of its charge is above the hold.
-CREATE OR REPLACE FUNCTION settle_text_without_hold(item jsonb) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-  request text_requests := jsonb_populate_record(NULL::text_requests, item);
-  earlier text_requests;
-BEGIN
-  PERFORM FROM accounts WHERE id = request.account_id FOR NO KEY UPDATE;
-  SELECT * INTO earlier FROM text_requests WHERE id = request.id AND created_at = request.created_at;
-  IF earlier.outcome <> 'abandoned' THEN RETURN; END IF;
-  request.held := 0;
-  request.reservation_id := earlier.reservation_id;
-  request.opened_at := earlier.opened_at;
-  request := charge_beyond_hold(request, (item->>'funded_only')::boolean, item->>'excess_id', item->>'absorbed_id');
-  IF earlier.id IS NULL THEN
-    INSERT INTO text_requests SELECT request.*;
-  ELSE
-    UPDATE text_requests SET (upstream, upstream_format, upstream_model, outcome, error_code, modifiers,
-        input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, calls, estimated, held,
-        charge, excess, absorbed, latency_ms, first_byte_ms)
-      = (request.upstream, request.upstream_format, request.upstream_model, request.outcome,
-        request.error_code, request.modifiers, request.input_tokens, request.cache_read_tokens,
-        request.cache_write_tokens, request.output_tokens, request.reasoning_tokens, request.calls, request.estimated, request.held, request.charge, request.excess,
-        request.absorbed, request.latency_ms, request.first_byte_ms)
-    WHERE id = request.id AND created_at = request.created_at;
-  END IF;
 END $$;
 `;

@@ -82,18 +82,19 @@ BEGIN
 
   INSERT INTO carried_balances
   SELECT account_id, month,
-    sum(to_available * signup_amount + released_signup),
-    sum(to_reserved * signup_amount - released_signup),
-    sum(to_available * (amount - signup_amount) + released - released_signup),
-    sum(to_reserved * (amount - signup_amount) - (released - released_signup))
+    sum(to_available * signup_amount),
+    sum(to_reserved * signup_amount),
+    sum(to_available * (amount - signup_amount)),
+    sum(to_reserved * (amount - signup_amount))
   FROM transfers, LATERAL (SELECT
     (credit = 'available')::int - (debit = 'available')::int AS to_available,
     (credit = 'reserved')::int - (debit = 'reserved')::int AS to_reserved) AS signs
   WHERE opened_at >= begins AND opened_at < ends GROUP BY account_id;
   INSERT INTO carried_usage
-  SELECT api_key_id, month, sum(CASE kind WHEN 'reservation' THEN amount WHEN 'excess' THEN amount
-    WHEN 'settlement' THEN -released WHEN 'refund' THEN -amount ELSE 0 END)
-  FROM transfers WHERE opened_at >= begins AND opened_at < ends AND api_key_id IS NOT NULL GROUP BY api_key_id;
+  SELECT api_key_id, month, sum(amount * ((debit = 'available')::int - (credit = 'available')::int)),
+    sum(amount * ((credit = 'reserved')::int - (debit = 'reserved')::int))
+  FROM transfers WHERE opened_at >= begins AND opened_at < ends AND api_key_id IS NOT NULL
+    AND kind IN ('reservation', 'settlement', 'refund', 'allowance', 'charge', 'release', 'excess', 'absorbed_loss') GROUP BY api_key_id;
 
   -- Transfers first, and without their foreign key, which would keep the tasks.
   EXECUTE format('ALTER TABLE transfers DETACH PARTITION %I', 'transfers' || suffix);

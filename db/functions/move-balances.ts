@@ -9,14 +9,14 @@ BEGIN
   -- A row for each account, before one for each of its keys.
   FOR movement IN
     SELECT account_id, key_id, grouping(key_id) = 1 AS is_of_account,
-      sum(CASE WHEN credit = 'available' THEN amount WHEN debit = 'available' THEN -amount ELSE released END)
+      sum(CASE WHEN credit = 'available' THEN amount WHEN debit = 'available' THEN -amount ELSE 0 END)
         AS available,
       sum(CASE WHEN credit = 'available' THEN signup_amount WHEN debit = 'available' THEN -signup_amount
-        ELSE released_signup END) AS signup_available,
-      sum(CASE WHEN credit = 'reserved' THEN amount WHEN debit = 'reserved' THEN -amount - released ELSE 0 END)
+        ELSE 0 END) AS signup_available,
+      sum(CASE WHEN credit = 'reserved' THEN amount WHEN debit = 'reserved' THEN -amount ELSE 0 END)
         AS reserved,
       sum(CASE WHEN credit = 'reserved' THEN signup_amount
-        WHEN debit = 'reserved' THEN -signup_amount - released_signup ELSE 0 END) AS signup_reserved,
+        WHEN debit = 'reserved' THEN -signup_amount ELSE 0 END) AS signup_reserved,
       min(CASE WHEN kind = 'topup' THEN created_at END) AS topped_up_at,
       bool_or(kind = 'promo_grant') AS gives_promo
     FROM (SELECT *, CASE WHEN kind NOT IN ('topup', 'signup_grant', 'promo_grant', 'promo_expiry', 'adjustment')
@@ -50,11 +50,11 @@ BEGIN
   END LOOP;
 
   IF promo_account_ids <> '{}' THEN
-    -- Transfers that take credit come first, because they did not see what the settlements beside them release.
-    PERFORM move_promo(kind, id, pending_id, account_id, signup_amount, reference)
+    -- In the order in which a statement counts: what allowances return can be granted again at once.
+    PERFORM move_promo(kind, id, coalesce(allowance_id, pending_id, id), account_id, signup_amount, reference)
     FROM (SELECT * FROM inserted WHERE account_id = ANY (promo_account_ids)
-        AND (signup_amount > 0 OR released_signup > 0)
-      ORDER BY pending_id IS NOT NULL, id) AS moved;
+        AND signup_amount > 0
+      ORDER BY array_position(ARRAY['charge', 'release', 'allowance'], kind), pending_id IS NOT NULL, id) AS moved;
     UPDATE accounts SET has_promo = false
     WHERE id = ANY (promo_account_ids)
       AND NOT EXISTS (SELECT FROM promo_grants WHERE account_id = accounts.id AND is_open);

@@ -4,11 +4,18 @@ CREATE OR REPLACE FUNCTION expired_promo(owner_id text) RETURNS numeric LANGUAGE
   SELECT coalesce(sum(available), 0) FROM promo_grants
   WHERE account_id = owner_id AND is_open AND expires_at <= now()
 $$;
+
+-- The expired part of the promo credit that a reservation or an allowance holds.
+CREATE OR REPLACE FUNCTION expired_hold(held_id text) RETURNS numeric LANGUAGE sql STABLE AS $$
+  SELECT coalesce(sum(held.amount), 0) FROM promo_holds AS held
+  JOIN promo_grants AS promo ON promo.id = held.grant_id
+  WHERE hold_id = held_id AND expires_at <= now()
+$$;
 `;
 
 /** What one transfer does to the grants of its account; called under the lock of the account. */
 export const MOVE_PROMO = /* sql */ `
-CREATE OR REPLACE FUNCTION move_promo(moved_kind text, transfer_id text, resolved_id text, owner_id text, given numeric,
+CREATE OR REPLACE FUNCTION move_promo(moved_kind text, transfer_id text, held_id text, owner_id text, given numeric,
   moved_reference text)
 RETURNS void LANGUAGE plpgsql SET enable_seqscan = off AS $$
 DECLARE
@@ -25,7 +32,7 @@ BEGIN
       RAISE EXCEPTION 'transfer % names no grant of its account', transfer_id
         USING ERRCODE = 'foreign_key_violation', CONSTRAINT = 'transfers_promo_of_a_grant';
     END IF;
-  ELSIF moved_kind IN ('reservation', 'excess') THEN
+  ELSIF moved_kind IN ('reservation', 'allowance', 'excess') THEN
     FOR part IN SELECT id, available FROM promo_grants
       WHERE account_id = owner_id AND is_open AND available > 0 AND expires_at > now() ORDER BY expires_at, id
     LOOP
@@ -33,24 +40,36 @@ BEGIN
       taken := least(rest, part.available);
       rest := rest - taken;
       UPDATE promo_grants SET available = available - taken,
-        reserved = reserved + CASE moved_kind WHEN 'reservation' THEN taken ELSE 0 END,
+        reserved = reserved + CASE moved_kind WHEN 'excess' THEN 0 ELSE taken END,
         spent = spent + CASE moved_kind WHEN 'excess' THEN taken ELSE 0 END
       WHERE id = part.id;
-      IF moved_kind = 'reservation' THEN INSERT INTO promo_holds VALUES (transfer_id, part.id, taken); END IF;
+      IF moved_kind <> 'excess' THEN
+        INSERT INTO promo_holds AS held VALUES (held_id, part.id, taken)
+        ON CONFLICT (hold_id, grant_id) DO UPDATE SET amount = held.amount + EXCLUDED.amount;
+      END IF;
     END LOOP;
-  ELSIF moved_kind IN ('settlement', 'refund') THEN
-    IF moved_kind = 'refund' THEN rest := 0; END IF;
-    FOR part IN SELECT hold.grant_id, hold.amount FROM promo_holds AS hold
-      JOIN promo_grants AS promo ON promo.id = hold.grant_id
-      WHERE hold.reservation_id = resolved_id ORDER BY promo.expires_at, promo.id
+  ELSIF moved_kind IN ('settlement', 'charge', 'refund', 'release') THEN
+    -- Of an allowance, other signup credit returns first, and expired promo credit before promo credit that can be spent.
+    IF moved_kind = 'release' THEN
+      SELECT least(given, greatest(sum(amount) - coalesce(
+        (SELECT signup_amount FROM text_allowances WHERE id = held_id), 0), expired_hold(held_id)))
+      INTO rest FROM promo_holds WHERE hold_id = held_id;
+    END IF;
+    FOR part IN SELECT held.grant_id, held.amount FROM promo_holds AS held
+      JOIN promo_grants AS promo ON promo.id = held.grant_id
+      WHERE held.hold_id = held_id ORDER BY promo.expires_at, promo.id
     LOOP
+      EXIT WHEN coalesce(rest, 0) <= 0;
       taken := least(rest, part.amount);
       rest := rest - taken;
-      UPDATE promo_grants SET reserved = reserved - part.amount, spent = spent + taken,
-        available = available + (part.amount - taken)
+      UPDATE promo_grants SET reserved = reserved - taken,
+        spent = spent + CASE WHEN moved_kind IN ('settlement', 'charge') THEN taken ELSE 0 END,
+        available = available + CASE WHEN moved_kind IN ('settlement', 'charge') THEN 0 ELSE taken END
       WHERE id = part.grant_id;
+      IF taken = part.amount THEN DELETE FROM promo_holds WHERE hold_id = held_id AND grant_id = part.grant_id;
+      ELSE UPDATE promo_holds SET amount = amount - taken WHERE hold_id = held_id AND grant_id = part.grant_id;
+      END IF;
     END LOOP;
-    DELETE FROM promo_holds WHERE reservation_id = resolved_id;
   END IF;
 END $$;
 `;

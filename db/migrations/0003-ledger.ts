@@ -5,9 +5,10 @@ import { appendOnly, neverDeleted } from './0001-foundations.ts';
 /**
  * The ledger: append-only transfers, one row for both legs, so that the ledger balances by construction.
  *
- * - A reservation is pending until one row names it in `pending_id`: a settlement (the hold becomes a charge, and what
- *   was held above the charge is `released`) or a refund (all of the hold is released). `UNIQUE (pending_id,
- *   opened_at)` allows one such row.
+ * - A reservation is pending until one row names it in `pending_id`: a settlement (the hold becomes a charge) or a
+ *   refund (the hold is released). `UNIQUE (pending_id, opened_at)` allows one such row.
+ * - Text holds money by allowances: an `allowance` reserves, each request is a `charge` of what is reserved, and a
+ *   `release` returns the rest. `allowance_id` names the allowance of all three.
  * - `opened_at` is when the chain started: a resolution carries the `opened_at` of its reservation, so that a chain
  *   stays in one monthly partition and the uniqueness holds over all partitions. A trigger refuses a resolution that
  *   differs from its reservation in anything but its kind.
@@ -25,8 +26,8 @@ import { appendOnly, neverDeleted } from './0001-foundations.ts';
  * - A grant is an amount with the time until which it can be spent. What is left of a grant is a part of its account's
  *   signup balances, so holds and settlements need not know promo credit.
  * - Whatever takes signup credit takes promo credit first, from the grant that expires first. The trigger that moves
- *   the balances does so, and keeps for each hold what it took from which grant (`promo_holds`): a settlement spends
- *   that in the same order, and what is released returns to its grant.
+ *   the balances does so, and keeps for each reservation and allowance what it took from which grant (`promo_holds`):
+ *   charges spend that in the same order, and what is released returns to its grant.
  * - Nothing takes from an expired grant: whatever takes signup credit subtracts `expired_promo`. The time is that of
  *   the transaction, so that all statements of a transaction agree.
  * - Some seconds later, a transfer `promo_expiry` takes what is available. What holds release later expires by another
@@ -42,19 +43,18 @@ CREATE TABLE transfers (
   credit text NOT NULL,
   amount pico_usd NOT NULL CHECK (amount > 0),
   signup_amount pico_usd NOT NULL DEFAULT 0,
-  released pico_usd NOT NULL DEFAULT 0,
-  released_signup pico_usd NOT NULL DEFAULT 0,
   pending_id text COLLATE "C",
   account_id text COLLATE "C" NOT NULL,
   api_key_id text COLLATE "C",
   task_id text COLLATE "C",
   text_request_id text COLLATE "C",
+  allowance_id text COLLATE "C",
   reference text,
   author text,
   reason text,
   PRIMARY KEY (id, opened_at),
   CONSTRAINT transfers_resolve_once UNIQUE (pending_id, opened_at),
-  CONSTRAINT transfers_signup_is_a_part CHECK (signup_amount <= amount AND released_signup <= released),
+  CONSTRAINT transfers_signup_is_a_part CHECK (signup_amount <= amount),
   -- The same rules as in domain/ledger.ts, for statements that do not use it.
   CONSTRAINT transfers_books CHECK ((kind, debit, credit) IN (
     ('topup', 'payments', 'available'),
@@ -64,6 +64,9 @@ CREATE TABLE transfers (
     ('reservation', 'available', 'reserved'),
     ('settlement', 'reserved', 'revenue'),
     ('refund', 'reserved', 'available'),
+    ('allowance', 'available', 'reserved'),
+    ('charge', 'reserved', 'revenue'),
+    ('release', 'reserved', 'available'),
     ('excess', 'available', 'revenue'),
     ('absorbed_loss', 'absorbed_loss', 'revenue'),
     ('adjustment', 'adjustments', 'available'),
@@ -71,13 +74,11 @@ CREATE TABLE transfers (
   CONSTRAINT transfers_resolution_names_reservation
     CHECK ((kind IN ('settlement', 'refund')) = (pending_id IS NOT NULL)),
   CONSTRAINT transfers_chain_opens_with_first_row CHECK (pending_id IS NOT NULL OR opened_at = created_at),
-  CONSTRAINT transfers_only_settlements_release CHECK (released = 0 OR kind = 'settlement'),
-  CONSTRAINT transfers_have_one_cause CHECK (num_nonnulls(task_id, text_request_id) <= 1),
-  CONSTRAINT transfers_reservations_have_a_cause
-    CHECK (kind NOT IN ('reservation', 'settlement', 'refund', 'excess', 'absorbed_loss')
-      OR num_nonnulls(task_id, text_request_id) = 1),
-  CONSTRAINT transfers_tasks_cost_their_price_or_nothing
-    CHECK (task_id IS NULL OR (kind IN ('reservation', 'settlement', 'refund') AND released = 0)),
+  CONSTRAINT transfers_name_their_task CHECK ((kind IN ('reservation', 'settlement', 'refund')) = (task_id IS NOT NULL)),
+  CONSTRAINT transfers_name_their_text_request
+    CHECK ((kind IN ('charge', 'excess', 'absorbed_loss')) = (text_request_id IS NOT NULL)),
+  CONSTRAINT transfers_name_their_allowance
+    CHECK ((kind IN ('allowance', 'charge', 'release')) = (allowance_id IS NOT NULL)),
   CONSTRAINT transfers_credit_of_one_kind
     CHECK (kind NOT IN ('topup', 'signup_grant', 'promo_grant', 'promo_expiry')
       OR signup_amount = CASE kind WHEN 'topup' THEN 0 ELSE amount END),
@@ -89,14 +90,15 @@ CREATE TABLE transfers (
 CREATE INDEX transfers_by_account ON transfers (account_id, created_at, id);
 CREATE INDEX transfers_absorbed ON transfers (created_at) WHERE kind = 'absorbed_loss';
 CREATE UNIQUE INDEX transfers_once_per_task ON transfers (task_id, opened_at, kind) WHERE task_id IS NOT NULL;
-CREATE INDEX transfers_beyond_holds ON transfers (text_request_id) WHERE kind IN ('excess', 'absorbed_loss');
+CREATE INDEX transfers_of_text ON transfers (text_request_id) WHERE text_request_id IS NOT NULL;
+CREATE INDEX transfers_unsettled ON transfers (created_at) WHERE kind = 'release' AND reason IS NOT NULL;
 CREATE INDEX transfers_refunds ON transfers (id) WHERE kind = 'refund';
 CREATE INDEX transfers_adjustments ON transfers (id) WHERE kind = 'adjustment';
 -- Finds the transfers of an hour. Rows are written in the order of time, so a BRIN index suffices, which costs writers
 -- nothing.
 CREATE INDEX transfers_by_time ON transfers USING brin (created_at) WITH (autosummarize = on);
 CREATE INDEX transfers_refunds_by_time ON transfers (created_at)
-  INCLUDE (account_id, amount, task_id, text_request_id, opened_at) WHERE kind = 'refund';
+  INCLUDE (account_id, amount, task_id, opened_at) WHERE kind = 'refund';
 
 CREATE TABLE top_ups (
   account_id text COLLATE "C" NOT NULL REFERENCES accounts,
@@ -164,10 +166,8 @@ BEGIN
   ) AS held ON true
   WHERE resolution.pending_id IS NOT NULL
     AND (held.id IS NULL OR
-      (resolution.account_id, resolution.api_key_id, resolution.task_id, resolution.text_request_id,
-        resolution.amount + resolution.released, resolution.signup_amount + resolution.released_signup)
-      IS DISTINCT FROM
-      (held.account_id, held.api_key_id, held.task_id, held.text_request_id, held.amount, held.signup_amount))
+      (resolution.account_id, resolution.api_key_id, resolution.task_id, resolution.amount, resolution.signup_amount)
+      IS DISTINCT FROM (held.account_id, held.api_key_id, held.task_id, held.amount, held.signup_amount))
   LIMIT 1;
   IF wrong.has_reservation THEN
     RAISE EXCEPTION 'transfer % does not match its reservation %', wrong.id, wrong.pending_id
@@ -215,12 +215,12 @@ CREATE TRIGGER promo_grants_start_empty BEFORE INSERT ON promo_grants FOR EACH R
   EXECUTE FUNCTION only_the_ledger_moves_money();
 ${neverDeleted('promo_grants')}
 
--- What open reservations took from which grant.
+-- What open reservations and allowances took from which grant.
 CREATE TABLE promo_holds (
-  reservation_id text COLLATE "C" NOT NULL,
+  hold_id text COLLATE "C" NOT NULL,
   grant_id text COLLATE "C" NOT NULL REFERENCES promo_grants,
   amount pico_usd NOT NULL CHECK (amount > 0),
-  PRIMARY KEY (reservation_id, grant_id)
+  PRIMARY KEY (hold_id, grant_id)
 );
 
 ${EXPIRED_PROMO}

@@ -1,17 +1,15 @@
 import { CHARGE_TEXT } from '../functions/charge-text.ts';
 import { WRITE_TEXT } from '../functions/write-text.ts';
-import { neverDeleted } from './0001-foundations.ts';
+import { appendOnly } from './0001-foundations.ts';
 
 /**
- * Text requests: the processes that serve them, the holds of requests in progress, and the usage of completed ones.
+ * Text: the processes that serve it, the allowances that they spend, and the usage of completed requests.
  *
- * - A hold is a reservation in the ledger and a row in `text_holds`, which has all that is needed to end the request
- *   without the process that started it. Ending a request deletes that row, so a request ends once.
- * - `text_requests` has a row for each completed request. `held` is what was held when the request was charged,
- *   `charge` the price of the usage, `excess` the part above the hold that the account paid and `absorbed` the part
- *   that nobody paid.
- * - A request whose process died is `abandoned` and free. If that process was only unreachable, its report still
- *   counts: the row is replaced, once, and the charge is taken as excess.
+ * - An allowance is money of an account and a key that one process may spend while its lease is valid: `amount` of it is
+ *   neither charged nor released yet. A row without money is deleted. `recalled_at` asks the process to return what no
+ *   request holds; `answered_at` is when it last did so.
+ * - `text_requests` has a row for each completed request. `held` is what its process held for it, `charge` the price of
+ *   the usage, `excess` the part above the hold that the account paid and `absorbed` the part that nobody paid.
  * - A slot is one of the few requests to free models that an account has in a minute. Unlogged: after a crash of the
  *   database, the slots of the last minute are free again.
  * - Rows refer to accounts and keys without foreign keys: the ledger's trigger refuses unknown ones, and a check for
@@ -21,33 +19,27 @@ export const TEXT = /* sql */ `
 CREATE TABLE processes (
   id uuid PRIMARY KEY,
   started_at timestamptz NOT NULL DEFAULT now(),
-  heartbeat_at timestamptz NOT NULL DEFAULT now(),
+  -- When it last renewed its lease.
+  heartbeat_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   -- Since when its heartbeats have arrived without a long gap.
-  heard_since timestamptz NOT NULL DEFAULT now(),
-  -- When the oldest request started that was in progress at its last heartbeat; infinity if there was none.
-  waits_since timestamptz,
-  -- A time at which that was already known: a heartbeat may be executed long after it was sent.
-  waits_as_of timestamptz NOT NULL DEFAULT '-infinity'
-) WITH (fillfactor = 50);
+  heard_since timestamptz NOT NULL DEFAULT clock_timestamp(),
+  last_write bigint NOT NULL DEFAULT 0
+) WITH (fillfactor = 25);
 
-CREATE TABLE text_holds (
-  id text COLLATE "C" PRIMARY KEY,
+CREATE TABLE text_allowances (
+  id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^alw_[0-9a-z]+$'),
   process_id uuid NOT NULL,
   account_id text COLLATE "C" NOT NULL,
   api_key_id text COLLATE "C" NOT NULL,
-  reservation_id text COLLATE "C",
-  opened_at timestamptz(3) NOT NULL,
   amount pico_usd NOT NULL,
   signup_amount pico_usd NOT NULL,
-  funded_only boolean NOT NULL,
-  created_at timestamptz(3) NOT NULL,
-  request_id text NOT NULL,
-  model text NOT NULL,
-  format text NOT NULL,
-  streamed boolean NOT NULL,
-  catalogue_version text NOT NULL,
-  CONSTRAINT text_holds_reserve_what_they_hold CHECK ((amount = 0) = (reservation_id IS NULL))
-) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
+  opened_at timestamptz(3) NOT NULL,
+  recalled_at timestamptz(3),
+  answered_at timestamptz(3),
+  CONSTRAINT text_allowances_signup_is_a_part CHECK (signup_amount <= amount)
+) WITH (fillfactor = 25, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
+CREATE INDEX text_allowances_by_process ON text_allowances (process_id);
+CREATE INDEX text_allowances_by_account ON text_allowances (account_id);
 
 CREATE UNLOGGED TABLE text_free_slots (
   account_id text COLLATE "C" NOT NULL,
@@ -69,7 +61,7 @@ CREATE TABLE text_requests (
   upstream_format text,
   -- The upstream's name for the model.
   upstream_model text,
-  outcome text NOT NULL CHECK (outcome IN ('succeeded', 'disconnected', 'failed', 'abandoned')),
+  outcome text NOT NULL CHECK (outcome IN ('succeeded', 'disconnected', 'failed')),
   error_code text,
   catalogue_version text NOT NULL,
   modifiers jsonb,
@@ -85,8 +77,6 @@ CREATE TABLE text_requests (
   charge pico_usd NOT NULL,
   excess pico_usd NOT NULL,
   absorbed pico_usd NOT NULL,
-  reservation_id text COLLATE "C",
-  opened_at timestamptz(3),
   latency_ms integer,
   first_byte_ms integer,
   PRIMARY KEY (id, created_at),
@@ -95,13 +85,45 @@ CREATE TABLE text_requests (
   CONSTRAINT text_requests_charge_is_paid_or_absorbed CHECK (excess + absorbed = greatest(charge - held, 0))
 ) PARTITION BY RANGE (created_at);
 CREATE INDEX text_requests_by_account ON text_requests (account_id, created_at);
-CREATE TRIGGER text_requests_are_final BEFORE UPDATE ON text_requests FOR EACH ROW
-  WHEN (OLD.outcome <> 'abandoned' OR (OLD.id, OLD.created_at, OLD.account_id, OLD.api_key_id, OLD.model)
-    IS DISTINCT FROM (NEW.id, NEW.created_at, NEW.account_id, NEW.api_key_id, NEW.model))
-  EXECUTE FUNCTION refuse_change();
-${neverDeleted('text_requests')}
-CREATE INDEX text_requests_failed ON text_requests (id) INCLUDE (created_at, error_code, outcome)
-  WHERE outcome <> 'succeeded';
+${appendOnly('text_requests')}
+
+CREATE TYPE text_settlement AS (
+  id text,
+  created_at timestamptz(3),
+  account_id text,
+  api_key_id text,
+  request_id text,
+  model text,
+  format text,
+  streamed boolean,
+  upstream text,
+  upstream_format text,
+  upstream_model text,
+  outcome text,
+  error_code text,
+  catalogue_version text,
+  modifiers jsonb,
+  input_tokens bigint,
+  cache_read_tokens bigint,
+  cache_write_tokens bigint,
+  output_tokens bigint,
+  reasoning_tokens bigint,
+  calls smallint,
+  estimated boolean,
+  held numeric,
+  charge numeric,
+  latency_ms integer,
+  first_byte_ms integer,
+  allowance_id text,
+  -- What the allowance pays, and the part of it that is signup credit.
+  paid numeric,
+  paid_signup numeric,
+  charge_id text,
+  excess_id text,
+  absorbed_id text,
+  funded_only boolean,
+  gives_slot_back boolean
+);
 
 ${CHARGE_TEXT}
 ${WRITE_TEXT}

@@ -95,8 +95,6 @@ BEGIN
 END $$;
 CREATE TRIGGER text_requests_recorded_late AFTER INSERT ON text_requests FOR EACH ROW
   WHEN (NEW.created_at < clock_timestamp() - interval '1 hour') EXECUTE FUNCTION mark_late_usage();
-CREATE TRIGGER text_requests_changed_late AFTER UPDATE ON text_requests FOR EACH ROW
-  WHEN (NEW.created_at < clock_timestamp() - interval '1 hour') EXECUTE FUNCTION mark_late_usage();
 CREATE TRIGGER tasks_ended_late AFTER UPDATE ON tasks FOR EACH ROW
   WHEN (OLD.completed_at IS NULL AND NEW.completed_at IS NOT NULL
     AND NEW.created_at < clock_timestamp() - interval '1 hour') EXECUTE FUNCTION mark_late_usage();
@@ -119,8 +117,8 @@ BEGIN
   IF NEW.created_at < summed_before THEN
     INSERT INTO daily_transfers AS summed
     SELECT NEW.account_id, (NEW.created_at AT TIME ZONE 'UTC')::date, NEW.kind, 1,
-      NEW.amount * ((NEW.credit = 'available')::int - (NEW.debit = 'available')::int) + NEW.released,
-      NEW.amount * ((NEW.credit = 'reserved')::int - (NEW.debit = 'reserved')::int) - NEW.released
+      NEW.amount * ((NEW.credit = 'available')::int - (NEW.debit = 'available')::int),
+      NEW.amount * ((NEW.credit = 'reserved')::int - (NEW.debit = 'reserved')::int)
     ON CONFLICT (account_id, day, kind) DO UPDATE SET transfers = summed.transfers + 1,
       available = summed.available + EXCLUDED.available, reserved = summed.reserved + EXCLUDED.reserved;
   END IF;
@@ -144,9 +142,9 @@ ${appendOnly('closed_months')}
 CREATE FUNCTION books_of_month(month date, OUT transfers bigint, OUT amounts jsonb, OUT checksum numeric)
 LANGUAGE sql STABLE AS $$
   WITH row AS (
-    SELECT kind, amount, hashtextextended(concat_ws('|', id, kind, debit, credit, amount, signup_amount, released,
-      released_signup, coalesce(pending_id, '-'), account_id, coalesce(api_key_id, '-'), coalesce(task_id, '-'),
-      coalesce(text_request_id, '-'), coalesce(reference, '-'), extract(epoch FROM created_at)), 0) AS hash
+    SELECT kind, amount, hashtextextended(concat_ws('|', id, kind, debit, credit, amount, signup_amount,
+      coalesce(pending_id, '-'), account_id, coalesce(api_key_id, '-'), coalesce(task_id, '-'),
+      coalesce(text_request_id, '-'), coalesce(allowance_id, '-'), coalesce(reference, '-'), extract(epoch FROM created_at)), 0) AS hash
     FROM transfers
     WHERE created_at >= month::timestamp AT TIME ZONE 'UTC'
       AND created_at < (month + interval '1 month') AT TIME ZONE 'UTC'

@@ -133,6 +133,7 @@ CREATE TABLE carried_usage (
   api_key_id text COLLATE "C" NOT NULL REFERENCES api_keys,
   month date NOT NULL,
   used numeric(38,0) NOT NULL,
+  reserved numeric(38,0) NOT NULL,
   PRIMARY KEY (api_key_id, month)
 );
 ${appendOnly('carried_balances')}

@@ -2,6 +2,7 @@ import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, isDatabaseError, picoUsd, UNIQUE_VIOLATION } from '../database.ts';
 import { CHANGE, CHARGES } from '../ledger-sql.ts';
 import type { RowOf } from '../row.ts';
+import { recallAllowances } from './allowances.ts';
 
 export interface Account {
   readonly id: string;
@@ -85,6 +86,7 @@ export async function suspendAccount(database: Database, accountId: string): Pro
   await database('accounts')
     .where({ id: accountId })
     .update({ suspended_at: database.raw('coalesce(suspended_at, now())') });
+  await recallAllowances(database, { accountId });
 }
 
 /** From now on the keys of the account work again, those that are neither disabled nor expired. */

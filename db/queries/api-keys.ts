@@ -2,6 +2,7 @@ import type { KeyGroup, KeyState } from '../../domain/api-key.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
 import type { RowOf } from '../row.ts';
+import { recallAllowances } from './allowances.ts';
 
 export interface ApiKey extends KeyState, KeyGroup {
   readonly id: string;
@@ -107,7 +108,7 @@ export async function listApiKeys(
   return (await query.orderBy('id', 'desc').limit(limit)).map(toApiKey);
 }
 
-/** Changes the given fields. @returns null if there is no such key */
+/** Changes the given fields, from now on in every process. @returns null if there is no such key */
 export async function updateApiKey(database: Database, keyId: string, settings: KeySettings): Promise<ApiKey | null> {
   const columns = toColumns(settings);
   if (Object.keys(columns).length === 0) return findApiKey(database, keyId);
@@ -116,16 +117,21 @@ export async function updateApiKey(database: Database, keyId: string, settings: 
     .whereNull('deleted_at')
     .update(columns)
     .returning<KeyRow[]>('*');
-  return row ? toApiKey(row) : null;
+  if (!row) return null;
+  await recallAllowances(database, { accountId: row.account_id, apiKeyId: keyId });
+  return toApiKey(row);
 }
 
 /** Deletes a key, which stops working at once in every process. @returns false if there was no such key */
 export async function deleteApiKey(database: Database, keyId: string): Promise<boolean> {
-  const deleted = await database('api_keys')
+  const [deleted] = await database('api_keys')
     .where({ id: keyId })
     .whereNull('deleted_at')
-    .update({ deleted_at: database.fn.now() });
-  return deleted > 0;
+    .update({ deleted_at: database.fn.now() })
+    .returning<{ account_id: string }[]>('account_id');
+  if (!deleted) return false;
+  await recallAllowances(database, { accountId: deleted.account_id, apiKeyId: keyId });
+  return true;
 }
 
 function toColumns(settings: KeySettings): Record<string, unknown> {

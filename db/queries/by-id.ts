@@ -43,14 +43,6 @@ export interface FoundUpload extends Owned {
   readonly deletedAt: Date | null;
 }
 
-/** A text request that is under way. */
-export interface FoundHold extends Owned {
-  readonly apiKeyId: string;
-  readonly requestId: string;
-  readonly model: string;
-  readonly amount: PicoUsd;
-}
-
 /** What an operator did: to a task, or to an account. */
 export interface FoundAction {
   readonly id: string;
@@ -107,18 +99,6 @@ export async function findUploadById(database: Database, id: string): Promise<Fo
   return row && { ...row, bytes: Number(row.bytes) };
 }
 
-export async function findHoldById(database: Database, id: string): Promise<FoundHold | null> {
-  const row = await first<Omit<FoundHold, 'amount'> & { amount: string }>(
-    database,
-    /* sql */ `
-    SELECT id, account_id AS "accountId", created_at AS "createdAt", api_key_id AS "apiKeyId",
-      request_id AS "requestId", model, amount
-    FROM text_holds WHERE id = ?`,
-    id,
-  );
-  return row && { ...row, amount: picoUsd(row.amount) };
-}
-
 export function findActionById(database: Database, id: string): Promise<FoundAction | null> {
   return first(
     database,
@@ -149,9 +129,7 @@ export async function findLeftByRequest(database: Database, requestId: string): 
       AND created_at >= :from AND created_at < :to
     UNION ALL
     SELECT id FROM text_requests WHERE request_id = :requestId AND id >= :firstText AND id < :lastText
-      AND created_at >= :from AND created_at < :to
-    UNION ALL
-    SELECT id FROM text_holds WHERE request_id = :requestId`,
+      AND created_at >= :from AND created_at < :to`,
     {
       requestId,
       firstTask: firstIdAt('task', from),

@@ -65,7 +65,7 @@ export function sumUsedIn(part: string, { ofAccount }: { readonly ofAccount: boo
         first_id_at('task_', begins) AS first_task, first_id_at('task_', ends) AS last_task
       FROM (${part}) AS bounded OFFSET 0
     ) AS part, LATERAL (
-      SELECT created_at, account_id, 'text' AS kind, model, api_key_id, outcome IN ('failed', 'abandoned') AS is_failed,
+      SELECT created_at, account_id, 'text' AS kind, model, api_key_id, outcome = 'failed' AS is_failed,
         input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, 0 AS billable_seconds,
         charge - absorbed AS charged
       FROM text_requests WHERE ${within('txt')}

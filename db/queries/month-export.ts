@@ -3,7 +3,7 @@ import { firstIdAt } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { Month } from '../../domain/month.ts';
 import { type Database, picoUsd } from '../database.ts';
-import { CHARGES } from '../ledger-sql.ts';
+import { isFirstCharge } from '../ledger-sql.ts';
 import { streamPages } from '../stream-pages.ts';
 
 /** A transfer, with its account and the task or text request that it was for. */
@@ -20,10 +20,10 @@ export interface BookedTransfer {
   readonly amount: PicoUsd;
   /** The part of it that is signup credit. */
   readonly signupAmount: PicoUsd;
-  readonly released: PicoUsd;
   readonly pendingId: string | null;
   readonly taskId: string | null;
   readonly textRequestId: string | null;
+  readonly allowanceId: string | null;
   /** `image`, `video` or `text`; null for what was for no request. */
   readonly requestKind: string | null;
   readonly model: string | null;
@@ -45,10 +45,9 @@ export interface BookedTransfer {
   readonly reason: string | null;
 }
 
-type Row = Omit<BookedTransfer, 'amount' | 'signupAmount' | 'released' | 'cost'> & {
+type Row = Omit<BookedTransfer, 'amount' | 'signupAmount' | 'cost'> & {
   readonly amount: string;
   readonly signupAmount: string;
-  readonly released: string;
   readonly cost: string | null;
 };
 
@@ -71,11 +70,10 @@ export function streamMonth(database: Database, month: Month): AsyncIterable<Boo
       after: after?.id ?? firstTransferIdOf(month.from),
       limit,
     });
-    return rows.map(({ amount, signupAmount, released, cost, ...row }) => ({
+    return rows.map(({ amount, signupAmount, cost, ...row }) => ({
       ...row,
       amount: picoUsd(amount),
       signupAmount: picoUsd(signupAmount),
-      released: picoUsd(released),
       cost: cost === null ? null : picoUsd(cost),
     }));
   });
@@ -89,8 +87,8 @@ const PAGE = /* sql */ `
   )
   SELECT page.id, page.created_at AS "createdAt", page.kind, page.debit, page.credit, page.account_id AS "accountId",
     account.name AS "accountName", account.external_id AS "externalId", page.api_key_id AS "apiKeyId", page.amount,
-    page.signup_amount AS "signupAmount", page.released, page.pending_id AS "pendingId", page.task_id AS "taskId",
-    page.text_request_id AS "textRequestId",
+    page.signup_amount AS "signupAmount", page.pending_id AS "pendingId", page.task_id AS "taskId",
+    page.text_request_id AS "textRequestId", page.allowance_id AS "allowanceId",
     coalesce(task.kind, CASE WHEN page.text_request_id IS NOT NULL THEN 'text' END) AS "requestKind",
     coalesce(task.model, request.model) AS model, coalesce(task.provider, request.upstream) AS upstream,
     coalesce(spent.model, request.upstream_model) AS "upstreamModel",
@@ -100,17 +98,16 @@ const PAGE = /* sql */ `
     request.catalogue_version AS "catalogueVersion",
     CASE WHEN page.text_request_id IS NULL THEN spent.cost
       -- Counted once, though a charge may take several transfers, each of which adds to the margin.
-      WHEN page.kind IN ('settlement', 'refund') THEN cost_of_text(request.*, rates.*)
+      WHEN request.id IS NOT NULL THEN cost_of_text(request.*, rates.*)
       WHEN charged.has_cost THEN 0 END AS cost,
-    CASE page.kind WHEN 'refund'
-      THEN coalesce(task.error_code, request.error_code, nullif(request.outcome, 'succeeded')) END AS cause,
+    CASE page.kind WHEN 'refund' THEN task.error_code END AS cause,
     CASE page.kind WHEN 'refund' THEN task.error_message END AS message,
     page.reference, page.author, page.reason
   FROM page
   JOIN accounts AS account ON account.id = page.account_id
   LEFT JOIN tasks AS task ON task.id = page.task_id AND task.created_at = page.opened_at
-  -- The usage of a request stands beside the one transfer that ended it, so that sums count it once.
-  LEFT JOIN text_requests AS request ON request.id = page.text_request_id AND page.kind IN ('settlement', 'refund')
+  -- The usage of a request stands beside its first charge, so that sums count it once.
+  LEFT JOIN text_requests AS request ON request.id = page.text_request_id AND ${isFirstCharge('page', 'request')}
   LEFT JOIN LATERAL (
     SELECT sum(cost) AS cost, max(model) FILTER (WHERE outcome = 'accepted') AS model FROM submissions
     WHERE task_id = page.task_id AND task_created_at = page.opened_at
@@ -121,5 +118,5 @@ const PAGE = /* sql */ `
     SELECT true AS has_cost FROM text_requests AS used JOIN text_costs AS known ON known.version = used.catalogue_version
       AND known.model = used.model AND known.upstream = used.upstream AND known.upstream_model = used.upstream_model
     WHERE used.id = page.text_request_id
-  ) AS charged ON page.kind IN ${CHARGES} AND page.kind <> 'settlement'
+  ) AS charged ON page.text_request_id IS NOT NULL
   ORDER BY page.id`;

@@ -3,7 +3,7 @@ import type { PicoUsd } from '../../domain/money.ts';
 import type { Month } from '../../domain/month.ts';
 import type { TaskKind } from '../../domain/task.ts';
 import { type Database, picoUsd } from '../database.ts';
-import { CHARGES } from '../ledger-sql.ts';
+import { CHARGES, isFirstCharge } from '../ledger-sql.ts';
 import { LONGEST_CHAIN_MS } from './month-export.ts';
 
 /** Revenue is what is left of it in three parts: margin, cost, and what nobody knows the cost of. */
@@ -122,8 +122,9 @@ const SUMS = /* sql */ `
       CASE WHEN transfer.kind IN ${CHARGES} THEN transfer.amount ELSE 0 END AS revenue,
       CASE WHEN transfer.text_request_id IS NULL THEN spent.cost
         -- Counted once, though a charge may take several transfers, each of which adds to the margin.
-        WHEN transfer.kind IN ('settlement', 'refund') THEN cost_of_text(request.*, rates.*)
-        ELSE cost_of_text(request.*, rates.*) * 0 END AS cost
+        WHEN ${isFirstCharge('transfer', 'request')} THEN cost_of_text(request.*, rates.*)
+        ELSE cost_of_text(request.*, rates.*) * 0 END AS cost,
+      transfer.kind = 'settlement' OR ${isFirstCharge('transfer', 'request')} AS is_charge
     FROM transfers AS transfer
     LEFT JOIN tasks AS task ON task.id = transfer.task_id AND task.created_at = transfer.opened_at
     LEFT JOIN spent ON spent.task_id = transfer.task_id
@@ -138,7 +139,7 @@ const SUMS = /* sql */ `
     SELECT CASE GROUPING(day, model, account_id, vendor)
         WHEN 15 THEN 'total' WHEN 7 THEN 'day' WHEN 11 THEN 'model' WHEN 13 THEN 'customer' ELSE 'vendor' END AS part,
       day, kind, model, account_id, vendor,
-      count(*) FILTER (WHERE transfer = 'settlement') AS charges,
+      count(*) FILTER (WHERE is_charge) AS charges,
       count(*) FILTER (WHERE transfer = 'refund') AS refunds,
       coalesce(sum(revenue), 0) AS revenue, coalesce(sum(cost), 0) AS cost,
       coalesce(sum(revenue) FILTER (WHERE cost IS NULL), 0) AS uncosted, sum(revenue - cost) AS margin

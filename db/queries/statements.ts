@@ -89,10 +89,9 @@ export interface Refund {
   readonly apiKeyId: string | null;
   readonly amount: PicoUsd;
   readonly reservationId: string;
-  readonly taskId: string | null;
-  readonly textRequestId: string | null;
+  readonly taskId: string;
   readonly model: string | null;
-  /** The error code; `abandoned` for a text request whose process died. */
+  /** The error code of the task. */
   readonly cause: string | null;
   readonly message: string | null;
   readonly requestId: string | null;
@@ -115,27 +114,23 @@ export interface RefundSum {
 }
 
 /** Why a refund was given. */
-const CAUSE = `coalesce(task.error_code, request.error_code, nullif(request.outcome, 'succeeded'))`;
+const CAUSE = 'task.error_code';
 const WITH_CAUSE = /* sql */ `
-  LEFT JOIN tasks AS task ON task.id = refund.task_id AND task.created_at = refund.opened_at
-  LEFT JOIN text_requests AS request ON request.id = refund.text_request_id`;
+  LEFT JOIN tasks AS task ON task.id = refund.task_id AND task.created_at = refund.opened_at`;
 
 /**
- * All refunds by cause, the highest sum first. Reads indexes of refunds and failures alone: what succeeded, and
- * got everything back because it was free, has no cause.
+ * All refunds by cause, the highest sum first. Reads indexes of refunds and failures alone.
  */
 export async function sumRefunds(database: Database, filter: RefundFilter): Promise<readonly RefundSum[]> {
   const begun = begunBefore(filter.from);
   const tasks = database('tasks').where('status', 'failed').select('id', 'created_at', 'error_code');
-  const requests = database('text_requests').whereNot('outcome', 'succeeded').select('id', 'error_code', 'outcome');
-  for (const failed of [tasks, requests]) createdIn(failed, begun);
+  createdIn(tasks, begun);
   const rows = await database
     .select<{ cause: string | null; refunds: string; amount: string }[]>(
       database.raw(`${CAUSE} AS cause, count(*) AS refunds, sum(refund.amount) AS amount`),
     )
     .from(refundsIn(database, filter).as('refund'))
     .leftJoin(tasks.as('task'), { 'task.id': 'refund.task_id', 'task.created_at': 'refund.opened_at' })
-    .leftJoin(requests.as('request'), { 'request.id': 'refund.text_request_id' })
     .groupByRaw('1')
     .orderByRaw('3 DESC, 1');
   return rows.map(({ cause, refunds, amount }) => ({ cause, refunds: Number(refunds), amount: picoUsd(amount) }));
@@ -178,10 +173,9 @@ export async function listRefunds(
       'refund.amount',
       'refund.pending_id',
       'refund.task_id',
-      'refund.text_request_id',
-      database.raw('coalesce(task.model, request.model) AS model'),
+      'task.model',
       database.raw(`${CAUSE} AS cause, task.error_message AS message`),
-      database.raw('coalesce(task.request_id, request.request_id) AS request_id'),
+      'task.request_id',
     )
     .from(refunds.as('refund'))
     .joinRaw(WITH_CAUSE)
@@ -197,7 +191,6 @@ export async function listRefunds(
     amount: picoUsd(row.amount),
     reservationId: row.pending_id,
     taskId: row.task_id,
-    textRequestId: row.text_request_id,
     model: row.model,
     cause: row.cause,
     message: row.message,

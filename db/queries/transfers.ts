@@ -36,12 +36,12 @@ export interface Transfer {
   readonly credit: Book;
   readonly amount: PicoUsd;
   readonly signupAmount: PicoUsd;
-  readonly released: PicoUsd;
   readonly pendingId: string | null;
   readonly accountId: string;
   readonly apiKeyId: string | null;
   readonly taskId: string | null;
   readonly textRequestId: string | null;
+  readonly allowanceId: string | null;
   readonly reference: string | null;
   readonly author: string | null;
   readonly reason: string | null;
@@ -155,12 +155,12 @@ function toTransfer(row: TransferRow): Transfer {
     credit: row.credit,
     amount: picoUsd(row.amount),
     signupAmount: picoUsd(row.signup_amount),
-    released: picoUsd(row.released),
     pendingId: row.pending_id,
     accountId: row.account_id,
     apiKeyId: row.api_key_id,
     taskId: row.task_id,
     textRequestId: row.text_request_id,
+    allowanceId: row.allowance_id,
     reference: row.reference,
     author: row.author,
     reason: row.reason,

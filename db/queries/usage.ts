@@ -52,7 +52,7 @@ export interface TextUsageFilter extends Period {
   readonly outcome?: TextOutcome | undefined;
 }
 
-export const TEXT_OUTCOMES = ['succeeded', 'disconnected', 'failed', 'abandoned'] as const;
+export const TEXT_OUTCOMES = ['succeeded', 'disconnected', 'failed'] as const;
 export type TextOutcome = (typeof TEXT_OUTCOMES)[number];
 
 /** All text requests, newest first, read on demand. */

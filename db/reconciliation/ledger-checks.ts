@@ -13,15 +13,15 @@ export const LEDGER_CHECKS = [
       'The transfers are right. Find what wrote to accounts or removed transfers past the triggers, and set the balance to the sum.',
     sql: /* sql */ `
       WITH signed AS (
-        SELECT *, amount - signup_amount AS funded_amount, released - released_signup AS released_funded,
+        SELECT *, amount - signup_amount AS funded_amount,
           ${signOf('available')} AS to_available, ${signOf('reserved')} AS to_reserved
         FROM transfers
       ), movements AS (
         SELECT account_id,
-          to_available * signup_amount + released_signup AS signup_available,
-          to_reserved * signup_amount - released_signup AS signup_reserved,
-          to_available * funded_amount + released_funded AS funded_available,
-          to_reserved * funded_amount - released_funded AS funded_reserved
+          to_available * signup_amount AS signup_available,
+          to_reserved * signup_amount AS signup_reserved,
+          to_available * funded_amount AS funded_available,
+          to_reserved * funded_amount AS funded_reserved
         FROM signed
         UNION ALL
         SELECT account_id, signup_available, signup_reserved, funded_available, funded_reserved FROM carried_balances
@@ -62,8 +62,7 @@ export const LEDGER_CHECKS = [
           ${CHANGE.reserved} AS reserved
         FROM transfers WHERE api_key_id IS NOT NULL
         UNION ALL
-        -- Nothing of a month that was detached is still reserved.
-        SELECT api_key_id, used, 0 FROM carried_usage
+        SELECT api_key_id, used, reserved FROM carried_usage
       ), sums AS (
         SELECT api_key_id, sum(used) AS used, sum(reserved) AS reserved FROM movements GROUP BY api_key_id
       )
@@ -108,28 +107,25 @@ export const LEDGER_CHECKS = [
   sqlCheck({
     name: 'resolutions',
     question: 'Does every settlement and refund resolve a reservation, wholly, and each reservation at most once?',
-    remedy:
-      'Compare the chain with the history of the task or the usage of the request. Adjust the account by what it got too much or too little.',
+    remedy: 'Compare the chain with the history of the task. Adjust the account by what it got too much or too little.',
     sql: /* sql */ `
       SELECT resolution.id AS subject,
         CASE
           WHEN held.id IS NULL THEN format('its reservation %s is missing', resolution.pending_id)
-          WHEN held.amount <> resolution.amount + resolution.released THEN
-            format('%s and %s given back, but the reservation %s is of %s', resolution.amount, resolution.released,
-              held.id, held.amount)
-          WHEN held.signup_amount <> resolution.signup_amount + resolution.released_signup THEN
-            format('%s and %s given back of signup credit, but the reservation %s took %s of it',
-              resolution.signup_amount, resolution.released_signup, held.id, held.signup_amount)
-          ELSE format('its reservation %s is of another account, key, task or request', held.id)
+          WHEN held.amount <> resolution.amount THEN
+            format('%s is resolved, but the reservation %s is of %s', resolution.amount, held.id, held.amount)
+          WHEN held.signup_amount <> resolution.signup_amount THEN
+            format('%s of signup credit is resolved, but the reservation %s took %s of it',
+              resolution.signup_amount, held.id, held.signup_amount)
+          ELSE format('its reservation %s is of another account, key or task', held.id)
         END AS detail
       FROM transfers AS resolution
       LEFT JOIN transfers AS held ON held.id = resolution.pending_id AND held.opened_at = resolution.opened_at
         AND held.kind = 'reservation'
       WHERE resolution.pending_id IS NOT NULL
-        AND (held.amount, held.signup_amount, held.account_id, held.api_key_id, held.task_id, held.text_request_id)
-          IS DISTINCT FROM
-          (resolution.amount + resolution.released, resolution.signup_amount + resolution.released_signup,
-            resolution.account_id, resolution.api_key_id, resolution.task_id, resolution.text_request_id)
+        AND (held.amount, held.signup_amount, held.account_id, held.api_key_id, held.task_id)
+          IS DISTINCT FROM (resolution.amount, resolution.signup_amount, resolution.account_id, resolution.api_key_id,
+            resolution.task_id)
       UNION ALL
       SELECT pending_id, format('%s transfers resolve it', count(*)) FROM transfers
       WHERE pending_id IS NOT NULL GROUP BY pending_id HAVING count(*) > 1

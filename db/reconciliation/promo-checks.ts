@@ -51,20 +51,23 @@ export const PROMO_CHECKS = [
   }),
   sqlCheck({
     name: 'promo_holds',
-    question: 'Does every hold of promo credit belong to a reservation that is open?',
+    question: 'Does every hold of promo credit belong to an open reservation or allowance?',
     remedy: 'Compare the chain of the reservation with the grant, and adjust the account by the difference.',
     sql: /* sql */ `
-      SELECT promo_holds.reservation_id AS subject,
+      SELECT hold_id AS subject,
         format('%s of %s are held', sum(promo_holds.amount), string_agg(grant_id, ', '))
-          || CASE WHEN held.id IS NULL THEN ', but there is no such reservation'
+          || CASE WHEN held.signup_amount IS NULL THEN ', but there is no such reservation or allowance'
             WHEN resolution.id IS NOT NULL THEN format(', but it was resolved by %s', resolution.id)
-            ELSE format(', but the reservation took %s of what was given', held.signup_amount) END AS detail
+            ELSE format(', but it holds %s of signup credit', held.signup_amount) END AS detail
       FROM promo_holds
-      LEFT JOIN transfers AS held ON held.id = promo_holds.reservation_id AND held.kind = 'reservation'
+      LEFT JOIN transfers AS reservation ON reservation.id = hold_id AND reservation.kind = 'reservation'
+      LEFT JOIN text_allowances AS allowance ON allowance.id = hold_id
       LEFT JOIN transfers AS resolution
-        ON resolution.pending_id = promo_holds.reservation_id AND resolution.opened_at = held.opened_at
-      GROUP BY promo_holds.reservation_id, held.id, held.signup_amount, resolution.id
-      HAVING held.id IS NULL OR resolution.id IS NOT NULL OR sum(promo_holds.amount) > held.signup_amount ORDER BY 1`,
+        ON resolution.pending_id = hold_id AND resolution.opened_at = reservation.opened_at,
+        LATERAL (SELECT coalesce(reservation.signup_amount, allowance.signup_amount) AS signup_amount) AS held
+      GROUP BY hold_id, held.signup_amount, resolution.id
+      HAVING held.signup_amount IS NULL OR resolution.id IS NOT NULL OR sum(promo_holds.amount) > held.signup_amount
+      ORDER BY 1`,
   }),
   sqlCheck({
     name: 'overdue_promo',

@@ -1,18 +1,14 @@
 /** Do the usage of text requests, their prices and the ledger agree? */
 import { priceText } from '../../domain/pricing.ts';
 import { type Database, picoUsd } from '../database.ts';
-import { STALLED_PROCESS_DEAD_AFTER_SECONDS, TEXT_HOLD_LIFETIME_SECONDS } from '../text-money/abandoned.ts';
-import { IS_UNAWAITED } from '../text-money/processes.ts';
+import { CHANGE, signOf } from '../ledger-sql.ts';
+import { STALLED_PROCESS_DEAD_AFTER_SECONDS } from '../text-money/dead-processes.ts';
 import { listTextRateCards } from '../queries/rate-cards.ts';
 import { type Check, type Discrepancy, type Sources, sqlCheck } from './check.ts';
 
-/** Stale holds are released every few seconds. */
-const RELEASE_GRACE_SECONDS = 15 * 60;
-const UNAWAITED_GRACE_SECONDS = 2 * 60;
+/** Allowances of dead processes are released every few seconds. */
+const STALE_GRACE_SECONDS = 2 * 60;
 const PAGE_SIZE = 5_000;
-
-/** The database refuses a charge for these outcomes. */
-const FREE_OUTCOMES: ReadonlySet<string> = new Set(['failed', 'abandoned']);
 
 interface UsageRow {
   id: string;
@@ -31,78 +27,62 @@ interface UsageRow {
 
 export const TEXT_CHECKS: readonly Check[] = [
   sqlCheck({
-    name: 'text_holds',
-    question: 'Is every open reservation of a text request one that is still waited for, and what is waited for held?',
+    name: 'text_allowances',
+    question: 'Has every allowance what it took, less what it was charged and released?',
     remedy:
-      'Nothing will release a reservation by itself that nobody waits for: insert its refund, which gives the money back. A request whose reservation is gone ends without help; adjust the account by what it then pays too much or too little.',
+      'The transfers are right. Find what wrote to text_allowances past `write_text`, and set the amount to their sum. Release what is left of an allowance without a row.',
     sql: /* sql */ `
-      WITH open AS (
-        SELECT held.* FROM transfers AS held
-        WHERE held.kind = 'reservation' AND held.text_request_id IS NOT NULL
-          AND NOT EXISTS (SELECT 1 FROM transfers AS resolution
-            WHERE resolution.pending_id = held.id AND resolution.opened_at = held.opened_at)
-      ), waited AS (
-        SELECT * FROM text_holds WHERE reservation_id IS NOT NULL
+      WITH moved AS (
+        SELECT allowance_id AS id, account_id, sum(${CHANGE.reserved}) AS amount,
+          sum(${signOf('reserved')} * signup_amount) AS signup_amount
+        FROM transfers WHERE allowance_id IS NOT NULL GROUP BY allowance_id, account_id
       )
-      SELECT coalesce(open.id, waited.reservation_id) AS subject,
-        CASE
-          WHEN waited.id IS NULL THEN format('%s are held for %s, which nobody waits for', open.amount, open.text_request_id)
-          WHEN open.id IS NULL THEN format('%s waits for it, but it is missing or resolved', waited.id)
-          ELSE format('%s are held, of them %s of signup credit; %s waits for %s and %s', open.amount, open.signup_amount,
-            waited.id, waited.amount, waited.signup_amount)
-        END AS detail
-      FROM open FULL JOIN waited ON waited.reservation_id = open.id AND waited.id = open.text_request_id
-      WHERE (open.amount, open.signup_amount, open.account_id)
-        IS DISTINCT FROM (waited.amount, waited.signup_amount, waited.account_id)
+      SELECT coalesce(kept.id, moved.id) AS subject,
+        format('%s of %s are left, of them %s of signup credit; its transfers add up to %s and %s', coalesce(kept.amount, 0),
+          coalesce(kept.account_id, moved.account_id), coalesce(kept.signup_amount, 0), coalesce(moved.amount, 0),
+          coalesce(moved.signup_amount, 0)) AS detail
+      FROM text_allowances AS kept FULL JOIN moved ON moved.id = kept.id AND moved.account_id = kept.account_id
+      WHERE (coalesce(kept.amount, 0), coalesce(kept.signup_amount, 0))
+        <> (coalesce(moved.amount, 0), coalesce(moved.signup_amount, 0))
+        -- Of months that were detached the transfers are gone.
+        AND NOT EXISTS (SELECT FROM carried_balances AS carried
+          WHERE carried.account_id = coalesce(kept.account_id, moved.account_id)
+            AND carried.month >= date_trunc('month', id_created_at(coalesce(kept.id, moved.id)) AT TIME ZONE 'UTC')::date)
       ORDER BY 1`,
   }),
   sqlCheck({
-    name: 'overdue_text',
-    question: 'Has every text request ended in its time?',
-    remedy: 'See why the processes that serve text do not release it: is one running, and what does its log say?',
+    name: 'stale_allowances',
+    question: 'Is every allowance one of a process that serves text?',
+    remedy:
+      'A process that serves text releases the allowances of dead ones within a minute: is one running, and what does its log say?',
     sql: /* sql */ `
-      SELECT id AS subject, format('%s are held since %s', amount, to_json(opened_at) #>> '{}') AS detail FROM text_holds
-      WHERE opened_at < now() - make_interval(secs => ${TEXT_HOLD_LIFETIME_SECONDS + RELEASE_GRACE_SECONDS}) ORDER BY 1`,
-  }),
-  sqlCheck({
-    name: 'unawaited_text',
-    question: 'Is every text request that money is held for waited for by a process?',
-    remedy: 'It is released within a minute while a process serves text: is one running, and what does its log say?',
-    sql: /* sql */ `
-      SELECT id AS subject, format('%s are held since %s, which nobody waits for', amount, to_json(opened_at) #>> '{}')
-        AS detail
-      FROM text_holds AS hold
-      WHERE opened_at < now() - make_interval(secs => ${UNAWAITED_GRACE_SECONDS})
-        AND (${IS_UNAWAITED} OR NOT EXISTS (
-          SELECT 1 FROM processes WHERE processes.id = hold.process_id
-            AND heartbeat_at >= now() - make_interval(secs => ${STALLED_PROCESS_DEAD_AFTER_SECONDS + UNAWAITED_GRACE_SECONDS})))
+      SELECT id AS subject, format('%s of %s since %s', amount, account_id, to_json(opened_at) #>> '{}') AS detail
+      FROM text_allowances
+      WHERE opened_at < now() - make_interval(secs => ${STALE_GRACE_SECONDS}) AND NOT EXISTS (
+        SELECT FROM processes WHERE processes.id = process_id
+          AND heartbeat_at >= now() - make_interval(secs => ${STALLED_PROCESS_DEAD_AFTER_SECONDS + STALE_GRACE_SECONDS}))
       ORDER BY 1`,
   }),
   sqlCheck({
     name: 'text_charges',
-    question: 'Has every text request been paid for as its usage says?',
+    question: 'Has every text request been charged as its usage says?',
     remedy: 'Adjust the account by the difference between its charge and its transfers.',
     sql: /* sql */ `
-      WITH beyond AS (
-        SELECT text_request_id, sum(amount) FILTER (WHERE kind = 'excess') AS excess,
-          sum(amount) FILTER (WHERE kind = 'absorbed_loss') AS absorbed
-        FROM transfers WHERE kind IN ('excess', 'absorbed_loss') GROUP BY text_request_id
+      WITH charged AS (
+        SELECT text_request_id, account_id, coalesce(sum(amount) FILTER (WHERE kind = 'charge'), 0) AS paid,
+          coalesce(sum(amount) FILTER (WHERE kind = 'excess'), 0) AS excess,
+          coalesce(sum(amount) FILTER (WHERE kind = 'absorbed_loss'), 0) AS absorbed
+        FROM transfers WHERE text_request_id IS NOT NULL GROUP BY text_request_id, account_id
       )
       SELECT request.id AS subject,
-        format('charge %s, held %s, absorbed %s; the ledger has %s of %s%s, excess %s, absorbed %s', charge, held,
-          request.absorbed, coalesce(resolution.kind, 'no resolution'), coalesce(resolution.amount, 0),
-          CASE WHEN resolution.account_id <> request.account_id THEN ' by another account' ELSE '' END,
-          coalesce(beyond.excess, 0), coalesce(beyond.absorbed, 0)) AS detail
-      FROM text_requests AS request
-      LEFT JOIN transfers AS resolution
-        ON resolution.pending_id = request.reservation_id AND resolution.opened_at = request.opened_at
-      LEFT JOIN beyond ON beyond.text_request_id = request.id
-      WHERE (coalesce(beyond.excess, 0), coalesce(beyond.absorbed, 0)) <> (request.excess, request.absorbed)
-        OR (request.reservation_id IS NULL AND held > 0)
-        OR resolution.account_id <> request.account_id
-        OR (request.reservation_id IS NOT NULL AND CASE WHEN least(charge, held) > 0
-          THEN (resolution.kind, resolution.amount) IS DISTINCT FROM ('settlement', least(charge, held))
-          ELSE resolution.kind IS DISTINCT FROM 'refund' END)
+        format('charge %s, held %s, excess %s, absorbed %s; the ledger has %s%s, excess %s, absorbed %s', charge, held,
+          request.excess, request.absorbed, coalesce(charged.paid, 0),
+          CASE WHEN charged.account_id <> request.account_id THEN ' by another account' ELSE '' END,
+          coalesce(charged.excess, 0), coalesce(charged.absorbed, 0)) AS detail
+      FROM text_requests AS request LEFT JOIN charged ON charged.text_request_id = request.id
+      WHERE (coalesce(charged.paid, 0), coalesce(charged.excess, 0), coalesce(charged.absorbed, 0))
+          <> (least(charge, held), request.excess, request.absorbed)
+        OR charged.account_id <> request.account_id
       ORDER BY 1`,
   }),
   sqlCheck({
@@ -112,7 +92,7 @@ export const TEXT_CHECKS: readonly Check[] = [
     sql: /* sql */ `
       SELECT transfers.text_request_id AS subject,
         format('%s of %s without usage', string_agg(kind, ' and ' ORDER BY kind), sum(amount)) AS detail
-      FROM transfers WHERE text_request_id IS NOT NULL AND kind <> 'reservation'
+      FROM transfers WHERE text_request_id IS NOT NULL
         AND NOT EXISTS (SELECT 1 FROM text_requests WHERE id = transfers.text_request_id)
       GROUP BY transfers.text_request_id ORDER BY 1`,
   }),
@@ -129,7 +109,8 @@ async function* findWrongPrices({ snapshot }: Sources): AsyncIterable<Discrepanc
     (await listTextRateCards(snapshot)).map(({ version, model, pricing }) => [`${version} ${model}`, pricing]),
   );
   for await (const row of readUsage(snapshot)) {
-    if (FREE_OUTCOMES.has(row.outcome)) continue;
+    // The database refuses a charge for a failure.
+    if (row.outcome === 'failed') continue;
     const pricing = cards.get(`${row.catalogue_version} ${row.model}`);
     if (!pricing) {
       yield { subject: row.id, detail: `there is no rate card of ${row.model} in version ${row.catalogue_version}` };

@@ -1,6 +1,6 @@
 /**
  * The interface between serving text and paying for it. A text request holds an estimate before its model is called,
- * and settles the actual usage afterwards, exactly once, whatever happens in between.
+ * and settles the actual usage afterwards, exactly once.
  */
 import type { PicoUsd } from '../../domain/money.ts';
 import type {
@@ -40,6 +40,8 @@ export interface TextMoneyMetrics {
   usageClamped(upstream: string): void;
   /** @param upstream that did not answer in time, and may have generated an answer that nobody pays for */
   textPossiblyLost(upstream: string, listPrice: PicoUsd): void;
+  /** @param amount the allowances of a dead process, with all that it had not charged */
+  textUnsettled(amount: PicoUsd): void;
 }
 
 /** Known before the model is called. */
@@ -73,8 +75,8 @@ export interface TextHold {
   /** The usage that the complete answer to a call is charged for, and that its client is told. */
   readonly charged: (consumption: CallConsumption) => ReportedUsage;
   /**
-   * Turns the hold into a charge, or returns it. Must be called exactly once, in a `finally`. Never throws: writes that
-   * fail are retried, and holds that a dead process leaves behind are released by a sweep.
+   * Turns the hold into a charge, or returns it. Must be called exactly once, in a `finally`. Never throws. Resolves when
+   * the charge is recorded; an answer does not wait for that.
    */
   settle(outcome: TextOutcome): Promise<void>;
 }
@@ -84,7 +86,8 @@ export interface TextBilling {
    * Checks the key and the account again, and holds the highest price that the request may reach. A request without an
    * output limit gets one that leaves room for others.
    *
-   * @throws ServiceError 401 `invalid_api_key`, 402 `insufficient_credits`, 403 `forbidden`, 429 `rate_limit_exceeded`
+   * @throws ServiceError 401 `invalid_api_key`, 402 `insufficient_credits`, 403 `forbidden`, 429 `rate_limit_exceeded`,
+   *   503 `processing_unavailable`
    */
   hold(charge: TextCharge): Promise<TextHold>;
 }

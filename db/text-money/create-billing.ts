@@ -2,20 +2,21 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { ServiceError } from '../../domain/errors.ts';
+import { formatUsd } from '../../domain/money.ts';
 import { FREE_REQUESTS_PER_MINUTE } from '../../domain/policy.ts';
+import { repeat, type Repetition } from '../../domain/repeat.ts';
 import type { Database } from '../database.ts';
 import { withPartitions } from '../partitions.ts';
 import { recordRateCards, type TextRateCard } from '../queries/rate-cards.ts';
 import type { BilledModel, TextBilling, TextMoneyMetrics } from './billing.ts';
-import { createHolds } from './holds.ts';
-import { createTextLedger, type TextLedger } from './ledger.ts';
-import { keepProcessKnown } from './presence.ts';
-import { createSettlements } from './settlements.ts';
-import { createTextTurns } from './turns.ts';
+import { createAllowances } from './allowances.ts';
+import { releaseDeadAllowances, removeProcess } from './dead-processes.ts';
+import { holdText } from './holds.ts';
+import { createTextLedger, type TextWrite, type WrittenText } from './ledger.ts';
 
 export interface TextBillingDependencies {
   readonly database: Database;
-  /** The same database; holds and settlements use their own connections to it. */
+  /** The same database; allowances use their own connections to it. */
   readonly databaseUrl: string;
   readonly catalogue: { readonly version: string; readonly textModels: ReadonlyMap<string, BilledModel> };
   readonly log: Logger;
@@ -24,7 +25,7 @@ export interface TextBillingDependencies {
 
 export interface TextBillingService extends TextBilling {
   /**
-   * Registers the process and its prices. The first hold does this if nothing did before; calling it at startup reveals
+   * Records the prices, and registers the process. The first hold does this if nothing did before; calling it at startup reveals
    * problems early.
    *
    * @throws RateCardChangedError if prices changed without a new catalogue version
@@ -36,24 +37,44 @@ export interface TextBillingService extends TextBilling {
   close(): Promise<void>;
 }
 
-/** One for the turns, one for exceptional cases. */
+/** One for the writes, one for readiness. */
 const CONNECTIONS = 2;
 const DRAIN_TIMEOUT_MS = 20_000;
 const FULL_RETRY_SECONDS = 5;
+/** Keeps an idle process known, and releases the allowances of dead ones. */
+const HEARTBEAT_MS = 2_000;
 
 /** Connects on demand. */
 export function createTextBilling(dependencies: TextBillingDependencies): TextBillingService {
-  const { database, catalogue, log } = dependencies;
+  const { database, databaseUrl, catalogue, log, metrics } = dependencies;
   const processId = randomUUID();
-  const ledger = openLedger(dependencies, processId);
-  const turns = createTextTurns(ledger);
-  const settlements = createSettlements(turns, ledger, log);
-  const holds = createHolds(dependencies, { turns, settlements });
-  const presence = keepProcessKnown({ database, ledger, processId, waitsSince: () => holds.waitSince(), log });
-  const ready = onceItSucceeds(async () => {
-    await presence.begin();
-    await recordRateCards(database, rateCardsOf(catalogue));
+  const ledger = createTextLedger({
+    url: databaseUrl,
+    poolSize: CONNECTIONS,
+    processId,
+    freeRequestsPerMinute: FREE_REQUESTS_PER_MINUTE,
   });
+  const write = (one: TextWrite): Promise<WrittenText> => withPartitions(database, () => ledger.write(one));
+  const allowances = createAllowances({ write }, log);
+  let heartbeat: Repetition | undefined;
+  const ready = onceItSucceeds(async () => {
+    await recordRateCards(database, rateCardsOf(catalogue));
+    heartbeat ??= repeat(beat, {
+      pauseMs: HEARTBEAT_MS,
+      onError: (error) => log.error({ err: error }, 'could not release the allowances of dead processes'),
+    });
+  });
+
+  async function beat(): Promise<void> {
+    allowances.renew();
+    const released = await releaseDeadAllowances(database, processId);
+    if (released.allowances === 0) return;
+    metrics.textUnsettled(released.amount);
+    log.warn(
+      { allowances: released.allowances, usd: formatUsd(released.amount) },
+      'released the allowances of dead text processes, with what they had not charged',
+    );
+  }
 
   return {
     ready,
@@ -61,35 +82,24 @@ export function createTextBilling(dependencies: TextBillingDependencies): TextBi
 
     async hold(charge) {
       await ready();
-      if (settlements.isFull()) {
+      if (allowances.isFull()) {
         throw new ServiceError('processing_unavailable', 'The service is overloaded. Wait a little and try again.', {
           retryAfterSeconds: FULL_RETRY_SECONDS,
         });
       }
-      return holds.hold(charge);
+      return holdText(charge, { allowances, metrics, log });
     },
 
     async close() {
-      await turns.idle();
-      const left = await settlements.drain(DRAIN_TIMEOUT_MS);
-      if (left > 0) log.error({ settlements: left }, 'settlements could not be written; their holds will be released');
-      await presence.end();
+      await heartbeat?.stop();
+      const left = await allowances.close(DRAIN_TIMEOUT_MS);
+      if (left > 0)
+        log.error({ settlements: left }, 'settlements could not be written; their requests are not charged');
+      await removeProcess(database, processId).catch((error: unknown) => {
+        log.warn({ err: error }, 'could not unregister the process; it will count as dead');
+      });
       await ledger.close();
     },
-  };
-}
-
-function openLedger({ database, databaseUrl }: TextBillingDependencies, processId: string): TextLedger {
-  const ledger = createTextLedger({
-    url: databaseUrl,
-    poolSize: CONNECTIONS,
-    processId,
-    freeRequestsPerMinute: FREE_REQUESTS_PER_MINUTE,
-  });
-  return {
-    ...ledger,
-    write: (turn) => withPartitions(database, () => ledger.write(turn)),
-    settle: (settlements) => withPartitions(database, () => ledger.settle(settlements)),
   };
 }
 

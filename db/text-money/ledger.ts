@@ -1,14 +1,15 @@
 /**
- * The money of text requests, many requests per statement: see `db/functions/write-text.ts`. It has its own connections and uses them
- * without a query builder, because every text request passes through here twice.
+ * The statement that takes allowances, returns them and charges completed requests: see `db/functions/write-text.ts`. It
+ * has its own connections and uses them without a query builder.
  */
 import { Pool } from 'pg';
+import type { Credit } from '../../domain/allowance.ts';
+import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { AppliedModifier } from '../../domain/pricing.ts';
 import type { ConsumptionPrice, HoldAmounts } from '../../domain/text-price.ts';
-import type { HoldRefusal, RefusedHold } from '../../domain/text-refusal.ts';
+import type { HoldRefusal } from '../../domain/text-refusal.ts';
 import { connectionConfig, SERVING_LIMITS, watchConnection } from '../connections.ts';
-import { placesOf, type RequestWindow } from '../queries/request-windows.ts';
 
 /** The facts about a request that are known when it starts. */
 export interface TextRequestRow {
@@ -18,7 +19,7 @@ export interface TextRequestRow {
   readonly apiKeyId: string;
   /** Signup credit cannot pay for it. */
   readonly fundedOnly: boolean;
-  /** When the request began. */
+  /** When the request started. */
   readonly createdAt: Date;
   readonly requestId: string;
   readonly model: string;
@@ -30,7 +31,6 @@ export interface TextRequestRow {
 
 /** A hold to be made before a model is called. */
 export interface NewTextHold extends TextRequestRow, HoldAmounts {
-  readonly reservationId: string;
   /** Uses one of the account's slots for free models. */
   readonly free: boolean;
   /** Requires that the account has topped up. */
@@ -39,21 +39,43 @@ export interface NewTextHold extends TextRequestRow, HoldAmounts {
   readonly requestLimit: number | null;
 }
 
-/** The hold of a request. */
-export interface HeldText {
-  readonly refusal: null;
-  readonly amount: PicoUsd;
+/** A request that waits for the ledger's decision. */
+export interface WaitingHold {
+  readonly hold: NewTextHold;
+  /** When other processes were first told to return their money for this request; null if they were not. */
+  readonly recalledSince: string | null;
+}
+
+/** The change of one allowance: money returns, and requests ask for some. */
+export interface AllowanceAsk {
+  /** The allowance's id. */
+  readonly id: string;
+  readonly accountId: string;
+  readonly apiKeyId: string;
+  readonly returned: Credit;
+  /** What the next second may need beyond the holds, in pico-USD. */
+  readonly extra: PicoUsd;
+  /** The largest hold of late, in pico-USD: an account with less than fifty of them gets nothing extra. */
+  readonly largest: PicoUsd;
+  /** How many requests may come soon, beyond those that wait. */
+  readonly extraRequests: number;
+  /** Whether this answers a recall: all free money returns. */
+  readonly isAnswered: boolean;
+  readonly holds: readonly WaitingHold[];
 }
 
 /** The outcome and cost of a request. */
 export interface TextSettlement extends Omit<ConsumptionPrice, 'clamped'> {
   readonly hold: TextRequestRow;
-  /** The id of the settlement or refund. */
-  readonly resolutionId: string;
-  /** The id of the transfers for a charge above the hold. */
+  readonly allowanceId: string | null;
+  /** In pico-USD: what was held, and the part of the charge that the allowance pays. */
+  readonly held: PicoUsd;
+  readonly paid: Credit;
+  /** The ids of the transfers that charge it: from the allowance, and above the hold. */
+  readonly chargeId: string;
   readonly excessId: string;
   readonly absorbedId: string;
-  readonly outcome: 'succeeded' | 'disconnected' | 'failed' | 'abandoned';
+  readonly outcome: 'succeeded' | 'disconnected' | 'failed';
   /** If `failed`. */
   readonly errorCode: string | null;
   /** The route of the upstream that answered or failed, if any. */
@@ -64,34 +86,74 @@ export interface TextSettlement extends Omit<ConsumptionPrice, 'clamped'> {
   readonly givesSlotBack: boolean;
 }
 
-/** What one statement writes. */
-export interface TextTurn {
-  readonly holds: readonly NewTextHold[];
-  /** Of other requests. Holds of the next turn can use what these give back. */
+/** One statement. */
+export interface TextWrite {
+  /** Larger than that of every other write of this process; the same when a write is repeated. */
+  readonly number: number;
+  readonly asks: readonly AllowanceAsk[];
   readonly settlements: readonly TextSettlement[];
-  /** Whether the same turn was written before and its answer lost: then requests are not counted again. */
-  readonly isRepeated?: boolean;
+  /** Whether to report every allowance of this process. */
+  readonly wantsAll?: boolean;
 }
 
-/** The outcome of a turn. */
-export interface WrittenTurn {
-  /** For each hold, in order, the hold or the reason why there is none. */
-  readonly decisions: readonly (HeldText | RefusedHold)[];
-  /** For each hold, in order, the place of its request among those of the key; null if it was not to be counted. */
-  readonly windows: readonly (RequestWindow | null)[];
-  /** The ids of the settlements that had no hold. */
-  readonly withoutHold: ReadonlySet<string>;
+/** The decision on a request: a hold, or the reason why there is none. */
+export type TextDecision = {
+  /** The place of the request among those of its key in this minute; null if it was not to be counted. */
+  readonly position: number | null;
+} & (
+  | { readonly refusal: null; readonly held: Credit }
+  | {
+      readonly refusal: HoldRefusal;
+      /** Whether other allowances were told to return money, so that asking again may succeed. */
+      readonly isRecalling: boolean;
+      /** The rest of the key's limit or of the balance, if that was too little. */
+      readonly remaining: PicoUsd | null;
+      readonly retryAfterSeconds: number | null;
+    }
+);
+
+/** What an ask got beyond the decisions on its requests. */
+export interface AskAnswer {
+  /** Whether the account has so much that the allowance may keep what its requests do not use. */
+  readonly hasPlenty: boolean;
+  readonly hasToppedUp: boolean;
+  /** For how many milliseconds the key is valid; null if it does not expire. */
+  readonly validMs: number | null;
+  /** The last of the request's places in this minute that this process may give away; null if none was counted. */
+  readonly countedTo: number | null;
+}
+
+/** An allowance as the ledger has it. */
+export interface KeptAllowance {
+  readonly id: string;
+  readonly accountId: string;
+  readonly apiKeyId: string;
+  readonly total: Credit;
+}
+
+/** The outcome of a write. */
+export interface WrittenText {
+  /** Whether this number was written before; then there are no decisions and answers. */
+  readonly isRepeated: boolean;
+  /** The database's time. */
+  readonly at: string;
+  /** Milliseconds until the next minute. */
+  readonly msLeft: number;
+  /** For each request that waits, in the order of the asks. */
+  readonly decisions: readonly TextDecision[];
+  /** For each ask, in order. */
+  readonly answers: readonly AskAnswer[];
+  /** The allowances that the write touched and that still have money; all if `wantsAll`. */
+  readonly allowances: readonly KeptAllowance[];
+  /** The ids of the allowances to return. */
+  readonly recalled: readonly string[];
+  /** The sum of all allowances of the process, if the write had nothing else to do. */
+  readonly sum: PicoUsd | null;
 }
 
 export interface TextLedger {
-  /** Holds, and ends requests, each once, however often it is called. */
-  write(turn: TextTurn): Promise<WrittenTurn>;
-  /** Only holds. */
-  hold(holds: readonly NewTextHold[]): Promise<WrittenTurn['decisions']>;
-  /** Only ends requests. */
-  settle(settlements: readonly TextSettlement[]): Promise<WrittenTurn['withoutHold']>;
-  /** Ends a request whose hold is gone; does nothing if it has already ended. */
-  settleWithoutHold(settlement: TextSettlement): Promise<void>;
+  /** Renews the lease of the process, and writes everything or nothing. */
+  write(write: TextWrite): Promise<WrittenText>;
   /** Checks the connection with a round trip. */
   ping(): Promise<unknown>;
   close(): Promise<void>;
@@ -101,86 +163,58 @@ export interface TextLedgerOptions {
   /** A PostgreSQL connection URL. */
   readonly url: string;
   readonly poolSize: number;
-  /** The id of this process: see `db/text-money/processes.ts`. */
+  /** The id of this process. */
   readonly processId: string;
   /** An account's requests to free models per minute, before and after its first top-up. */
   readonly freeRequestsPerMinute: { readonly neverToppedUp: number; readonly toppedUp: number };
 }
 
-type ColumnValue = string | number | bigint | boolean | null | undefined;
-
-/** The parameters of `write_text` for holds, each an array over them. */
-const HOLD_COLUMNS: readonly ((hold: NewTextHold) => ColumnValue)[] = [
-  ({ id }) => id,
-  ({ reservationId }) => reservationId,
-  ({ accountId }) => accountId,
-  ({ apiKeyId }) => apiKeyId,
-  ({ leastAmount }) => leastAmount,
-  ({ usualAmount }) => usualAmount,
-  ({ mostAmount }) => mostAmount,
-  ({ free }) => free,
-  ({ fundedOnly }) => fundedOnly,
-  ({ needsTopUp }) => needsTopUp,
-  ({ createdAt }) => createdAt.toISOString(),
-  ({ requestId }) => requestId,
-  ({ model }) => model,
-  ({ format }) => format,
-  ({ streamed }) => streamed,
-  ({ requestLimit }) => requestLimit,
-];
-
-/** The parameters of `write_text` for settlements, each an array over them. */
-const SETTLEMENT_COLUMNS: readonly ((settlement: TextSettlement) => ColumnValue)[] = [
-  ({ hold }) => hold.id,
-  ({ hold }) => hold.accountId,
-  ({ resolutionId }) => resolutionId,
-  ({ excessId }) => excessId,
-  ({ absorbedId }) => absorbedId,
-  ({ outcome }) => outcome,
-  ({ errorCode }) => errorCode,
-  ({ charge }) => charge,
-  ({ modifiers }) => modifiersColumn(modifiers),
-  ({ inputTokens }) => inputTokens,
-  ({ cacheReadTokens }) => cacheReadTokens,
-  ({ cacheWriteTokens }) => cacheWriteTokens,
-  ({ outputTokens }) => outputTokens,
-  ({ reasoningTokens }) => reasoningTokens,
-  ({ calls }) => calls,
-  ({ estimated }) => estimated,
-  ({ upstream }) => upstream?.provider,
-  ({ upstream }) => upstream?.format,
-  ({ upstream }) => upstream?.model,
-  ({ latencyMs }) => wholeMs(latencyMs),
-  ({ firstByteMs }) => wholeMs(firstByteMs),
-  ({ givesSlotBack }) => givesSlotBack,
-];
-
-/** The parameters that come first, which all holds have in common. */
-const COMMON_PARAMETERS = 4;
-/** Refusals that say how much was left. */
+/** Refusals that report how much was left. */
 const SHORTAGES: ReadonlySet<HoldRefusal> = new Set(['key_limit', 'insufficient_credits', 'insufficient_funds']);
 
-const WRITE = {
-  name: 'write_text',
-  // With the parameter that comes last.
-  text: `SELECT * FROM write_text(${parameters(COMMON_PARAMETERS + HOLD_COLUMNS.length + SETTLEMENT_COLUMNS.length + 1)})`,
-};
+const WRITE = { name: 'write_text', text: 'SELECT write_text($1, $2, $3, $4, $5, $6, $7) AS written' };
 
-/** A hold of less than its maximum, or of nothing; a settlement that had no hold; or a key whose requests were counted. */
-interface WrittenRow {
-  position: number | null;
+/** What `write_text` returns. */
+interface WrittenJson {
+  is_repeated: boolean;
+  at: string;
+  ms_left: number | null;
+  decisions: readonly DecisionJson[];
+  answers: readonly AnswerJson[];
+  allowances: readonly AllowanceJson[] | null;
+  recalled: readonly string[] | null;
+  sum: string | null;
+}
+
+interface DecisionJson {
   refusal: HoldRefusal | null;
-  amount: string | null;
+  is_recalling: boolean;
+  amount: string;
+  signup: string;
   retry_after_seconds: number | null;
-  without_hold: string | null;
-  counted_key_id: string | null;
-  requests: string | null;
+  position: number | null;
+}
+
+interface AnswerJson {
+  place: number;
+  has_plenty: boolean;
+  has_topped_up: boolean;
+  valid_ms: number | null;
+  counted: number | null;
+}
+
+interface AllowanceJson {
+  id: string;
+  account_id: string;
+  api_key_id: string;
+  amount: string;
+  signup: string;
 }
 
 /** Connects on demand. */
 export function createTextLedger(options: TextLedgerOptions): TextLedger {
   const { url, poolSize, processId, freeRequestsPerMinute } = options;
-  // The name shows other processes that this one is alive, even while it cannot say so itself.
+  // The name shows other processes that this one is alive, even while it cannot report that itself.
   const pool = new Pool({
     ...connectionConfig(url, connectionName(processId), SERVING_LIMITS),
     max: poolSize,
@@ -191,59 +225,23 @@ export function createTextLedger(options: TextLedgerOptions): TextLedger {
   pool.on('error', () => {});
   const { neverToppedUp, toppedUp } = freeRequestsPerMinute;
 
-  async function writeAt(version: string, turn: TextTurn): Promise<WrittenTurn> {
-    const { holds, settlements, isRepeated = false } = turn;
-    const { rows } = await pool.query<WrittenRow>({
-      ...WRITE,
-      values: [
-        processId,
-        version,
-        neverToppedUp,
-        toppedUp,
-        ...columns(HOLD_COLUMNS, holds),
-        ...columns(SETTLEMENT_COLUMNS, settlements),
-        isRepeated,
-      ],
-    });
-    const decided = new Map(rows.map((row) => [row.position, decisionOf(row)]));
-    return {
-      decisions: holds.map(({ mostAmount }, index) => decided.get(index + 1) ?? { refusal: null, amount: mostAmount }),
-      windows: windowsOf(holds, rows),
-      withoutHold: new Set(rows.flatMap((row) => row.without_hold ?? [])),
-    };
-  }
-
-  async function write(turn: TextTurn): Promise<WrittenTurn> {
-    const [version = '', ...others] = new Set(turn.holds.map(({ catalogueVersion }) => catalogueVersion));
-    if (others.length === 0) return writeAt(version, turn);
-    // The catalogue has just changed: requests admitted under the previous version keep its prices.
-    const first = turn.holds.filter(({ catalogueVersion }) => catalogueVersion === version);
-    const rest = turn.holds.filter(({ catalogueVersion }) => catalogueVersion !== version);
-    const written = await writeAt(version, { ...turn, holds: first });
-    const later = await write({ ...turn, holds: rest, settlements: [] });
-    const inOrder = <Result>(ofFirst: readonly Result[], ofRest: readonly Result[]): Result[] => {
-      const [nextOfFirst, nextOfRest] = [ofFirst.values(), ofRest.values()];
-      return turn.holds.flatMap(({ catalogueVersion }) => {
-        const { value, done } = (catalogueVersion === version ? nextOfFirst : nextOfRest).next();
-        return done ? [] : [value];
-      });
-    };
-    return {
-      decisions: inOrder(written.decisions, later.decisions),
-      windows: inOrder(written.windows, later.windows),
-      withoutHold: written.withoutHold,
-    };
-  }
-
   return {
-    write,
-    hold: async (holds) => (await write({ holds, settlements: [] })).decisions,
-    settle: async (settlements) => (await write({ holds: [], settlements })).withoutHold,
-
-    async settleWithoutHold(settlement) {
-      await pool.query('SELECT settle_text_without_hold($1)', [withoutHold(settlement)]);
+    async write({ number, asks, settlements, wantsAll = false }) {
+      const { rows } = await pool.query<{ written: WrittenJson }>({
+        ...WRITE,
+        values: [
+          processId,
+          number,
+          asksJson(asks),
+          JSON.stringify(settlements.map(settlementJson)),
+          wantsAll,
+          neverToppedUp,
+          toppedUp,
+        ],
+      });
+      if (!rows[0]) throw new Error('a SELECT without FROM always has a row');
+      return toWritten(rows[0].written);
     },
-
     ping: () => pool.query('SELECT 1'),
     close: () => pool.end(),
   };
@@ -254,45 +252,64 @@ export function connectionName(processId: string): string {
   return `genway-text ${processId}`;
 }
 
-function decisionOf({ refusal, amount, retry_after_seconds }: WrittenRow): HeldText | RefusedHold {
-  if (refusal === null) return { refusal, amount: BigInt(amount ?? 0) };
-  const remaining = SHORTAGES.has(refusal) ? BigInt(amount ?? 0) : null;
-  return { refusal, remaining, retryAfterSeconds: retry_after_seconds };
-}
-
-function windowsOf(holds: readonly NewTextHold[], rows: readonly WrittenRow[]): (RequestWindow | null)[] {
-  const counted = rows.flatMap(({ counted_key_id: api_key_id, requests, retry_after_seconds: seconds_left }) =>
-    api_key_id === null
-      ? []
-      : [{ api_key_id, reads: false, requests: requests ?? '0', seconds_left: seconds_left ?? 1 }],
+/** Numbers the asks, and the requests of all asks. */
+function asksJson(asks: readonly AllowanceAsk[]): string {
+  let place = 0;
+  return JSON.stringify(
+    asks.map(({ id, accountId, apiKeyId, returned, extra, largest, extraRequests, isAnswered, holds }, index) => {
+      const uncounted = holds.filter(({ hold }) => hold.requestLimit !== null);
+      return {
+        place: index + 1,
+        id,
+        taking_id: newId('transfer'),
+        release_id: newId('transfer'),
+        account_id: accountId,
+        api_key_id: apiKeyId,
+        returned_signup: returned.signup.toString(),
+        returned_funded: returned.funded.toString(),
+        extra: extra.toString(),
+        largest: largest.toString(),
+        is_answered: isAnswered,
+        request_limit: uncounted[0]?.hold.requestLimit,
+        requests: uncounted.length,
+        extra_requests: extraRequests,
+        holds: holds.map(({ hold, recalledSince }) => ({
+          place: ++place,
+          text_request_id: hold.id,
+          least_amount: hold.leastAmount.toString(),
+          usual_amount: hold.usualAmount.toString(),
+          most_amount: hold.mostAmount.toString(),
+          free: hold.free,
+          funded_only: hold.fundedOnly,
+          needs_top_up: hold.needsTopUp,
+          request_limit: hold.requestLimit,
+          recalled_since: recalledSince,
+        })),
+      };
+    }),
   );
-  const uncounted = holds.filter(({ requestLimit }) => requestLimit !== null);
-  const places = placesOf(
-    uncounted.map(({ apiKeyId }) => ({ apiKeyId, reads: false })),
-    counted,
-  ).values();
-  return holds.map(({ requestLimit }) => (requestLimit === null ? null : (places.next().value ?? null)));
 }
 
-/** The future row of the request, with the further input of `charge_beyond_hold`. */
-function withoutHold(settlement: TextSettlement): string {
-  const { hold } = settlement;
-  return JSON.stringify({
+/** The fields of the type `text_settlement`. */
+function settlementJson(settlement: TextSettlement): object {
+  const { hold, paid, modifiers, upstream } = settlement;
+  return {
     id: hold.id,
-    created_at: hold.createdAt.toISOString(),
+    created_at: hold.createdAt,
     account_id: hold.accountId,
     api_key_id: hold.apiKeyId,
     request_id: hold.requestId,
     model: hold.model,
     format: hold.format,
     streamed: hold.streamed,
-    upstream: settlement.upstream?.provider,
-    upstream_format: settlement.upstream?.format,
-    upstream_model: settlement.upstream?.model,
+    upstream: upstream?.provider,
+    upstream_format: upstream?.format,
+    upstream_model: upstream?.model,
     outcome: settlement.outcome,
     error_code: settlement.errorCode,
     catalogue_version: hold.catalogueVersion,
-    modifiers: settlement.modifiers.length === 0 ? null : settlement.modifiers,
+    // Most requests have no modifiers, and null takes the least space.
+    modifiers: modifiersJson(modifiers),
     input_tokens: settlement.inputTokens,
     cache_read_tokens: settlement.cacheReadTokens,
     cache_write_tokens: settlement.cacheWriteTokens,
@@ -300,37 +317,61 @@ function withoutHold(settlement: TextSettlement): string {
     reasoning_tokens: settlement.reasoningTokens,
     calls: settlement.calls,
     estimated: settlement.estimated,
+    held: settlement.held.toString(),
     charge: settlement.charge.toString(),
     latency_ms: wholeMs(settlement.latencyMs),
     first_byte_ms: wholeMs(settlement.firstByteMs),
-    funded_only: hold.fundedOnly,
+    allowance_id: settlement.allowanceId,
+    paid: (paid.signup + paid.funded).toString(),
+    paid_signup: paid.signup.toString(),
+    charge_id: settlement.chargeId,
     excess_id: settlement.excessId,
     absorbed_id: settlement.absorbedId,
-  });
+    funded_only: hold.fundedOnly,
+    gives_slot_back: settlement.givesSlotBack,
+  };
 }
 
-/** Array literals, which are written here because the driver looks for quotes in every value twice. */
-function columns<Item>(of: readonly ((item: Item) => ColumnValue)[], items: readonly Item[]): string[] {
-  return of.map((column) => `{${items.map((item) => elementOf(column(item))).join(',')}}`);
+function toWritten(written: WrittenJson): WrittenText {
+  return {
+    isRepeated: written.is_repeated,
+    at: written.at,
+    msLeft: written.ms_left ?? 0,
+    decisions: written.decisions.map(toDecision),
+    answers: written.answers.toSorted((left, right) => left.place - right.place).map(toAnswer),
+    allowances: (written.allowances ?? []).map(toAllowance),
+    recalled: written.recalled ?? [],
+    sum: written.sum === null ? null : BigInt(written.sum),
+  };
 }
 
-/** What needs no quotes in an array literal; the empty string and NULL do. */
-const PLAIN = /^(?!null$)[\w:.+-]+$/i;
-
-/** https://www.postgresql.org/docs/current/arrays.html#ARRAYS-IO */
-function elementOf(value: ColumnValue): string {
-  if (value === null || value === undefined) return 'NULL';
-  const text = String(value);
-  return PLAIN.test(text) ? text : `"${text.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
+function toDecision({
+  refusal,
+  is_recalling,
+  amount,
+  signup,
+  retry_after_seconds,
+  position,
+}: DecisionJson): TextDecision {
+  if (refusal === null) return { refusal, held: toCredit(amount, signup), position };
+  const remaining = SHORTAGES.has(refusal) ? BigInt(amount) : null;
+  return { refusal, isRecalling: is_recalling, remaining, retryAfterSeconds: retry_after_seconds, position };
 }
 
-function parameters(count: number): string {
-  return Array.from({ length: count }, (_, index) => `$${index + 1}`).join(', ');
+function toAnswer({ has_plenty, has_topped_up, valid_ms, counted }: AnswerJson): AskAnswer {
+  return { hasPlenty: has_plenty, hasToppedUp: has_topped_up, validMs: valid_ms, countedTo: counted };
 }
 
-/** Most requests have no modifiers, and null takes the least space. */
-function modifiersColumn(modifiers: readonly AppliedModifier[]): string | null {
-  return modifiers.length === 0 ? null : JSON.stringify(modifiers);
+function toAllowance({ id, account_id, api_key_id, amount, signup }: AllowanceJson): KeptAllowance {
+  return { id, accountId: account_id, apiKeyId: api_key_id, total: toCredit(amount, signup) };
+}
+
+function toCredit(amount: string, signup: string): Credit {
+  return { signup: BigInt(signup), funded: BigInt(amount) - BigInt(signup) };
+}
+
+function modifiersJson(modifiers: readonly AppliedModifier[]): readonly AppliedModifier[] | null {
+  return modifiers.length === 0 ? null : modifiers;
 }
 
 function wholeMs(milliseconds: number | null): number | null {

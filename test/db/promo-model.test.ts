@@ -10,11 +10,11 @@ import { expirePromoCredit, grantPromoCredit } from '../../db/queries/promo-gran
 import { LEDGER_CHECKS } from '../../db/reconciliation/ledger-checks.ts';
 import { PROMO_CHECKS } from '../../db/reconciliation/promo-checks.ts';
 import { runChecks } from '../../db/reconciliation/reconcile.ts';
-import type { NewTextHold, TextLedger } from '../../db/text-money/ledger.ts';
+import type { NewTextHold } from '../../db/text-money/ledger.ts';
 import { newId } from '../../domain/ids.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { createAccount, createKey, type TestKey } from '../support/factories.ts';
-import { newHold, openTextLedger, settlementOf } from '../support/text-money.ts';
+import { newHold, openTextLedger, type TestLedger, settlementOf } from '../support/text-money.ts';
 
 const RUNS = 15;
 const MAX_STEPS = 25;
@@ -46,8 +46,8 @@ interface ModelGrant {
 
 interface ModelHold {
   readonly amount: bigint;
+  /** The part that is signup or promo credit. */
   readonly signup: bigint;
-  readonly promo: readonly (readonly [grant: ModelGrant, amount: bigint])[];
 }
 
 /** What should be true, kept by the simplest code that can. */
@@ -55,6 +55,8 @@ class Model {
   readonly grants: ModelGrant[] = [];
   readonly holds: (ModelHold | null)[] = [];
   signup = 0n;
+  /** Signup credit that is held and no promo credit. All holds are of one allowance. */
+  signupHeld = 0n;
   funded = 0n;
   today = 0;
 
@@ -66,7 +68,8 @@ class Model {
     const signup = min(this.signup, rest);
     this.signup -= signup;
     this.funded -= rest - signup;
-    this.holds.push({ amount, signup, promo });
+    this.signupHeld += signup;
+    this.holds.push({ amount, signup: signup + sum(promo.map(([, taken]) => taken)) });
     return true;
   }
 
@@ -74,19 +77,31 @@ class Model {
     const hold = this.holds[index];
     if (!hold) return;
     this.holds[index] = null;
-    let left = min(charge, hold.amount);
-    for (const [grant, taken] of hold.promo) {
-      const spent = min(left, taken);
-      left -= spent;
-      grant.reserved -= taken;
-      grant.spent += spent;
-      grant.available += taken - spent;
-    }
-    const signup = min(left, hold.signup);
-    this.signup += hold.signup - signup;
-    const funded = hold.amount - hold.signup - sum(hold.promo.map(([, taken]) => taken));
-    this.funded += funded - (left - signup);
+    const paid = min(charge, hold.amount);
+    const paidBySignup = min(paid, hold.signup);
+    const spent = this.takeReserved(paidBySignup, (grant, taken) => (grant.spent += taken));
+    this.signupHeld -= paidBySignup - spent;
+    // Other signup credit returns before promo credit, unless that has expired.
+    const returned = hold.signup - paidBySignup;
+    const expired = sum(this.grants.filter((grant) => !this.isValid(grant)).map(({ reserved }) => reserved));
+    const promo = min(returned, max(returned - this.signupHeld, expired));
+    this.takeReserved(promo, (grant, taken) => (grant.available += taken));
+    this.signupHeld -= returned - promo;
+    this.signup += returned - promo;
+    this.funded += hold.amount - hold.signup - (paid - paidBySignup);
     this.takeBeyond(charge - hold.amount);
+  }
+
+  /** Takes promo credit from what is held, the first to expire first. @returns how much there was */
+  private takeReserved(amount: bigint, use: (grant: ModelGrant, taken: bigint) => void): bigint {
+    let left = amount;
+    for (const grant of this.grants.toSorted((a, b) => a.expiresOnDay - b.expiresOnDay)) {
+      const taken = min(left, grant.reserved);
+      grant.reserved -= taken;
+      left -= taken;
+      use(grant, taken);
+    }
+    return amount - left;
   }
 
   wait(days: number, isSwept: boolean): void {
@@ -225,7 +240,7 @@ interface Real {
 }
 
 /** The same steps in PostgreSQL, on an account of its own. */
-async function createReal(database: Database, ledger: TextLedger): Promise<Real> {
+async function createReal(database: Database, ledger: TestLedger): Promise<Real> {
   const key: TestKey = await createKey(database, await createAccount(database));
   const { accountId } = key;
   const start = Date.now() + DAY_MS;
@@ -292,4 +307,8 @@ function sum(amounts: readonly bigint[]): bigint {
 
 function min(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
+}
+
+function max(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
 }

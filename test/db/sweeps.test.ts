@@ -52,7 +52,7 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   secret_marks: { because: 'one row for each kind of secret' },
   text_costs: { because: 'one for each route of text and edition of the catalogue, by which costs are computed' },
   text_free_slots: { sweep: 'slots of free text' },
-  text_holds: { because: 'those of requests under way; what is abandoned is released' },
+  text_allowances: { because: 'one for each key that is used; those of dead processes are released' },
   top_ups: { because: 'one for each payment, which books keep for ever' },
   uploads: { because: 'an account keeps as many as its quota allows; those that no task used expire' },
   upstream_orders: { because: 'people give them, with a reason each, and audits read them for ever' },

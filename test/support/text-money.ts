@@ -2,24 +2,137 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from '../../db/database.ts';
 import type { ApiKey } from '../../db/queries/api-keys.ts';
+import type { UnpaidSettlement } from '../../db/text-money/allowances.ts';
 import {
+  type AllowanceAsk,
   createTextLedger,
   type NewTextHold,
-  type TextLedger,
   type TextSettlement,
+  type TextWrite,
+  type WrittenText,
 } from '../../db/text-money/ledger.ts';
+import { amountOf, type Credit, NO_CREDIT, subtract, take } from '../../domain/allowance.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
+import type { PicoUsd } from '../../domain/money.ts';
+import type { RefusedHold } from '../../domain/text-refusal.ts';
 
 export const CATALOGUE_VERSION = 'test';
 
+/** The decision on a request, without what only processes need. */
+export type Decision = RefusedHold | { readonly refusal: null; readonly amount: PicoUsd };
+
+/** A text process that asks the ledger for every request, and returns at once what a request did not use. */
+export interface TestLedger {
+  readonly processId: string;
+  hold(holds: readonly NewTextHold[]): Promise<readonly Decision[]>;
+  settle(settlements: readonly UnpaidSettlement[]): Promise<void>;
+  /** Holds and settles in one statement. */
+  write(work: { holds: readonly NewTextHold[]; settlements: readonly UnpaidSettlement[] }): Promise<WrittenText>;
+  /** Sends a write as it is. @param write numbered, if it is sent again */
+  send(write: Partial<TextWrite>): Promise<WrittenText>;
+  close(): Promise<void>;
+}
+
 /** A ledger as a process of its own has it. */
-export function openTextLedger(url: string, { processId = randomUUID(), poolSize = 4 } = {}): TextLedger {
-  return createTextLedger({
+export function openTextLedger(url: string, { processId = randomUUID(), poolSize = 2 } = {}): TestLedger {
+  const ledger = createTextLedger({
     url,
     poolSize,
     processId,
     freeRequestsPerMinute: { neverToppedUp: 1, toppedUp: 10 },
   });
+  const allowanceIds = new Map<string, string>();
+  const held = new Map<string, Credit>();
+  let lastNumber = 0;
+  let last: Promise<unknown> = Promise.resolve();
+
+  /** One write after the other, as the numbers require. */
+  function send(write: Partial<TextWrite>): Promise<WrittenText> {
+    lastNumber = Math.max(lastNumber + 1, write.number ?? 0);
+    const numbered = { asks: [], settlements: [], number: lastNumber, ...write };
+    const next = last.then(() => ledger.write(numbered));
+    last = next.catch(() => undefined);
+    return next;
+  }
+
+  function askOf({ accountId, apiKeyId }: Pick<NewTextHold, 'accountId' | 'apiKeyId'>): AllowanceAsk {
+    const name = `${accountId} ${apiKeyId}`;
+    const id = allowanceIds.get(name) ?? newId('allowance');
+    allowanceIds.set(name, id);
+    return newAsk({ id, accountId, apiKeyId });
+  }
+
+  async function write({
+    holds,
+    settlements,
+  }: {
+    holds: readonly NewTextHold[];
+    settlements: readonly UnpaidSettlement[];
+  }): Promise<WrittenText> {
+    const paid = settlements.map((settlement) => pay(settlement, askOf(settlement.hold).id, held));
+    const asks = [...new Map(holds.map((hold) => [askOf(hold).id, askOf(hold)])).values()].map((ask) => ({
+      ...ask,
+      holds: holds.filter((hold) => askOf(hold).id === ask.id).map((hold) => ({ hold, recalledSince: null })),
+    }));
+    const returns = paid.flatMap(({ returned, settlement: { hold } }) =>
+      amountOf(returned) === 0n ? [] : [{ ...askOf(hold), returned }],
+    );
+    // What is returned can be held only by the next write.
+    const written = await send({ asks, settlements: paid.map(({ settlement }) => settlement) });
+    if (returns.length > 0) await send({ asks: returns });
+    const decided = new Map(
+      asks.flatMap(({ holds: asked }) => asked).map(({ hold }, index) => [hold.id, written.decisions[index]]),
+    );
+    const decisions = holds.flatMap(({ id }) => decided.get(id) ?? []);
+    decisions.forEach((decision, index) => {
+      const hold = holds[index];
+      if (decision.refusal === null && hold) held.set(hold.id, decision.held);
+    });
+    return { ...written, decisions };
+  }
+
+  return {
+    processId,
+    send,
+    write,
+    hold: async (holds) =>
+      (await write({ holds, settlements: [] })).decisions.map((decision) =>
+        decision.refusal === null
+          ? { refusal: null, amount: amountOf(decision.held) }
+          : {
+              refusal: decision.refusal,
+              remaining: decision.remaining,
+              retryAfterSeconds: decision.retryAfterSeconds,
+            },
+      ),
+    settle: async (settlements) => {
+      await write({ holds: [], settlements });
+    },
+    close: () => ledger.close(),
+  };
+}
+
+/** An ask that changes nothing. */
+export function newAsk(settings: Pick<AllowanceAsk, 'id' | 'accountId' | 'apiKeyId'> & Partial<AllowanceAsk>) {
+  return {
+    returned: NO_CREDIT,
+    extra: 0n,
+    largest: 0n,
+    extraRequests: 0,
+    isAnswered: false,
+    holds: [],
+    ...settings,
+  } satisfies AllowanceAsk;
+}
+
+function pay(unpaid: UnpaidSettlement, id: string, held: Map<string, Credit>) {
+  const { hold, charge } = unpaid;
+  const credit = held.get(hold.id) ?? NO_CREDIT;
+  held.delete(hold.id);
+  const amount = charge < amountOf(credit) ? charge : amountOf(credit);
+  const paid = take(credit, amount, { fundedOnly: false });
+  const settlement: TextSettlement = { ...unpaid, allowanceId: amount > 0n ? id : null, held: amountOf(credit), paid };
+  return { settlement, returned: subtract(credit, paid) };
 }
 
 export interface HoldSettings extends Partial<NewTextHold> {
@@ -35,7 +148,6 @@ export function newHold(
   const id = settings.id ?? newId('textRequest');
   return {
     id,
-    reservationId: newId('transfer'),
     accountId: key.accountId,
     apiKeyId: key.id,
     leastAmount: amount,
@@ -61,10 +173,10 @@ export function newFreeHold(key: Pick<ApiKey, 'id' | 'accountId'>, settings: Hol
 }
 
 /** The end of a request that used 600 pico-USD. */
-export function settlementOf(hold: NewTextHold, settings: Partial<TextSettlement> = {}): TextSettlement {
+export function settlementOf(hold: NewTextHold, settings: Partial<UnpaidSettlement> = {}): UnpaidSettlement {
   return {
     hold,
-    resolutionId: newId('transfer'),
+    chargeId: newId('transfer'),
     excessId: newId('transfer'),
     absorbedId: newId('transfer'),
     outcome: 'succeeded',
@@ -87,7 +199,7 @@ export function settlementOf(hold: NewTextHold, settings: Partial<TextSettlement
 }
 
 /** The end of a request that cost nothing. */
-export function failureOf(hold: NewTextHold): TextSettlement {
+export function failureOf(hold: NewTextHold): UnpaidSettlement {
   return settlementOf(hold, { outcome: 'failed', errorCode: 'processing_failed', charge: 0n, givesSlotBack: true });
 }
 
@@ -119,9 +231,7 @@ export async function usageOf(database: Database, { id }: Pick<NewTextHold, 'id'
 export async function transfersOf(database: Database, { id }: Pick<NewTextHold, 'id'>): Promise<[string, number][]> {
   const rows = await database<{ kind: string; amount: string }>('transfers')
     .where('text_request_id', id)
-    .orderByRaw(
-      `created_at, array_position(ARRAY['reservation', 'settlement', 'refund', 'excess', 'absorbed_loss'], kind)`,
-    )
+    .orderByRaw(`created_at, array_position(ARRAY['charge', 'excess', 'absorbed_loss'], kind)`)
     .select('kind', 'amount');
   return rows.map(({ kind, amount }) => [kind, Number(amount)]);
 }

@@ -68,7 +68,7 @@ export function linesOf({ opening, activity, closing }: Statement): readonly Sta
   ];
 }
 
-/** A refund, and where the history of its task is seen; text requests have none. */
+/** A refund, and where the history of its task is seen. */
 interface ShownRefund extends Refund {
   readonly temporal: HistoryLinks;
 }
@@ -82,7 +82,6 @@ export const REFUND = resource<ShownRefund>('Refund', {
   amount_usd: field.usd('amount', 'The amount refunded'),
   reservation_id: field.id('transfer').orNull('reservationId', 'The reservation that it resolves'),
   task_id: field.id('task').orNull('taskId'),
-  text_request_id: field.id('textRequest').orNull('textRequestId'),
   model: field.text.orNull('model', 'The model'),
   cause: field.text.orNull('cause', 'The error code'),
   message: field.text.orNull('message', 'The error message that the client got'),

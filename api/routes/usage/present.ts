@@ -40,9 +40,9 @@ export const TEXT_REQUEST = resource<TextUsage>(
     model: field.text('model', 'The model'),
     format: field.text('format', 'The wire format'),
     stream: field.boolean('streamed', 'Whether it was answered as a stream'),
-    outcome: field.oneOf(['succeeded', 'disconnected', 'failed', 'abandoned'])(
+    outcome: field.oneOf(['succeeded', 'disconnected', 'failed'])(
       'outcome',
-      'A client that disconnects pays for what was produced; failed and abandoned requests are free',
+      'A client that disconnects pays for what was produced; a failed request is free',
     ),
     error_code: field.text.orNull('errorCode', 'The error code of a failure'),
     rates_version: field.text('catalogueVersion', 'The catalogue edition that set the price'),

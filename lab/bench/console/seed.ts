@@ -185,28 +185,25 @@ const INSERT_TASKS = /* sql */ `
   FROM orders`;
 
 const INSERT_TEXTS = /* sql */ `
-  WITH ${ORDERS}, reserved AS (
+  WITH ${ORDERS}, taken AS (
+    INSERT INTO transfers (id, opened_at, created_at, kind, debit, credit, amount, account_id, api_key_id, allowance_id)
+    SELECT 'tr_' || id, at, at, 'allowance', 'available', 'reserved', :charge, account_id, api_key_id, 'alw_' || id
+    FROM orders WHERE NOT failed
+  ), charged AS (
     INSERT INTO transfers (id, opened_at, created_at, kind, debit, credit, amount, account_id, api_key_id,
-      text_request_id)
-    SELECT 'tr_' || id, at, at, 'reservation', 'available', 'reserved', :held, account_id, api_key_id, 'txt_' || id
-    FROM orders
-  ), resolved AS (
-    INSERT INTO transfers (id, opened_at, created_at, kind, debit, credit, amount, released, pending_id, account_id,
-      api_key_id, text_request_id)
-    SELECT 'tr_' || resolution_id, at, at + interval '2 seconds', kind, 'reserved', credit,
-      CASE WHEN failed THEN CAST(:held AS numeric) ELSE :charge END,
-      CASE WHEN failed THEN 0 ELSE CAST(:held AS numeric) - :charge END,
-      'tr_' || id, account_id, api_key_id, 'txt_' || id
-    FROM orders JOIN ending USING (failed)
+      text_request_id, allowance_id)
+    SELECT 'tr_' || resolution_id, at + interval '2 seconds', at + interval '2 seconds', 'charge', 'reserved', 'revenue',
+      :charge, account_id, api_key_id, 'txt_' || id, 'alw_' || id
+    FROM orders WHERE NOT failed
   )
   INSERT INTO text_requests (id, created_at, account_id, api_key_id, request_id, model, format, streamed, upstream,
     upstream_format, upstream_model, outcome, error_code, catalogue_version, input_tokens, cache_read_tokens,
-    cache_write_tokens, output_tokens, estimated, held, charge, excess, absorbed, reservation_id, opened_at, latency_ms,
+    cache_write_tokens, output_tokens, estimated, held, charge, excess, absorbed, latency_ms,
     first_byte_ms)
   SELECT 'txt_' || id, at, account_id, api_key_id, 'req_' || id, text_model, 'chat-completions', true, 'simulator',
     'chat-completions', text_model, CASE WHEN failed THEN 'failed' ELSE 'succeeded' END,
     CASE WHEN failed THEN 'processing_failed' END, :catalogue, :inputTokens, 0, 0, :outputTokens, false, :held,
-    CASE WHEN failed THEN 0 ELSE CAST(:charge AS numeric) END, 0, 0, 'tr_' || id, at, 2000, 300
+    CASE WHEN failed THEN 0 ELSE CAST(:charge AS numeric) END, 0, 0, 2000, 300
   FROM orders`;
 
 /** To what the transfers of each account add up to, as `move_balances` does. Nothing seeded is promo credit. */

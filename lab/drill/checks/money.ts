@@ -21,7 +21,6 @@ const BOOKS = sqlCheck(
   /* sql */ `
   WITH legs AS (
     SELECT credit AS book, amount FROM transfers UNION ALL SELECT debit, -amount FROM transfers
-    UNION ALL SELECT 'available', released FROM transfers UNION ALL SELECT 'reserved', -released FROM transfers
   ), books AS (
     SELECT book, sum(amount) AS balance FROM legs GROUP BY book
   ), kept AS (

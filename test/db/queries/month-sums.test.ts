@@ -102,7 +102,7 @@ describe('db/queries/month-sums', () => {
 
   it('is what the ledger charged in the month', async () => {
     const [charged] = await database('transfers')
-      .whereIn('kind', ['settlement', 'excess'])
+      .whereIn('kind', ['settlement', 'charge', 'excess'])
       .sum<{ sum: string }[]>('amount');
     expect(sums.total.revenue.toString()).to.equal(charged?.sum);
   });

@@ -44,11 +44,10 @@ interface Given {
   readonly refund: string;
   readonly charged: string;
   readonly overrun: string;
-  readonly open: string;
-  readonly openReservation: string;
+  readonly allowance: string;
   readonly promoAccount: string;
   readonly promo: string;
-  readonly promoReservation: string;
+  readonly promoAllowance: string;
 }
 
 interface Damage {
@@ -206,21 +205,21 @@ const DAMAGES: readonly Damage[] = [
     check: 'resolutions',
     subject: 'refund',
     sql: 'UPDATE transfers SET amount = amount + 1 WHERE id = :refund',
-    says: /and 0 given back, but the reservation tr_\w+ is of/,
+    says: /is resolved, but the reservation tr_\w+ is of/,
   },
   {
     what: 'a refund that gives back another kind of credit',
     check: 'resolutions',
     subject: 'refund',
     sql: 'UPDATE transfers SET signup_amount = 1 WHERE id = :refund',
-    says: /given back of signup credit/,
+    says: /of signup credit is resolved/,
   },
   {
     what: 'a refund to another account',
     check: 'resolutions',
     subject: 'refund',
     sql: 'UPDATE transfers SET account_id = :poorAccount WHERE id = :refund',
-    says: /is of another account, key, task or request$/,
+    says: /is of another account, key or task$/,
   },
   {
     what: 'a reservation that is resolved twice',
@@ -276,7 +275,7 @@ const DAMAGES: readonly Damage[] = [
     check: 'text_charges',
     subject: 'charged',
     sql: 'UPDATE text_requests SET charge = charge - 1 WHERE id = :charged',
-    says: /^charge \d+, held 1000000000, absorbed 0; the ledger has settlement of \d+, excess 0, absorbed 0$/,
+    says: /^charge \d+, held 1000000000, excess 0, absorbed 0; the ledger has \d+, excess 0, absorbed 0$/,
   },
   {
     what: 'a text request that another account paid for',
@@ -297,45 +296,28 @@ const DAMAGES: readonly Damage[] = [
     check: 'text_usage',
     subject: 'charged',
     sql: 'DELETE FROM text_requests WHERE id = :charged',
-    says: /^settlement of \d+ without usage$/,
+    says: /^charge of \d+ without usage$/,
   },
   {
-    what: 'a reservation of a text request that nobody waits for',
-    check: 'text_holds',
-    subject: 'openReservation',
-    sql: 'DELETE FROM text_holds WHERE id = :open',
-    says: /^1000000000 are held for txt_\w+, which nobody waits for$/,
+    what: 'an allowance without a row',
+    check: 'text_allowances',
+    subject: 'allowance',
+    sql: 'DELETE FROM text_allowances WHERE id = :allowance',
+    says: /^0 of acc_\w+ are left, of them 0 of signup credit; its transfers add up to \d+ and \d+$/,
   },
   {
-    what: 'a text request whose reservation is gone',
-    check: 'text_holds',
-    subject: 'openReservation',
-    sql: 'DELETE FROM transfers WHERE id = :openReservation',
-    says: /^txt_\w+ waits for it, but it is missing or resolved$/,
+    what: 'an allowance that has more than it took',
+    check: 'text_allowances',
+    subject: 'allowance',
+    sql: 'UPDATE text_allowances SET amount = amount + 1 WHERE id = :allowance',
+    says: /^1000000001 of acc_\w+ are left, .* add up to 1000000000 and \d+$/,
   },
   {
-    what: 'a text request that waits for more than is held',
-    check: 'text_holds',
-    subject: 'openReservation',
-    sql: 'UPDATE text_holds SET amount = amount + 1 WHERE id = :open',
-    says: /^1000000000 are held, .* waits for 1000000001/,
-  },
-  {
-    what: 'a text request that nobody ends',
-    check: 'overdue_text',
-    subject: 'open',
-    sql: 'UPDATE text_holds SET opened_at = to_timestamp(0) WHERE id = :open',
-    says: /^1000000000 are held since 1970/,
-  },
-  {
-    what: 'money that is held for a text request although its process does not wait for it',
-    check: 'unawaited_text',
-    subject: 'open',
-    sql: `WITH living AS (
-        INSERT INTO processes (id, waits_since, waits_as_of)
-        SELECT process_id, 'infinity', now() FROM text_holds WHERE id = :open)
-      UPDATE text_holds SET opened_at = now() - interval '10 minutes' WHERE id = :open`,
-    says: /^1000000000 are held since .*, which nobody waits for$/,
+    what: 'an allowance of a process that is gone',
+    check: 'stale_allowances',
+    subject: 'allowance',
+    sql: `UPDATE text_allowances SET opened_at = to_timestamp(0), process_id = gen_random_uuid() WHERE id = :allowance`,
+    says: /^1000000000 of acc_\w+ since 1970/,
   },
   {
     what: 'promo credit that was spent by hand',
@@ -359,11 +341,11 @@ const DAMAGES: readonly Damage[] = [
     says: /; not marked$/,
   },
   {
-    what: 'promo credit that is held for a reservation which is gone',
+    what: 'promo credit that is held for an allowance which is gone',
     check: 'promo_holds',
-    subject: 'promoReservation',
-    sql: 'DELETE FROM transfers WHERE id = :promoReservation',
-    says: /^1000000000 of prm_\w+ are held, but there is no such reservation$/,
+    subject: 'promoAllowance',
+    sql: 'DELETE FROM text_allowances WHERE id = :promoAllowance',
+    says: /^1000000000 of prm_\w+ are held, but there is no such reservation or allowance$/,
   },
   {
     what: 'promo credit whose time is long over',
@@ -592,7 +574,7 @@ async function prepare({ database, url }: TestDatabase): Promise<Given> {
 async function preparePromo(
   database: Database,
   url: string,
-): Promise<Pick<Given, 'promoAccount' | 'promo' | 'promoReservation'>> {
+): Promise<Pick<Given, 'promoAccount' | 'promo' | 'promoAllowance'>> {
   const key = await createKey(database, await createAccount(database, { fundedUsd: 1 }));
   const { grant } = await grantPromoCredit(database, {
     accountId: key.accountId,
@@ -606,7 +588,12 @@ async function preparePromo(
   const ledger = openTextLedger(url, { poolSize: 1 });
   await ledger.hold([hold]);
   await ledger.close();
-  return { promoAccount: key.accountId, promo: grant.id, promoReservation: hold.reservationId };
+  return { promoAccount: key.accountId, promo: grant.id, promoAllowance: await allowanceOf(database, key) };
+}
+
+async function allowanceOf(database: Database, { id }: TestKey): Promise<string> {
+  const row = await database<{ id: string }>('text_allowances').where({ api_key_id: id }).first('id');
+  return row?.id ?? '';
 }
 
 /** Text requests of every outcome, charged as the catalogue says. */
@@ -614,7 +601,7 @@ async function prepareText(
   database: Database,
   url: string,
   key: TestKey,
-): Promise<Pick<Given, 'poorAccount' | 'charged' | 'overrun' | 'open' | 'openReservation'>> {
+): Promise<Pick<Given, 'poorAccount' | 'charged' | 'overrun' | 'allowance'>> {
   const models = loadCatalogue().textModels;
   await recordRateCards(
     database,
@@ -635,27 +622,21 @@ async function prepareText(
   const ledger = openTextLedger(url, { poolSize: 1 });
   const charged = newHold(key, { amount: 10n ** 9n });
   const failed = newHold(key, { amount: 10n ** 9n });
-  const abandoned = newHold(key, { amount: 10n ** 9n });
   const free = newFreeHold(key);
   const open = newHold(key, { amount: 10n ** 9n });
   const overrun = newHold(poor, { amount: 9_999_000n });
-  await ledger.hold([charged, failed, abandoned, free, open, overrun]);
-  const abandonment = settlementOf(abandoned, { outcome: 'abandoned', charge: 0n });
-  const late = settlementOf(abandoned, { charge: priceOf(abandoned, 20) });
+  await ledger.hold([charged, failed, free, open, overrun]);
   await ledger.settle([
     settlementOf(charged, { charge: priceOf(charged, 20) }),
     settlementOf(free, { charge: 0n }),
     settlementOf(overrun, { charge: priceOf(overrun, 2_000), outputTokens: 2_000 }),
     failureOf(failed),
-    abandonment,
   ]);
-  await ledger.settleWithoutHold(late);
   await ledger.close();
   return {
     poorAccount: poor.accountId,
     charged: charged.id,
     overrun: overrun.id,
-    open: open.id,
-    openReservation: open.reservationId,
+    allowance: await allowanceOf(database, key),
   };
 }

@@ -2,17 +2,16 @@
  * Any sequence of top-ups, grants, batches of holds, settlements, repetitions and crashes, made in PostgreSQL and in a model
  * of a few lines: both accept the same holds and have the same balances after each step.
  */
-import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { array, assert, asyncProperty, bigInt, boolean, constantFrom, nat, oneof, record } from 'fast-check';
-import { type Database, picoUsd } from '../../../db/database.ts';
-import { releaseAbandonedText } from '../../../db/text-money/abandoned.ts';
+import { picoUsd } from '../../../db/database.ts';
+import { releaseDeadAllowances } from '../../../db/text-money/dead-processes.ts';
 import { grantSignupCredit, topUp } from '../../../db/queries/credits.ts';
-import type { NewTextHold, TextLedger } from '../../../db/text-money/ledger.ts';
+import type { NewTextHold } from '../../../db/text-money/ledger.ts';
 import { newId } from '../../../domain/ids.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { createAccount, createKey, type TestKey } from '../../support/factories.ts';
-import { newHold, openTextLedger, settlementOf } from '../../support/text-money.ts';
+import { newHold, openTextLedger, type TestLedger, settlementOf } from '../../support/text-money.ts';
 
 const RUNS = 15;
 const MAX_STEPS = 25;
@@ -39,7 +38,7 @@ const anyStep = oneof(
     process: nat({ max: PROCESSES - 1 }),
     batch: array(hold, { minLength: 1, maxLength: 4 }),
   }),
-  // The request is chosen among those that exist then. It may have ended before, or its process may have died.
+  // The request is chosen among those that exist then. Its process may have died.
   record({ action: constantFrom('settle'), request: nat(), charge: bigInt({ min: 0n, max: 2n * MAX_AMOUNT }) }),
   record({ action: constantFrom('crash'), process: nat({ max: PROCESSES - 1 }) }),
 );
@@ -68,7 +67,7 @@ interface ModelRequest {
   readonly signup: bigint;
   readonly funded: bigint;
   readonly fundedOnly: boolean;
-  state: 'open' | 'abandoned' | 'ended';
+  state: 'open' | 'crashed' | 'ended';
 }
 
 /** What should be true, kept by the simplest code that can. */
@@ -121,7 +120,7 @@ class Model {
     for (const request of this.requests) {
       if (request.process !== process || request.state !== 'open') continue;
       this.release(request);
-      request.state = 'abandoned';
+      request.state = 'crashed';
     }
   }
 
@@ -204,7 +203,7 @@ async function perform(step: Step, model: Model, real: Real): Promise<void> {
     case 'settle': {
       const index = step.request % Math.max(1, model.requests.length);
       const request = model.requests[index];
-      if (!request) return;
+      if (!request || request.state === 'ended') return;
       await real.settle(index, step.charge);
       model.settle(request, step.charge);
       return;
@@ -238,10 +237,10 @@ async function createReal({ database, url }: TestDatabase): Promise<Real> {
   for (const { account, limit } of KEYS) {
     keys.push(await createKey(database, { id: accounts[account] ?? '' }, { usageLimit: limit }));
   }
-  const processes: { id: string; ledger: TextLedger }[] = [];
-  for (let index = 0; index < PROCESSES; index += 1) processes.push(await startProcess(database, url));
-  const requests: NewTextHold[] = [];
-  let latest: NewTextHold[] = [];
+  const processes: { id: string; ledger: TestLedger }[] = [];
+  for (let index = 0; index < PROCESSES; index += 1) processes.push(await startProcess(url));
+  const requests: { readonly hold: NewTextHold; readonly ledger: TestLedger }[] = [];
+  let latest: { readonly holds: NewTextHold[]; readonly ledger: TestLedger } | undefined;
 
   return {
     credit: async (action, account, amount) => {
@@ -250,7 +249,8 @@ async function createReal({ database, url }: TestDatabase): Promise<Real> {
       else await topUp(database, { accountId, amount, reference: newId('request') });
     },
     hold: async (process, batch) => {
-      latest = batch.map(({ key, amount, usual, more, fundedOnly }) =>
+      const { ledger } = at(processes, process);
+      const holds = batch.map(({ key, amount, usual, more, fundedOnly }) =>
         newHold(at(keys, key), {
           leastAmount: amount,
           usualAmount: usual,
@@ -258,7 +258,8 @@ async function createReal({ database, url }: TestDatabase): Promise<Real> {
           fundedOnly,
         }),
       );
-      const decisions = await at(processes, process).ledger.hold(latest);
+      latest = { holds, ledger };
+      const decisions = await ledger.hold(holds);
       return decisions.map((decision) => (decision.refusal === null ? decision.amount : null));
     },
     decisionOrder: (batch) => {
@@ -270,21 +271,24 @@ async function createReal({ database, url }: TestDatabase): Promise<Real> {
         .map((_, index) => index)
         .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : keyOf(a) > keyOf(b) ? 1 : a - b));
     },
-    remember: (place) => void requests.push(at(latest, place)),
+    remember: (place) => {
+      if (latest) requests.push({ hold: at(latest.holds, place), ledger: latest.ledger });
+    },
     settle: async (request, charge) => {
-      const settlement = settlementOf(at(requests, request), { charge });
-      const { ledger } = at(processes, 0);
-      const withoutHold = await ledger.settle([settlement]);
-      if (withoutHold.size > 0) await ledger.settleWithoutHold(settlement);
+      const { hold, ledger } = at(requests, request);
+      // What a dead process held is unknown to every other.
+      const isAlive = processes.some((process) => process.ledger === ledger);
+      await (isAlive ? ledger : at(processes, 0).ledger).settle([settlementOf(hold, { charge })]);
     },
     crash: async (process) => {
       const dead = at(processes, process);
       await database('processes')
         .where('id', dead.id)
         .update({ heartbeat_at: new Date(0) });
-      await releaseAbandonedText(database, dead.ledger, 0);
+      const { id, ledger } = await startProcess(url);
+      await releaseDeadAllowances(database, id, 0);
       await dead.ledger.close();
-      processes[process] = await startProcess(database, url);
+      processes[process] = { id, ledger };
     },
     state: async (sql) => {
       const { rows } = await database.raw<{ rows: { values: string[] }[] }>(sql, { keys: keys.map(({ id }) => id) });
@@ -303,11 +307,10 @@ async function createReal({ database, url }: TestDatabase): Promise<Real> {
   };
 }
 
-/** A process that is alive until it is said to be dead. */
-async function startProcess(database: Database, url: string): Promise<{ id: string; ledger: TextLedger }> {
-  const id = randomUUID();
-  await database('processes').insert({ id, heartbeat_at: new Date(Date.now() + 3_600_000) });
-  return { id, ledger: openTextLedger(url, { processId: id, poolSize: 1 }) };
+async function startProcess(url: string): Promise<{ id: string; ledger: TestLedger }> {
+  const ledger = openTextLedger(url, { poolSize: 1 });
+  await ledger.send({});
+  return { id: ledger.processId, ledger };
 }
 
 /** The balances of each key's account, and what the key has used. */
@@ -328,8 +331,6 @@ const SUMS = /* sql */ `
   WITH legs AS (
     SELECT account_id, api_key_id, credit AS book, amount, signup_amount AS signup FROM transfers
     UNION ALL SELECT account_id, api_key_id, debit, -amount, -signup_amount FROM transfers
-    UNION ALL SELECT account_id, NULL, 'available', released, released_signup FROM transfers
-    UNION ALL SELECT account_id, api_key_id, 'reserved', -released, -released_signup FROM transfers
   )
   SELECT ARRAY[
     coalesce(sum(signup) FILTER (WHERE book = 'available'), 0),

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { releaseAbandonedText } from '../../../db/text-money/abandoned.ts';
+import { releaseDeadAllowances } from '../../../db/text-money/dead-processes.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { createFundedKey, reloadAccount } from '../../support/factories.ts';
 import { openTextLedger } from '../../support/text-money.ts';
@@ -31,17 +31,17 @@ describe('many processes on one account', () => {
     );
 
     const ledger = openTextLedger(url);
-    while ((await releaseAbandonedText(database, ledger, 0)) > 0);
+    await ledger.send({});
+    await database('processes')
+      .whereNot({ id: ledger.processId })
+      .update({ heartbeat_at: new Date(0) });
+    await releaseDeadAllowances(database, ledger.processId, 0);
     await ledger.close();
     const account = await reloadAccount(database, { id: key.accountId });
     const [charged] = await database('text_requests').sum({ charge: 'charge', absorbed: 'absorbed' }).count('*');
     expect(account.fundedReserved).to.equal(0n);
     expect(account.fundedAvailable + BigInt(charged?.['charge']) - BigInt(charged?.['absorbed'])).to.equal(BALANCE);
-    expect(await database('text_holds')).to.have.length(0);
-    const unresolved = await database('transfers AS held')
-      .where('kind', 'reservation')
-      .whereNotExists(database('transfers AS resolution').whereRaw('resolution.pending_id = held.id'));
-    expect(unresolved).to.have.length(0);
+    expect(await database('text_allowances')).to.have.length(0);
   }).timeout(180_000);
 });
 

@@ -3,8 +3,9 @@ import type { Database } from '../../../db/database.ts';
 import { reopenAccount, suspendAccount } from '../../../db/queries/accounts.ts';
 import { deleteApiKey, updateApiKey } from '../../../db/queries/api-keys.ts';
 import { countRequests } from '../../../db/queries/request-windows.ts';
-import type { NewTextHold, TextLedger } from '../../../db/text-money/ledger.ts';
+import type { NewTextHold } from '../../../db/text-money/ledger.ts';
 import type { HoldRefusal, RefusedHold } from '../../../domain/text-refusal.ts';
+import { releaseDeadAllowances } from '../../../db/text-money/dead-processes.ts';
 import { newId } from '../../../domain/ids.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
@@ -13,8 +14,10 @@ import {
   failureOf,
   type HoldSettings,
   newFreeHold,
+  newAsk,
   newHold,
   openTextLedger,
+  type TestLedger,
   settlementOf,
   transfersOf,
   usageOf,
@@ -25,7 +28,7 @@ const USD = parseUsd(1);
 describe('the money of text requests', () => {
   let testDatabase: TestDatabase;
   let database: Database;
-  let ledger: TextLedger;
+  let ledger: TestLedger;
 
   before(async () => {
     testDatabase = await createTestDatabase();
@@ -67,6 +70,17 @@ describe('the money of text requests', () => {
   async function used({ id }: Pick<TestKey, 'id'>): Promise<bigint> {
     const row = await database<{ used: string }>('api_keys').where('id', id).first('used');
     return BigInt(row?.used ?? -1);
+  }
+
+  /** As another process does for one that has been silent for long. */
+  async function releaseAllOf(processId: string): Promise<void> {
+    const other = openTextLedger(testDatabase.url);
+    await other.send({});
+    await database('processes')
+      .where({ id: processId })
+      .update({ heartbeat_at: new Date(0) });
+    await releaseDeadAllowances(database, other.processId, 0);
+    await other.close();
   }
 
   const takenAt = (id: string, secondsAgo: number): PromiseLike<unknown> =>
@@ -160,31 +174,6 @@ describe('the money of text requests', () => {
       });
     });
 
-    it('is made once, however often and in whatever batch it is asked for', async () => {
-      const key = await keyWith({ fundedUsd: 1 });
-      const [one, other] = [newHold(key, { amount: 300n }), newHold(key, { amount: 500n })];
-      await held(one);
-      const decisions = await ledger.hold([one, other]);
-      expect(decisions).to.deep.equal([
-        { refusal: null, amount: 300n },
-        { refusal: null, amount: 500n },
-      ]);
-      await Promise.all([held(other), held(one)]);
-      expect((await balances(key))['fundedReserved']).to.equal(800n);
-    });
-
-    it('is not made again for a request that has ended', async () => {
-      const key = await keyWith({ fundedUsd: 1 });
-      const hold = await held(newHold(key));
-      await ledger.settle([settlementOf(hold)]);
-      expect(await refusals([hold])).to.deep.equal(['ended']);
-      expect((await balances(key))['fundedReserved']).to.equal(0n);
-      expect(await transfersOf(database, hold)).to.deep.equal([
-        ['reservation', 1_000],
-        ['settlement', 600],
-      ]);
-    });
-
     it('is refused for a key that was deleted, disabled or has expired, whatever a cache says', async () => {
       const deleted = await keyWith({ fundedUsd: 1 });
       const disabled = await keyWith({ fundedUsd: 1 });
@@ -207,10 +196,7 @@ describe('the money of text requests', () => {
         'account_suspended',
       ]);
       await ledger.settle([settlementOf(before)]);
-      expect(await transfersOf(database, before)).to.deep.equal([
-        ['reservation', 1_000],
-        ['settlement', 600],
-      ]);
+      expect(await transfersOf(database, before)).to.deep.equal([['charge', 600]]);
       await reopenAccount(database, key.accountId);
       expect(await refusals([newHold(key)])).to.deep.equal([null]);
     });
@@ -252,7 +238,7 @@ describe('the money of text requests', () => {
     });
   });
 
-  describe('a turn of holds and settlements', () => {
+  describe('a write of holds and settlements', () => {
     it('holds and settles in one statement, each request by its own account and key', async () => {
       const one = await keyWith({ fundedUsd: 1 });
       const other = await keyWith({ fundedUsd: 1 });
@@ -260,16 +246,13 @@ describe('the money of text requests', () => {
       const lost = newHold(one);
       const holds = [newHold(one, { amount: 2n * USD }), newHold(other, { amount: 30n }), newHold(one, { amount: 7n })];
       const settlements = [...ending, lost].map((hold) => settlementOf(hold, { charge: 100n }));
-      const { decisions, withoutHold } = await ledger.write({ holds, settlements });
-      expect(decisions).to.deep.equal([
-        { refusal: 'insufficient_credits', remaining: USD - 1_000n, retryAfterSeconds: null },
-        { refusal: null, amount: 30n },
-        { refusal: null, amount: 7n },
-      ]);
-      expect(withoutHold).to.deep.equal(new Set([lost.id]));
-      expect(await balances(one)).to.include({ funded: USD - 107n, fundedReserved: 7n });
+      const { decisions } = await ledger.write({ holds, settlements });
+      expect(decisions.map(({ refusal }) => refusal)).to.deep.equal(['insufficient_credits', null, null]);
+      // The request that held nothing is charged to what is available.
+      expect(await usageOf(database, lost)).to.include({ held: 0n, excess: 100n });
+      expect(await balances(one)).to.include({ funded: USD - 207n, fundedReserved: 7n });
       expect(await balances(other)).to.include({ funded: USD - 130n, fundedReserved: 30n });
-      expect(await Promise.all([one, other].map(used))).to.deep.equal([107n, 130n]);
+      expect(await Promise.all([one, other].map(used))).to.deep.equal([207n, 130n]);
     });
 
     it('writes any text as it is', async () => {
@@ -297,16 +280,17 @@ describe('the money of text requests', () => {
       expect(await refusals([next])).to.deep.equal([null]);
     });
 
-    it('is the same once and twice', async () => {
+    it('changes nothing when it is sent again with its number, and reports the allowances', async () => {
       const key = await keyWith({ fundedUsd: 1 });
-      const ending = await held(newHold(key));
-      const holds = [newHold(key, { amount: 50n })];
-      const settlements = [settlementOf(ending)];
-      const first = await ledger.write({ holds, settlements });
+      const id = newId('allowance');
+      const ask = newAsk({ id, accountId: key.accountId, apiKeyId: key.id });
+      const hold = newHold(key, { requestLimit: 2 });
+      const write = { number: 1_000, asks: [{ ...ask, holds: [{ hold, recalledSince: null }] }] };
+      const first = await ledger.send(write);
       const balance = await balances(key);
-      const second = await ledger.write({ holds, settlements });
-      expect(second.decisions).to.deep.equal(first.decisions);
-      expect(second.withoutHold).to.deep.equal(new Set([ending.id]));
+      const second = await ledger.send(write);
+      expect(first).to.deep.include({ isRepeated: false });
+      expect(second).to.deep.include({ isRepeated: true, decisions: [], allowances: first.allowances });
       expect(await balances(key)).to.deep.equal(balance);
     });
 
@@ -334,7 +318,7 @@ describe('the money of text requests', () => {
     }
 
     it('has its place among those of its key, and holds nothing beyond the limit', async () => {
-      const { decisions, windows, funded } = await withinOneMinute(async () => {
+      const { decisions, funded } = await withinOneMinute(async () => {
         const [one, other] = [await keyWith({ fundedUsd: 1 }), await keyWith({ fundedUsd: 1 })];
         await countAlone(one);
         const holds = [
@@ -343,14 +327,14 @@ describe('the money of text requests', () => {
           newHold(one, { requestLimit: null }),
           newHold(one, { requestLimit: 2 }),
         ];
-        return { ...(await ledger.write({ holds, settlements: [] })), funded: (await balances(one))['fundedReserved'] };
+        const { decisions: made } = await ledger.write({ holds, settlements: [] });
+        return { decisions: made, funded: (await balances(one))['fundedReserved'] };
       });
       expect(decisions.map(({ refusal }) => refusal)).to.deep.equal([null, null, null, 'request_limit']);
-      expect(windows.map((window) => window?.position)).to.deep.equal([2, 1, undefined, 3]);
+      expect(decisions.map(({ position }) => position)).to.deep.equal([2, 1, null, 3]);
       expect(funded).to.equal(2_000n);
       const refused = decisions.at(-1);
-      expect(refused).to.have.property('retryAfterSeconds', windows[0]?.secondsLeft);
-      expect(windows[0]?.secondsLeft).to.be.within(1, 60);
+      expect(refused).to.have.property('retryAfterSeconds').within(1, 60);
     });
 
     it('is counted whether or not there is money for it', async () => {
@@ -362,27 +346,6 @@ describe('the money of text requests', () => {
         return (await countAlone(key)).map(({ position }) => position);
       });
       expect(positions).to.deep.equal([2]);
-    });
-
-    it('is counted once when its turn is repeated, and keeps its hold', async () => {
-      const [first, second] = await withinOneMinute(async () => {
-        const key = await keyWith({ fundedUsd: 1 });
-        const turn = { holds: [newHold(key, { requestLimit: 2 }), newHold(key, { requestLimit: 2 })], settlements: [] };
-        return [await ledger.write(turn), await ledger.write({ ...turn, isRepeated: true })];
-      });
-      expect(second).to.deep.equal(first);
-      expect(first?.windows.map((window) => window?.position)).to.deep.equal([1, 2]);
-    });
-
-    it('keeps its hold when others were counted before its turn was repeated', async () => {
-      const refused = await withinOneMinute(async () => {
-        const key = await keyWith({ fundedUsd: 1 });
-        const turn = { holds: [newHold(key, { requestLimit: 1 })], settlements: [] };
-        await ledger.write(turn);
-        await countAlone(key);
-        return (await ledger.write({ ...turn, isRepeated: true })).decisions.map(({ refusal }) => refusal);
-      });
-      expect(refused).to.deep.equal([null]);
     });
 
     it('shares the limit exactly with those that other processes count at the same moment', async () => {
@@ -410,13 +373,10 @@ describe('the money of text requests', () => {
     it('charges what was used and gives the rest back', async () => {
       const key = await keyWith({ fundedUsd: 1 });
       const hold = await held(newHold(key));
-      expect(await ledger.settle([settlementOf(hold)])).to.deep.equal(new Set());
+      await ledger.settle([settlementOf(hold)]);
       expect((await balances(key))['funded']).to.equal(USD - 600n);
       expect(await used(key)).to.equal(600n);
-      expect(await transfersOf(database, hold)).to.deep.equal([
-        ['reservation', 1_000],
-        ['settlement', 600],
-      ]);
+      expect(await transfersOf(database, hold)).to.deep.equal([['charge', 600]]);
       expect(await usageOf(database, hold)).to.deep.equal({
         outcome: 'succeeded',
         held: 1_000n,
@@ -438,16 +398,13 @@ describe('the money of text requests', () => {
       });
     });
 
-    it('refunds a request that cost nothing', async () => {
+    it('charges nothing for a request that failed', async () => {
       const key = await keyWith({ fundedUsd: 1 });
       const hold = await held(newHold(key));
       await ledger.settle([failureOf(hold)]);
       expect((await balances(key))['funded']).to.equal(USD);
       expect(await used(key)).to.equal(0n);
-      expect(await transfersOf(database, hold)).to.deep.equal([
-        ['reservation', 1_000],
-        ['refund', 1_000],
-      ]);
+      expect(await transfersOf(database, hold)).to.deep.equal([]);
     });
 
     it('takes a cost above the hold from what is available, and absorbs the rest', async () => {
@@ -457,8 +414,7 @@ describe('the money of text requests', () => {
       expect(await balances(key)).to.deep.equal({ signup: 0n, signupReserved: 0n, funded: 0n, fundedReserved: 0n });
       expect(await usageOf(database, hold)).to.include({ charge: USD + 200n, excess: 300n, absorbed: 200n });
       expect(await transfersOf(database, hold)).to.deep.equal([
-        ['reservation', Number(USD - 300n)],
-        ['settlement', Number(USD - 300n)],
+        ['charge', Number(USD - 300n)],
         ['excess', 300],
         ['absorbed_loss', 200],
       ]);
@@ -472,27 +428,12 @@ describe('the money of text requests', () => {
       expect(await usageOf(database, hold)).to.include({ excess: 10n, absorbed: 5n });
     });
 
-    it('happens once, however often it is asked for, with whatever charge', async () => {
+    it('counts although its process was taken for dead: the charge is taken from what is available', async () => {
       const key = await keyWith({ fundedUsd: 1 });
       const hold = await held(newHold(key));
-      const first = settlementOf(hold);
-      await Promise.all([ledger.settle([first]), ledger.settle([first])]);
-      const again = settlementOf(hold, { charge: 900n });
-      expect(await ledger.settle([again])).to.deep.equal(new Set([hold.id]));
-      await ledger.settleWithoutHold(again);
-      expect((await balances(key))['funded']).to.equal(USD - 600n);
-      expect(await usageOf(database, hold)).to.include({ charge: 600n });
-    });
-
-    it('counts although its process was taken for dead: the charge is taken, once, from what is available', async () => {
-      const key = await keyWith({ fundedUsd: 1 });
-      const hold = await held(newHold(key));
-      await ledger.settle([settlementOf(hold, { outcome: 'abandoned', charge: 0n })]);
+      await releaseAllOf(ledger.processId);
       expect((await balances(key))['funded']).to.equal(USD);
-      const late = settlementOf(hold);
-      expect(await ledger.settle([late])).to.deep.equal(new Set([hold.id]));
-      await ledger.settleWithoutHold(late);
-      await ledger.settleWithoutHold(late);
+      await ledger.settle([settlementOf(hold)]);
       expect((await balances(key))['funded']).to.equal(USD - 600n);
       expect(await used(key)).to.equal(600n);
       expect(await usageOf(database, hold)).to.deep.equal({
@@ -508,9 +449,7 @@ describe('the money of text requests', () => {
       const key = await keyWith({ fundedUsd: 1 });
       const lost = newHold(key);
       const settlement = settlementOf(lost, { charge: 2n * USD });
-      expect(await ledger.settle([settlement])).to.deep.equal(new Set([lost.id]));
-      await ledger.settleWithoutHold(settlement);
-      await ledger.settleWithoutHold(settlement);
+      await ledger.settle([settlement]);
       expect(await usageOf(database, lost)).to.include({ held: 0n, excess: USD, absorbed: USD });
     });
   });
@@ -587,6 +526,6 @@ describe('the money of text requests', () => {
       .where('account_id', key.accountId)
       .orderBy('created_at')
       .select('kind', 'created_at');
-    expect(rows.map(({ kind }) => kind)).to.deep.equal(['topup', 'reservation', 'settlement']);
+    expect(rows.map(({ kind }) => kind)).to.deep.equal(['topup', 'allowance', 'charge', 'release']);
   });
 });

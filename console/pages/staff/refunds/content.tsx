@@ -42,7 +42,7 @@ export function RefundContent(props: Props) {
                 ),
               ],
               [texts.common.model, 'model'],
-              [words.of, ({ taskId, textRequestId, id }) => <AnyId id={taskId ?? textRequestId ?? id} />],
+              [words.of, ({ taskId }) => <AnyId id={taskId} />],
               [words.account, ({ accountId }) => <AnyId id={accountId} />],
             ]}
           />

@@ -14,7 +14,6 @@ const TONES: Readonly<Record<TextOutcome, Tone>> = {
   succeeded: 'good',
   disconnected: 'calm',
   failed: 'bad',
-  abandoned: 'bad',
 };
 
 export function RequestList({ page: { entries: requests, next }, query, path, texts }: ListProps<TextUsage>) {

@@ -1,0 +1,38 @@
+/** Recalls the allowances of an account or a key, so that a change takes effect in every process at once. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Database } from '../database.ts';
+import { isLeaseValid, LEASE_SECONDS } from '../text-lease.ts';
+
+const POLL_MS = 20;
+/** By then every process has answered, or its lease has ended. */
+const TIMEOUT_MS = LEASE_SECONDS * 1000 + 1_000;
+
+/**
+ * Makes every text process return the money that it may spend for the account, or for one of its keys, and waits until
+ * each has confirmed or may not spend any more. Call it after the change is committed: who asks for money again sees it.
+ */
+export async function recallAllowances(
+  database: Database,
+  { accountId, apiKeyId }: { readonly accountId: string; readonly apiKeyId?: string },
+): Promise<void> {
+  const recalled = await database.transaction(async (transaction) => {
+    await transaction('accounts').where({ id: accountId }).forNoKeyUpdate().select('id');
+    return transaction('text_allowances')
+      .where({ account_id: accountId, ...(apiKeyId !== undefined && { api_key_id: apiKeyId }) })
+      .update({ recalled_at: transaction.raw('clock_timestamp()') })
+      .returning<{ id: string; recalled_at: Date }[]>(['id', 'recalled_at']);
+  });
+  const until = performance.now() + TIMEOUT_MS;
+  while (recalled.length > 0 && performance.now() < until) {
+    const { rows } = await database.raw<{ rows: { waits: boolean }[] }>(
+      /* sql */ `
+      SELECT EXISTS (
+        SELECT FROM text_allowances AS allowance JOIN processes ON processes.id = allowance.process_id
+        WHERE allowance.id = ANY (?) AND (answered_at >= recalled_at) IS NOT TRUE
+          AND ${isLeaseValid('clock_timestamp()')}) AS waits`,
+      [recalled.map(({ id }) => id)],
+    );
+    if (rows[0]?.waits !== true) return;
+    await sleep(POLL_MS);
+  }
+}

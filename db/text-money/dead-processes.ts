@@ -1,0 +1,113 @@
+/** Releases the allowances of text processes that ended without returning them. */
+import { newId } from '../../domain/ids.ts';
+import type { PicoUsd } from '../../domain/money.ts';
+import { type Database, picoUsd } from '../database.ts';
+import { connectionName } from './ledger.ts';
+
+/** A process that has been silent for this long is dead, unless it still has connections: then it is stalled. */
+export const PROCESS_DEAD_AFTER_SECONDS = 10;
+/** A process that has been silent for this long is dead, even if its host left a connection open. */
+export const STALLED_PROCESS_DEAD_AFTER_SECONDS = 15 * 60;
+
+const MAX_RELEASED = 500;
+
+interface AllowanceRow {
+  id: string;
+  process_id: string;
+  account_id: string;
+  api_key_id: string;
+  amount: string;
+  signup_amount: string;
+}
+
+/** What dead processes left. */
+export interface ReleasedAllowances {
+  readonly allowances: number;
+  /** The charges of the requests that they served last are part of it, and are lost. */
+  readonly amount: PicoUsd;
+}
+
+/**
+ * Releases allowances of dead processes. A stalled process keeps its allowances, because its upstreams are still working:
+ * released money could be spent and then be missing. If a process comes back later, what it charges counts as above its
+ * holds.
+ *
+ * @param processId the caller. After an outage that silenced every process, the first one back would take the others for
+ *   dead, so a process releases nothing until it has been heard for as long as others may be silent
+ * @returns what was released; if anything, there may be more
+ */
+export async function releaseDeadAllowances(
+  database: Database,
+  processId: string,
+  deadAfterSeconds = PROCESS_DEAD_AFTER_SECONDS,
+): Promise<ReleasedAllowances> {
+  return database.transaction(async (transaction) => {
+    const { rows: dead } = await transaction.raw<{ rows: { id: string }[] }>(
+      /* sql */ `
+      SELECT id FROM processes
+      WHERE heartbeat_at < now() - make_interval(secs => :dead)
+        AND (heartbeat_at < now() - make_interval(secs => :stalled) OR NOT EXISTS (SELECT 1 FROM pg_stat_activity
+          WHERE datname = current_database() AND application_name = :prefix || processes.id))
+        AND EXISTS (SELECT 1 FROM processes AS own
+          WHERE own.id = :processId AND own.heard_since <= now() - make_interval(secs => :dead))
+      ORDER BY id FOR UPDATE SKIP LOCKED`,
+      {
+        dead: deadAfterSeconds,
+        stalled: STALLED_PROCESS_DEAD_AFTER_SECONDS,
+        prefix: connectionName(''),
+        processId,
+      },
+    );
+    const ids = dead.map(({ id }) => id);
+    const { rows: left } = await transaction.raw<{ rows: AllowanceRow[] }>(
+      /* sql */ `
+      SELECT * FROM text_allowances
+      WHERE process_id = ANY (:ids) OR process_id NOT IN (SELECT id FROM processes) LIMIT :limit`,
+      { ids, limit: MAX_RELEASED },
+    );
+    await transaction.raw('SELECT FROM accounts WHERE id = ANY (?) ORDER BY id FOR NO KEY UPDATE', [
+      left.map(({ account_id }) => account_id),
+    ]);
+    const { rows: released } = await transaction.raw<{ rows: AllowanceRow[] }>(
+      'DELETE FROM text_allowances WHERE id = ANY (?) RETURNING *',
+      [left.map(({ id }) => id)],
+    );
+    if (released.length > 0) await insertReleases(transaction, released);
+    await transaction.raw(
+      /* sql */ `
+      DELETE FROM processes WHERE id = ANY (?)
+        AND NOT EXISTS (SELECT 1 FROM text_allowances WHERE process_id = processes.id)`,
+      [ids],
+    );
+    return {
+      allowances: released.length,
+      amount: released.reduce((sum, { amount }) => sum + picoUsd(amount), 0n),
+    };
+  });
+}
+
+async function insertReleases(transaction: Database, released: readonly AllowanceRow[]): Promise<void> {
+  const { rows } = await transaction.raw<{ rows: { at: Date }[] }>('SELECT clock_timestamp()::timestamptz(3) AS at');
+  const at = rows[0]?.at;
+  await transaction('transfers').insert(
+    released.map((row) => ({
+      id: newId('transfer'),
+      opened_at: at,
+      created_at: at,
+      kind: 'release',
+      debit: 'reserved',
+      credit: 'available',
+      amount: row.amount,
+      signup_amount: row.signup_amount,
+      account_id: row.account_id,
+      api_key_id: row.api_key_id,
+      allowance_id: row.id,
+      reason: `process ${row.process_id} ended without settling`,
+    })),
+  );
+}
+
+/** Unregisters a process that ends properly. Allowances that it could not return are released like those of a dead one. */
+export async function removeProcess(database: Database, processId: string): Promise<void> {
+  await database('processes').where({ id: processId }).delete();
+}
