@@ -1,6 +1,9 @@
 /** The price of a text request: its bound, the amount to hold, and the charge when it has ended. Contract 8.3. */
 import type { PicoUsd } from './money.ts';
 import { type AppliedModifier, estimateText, priceText, type TextPricing } from './pricing.ts';
+import { clampCount, type ReportedUsage, sumTokens, type TextTokens, tokensOf } from './text-tokens.ts';
+
+export type { ReportedUsage };
 
 /** The facts about a model that the price of a request depends on. */
 export interface TextTerms {
@@ -31,15 +34,6 @@ export interface TextEstimate {
   readonly callCount: number;
 }
 
-/** Token counts as the upstream reported them, inclusive as in `text/canonical.ts`; null where it reported none. */
-export interface ReportedUsage {
-  readonly inputTotal: number | null;
-  readonly cacheRead: number | null;
-  readonly cacheWrite: number | null;
-  readonly outputTotal: number | null;
-  readonly reasoning: number | null;
-}
-
 /** The usage of one call of an upstream. */
 export interface CallConsumption {
   readonly usage: ReportedUsage | null;
@@ -66,7 +60,7 @@ export interface HoldAmounts {
   readonly mostAmount: PicoUsd;
 }
 
-export interface ConsumptionPrice extends ChargedTokens {
+export interface ConsumptionPrice extends TextTokens {
   readonly charge: PicoUsd;
   readonly modifiers: readonly AppliedModifier[];
   /** How many calls of an upstream the tokens are of. */
@@ -107,15 +101,6 @@ export function boundOf(estimate: TextEstimate, amount: PicoUsd): number | null 
   return perToken === 0n ? null : Number((amount - input) / perToken);
 }
 
-/** The tokens that a request is charged for; how its price is computed, and what its client is told. */
-interface ChargedTokens {
-  readonly inputTokens: number;
-  readonly cacheReadTokens: number;
-  readonly cacheWriteTokens: number;
-  readonly outputTokens: number;
-  readonly reasoningTokens: number | null;
-}
-
 /**
  * The usage that the complete answer to a call is charged for, which is also what its client is told: what the upstream
  * reported, or the gateway's own counts where it reported nothing. Input counts up to the model's context, and output up
@@ -145,29 +130,16 @@ function chargedTokens(
   estimate: TextEstimate,
   bound: number | null,
   { usage, countedOutputTokens, status, choiceCount }: EndedCall,
-): ChargedTokens {
+): TextTokens {
   const mostInput = estimate.model.mostInputTokens;
   const mostOutput = mostOutputTokens(estimate, bound, choiceCount);
-  const reportedOutput = tokens(usage?.outputTotal, mostOutput);
+  const reportedOutput = clampCount(usage?.outputTotal, mostOutput);
   const countedOutput = Math.min(countedOutputTokens, mostOutput);
   // The output reported before the end is what was produced by then.
   const outputTokens =
     status === 'disconnected' ? Math.max(reportedOutput ?? 0, countedOutput) : (reportedOutput ?? countedOutput);
-  const inputTokens = tokens(usage?.inputTotal, mostInput) ?? Math.min(estimate.estimateInputTokens(), mostInput);
-  return withParts(usage, inputTokens, outputTokens);
-}
-
-/** Totals with the parts of them that were reported, which are never larger. */
-function withParts(usage: ReportedUsage | null, inputTokens: number, outputTokens: number): ChargedTokens {
-  const cacheReadTokens = tokens(usage?.cacheRead, inputTokens) ?? 0;
-  const cacheWriteTokens = tokens(usage?.cacheWrite, inputTokens - cacheReadTokens) ?? 0;
-  return {
-    inputTokens,
-    cacheReadTokens,
-    cacheWriteTokens,
-    outputTokens,
-    reasoningTokens: tokens(usage?.reasoning, outputTokens),
-  };
+  const inputTokens = clampCount(usage?.inputTotal, mostInput) ?? Math.min(estimate.estimateInputTokens(), mostInput);
+  return tokensOf(usage, inputTokens, outputTokens);
 }
 
 /**
@@ -190,11 +162,11 @@ export function priceConsumption(
   const reported = calls.map((call) => reportedTokens(estimate, bound, call));
   const clamped = calls.some((call) => isBeyondBounds(estimate, bound, call));
   if (status === 'failed' || (status === 'disconnected' && upstream === null)) {
-    const known = reported.map(({ usage, input, output }) => withParts(usage, input ?? 0, output ?? 0));
-    return { charge: 0n, modifiers: [], ...sumOf(known), calls: calls.length, estimated: false, clamped };
+    const known = reported.map(({ usage, input, output }) => tokensOf(usage, input ?? 0, output ?? 0));
+    return { charge: 0n, modifiers: [], ...sumTokens(known), calls: calls.length, estimated: false, clamped };
   }
   const charged = calls.map((call) => chargedTokens(estimate, bound, call));
-  const total = sumOf(charged);
+  const total = sumTokens(charged);
   const { charge, modifiers } = priceText(
     estimate.model.pricing,
     {
@@ -216,8 +188,8 @@ export function priceConsumption(
 function reportedTokens(estimate: TextEstimate, bound: number | null, { usage, choiceCount }: CallConsumption) {
   return {
     usage,
-    input: tokens(usage?.inputTotal, estimate.model.mostInputTokens),
-    output: tokens(usage?.outputTotal, mostOutputTokens(estimate, bound, choiceCount)),
+    input: clampCount(usage?.inputTotal, estimate.model.mostInputTokens),
+    output: clampCount(usage?.outputTotal, mostOutputTokens(estimate, bound, choiceCount)),
   };
 }
 
@@ -232,19 +204,6 @@ function isBeyondBounds(
     (usage?.inputTotal ?? 0) > estimate.model.mostInputTokens ||
     (usage?.outputTotal ?? 0) > Math.max(mostOutput, leastBound)
   );
-}
-
-function sumOf(calls: readonly ChargedTokens[]): ChargedTokens {
-  return calls.reduce((sum, call) => ({
-    inputTokens: sum.inputTokens + call.inputTokens,
-    cacheReadTokens: sum.cacheReadTokens + call.cacheReadTokens,
-    cacheWriteTokens: sum.cacheWriteTokens + call.cacheWriteTokens,
-    outputTokens: sum.outputTokens + call.outputTokens,
-    reasoningTokens:
-      sum.reasoningTokens === null || call.reasoningTokens === null
-        ? (sum.reasoningTokens ?? call.reasoningTokens)
-        : sum.reasoningTokens + call.reasoningTokens,
-  }));
 }
 
 /** The context left after the prompt limits an answer too: upstreams refuse a bound that does not fit. */
@@ -281,10 +240,4 @@ export function possibleLossOf(
   held: PicoUsd,
 ): PicoUsd {
   return errorCode === 'processing_timeout' && upstream !== null ? held : 0n;
-}
-
-/** A reported count, clamped to what is possible; null when there is none, or when it is not a count. */
-function tokens(count: number | null | undefined, most: number): number | null {
-  const isCount = count !== null && count !== undefined && Number.isSafeInteger(count) && count >= 0;
-  return isCount ? Math.min(count, most) : null;
 }

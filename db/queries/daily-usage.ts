@@ -3,11 +3,12 @@
  * rest is added up from the rows. Both are read at once, so that nothing is missed or counted twice.
  */
 import type { PicoUsd } from '../../domain/money.ts';
+import { readSummedTokens, SUMMED_TOKEN_COUNTS, type SummedTokens } from '../../domain/text-tokens.ts';
 import { type Database, picoUsd } from '../database.ts';
 import type { RowOf } from '../row.ts';
 
 /** Usage of one model by one key on one day, in UTC. */
-export interface DailyUsage {
+export interface DailyUsage extends SummedTokens<bigint> {
   /** YYYY-MM-DD. */
   readonly date: string;
   readonly kind: 'image' | 'video' | 'text';
@@ -16,10 +17,6 @@ export interface DailyUsage {
   /** Requests that ended in a charge, or would have; failures are counted separately. */
   readonly requests: number;
   readonly failed: number;
-  readonly inputTokens: bigint;
-  readonly cacheReadTokens: bigint;
-  readonly cacheWriteTokens: bigint;
-  readonly outputTokens: bigint;
   readonly billableSeconds: bigint;
   readonly charged: PicoUsd;
 }
@@ -28,16 +25,8 @@ type DailyRow = RowOf<DailyUsage, 'requests' | 'failed'>;
 
 /** The columns of `daily_usage` that say whose sum a row is. */
 export const USAGE_NAMES = 'account_id, day, kind, model, api_key_id';
-const MEASURES = [
-  'requests',
-  'failed',
-  'input_tokens',
-  'cache_read_tokens',
-  'cache_write_tokens',
-  'output_tokens',
-  'billable_seconds',
-  'charged',
-] as const;
+const TOKENS = SUMMED_TOKEN_COUNTS.map(({ column }) => column);
+const MEASURES = ['requests', 'failed', ...TOKENS, 'billable_seconds', 'charged'];
 export const USAGE_MEASURES = MEASURES.join(', ');
 
 /** SQL that adds to a sum of `daily_usage` what is inserted, or puts it in its place. */
@@ -57,8 +46,7 @@ export function sumUsedIn(part: string, { ofAccount }: { readonly ofAccount: boo
   return /* sql */ `
     SELECT used.account_id, (created_at AT TIME ZONE 'UTC')::date AS day, kind, model, api_key_id,
       count(*) FILTER (WHERE NOT is_failed) AS requests, count(*) FILTER (WHERE is_failed) AS failed,
-      sum(input_tokens)::bigint AS input_tokens, sum(cache_read_tokens)::bigint AS cache_read_tokens,
-      sum(cache_write_tokens)::bigint AS cache_write_tokens, sum(output_tokens)::bigint AS output_tokens,
+      ${TOKENS.map((column) => `sum(${column})::bigint AS ${column}`).join(', ')},
       sum(billable_seconds)::bigint AS billable_seconds, sum(charged) AS charged
     FROM (
       SELECT *, first_id_at('txt_', begins) AS first_txt, first_id_at('txt_', ends) AS last_txt,
@@ -66,11 +54,10 @@ export function sumUsedIn(part: string, { ofAccount }: { readonly ofAccount: boo
       FROM (${part}) AS bounded OFFSET 0
     ) AS part, LATERAL (
       SELECT created_at, account_id, 'text' AS kind, model, api_key_id, outcome = 'failed' AS is_failed,
-        input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, 0 AS billable_seconds,
-        charge - absorbed AS charged
+        ${TOKENS.join(', ')}, 0 AS billable_seconds, charge - absorbed AS charged
       FROM text_requests WHERE ${within('txt')}
       UNION ALL
-      SELECT created_at, account_id, kind, model, api_key_id, status = 'failed', 0, 0, 0, 0,
+      SELECT created_at, account_id, kind, model, api_key_id, status = 'failed', ${TOKENS.map(() => '0').join(', ')},
         CASE status WHEN 'succeeded' THEN coalesce(billable_duration_seconds, 0) ELSE 0 END,
         CASE status WHEN 'succeeded' THEN price ELSE 0 END
       FROM tasks WHERE ${within('task')} AND status IN ('succeeded', 'failed')
@@ -96,10 +83,7 @@ export async function sumDailyUsage(
     apiKeyId: row.api_key_id,
     requests: Number(row.requests),
     failed: Number(row.failed),
-    inputTokens: BigInt(row.input_tokens),
-    cacheReadTokens: BigInt(row.cache_read_tokens),
-    cacheWriteTokens: BigInt(row.cache_write_tokens),
-    outputTokens: BigInt(row.output_tokens),
+    ...readSummedTokens((column) => BigInt(row[column])),
     billableSeconds: BigInt(row.billable_seconds),
     charged: picoUsd(row.charged),
   }));

@@ -2,12 +2,13 @@
 import { firstIdAt } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { Month } from '../../domain/month.ts';
+import { SUMMED_TOKEN_COUNTS, type SummedTokens } from '../../domain/text-tokens.ts';
 import { type Database, picoUsd } from '../database.ts';
 import { isFirstCharge } from '../ledger-sql.ts';
 import { streamPages } from '../stream-pages.ts';
 
 /** A transfer, with its account and the task or text request that it was for. */
-export interface BookedTransfer {
+export interface BookedTransfer extends SummedTokens<string | null> {
   readonly id: string;
   readonly createdAt: Date;
   readonly kind: string;
@@ -30,10 +31,6 @@ export interface BookedTransfer {
   readonly upstream: string | null;
   readonly upstreamModel: string | null;
   readonly billableSeconds: number | null;
-  readonly inputTokens: string | null;
-  readonly cacheReadTokens: string | null;
-  readonly cacheWriteTokens: string | null;
-  readonly outputTokens: string | null;
   readonly catalogueVersion: string | null;
   /** Of a settlement or refund: what the vendor charged, as far as it is known. Zero for what else was charged. */
   readonly cost: PicoUsd | null;
@@ -93,8 +90,7 @@ const PAGE = /* sql */ `
     coalesce(task.model, request.model) AS model, coalesce(task.provider, request.upstream) AS upstream,
     coalesce(spent.model, request.upstream_model) AS "upstreamModel",
     CASE page.kind WHEN 'settlement' THEN task.billable_duration_seconds END AS "billableSeconds",
-    request.input_tokens AS "inputTokens", request.cache_read_tokens AS "cacheReadTokens",
-    request.cache_write_tokens AS "cacheWriteTokens", request.output_tokens AS "outputTokens",
+    ${SUMMED_TOKEN_COUNTS.map(({ name, column }) => `request.${column} AS "${name}"`).join(', ')},
     request.catalogue_version AS "catalogueVersion",
     CASE WHEN page.text_request_id IS NULL THEN spent.cost
       -- Counted once, though a charge may take several transfers, each of which adds to the margin.

@@ -2,14 +2,14 @@
 import type { Knex } from 'knex';
 import { createdAtMsOf, firstIdAt } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
-import type { ConsumptionPrice } from '../../domain/text-price.ts';
+import { readTokens, type TextTokens } from '../../domain/text-tokens.ts';
 import { type Database, picoUsd } from '../database.ts';
 import { createdIn, type Period } from '../period.ts';
 import { streamPages } from '../stream-pages.ts';
 import type { RowOf } from '../row.ts';
 
 /** A finished text request. */
-export interface TextUsage extends Omit<ConsumptionPrice, 'charge' | 'clamped' | 'modifiers' | 'calls'> {
+export interface TextUsage extends TextTokens {
   readonly id: string;
   readonly createdAt: Date;
   readonly accountId: string;
@@ -27,6 +27,8 @@ export interface TextUsage extends Omit<ConsumptionPrice, 'charge' | 'clamped' |
   /** The catalogue version that set the price. */
   readonly catalogueVersion: string;
   readonly modifiers: readonly { readonly kind: string; readonly factor: string }[];
+  /** Whether any of the counts is the gateway's own. */
+  readonly estimated: boolean;
   readonly held: PicoUsd;
   /** The amount that the account paid. */
   readonly charged: PicoUsd;
@@ -36,10 +38,7 @@ export interface TextUsage extends Omit<ConsumptionPrice, 'charge' | 'clamped' |
   readonly firstByteMs: number | null;
 }
 
-/** Numbers that PostgreSQL sends as text. */
-type TokenCount = 'inputTokens' | 'cacheReadTokens' | 'cacheWriteTokens' | 'outputTokens' | 'reasoningTokens';
-
-type TextRow = Omit<RowOf<TextUsage, TokenCount>, 'charged' | 'modifiers'> & {
+type TextRow = Omit<RowOf<TextUsage, keyof TextTokens>, 'charged' | 'modifiers'> & {
   readonly charge: string;
   readonly modifiers: TextUsage['modifiers'] | null;
 };
@@ -160,11 +159,7 @@ function toTextUsage(row: TextRow): TextUsage {
     outcome: row.outcome,
     errorCode: row.error_code,
     catalogueVersion: row.catalogue_version,
-    inputTokens: Number(row.input_tokens),
-    cacheReadTokens: Number(row.cache_read_tokens),
-    cacheWriteTokens: Number(row.cache_write_tokens),
-    outputTokens: Number(row.output_tokens),
-    reasoningTokens: row.reasoning_tokens === null ? null : Number(row.reasoning_tokens),
+    ...readTokens(row),
     estimated: row.estimated,
     modifiers: row.modifiers ?? [],
     held: picoUsd(row.held),

@@ -2,6 +2,7 @@
 import type { DailyUsage } from '../../../db/queries/daily-usage.ts';
 import type { TextUsage } from '../../../db/queries/usage.ts';
 import * as field from '../../../domain/resource/field.ts';
+import { SUMMED_TOKEN_COUNTS, TOKEN_COUNTS } from '../../../domain/text-tokens.ts';
 import { nested, resource } from '../../../domain/resource/resource.ts';
 
 export const DAILY_USAGE = resource<DailyUsage>(
@@ -14,10 +15,7 @@ export const DAILY_USAGE = resource<DailyUsage>(
     api_key_id: field.id('apiKey')('apiKeyId'),
     requests: field.count('requests', 'Requests and tasks that succeeded'),
     failed: field.count('failed', 'Requests and tasks that failed, free of charge'),
-    input_tokens: field.count('inputTokens', 'Whole prompts, cached or not'),
-    cache_read_tokens: field.count('cacheReadTokens', 'The part of the input read from a cache'),
-    cache_write_tokens: field.count('cacheWriteTokens', 'The part of the input written to a cache'),
-    output_tokens: field.count('outputTokens', 'All generated tokens, reasoning included'),
+    ...Object.fromEntries(SUMMED_TOKEN_COUNTS.map(({ name, column, ofDay }) => [column, field.count(name, ofDay)])),
     billable_duration_seconds: field.count('billableSeconds', 'Seconds of video'),
     charged_usd: field.usd('charged', 'The amount charged'),
   },
@@ -46,11 +44,12 @@ export const TEXT_REQUEST = resource<TextUsage>(
     ),
     error_code: field.text.orNull('errorCode', 'The error code of a failure'),
     rates_version: field.text('catalogueVersion', 'The catalogue edition that set the price'),
-    input_tokens: field.count('inputTokens', 'The whole prompt, cached or not'),
-    cache_read_tokens: field.count('cacheReadTokens', 'The part read from a cache'),
-    cache_write_tokens: field.count('cacheWriteTokens', 'The part written to a cache'),
-    output_tokens: field.count('outputTokens', 'All generated tokens, reasoning included'),
-    reasoning_tokens: field.count.orNull('reasoningTokens', 'The part that is reasoning, if reported'),
+    ...Object.fromEntries(
+      TOKEN_COUNTS.map((count): readonly [string, field.Field<TextUsage>] => [
+        count.column,
+        'ofDay' in count ? field.count(count.name, count.ofRequest) : field.count.orNull(count.name, count.ofRequest),
+      ]),
+    ),
     estimated: field.boolean('estimated', 'Whether the gateway counted because the upstream did not'),
     price_modifiers: field.list(MODIFIER, ({ kind, factor }) => `${kind} ${factor}`)('modifiers'),
     charged_usd: field.usd('charged', 'The amount charged'),

@@ -5,6 +5,7 @@ import { type BookedTransfer, streamMonth } from '../../../db/queries/month-expo
 import { isCharge, TRANSFERS } from '../../../domain/ledger.ts';
 import type { PicoUsd } from '../../../domain/money.ts';
 import type { Month } from '../../../domain/month.ts';
+import { SUMMED_TOKEN_COUNTS } from '../../../domain/text-tokens.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { type Column, nested, type Presentation } from '../../../domain/resource/resource.ts';
 
@@ -52,10 +53,7 @@ const BOOKED = nested<BookedTransfer>({
   upstream: field.text.orNull('upstream'),
   upstream_model: field.text.orNull('upstreamModel'),
   billable_duration_seconds: field.integer.orNull('billableSeconds'),
-  input_tokens: field.text.orNull('inputTokens'),
-  cache_read_tokens: field.text.orNull('cacheReadTokens'),
-  cache_write_tokens: field.text.orNull('cacheWriteTokens'),
-  output_tokens: field.text.orNull('outputTokens'),
+  ...Object.fromEntries(SUMMED_TOKEN_COUNTS.map(({ name, column }) => [column, field.text.orNull(name)])),
   rates_version: field.text.orNull('catalogueVersion'),
   cause: field.text.orNull('cause'),
   message: field.text.orNull('message'),

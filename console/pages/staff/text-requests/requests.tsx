@@ -2,6 +2,7 @@
 import type { Child } from 'hono/jsx';
 import type { Found } from '../../../../api/services/find-by-id.ts';
 import { TEXT_OUTCOMES, type TextOutcome, type TextUsage } from '../../../../db/queries/usage.ts';
+import { TOKEN_COUNTS } from '../../../../domain/text-tokens.ts';
 import { Badge, Card, Choice, Copyable, Field, Money, Noted, Pages, type Tone } from '../../../html/components.tsx';
 import { DataTable, Facts } from '../../../html/data-table.tsx';
 import { Filters, optionsOf } from '../../../html/filters.tsx';
@@ -62,8 +63,8 @@ function RequestTable({ requests, texts }: { readonly requests: readonly TextUsa
         [common.model, 'model'],
         [common.status, (usage) => <Outcome usage={usage} texts={texts} />],
         [words.route, ({ upstream, upstreamModel }) => <Noted note={upstreamModel}>{upstream ?? words.nowhere}</Noted>],
-        [words.input, ({ inputTokens }) => words.tokens(inputTokens), 'number'],
-        [words.output, ({ outputTokens }) => words.tokens(outputTokens), 'number'],
+        [words.counts.inputTokens, ({ inputTokens }) => words.tokens(inputTokens), 'number'],
+        [words.counts.outputTokens, ({ outputTokens }) => words.tokens(outputTokens), 'number'],
         [words.charged, ({ charged }) => <Money amount={charged} />, 'money'],
         [common.created, 'createdAt'],
       ]}
@@ -141,11 +142,10 @@ function Tokens({ usage, texts: { staffTextRequests: words } }: { readonly usage
   return (
     <Facts
       facts={[
-        [words.input, words.tokens(usage.inputTokens)],
-        [words.cacheRead, words.tokens(usage.cacheReadTokens)],
-        [words.cacheWrite, words.tokens(usage.cacheWriteTokens)],
-        [words.output, words.tokens(usage.outputTokens)],
-        usage.reasoningTokens === null ? null : [words.reasoning, words.tokens(usage.reasoningTokens)],
+        ...TOKEN_COUNTS.map(({ name }): readonly [string, Child] | null => {
+          const count = usage[name];
+          return count === null ? null : [words.counts[name], words.tokens(count)];
+        }),
         [words.counted, usage.estimated ? words.estimated : words.reported],
       ]}
     />

@@ -1,0 +1,104 @@
+/**
+ * The token counts of a text request, defined once: the API, the exports, the sums by day and the console derive their columns
+ * from the list. How to add one: `docs/changing-it.md`.
+ */
+
+/** A count with `ofDay` is summed by day and exported by month. Another one is null where the upstream did not report it. */
+export const TOKEN_COUNTS = [
+  {
+    name: 'inputTokens',
+    column: 'input_tokens',
+    ofRequest: 'The whole prompt, cached or not',
+    ofDay: 'Whole prompts, cached or not',
+  },
+  {
+    name: 'cacheReadTokens',
+    column: 'cache_read_tokens',
+    ofRequest: 'The part read from a cache',
+    ofDay: 'The part of the input read from a cache',
+  },
+  {
+    name: 'cacheWriteTokens',
+    column: 'cache_write_tokens',
+    ofRequest: 'The part written to a cache',
+    ofDay: 'The part of the input written to a cache',
+  },
+  {
+    name: 'outputTokens',
+    column: 'output_tokens',
+    ofRequest: 'All generated tokens, reasoning included',
+    ofDay: 'All generated tokens, reasoning included',
+  },
+  {
+    name: 'reasoningTokens',
+    column: 'reasoning_tokens',
+    ofRequest: 'The part that is reasoning, if reported',
+  },
+] as const;
+
+type TokenCount = (typeof TOKEN_COUNTS)[number];
+type SummedCount = Extract<TokenCount, { readonly ofDay: string }>;
+
+export const SUMMED_TOKEN_COUNTS = TOKEN_COUNTS.filter((count) => 'ofDay' in count);
+
+export type SummedTokens<Count> = { readonly [Summed in SummedCount as Summed['name']]: Count };
+
+/** The tokens that a request is charged for. */
+export type TextTokens = SummedTokens<number> & {
+  readonly [Other in Exclude<TokenCount, SummedCount> as Other['name']]: number | null;
+};
+
+/** @param read returns the value of a column */
+export function readSummedTokens<Count>(read: (column: SummedCount['column']) => Count): SummedTokens<Count> {
+  return {
+    inputTokens: read('input_tokens'),
+    cacheReadTokens: read('cache_read_tokens'),
+    cacheWriteTokens: read('cache_write_tokens'),
+    outputTokens: read('output_tokens'),
+  };
+}
+
+/** @param row a row of `text_requests` */
+export function readTokens(row: Readonly<Record<TokenCount['column'], string | null>>): TextTokens {
+  const reasoning = row.reasoning_tokens;
+  return {
+    ...readSummedTokens((column) => Number(row[column])),
+    reasoningTokens: reasoning === null ? null : Number(reasoning),
+  };
+}
+
+/** Token counts as the upstream reported them, inclusive as in `text/canonical.ts`; null where it reported none. */
+export interface ReportedUsage {
+  readonly inputTotal: number | null;
+  readonly cacheRead: number | null;
+  readonly cacheWrite: number | null;
+  readonly outputTotal: number | null;
+  readonly reasoning: number | null;
+}
+
+/** Totals with the parts of them that were reported, which are never larger. */
+export function tokensOf(usage: ReportedUsage | null, inputTokens: number, outputTokens: number): TextTokens {
+  const cacheReadTokens = clampCount(usage?.cacheRead, inputTokens) ?? 0;
+  const cacheWriteTokens = clampCount(usage?.cacheWrite, inputTokens - cacheReadTokens) ?? 0;
+  const reasoningTokens = clampCount(usage?.reasoning, outputTokens);
+  return { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens, reasoningTokens };
+}
+
+export function sumTokens(calls: readonly TextTokens[]): TextTokens {
+  return calls.reduce((sum, call) => ({
+    inputTokens: sum.inputTokens + call.inputTokens,
+    cacheReadTokens: sum.cacheReadTokens + call.cacheReadTokens,
+    cacheWriteTokens: sum.cacheWriteTokens + call.cacheWriteTokens,
+    outputTokens: sum.outputTokens + call.outputTokens,
+    reasoningTokens:
+      sum.reasoningTokens === null || call.reasoningTokens === null
+        ? (sum.reasoningTokens ?? call.reasoningTokens)
+        : sum.reasoningTokens + call.reasoningTokens,
+  }));
+}
+
+/** Returns a reported count, at most `max`; null for what is not a count. */
+export function clampCount(count: number | null | undefined, max: number): number | null {
+  const isCount = count !== null && count !== undefined && Number.isSafeInteger(count) && count >= 0;
+  return isCount ? Math.min(count, max) : null;
+}
