@@ -11,6 +11,7 @@ import {
   type VideoEntry,
   catalogueSchema,
 } from './schema.ts';
+import { IMAGE_CHOICES } from '../domain/image-choices.ts';
 import { IMAGE_TIERS } from '../domain/image-size.ts';
 import type { FieldNames, RankedRoute, RouteCost } from '../domain/media-route.ts';
 import { type ReadVariable, writePath } from '../domain/fill-in.ts';
@@ -132,8 +133,13 @@ function toImageModel(entry: ImageEntry, unsupportedFields: ReadonlySet<string>)
   return {
     kind: 'image',
     ...toMediaModel(entry, unsupportedFields),
-    backgrounds: entry.backgrounds,
-    defaultBackground: entry.default_background,
+    choices: new Map(
+      IMAGE_CHOICES.flatMap(({ name, list }) => {
+        const values = entry[list];
+        const usual = entry[`default_${name}`];
+        return values && usual !== undefined ? [[name, { list, values, default: usual }] as const] : [];
+      }),
+    ),
     pricePerTier: toTierPrices(entry.usd_per_image),
     defaultResolution: entry.default_resolution,
   };

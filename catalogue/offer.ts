@@ -129,7 +129,15 @@ function offerImage(model: ImageModel): OfferedModel {
     kind: 'image',
     prices: mediaPrices(mediaPricingOf(model)),
     costs: mediaCosts(model),
-    terms: { ...mediaTerms(model), backgrounds: `${model.backgrounds.join(', ')}, default ${model.defaultBackground}` },
+    terms: {
+      ...mediaTerms(model),
+      ...Object.fromEntries(
+        [...model.choices.values()].map(({ list, values, default: usual }) => [
+          list,
+          `${values.join(', ')}, default ${usual}`,
+        ]),
+      ),
+    },
   };
 }
 

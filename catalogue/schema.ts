@@ -1,5 +1,6 @@
 /** The schema of a catalogue file. Validation turns prices, factors and times of day into numbers. */
 import Joi from 'joi';
+import { IMAGE_CHOICES, type ImageChoiceEntries } from '../domain/image-choices.ts';
 import { IMAGE_TIERS, type ImageTier, imageSizeFor } from '../domain/image-size.ts';
 import {
   FIELD_FORMS,
@@ -84,9 +85,7 @@ export interface VideoEntry extends MediaEntry {
   readonly default_resolution: string;
 }
 
-export interface ImageEntry extends MediaEntry {
-  readonly backgrounds: readonly string[];
-  readonly default_background: string;
+export interface ImageEntry extends MediaEntry, ImageChoiceEntries {
   readonly usd_per_image: Readonly<Partial<Record<ImageTier, PicoUsd>>> | PicoUsd;
   readonly default_resolution: ImageTier;
 }
@@ -211,8 +210,12 @@ const video = Joi.object<VideoEntry>({
 
 const image = Joi.object<ImageEntry>({
   ...mediaKeys,
-  backgrounds: names.min(1).required(),
-  default_background: oneOf('backgrounds'),
+  ...Object.fromEntries(
+    IMAGE_CHOICES.flatMap(({ name: choice, list }) => [
+      [list, names.min(1)],
+      [`default_${choice}`, oneOf(list).when(list, { is: Joi.exist(), otherwise: Joi.forbidden() })],
+    ]),
+  ),
   usd_per_image: Joi.alternatives(
     usd,
     Joi.object(Object.fromEntries(IMAGE_TIERS.map((tier) => [tier, usd.optional()]))).min(1),

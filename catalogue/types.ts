@@ -1,4 +1,5 @@
 /** The models that Genway sells, with their limits, prices and routes. `load.ts` reads a {@link Catalogue} from a file. */
+import type { ImageChoice } from '../domain/image-choices.ts';
 import type { ImageTier } from '../domain/image-size.ts';
 import type { PicoUsd } from '../domain/money.ts';
 import type { RankedRoute, ResultCheck } from '../domain/media-route.ts';
@@ -54,8 +55,11 @@ export interface VideoModel extends MediaModelBase {
 /** Contract 2.5 and 4.3. */
 export interface ImageModel extends MediaModelBase {
   readonly kind: 'image';
-  readonly backgrounds: readonly string[];
-  readonly defaultBackground: string;
+  /** The parameters that the model offers. */
+  readonly choices: ReadonlyMap<
+    ImageChoice,
+    { readonly list: string; readonly values: readonly string[]; readonly default: string }
+  >;
   /** Pico-USD per image; the keys are the values of `resolution`. */
   readonly pricePerTier: Readonly<Partial<Record<ImageTier, PicoUsd>>>;
   readonly defaultResolution: ImageTier;

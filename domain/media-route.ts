@@ -1,5 +1,6 @@
 /** How a media model may be rendered: its upstreams and the requests to them, as configured (docs/catalogue.md). */
 import type { TaskErrorCode } from './errors.ts';
+import { IMAGE_CHOICES } from './image-choices.ts';
 import type { NotTakenCause } from './media-health.ts';
 import type { PicoUsd } from './money.ts';
 
@@ -25,7 +26,7 @@ export const FIELD_INPUTS = [
   'width',
   'height',
   'size',
-  'background',
+  ...IMAGE_CHOICES.map(({ name }) => name),
 ] as const;
 export type FieldInput = (typeof FIELD_INPUTS)[number];
 

@@ -1,6 +1,7 @@
 /** Media tasks: states and transitions (contract 3), and what a client that polls reads (contract 2.1 and 4.4). */
 
 import type { TaskErrorCode } from './errors.ts';
+import type { ChosenValues } from './image-choices.ts';
 import type { MediaRoute, ResultCheck } from './media-route.ts';
 import type { PicoUsd } from './money.ts';
 
@@ -30,7 +31,7 @@ export interface GeneratedMedia {
 }
 
 /** The validated request, with defaults filled in. */
-export interface RenderInputs {
+export interface RenderInputs extends ChosenValues {
   readonly kind: TaskKind;
   readonly prompt: string;
   readonly images?: readonly string[];
@@ -45,8 +46,6 @@ export interface RenderInputs {
   /** Pixels; image only. */
   readonly width?: number;
   readonly height?: number;
-  /** `auto`, `opaque` or `transparent`; image only. */
-  readonly background?: string;
 }
 
 /** A task's work, as it was ordered: what, and where it may be rendered. */

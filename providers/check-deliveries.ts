@@ -141,16 +141,18 @@ function videoDimensions(
 }
 
 function imageDimensions(path: FieldPath, model: ImageModel, route: RankedRoute): readonly Dimension[] {
-  const { defaultResolution: tier, defaultAspectRatio, aspectRatios, pricePerTier, backgrounds } = model;
+  const { defaultResolution: tier, defaultAspectRatio, aspectRatios, pricePerTier } = model;
+  const backgrounds = model.choices.get('background');
   const images = linksTo('image', model.images.required ? 1 : 0);
   const usual = {
     ...usualRequest(model, route, images.length > 0),
     images,
     ...imageSizeFor(tier, defaultAspectRatio),
-    background: model.defaultBackground,
+    ...(backgrounds && { background: backgrounds.default }),
   };
   const tiers = (['1K', '2K', '4K'] as const).filter((one) => pricePerTier[one] !== undefined);
-  const seen = backgrounds.filter((one) => one === 'transparent' || one === model.defaultBackground);
+  const { values = [], default: usualBackground } = backgrounds ?? {};
+  const seen = values.filter((one) => one === 'transparent' || one === usualBackground);
   return [
     choicesOf(tiers, (one) => ({
       path: [...path, 'usd_per_image', one],
@@ -167,7 +169,7 @@ function imageDimensions(path: FieldPath, model: ImageModel, route: RankedRoute)
       }),
     ),
     choicesOf(seen, (background) => ({
-      path: [...path, 'backgrounds', backgrounds.indexOf(background)],
+      path: [...path, 'backgrounds', values.indexOf(background)],
       name: background,
       request: { ...usual, background },
     })),

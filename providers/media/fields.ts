@@ -1,5 +1,6 @@
 /** Maps inputs to fields of models whose field names differ, as at fal and Replicate (docs/catalogue.md). */
 import type { PixelSize } from '../../domain/image-size.ts';
+import { chooseValues, type ChosenValues, type ImageChoice } from '../../domain/image-choices.ts';
 import { videoSizeFor } from '../../domain/video-size.ts';
 import type { FieldForm, FieldInput, FieldNames } from '../../domain/media-route.ts';
 import type { JsonObject } from '../../domain/json.ts';
@@ -18,7 +19,7 @@ export function fieldsOf(request: RenderRequest, usual: FieldNames): JsonObject 
   assertAllTaken(request, names);
   const size = sizeOf(request);
   const { images = [], referenceVideos = [], referenceAudios = [], imagesAs } = request;
-  const values: Readonly<Record<FieldInput, unknown>> = {
+  const values: Readonly<Record<Exclude<FieldInput, ImageChoice>, unknown>> & ChosenValues = {
     prompt: request.prompt,
     image: images[0],
     last_image: imagesAs === 'first_and_last_frame' ? images[1] : undefined,
@@ -31,7 +32,7 @@ export function fieldsOf(request: RenderRequest, usual: FieldNames): JsonObject 
     width: size?.width,
     height: size?.height,
     size,
-    background: request.background,
+    ...chooseValues((name) => request[name]),
   };
   return Object.fromEntries(
     Object.entries(names).flatMap(([input, name]) => {
@@ -41,7 +42,7 @@ export function fieldsOf(request: RenderRequest, usual: FieldNames): JsonObject 
   );
 }
 
-function isInput(name: string, values: Readonly<Record<FieldInput, unknown>>): name is FieldInput {
+function isInput(name: string, values: object): name is FieldInput {
   return Object.hasOwn(values, name);
 }
 

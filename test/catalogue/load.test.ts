@@ -48,6 +48,13 @@ describe('loading a catalogue', () => {
     ['a model that is both free and priced', 'legacy: true', 'free: true', 'text.families[4].models[4]', 'free'],
     ['a model without reasoning flag', 'reasoning: true', '', 'text.families[0].models[0].reasoning', 'required'],
     ['an unknown format', 'format: chat-completions', 'format: grpc', 'text.families[0].routes[0].format', 'one of'],
+    [
+      'a default of what is not listed',
+      'backgrounds: [auto, opaque, transparent]',
+      '',
+      'default_background',
+      'not allowed',
+    ],
     ['a share of nothing', 'format: chat-completions', 'format: messages, weight: 0', 'routes[0].weight', 'greater'],
     ['an hour that does not exist', "from: '08:00'", "from: '24:01'", 'peaks[0].windows[0].from', '24:00'],
     ['a window that ends before it begins', "from: '14:00'", "from: '20:00'", 'peaks[0].windows[1]', 'after it begins'],

@@ -1,6 +1,7 @@
 /** The body of `POST /v1/images/tasks`: contract 4.3. */
 import Joi from 'joi';
 import type { Catalogue, ImageModel } from '../../../catalogue/types.ts';
+import { chooseValues, type ChosenValues, IMAGE_CHOICES } from '../../../domain/image-choices.ts';
 import {
   IMAGE_SIZE_LIMITS,
   IMAGE_SIZE_PATTERN,
@@ -17,14 +18,13 @@ import { type MediaRequestContext, type ValidatedMediaRequest, chooseByModel } f
 import { choice, createValidator, freeText, linkList } from '../../validation.ts';
 
 /** The fields as sent, but with `size` parsed. */
-export interface ImageRequestBody {
+export interface ImageRequestBody extends ChosenValues {
   readonly model: string;
   readonly prompt: string;
   readonly images?: readonly string[];
   readonly aspect_ratio?: string;
   readonly resolution?: ImageTier;
   readonly size?: PixelSize;
-  readonly background?: string;
 }
 
 export interface ValidatedImageRequest extends ValidatedMediaRequest<ImageModel> {
@@ -63,9 +63,12 @@ export function imageRequestSchema(
     aspect_ratio: choice(model.aspectRatios).default(model.defaultAspectRatio).description('Width to height'),
     resolution: choice(tiersOf(model)).default(model.defaultResolution).description('The pixel tier'),
     size: size.description('Exact size in pixels, instead of resolution and aspect_ratio').example('1536x1024'),
-    background: choice(model.backgrounds)
-      .default(model.defaultBackground)
-      .description('`transparent` gives a PNG with alpha'),
+    ...Object.fromEntries(
+      IMAGE_CHOICES.flatMap(({ name, description }) => {
+        const offered = model.choices.get(name);
+        return offered ? [[name, choice(offered.values).default(offered.default).description(description)]] : [];
+      }),
+    ),
   })
     .without('size', ['aspect_ratio', 'resolution'])
     .prefs({ noDefaults: true });
@@ -116,7 +119,7 @@ function complete(model: ImageModel, body: ImageRequestBody): ValidatedImageRequ
       ...(body.images && { images: body.images }),
       width,
       height,
-      background: body.background ?? model.defaultBackground,
+      ...chooseValues((name) => body[name] ?? model.choices.get(name)?.default),
     },
   };
 }

@@ -6,6 +6,7 @@ import { type PicoUsd, toUsdNumber } from '../../../domain/money.ts';
 import type { PricePeak, PriceTier, TextPricing } from '../../../domain/pricing.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested, resource } from '../../../domain/resource/resource.ts';
+import { IMAGE_CHOICES } from '../../../domain/image-choices.ts';
 import { WIRE_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
 import { UNAVAILABLE_REASONS, type UnavailableReason } from '../../services/unavailable-model.ts';
 
@@ -71,7 +72,12 @@ const IMAGE_LIMITS = nested<ImageModel>({
   images: imageCount,
   aspect_ratios: field.words(text())('aspectRatios'),
   resolutions: field.words(text())(({ pricePerTier }) => Object.keys(pricePerTier)),
-  backgrounds: field.words(text())('backgrounds'),
+  ...Object.fromEntries(
+    IMAGE_CHOICES.map(({ name, list }) => [
+      list,
+      field.words(text())(({ choices }: ImageModel) => choices.get(name)?.values ?? []),
+    ]),
+  ),
 });
 
 const IMAGE_PRICES = nested<ImageModel>({

@@ -1,6 +1,7 @@
 /** The HTTP job protocol: docs/provider-protocol.md. Documents are read with suspicion: an upstream may send anything. */
 import { createHmac } from 'node:crypto';
 import { isTaskErrorCode, type TaskErrorCode } from '../../../domain/errors.ts';
+import { chooseValues } from '../../../domain/image-choices.ts';
 import { isObject } from '../../../domain/json.ts';
 import { isSameSecret } from '../../../net/same-secret.ts';
 import type { JobState, KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
@@ -114,7 +115,7 @@ function presentSubmission(request: RenderRequest): Readonly<Record<string, unkn
     resolution: request.resolution,
     width: request.width,
     height: request.height,
-    background: request.background,
+    ...chooseValues((name) => request[name]),
     callback_url: request.callbackUrl,
   };
 }

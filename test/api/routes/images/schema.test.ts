@@ -201,6 +201,17 @@ describe('the body of an image task', () => {
     );
   });
 
+  it('refuses a background of a model whose entry lists none', () => {
+    const entry = catalogue.imageModels.get('imagea-2.5-sunburst');
+    if (!entry) throw new Error('no imagea-2.5-sunburst');
+    const parsePlain = createImageRequestParser(
+      { ...catalogue, imageModels: new Map([[entry.id, { ...entry, choices: new Map() }]]) },
+      context,
+    );
+    expect(parsePlain(imagea()).render).to.not.have.property('background');
+    expect(() => parsePlain(imagea({ background: 'auto' }))).to.throw(ServiceError, 'background');
+  });
+
   it('refuses the fields of other models, and unknown ones', () => {
     for (const field of ['duration', 'reference_videos', 'seed', 'quality', 'output_format', 'n']) {
       expect(refusalOf(imagea({ [field]: 1 }))).to.equal(
