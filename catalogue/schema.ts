@@ -15,7 +15,12 @@ import {
 import { type PicoUsd, parseUsd } from '../domain/money.ts';
 import { parseFactor, parsePricePerMillionTokens } from '../domain/pricing.ts';
 import { videoSizeFor } from '../domain/video-size.ts';
-import { WIRE_FORMAT_NAMES, type WireFormatName } from '../domain/wire-format-name.ts';
+import {
+  UPSTREAM_FORMAT_NAMES,
+  type UpstreamFormatName,
+  WIRE_FORMAT_NAMES,
+  type WireFormatName,
+} from '../domain/wire-format-name.ts';
 import { ANSWER_TIMEOUT_FIELDS, type AnswerTimeoutsEntry } from './answer-timeouts.ts';
 import { type CostEntry, type PricingEntry, WEEKDAYS, toCostPricing, toTextPricing } from './text-pricing.ts';
 import {
@@ -104,7 +109,7 @@ type TextRouteEntries = readonly [TextRouteEntry, ...TextRouteEntry[]];
 
 export interface TextRouteEntry extends AnswerTimeoutsEntry {
   readonly provider: string;
-  readonly format: WireFormatName;
+  readonly format: UpstreamFormatName;
   readonly model?: string;
   readonly order?: number;
   readonly weight: number;
@@ -257,7 +262,7 @@ const factors = {
 
 const textRoute = Joi.object({
   provider: name.required(),
-  format: Joi.valid(...WIRE_FORMAT_NAMES).required(),
+  format: Joi.valid(...UPSTREAM_FORMAT_NAMES).required(),
   model: name,
   order: Joi.number().integer().min(0),
   weight: count.default(1),

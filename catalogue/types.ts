@@ -5,7 +5,7 @@ import type { PicoUsd } from '../domain/money.ts';
 import type { RankedRoute, ResultCheck } from '../domain/media-route.ts';
 import type { TextPricing, VideoPricing } from '../domain/pricing.ts';
 import type { TextTerms } from '../domain/text-price.ts';
-import type { WireFormatName } from '../domain/wire-format-name.ts';
+import type { UpstreamFormatName, WireFormatName } from '../domain/wire-format-name.ts';
 import type { AnswerTimeouts } from './answer-timeouts.ts';
 
 export interface Catalogue {
@@ -70,7 +70,7 @@ export type MediaModel = VideoModel | ImageModel;
 /** An upstream that serves a text model, the format it speaks, and its name for the model. */
 export interface TextRoute extends AnswerTimeouts {
   readonly provider: string;
-  readonly format: WireFormatName;
+  readonly format: UpstreamFormatName;
   readonly model: string;
   /** Routes with a lower one are tried first. */
   readonly order: number;

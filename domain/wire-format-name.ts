@@ -2,3 +2,8 @@
 export const WIRE_FORMAT_NAMES = ['chat-completions', 'responses', 'messages', 'generate-content'] as const;
 
 export type WireFormatName = (typeof WIRE_FORMAT_NAMES)[number];
+
+/** The formats of text upstreams. A format that no client uses stands here only: `docs/changing-it.md`. */
+export const UPSTREAM_FORMAT_NAMES = [...WIRE_FORMAT_NAMES] as const;
+
+export type UpstreamFormatName = (typeof UPSTREAM_FORMAT_NAMES)[number];

@@ -7,7 +7,7 @@ import { writePath } from '../domain/fill-in.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
 import type { TaskKind } from '../domain/task.ts';
 import { isVideoResolution } from '../domain/video-size.ts';
-import { WIRE_FORMAT_NAMES } from '../domain/wire-format-name.ts';
+import { UPSTREAM_FORMAT_NAMES } from '../domain/wire-format-name.ts';
 import { deliveryFindings } from './check-deliveries.ts';
 import type { KindTraits, MediaAdapter } from './media/adapter.ts';
 import { lookUp } from './media/json.ts';
@@ -50,7 +50,7 @@ function adapterOf({ protocol, api }: JsonObject): MediaAdapter | null {
 
 function formatsOf({ base_url: one, base_urls: each }: JsonObject): readonly string[] | null {
   if (isObject(each)) return Object.keys(each);
-  return one === undefined ? null : WIRE_FORMAT_NAMES;
+  return one === undefined ? null : UPSTREAM_FORMAT_NAMES;
 }
 
 /** A kind without any upstreams is not checked: the operator has not set it up yet. */
@@ -136,7 +136,7 @@ function formatFindings(
   spoken: readonly string[] | null,
 ): readonly Finding[] {
   if (spoken === null || typeof format !== 'string' || spoken.includes(format)) return [];
-  if (!WIRE_FORMAT_NAMES.some((name) => name === format)) return [];
+  if (!UPSTREAM_FORMAT_NAMES.some((name) => name === format)) return [];
   const at = [...path, 'format'];
   const message = `"${writePath(at)}" must be one that the upstream "${provider}" has an address for (${spoken.join(', ')}), not ${format}`;
   return [file.finding(at, message)];

@@ -1,6 +1,6 @@
 /** Whether upstreams answer and take their keys, found out by one harmless request for each address and key. */
 import { Agent, type Dispatcher } from 'undici';
-import type { WireFormatName } from '../domain/wire-format-name.ts';
+import type { UpstreamFormatName } from '../domain/wire-format-name.ts';
 import { type Answer, exchange, isSuccess } from './media/exchange.ts';
 import { lookUp } from './media/json.ts';
 import { createMediaUpstream, type MediaUpstreamSettings } from './media/upstream.ts';
@@ -28,7 +28,7 @@ export interface EndedModel {
 
 export interface ProbeOptions {
   /** The formats in which a text upstream is asked, by its name. */
-  readonly formatsOf: (upstream: string) => readonly WireFormatName[];
+  readonly formatsOf: (upstream: string) => readonly UpstreamFormatName[];
   /** The models that routes name at a media upstream, by its name. */
   readonly modelsOf: (upstream: string) => readonly string[];
   /** For each request; all are made at once. */
@@ -112,7 +112,7 @@ function probeText(
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 
-const CREDENTIALS: Readonly<Record<WireFormatName, (key: string) => Readonly<Record<string, string>>>> = {
+const CREDENTIALS: Readonly<Record<UpstreamFormatName, (key: string) => Readonly<Record<string, string>>>> = {
   'chat-completions': bearer,
   responses: bearer,
   messages: (key) => ({ 'x-api-key': key, 'anthropic-version': '2023-06-01' }),

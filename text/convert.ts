@@ -11,7 +11,7 @@ import { cutAtBound } from './output-bound.ts';
 import { ReadableEvents } from './skip-unreadable.ts';
 import { chain, runStage, type Stage } from './stage.ts';
 import { cutAtStopSequences } from './stop-sequences.ts';
-import type { RenderContext, UpstreamOptions, UpstreamRequest, WireFormat } from './wire-format.ts';
+import type { RenderContext, UpstreamOptions, UpstreamHalf, UpstreamRequest, WireFormat } from './wire-format.ts';
 
 /** How one request is converted. */
 export interface Conversion {
@@ -33,7 +33,7 @@ export interface Conversion {
 export type Wrap = (stage: Stage<StreamEvent, string>) => Stage<StreamEvent, string>;
 
 /** How many calls a request for so many answers takes over an upstream of this format. */
-export function callCountOf(upstream: WireFormat, choiceCount = 1): number {
+export function callCountOf(upstream: UpstreamHalf, choiceCount = 1): number {
   return upstream.upstream.givesOneAnswer === true ? choiceCount : 1;
 }
 
@@ -46,7 +46,7 @@ export function callCountOf(upstream: WireFormat, choiceCount = 1): number {
  */
 export function planConversion(
   client: WireFormat,
-  upstream: WireFormat,
+  upstream: UpstreamHalf,
   request: TextRequest,
   options: UpstreamOptions,
   meter: Meter,
@@ -77,13 +77,17 @@ export function planConversion(
 }
 
 /** The output bound at which the gateway itself cuts, because the upstream is given a larger one; null for none. */
-function boundToCut({ upstream }: WireFormat, { sampling }: TextRequest): number | null {
+function boundToCut({ upstream }: UpstreamHalf, { sampling }: TextRequest): number | null {
   const { maxOutputTokens } = sampling;
   return maxOutputTokens !== undefined && maxOutputTokens < (upstream.leastOutputTokens ?? 1) ? maxOutputTokens : null;
 }
 
 /** The sequences at which the gateway itself cuts. They are not sent upstream, which would hide which one hit. */
-export function stopSequencesToCut(client: WireFormat, upstream: WireFormat, request: TextRequest): readonly string[] {
+export function stopSequencesToCut(
+  client: WireFormat,
+  upstream: UpstreamHalf,
+  request: TextRequest,
+): readonly string[] {
   const { stopSequences, takesStopSequence, mostStopSequences } = upstream.upstream;
   const upstreamDoes =
     stopSequences === 'reported' || (stopSequences === 'unreported' && !client.client.reportsStopSequence);

@@ -4,7 +4,7 @@
  */
 import type { ServiceError } from '../domain/errors.ts';
 import type { JsonObject } from '../domain/json.ts';
-import type { WireFormatName } from '../domain/wire-format-name.ts';
+import type { UpstreamFormatName, WireFormatName } from '../domain/wire-format-name.ts';
 import type { StreamEvent, TextRequest, TextResult, Usage } from './canonical.ts';
 import type { ServerSentEvent } from './sse.ts';
 import type { Emit, Stage } from './stage.ts';
@@ -143,10 +143,16 @@ export interface UpstreamFormat {
   parseError(status: number, body: unknown, retryAfterSeconds?: number): UpstreamError;
 }
 
-export interface WireFormat {
+/** A format that upstreams use. */
+export interface UpstreamHalf {
+  readonly name: UpstreamFormatName;
+  readonly upstream: UpstreamFormat;
+}
+
+/** A format that clients use, too. */
+export interface WireFormat extends UpstreamHalf {
   readonly name: WireFormatName;
   readonly client: ClientFormat;
-  readonly upstream: UpstreamFormat;
 }
 
 /** An error's message, with the request id at its end: contract 7.1. */

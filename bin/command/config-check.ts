@@ -2,7 +2,7 @@
 import { type Finding, writeFindings } from '../../catalogue/operator-file.ts';
 import type { FilesConfig } from '../../config.ts';
 import type { Catalogue } from '../../catalogue/types.ts';
-import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../domain/wire-format-name.ts';
+import { UPSTREAM_FORMAT_NAMES, type UpstreamFormatName } from '../../domain/wire-format-name.ts';
 import { knownUpstreams } from '../../providers/check-routes.ts';
 import { type EndedModel, type Probe, probeUpstreams } from '../../providers/probe.ts';
 import type { Upstreams } from '../../providers/upstreams.ts';
@@ -46,10 +46,10 @@ function probe(upstreams: Upstreams, catalogue: Catalogue | null): Promise<reado
   const firstFormats = new Map(
     upstreams.text.map(({ name, baseUrls }) => [
       name,
-      WIRE_FORMAT_NAMES.filter((format) => format in baseUrls).slice(0, 1),
+      UPSTREAM_FORMAT_NAMES.filter((format) => format in baseUrls).slice(0, 1),
     ]),
   );
-  const formatsOf = (upstream: string): readonly WireFormatName[] => {
+  const formatsOf = (upstream: string): readonly UpstreamFormatName[] => {
     const asked = routes.filter(({ provider }) => provider === upstream).map(({ format }) => format);
     return asked.length === 0 ? (firstFormats.get(upstream) ?? []) : [...new Set(asked)];
   };

@@ -1,6 +1,6 @@
 /** Reports of finished attempts: to operators in the log, and to the client whose request was refused. */
 import { ServiceError } from '../../domain/errors.ts';
-import type { WireFormatName } from '../../domain/wire-format-name.ts';
+import type { UpstreamFormatName } from '../../domain/wire-format-name.ts';
 import { UpstreamError, type UpstreamFault } from '../../text/upstream-errors.ts';
 import { codeOf } from './answer.ts';
 import type { AnswerReader, FailedAttempt, PreparedRequest } from './attempt.ts';
@@ -12,7 +12,7 @@ import type { Way } from './ways.ts';
 export interface AttemptReport {
   readonly requestId: string;
   readonly upstream: string;
-  readonly format: WireFormatName;
+  readonly format: UpstreamFormatName;
   readonly model: string;
   /** The last four characters of the key. */
   readonly key: string;

@@ -6,8 +6,7 @@ import {
   type AnswerTimeoutsEntry,
   toAnswerTimeouts,
 } from '../../catalogue/answer-timeouts.ts';
-import type { WireFormatName } from '../../domain/wire-format-name.ts';
-import { FORMATS } from '../../text/formats.ts';
+import { UPSTREAM_FORMAT_NAMES, type UpstreamFormatName } from '../../domain/wire-format-name.ts';
 
 export interface TextUpstreamSettings extends AnswerTimeouts {
   /** The name that catalogue routes use. */
@@ -15,7 +14,7 @@ export interface TextUpstreamSettings extends AnswerTimeouts {
   /** Each key works for everything. */
   readonly apiKeys: readonly [string, ...string[]];
   /** The address, with version, of each format that the upstream speaks. */
-  readonly baseUrls: Readonly<Partial<Record<WireFormatName, string>>>;
+  readonly baseUrls: Readonly<Partial<Record<UpstreamFormatName, string>>>;
   /** Sent with every request, in addition to the format's headers; names in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -30,7 +29,6 @@ export interface TextUpstreamEntry extends AnswerTimeoutsEntry {
 }
 
 const httpUrl = Joi.string().uri({ scheme: ['http', 'https'] });
-const FORMAT_NAMES = Object.values(FORMATS).map(({ name }) => name);
 /** A header name, except those that HTTP itself needs. */
 const HEADER_NAME =
   /^(?!(?:connection|content-length|content-type|expect|keep-alive|transfer-encoding|upgrade)$)[\w-]+$/i;
@@ -39,7 +37,7 @@ export const textUpstreamSchema = Joi.object<TextUpstreamEntry>({
   name: Joi.string().required(),
   // One address for all formats, or one per format.
   base_url: httpUrl,
-  base_urls: Joi.object(Object.fromEntries(FORMAT_NAMES.map((name) => [name, httpUrl]))).min(1),
+  base_urls: Joi.object(Object.fromEntries(UPSTREAM_FORMAT_NAMES.map((name) => [name, httpUrl]))).min(1),
   api_key: Joi.string(),
   api_keys: Joi.array().items(Joi.string()).unique().min(1),
   ...ANSWER_TIMEOUT_FIELDS,
@@ -64,7 +62,7 @@ export function toTextUpstream(entry: TextUpstreamEntry): TextUpstreamSettings {
 
 /** A part of a path such as `v1`, `v1beta` or `v4`. */
 const VERSION = /\/v\d+[a-z\d]*(?:\/|$)/;
-const VERSION_OF_FORMAT: Readonly<Record<WireFormatName, string>> = {
+const VERSION_OF_FORMAT: Readonly<Record<UpstreamFormatName, string>> = {
   'chat-completions': 'v1',
   responses: 'v1',
   messages: 'v1',
@@ -72,14 +70,10 @@ const VERSION_OF_FORMAT: Readonly<Record<WireFormatName, string>> = {
 };
 
 /** The addresses of all formats at a vendor's bare address. An address that already has a version is left unchanged. */
-export function baseUrlsAt(baseUrl: string): Readonly<Record<WireFormatName, string>> {
+export function baseUrlsAt(baseUrl: string): TextUpstreamSettings['baseUrls'] {
   const bare = baseUrl.replace(/\/+$/, '');
   const isVersioned = VERSION.test(new URL(bare).pathname);
-  const at = (format: WireFormatName): string => (isVersioned ? bare : `${bare}/${VERSION_OF_FORMAT[format]}`);
-  return {
-    'chat-completions': at('chat-completions'),
-    responses: at('responses'),
-    messages: at('messages'),
-    'generate-content': at('generate-content'),
-  };
+  return Object.fromEntries(
+    UPSTREAM_FORMAT_NAMES.map((format) => [format, isVersioned ? bare : `${bare}/${VERSION_OF_FORMAT[format]}`]),
+  );
 }

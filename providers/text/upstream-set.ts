@@ -1,6 +1,5 @@
 /** The upstreams of text models as the operator last wrote them, and the connections to them. */
-import type { WireFormatName } from '../../domain/wire-format-name.ts';
-import { FORMATS } from '../../text/formats.ts';
+import { UPSTREAM_FORMAT_NAMES, type UpstreamFormatName } from '../../domain/wire-format-name.ts';
 import type { TextUpstreamSettings } from './settings.ts';
 import type { UpstreamEndpoint } from './upstream-endpoint.ts';
 import type { UpstreamRoute } from './ways.ts';
@@ -8,7 +7,7 @@ import type { UpstreamRoute } from './ways.ts';
 type Target = Pick<UpstreamRoute, 'provider' | 'format'>;
 
 /** Opens an address of an upstream. */
-export type OpenEndpoint = (settings: TextUpstreamSettings, format: WireFormatName) => UpstreamEndpoint;
+export type OpenEndpoint = (settings: TextUpstreamSettings, format: UpstreamFormatName) => UpstreamEndpoint;
 
 /** The upstreams of one request. They stay the same until the request ends, even when the operator changes the files. */
 export interface UpstreamsInUse {
@@ -38,9 +37,8 @@ class Edition implements UpstreamsInUse {
     this.#settings = new Map(settings.map((upstream) => [upstream.name, upstream]));
     this.endpoints = endpoints;
     for (const upstream of settings) {
-      const formats = Object.values(FORMATS).map(({ name }) => name);
-      const byFormat = formats.map((name) => [name, endpoints.get(addressOf(upstream, name))?.endpoint] as const);
-      this.#targets.set(upstream.name, new Map(byFormat));
+      const endpointOf = (format: UpstreamFormatName) => endpoints.get(addressOf(upstream, format))?.endpoint;
+      this.#targets.set(upstream.name, new Map(UPSTREAM_FORMAT_NAMES.map((name) => [name, endpointOf(name)])));
     }
   }
 
@@ -102,7 +100,7 @@ export class UpstreamSet {
   #editionOf(settings: readonly TextUpstreamSettings[], open: ReadonlyMap<string, Shared>): Edition {
     const endpoints = new Map<string, Shared>();
     for (const upstream of settings) {
-      for (const { name: format } of Object.values(FORMATS)) {
+      for (const format of UPSTREAM_FORMAT_NAMES) {
         if (upstream.baseUrls[format] === undefined) continue;
         const address = addressOf(upstream, format);
         const shared = open.get(address) ?? { endpoint: this.#open(upstream, format), users: 0 };
@@ -124,6 +122,6 @@ export class UpstreamSet {
 }
 
 /** The settings that connections depend on. */
-function addressOf({ name, baseUrls, headers = {} }: TextUpstreamSettings, format: WireFormatName): string {
+function addressOf({ name, baseUrls, headers = {} }: TextUpstreamSettings, format: UpstreamFormatName): string {
   return JSON.stringify([name, format, baseUrls[format], headers]);
 }

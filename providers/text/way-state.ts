@@ -1,5 +1,5 @@
 /** The state of ways to models, for operators. */
-import type { WireFormatName } from '../../domain/wire-format-name.ts';
+import type { UpstreamFormatName } from '../../domain/wire-format-name.ts';
 import { UPSTREAM_FAULTS } from '../../text/upstream-errors.ts';
 import type { Closure } from './closures.ts';
 import type { WayReport } from './health-board.ts';
@@ -11,7 +11,7 @@ export const WAY_CAUSES = [...UPSTREAM_FAULTS, 'operator'] as const;
 /** The state of one way to a model. */
 export interface WayState extends Omit<WayReport, 'cause'> {
   readonly name: string;
-  readonly format: WireFormatName;
+  readonly format: UpstreamFormatName;
   /** The upstream's name for the model. */
   readonly model: string;
   /** The last four characters of the key. */

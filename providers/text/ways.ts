@@ -4,12 +4,12 @@
  */
 import { createHash } from 'node:crypto';
 import type { AnswerTimeouts } from '../../catalogue/answer-timeouts.ts';
-import type { WireFormatName } from '../../domain/wire-format-name.ts';
+import type { UpstreamFormatName } from '../../domain/wire-format-name.ts';
 
 /** One route to a model. */
 export interface UpstreamRoute extends AnswerTimeouts {
   readonly provider: string;
-  readonly format: WireFormatName;
+  readonly format: UpstreamFormatName;
   /** The model's name at the upstream. */
   readonly model: string;
   /** Lower ones are tried first. */

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { planConversion } from '../../text/convert.ts';
+import { WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { keepChoices } from '../../text/keep-choices.ts';
 import { Meter } from '../../text/meter.ts';
@@ -53,7 +54,7 @@ describe('unrequested choices', () => {
     ],
   ] as const;
   for (const [upstream, itemOf, bodyOf] of upstreams) {
-    for (const client of Object.values(FORMATS)) {
+    for (const client of WIRE_FORMAT_NAMES.map((name) => FORMATS[name])) {
       for (const hasIndexes of [true, false]) {
         const how = hasIndexes ? 'with' : 'without';
         it(`of ${upstream.name} ${how} indexes do not mix into one of ${client.name}`, () => {

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { StreamEvent } from '../../text/canonical.ts';
 import { callIdReplacements } from '../../text/call-ids.ts';
 import { TaggedText } from '../../text/chat-completions/thinking-tags.ts';
+import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../domain/wire-format-name.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { planForwarding } from '../../text/forward.ts';
 import { Meter } from '../../text/meter.ts';
@@ -11,7 +12,6 @@ import { runStage } from '../../text/stage.ts';
 import { cutAtStopSequences } from '../../text/stop-sequences.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import type { WireFormatName } from '../../domain/wire-format-name.ts';
 import { growthOf } from '../support/growth.ts';
 import { fromBytes, textRequest } from './support.ts';
 
@@ -199,7 +199,7 @@ const ANSWERS: Readonly<Record<string, (size: number) => () => unknown>> = {
 describe('the time it takes', function () {
   this.timeout(120_000);
 
-  for (const name of Object.values(FORMATS).map((format) => format.name)) {
+  for (const name of WIRE_FORMAT_NAMES) {
     for (const [what, steps] of Object.entries(CONVERSATIONS)) {
       it(`to read ${what} in ${name} grows no faster than the request`, () => {
         const growth = growthOf((size) => {

@@ -4,7 +4,7 @@ import type { Authorship } from '../../../db/queries/operator-actions.ts';
 import { arrayOf, nullable, text } from '../../../domain/json-schema.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { resource } from '../../../domain/resource/resource.ts';
-import { WIRE_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
+import { UPSTREAM_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
 import { WAY_CAUSES, type WayState } from '../../../providers/text/way-state.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody, optionalJsonBody } from '../../endpoint/body.ts';
@@ -22,7 +22,7 @@ const UPSTREAM = resource<WayState | MediaWayState>('Upstream', {
   name: field.text('name', 'The name that catalogue routes use'),
   kind: field.oneOf(['text', 'media'])((way) => ('format' in way ? 'text' : 'media')),
   format: field
-    .oneOf(WIRE_FORMAT_NAMES)
+    .oneOf(UPSTREAM_FORMAT_NAMES)
     .orAbsent((way) => ('format' in way ? way.format : undefined), 'Its wire format; for text'),
   protocol: field
     .json(nullable(text('The vendor’s API; for media')))
