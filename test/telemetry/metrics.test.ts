@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { finishReconciliation, insertReconciliation } from '../../db/queries/reconciliations.ts';
 import { markWorkflowsStarted } from '../../db/queries/tasks.ts';
@@ -62,6 +63,16 @@ describe('metrics', () => {
       '{upstream="studio",outcome="200"}': 2,
       '{upstream="studio",outcome="unreachable"}': 1,
     });
+  });
+
+  it('are explained in docs/operations.md', () => {
+    const page = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
+    const names = createMetrics()
+      .registry.getMetricsAsArray()
+      .map(({ name }) => name)
+      .filter((name) => name.startsWith('genway_'));
+    expect(names).to.have.length.above(15);
+    expect(names.filter((name) => !page.includes(`\`${name}`))).to.deep.equal([]);
   });
 
   it('hold what others in the process measure', async () => {
