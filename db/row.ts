@@ -15,3 +15,20 @@ export type RowOf<Entity, Counts extends keyof Entity = never> = {
 };
 
 type AsText<Value> = Value extends bigint ? string : Value;
+
+type CamelCase<Name extends string> = Name extends `${infer First}_${infer Rest}`
+  ? `${First}${Capitalize<CamelCase<Rest>>}`
+  : Name;
+
+/** The row with its columns named as the domain names them. Amounts and large integers are still text. */
+export function camelCased<Row extends object>(
+  row: Row,
+): { readonly [Column in keyof Row & string as CamelCase<Column>]: Row[Column] };
+export function camelCased(row: object): object {
+  return Object.fromEntries(
+    Object.entries(row).map(([column, value]) => [
+      column.replaceAll(/_(\w)/g, (_match, letter: string) => letter.toUpperCase()),
+      value,
+    ]),
+  );
+}

@@ -1,7 +1,7 @@
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, isDatabaseError, picoUsd, UNIQUE_VIOLATION } from '../database.ts';
 import { CHANGE, CHARGES } from '../ledger-sql.ts';
-import type { RowOf } from '../row.ts';
+import { camelCased, type RowOf } from '../row.ts';
 import { recallAllowances } from './allowances.ts';
 
 export interface Account {
@@ -185,18 +185,11 @@ function toColumns({ name, email, externalId, maxConcurrentTasks }: AccountDetai
 
 function toAccount(row: AccountRow): Account {
   return {
-    id: row.id,
-    name: row.name,
-    email: row.email,
-    externalId: row.external_id,
+    ...camelCased(row),
     signupAvailable: picoUsd(row.signup_available),
     signupReserved: picoUsd(row.signup_reserved),
     fundedAvailable: picoUsd(row.funded_available),
     fundedReserved: picoUsd(row.funded_reserved),
-    toppedUpAt: row.topped_up_at,
-    maxConcurrentTasks: row.max_concurrent_tasks,
     lowBalance: row.low_balance === null ? null : picoUsd(row.low_balance),
-    suspendedAt: row.suspended_at,
-    createdAt: row.created_at,
   };
 }

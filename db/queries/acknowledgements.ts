@@ -1,6 +1,6 @@
 /** Findings of reconciliations that people acknowledge because nobody can remedy them: see `db/migrations/0009-finance.ts`. */
 import type { Database } from '../database.ts';
-import type { RowOf } from '../row.ts';
+import { camelCased, type RowOf } from '../row.ts';
 
 export type AcknowledgementOutcome = 'confirmed' | 'rejected' | 'withdrawn';
 
@@ -52,7 +52,7 @@ export async function insertAcknowledgement(database: Database, acknowledgement:
 /** The acknowledgement, which nobody else can decide until the transaction ends; null if there is none. */
 export async function lockAcknowledgement(transaction: Database, id: string): Promise<Acknowledgement | null> {
   const row = await transaction<RowOf<Acknowledgement>>('acknowledgements').where({ id }).forUpdate().first();
-  return row ? toAcknowledgement(row) : null;
+  return row ? camelCased(row) : null;
 }
 
 export async function decideAcknowledgement(
@@ -79,7 +79,7 @@ export async function listAcknowledgements(
     WHERE report.id = ? ORDER BY acknowledgement.id`,
     [reconciliationId],
   );
-  return rows.map(toAcknowledgement);
+  return rows.map(camelCased);
 }
 
 /** The latest reconciliation that has ended, and how many of its findings nobody has acknowledged. */
@@ -95,21 +95,4 @@ export async function findLatestReport(
     FROM reconciliations AS report WHERE finished_at IS NOT NULL ORDER BY id DESC LIMIT 1`);
   const [latest] = rows;
   return latest ? { reconciliationId: latest.id, findings: Number(latest.findings) } : null;
-}
-
-function toAcknowledgement(row: RowOf<Acknowledgement>): Acknowledgement {
-  return {
-    id: row.id,
-    reconciliationId: row.reconciliation_id,
-    checkName: row.check_name,
-    subject: row.subject,
-    detail: row.detail,
-    reason: row.reason,
-    author: row.author,
-    takesTwo: row.takes_two,
-    createdAt: row.created_at,
-    outcome: row.outcome,
-    decidedBy: row.decided_by,
-    decidedAt: row.decided_at,
-  };
 }

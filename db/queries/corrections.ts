@@ -1,7 +1,7 @@
 /** Corrections that two people make: see `db/migrations/0009-finance.ts`. */
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
-import type { RowOf } from '../row.ts';
+import { camelCased, type RowOf } from '../row.ts';
 
 export type CorrectionOutcome = 'approved' | 'rejected' | 'withdrawn';
 
@@ -116,19 +116,5 @@ export async function listDecidedCorrections(database: Database, limit: number):
 }
 
 function toCorrection(row: CorrectionRow): Correction {
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    accountName: row.account_name,
-    amount: picoUsd(row.amount),
-    reference: row.reference,
-    reason: row.reason,
-    author: row.author,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-    outcome: row.outcome,
-    decidedBy: row.decided_by,
-    decidedAt: row.decided_at,
-    transferId: row.transfer_id,
-  };
+  return { ...camelCased(row), amount: picoUsd(row.amount) };
 }

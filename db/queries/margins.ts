@@ -6,7 +6,7 @@ import type { TaskKind } from '../../domain/task.ts';
 import { type Database, picoUsd } from '../database.ts';
 import { createdIn, type Period } from '../period.ts';
 import { streamPages } from '../stream-pages.ts';
-import type { RowOf } from '../row.ts';
+import { camelCased, type RowOf } from '../row.ts';
 
 /** What one upstream rendered or answered for one model. */
 export interface Margin {
@@ -171,19 +171,9 @@ export async function listRenders(
 
 function toRender(row: RenderRow): Render {
   return {
-    id: row.id,
-    createdAt: row.created_at,
-    accountId: row.account_id,
-    kind: row.kind,
-    model: row.model,
-    status: row.status,
-    errorCode: row.error_code,
-    upstream: row.upstream,
-    upstreamModel: row.upstream_model,
-    jobId: row.job_id,
+    ...camelCased(row),
     revenue: row.status === 'succeeded' ? picoUsd(row.price) : 0n,
     cost: row.cost === null ? null : picoUsd(row.cost),
-    vendorCost: row.vendor_cost,
     possibleLoss: picoUsd(row.possible_loss),
   };
 }

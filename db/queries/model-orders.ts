@@ -1,6 +1,6 @@
 /** What operators ordered of models: see `db/migrations/0010-operations.ts`. */
 import type { Database } from '../database.ts';
-import type { RowOf } from '../row.ts';
+import { camelCased, type RowOf } from '../row.ts';
 
 export interface NewModelOrder {
   /** By its id. */
@@ -24,7 +24,7 @@ export async function recordModelOrder(database: Database, order: NewModelOrder)
     .insert({ model, kind, author, reason })
     .returning<ModelOrderRow[]>(['model', 'kind', 'author', 'reason', 'created_at']);
   if (!row) throw new Error('an insert always returns its row');
-  return toOrder(row);
+  return camelCased(row);
 }
 
 /** The newest order of each model that ever had one. */
@@ -32,9 +32,5 @@ export async function listModelOrders(database: Database): Promise<readonly Mode
   const { rows } = await database.raw<{ rows: ModelOrderRow[] }>(
     'SELECT DISTINCT ON (model) model, kind, author, reason, created_at FROM model_orders ORDER BY model, id DESC',
   );
-  return rows.map(toOrder);
-}
-
-function toOrder({ created_at: createdAt, ...row }: ModelOrderRow): ModelOrder {
-  return { ...row, createdAt };
+  return rows.map(camelCased);
 }

@@ -2,7 +2,7 @@
 import { newId } from '../../domain/ids.ts';
 import type { Database } from '../database.ts';
 import { createdAtOf } from './tasks.ts';
-import type { RowOf } from '../row.ts';
+import { camelCased, type RowOf } from '../row.ts';
 
 export const TASK_ACTIONS = ['cancel', 'redeliver', 'read_prompt'] as const;
 const ACCOUNT_ACTIONS = ['edit', 'suspend', 'reopen'] as const;
@@ -18,29 +18,21 @@ export interface Authorship {
   readonly reason: string;
 }
 
-export interface NewOperatorAction extends Authorship {
+interface Action<Kind> extends Authorship {
+  readonly id: string;
+  readonly kind: Kind;
+  readonly createdAt: Date;
+}
+
+export interface OperatorAction extends Action<TaskActionKind> {
   readonly taskId: string;
-  readonly kind: TaskActionKind;
 }
 
-export interface OperatorAction extends NewOperatorAction {
-  readonly id: string;
-  readonly createdAt: Date;
-}
-
-export interface NewAccountAction extends Authorship {
+export interface AccountAction extends Action<AccountActionKind> {
   readonly accountId: string;
-  readonly kind: AccountActionKind;
 }
 
-export interface AccountAction extends NewAccountAction {
-  readonly id: string;
-  readonly createdAt: Date;
-}
-
-type TaskActionRow = RowOf<OperatorAction>;
-
-type AccountActionRow = RowOf<AccountAction>;
+export type NewOperatorAction = Omit<OperatorAction, 'id' | 'createdAt'>;
 
 /** Records an action. A task is cancelled only once: a second cancellation writes nothing and returns the first. */
 export async function recordOperatorAction(database: Database, action: NewOperatorAction): Promise<OperatorAction> {
@@ -48,8 +40,8 @@ export async function recordOperatorAction(database: Database, action: NewOperat
     .insert(toRow(action))
     .onConflict(database.raw(`(task_id) WHERE kind = 'cancel'`))
     .ignore()
-    .returning<TaskActionRow[]>('*');
-  const recorded = row ? toAction(row) : await findCancellation(database, action.taskId);
+    .returning<RowOf<OperatorAction>[]>('*');
+  const recorded = row ? camelCased(row) : await findCancellation(database, action.taskId);
   if (!recorded) throw new Error(`the cancellation of ${action.taskId} was neither written nor found`);
   return recorded;
 }
@@ -61,52 +53,35 @@ export async function recordPromptsRead(database: Database, taskIds: readonly st
 }
 
 /** Records an action on an account. */
-export async function recordAccountAction(database: Database, action: NewAccountAction): Promise<AccountAction> {
-  const { accountId, kind, author, reason } = action;
-  const [row] = await database('operator_actions')
-    .insert({ id: newId('operatorAction'), account_id: accountId, kind, author, reason })
-    .returning<AccountActionRow[]>('*');
-  if (!row) throw new Error('an insert always returns its row');
-  return toAccountAction(row);
+export async function recordAccountAction(
+  database: Database,
+  { accountId, kind, author, reason }: Omit<AccountAction, 'id' | 'createdAt'>,
+): Promise<void> {
+  const id = newId('operatorAction');
+  await database('operator_actions').insert({ id, account_id: accountId, kind, author, reason });
 }
 
 /** The action that cancelled a task, if there is one. */
 export async function findCancellation(database: Database, taskId: string): Promise<OperatorAction | null> {
-  const row = await database<TaskActionRow>('operator_actions').where({ task_id: taskId, kind: 'cancel' }).first();
-  return row ? toAction(row) : null;
+  const row = await database<RowOf<OperatorAction>>('operator_actions')
+    .where({ task_id: taskId, kind: 'cancel' })
+    .first();
+  return row ? camelCased(row) : null;
 }
 
 /** The actions on a task, oldest first. */
 export async function listOperatorActions(database: Database, taskId: string): Promise<readonly OperatorAction[]> {
-  const rows = await database<TaskActionRow>('operator_actions').where({ task_id: taskId }).orderBy('created_at');
-  return rows.map(toAction);
+  const query = database<RowOf<OperatorAction>>('operator_actions').where({ task_id: taskId });
+  return (await query.orderBy('created_at')).map(camelCased);
 }
 
 /** The actions on an account, oldest first. */
 export async function listAccountActions(database: Database, accountId: string): Promise<readonly AccountAction[]> {
-  const rows = await database<AccountActionRow>('operator_actions')
-    .where({ account_id: accountId })
-    .orderBy('created_at');
-  return rows.map(toAccountAction);
+  const query = database<RowOf<AccountAction>>('operator_actions').where({ account_id: accountId });
+  return (await query.orderBy('created_at')).map(camelCased);
 }
 
 function toRow({ taskId, kind, author, reason }: NewOperatorAction): Record<string, unknown> {
-  return {
-    id: newId('operatorAction'),
-    task_id: taskId,
-    task_created_at: createdAtOf(taskId),
-    kind,
-    author,
-    reason,
-  };
-}
-
-function toAction({ task_id: taskId, created_at: createdAt, ...row }: TaskActionRow): OperatorAction {
-  const { id, kind, author, reason } = row;
-  return { id, taskId, kind, author, reason, createdAt };
-}
-
-function toAccountAction({ account_id: accountId, created_at: createdAt, ...row }: AccountActionRow): AccountAction {
-  const { id, kind, author, reason } = row;
-  return { id, accountId, kind, author, reason, createdAt };
+  const id = newId('operatorAction');
+  return { id, task_id: taskId, task_created_at: createdAtOf(taskId), kind, author, reason };
 }

@@ -5,7 +5,7 @@ import { type Database, picoUsd } from '../database.ts';
 import { withPartitions } from '../partitions.ts';
 import { lockAccount } from './accounts.ts';
 import { insertTransfer } from './transfers.ts';
-import type { RowOf } from '../row.ts';
+import { camelCased, type RowOf } from '../row.ts';
 
 /** Promo credit that was given at once. Its four parts add up to `amount`. */
 export interface PromoGrant {
@@ -155,17 +155,11 @@ async function move(
 
 function toGrant(row: PromoGrantRow): PromoGrant {
   return {
-    id: row.id,
-    accountId: row.account_id,
-    reference: row.reference,
+    ...camelCased(row),
     amount: picoUsd(row.amount),
     available: picoUsd(row.available),
     reserved: picoUsd(row.reserved),
     spent: picoUsd(row.spent),
     expired: picoUsd(row.expired),
-    expiresAt: row.expires_at,
-    author: row.author,
-    reason: row.reason,
-    createdAt: row.created_at,
   };
 }

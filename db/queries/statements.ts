@@ -6,7 +6,7 @@ import { createdIn, type Period } from '../period.ts';
 import { sumTransfersWhere } from './daily-transfers.ts';
 import { firstTransferIdOf, LONGEST_CHAIN_MS } from './month-export.ts';
 import { streamPages } from '../stream-pages.ts';
-import type { RowOf } from '../row.ts';
+import { camelCased, type RowOf } from '../row.ts';
 
 export interface BooksOfAccount {
   readonly available: PicoUsd;
@@ -97,7 +97,7 @@ export interface Refund {
   readonly requestId: string | null;
 }
 
-type RefundRow = Omit<RowOf<Refund>, 'reservation_id'> & { readonly pending_id: string };
+type RefundRow = RowOf<Refund>;
 
 export interface RefundFilter extends Period {
   readonly accountId?: string | undefined;
@@ -171,7 +171,7 @@ export async function listRefunds(
       'refund.account_id',
       'refund.api_key_id',
       'refund.amount',
-      'refund.pending_id',
+      'refund.pending_id as reservation_id',
       'refund.task_id',
       'task.model',
       database.raw(`${CAUSE} AS cause, task.error_message AS message`),
@@ -183,17 +183,5 @@ export async function listRefunds(
     .limit(limit);
   if (filter.cause !== undefined) void query.whereRaw(`${CAUSE} = ?`, [filter.cause]);
   const rows = await query;
-  return rows.map((row) => ({
-    id: row.id,
-    createdAt: row.created_at,
-    accountId: row.account_id,
-    apiKeyId: row.api_key_id,
-    amount: picoUsd(row.amount),
-    reservationId: row.pending_id,
-    taskId: row.task_id,
-    model: row.model,
-    cause: row.cause,
-    message: row.message,
-    requestId: row.request_id,
-  }));
+  return rows.map((row) => ({ ...camelCased(row), amount: picoUsd(row.amount) }));
 }

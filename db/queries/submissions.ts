@@ -4,7 +4,7 @@ import type { PicoUsd } from '../../domain/money.ts';
 import type { GeneratedMedia } from '../../domain/task.ts';
 import { type Database, isDatabaseError, picoUsd, UNIQUE_VIOLATION } from '../database.ts';
 import { createdAtOf } from './tasks.ts';
-import type { RowOf } from '../row.ts';
+import { camelCased, type RowOf } from '../row.ts';
 
 type SubmissionRow = RowOf<KeptSubmission> & { readonly task_created_at: Date };
 
@@ -212,25 +212,8 @@ export async function hasRivals(
 
 function toSubmission(row: SubmissionRow): KeptSubmission {
   return {
-    taskId: row.task_id,
-    attempt: row.attempt,
-    route: row.route,
-    provider: row.provider,
-    vendor: row.vendor,
-    model: row.model,
-    fingerprint: row.fingerprint,
-    submittedAt: row.submitted_at,
-    outcome: row.outcome,
-    learntFrom: row.learnt_from,
-    code: row.code,
-    detail: row.detail,
-    settledAt: row.settled_at,
-    jobId: row.job_id,
-    leavesRoute: row.leaves_route,
-    files: row.files,
-    endedAt: row.ended_at,
+    ...camelCased(row),
     possibleLoss: row.possible_loss === null ? null : picoUsd(row.possible_loss),
-    vendorCost: row.vendor_cost,
     cost: row.cost === null ? null : picoUsd(row.cost),
   };
 }

@@ -1,6 +1,6 @@
 /** Operators' orders about upstreams: see `db/migrations/0010-operations.ts`. */
 import type { Database } from '../database.ts';
-import type { RowOf } from '../row.ts';
+import { camelCased, type RowOf } from '../row.ts';
 
 export interface NewUpstreamOrder {
   readonly upstream: string;
@@ -35,7 +35,7 @@ export async function recordUpstreamOrder(database: Database, order: NewUpstream
     })
     .returning<UpstreamOrderRow[]>('*');
   if (!row) throw new Error(`the order for ${upstream} was not written`);
-  return toOrder(row);
+  return camelCased(row);
 }
 
 /** The latest order for each upstream that ever had one. */
@@ -43,9 +43,5 @@ export async function listUpstreamOrders(database: Database): Promise<readonly U
   const { rows } = await database.raw<{ rows: UpstreamOrderRow[] }>(
     'SELECT DISTINCT ON (upstream) * FROM upstream_orders ORDER BY upstream, id DESC',
   );
-  return rows.map(toOrder);
-}
-
-function toOrder({ created_at: createdAt, ...row }: UpstreamOrderRow): UpstreamOrder {
-  return { ...row, createdAt };
+  return rows.map(camelCased);
 }

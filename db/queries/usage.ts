@@ -6,7 +6,7 @@ import { readTokens, type TextTokens } from '../../domain/text-tokens.ts';
 import { type Database, picoUsd } from '../database.ts';
 import { createdIn, type Period } from '../period.ts';
 import { streamPages } from '../stream-pages.ts';
-import type { RowOf } from '../row.ts';
+import { camelCased, type RowOf } from '../row.ts';
 
 /** A finished text request. */
 export interface TextUsage extends TextTokens {
@@ -145,27 +145,11 @@ export async function findTextUsageOfRequest(
 
 function toTextUsage(row: TextRow): TextUsage {
   return {
-    id: row.id,
-    createdAt: row.created_at,
-    accountId: row.account_id,
-    apiKeyId: row.api_key_id,
-    requestId: row.request_id,
-    model: row.model,
-    format: row.format,
-    streamed: row.streamed,
-    upstream: row.upstream,
-    upstreamFormat: row.upstream_format,
-    upstreamModel: row.upstream_model,
-    outcome: row.outcome,
-    errorCode: row.error_code,
-    catalogueVersion: row.catalogue_version,
+    ...camelCased(row),
     ...readTokens(row),
-    estimated: row.estimated,
     modifiers: row.modifiers ?? [],
     held: picoUsd(row.held),
     charged: picoUsd(row.charge) - picoUsd(row.absorbed),
     absorbed: picoUsd(row.absorbed),
-    latencyMs: row.latency_ms,
-    firstByteMs: row.first_byte_ms,
   };
 }
