@@ -1,14 +1,13 @@
 /** What an account had at the beginning of a month, what changed it, and what it had at the end. */
-import { type linesOf } from '../../api/routes/admin/present-finance.ts';
+import { type linesOf, STATEMENT_LINE } from '../../api/routes/admin/present-finance.ts';
 import type { Texts } from '../texts/texts.ts';
-import { ExactMoney } from './components.tsx';
-import { DataTable } from './data-table.tsx';
+import { ResourceTable } from './resource-table.tsx';
 
 export function StatementTable({
   lines,
   label,
   names,
-  texts: { billing: words, language },
+  texts,
 }: {
   readonly lines: ReturnType<typeof linesOf>;
   readonly label: string;
@@ -17,16 +16,18 @@ export function StatementTable({
   readonly texts: Texts;
 }) {
   return (
-    <DataTable
+    <ResourceTable
+      of={STATEMENT_LINE}
       label={label}
       rows={lines}
+      texts={texts}
       isSum={({ transfers }) => transfers === null}
       columns={[
-        [words.what, ({ line }) => names[line] ?? line, 'name'],
-        [words.transfers, ({ transfers }) => transfers?.toLocaleString(language), 'number'],
-        [words.available, 'available', 'money'],
-        [words.reserved, 'reserved', 'money'],
-        [words.both, ({ available, reserved }) => <ExactMoney amount={available + reserved} />, 'money'],
+        [texts.billing.what, ({ line }) => names[line] ?? line],
+        'transfers',
+        'available_usd',
+        'reserved_usd',
+        'total_usd',
       ]}
     />
   );

@@ -1,6 +1,6 @@
 /**
- * The fields of a resource. A field is defined once: its schema in the API description, its value in JSON, and its cells in
- * CSV, where amounts are exact and moments are ISO 8601.
+ * The fields of a resource. A field is defined once: its schema in the API description, its value in JSON, its cells in CSV,
+ * where amounts are exact and moments are ISO 8601, and how people see it in the console's tables.
  */
 import type { IdKind } from '../ids.ts';
 import type { JsonSchema } from '../json-schema.ts';
@@ -11,7 +11,13 @@ import { toUnixSeconds } from '../unix-time.ts';
 /** A cell of a CSV row; null is an empty cell. */
 export type Cell = string | number | bigint | boolean | null;
 
+/** How people see a value. A choice is shown in their language; anything else is plain text. */
+type Look = 'plain' | 'choice' | 'id' | 'number' | 'usd';
+
 export interface Field<Row> {
+  readonly look: Look;
+  /** The value as the row holds it. */
+  readonly value: (row: Row) => unknown;
   readonly schema: JsonSchema | schemas.OptionalField;
   /** The value in JSON; undefined leaves the field out. */
   readonly json: (row: Row) => unknown;
@@ -24,6 +30,7 @@ type Columns<From> = readonly (readonly [suffix: string, cell: (from: From) => C
 
 /** How a value is described, and written as JSON and CSV. */
 interface Kind<Value> {
+  readonly look: Look;
   readonly schema: (description?: string) => Field<never>['schema'];
   readonly json: (value: Value) => unknown;
   readonly columns: Columns<Value>;
@@ -43,17 +50,20 @@ interface FieldMaker<Value> extends Make<Value> {
 }
 
 function define<Value>(
+  look: Look,
   schema: (description?: string) => JsonSchema,
   json: (value: Value) => unknown,
   columns: Columns<Value>,
 ): FieldMaker<Value> {
-  return Object.assign(makerOf({ schema, json, columns }), {
+  return Object.assign(makerOf({ look, schema, json, columns }), {
     orNull: makerOf<Value | null>({
+      look,
       schema: (description) => schemas.nullable(schema(description)),
       json: (value) => (value === null ? null : json(value)),
       columns: columns.map(([suffix, cell]) => [suffix, (value) => (value === null ? null : cell(value))]),
     }),
     orAbsent: makerOf<Value | undefined>({
+      look,
       schema: (description) => schemas.optional(schema(description)),
       json: (value) => (value === undefined ? undefined : json(value)),
       columns: columns.map(([suffix, cell]) => [suffix, (value) => (value === undefined ? null : cell(value))]),
@@ -61,7 +71,7 @@ function define<Value>(
   });
 }
 
-function makerOf<Value>({ schema, json, columns }: Kind<Value>): Make<Value> {
+function makerOf<Value>({ look, schema, json, columns }: Kind<Value>): Make<Value> {
   function make<Name extends string>(name: Name, description?: string): Field<Readonly<Record<Name, Value>>>;
   function make<Row>(read: (row: Row) => Value, description?: string): Field<Row>;
   function make<Name extends string>(
@@ -70,6 +80,8 @@ function makerOf<Value>({ schema, json, columns }: Kind<Value>): Make<Value> {
   ): Field<Readonly<Record<Name, Value>>> {
     const read = typeof source === 'function' ? source : (row: Readonly<Record<Name, Value>>) => row[source];
     return {
+      look,
+      value: read,
       schema: schema(description),
       json: (row) => json(read(row)),
       columns: columns.map(([suffix, cell]) => [suffix, (row) => cell(read(row))]),
@@ -80,11 +92,12 @@ function makerOf<Value>({ schema, json, columns }: Kind<Value>): Make<Value> {
 
 /** A kind of value that fills one cell. */
 function single<Value>(
+  look: Look,
   schema: (description?: string) => JsonSchema,
   json: (value: Value) => unknown,
   cell: (value: Value) => Cell,
 ): FieldMaker<Value> {
-  return define(schema, json, [['', cell]]);
+  return define(look, schema, json, [['', cell]]);
 }
 
 /** An object within another: see `resource.ts`. */
@@ -97,37 +110,49 @@ interface Nested<Row> {
 const same = <Value>(value: Value): Value => value;
 const toIso = (moment: Date): string => moment.toISOString();
 
-export const text = single<string>(schemas.text, same, same);
+export const text = single<string>('plain', schemas.text, same, same);
 /** Text within bounds, such as a format. */
 export const textWith = (constraints: JsonSchema) =>
-  single<string>((description) => schemas.text(description, constraints), same, same);
+  single<string>('plain', (description) => schemas.text(description, constraints), same, same);
 export const oneOf = (values: readonly string[]) =>
-  single<string>((description) => schemas.oneOfTexts(values, description), same, same);
-export const id = (kind: IdKind) => single<string>((description) => schemas.idOf(kind, description), same, same);
+  single<string>('choice', (description) => schemas.oneOfTexts(values, description), same, same);
+export const id = (kind: IdKind) => single<string>('id', (description) => schemas.idOf(kind, description), same, same);
 export const url = textWith({ format: 'uri' });
 /** A day in UTC, such as 2026-11-30. */
 export const day = textWith({ format: 'date' });
-export const integer = single<number>(schemas.integer, same, same);
-export const number = single<number>(schemas.number, same, same);
-export const boolean = single<boolean>(schemas.boolean, same, same);
+export const integer = single<number>('number', schemas.integer, same, same);
+export const number = single<number>('number', schemas.number, same, same);
+export const boolean = single<boolean>('plain', schemas.boolean, same, same);
 /** A whole number from 0. */
 export const count = single<number | bigint>(
+  'number',
   (description) => schemas.integer(description, { minimum: 0 }),
   Number,
   same,
 );
 /** An amount: a JSON number, and exact in CSV. */
-export const usd = single<PicoUsd>((description) => schemas.usd(description ?? ''), toUsdNumber, formatUsd);
+export const usd = single<PicoUsd>('usd', (description) => schemas.usd(description ?? ''), toUsdNumber, formatUsd);
 /** An amount that is exact in JSON, too: a decimal string. */
-export const exactUsd = single<PicoUsd>((description) => schemas.exactUsd(description ?? ''), formatUsd, formatUsd);
+export const exactUsd = single<PicoUsd>(
+  'usd',
+  (description) => schemas.exactUsd(description ?? ''),
+  formatUsd,
+  formatUsd,
+);
 /** A moment as ISO 8601 in UTC. */
-export const isoTime = single<Date>((description) => schemas.isoTime(description ?? ''), toIso, toIso);
+export const isoTime = single<Date>('plain', (description) => schemas.isoTime(description ?? ''), toIso, toIso);
 /** A moment in whole Unix seconds. */
-export const unixSeconds = single<Date>((description) => schemas.unixSeconds(description ?? ''), toUnixSeconds, toIso);
+export const unixSeconds = single<Date>(
+  'plain',
+  (description) => schemas.unixSeconds(description ?? ''),
+  toUnixSeconds,
+  toIso,
+);
 
 /** A list of words; separated by spaces in CSV. */
 export const words = (items: JsonSchema) =>
   single<readonly string[]>(
+    'choice',
     (description) => schemas.arrayOf(items, description),
     same,
     (values) => values.join(' '),
@@ -136,6 +161,7 @@ export const words = (items: JsonSchema) =>
 /** A nested object. In CSV, each of its fields is a column, named after both. */
 export const object = <Row>({ schema, present, columns }: Nested<Row>) =>
   define<Row>(
+    'plain',
     () => schema,
     present,
     columns.map(([name, cell]) => [`_${name}`, cell]),
@@ -144,15 +170,16 @@ export const object = <Row>({ schema, present, columns }: Nested<Row>) =>
 /** A list of nested objects. @param word what stands for each in CSV, separated by spaces; left out of CSV without */
 export const list = <Row>({ schema, present }: Omit<Nested<Row>, 'columns'>, word?: (row: Row) => string) =>
   define<readonly Row[]>(
+    'plain',
     (description) => schemas.arrayOf(schema, description),
     (rows) => rows.map(present),
     word ? [['', (rows) => rows.map(word).join(' ')]] : [],
   );
 
 /** A value of any other shape, which is left out of CSV. */
-export const json = (schema: JsonSchema) => define<unknown>(() => schema, same, []);
+export const json = (schema: JsonSchema) => define<unknown>('plain', () => schema, same, []);
 
 /** The field `object`, by which clients tell resources apart. The rows of an export are all of one resource. */
 export function constant(value: string): Field<unknown> {
-  return { schema: schemas.exactly(value), json: () => value, columns: [] };
+  return { look: 'plain', value: () => value, schema: schemas.exactly(value), json: () => value, columns: [] };
 }

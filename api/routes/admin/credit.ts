@@ -1,5 +1,5 @@
 /** Manual credits and adjustments. */
-import type { TopUp } from '../../../db/queries/credits.ts';
+import type { CreditedTopUp, TopUp } from '../../../db/queries/credits.ts';
 import { newId } from '../../../domain/ids.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import { dataOf } from '../../endpoint/answers.ts';
@@ -16,13 +16,17 @@ import { ACCOUNT } from './present.ts';
 import { adjustmentSchema, topUpSchema } from './schema.ts';
 import { showAccount } from './show-account.ts';
 
+export const CREDITED_TOP_UP = nested<CreditedTopUp>({
+  amount_usd: field.usd('amount', 'The amount credited'),
+  reference: field.text('reference'),
+  created_at: field.unixSeconds('createdAt', 'When it was credited'),
+});
+
 const TOP_UP = nested<TopUp & { readonly accountId: string; readonly reference: string }>({
   id: field.id('transfer')('transferId'),
   object: field.constant('topup'),
   account_id: field.id('account')('accountId'),
-  amount_usd: field.usd('amount', 'The amount credited'),
-  reference: field.text('reference'),
-  created_at: field.unixSeconds('createdAt', 'When it was credited'),
+  ...CREDITED_TOP_UP.fields,
   applied: field.boolean('applied', 'False if the reference was credited before'),
 });
 

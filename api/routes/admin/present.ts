@@ -107,6 +107,14 @@ export const TRANSFER = resource<Transfer>(
   'One row of the ledger, with both legs.',
 );
 
+/** The task as its owner sees it, and whose it is. */
+export const LISTED_TASK = nested<Task>({
+  ...TASK.fields,
+  account_id: field.id('account')('accountId'),
+  api_key_id: field.id('apiKey')('apiKeyId'),
+  provider: field.text('provider', 'The provider that renders it'),
+});
+
 /** A task, and what only operators see of it. */
 interface AdminTask extends Task {
   readonly submissions: readonly KeptSubmission[];
@@ -119,10 +127,7 @@ const accepted = ({ submissions }: AdminTask) => submissions.find(({ outcome }) 
 
 /** The task as its owner sees it, with what only operators see. */
 export const ADMIN_TASK = resource<AdminTask>('AdminTask', {
-  ...TASK.fields,
-  account_id: field.id('account')('accountId'),
-  api_key_id: field.id('apiKey')('apiKeyId'),
-  provider: field.text('provider', 'The provider that renders it'),
+  ...LISTED_TASK.fields,
   provider_model: field.text.orNull(
     ({ submissions }) => submissions.at(-1)?.model ?? null,
     'The provider’s name for the model; null until it is submitted',

@@ -5,6 +5,17 @@ import * as field from '../../../domain/resource/field.ts';
 import { SUMMED_TOKEN_COUNTS, TOKEN_COUNTS } from '../../../domain/text-tokens.ts';
 import { nested, resource } from '../../../domain/resource/resource.ts';
 
+/** What a row of daily usage counts, and what sums of such rows count. */
+export type UsageCounts = Omit<DailyUsage, 'date' | 'kind' | 'model' | 'apiKeyId'>;
+
+export const USAGE_COUNTS = nested<UsageCounts>({
+  requests: field.count('requests', 'Requests and tasks that succeeded'),
+  failed: field.count('failed', 'Requests and tasks that failed, free of charge'),
+  ...Object.fromEntries(SUMMED_TOKEN_COUNTS.map(({ name, column, ofDay }) => [column, field.count(name, ofDay)])),
+  billable_duration_seconds: field.count('billableSeconds', 'Seconds of video'),
+  charged_usd: field.usd('charged', 'The amount charged'),
+});
+
 export const DAILY_USAGE = resource<DailyUsage>(
   'DailyUsage',
   {
@@ -13,11 +24,7 @@ export const DAILY_USAGE = resource<DailyUsage>(
     kind: field.oneOf(['image', 'video', 'text'])('kind'),
     model: field.text('model', 'The model'),
     api_key_id: field.id('apiKey')('apiKeyId'),
-    requests: field.count('requests', 'Requests and tasks that succeeded'),
-    failed: field.count('failed', 'Requests and tasks that failed, free of charge'),
-    ...Object.fromEntries(SUMMED_TOKEN_COUNTS.map(({ name, column, ofDay }) => [column, field.count(name, ofDay)])),
-    billable_duration_seconds: field.count('billableSeconds', 'Seconds of video'),
-    charged_usd: field.usd('charged', 'The amount charged'),
+    ...USAGE_COUNTS.fields,
   },
   'The usage of one model by one key on one day.',
 );

@@ -7,8 +7,8 @@ import { listTransfers, streamTransfers, type Transfer } from '../../../db/queri
 import { isId } from '../../../domain/ids.ts';
 import { changesBy } from '../../../domain/ledger.ts';
 import { exportFile } from '../../export.ts';
-import { Card, ExactMoney, Pages } from '../../html/components.tsx';
-import { DataTable } from '../../html/data-table.tsx';
+import { Card, Pages } from '../../html/components.tsx';
+import { ResourceTable } from '../../html/resource-table.tsx';
 import { type Answer, member, type MemberVisit, showPage } from '../../page.ts';
 import { readPeriod } from '../usage/period.ts';
 
@@ -67,12 +67,14 @@ export function Movements({
 }) {
   const { billing: words } = texts;
   return (
-    <DataTable
+    <ResourceTable
+      of={MOVEMENT}
       label={words.movements}
       rows={transfers}
       none={words.noMovements}
+      texts={texts}
       columns={[
-        [words.when, 'createdAt'],
+        [words.when, 'created_at'],
         [
           words.what,
           (transfer) => (
@@ -82,8 +84,8 @@ export function Movements({
           ),
           'words',
         ],
-        [words.available, (transfer) => <ExactMoney amount={changesBy(transfer).available} />, 'money'],
-        [words.reserved, (transfer) => <ExactMoney amount={changesBy(transfer).reserved} />, 'money'],
+        'available_usd',
+        'reserved_usd',
       ]}
     />
   );

@@ -1,13 +1,15 @@
 /** What an account has and has paid: its balance, its movements, its statements, and the funds that were added. */
 import type { Child } from 'hono/jsx';
+import { CREDITED_TOP_UP } from '../../../api/routes/admin/credit.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { type Account, findAccount } from '../../../db/queries/accounts.ts';
 import { type CreditedTopUp, listTopUps } from '../../../db/queries/credits.ts';
 import { sumPromoCredit } from '../../../db/queries/promo-grants.ts';
 import { listTransfers } from '../../../db/queries/transfers.ts';
 import { Card, ExactMoney, exactUsd, Money, Pages } from '../../html/components.tsx';
-import { DataTable, Facts } from '../../html/data-table.tsx';
+import { Facts } from '../../html/data-table.tsx';
 import { monthName } from '../../html/months.ts';
+import { ResourceTable } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
 import { member, type MemberVisit, showPage } from '../../page.ts';
 import type { Texts } from '../../texts/texts.ts';
@@ -157,23 +159,16 @@ function Balance({
   );
 }
 
-function TopUps({
-  topUps,
-  texts: { billing: words },
-}: {
-  readonly topUps: readonly CreditedTopUp[];
-  readonly texts: Texts;
-}) {
+function TopUps({ topUps, texts }: { readonly topUps: readonly CreditedTopUp[]; readonly texts: Texts }) {
+  const { billing: words } = texts;
   return (
-    <DataTable
+    <ResourceTable
+      of={CREDITED_TOP_UP}
       label={words.topUps}
       rows={topUps}
       none={words.noTopUps}
-      columns={[
-        [words.when, 'createdAt'],
-        [words.reference, ({ reference }) => <code>{reference}</code>],
-        [words.amount, 'amount', 'money'],
-      ]}
+      texts={texts}
+      columns={[[words.when, 'created_at'], 'reference', 'amount_usd']}
     />
   );
 }

@@ -1,4 +1,5 @@
 /** The API keys of an account. */
+import { API_KEY } from '../../../api/routes/admin/present.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { createApiKey } from '../../../api/services/create-key.ts';
 import {
@@ -22,7 +23,7 @@ import {
   Problem,
   usd,
 } from '../../html/components.tsx';
-import { DataTable } from '../../html/data-table.tsx';
+import { ResourceTable } from '../../html/resource-table.tsx';
 import { type Answer, member, type MemberVisit, showPage } from '../../page.ts';
 import type { Texts } from '../../texts/texts.ts';
 import { readSettings } from './key-form.ts';
@@ -109,10 +110,12 @@ function KeyTable({ keys: found, visit }: { readonly keys: readonly ApiKey[]; re
   const { keys: words, common } = texts;
   const pathTo = (id: string, action: string) => `/console${pathOf(visit)}/${id}/${action}`;
   return (
-    <DataTable
+    <ResourceTable
+      of={API_KEY}
       label={words.title}
       rows={found}
       none={words.none}
+      texts={texts}
       columns={[
         ...keyColumns(texts),
         [
@@ -135,12 +138,12 @@ function KeyTable({ keys: found, visit }: { readonly keys: readonly ApiKey[]; re
 
 /** What every table of keys begins with. */
 export function keyColumns(texts: Texts) {
-  const { keys: words, common } = texts;
+  const { keys: words, fields } = texts;
   return [
-    [common.name, (key: ApiKey) => <KeyName apiKey={key} texts={texts} />, 'name'],
-    [words.used, (key: ApiKey) => <KeyUse apiKey={key} texts={texts} />, 'money'],
-    [common.status, (key: ApiKey) => <KeyState apiKey={key} texts={texts} />],
-    [common.created, 'createdAt'],
+    [fields.name, (key: ApiKey) => <KeyName apiKey={key} texts={texts} />],
+    [words.used, (key: ApiKey) => <KeyUse apiKey={key} texts={texts} />, 'number'],
+    [fields.status, (key: ApiKey) => <KeyState apiKey={key} texts={texts} />],
+    'created_at',
   ] as const;
 }
 

@@ -53,7 +53,7 @@ async function join(visit: Visit, invitation: Invitation, database: Database): P
       visit,
       invitation,
       <Form token={session?.formToken ?? null} action={visit.path}>
-        <p>{words.joinAs(words.roles[role])}</p>
+        <p>{words.joinAs(texts.values.role[role])}</p>
         <button type="submit">{words.joinAccount(accountName)}</button>
       </Form>,
     );
@@ -74,13 +74,13 @@ async function join(visit: Visit, invitation: Invitation, database: Database): P
 }
 
 function newUserForm(visit: Visit, invitation: Invitation, problem: string | null): Answer {
-  const { signIn, members: words, common } = visit.texts;
+  const { signIn, members: words, common, values } = visit.texts;
   return bare(
     visit,
     invitation,
     <>
       <Problem message={problem} />
-      <p>{words.joinAs(words.roles[invitation.role])}</p>
+      <p>{words.joinAs(values.role[invitation.role])}</p>
       <Form token={visit.session?.formToken ?? null} action={visit.path}>
         <Field name="email" label={signIn.email} type="email" value={invitation.email} autocomplete="username" />
         <Field name="name" label={common.name} value={visit.form.text('name')} required autocomplete="name" />

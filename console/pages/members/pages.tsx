@@ -8,13 +8,15 @@ import {
   withdrawInvitation,
 } from '../../../api/services/people/members.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
-import { listInvitations } from '../../../db/queries/invitations.ts';
+import { type Invitation, listInvitations } from '../../../db/queries/invitations.ts';
 import { listMembers, type Member } from '../../../db/queries/users.ts';
 import { isEmailAddress } from '../../../domain/email-address.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
+import * as field from '../../../domain/resource/field.ts';
+import { nested } from '../../../domain/resource/resource.ts';
 import { MEMBER_ROLES, type MemberRole } from '../../../domain/roles.ts';
-import { Badge, Card, Choice, Copyable, Field, Form, Problem, Time } from '../../html/components.tsx';
-import { DataTable } from '../../html/data-table.tsx';
+import { Badge, Card, Choice, Copyable, Field, Form, Problem } from '../../html/components.tsx';
+import { ResourceTable } from '../../html/resource-table.tsx';
 import { type Answer, member, type MemberVisit, showPage } from '../../page.ts';
 import { joinPages } from './join.tsx';
 
@@ -82,9 +84,9 @@ function roleIn({ form }: MemberVisit): MemberRole {
 }
 
 function RoleChoice({ value, visit: { texts } }: { readonly value: MemberRole; readonly visit: MemberVisit }) {
-  const { members: words } = texts;
-  const options = MEMBER_ROLES.map((role) => [role, `${words.roles[role]}: ${words.rolesDo[role]}`] as const);
-  return <Choice name="role" label={words.role} value={value} options={options} />;
+  const { members: words, fields, values } = texts;
+  const options = MEMBER_ROLES.map((role) => [role, `${values.role[role]}: ${words.rolesDo[role]}`] as const);
+  return <Choice name="role" label={fields.role} value={value} options={options} />;
 }
 
 async function showMembers(
@@ -106,7 +108,14 @@ async function showMembers(
       <Card title={words.invite}>
         <Problem message={problem?.words ?? null} />
         <Form token={session.formToken} action={`/console${pathOf(visit)}`}>
-          <Field name="email" label={words.email} type="email" value={form.text('email')} required autocomplete="off" />
+          <Field
+            name="email"
+            label={texts.signIn.email}
+            type="email"
+            value={form.text('email')}
+            required
+            autocomplete="off"
+          />
           <RoleChoice value="developer" visit={visit} />
           <button type="submit">{words.makeLink}</button>
         </Form>
@@ -116,24 +125,38 @@ async function showMembers(
   );
 }
 
+export const MEMBER = nested<Member>({
+  name: field.text('name'),
+  email: field.text('email'),
+  role: field.oneOf(MEMBER_ROLES)('role'),
+});
+
+const INVITATION = nested<Invitation>({
+  email: field.text('email'),
+  role: field.oneOf(MEMBER_ROLES)('role'),
+  expires_at: field.isoTime('expiresAt'),
+  mail: field.oneOf(['ordered', 'sent', 'failed']).orNull('mail'),
+});
+
 function Members({ members, visit }: { readonly members: readonly Member[]; readonly visit: MemberVisit }) {
-  const { members: words, common } = visit.texts;
+  const { members: words, fields } = visit.texts;
   return (
-    <DataTable
+    <ResourceTable
+      of={MEMBER}
       label={words.title}
       rows={members}
+      texts={visit.texts}
       columns={[
         [
-          common.name,
+          fields.name,
           ({ id, name }) => (
             <>
               <a href={`/console${pathOf(visit)}/${id}`}>{name}</a> {id === visit.user.id ? words.you : ''}
             </>
           ),
-          'name',
         ],
-        [words.email, 'email'],
-        [words.role, ({ role }) => words.roles[role]],
+        'email',
+        'role',
         [
           words.secondFactor,
           ({ hasPassword, hasSecondFactor }) =>
@@ -148,8 +171,6 @@ function Members({ members, visit }: { readonly members: readonly Member[]; read
   );
 }
 
-const MAIL_TONES = { ordered: 'busy', sent: 'calm', failed: 'bad' } as const;
-
 async function Invitations({
   visit,
   database,
@@ -162,21 +183,16 @@ async function Invitations({
   if (invitations.length === 0) return null;
   return (
     <Card title={words.invitations}>
-      <DataTable
+      <ResourceTable
+        of={INVITATION}
         label={words.invitations}
         rows={invitations}
+        texts={visit.texts}
+        notes={{ expires_at: 'mail' }}
         columns={[
-          [words.email, 'email', 'name'],
-          [words.role, ({ role }) => words.roles[role]],
-          [
-            words.expires,
-            ({ expiresAt, mail }) => (
-              <>
-                <Time at={expiresAt} />{' '}
-                {mail === null ? null : <Badge tone={MAIL_TONES[mail]}>{words.mails[mail]}</Badge>}
-              </>
-            ),
-          ],
+          'email',
+          'role',
+          'expires_at',
           [
             words.withdraw,
             ({ email }) => (
@@ -205,7 +221,7 @@ async function showMember(visit: MemberVisit, { database }: ApiServices, refusal
     member.name,
     <>
       <Problem message={refusal && words.refusals[refusal]} />
-      <Card title={words.role}>
+      <Card title={texts.fields.role}>
         <p class="soft">{member.email}</p>
         <Form token={session.formToken} action={`${path}/role`}>
           <RoleChoice value={member.role} visit={visit} />

@@ -1,12 +1,11 @@
 /** Deliveries of events to webhook endpoints. */
 import { historyUrl, type HistoryLinks } from '../../../api/history-link.ts';
+import { DELIVERY } from '../../../api/routes/webhooks/present.ts';
 import type { Delivery } from '../../../db/queries/deliveries.ts';
-import { Badge, FormButton, Noted, type Tone } from '../../html/components.tsx';
-import { DataTable } from '../../html/data-table.tsx';
+import { FormButton, Noted } from '../../html/components.tsx';
 import { AnyId } from '../../html/linked-ids.tsx';
+import { ResourceTable } from '../../html/resource-table.tsx';
 import type { Texts } from '../../texts/texts.ts';
-
-const TONES: Readonly<Record<Delivery['status'], Tone>> = { pending: 'busy', delivered: 'good', failed: 'bad' };
 
 export function Deliveries({
   deliveries,
@@ -22,25 +21,26 @@ export function Deliveries({
   /** Where each may be sent again; null for whoever may not. */
   readonly redeliver?: { readonly path: string; readonly token: string } | null;
 }) {
-  const { staffTasks: words, common } = texts;
+  const { staffTasks: words, fields } = texts;
   return (
-    <DataTable
+    <ResourceTable
+      of={DELIVERY}
       label={words.deliveries}
       rows={deliveries}
       none={none}
+      texts={texts}
       columns={[
         [
-          words.event,
+          fields.event,
           ({ id, eventType, taskId }) => (
             <Noted note={taskId === null ? <code>{id}</code> : <AnyId id={taskId} />}>{eventType}</Noted>
           ),
-          'name',
         ],
-        [words.endpoint, ({ endpointId }) => <AnyId id={endpointId} />],
-        [common.status, ({ status }) => <Badge tone={TONES[status]}>{words.deliveryStatus[status]}</Badge>],
+        'webhook_id',
+        'status',
         [words.attempts, ({ attempts }) => attempts.length, 'number'],
         [words.lastAttempt, ({ attempts }) => lastOf(attempts)],
-        [common.created, 'createdAt'],
+        'created_at',
         [
           words.workflow,
           ({ id }) => (

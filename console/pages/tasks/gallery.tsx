@@ -1,15 +1,9 @@
 /** Tasks as pictures and videos. The browser fetches a running one again until it has ended. */
 import type { Task } from '../../../domain/task.ts';
 import { isFinal } from '../../../domain/task.ts';
-import { Badge, Money, Time, type Tone, usd } from '../../html/components.tsx';
+import { Money, Time, usd } from '../../html/components.tsx';
+import { Chosen } from '../../html/resource-table.tsx';
 import type { Texts } from '../../texts/texts.ts';
-
-const TONES: Readonly<Record<Task['status'], Tone>> = {
-  queued: 'busy',
-  processing: 'busy',
-  succeeded: 'good',
-  failed: 'bad',
-};
 
 export function Gallery({
   tasks,
@@ -64,8 +58,8 @@ export function TaskTile({
   );
 }
 
-export function TaskStatus({ task, texts }: { readonly task: Task; readonly texts: Texts }) {
-  return <Badge tone={TONES[task.status]}>{texts.tasks.status[task.status]}</Badge>;
+export function TaskStatus({ task: { status }, texts }: { readonly task: Task; readonly texts: Texts }) {
+  return <Chosen name="status" value={status} texts={texts} />;
 }
 
 /** How long a task took, in words; null until it has ended. */
@@ -88,7 +82,7 @@ export function Result({
 }) {
   const { output, failure, price } = task;
   if (output === null)
-    return <span>{failure ? texts.tasks.refunded(usd(price)) : texts.tasks.status[task.status]}</span>;
+    return <span>{failure ? texts.tasks.refunded(usd(price)) : texts.values.status[task.status]}</span>;
   const shown = controls ? output : output.slice(0, 1);
   return (
     <>

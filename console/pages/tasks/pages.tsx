@@ -42,7 +42,7 @@ export const taskPages = [
               name="status"
               label={texts.common.status}
               value={status ?? ''}
-              options={optionsOf(words.allStatuses, TASK_STATUSES, words.status)}
+              options={optionsOf(words.allStatuses, TASK_STATUSES, texts.values.status)}
             />
             <Choice
               name="kind"

@@ -2,7 +2,7 @@
 import type { Child } from 'hono/jsx';
 import * as field from '../../../domain/resource/field.ts';
 import { nested } from '../../../domain/resource/resource.ts';
-import { DAILY_USAGE } from '../../../api/routes/usage/present.ts';
+import { DAILY_USAGE, USAGE_COUNTS, type UsageCounts } from '../../../api/routes/usage/present.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { findAccount } from '../../../db/queries/accounts.ts';
 import { findKeyNames, type KeyName } from '../../../db/queries/api-keys.ts';
@@ -10,13 +10,13 @@ import { type DailyUsage, sumDailyUsage } from '../../../db/queries/daily-usage.
 import { exportFile } from '../../export.ts';
 import { BarChart } from '../../html/chart.tsx';
 import { Card, Choice, Empty, Money } from '../../html/components.tsx';
-import { DataTable } from '../../html/data-table.tsx';
 import { Downloads } from '../../html/filters.tsx';
 import { monthName } from '../../html/months.ts';
+import { ResourceTable } from '../../html/resource-table.tsx';
 import { member, type MemberVisit, showPage } from '../../page.ts';
 import type { Texts } from '../../texts/texts.ts';
 import { daysOf, LAST_DAYS, monthsBetween, type NamedPeriod, readPeriod } from './period.ts';
-import { dearestFirst, type NamedSum, sumBy, sumOf, type UsageSum } from './sums.ts';
+import { dearestFirst, type NamedSum, sumBy, sumOf } from './sums.ts';
 
 /** A table shows the dearest; the export has them all. */
 const MAX_ROWS = 100;
@@ -117,12 +117,12 @@ function Usage({
   return (
     <>
       <div class="grid">
-        <Card title={words.charged}>
+        <Card title={texts.fields.charged_usd}>
           <p class="big">
             <Money amount={total.charged} />
           </p>
         </Card>
-        <Card title={words.columns.requests}>
+        <Card title={texts.fields.requests}>
           <p class="big number">{total.requests.toLocaleString(texts.language)}</p>
           <p class="soft">{words.failed(total.failed)}</p>
         </Card>
@@ -137,7 +137,7 @@ function Usage({
       <SumTable
         {...table}
         title={words.byModel}
-        head={texts.common.model}
+        head={texts.fields.model}
         sums={dearestFirst(sumBy(rows, ({ model }) => model))}
         nameOf={(name) => name}
       />
@@ -186,26 +186,29 @@ function SumTable({
   readonly title: string;
   readonly head: string;
   readonly sums: readonly NamedSum[];
-  readonly total: UsageSum;
+  readonly total: UsageCounts;
   readonly nameOf: (name: string) => Child;
   readonly texts: Texts;
 }) {
-  const { usage: words, common, language } = texts;
+  const { usage: words, common } = texts;
   const rest = sums.slice(MAX_ROWS);
   const shown: readonly TableRow[] = sums.slice(0, MAX_ROWS).map((sum) => ({ ...sum, head: nameOf(sum.name) }));
   return (
     <Card title={title}>
-      <DataTable<TableRow>
+      <ResourceTable<TableRow>
+        of={USAGE_COUNTS}
         label={title}
         rows={rest.length === 0 ? shown : [...shown, { ...sumOf(rest), head: words.others(rest.length) }]}
         total={{ ...total, head: common.total }}
+        texts={texts}
         columns={[
-          [head, (row) => row.head, 'name'],
-          [words.charged, 'charged', 'money'],
-          ...COLUMNS.map(
-            (column) =>
-              [words.columns[column], (row: UsageSum) => row[column].toLocaleString(language), 'number'] as const,
-          ),
+          [head, (row) => row.head],
+          'charged_usd',
+          'requests',
+          'failed',
+          'input_tokens',
+          'output_tokens',
+          'billable_duration_seconds',
         ]}
       />
     </Card>
@@ -213,8 +216,6 @@ function SumTable({
 }
 
 /** A sum, and what it is the sum of. */
-interface TableRow extends UsageSum {
+interface TableRow extends UsageCounts {
   readonly head: Child;
 }
-
-const COLUMNS = ['requests', 'failed', 'inputTokens', 'outputTokens', 'billableSeconds'] as const;

@@ -1,21 +1,18 @@
 /** Adds daily usage up, by whatever a table shows a row for. */
+import type { UsageCounts } from '../../../api/routes/usage/present.ts';
 import type { DailyUsage } from '../../../db/queries/daily-usage.ts';
 
-/** What is added up. */
-export type UsageSum = Pick<
-  DailyUsage,
-  'requests' | 'failed' | 'inputTokens' | 'outputTokens' | 'billableSeconds' | 'charged'
->;
-
-export interface NamedSum extends UsageSum {
+export interface NamedSum extends UsageCounts {
   /** A day, a model, or the id of a key. */
   readonly name: string;
 }
 
-const NOTHING: UsageSum = {
+const NOTHING: UsageCounts = {
   requests: 0,
   failed: 0,
   inputTokens: 0n,
+  cacheReadTokens: 0n,
+  cacheWriteTokens: 0n,
   outputTokens: 0n,
   billableSeconds: 0n,
   charged: 0n,
@@ -23,12 +20,12 @@ const NOTHING: UsageSum = {
 
 /** The sums for each name, in the order in which the names come first. */
 export function sumBy(rows: readonly DailyUsage[], nameOf: (row: DailyUsage) => string): readonly NamedSum[] {
-  const sums = new Map<string, UsageSum>();
+  const sums = new Map<string, UsageCounts>();
   for (const row of rows) sums.set(nameOf(row), plus(sums.get(nameOf(row)) ?? NOTHING, row));
   return [...sums].map(([name, sum]) => ({ name, ...sum }));
 }
 
-export function sumOf(rows: readonly UsageSum[]): UsageSum {
+export function sumOf(rows: readonly UsageCounts[]): UsageCounts {
   return rows.reduce(plus, NOTHING);
 }
 
@@ -37,11 +34,13 @@ export function dearestFirst(sums: readonly NamedSum[]): readonly NamedSum[] {
   return sums.toSorted((one, other) => Number(other.charged > one.charged) - Number(other.charged < one.charged));
 }
 
-function plus(one: UsageSum, other: UsageSum): UsageSum {
+function plus(one: UsageCounts, other: UsageCounts): UsageCounts {
   return {
     requests: one.requests + other.requests,
     failed: one.failed + other.failed,
     inputTokens: one.inputTokens + other.inputTokens,
+    cacheReadTokens: one.cacheReadTokens + other.cacheReadTokens,
+    cacheWriteTokens: one.cacheWriteTokens + other.cacheWriteTokens,
     outputTokens: one.outputTokens + other.outputTokens,
     billableSeconds: one.billableSeconds + other.billableSeconds,
     charged: one.charged + other.charged,

@@ -1,13 +1,12 @@
 /** What was sent to an endpoint, with each attempt. Asks for itself again while something is pending. */
+import { DELIVERY } from '../../../api/routes/webhooks/present.ts';
 import { DELIVERY_STATUSES, type Delivery, type DeliveryAttempt } from '../../../db/queries/deliveries.ts';
-import { Badge, Card, Choice, FormButton, Noted, Pages, Time, type Tone } from '../../html/components.tsx';
-import { DataTable } from '../../html/data-table.tsx';
+import { Card, Choice, FormButton, Noted, Pages, Time } from '../../html/components.tsx';
 import { Filters, optionsOf } from '../../html/filters.tsx';
+import { ResourceTable } from '../../html/resource-table.tsx';
 import { mayAsMember } from '../../../domain/roles.ts';
 import type { MemberVisit } from '../../page.ts';
 import type { Texts } from '../../texts/texts.ts';
-
-const TONES: Readonly<Record<Delivery['status'], Tone>> = { pending: 'busy', delivered: 'good', failed: 'bad' };
 
 interface Props {
   readonly deliveries: readonly Delivery[];
@@ -34,7 +33,7 @@ export function Deliveries({ deliveries, next, path, visit }: Props) {
             name="status"
             label={texts.common.status}
             value={query.get('status') ?? ''}
-            options={optionsOf(words.allStatuses, DELIVERY_STATUSES, words.status)}
+            options={optionsOf(words.allStatuses, DELIVERY_STATUSES, texts.values.status)}
           />
         </Filters>
         <DeliveryTable deliveries={deliveries} path={path} visit={visit} />
@@ -53,15 +52,17 @@ export function SentEvents({
   readonly visit: MemberVisit;
 }) {
   if (deliveries.length === 0) return null;
-  const { webhooks: words, common } = texts;
+  const { webhooks: words } = texts;
   return (
     <Card title={words.ofTask}>
-      <DataTable
+      <ResourceTable
+        of={DELIVERY}
         label={words.ofTask}
         rows={deliveries}
+        texts={texts}
         columns={[
-          [words.event, 'eventType', 'name'],
-          [common.status, ({ status }) => <Badge tone={TONES[status]}>{words.status[status]}</Badge>],
+          'event',
+          'status',
           [words.attempts, ({ attempts }) => <Attempts attempts={attempts} texts={texts} />],
           [
             words.details,
@@ -82,15 +83,17 @@ export function SentEvents({
 
 function DeliveryTable({ deliveries, path, visit }: Omit<Props, 'next'>) {
   const { texts, account, session, query } = visit;
-  const { webhooks: words, common } = texts;
+  const { webhooks: words, fields } = texts;
   return (
-    <DataTable
+    <ResourceTable
+      of={DELIVERY}
       label={words.deliveries}
       rows={deliveries}
+      texts={texts}
       none={query.size === 0 ? words.noDeliveries : words.noneMatch}
       columns={[
         [
-          words.event,
+          fields.event,
           ({ eventType, taskId }) => (
             <Noted
               note={
@@ -104,9 +107,8 @@ function DeliveryTable({ deliveries, path, visit }: Omit<Props, 'next'>) {
               {eventType}
             </Noted>
           ),
-          'name',
         ],
-        [common.status, ({ status }) => <Badge tone={TONES[status]}>{words.status[status]}</Badge>],
+        'status',
         [
           words.attempts,
           ({ attempts, nextAttemptAt }) => (
@@ -120,7 +122,7 @@ function DeliveryTable({ deliveries, path, visit }: Omit<Props, 'next'>) {
             </>
           ),
         ],
-        [common.created, 'createdAt'],
+        'created_at',
         [
           words.redeliver,
           ({ id }) => (

@@ -46,7 +46,7 @@ export function EndpointForm({
     <Form token={session.formToken} action={action}>
       <Field
         name="url"
-        label={words.address}
+        label={texts.fields.url}
         hint={words.addressHint}
         type="url"
         value={form.text('url') || (endpoint?.url ?? '')}
@@ -59,11 +59,11 @@ export function EndpointForm({
         value={form.text('description') || (endpoint?.description ?? '')}
       />
       <fieldset>
-        <legend>{words.events}</legend>
+        <legend>{texts.fields.events}</legend>
         {SUBSCRIBABLE_EVENTS.map((event) => (
           <div class="row">
             <input type="checkbox" name="events" id={`event-${event}`} value={event} checked={events.includes(event)} />
-            <label for={`event-${event}`}>{words.eventNames[event]}</label>
+            <label for={`event-${event}`}>{texts.values.events[event]}</label>
           </div>
         ))}
       </fieldset>

@@ -1,8 +1,10 @@
 /** What the pages of webhooks look like. */
+import { ENDPOINT } from '../../../api/routes/webhooks/present.ts';
 import type { Delivery } from '../../../db/queries/deliveries.ts';
 import type { WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
 import { Badge, Card, ConfirmDeletion, Copyable, FormButton, Noted, Problem, Time } from '../../html/components.tsx';
-import { DataTable, Facts } from '../../html/data-table.tsx';
+import { Facts } from '../../html/data-table.tsx';
+import { ResourceTable } from '../../html/resource-table.tsx';
 import { type Answer, type MemberVisit, showPage } from '../../page.ts';
 import type { Texts } from '../../texts/texts.ts';
 import { Deliveries } from './deliveries.tsx';
@@ -12,30 +14,31 @@ export function endpointList(
   visit: MemberVisit,
   { endpoints, problem }: { readonly endpoints: readonly WebhookEndpoint[]; readonly problem: string | null },
 ): Answer {
-  const { webhooks: words, common } = visit.texts;
+  const { webhooks: words, fields } = visit.texts;
   const path = listPath(visit);
   return showPage(
     'webhooks',
     words.title,
     <>
       <Card>
-        <DataTable
+        <ResourceTable
+          of={ENDPOINT}
           label={words.title}
           rows={endpoints}
           none={words.none}
+          texts={visit.texts}
           columns={[
             [
-              words.address,
+              fields.url,
               ({ id, url, description }) => (
                 <Noted note={description}>
                   <a href={`${path}/${id}`}>{url}</a>
                 </Noted>
               ),
-              'name',
             ],
-            [words.events, ({ events }) => events.map((event) => words.eventNames[event]).join(', ')],
-            [common.status, (endpoint) => <EndpointState endpoint={endpoint} texts={visit.texts} />],
-            [common.created, 'createdAt'],
+            'events',
+            [fields.status, (endpoint) => <EndpointState endpoint={endpoint} texts={visit.texts} />],
+            'created_at',
           ]}
         />
       </Card>
@@ -130,7 +133,7 @@ function Details({ endpoint, texts }: EndpointProps) {
     <Facts
       facts={[
         [common.status, <EndpointState endpoint={endpoint} texts={texts} />],
-        failingSince && [words.failingSince, <Time at={failingSince} />],
+        failingSince && [texts.fields.failing_since, <Time at={failingSince} />],
         [common.created, <Time at={createdAt} />],
         [words.id, <code>{id}</code>],
       ]}

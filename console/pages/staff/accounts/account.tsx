@@ -1,16 +1,28 @@
 /** An account: what it has, who belongs to it, and what may be done about it. */
+import { API_KEY } from '../../../../api/routes/admin/present.ts';
 import type { Account } from '../../../../db/queries/accounts.ts';
 import type { ApiKey } from '../../../../db/queries/api-keys.ts';
-import type { AccountAction } from '../../../../db/queries/operator-actions.ts';
+import { ACCOUNT_ACTIONS, type AccountAction } from '../../../../db/queries/operator-actions.ts';
 import type { Member } from '../../../../db/queries/users.ts';
 import type { ServiceError } from '../../../../domain/errors.ts';
+import * as field from '../../../../domain/resource/field.ts';
+import { nested } from '../../../../domain/resource/resource.ts';
 import type { Task } from '../../../../domain/task.ts';
 import { Card, Copyable, Field, Form, FormButton, Money, Problem, Time, usd } from '../../../html/components.tsx';
-import { DataTable, Facts } from '../../../html/data-table.tsx';
+import { Facts } from '../../../html/data-table.tsx';
+import { ResourceTable } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import { keyColumns } from '../../keys/pages.tsx';
+import { MEMBER } from '../../members/pages.tsx';
 import { TaskTable } from '../tasks/list.tsx';
 import { AccountState } from './search.tsx';
+
+const ACTION = nested<AccountAction>({
+  created_at: field.isoTime('createdAt'),
+  kind: field.oneOf(ACCOUNT_ACTIONS)('kind'),
+  author: field.text('author'),
+  reason: field.text('reason'),
+});
 
 /** A form that could not be carried out, and why. */
 export interface ShownForm {
@@ -62,28 +74,23 @@ export function AccountContent(props: Props) {
         )}
       </Card>
       <Card title={words.members}>
-        <DataTable
+        <ResourceTable
+          of={MEMBER}
           label={words.members}
           rows={members}
           none={words.noMembers}
-          columns={[
-            [texts.common.name, 'name', 'name'],
-            [words.email, 'email'],
-            [words.role, ({ role }) => words.roles[role]],
-          ]}
+          texts={texts}
+          columns={['name', 'email', 'role']}
         />
       </Card>
       <Card title={words.actions}>
-        <DataTable
+        <ResourceTable
+          of={ACTION}
           label={words.actions}
           rows={actions}
           none={words.noActions}
-          columns={[
-            [texts.staff.when, 'createdAt'],
-            [texts.staff.action, ({ kind }) => words.kindsOfAction[kind]],
-            [texts.staff.author, 'author'],
-            [texts.staff.reason, 'reason'],
-          ]}
+          texts={texts}
+          columns={[[texts.staff.when, 'created_at'], [texts.staff.action, 'kind'], 'author', 'reason']}
         />
       </Card>
     </>
@@ -104,8 +111,8 @@ function Details({ account, texts }: { readonly account: Account; readonly texts
             {account.suspendedAt === null ? null : <Time at={account.suspendedAt} />}
           </>,
         ],
-        [words.email, account.email ?? words.notGiven],
-        [words.externalId, account.externalId ?? words.notGiven],
+        [texts.fields.email, account.email ?? words.notGiven],
+        [texts.fields.external_id, account.externalId ?? words.notGiven],
         [words.concurrentTasks, account.maxConcurrentTasks ?? words.asAll],
         [words.toppedUp, account.toppedUpAt === null ? words.never : <Time at={account.toppedUpAt} />],
         [common.created, <Time at={account.createdAt} />],
@@ -165,10 +172,12 @@ function AdjustmentForm({ account, form, visit }: Props) {
 function Keys({ account, keys, visit: { texts, session }, mayChange }: Props & { readonly mayChange: boolean }) {
   const { staffAccounts: words, keys: keyWords } = texts;
   return (
-    <DataTable
+    <ResourceTable
+      of={API_KEY}
       label={keyWords.title}
       rows={keys}
       none={words.noKeys}
+      texts={texts}
       columns={[
         ...keyColumns(texts),
         [

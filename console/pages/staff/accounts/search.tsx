@@ -1,27 +1,35 @@
 /** What a search finds: accounts, and the story of whatever has an id. */
+import { LISTED_ACCOUNT } from '../../../../api/routes/admin/present.ts';
 import type { Found } from '../../../../api/services/find-by-id.ts';
 import type { Account } from '../../../../db/queries/accounts.ts';
 import { Badge, Card, Money } from '../../../html/components.tsx';
-import { DataTable } from '../../../html/data-table.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
+import { ResourceTable } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import type { Texts } from '../../../texts/texts.ts';
 
 export function AccountTable({ accounts, texts }: { readonly accounts: readonly Account[]; readonly texts: Texts }) {
-  const { staffAccounts: words, common } = texts;
+  const { staffAccounts: words, fields } = texts;
   return (
     <Card>
-      <DataTable
+      <ResourceTable
+        of={LISTED_ACCOUNT}
         label={words.title}
         rows={accounts}
         none={words.none}
+        texts={texts}
+        pageOf={({ id }) => `/console/staff/accounts/${id}`}
         columns={[
-          [common.name, ({ id, name }) => <a href={`/console/staff/accounts/${id}`}>{name || id}</a>, 'name'],
-          [words.email, 'email'],
-          [words.externalId, 'externalId'],
-          [words.available, (account) => <Money amount={account.fundedAvailable + account.signupAvailable} />, 'money'],
-          [common.status, (account) => <AccountState account={account} texts={texts} />],
-          [common.created, 'createdAt'],
+          [fields.name, ({ id, name }) => name || id],
+          'email',
+          'external_id',
+          [
+            fields.available_usd,
+            (account) => <Money amount={account.fundedAvailable + account.signupAvailable} />,
+            'number',
+          ],
+          [fields.status, (account) => <AccountState account={account} texts={texts} />],
+          'created_at',
         ]}
       />
     </Card>

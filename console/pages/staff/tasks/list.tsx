@@ -1,12 +1,12 @@
 /** Tasks in rows, without what customers wrote. */
+import { LISTED_TASK } from '../../../../api/routes/admin/present.ts';
 import { type Task, TASK_KINDS, TASK_STATUSES } from '../../../../domain/task.ts';
-import { Card, Choice, Field, Money, Noted, Pages } from '../../../html/components.tsx';
-import { DataTable } from '../../../html/data-table.tsx';
+import { Card, Choice, Field, Money, Pages } from '../../../html/components.tsx';
 import { Filters, optionsOf } from '../../../html/filters.tsx';
 import type { ListProps } from '../../../list-page.ts';
-import { AnyId } from '../../../html/linked-ids.tsx';
+import { ResourceTable } from '../../../html/resource-table.tsx';
 import type { Texts } from '../../../texts/texts.ts';
-import { durationOf, TaskStatus } from '../../tasks/gallery.tsx';
+import { durationOf } from '../../tasks/gallery.tsx';
 
 export function TaskList({ page: { entries: tasks, next }, query, path, texts }: ListProps<Task>) {
   const { staffTasks: words, staff, tasks: taskWords, common } = texts;
@@ -20,7 +20,7 @@ export function TaskList({ page: { entries: tasks, next }, query, path, texts }:
           name="status"
           label={common.status}
           value={given('status')}
-          options={optionsOf(taskWords.allStatuses, TASK_STATUSES, taskWords.status)}
+          options={optionsOf(taskWords.allStatuses, TASK_STATUSES, texts.values.status)}
         />
         <Choice
           name="kind"
@@ -53,31 +53,19 @@ export function TaskTable({
 }) {
   const { staffTasks: words, common, tasks: taskWords } = texts;
   return (
-    <DataTable
+    <ResourceTable
+      of={LISTED_TASK}
       label={words.title}
       rows={tasks}
       none={none}
+      texts={texts}
+      notes={{ ...(hasAccounts && { id: 'account_id' }), status: 'error_code' }}
       columns={[
-        [
-          words.task,
-          ({ id, accountId }) => (
-            <Noted note={hasAccounts ? <AnyId id={accountId} /> : null}>
-              <AnyId id={id} />
-            </Noted>
-          ),
-          'name',
-        ],
-        [common.model, 'model'],
-        [
-          common.status,
-          (task) => (
-            <Noted note={task.failure?.code}>
-              <TaskStatus task={task} texts={texts} />
-            </Noted>
-          ),
-        ],
-        [common.price, ({ price }) => <Money amount={price} />, 'money'],
-        [common.created, 'createdAt'],
+        [words.task, 'id'],
+        'model',
+        'status',
+        [common.price, ({ price }) => <Money amount={price} />, 'number'],
+        'created_at',
         [taskWords.took, (task) => durationOf(task, texts), 'number'],
       ]}
     />

@@ -1,19 +1,21 @@
 /** Webhook endpoints, and what was sent to one of them. */
+import { ADMIN_ENDPOINT } from '../../../../api/routes/webhooks/present.ts';
 import type { HistoryLinks } from '../../../../api/history-link.ts';
 import type { Delivery } from '../../../../db/queries/deliveries.ts';
 import { DELIVERY_STATUSES } from '../../../../db/queries/deliveries.ts';
 import type { WebhookEndpoint } from '../../../../db/queries/webhook-endpoints.ts';
 import { Badge, Card, Choice, Copyable, Form, Pages, Problem, Field, Noted, Time } from '../../../html/components.tsx';
-import { DataTable, Facts } from '../../../html/data-table.tsx';
+import { Facts } from '../../../html/data-table.tsx';
 import { Filters, optionsOf } from '../../../html/filters.tsx';
 import type { ListPage, ListProps } from '../../../list-page.ts';
 import { AnyId } from '../../../html/linked-ids.tsx';
+import { ResourceTable } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
 import { Deliveries } from '../deliveries.tsx';
 
 export function EndpointList({ page: { entries: endpoints, next }, query, path, texts }: ListProps<WebhookEndpoint>) {
-  const { staffWebhooks: words, staff, common } = texts;
+  const { staffWebhooks: words, staff, fields } = texts;
   return (
     <>
       <Filters texts={texts}>
@@ -29,15 +31,18 @@ export function EndpointList({ page: { entries: endpoints, next }, query, path, 
         />
       </Filters>
       <Card>
-        <DataTable
+        <ResourceTable
+          of={ADMIN_ENDPOINT}
           label={words.title}
           rows={endpoints}
           none={words.none}
+          texts={texts}
+          pageOf={({ id }) => `/console/staff/webhooks/${id}`}
           columns={[
-            [words.address, ({ id, url }) => <a href={`/console/staff/webhooks/${id}`}>{url}</a>, 'name'],
-            [staff.account, ({ accountId }) => <AnyId id={accountId} />],
-            [common.status, (endpoint) => <EndpointState endpoint={endpoint} texts={texts} />],
-            [words.failingSince, 'failingSince'],
+            'url',
+            'account_id',
+            [fields.status, (endpoint) => <EndpointState endpoint={endpoint} texts={texts} />],
+            'failing_since',
           ]}
         />
       </Card>
@@ -77,7 +82,7 @@ export function EndpointContent({
   readonly problem: string | null;
 }) {
   const { texts, session, query } = visit;
-  const { staffWebhooks: words, staff, common } = texts;
+  const { staffWebhooks: words, staff, common, fields } = texts;
   const path = `/console/staff/webhooks/${endpoint.id}`;
   const mayAct = may(visit, 'operate');
   return (
@@ -86,7 +91,7 @@ export function EndpointContent({
       <Card title={words.details}>
         <Facts
           facts={[
-            [words.address, endpoint.url],
+            [fields.url, endpoint.url],
             [staff.account, <AnyId id={endpoint.accountId} />],
             [
               common.status,
@@ -95,7 +100,7 @@ export function EndpointContent({
                 {endpoint.failingSince === null ? null : <Time at={endpoint.failingSince} />}
               </>,
             ],
-            [words.events, endpoint.events.join(', ')],
+            [fields.events, endpoint.events.join(', ')],
             [words.id, <Copyable text={endpoint.id} texts={texts} label={words.id} />],
           ]}
         />
@@ -112,7 +117,7 @@ export function EndpointContent({
           name="status"
           label={common.status}
           value={query.get('status') ?? ''}
-          options={optionsOf(texts.tasks.allStatuses, DELIVERY_STATUSES, texts.staffTasks.deliveryStatus)}
+          options={optionsOf(texts.tasks.allStatuses, DELIVERY_STATUSES, texts.values.status)}
         />
       </Filters>
       <Card title={texts.staffTasks.deliveries}>

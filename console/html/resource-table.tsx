@@ -1,0 +1,139 @@
+/** Tables. The columns of a table are fields of a resource: each field says how people see its value. */
+import type { Child } from 'hono/jsx';
+import type { Field } from '../../domain/resource/field.ts';
+import type { Fields } from '../../domain/resource/resource.ts';
+import type { Texts } from '../texts/texts.ts';
+import { Badge, Empty, ExactMoney, Noted, Time, type Tone } from './components.tsx';
+import { AnyId } from './linked-ids.tsx';
+
+const CLASSES = { number: 'right number', words: 'words' } as const;
+type CellClass = keyof typeof CLASSES;
+
+type FieldName = keyof Texts['fields'];
+
+/** A field, by itself or under another title; or what the table makes of a row. */
+type Column<Row> = FieldName | readonly [title: string, show: FieldName | ((row: Row) => Child), cellClass?: CellClass];
+
+interface Cells<Row> {
+  readonly title: string;
+  readonly show: (row: Row) => Child;
+  readonly cellClass: CellClass | undefined;
+}
+
+interface TableProps<Row> {
+  readonly label: string;
+  readonly of: { readonly fields: Fields<Row> };
+  /** Null for a column that not everybody sees. */
+  readonly columns: readonly (Column<Row> | null)[];
+  /** The field that is shown below another field. */
+  readonly notes?: Partial<Record<FieldName, FieldName>>;
+  readonly rows: readonly Row[];
+  readonly texts: Texts;
+  /** The page of a row, to which its first cell leads. */
+  readonly pageOf?: (row: Row) => string;
+  /** Shown instead of a table without rows. */
+  readonly none?: string;
+  /** The last row, which adds the others up. */
+  readonly total?: Row;
+  readonly isSum?: (row: Row) => boolean;
+}
+
+/** A table that scrolls inside its card where it is too wide. */
+export function ResourceTable<Row>(props: TableProps<Row>) {
+  const { label, rows, pageOf, none, total, isSum } = props;
+  if (rows.length === 0 && none !== undefined) return <Empty>{none}</Empty>;
+  const [head, ...others] = props.columns.flatMap((column) => (column === null ? [] : [cellsOf(column, props)]));
+  const line = (row: Row): Child => (
+    <tr {...(isSum?.(row) && { class: 'sum' })}>
+      <th scope="row">{pageOf ? <a href={pageOf(row)}>{head?.show(row)}</a> : head?.show(row)}</th>
+      {others.map(({ show, cellClass }) => (
+        <td {...(cellClass && { class: CLASSES[cellClass] })}>{show(row)}</td>
+      ))}
+    </tr>
+  );
+  return (
+    <div class="table" role="region" aria-label={label} tabindex={0}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">{head?.title}</th>
+            {others.map(({ title, cellClass }) => (
+              <th scope="col" {...(cellClass === 'number' && { class: 'right' })}>
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>{rows.map(line)}</tbody>
+        {total === undefined ? null : <tfoot>{line(total)}</tfoot>}
+      </table>
+    </div>
+  );
+}
+
+function cellsOf<Row>(column: Column<Row>, { of, notes, texts }: TableProps<Row>): Cells<Row> {
+  const [title, show, cellClass] = typeof column === 'string' ? [texts.fields[column], column] : column;
+  if (typeof show === 'function') return { title, show, cellClass };
+  const note = notes?.[show];
+  const { look } = fieldOf(of.fields, show);
+  return {
+    title,
+    show: (row) => (
+      <Noted note={note && valueOf(of.fields, note, row, texts)}>{valueOf(of.fields, show, row, texts) ?? '–'}</Noted>
+    ),
+    cellClass: cellClass ?? (look === 'usd' || look === 'number' ? 'number' : undefined),
+  };
+}
+
+function fieldOf<Row>(fields: Fields<Row>, name: FieldName): Field<Row> {
+  const field = fields[name];
+  if (!field) throw new Error(`The resource has no field "${name}". Name one of its fields, or add the field to it.`);
+  return field;
+}
+
+/** What people see of a field; null for nothing. */
+function valueOf<Row>(fields: Fields<Row>, name: FieldName, row: Row, texts: Texts): Child {
+  const { look, value: read } = fieldOf(fields, name);
+  const value = read(row);
+  if (value === null || value === undefined) return null;
+  if (value instanceof Date) return <Time at={value} />;
+  if (look === 'usd' && typeof value === 'bigint') return <ExactMoney amount={value} />;
+  if (typeof value === 'number' || typeof value === 'bigint') return value.toLocaleString(texts.language);
+  if (Array.isArray(value)) return value.map((word) => wordFor(name, String(word), texts)).join(', ');
+  if (look === 'choice') return <Chosen name={name} value={String(value)} texts={texts} />;
+  return look === 'id' ? <AnyId id={String(value)} /> : String(value);
+}
+
+/** The fields whose values are shown as badges. */
+const TONES: Readonly<Record<string, Readonly<Record<string, Tone>>>> = {
+  status: {
+    queued: 'busy',
+    processing: 'busy',
+    pending: 'busy',
+    succeeded: 'good',
+    delivered: 'good',
+    failed: 'bad',
+  },
+  mail: { ordered: 'busy', sent: 'calm', failed: 'bad' },
+};
+
+/** One of the values that a field may have. */
+export function Chosen({
+  name,
+  value,
+  texts,
+}: {
+  readonly name: string;
+  readonly value: string;
+  readonly texts: Texts;
+}) {
+  const tone = TONES[name]?.[value];
+  const word = wordFor(name, value, texts);
+  return tone === undefined ? <>{word}</> : <Badge tone={tone}>{word}</Badge>;
+}
+
+/** A value that has no word is shown as it is. */
+function wordFor(name: string, value: string, { values }: Texts): string {
+  const words: Readonly<Record<string, Readonly<Record<string, string>>>> = values;
+  return words[name]?.[value] ?? value;
+}
