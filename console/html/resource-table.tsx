@@ -100,8 +100,9 @@ function valueOf<Row>(fields: Fields<Row>, name: FieldName, row: Row, texts: Tex
   if (look === 'usd' && typeof value === 'bigint') return <ExactMoney amount={value} />;
   if (typeof value === 'number' || typeof value === 'bigint') return value.toLocaleString(texts.language);
   if (Array.isArray(value)) return value.map((word) => wordFor(name, String(word), texts)).join(', ');
-  if (look === 'choice') return <Chosen name={name} value={String(value)} texts={texts} />;
-  return look === 'id' ? <AnyId id={String(value)} /> : String(value);
+  if (typeof value !== 'string') throw new Error(`The field "${name}" has parts. Show them by a function.`);
+  if (look === 'choice') return <Chosen name={name} value={value} texts={texts} />;
+  return look === 'id' ? <AnyId id={value} /> : value;
 }
 
 /** The fields whose values are shown as badges. */
@@ -113,6 +114,29 @@ const TONES: Readonly<Record<string, Readonly<Record<string, Tone>>>> = {
     succeeded: 'good',
     delivered: 'good',
     failed: 'bad',
+  },
+  outcome: {
+    accepted: 'good',
+    refused: 'bad',
+    not_taken: 'calm',
+    unknown: 'bad',
+    succeeded: 'good',
+    disconnected: 'calm',
+    failed: 'bad',
+    abandoned: 'bad',
+    approved: 'good',
+    rejected: 'calm',
+    withdrawn: 'calm',
+    expired: 'calm',
+  },
+  state: {
+    ok: 'good',
+    resting: 'bad',
+    probing: 'busy',
+    running: 'busy',
+    over: 'calm',
+    'to close': 'bad',
+    closed: 'good',
   },
   mail: { ordered: 'busy', sent: 'calm', failed: 'bad' },
 };

@@ -68,12 +68,7 @@ export function linesOf({ opening, activity, closing }: Statement): readonly Sta
   ];
 }
 
-/** A refund, and where the history of its task is seen. */
-interface ShownRefund extends Refund {
-  readonly temporal: HistoryLinks;
-}
-
-export const REFUND = resource<ShownRefund>('Refund', {
+export const LISTED_REFUND = nested<Refund>({
   created_at: field.isoTime('createdAt', 'When it was refunded'),
   id: field.id('transfer')('id'),
   object: field.constant('refund'),
@@ -86,6 +81,15 @@ export const REFUND = resource<ShownRefund>('Refund', {
   cause: field.text.orNull('cause', 'The error code'),
   message: field.text.orNull('message', 'The error message that the client got'),
   request_id: field.text.orNull('requestId', 'The request id in the logs'),
+});
+
+/** A refund, and where the history of its task is seen. */
+interface ShownRefund extends Refund {
+  readonly temporal: HistoryLinks;
+}
+
+export const REFUND = resource<ShownRefund>('Refund', {
+  ...LISTED_REFUND.fields,
   history_url: field.url.orNull(
     ({ taskId, temporal }) => taskId && historyUrl(temporal, taskId),
     'The task’s history in Temporal',

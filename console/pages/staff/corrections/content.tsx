@@ -1,21 +1,12 @@
+import { TRANSFER } from '../../../../api/routes/admin/present.ts';
 import type { Correction } from '../../../../db/queries/corrections.ts';
 import type { Transfer } from '../../../../db/queries/transfers.ts';
 import type { PicoUsd } from '../../../../domain/money.ts';
 import { CORRECTIONS } from '../../../../domain/policy.ts';
-import {
-  Badge,
-  Card,
-  ExactMoney,
-  Field,
-  Form,
-  FormButton,
-  Pages,
-  Problem,
-  Time,
-  usd,
-} from '../../../html/components.tsx';
-import { DataTable } from '../../../html/data-table.tsx';
-import { AnyId } from '../../../html/linked-ids.tsx';
+import * as field from '../../../../domain/resource/field.ts';
+import { nested } from '../../../../domain/resource/resource.ts';
+import { Card, ExactMoney, Field, Form, FormButton, Pages, Problem, Time, usd } from '../../../html/components.tsx';
+import { Chosen, ResourceTable } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 
 interface Props {
@@ -73,7 +64,7 @@ function CorrectionForm({ formIds, visit: { texts, session, form } }: Props) {
           value={form.text('amount_usd')}
           required
         />
-        <Field name="reason" label={words.reason} value={form.text('reason')} required />
+        <Field name="reason" label={texts.fields.reason} value={form.text('reason')} required />
         <Field
           name="reference"
           label={`${words.reference} (${common.optional})`}
@@ -88,31 +79,31 @@ function CorrectionForm({ formIds, visit: { texts, session, form } }: Props) {
   );
 }
 
-/** What every table of corrections begins with: whose, how much, why and by whom. */
-function columnsOf({ corrections: words }: UserVisit['texts']) {
+const CORRECTION = nested<Correction>({
+  amount_usd: field.usd('amount'),
+  reason: field.text('reason'),
+  reference: field.text.orNull('reference'),
+  author: field.text('author'),
+  created_at: field.isoTime('createdAt'),
+  expires_at: field.isoTime('expiresAt'),
+  transfer_id: field.id('transfer').orNull('transferId'),
+});
+
+/** The first columns of every table of corrections. */
+function columnsOf({ fields, corrections: words }: UserVisit['texts']) {
   return [
-    [
-      words.account,
-      ({ accountId, accountName }: Correction) => <a href={`/console/staff/accounts/${accountId}`}>{accountName}</a>,
-      'name',
-    ],
-    [words.amount, 'amount', 'money'],
-    [
-      words.reason,
-      ({ reason, reference }: Correction) => (
-        <>
-          {reason}
-          {reference === null ? null : (
-            <p class="hint">
-              <code>{reference}</code>
-            </p>
-          )}
-        </>
-      ),
-    ],
-    [words.asked, ({ author, createdAt }: Correction) => <ByAt author={author} at={createdAt} />],
+    [fields.account_id, ({ accountName }: Correction) => accountName],
+    'amount_usd',
+    'reason',
+    [words.asked, 'author'],
   ] as const;
 }
+
+const SHARED = {
+  of: CORRECTION,
+  notes: { reason: 'reference', author: 'created_at' },
+  pageOf: ({ accountId }: Correction) => `/console/staff/accounts/${accountId}`,
+} as const;
 
 function ByAt({ author, at }: { readonly author: string | null; readonly at: Date }) {
   return (
@@ -127,13 +118,15 @@ function ByAt({ author, at }: { readonly author: string | null; readonly at: Dat
 function Pending({ pending, visit }: Pick<Props, 'pending' | 'visit'>) {
   const { corrections: words } = visit.texts;
   return (
-    <DataTable
+    <ResourceTable
+      {...SHARED}
       label={words.pending}
       rows={pending}
       none={words.nonePending}
+      texts={visit.texts}
       columns={[
         ...columnsOf(visit.texts),
-        [words.until, 'expiresAt'],
+        [words.until, 'expires_at'],
         [words.decision, (correction) => <Decisions correction={correction} visit={visit} />],
       ]}
     />
@@ -162,16 +155,18 @@ function Decided({ decided, visit: { texts } }: Pick<Props, 'decided' | 'visit'>
   const { corrections: words } = texts;
   return (
     <Card title={words.decided}>
-      <DataTable
+      <ResourceTable
+        {...SHARED}
         label={words.decided}
         rows={decided}
+        texts={texts}
         columns={[
           ...columnsOf(texts),
           [
             words.result,
             ({ outcome, decidedAt, decidedBy }) => (
               <>
-                <Badge tone={outcome === 'approved' ? 'good' : 'calm'}>{words.outcomes[outcome ?? 'expired']}</Badge>
+                <Chosen name="outcome" value={outcome ?? 'expired'} texts={texts} />
                 {decidedAt === null ? null : (
                   <p class="hint">
                     <ByAt author={decidedBy} at={decidedAt} />
@@ -180,7 +175,7 @@ function Decided({ decided, visit: { texts } }: Pick<Props, 'decided' | 'visit'>
               </>
             ),
           ],
-          [words.transfer, ({ transferId }) => (transferId === null ? '–' : <AnyId id={transferId} />)],
+          'transfer_id',
         ]}
       />
     </Card>
@@ -191,20 +186,22 @@ function Adjustments({ adjustments, next, visit: { texts, query } }: Props) {
   const { corrections: words } = texts;
   return (
     <Card title={words.booked}>
-      <DataTable
+      <ResourceTable
+        of={TRANSFER}
         label={words.booked}
         rows={adjustments}
         none={words.noneBooked}
+        texts={texts}
         columns={[
-          [words.when, 'createdAt', 'name'],
+          [words.when, 'created_at'],
           [
-            words.amount,
+            texts.fields.amount_usd,
             ({ credit, amount }) => <ExactMoney amount={credit === 'available' ? amount : -amount} />,
-            'money',
+            'number',
           ],
-          [words.reason, 'reason'],
-          [words.author, 'author'],
-          [words.account, ({ accountId }) => <AnyId id={accountId} />],
+          'reason',
+          'author',
+          'account_id',
         ]}
       />
       <Pages path={ROOM} query={query} next={next} texts={texts} />

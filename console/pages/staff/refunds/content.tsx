@@ -1,8 +1,11 @@
+import { LISTED_REFUND } from '../../../../api/routes/admin/present-finance.ts';
 import type { Refund, RefundFilter, RefundSum } from '../../../../db/queries/statements.ts';
+import * as field from '../../../../domain/resource/field.ts';
+import { nested } from '../../../../domain/resource/resource.ts';
 import { Card, Choice, Field, Pages } from '../../../html/components.tsx';
-import { DataTable } from '../../../html/data-table.tsx';
 import { Downloads, Filters } from '../../../html/filters.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
+import { ResourceTable } from '../../../html/resource-table.tsx';
 import type { UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
 
@@ -17,7 +20,7 @@ interface Props {
 export function RefundContent(props: Props) {
   const { refunds, sums, next, visit } = props;
   const { texts, path, query } = visit;
-  const { refunds: words } = texts;
+  const { refunds: words, fields } = texts;
   return (
     <>
       <RefundFilters {...props} />
@@ -26,14 +29,16 @@ export function RefundContent(props: Props) {
       </Card>
       {refunds.length === 0 ? null : (
         <Card title={words.title}>
-          <DataTable
+          <ResourceTable
+            of={LISTED_REFUND}
             label={words.title}
             rows={refunds}
+            texts={texts}
             columns={[
-              [words.when, 'createdAt', 'name'],
-              [words.amount, 'amount', 'money'],
+              [words.when, 'created_at'],
+              'amount_usd',
               [
-                words.cause,
+                fields.cause,
                 ({ cause, message }) => (
                   <>
                     {causeInWords(cause, texts)}
@@ -41,9 +46,9 @@ export function RefundContent(props: Props) {
                   </>
                 ),
               ],
-              [texts.common.model, 'model'],
+              'model',
               [words.of, ({ taskId }) => <AnyId id={taskId} />],
-              [words.account, ({ accountId }) => <AnyId id={accountId} />],
+              'account_id',
             ]}
           />
           <Pages path={path} query={query} next={next} texts={texts} />
@@ -54,7 +59,7 @@ export function RefundContent(props: Props) {
 }
 
 function RefundFilters({ sums, filter, visit: { texts, query, path } }: Props) {
-  const { refunds: words, staff } = texts;
+  const { refunds: words, staff, fields } = texts;
   const causes = [...new Set([filter.cause ?? null, ...sums.map(({ cause }) => cause)])].flatMap(
     (cause) => cause ?? [],
   );
@@ -64,7 +69,7 @@ function RefundFilters({ sums, filter, visit: { texts, query, path } }: Props) {
       <Field name="to" label={staff.to} type="date" value={query.get('to') ?? ''} />
       <Choice
         name="cause"
-        label={words.cause}
+        label={fields.cause}
         value={filter.cause ?? ''}
         options={[['', words.allCauses], ...causes.map((cause) => [cause, causeInWords(cause, texts)] as const)]}
       />
@@ -73,11 +78,17 @@ function RefundFilters({ sums, filter, visit: { texts, query, path } }: Props) {
   );
 }
 
+const REFUND_SUM = nested<Omit<RefundSum, 'cause'>>({
+  refunds: field.count('refunds'),
+  amount_usd: field.usd('amount'),
+});
+
 function Sums({ sums, texts }: { readonly sums: readonly RefundSum[]; readonly texts: Texts }) {
-  const { refunds: words, common, language } = texts;
+  const { refunds: words, common, fields } = texts;
   const rows = sums.map((sum) => ({ ...sum, name: causeInWords(sum.cause, texts) }));
   return (
-    <DataTable
+    <ResourceTable
+      of={REFUND_SUM}
       label={words.byCause}
       rows={rows}
       none={words.none}
@@ -87,11 +98,8 @@ function Sums({ sums, texts }: { readonly sums: readonly RefundSum[]; readonly t
         refunds: sums.reduce((all, { refunds }) => all + refunds, 0),
         amount: sums.reduce((all, { amount }) => all + amount, 0n),
       }}
-      columns={[
-        [words.cause, 'name', 'name'],
-        [words.title, ({ refunds }) => refunds.toLocaleString(language), 'number'],
-        [words.amount, 'amount', 'money'],
-      ]}
+      texts={texts}
+      columns={[[fields.cause, ({ name }) => name], 'refunds', 'amount_usd']}
     />
   );
 }

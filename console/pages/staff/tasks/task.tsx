@@ -1,23 +1,14 @@
 /** A task with its whole story: what it cost, who rendered it, what was sent of it, and what may be done. */
+import { SUBMISSION } from '../../../../api/routes/admin/present-submissions.ts';
 import { historyUrl, type HistoryLinks } from '../../../../api/history-link.ts';
 import type { TaskExplanation } from '../../../../api/services/explain-task.ts';
 import type { KeptSubmission } from '../../../../db/queries/submissions.ts';
 import { noteOf } from '../../../../domain/media-route.ts';
 import { isFinal } from '../../../../domain/task.ts';
-import {
-  Badge,
-  Card,
-  Copyable,
-  Field,
-  Form,
-  Money,
-  Noted,
-  Problem,
-  Time,
-  type Tone,
-} from '../../../html/components.tsx';
-import { DataTable, Facts } from '../../../html/data-table.tsx';
+import { Badge, Card, Copyable, Field, Form, Money, Noted, Problem, Time } from '../../../html/components.tsx';
+import { Facts } from '../../../html/data-table.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
+import { Chosen, ResourceTable } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
@@ -101,7 +92,7 @@ function Details({
         [staff.account, <AnyId id={task.accountId} />],
         [words.key, <AnyId id={task.apiKeyId} />],
         [common.model, task.model],
-        [words.upstream, task.provider],
+        [texts.fields.upstream, task.provider],
         [common.price, <Money amount={task.price} />],
         [common.created, <Time at={task.createdAt} />],
         [words.deadline, <Time at={task.deadlineAt} />],
@@ -120,51 +111,43 @@ function Details({
   );
 }
 
-const OUTCOME_TONES: Readonly<Record<NonNullable<KeptSubmission['outcome']>, Tone>> = {
-  accepted: 'good',
-  refused: 'bad',
-  not_taken: 'calm',
-  unknown: 'bad',
-};
-
 function Renders({ submissions, texts }: { readonly submissions: readonly KeptSubmission[]; readonly texts: Texts }) {
-  const { staffTasks: words } = texts;
+  const { staffTasks: words, fields } = texts;
   return (
-    <DataTable
+    <ResourceTable
+      of={SUBMISSION}
       label={words.renders}
       rows={submissions}
       none={words.noRenders}
+      texts={texts}
+      notes={{ upstream: 'upstream_model' }}
       columns={[
-        [words.attempt, 'attempt', 'number'],
-        [words.upstream, ({ provider, model }) => <Noted note={model}>{provider}</Noted>, 'name'],
-        [words.submitted, 'submittedAt'],
+        'attempt',
+        'upstream',
+        'submitted_at',
         [
-          words.outcome,
+          fields.outcome,
           (submission) => (
             <Noted note={noteOf(submission)}>
               {submission.outcome === null ? (
                 <Badge tone="busy">{words.open}</Badge>
               ) : (
-                <Badge tone={OUTCOME_TONES[submission.outcome]}>{words.outcomes[submission.outcome]}</Badge>
+                <Chosen name="outcome" value={submission.outcome} texts={texts} />
               )}
             </Noted>
           ),
         ],
-        [words.job, ({ jobId }) => (jobId === null ? null : <code>{jobId}</code>)],
+        'job_id',
         [
-          words.cost,
+          fields.cost_usd,
           ({ cost, vendorCost }) => (
             <Noted note={vendorCost && `${vendorCost.amount} ${vendorCost.unit}`}>
               {cost === null ? words.notKnown : <Money amount={cost} />}
             </Noted>
           ),
-          'money',
+          'number',
         ],
-        [
-          words.possibleLoss,
-          ({ possibleLoss }) => (possibleLoss === null ? null : <Money amount={possibleLoss} />),
-          'money',
-        ],
+        'possible_loss_usd',
       ]}
     />
   );

@@ -1,21 +1,17 @@
 /** Text requests in rows, and one with its route, its tokens and what it cost. */
 import type { Child } from 'hono/jsx';
+import { ADMIN_TEXT_REQUEST } from '../../../../api/routes/admin/present-finance.ts';
 import type { Found } from '../../../../api/services/find-by-id.ts';
-import { TEXT_OUTCOMES, type TextOutcome, type TextUsage } from '../../../../db/queries/usage.ts';
+import { TEXT_OUTCOMES, type TextUsage } from '../../../../db/queries/usage.ts';
 import { TOKEN_COUNTS } from '../../../../domain/text-tokens.ts';
-import { Badge, Card, Choice, Copyable, Field, Money, Noted, Pages, type Tone } from '../../../html/components.tsx';
-import { DataTable, Facts } from '../../../html/data-table.tsx';
+import { Card, Choice, Copyable, Field, Money, Noted, Pages } from '../../../html/components.tsx';
+import { Facts } from '../../../html/data-table.tsx';
 import { Filters, optionsOf } from '../../../html/filters.tsx';
 import type { ListProps } from '../../../list-page.ts';
 import { AnyId } from '../../../html/linked-ids.tsx';
+import { Chosen, ResourceTable } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import type { Texts } from '../../../texts/texts.ts';
-
-const TONES: Readonly<Record<TextOutcome, Tone>> = {
-  succeeded: 'good',
-  disconnected: 'calm',
-  failed: 'bad',
-};
 
 export function RequestList({ page: { entries: requests, next }, query, path, texts }: ListProps<TextUsage>) {
   const { staffTextRequests: words, staff, common, tasks } = texts;
@@ -30,7 +26,7 @@ export function RequestList({ page: { entries: requests, next }, query, path, te
           name="status"
           label={common.status}
           value={given('status')}
-          options={optionsOf(tasks.allStatuses, TEXT_OUTCOMES, words.outcomes)}
+          options={optionsOf(tasks.allStatuses, TEXT_OUTCOMES, texts.values.outcome)}
         />
         <Field name="from" label={staff.from} type="date" value={given('from')} />
         <Field name="to" label={staff.to} type="date" value={given('to')} />
@@ -44,29 +40,24 @@ export function RequestList({ page: { entries: requests, next }, query, path, te
 }
 
 function RequestTable({ requests, texts }: { readonly requests: readonly TextUsage[]; readonly texts: Texts }) {
-  const { staffTextRequests: words, common } = texts;
+  const { staffTextRequests: words, fields } = texts;
   return (
-    <DataTable
+    <ResourceTable
+      of={ADMIN_TEXT_REQUEST}
       label={words.title}
       rows={requests}
       none={words.none}
+      texts={texts}
+      notes={{ id: 'account_id', outcome: 'error_code' }}
       columns={[
-        [
-          words.request,
-          ({ id, accountId }) => (
-            <Noted note={<AnyId id={accountId} />}>
-              <AnyId id={id} />
-            </Noted>
-          ),
-          'name',
-        ],
-        [common.model, 'model'],
-        [common.status, (usage) => <Outcome usage={usage} texts={texts} />],
+        [words.request, 'id'],
+        'model',
+        [fields.status, 'outcome'],
         [words.route, ({ upstream, upstreamModel }) => <Noted note={upstreamModel}>{upstream ?? words.nowhere}</Noted>],
-        [words.counts.inputTokens, ({ inputTokens }) => words.tokens(inputTokens), 'number'],
-        [words.counts.outputTokens, ({ outputTokens }) => words.tokens(outputTokens), 'number'],
-        [words.charged, ({ charged }) => <Money amount={charged} />, 'money'],
-        [common.created, 'createdAt'],
+        'input_tokens',
+        'output_tokens',
+        'charged_usd',
+        'created_at',
       ]}
     />
   );
@@ -75,7 +66,7 @@ function RequestTable({ requests, texts }: { readonly requests: readonly TextUsa
 function Outcome({ usage: { outcome, errorCode }, texts }: { readonly usage: TextUsage; readonly texts: Texts }) {
   return (
     <Noted note={errorCode}>
-      <Badge tone={TONES[outcome]}>{texts.staffTextRequests.outcomes[outcome]}</Badge>
+      <Chosen name="outcome" value={outcome} texts={texts} />
     </Noted>
   );
 }
@@ -138,13 +129,15 @@ function routeOf(usage: TextUsage, texts: Texts): readonly (readonly [name: stri
   ];
 }
 
-function Tokens({ usage, texts: { staffTextRequests: words } }: { readonly usage: TextUsage; readonly texts: Texts }) {
+function Tokens({ usage, texts }: { readonly usage: TextUsage; readonly texts: Texts }) {
+  const { staffTextRequests: words, language } = texts;
+  const tokens = (count: number) => count.toLocaleString(language);
   return (
     <Facts
       facts={[
         ...TOKEN_COUNTS.map(({ name }): readonly [string, Child] | null => {
           const count = usage[name];
-          return count === null ? null : [words.counts[name], words.tokens(count)];
+          return count === null ? null : [words.counts[name], tokens(count)];
         }),
         [words.counted, usage.estimated ? words.estimated : words.reported],
       ]}
@@ -152,12 +145,18 @@ function Tokens({ usage, texts: { staffTextRequests: words } }: { readonly usage
   );
 }
 
-function Charges({ usage, texts: { staffTextRequests: words } }: { readonly usage: TextUsage; readonly texts: Texts }) {
+function Charges({
+  usage,
+  texts: { staffTextRequests: words, fields },
+}: {
+  readonly usage: TextUsage;
+  readonly texts: Texts;
+}) {
   return (
     <Facts
       facts={[
         [words.held, <Money amount={usage.held} />],
-        [words.charged, <Money amount={usage.charged} />],
+        [fields.charged_usd, <Money amount={usage.charged} />],
         [words.absorbed, <Money amount={usage.absorbed} />],
         [words.version, usage.catalogueVersion],
         ...usage.modifiers.map(({ kind, factor }) => [kind.replaceAll('_', ' '), `× ${factor}`] as const),
