@@ -20,7 +20,7 @@ const CONFIGURATION = resource<ConfigurationState>('Configuration', {
   refusal: field.text.orNull('refusal', 'Why the files as they are now are not in force; null where they are'),
 });
 
-const CONFIGURATION_RECORD = resource<ConfigurationRecord>('ConfigurationRecord', {
+export const CONFIGURATION_RECORD = resource<ConfigurationRecord>('ConfigurationRecord', {
   created_at: field.isoTime('createdAt', 'When'),
   process: field.text('process', 'Which process: its kind, host and process id'),
   catalogue_version: field.text.orNull(

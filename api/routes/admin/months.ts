@@ -19,7 +19,7 @@ import { closeMonth as close } from '../../services/finance/close-month.ts';
 import { MONTH_LINE, revenueOfBooks, streamMonthLines } from '../../services/finance/month-rows.ts';
 import { closeMonthSchema } from './schema.ts';
 
-const ACKNOWLEDGED_FINDING = nested<AcknowledgedFinding>({
+export const ACKNOWLEDGED_FINDING = nested<AcknowledgedFinding>({
   id: field.id('acknowledgement')('id'),
   check: field.text('check', 'The check that found it'),
   subject: field.text('subject', 'The id of the row'),

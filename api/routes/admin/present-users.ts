@@ -31,7 +31,7 @@ const IDENTITY = nested<ListedIdentity>({
   created_at: field.isoTime('createdAt', 'When it was connected'),
 });
 
-const SESSION = nested<ListedSession>({
+export const SESSION = nested<ListedSession>({
   id: field.text(({ digest }) => digest.toString('hex'), 'Names the session, to end it'),
   user_agent: field.text('userAgent', 'The browser, as it called itself'),
   created_at: field.isoTime('createdAt', 'When they signed in'),

@@ -22,7 +22,7 @@ import { acknowledgeSchema } from './schema.ts';
 
 type Check = NonNullable<Reconciliation['report']>['checks'][number];
 
-const CHECK = nested<Check>({
+export const CHECK = nested<Check>({
   check: field.text('check', 'The name of the check'),
   question: field.text('question'),
   findings: field.count('findings', 'Number of findings'),
@@ -37,7 +37,7 @@ function statusOf(reconciliation: Reconciliation): string {
   return findingsOf(reconciliation) === 0 ? 'clean' : 'findings';
 }
 
-const RECONCILIATION = resource<Reconciliation>('Reconciliation', {
+export const RECONCILIATION = resource<Reconciliation>('Reconciliation', {
   id: field.id('reconciliation')('id'),
   object: field.constant('reconciliation'),
   status: field.oneOf(['running', 'clean', 'findings'])(statusOf, 'The result'),

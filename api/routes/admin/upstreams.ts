@@ -18,7 +18,7 @@ import { optionalReasonSchema, restUpstreamSchema } from './schema.ts';
 /** A time of this process's clock. */
 const momentOf = (atMs: number | null): Date | null => (atMs === null ? null : new Date(atMs));
 
-const UPSTREAM = resource<WayState | MediaWayState>('Upstream', {
+export const UPSTREAM = resource<WayState | MediaWayState>('Upstream', {
   name: field.text('name', 'The name that catalogue routes use'),
   kind: field.oneOf(['text', 'media'])((way) => ('format' in way ? 'text' : 'media')),
   format: field

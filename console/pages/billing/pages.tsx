@@ -7,7 +7,7 @@ import { type CreditedTopUp, listTopUps } from '../../../db/queries/credits.ts';
 import { sumPromoCredit } from '../../../db/queries/promo-grants.ts';
 import { listTransfers } from '../../../db/queries/transfers.ts';
 import { Card, ExactMoney, exactUsd, Money, Pages } from '../../html/components.tsx';
-import { Facts } from '../../html/data-table.tsx';
+import { Facts } from '../../html/facts.tsx';
 import { monthName } from '../../html/months.ts';
 import { ResourceTable } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';

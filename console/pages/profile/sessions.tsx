@@ -1,7 +1,8 @@
 /** Where somebody is signed in. */
+import { SESSION } from '../../../api/routes/admin/present-users.ts';
 import type { ListedSession } from '../../../db/queries/sessions.ts';
 import { Badge, Card, Form, FormButton } from '../../html/components.tsx';
-import { DataTable } from '../../html/data-table.tsx';
+import { ResourceTable } from '../../html/resource-table.tsx';
 import type { UserVisit } from '../../page.ts';
 
 /** By which a browser or a system is recognised in `User-Agent`; the first one that fits counts, since each names others, too. */
@@ -31,13 +32,15 @@ export function Sessions({
   const { profile: words } = texts;
   return (
     <Card title={words.sessions} wide>
-      <DataTable
+      <ResourceTable
+        of={SESSION}
         label={words.sessions}
         rows={sessions}
+        texts={texts}
         columns={[
-          [words.device, ({ userAgent }) => deviceOf(userAgent) ?? words.unknownDevice, 'name'],
-          [words.signedInAt, 'createdAt'],
-          [words.lastUsed, 'lastUsedAt'],
+          [words.device, ({ userAgent }) => deviceOf(userAgent) ?? words.unknownDevice],
+          [words.signedInAt, 'created_at'],
+          'last_used_at',
           [
             words.action,
             ({ digest }) =>

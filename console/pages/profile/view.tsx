@@ -4,7 +4,7 @@ import { listOpenSessions } from '../../../api/services/people/sessions.ts';
 import { hasIdentity } from '../../../db/queries/identities.ts';
 import { countRecoveryCodes } from '../../../db/queries/recovery-codes.ts';
 import { Card, Choice, Form, Problem } from '../../html/components.tsx';
-import { Facts } from '../../html/data-table.tsx';
+import { Facts } from '../../html/facts.tsx';
 import { NewPassword } from '../../html/new-password.tsx';
 import type { Answer, UserVisit } from '../../page.ts';
 import { LANGUAGE_NAMES } from '../../texts/texts.ts';

@@ -6,7 +6,7 @@ import { ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
 import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../domain/task.ts';
 import { Card, Choice, Copyable, Empty, Field, Money, Pages, Time } from '../../html/components.tsx';
-import { Facts } from '../../html/data-table.tsx';
+import { Facts } from '../../html/facts.tsx';
 import { Filters, optionsOf } from '../../html/filters.tsx';
 import { readListPage } from '../../list-page.ts';
 import { member, type MemberVisit, showPage } from '../../page.ts';

@@ -3,7 +3,7 @@ import { ENDPOINT } from '../../../api/routes/webhooks/present.ts';
 import type { Delivery } from '../../../db/queries/deliveries.ts';
 import type { WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
 import { Badge, Card, ConfirmDeletion, Copyable, FormButton, Noted, Problem, Time } from '../../html/components.tsx';
-import { Facts } from '../../html/data-table.tsx';
+import { Facts } from '../../html/facts.tsx';
 import { ResourceTable } from '../../html/resource-table.tsx';
 import { type Answer, type MemberVisit, showPage } from '../../page.ts';
 import type { Texts } from '../../texts/texts.ts';

@@ -9,7 +9,7 @@ import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
 import type { Task } from '../../../../domain/task.ts';
 import { Card, Copyable, Field, Form, FormButton, Money, Problem, Time, usd } from '../../../html/components.tsx';
-import { Facts } from '../../../html/data-table.tsx';
+import { Facts } from '../../../html/facts.tsx';
 import { ResourceTable } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import { keyColumns } from '../../keys/pages.tsx';

@@ -2,7 +2,7 @@
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { type Backlog, readBacklog } from '../../../../db/queries/backlog.ts';
 import { Badge, Card, type Tone } from '../../../html/components.tsx';
-import { Facts } from '../../../html/data-table.tsx';
+import { Facts } from '../../../html/facts.tsx';
 import { showPage, staff, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
 

@@ -1,10 +1,20 @@
 /** The operator's files: what is in force, what lies there, and what processes took up. */
+import { CONFIGURATION_RECORD } from '../../../../api/routes/admin/configuration.ts';
 import type { ConfigurationPreview, ConfigurationState } from '../../../../api/services/configuration-control.ts';
 import type { ConfigurationRecord } from '../../../../db/queries/configurations.ts';
+import * as field from '../../../../domain/resource/field.ts';
+import { nested } from '../../../../domain/resource/resource.ts';
 import { Badge, Card, Empty, FormButton, Noted, Problem, Time } from '../../../html/components.tsx';
-import { DataTable, Facts } from '../../../html/data-table.tsx';
+import { Facts } from '../../../html/facts.tsx';
+import { ResourceTable } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
+
+const OFFER_CHANGE = nested<ConfigurationPreview['changes'][number]>({
+  model: field.text('model'),
+  before: field.text.orNull('before'),
+  after: field.text.orNull('after'),
+});
 
 export function ConfigurationContent({
   state,
@@ -27,9 +37,9 @@ export function ConfigurationContent({
       <Card title={words.now}>
         <Facts
           facts={[
-            [words.version, state.catalogueVersion],
+            [texts.fields.catalogue_version, state.catalogueVersion],
             [words.since, <Time at={state.since} />],
-            [words.process, state.process],
+            [texts.fields.process, state.process],
           ]}
         />
         {state.refusal === null ? null : (
@@ -72,11 +82,13 @@ function Changes({
   return (
     <>
       <p>{words.fromTo(state.catalogueVersion, preview.catalogueVersion)}</p>
-      <DataTable
+      <ResourceTable
+        of={OFFER_CHANGE}
         label={words.wouldChange}
         rows={preview.changes}
+        texts={texts}
         columns={[
-          [common.model, 'model', 'name'],
+          'model',
           [
             staff.action,
             ({ what, amount }) => (
@@ -85,8 +97,8 @@ function Changes({
               </>
             ),
           ],
-          [words.before, 'before'],
-          [words.after, 'after'],
+          'before',
+          'after',
         ]}
       />
     </>
@@ -94,18 +106,20 @@ function Changes({
 }
 
 function History({ records, texts }: { readonly records: readonly ConfigurationRecord[]; readonly texts: Texts }) {
-  const { staffModels: words, staff, common } = texts;
+  const { staffModels: words, staff, fields } = texts;
   return (
-    <DataTable
+    <ResourceTable
+      of={CONFIGURATION_RECORD}
       label={words.history}
       rows={records}
       none={words.noHistory}
+      texts={texts}
       columns={[
-        [staff.when, 'createdAt'],
-        [words.process, 'process'],
-        [words.version, 'catalogueVersion'],
+        [staff.when, 'created_at'],
+        'process',
+        'catalogue_version',
         [
-          common.status,
+          fields.status,
           ({ refusal }) => (
             <Noted note={refusal}>
               <Badge tone={refusal === null ? 'good' : 'bad'}>

@@ -1,10 +1,15 @@
 /** The models of the catalogue in force. */
 import type { ConfigurationState } from '../../../../api/services/configuration-control.ts';
 import type { SoldModel } from '../../../../api/services/sold-models.ts';
+import * as field from '../../../../domain/resource/field.ts';
+import { nested } from '../../../../domain/resource/resource.ts';
 import { Badge, Card, Field, Form, Problem, Time } from '../../../html/components.tsx';
-import { DataTable, Facts } from '../../../html/data-table.tsx';
+import { Facts } from '../../../html/facts.tsx';
+import { ResourceTable } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
+
+const OFFERED = nested<SoldModel>({ id: field.text('id'), kind: field.oneOf(['video', 'image', 'text'])('kind') });
 
 export function ModelTable({
   models,
@@ -15,7 +20,7 @@ export function ModelTable({
   readonly state: ConfigurationState;
   readonly texts: Texts;
 }) {
-  const { staffModels: words, common } = texts;
+  const { staffModels: words, fields } = texts;
   return (
     <>
       <p>
@@ -23,13 +28,16 @@ export function ModelTable({
       </p>
       {refusal === null ? null : <Problem message={words.refused} />}
       <Card>
-        <DataTable
+        <ResourceTable
+          of={OFFERED}
           label={words.title}
           rows={models}
+          texts={texts}
+          pageOf={({ id }) => `/console/staff/models/${encodeURIComponent(id)}`}
           columns={[
-            [common.model, ({ id }) => <a href={`/console/staff/models/${encodeURIComponent(id)}`}>{id}</a>, 'name'],
-            [words.kind, ({ kind }) => words.kinds[kind]],
-            [common.status, (model) => <ModelState model={model} texts={texts} />],
+            [fields.model, 'id'],
+            'kind',
+            [fields.status, (model) => <ModelState model={model} texts={texts} />],
             [
               words.prices,
               ({ prices }) => (
@@ -87,7 +95,7 @@ export function ModelContent({
                 )}
               </>,
             ],
-            [words.kind, words.kinds[model.kind]],
+            [texts.fields.kind, texts.values.kind[model.kind]],
           ]}
         />
       </Card>

@@ -1,27 +1,31 @@
+import { ACKNOWLEDGED_FINDING } from '../../../../api/routes/admin/months.ts';
 import type { AcknowledgedFinding } from '../../../../db/queries/closed-months.ts';
 import { Card } from '../../../html/components.tsx';
-import { DataTable } from '../../../html/data-table.tsx';
 import { LinkedIds } from '../../../html/linked-ids.tsx';
+import { ResourceTable } from '../../../html/resource-table.tsx';
 import type { Texts } from '../../../texts/texts.ts';
 import { FoundRow } from '../reconciliations/list.tsx';
 
 /** The findings that stand in the books of a month, with who said why; nothing where there are none. */
 export function AcknowledgedFindings({
   findings,
-  texts: { months: words, reconciliation },
+  texts,
 }: {
   readonly findings: readonly AcknowledgedFinding[];
   readonly texts: Texts;
 }) {
+  const { months: words, reconciliation } = texts;
   if (findings.length === 0) return null;
   return (
     <Card title={words.acknowledged}>
       <p class="soft">{words.acknowledgedExplained}</p>
-      <DataTable
+      <ResourceTable
+        of={ACKNOWLEDGED_FINDING}
         label={words.acknowledged}
         rows={findings}
+        texts={texts}
         columns={[
-          [reconciliation.row, (finding) => <FoundRow {...finding} />, 'name'],
+          [reconciliation.row, (finding) => <FoundRow {...finding} />],
           [reconciliation.wrong, ({ detail }) => <LinkedIds text={detail} />],
           [
             reconciliation.acknowledged,

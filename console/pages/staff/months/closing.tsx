@@ -2,10 +2,16 @@
 import { revenueOfBooks } from '../../../../api/services/finance/month-rows.ts';
 import type { AcknowledgedFinding, Books } from '../../../../db/queries/closed-months.ts';
 import type { Month } from '../../../../domain/month.ts';
+import * as field from '../../../../domain/resource/field.ts';
+import { nested } from '../../../../domain/resource/resource.ts';
 import { Card, ExactMoney, FormButton, Problem } from '../../../html/components.tsx';
-import { DataTable } from '../../../html/data-table.tsx';
+import { ResourceTable } from '../../../html/resource-table.tsx';
 import type { UserVisit } from '../../../page.ts';
 import { AcknowledgedFindings } from './acknowledged.tsx';
+
+type Booked = Books['amounts'] extends Iterable<infer Entry> ? Entry : never;
+
+const BOOKED = nested<Booked>({ amount_usd: field.usd(([, amount]: Booked) => amount) });
 
 export function ClosingContent({
   month,
@@ -48,18 +54,17 @@ export function ClosingContent({
       </Card>
       <AcknowledgedFindings findings={acknowledged} texts={texts} />
       <Card title={words.books}>
-        <DataTable
+        <ResourceTable
+          of={BOOKED}
           label={words.books}
           rows={[...books.amounts]}
           none={words.nothingBooked}
-          columns={[
-            [words.line, ([kind]) => names[kind] ?? kind, 'name'],
-            [words.amount, ([, amount]) => <ExactMoney amount={amount} />, 'money'],
-          ]}
+          texts={texts}
+          columns={[[words.line, ([kind]) => names[kind] ?? kind], 'amount_usd']}
         />
         <p class="hint">{words.booksAre(books.transfers.toLocaleString(texts.language))}</p>
         <p>
-          {words.revenue}: <ExactMoney amount={revenueOfBooks(books)} />
+          {texts.fields.revenue_usd}: <ExactMoney amount={revenueOfBooks(books)} />
         </p>
       </Card>
     </>

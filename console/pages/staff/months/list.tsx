@@ -1,19 +1,38 @@
-import { Badge, Card, Pages, Time, type Tone } from '../../../html/components.tsx';
-import { DataTable } from '../../../html/data-table.tsx';
+import type { Earnings } from '../../../../db/queries/month-sums.ts';
+import * as field from '../../../../domain/resource/field.ts';
+import { nested } from '../../../../domain/resource/resource.ts';
+import { Card, Pages, Time } from '../../../html/components.tsx';
 import { monthName } from '../../../html/months.ts';
+import { Chosen, ResourceTable } from '../../../html/resource-table.tsx';
 import type { UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
 import type { MonthOverview, MonthState } from './months.ts';
 
-const TONES: Readonly<Record<MonthState, Tone>> = {
-  running: 'busy',
-  over: 'calm',
-  'to close': 'bad',
-  closed: 'good',
+/** What a month brought in; null for amounts that nobody knows. */
+type ShownEarnings = { readonly [Name in keyof Earnings]: Earnings[Name] | null };
+
+export const EARNINGS = nested<ShownEarnings>({
+  revenue_usd: field.usd.orNull('revenue'),
+  cost_usd: field.usd.orNull('cost'),
+  margin_usd: field.usd.orNull('margin'),
+  uncosted_usd: field.usd.orNull('uncosted'),
+  charges: field.count.orNull('charges'),
+  refunds: field.count.orNull('refunds'),
+});
+
+export const EARNING_COLUMNS = ['revenue_usd', 'cost_usd', 'margin_usd', 'uncosted_usd'] as const;
+
+const UNKNOWN: ShownEarnings = {
+  revenue: null,
+  cost: null,
+  margin: null,
+  uncosted: null,
+  charges: null,
+  refunds: null,
 };
 
 export function MonthBadge({ state, texts }: { readonly state: MonthState; readonly texts: Texts }) {
-  return <Badge tone={TONES[state]}>{texts.months.states[state]}</Badge>;
+  return <Chosen name="state" value={state} texts={texts} />;
 }
 
 export function MonthList({
@@ -28,15 +47,14 @@ export function MonthList({
   const { months: words } = texts;
   return (
     <Card>
-      <DataTable
+      <ResourceTable
+        of={EARNINGS}
         label={words.title}
-        rows={months.map((overview) => ({ ...overview.sums?.total, ...overview }))}
+        rows={months.map((overview) => ({ ...UNKNOWN, ...overview.sums?.total, ...overview }))}
+        texts={texts}
+        pageOf={({ month }) => `/console/staff/months/${month.name}`}
         columns={[
-          [
-            words.month,
-            ({ month }) => <a href={`/console/staff/months/${month.name}`}>{monthName(month.name, texts.language)}</a>,
-            'name',
-          ],
+          [words.month, ({ month }) => monthName(month.name, texts.language)],
           [
             words.state,
             ({ state, closed }) => (
@@ -50,10 +68,7 @@ export function MonthList({
               </>
             ),
           ],
-          [words.revenue, 'revenue', 'money'],
-          [words.cost, 'cost', 'money'],
-          [words.margin, 'margin', 'money'],
-          [words.uncosted, 'uncosted', 'money'],
+          ...EARNING_COLUMNS,
         ]}
       />
       <p class="hint">{words.explained}</p>

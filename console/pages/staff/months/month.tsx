@@ -5,12 +5,12 @@ import type { Earnings, MonthSums } from '../../../../db/queries/month-sums.ts';
 import type { Month } from '../../../../domain/month.ts';
 import { BarChart } from '../../../html/chart.tsx';
 import { Card, Empty, Money, Time } from '../../../html/components.tsx';
-import { DataTable } from '../../../html/data-table.tsx';
 import { Downloads } from '../../../html/filters.tsx';
+import { ResourceTable } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import { daysOf } from '../../usage/period.ts';
 import { AcknowledgedFindings } from './acknowledged.tsx';
-import { MonthBadge } from './list.tsx';
+import { EARNING_COLUMNS, EARNINGS, MonthBadge } from './list.tsx';
 import type { MonthOverview } from './months.ts';
 
 interface Props {
@@ -93,11 +93,11 @@ function Totals({
   readonly total: Earnings;
   readonly visit: UserVisit;
 }) {
-  const { months: words } = texts;
+  const { months: words, fields } = texts;
   const cards = [
-    [words.revenue, overview.revenue, words.chargesAndRefunds(total.charges, total.refunds)],
-    [words.cost, total.cost, null],
-    [words.margin, total.margin, total.uncosted > 0n ? words.withoutUncosted : null],
+    [fields.revenue_usd, overview.revenue, words.chargesAndRefunds(total.charges, total.refunds)],
+    [fields.cost_usd, total.cost, null],
+    [fields.margin_usd, total.margin, total.uncosted > 0n ? words.withoutUncosted : null],
   ] as const;
   return (
     <div class="grid">
@@ -120,7 +120,7 @@ function EarningTables({
   readonly month: Month;
   readonly visit: UserVisit;
 }) {
-  const { months: words, common } = visit.texts;
+  const { months: words, fields } = visit.texts;
   const { total, models, vendors, customers, otherCustomers } = sums;
   const table = { total, visit };
   return (
@@ -128,7 +128,7 @@ function EarningTables({
       <EarningTable
         {...table}
         title={words.byModel}
-        head={common.model}
+        head={fields.model}
         rows={models.map((sum) => ({ ...sum, name: `${sum.model} (${words.kinds[sum.kind]})` }))}
       />
       <EarningTable
@@ -171,23 +171,17 @@ function EarningTable({
   readonly total: Earnings;
   readonly visit: UserVisit;
 }) {
-  const { months: words, common, language } = texts;
+  const { months: words, common } = texts;
   return (
     <Card title={title}>
-      <DataTable<EarningRow>
+      <ResourceTable<EarningRow>
+        of={EARNINGS}
         label={title}
         rows={rows}
         none={words.nothingBooked}
         total={{ ...total, name: common.total }}
-        columns={[
-          [head, ({ name }) => name, 'name'],
-          [words.revenue, 'revenue', 'money'],
-          [words.cost, 'cost', 'money'],
-          [words.margin, 'margin', 'money'],
-          [words.uncosted, 'uncosted', 'money'],
-          [words.charges, ({ charges }) => charges.toLocaleString(language), 'number'],
-          [words.refunds, ({ refunds }) => refunds.toLocaleString(language), 'number'],
-        ]}
+        texts={texts}
+        columns={[[head, ({ name }) => name], ...EARNING_COLUMNS, 'charges', 'refunds']}
       />
     </Card>
   );

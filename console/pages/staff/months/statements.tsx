@@ -1,11 +1,12 @@
 /** What customers had, moved and have left in a month. */
+import { LISTED_ACCOUNT } from '../../../../api/routes/admin/present.ts';
 import { linesOf } from '../../../../api/routes/admin/present-finance.ts';
 import type { Account } from '../../../../db/queries/accounts.ts';
 import type { Statement } from '../../../../db/queries/statements.ts';
 import type { Month } from '../../../../domain/month.ts';
 import { Card, Field, Pages } from '../../../html/components.tsx';
-import { DataTable } from '../../../html/data-table.tsx';
 import { Downloads, Filters } from '../../../html/filters.tsx';
+import { ResourceTable } from '../../../html/resource-table.tsx';
 import { StatementTable } from '../../../html/statement-table.tsx';
 import type { UserVisit } from '../../../page.ts';
 
@@ -27,17 +28,16 @@ export function CustomerList({
         <Field name="search" label={words.searchCustomer} type="search" value={query.get('search') ?? ''} />
       </Filters>
       <Card>
-        <DataTable
+        <ResourceTable
+          of={LISTED_ACCOUNT}
           label={words.statements}
           rows={accounts}
           none={words.noCustomers}
+          texts={texts}
+          pageOf={({ id }) => `/console/staff/months/${month.name}/statements/${id}`}
           columns={[
-            [
-              words.customer,
-              ({ id, name }) => <a href={`/console/staff/months/${month.name}/statements/${id}`}>{name}</a>,
-              'name',
-            ],
-            [staff.account, ({ id }) => <code>{id}</code>],
+            [words.customer, 'name'],
+            [staff.account, 'id'],
           ]}
         />
         <Pages path={path} query={query} next={next} texts={texts} />

@@ -1,7 +1,8 @@
+import { RECONCILIATION } from '../../../../api/routes/admin/reconciliations.ts';
 import type { Reconciliation } from '../../../../db/queries/reconciliations.ts';
-import { Badge, Card, FormButton, Pages, Time } from '../../../html/components.tsx';
-import { DataTable } from '../../../html/data-table.tsx';
+import { Badge, Card, FormButton, Pages } from '../../../html/components.tsx';
 import { LinkedIds } from '../../../html/linked-ids.tsx';
+import { ResourceTable } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
 
@@ -46,23 +47,18 @@ export function ReconciliationList({
         </div>
       ) : null}
       <Card>
-        <DataTable
+        <ResourceTable
+          of={RECONCILIATION}
           label={words.title}
           rows={reconciliations}
           none={words.none}
+          texts={texts}
+          pageOf={({ id }) => `/console/staff/reconciliations/${id}`}
           columns={[
-            [
-              words.begun,
-              ({ id, createdAt }) => (
-                <a href={`/console/staff/reconciliations/${id}`}>
-                  <Time at={createdAt} />
-                </a>
-              ),
-              'name',
-            ],
+            [words.begun, 'created_at'],
             [words.result, (found) => <ReconciliationBadge reconciliation={found} texts={texts} />],
-            [words.ended, 'finishedAt'],
-            [words.requestedBy, ({ requestedBy }) => words.requesters[requestedBy]],
+            'finished_at',
+            'requested_by',
           ]}
         />
         <Pages path={path} query={query} next={next} texts={texts} />

@@ -1,11 +1,11 @@
 /** What a reconciliation found, and what to do about it. Asks for itself again while it runs. */
-import type { ReportedFinding } from '../../../../api/routes/admin/reconciliations.ts';
+import { CHECK, FINDING, type ReportedFinding } from '../../../../api/routes/admin/reconciliations.ts';
 import type { Acknowledgement } from '../../../../db/queries/acknowledgements.ts';
 import type { Reconciliation } from '../../../../db/queries/reconciliations.ts';
 import { Badge, Card, Empty, Field, Form, Time } from '../../../html/components.tsx';
-import { DataTable } from '../../../html/data-table.tsx';
 import { Downloads } from '../../../html/filters.tsx';
 import { LinkedIds } from '../../../html/linked-ids.tsx';
+import { ResourceTable } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import { findingsOf, FoundRow, ReconciliationBadge } from './list.tsx';
 
@@ -28,7 +28,7 @@ export function Report(props: Props) {
     <div {...live}>
       <p>
         <ReconciliationBadge reconciliation={reconciliation} texts={texts} /> <Time at={reconciliation.createdAt} />{' '}
-        <span class="soft">{words.requesters[reconciliation.requestedBy]}</span>
+        <span class="soft">{texts.values.requested_by[reconciliation.requestedBy]}</span>
       </p>
       {reconciliation.report === null ? <Empty>{words.wait}</Empty> : null}
       {(findingsOf(reconciliation) ?? 0) === 0 ? null : (
@@ -61,11 +61,13 @@ function Findings({ reconciliation, findings, visit }: Props) {
   const numbered = findings.map((finding, index) => ({ ...finding, number: index + 1 }));
   return (
     <Card title={words.toDo}>
-      <DataTable
+      <ResourceTable
+        of={FINDING}
         label={words.toDo}
         rows={numbered}
+        texts={visit.texts}
         columns={[
-          [words.row, (finding) => <FoundRow {...finding} />, 'name'],
+          [words.row, (finding) => <FoundRow {...finding} />],
           [words.wrong, ({ detail }) => <LinkedIds text={detail} />],
           [words.remedy, ({ remedy }) => <LinkedIds text={remedy} />],
           [
@@ -153,9 +155,11 @@ function Checks({ reconciliation: { report }, visit: { texts } }: Props) {
   if (report === null) return null;
   return (
     <Card title={words.checks}>
-      <DataTable
+      <ResourceTable
+        of={CHECK}
         label={words.checks}
         rows={report.checks}
+        texts={texts}
         columns={[
           [
             words.question,
@@ -165,7 +169,6 @@ function Checks({ reconciliation: { report }, visit: { texts } }: Props) {
                 <p class="hint">{check}</p>
               </>
             ),
-            'name',
           ],
           [
             words.result,

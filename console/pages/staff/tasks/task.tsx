@@ -6,7 +6,7 @@ import type { KeptSubmission } from '../../../../db/queries/submissions.ts';
 import { noteOf } from '../../../../domain/media-route.ts';
 import { isFinal } from '../../../../domain/task.ts';
 import { Badge, Card, Copyable, Field, Form, Money, Noted, Problem, Time } from '../../../html/components.tsx';
-import { Facts } from '../../../html/data-table.tsx';
+import { Facts } from '../../../html/facts.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { Chosen, ResourceTable } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';

@@ -5,7 +5,7 @@ import type { Found } from '../../../../api/services/find-by-id.ts';
 import { TEXT_OUTCOMES, type TextUsage } from '../../../../db/queries/usage.ts';
 import { TOKEN_COUNTS } from '../../../../domain/text-tokens.ts';
 import { Card, Choice, Copyable, Field, Money, Noted, Pages } from '../../../html/components.tsx';
-import { Facts } from '../../../html/data-table.tsx';
+import { Facts } from '../../../html/facts.tsx';
 import { Filters, optionsOf } from '../../../html/filters.tsx';
 import type { ListProps } from '../../../list-page.ts';
 import { AnyId } from '../../../html/linked-ids.tsx';

@@ -1,7 +1,8 @@
 /** The ways to models: upstream, model and key, with the health of each. */
+import { UPSTREAM } from '../../../../api/routes/admin/upstreams.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
-import { Badge, Card, Choice, Empty, Field, Form, Noted, Problem, Time, type Tone } from '../../../html/components.tsx';
-import { DataTable } from '../../../html/data-table.tsx';
+import { Card, Choice, Empty, Field, Form, Noted, Problem, Time } from '../../../html/components.tsx';
+import { Chosen, ResourceTable } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
 
@@ -9,7 +10,6 @@ type TextWay = ReturnType<ApiServices['upstreams']['list']>[number];
 type MediaWay = Awaited<ReturnType<ApiServices['upstreams']['listMedia']>>[number];
 export type Ways = readonly (TextWay | MediaWay)[];
 
-const TONES: Readonly<Record<TextWay['state'], Tone>> = { ok: 'good', resting: 'bad', probing: 'busy' };
 const USUAL_MINUTES = '10';
 
 export function UpstreamList({
@@ -34,37 +34,38 @@ export function UpstreamList({
 
 /** Asks for itself again while it is looked at. */
 export function UpstreamTable({ ways, texts }: { readonly ways: Ways; readonly texts: Texts }) {
-  const { staffUpstreams: words, common } = texts;
+  const { staffUpstreams: words, fields } = texts;
   if (ways.length === 0) return <Empty>{words.none}</Empty>;
   return (
     <div hx-get="/console/staff/upstreams/health" hx-trigger="every 5s" hx-swap="outerHTML">
       <Card>
-        <DataTable
+        <ResourceTable
+          of={UPSTREAM}
           label={words.title}
           rows={ways}
+          texts={texts}
           columns={[
             [
-              words.upstream,
+              fields.upstream,
               (way) => (
                 <Noted note={'format' in way ? way.format : (way.protocol ?? words.notConfigured)}>{way.name}</Noted>
               ),
-              'name',
             ],
-            [common.model, 'model'],
-            [words.key, ({ key }) => (key === null ? null : <code>{`…${key}`}</code>)],
+            'model',
+            [fields.key, ({ key }) => (key === null ? null : <code>{`…${key}`}</code>)],
             [
-              common.status,
+              fields.status,
               ({ state, cause, sinceMs }) => (
                 <Noted note={sinceMs === null ? null : <Time at={new Date(sinceMs)} />}>
-                  <Noted note={cause && words.causes[cause]}>
-                    <Badge tone={TONES[state]}>{words.states[state]}</Badge>
+                  <Noted note={cause && <Chosen name="cause" value={cause} texts={texts} />}>
+                    <Chosen name="state" value={state} texts={texts} />
                   </Noted>
                 </Noted>
               ),
             ],
-            [words.until, ({ untilMs }) => (untilMs === null ? null : <Time at={new Date(untilMs)} />)],
-            [words.requests, 'requests', 'number'],
-            [words.failures, 'failures', 'number'],
+            'until',
+            'requests',
+            'failures',
           ]}
         />
       </Card>
@@ -74,7 +75,7 @@ export function UpstreamTable({ ways, texts }: { readonly ways: Ways; readonly t
 
 function Orders({ ways, visit }: { readonly ways: Ways; readonly visit: UserVisit }) {
   const { session, form, texts } = visit;
-  const { staffUpstreams: words, staff } = texts;
+  const { staffUpstreams: words, staff, fields } = texts;
   const names = [...new Set(ways.map(({ name }) => name))].map((name) => [name, name] as const);
   const chosen = form.text('upstream');
   return (
@@ -82,7 +83,7 @@ function Orders({ ways, visit }: { readonly ways: Ways; readonly visit: UserVisi
       <Card title={words.rest}>
         <p class="soft">{words.restHint}</p>
         <Form token={session.formToken} action="/console/staff/upstreams/rest">
-          <Choice name="upstream" id="rest-upstream" label={words.upstream} value={chosen} options={names} />
+          <Choice name="upstream" id="rest-upstream" label={fields.upstream} value={chosen} options={names} />
           <Field
             name="minutes"
             label={words.minutes}
@@ -99,7 +100,7 @@ function Orders({ ways, visit }: { readonly ways: Ways; readonly visit: UserVisi
       <Card title={words.resume}>
         <p class="soft">{words.resumeHint}</p>
         <Form token={session.formToken} action="/console/staff/upstreams/resume">
-          <Choice name="upstream" id="resume-upstream" label={words.upstream} value={chosen} options={names} />
+          <Choice name="upstream" id="resume-upstream" label={fields.upstream} value={chosen} options={names} />
           <Field name="reason" id="resume-reason" label={staff.reason} required />
           <button type="submit">{words.resume}</button>
         </Form>

@@ -5,7 +5,7 @@ import type { Delivery } from '../../../../db/queries/deliveries.ts';
 import { DELIVERY_STATUSES } from '../../../../db/queries/deliveries.ts';
 import type { WebhookEndpoint } from '../../../../db/queries/webhook-endpoints.ts';
 import { Badge, Card, Choice, Copyable, Form, Pages, Problem, Field, Noted, Time } from '../../../html/components.tsx';
-import { Facts } from '../../../html/data-table.tsx';
+import { Facts } from '../../../html/facts.tsx';
 import { Filters, optionsOf } from '../../../html/filters.tsx';
 import type { ListPage, ListProps } from '../../../list-page.ts';
 import { AnyId } from '../../../html/linked-ids.tsx';
