@@ -26,7 +26,7 @@ interface TableProps<Row> {
   /** Null for a column that not everybody sees. */
   readonly columns: readonly (Column<Row> | null)[];
   /** The field that is shown below another field. */
-  readonly notes?: Partial<Record<FieldName, FieldName>>;
+  readonly notes?: Readonly<Record<string, string>>;
   readonly rows: readonly Row[];
   readonly texts: Texts;
   /** The page of a row, to which its first cell leads. */
@@ -85,14 +85,14 @@ function cellsOf<Row>(column: Column<Row>, { of, notes, texts }: TableProps<Row>
   };
 }
 
-function fieldOf<Row>(fields: Fields<Row>, name: FieldName): Field<Row> {
+function fieldOf<Row>(fields: Fields<Row>, name: string): Field<Row> {
   const field = fields[name];
   if (!field) throw new Error(`The resource has no field "${name}". Name one of its fields, or add the field to it.`);
   return field;
 }
 
 /** What people see of a field; null for nothing. */
-function valueOf<Row>(fields: Fields<Row>, name: FieldName, row: Row, texts: Texts): Child {
+function valueOf<Row>(fields: Fields<Row>, name: string, row: Row, texts: Texts): Child {
   const { look, value: read } = fieldOf(fields, name);
   const value = read(row);
   if (value === null || value === undefined) return null;
@@ -130,6 +130,13 @@ const TONES: Readonly<Record<string, Readonly<Record<string, Tone>>>> = {
     expired: 'calm',
   },
   state: {
+    enabled: 'good',
+    failing: 'bad',
+    disabled: 'calm',
+    active: 'good',
+    expired: 'bad',
+    open: 'good',
+    suspended: 'bad',
     ok: 'good',
     resting: 'bad',
     probing: 'busy',

@@ -1,6 +1,6 @@
 /**
  * The fields of a resource. A field is defined once: its schema in the API description, its value in JSON, its cells in CSV,
- * where amounts are exact and moments are ISO 8601, and how people see it in the console's tables.
+ * where amounts are exact and moments are ISO 8601, and how people see it in the console.
  */
 import type { IdKind } from '../ids.ts';
 import type { JsonSchema } from '../json-schema.ts';
@@ -11,7 +11,7 @@ import { toUnixSeconds } from '../unix-time.ts';
 /** A cell of a CSV row; null is an empty cell. */
 export type Cell = string | number | bigint | boolean | null;
 
-/** How people see a value. A choice is shown in their language; anything else is plain text. */
+/** How people see a value: a choice in their language, anything plain as it is. */
 type Look = 'plain' | 'choice' | 'id' | 'number' | 'usd';
 
 export interface Field<Row> {
@@ -50,10 +50,10 @@ interface FieldMaker<Value> extends Make<Value> {
 }
 
 function define<Value>(
-  look: Look,
   schema: (description?: string) => JsonSchema,
   json: (value: Value) => unknown,
   columns: Columns<Value>,
+  look: Look = 'plain',
 ): FieldMaker<Value> {
   return Object.assign(makerOf({ look, schema, json, columns }), {
     orNull: makerOf<Value | null>({
@@ -92,12 +92,12 @@ function makerOf<Value>({ look, schema, json, columns }: Kind<Value>): Make<Valu
 
 /** A kind of value that fills one cell. */
 function single<Value>(
-  look: Look,
   schema: (description?: string) => JsonSchema,
   json: (value: Value) => unknown,
   cell: (value: Value) => Cell,
+  look?: Look,
 ): FieldMaker<Value> {
-  return define(look, schema, json, [['', cell]]);
+  return define(schema, json, [['', cell]], look);
 }
 
 /** An object within another: see `resource.ts`. */
@@ -110,58 +110,52 @@ interface Nested<Row> {
 const same = <Value>(value: Value): Value => value;
 const toIso = (moment: Date): string => moment.toISOString();
 
-export const text = single<string>('plain', schemas.text, same, same);
+export const text = single<string>(schemas.text, same, same);
 /** Text within bounds, such as a format. */
 export const textWith = (constraints: JsonSchema) =>
-  single<string>('plain', (description) => schemas.text(description, constraints), same, same);
+  single<string>((description) => schemas.text(description, constraints), same, same);
 export const oneOf = (values: readonly string[]) =>
-  single<string>('choice', (description) => schemas.oneOfTexts(values, description), same, same);
-export const id = (kind: IdKind) => single<string>('id', (description) => schemas.idOf(kind, description), same, same);
+  single<string>((description) => schemas.oneOfTexts(values, description), same, same, 'choice');
+export const id = (kind: IdKind) => single<string>((description) => schemas.idOf(kind, description), same, same, 'id');
 export const url = textWith({ format: 'uri' });
 /** A day in UTC, such as 2026-11-30. */
 export const day = textWith({ format: 'date' });
-export const integer = single<number>('number', schemas.integer, same, same);
-export const number = single<number>('number', schemas.number, same, same);
-export const boolean = single<boolean>('plain', schemas.boolean, same, same);
+export const integer = single<number>(schemas.integer, same, same, 'number');
+export const number = single<number>(schemas.number, same, same, 'number');
+export const boolean = single<boolean>(schemas.boolean, same, same);
 /** A whole number from 0. */
 export const count = single<number | bigint>(
-  'number',
   (description) => schemas.integer(description, { minimum: 0 }),
   Number,
   same,
+  'number',
 );
 /** An amount: a JSON number, and exact in CSV. */
-export const usd = single<PicoUsd>('usd', (description) => schemas.usd(description ?? ''), toUsdNumber, formatUsd);
+export const usd = single<PicoUsd>((description) => schemas.usd(description ?? ''), toUsdNumber, formatUsd, 'usd');
 /** An amount that is exact in JSON, too: a decimal string. */
 export const exactUsd = single<PicoUsd>(
-  'usd',
   (description) => schemas.exactUsd(description ?? ''),
   formatUsd,
   formatUsd,
+  'usd',
 );
 /** A moment as ISO 8601 in UTC. */
-export const isoTime = single<Date>('plain', (description) => schemas.isoTime(description ?? ''), toIso, toIso);
+export const isoTime = single<Date>((description) => schemas.isoTime(description ?? ''), toIso, toIso);
 /** A moment in whole Unix seconds. */
-export const unixSeconds = single<Date>(
-  'plain',
-  (description) => schemas.unixSeconds(description ?? ''),
-  toUnixSeconds,
-  toIso,
-);
+export const unixSeconds = single<Date>((description) => schemas.unixSeconds(description ?? ''), toUnixSeconds, toIso);
 
 /** A list of words; separated by spaces in CSV. */
 export const words = (items: JsonSchema) =>
   single<readonly string[]>(
-    'choice',
     (description) => schemas.arrayOf(items, description),
     same,
     (values) => values.join(' '),
+    'choice',
   );
 
 /** A nested object. In CSV, each of its fields is a column, named after both. */
 export const object = <Row>({ schema, present, columns }: Nested<Row>) =>
   define<Row>(
-    'plain',
     () => schema,
     present,
     columns.map(([name, cell]) => [`_${name}`, cell]),
@@ -170,14 +164,13 @@ export const object = <Row>({ schema, present, columns }: Nested<Row>) =>
 /** A list of nested objects. @param word what stands for each in CSV, separated by spaces; left out of CSV without */
 export const list = <Row>({ schema, present }: Omit<Nested<Row>, 'columns'>, word?: (row: Row) => string) =>
   define<readonly Row[]>(
-    'plain',
     (description) => schemas.arrayOf(schema, description),
     (rows) => rows.map(present),
     word ? [['', (rows) => rows.map(word).join(' ')]] : [],
   );
 
 /** A value of any other shape, which is left out of CSV. */
-export const json = (schema: JsonSchema) => define<unknown>('plain', () => schema, same, []);
+export const json = (schema: JsonSchema) => define<unknown>(() => schema, same, []);
 
 /** The field `object`, by which clients tell resources apart. The rows of an export are all of one resource. */
 export function constant(value: string): Field<unknown> {

@@ -12,7 +12,6 @@ import {
 } from '../../../db/queries/api-keys.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import {
-  Badge,
   Card,
   ConfirmDeletion,
   Copyable,
@@ -23,7 +22,7 @@ import {
   Problem,
   usd,
 } from '../../html/components.tsx';
-import { ResourceTable } from '../../html/resource-table.tsx';
+import { Chosen, ResourceTable } from '../../html/resource-table.tsx';
 import { type Answer, member, type MemberVisit, showPage } from '../../page.ts';
 import type { Texts } from '../../texts/texts.ts';
 import { readSettings } from './key-form.ts';
@@ -142,7 +141,7 @@ export function keyColumns(texts: Texts) {
   return [
     [fields.name, (key: ApiKey) => <KeyName apiKey={key} texts={texts} />],
     [words.used, (key: ApiKey) => <KeyUse apiKey={key} texts={texts} />, 'number'],
-    [fields.status, (key: ApiKey) => <KeyState apiKey={key} texts={texts} />],
+    [fields.status, (key: ApiKey) => <Chosen name="state" value={stateOf(key)} texts={texts} />],
     'created_at',
   ] as const;
 }
@@ -171,10 +170,9 @@ function KeyUse({ apiKey: { used, usageLimit }, texts }: KeyProps) {
   );
 }
 
-function KeyState({ apiKey: { disabledAt, expiresAt }, texts: { keys: words } }: KeyProps) {
-  if (disabledAt !== null) return <Badge tone="calm">{words.disabled}</Badge>;
-  if (expiresAt !== null && expiresAt.getTime() <= Date.now()) return <Badge tone="bad">{words.expired}</Badge>;
-  return <Badge tone="good">{words.active}</Badge>;
+function stateOf({ disabledAt, expiresAt }: ApiKey): string {
+  if (disabledAt !== null) return 'disabled';
+  return expiresAt !== null && expiresAt.getTime() <= Date.now() ? 'expired' : 'active';
 }
 
 function made(visit: MemberVisit, secret: string): Answer {

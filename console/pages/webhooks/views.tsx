@@ -2,7 +2,8 @@
 import { ENDPOINT } from '../../../api/routes/webhooks/present.ts';
 import type { Delivery } from '../../../db/queries/deliveries.ts';
 import type { WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
-import { Badge, Card, ConfirmDeletion, Copyable, FormButton, Noted, Problem, Time } from '../../html/components.tsx';
+import { Card, ConfirmDeletion, Copyable, FormButton, Problem, Time } from '../../html/components.tsx';
+import { EndpointState } from '../../html/endpoint-state.tsx';
 import { Facts } from '../../html/facts.tsx';
 import { ResourceTable } from '../../html/resource-table.tsx';
 import { type Answer, type MemberVisit, showPage } from '../../page.ts';
@@ -27,15 +28,10 @@ export function endpointList(
           rows={endpoints}
           none={words.none}
           texts={visit.texts}
+          pageOf={({ id }) => `${path}/${id}`}
+          notes={{ url: 'description' }}
           columns={[
-            [
-              fields.url,
-              ({ id, url, description }) => (
-                <Noted note={description}>
-                  <a href={`${path}/${id}`}>{url}</a>
-                </Noted>
-              ),
-            ],
+            'url',
             'events',
             [fields.status, (endpoint) => <EndpointState endpoint={endpoint} texts={visit.texts} />],
             'created_at',
@@ -175,18 +171,4 @@ function Actions({
       <a href={`${path}/delete`}>{texts.common.delete}</a>
     </div>
   );
-}
-
-function EndpointState({
-  endpoint: { disabledAt, disabledReason, failingSince },
-  texts: { webhooks: words },
-}: EndpointProps) {
-  if (disabledAt !== null) {
-    return (
-      <>
-        <Badge tone="calm">{words.disabled}</Badge> <span class="soft">{disabledReason}</span>
-      </>
-    );
-  }
-  return failingSince === null ? <Badge tone="good">{words.works}</Badge> : <Badge tone="bad">{words.fails}</Badge>;
 }

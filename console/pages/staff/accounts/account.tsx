@@ -10,6 +10,7 @@ import { nested } from '../../../../domain/resource/resource.ts';
 import type { Task } from '../../../../domain/task.ts';
 import { Card, Copyable, Field, Form, FormButton, Money, Problem, Time, usd } from '../../../html/components.tsx';
 import { Facts } from '../../../html/facts.tsx';
+import { ReasonCard } from '../../../html/reason-card.tsx';
 import { ResourceTable } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import { keyColumns } from '../../keys/pages.tsx';
@@ -122,20 +123,18 @@ function Details({ account, texts }: { readonly account: Account; readonly texts
   );
 }
 
-function StateForm({ account, form, visit: { texts, session } }: Props) {
-  const { staffAccounts: words, staff } = texts;
+function StateForm({ account, form, visit }: Props) {
+  const { staffAccounts: words } = visit.texts;
   const isOpen = account.suspendedAt === null;
   return (
-    <Card title={isOpen ? words.suspend : words.reopen}>
-      <Problem message={form.about === 'state' ? (form.problem?.message ?? null) : null} />
-      <p class="soft">{isOpen ? words.suspendHint : words.reopenHint}</p>
-      <Form token={session.formToken} action={`/console/staff/accounts/${account.id}/${isOpen ? 'suspend' : 'reopen'}`}>
-        <Field name="reason" id="state-reason" label={staff.reason} required />
-        <button type="submit" class={isOpen ? 'danger' : ''}>
-          {isOpen ? words.suspend : words.reopen}
-        </button>
-      </Form>
-    </Card>
+    <ReasonCard
+      title={isOpen ? words.suspend : words.reopen}
+      hint={isOpen ? words.suspendHint : words.reopenHint}
+      action={`accounts/${account.id}/${isOpen ? 'suspend' : 'reopen'}`}
+      look={isOpen ? 'danger' : ''}
+      problem={form.about === 'state' ? (form.problem ?? null) : null}
+      visit={visit}
+    />
   );
 }
 

@@ -2,9 +2,9 @@
 import { LISTED_ACCOUNT } from '../../../../api/routes/admin/present.ts';
 import type { Found } from '../../../../api/services/find-by-id.ts';
 import type { Account } from '../../../../db/queries/accounts.ts';
-import { Badge, Card, Money } from '../../../html/components.tsx';
+import { Card, Money } from '../../../html/components.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
-import { ResourceTable } from '../../../html/resource-table.tsx';
+import { Chosen, ResourceTable } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import type { Texts } from '../../../texts/texts.ts';
 
@@ -36,14 +36,8 @@ export function AccountTable({ accounts, texts }: { readonly accounts: readonly 
   );
 }
 
-export function AccountState({
-  account: { suspendedAt },
-  texts: { staffAccounts: words },
-}: {
-  readonly account: Account;
-  readonly texts: Texts;
-}) {
-  return suspendedAt === null ? <Badge tone="good">{words.open}</Badge> : <Badge tone="bad">{words.suspended}</Badge>;
+export function AccountState({ account, texts }: { readonly account: Account; readonly texts: Texts }) {
+  return <Chosen name="state" value={account.suspendedAt === null ? 'open' : 'suspended'} texts={texts} />;
 }
 
 export function FoundStory({

@@ -3,8 +3,9 @@ import type { ConfigurationState } from '../../../../api/services/configuration-
 import type { SoldModel } from '../../../../api/services/sold-models.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
-import { Badge, Card, Field, Form, Problem, Time } from '../../../html/components.tsx';
+import { Badge, Card, Problem, Time } from '../../../html/components.tsx';
 import { Facts } from '../../../html/facts.tsx';
+import { ReasonCard } from '../../../html/reason-card.tsx';
 import { ResourceTable } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
@@ -74,8 +75,8 @@ export function ModelContent({
   readonly visit: UserVisit;
   readonly problem: string | null;
 }) {
-  const { texts, session } = visit;
-  const { staffModels: words, staff, common } = texts;
+  const { texts } = visit;
+  const { staffModels: words, common } = texts;
   const { disabledBy } = model;
   const action = disabledBy === null ? 'disable' : 'enable';
   return (
@@ -107,15 +108,13 @@ export function ModelContent({
         <Terms terms={model.terms} />
       </Card>
       {may(visit, 'operate') ? (
-        <Card title={words.orders[action]}>
-          <p class="soft">{words.orderHints[action]}</p>
-          <Form token={session.formToken} action={`/console/staff/models/${encodeURIComponent(model.id)}/${action}`}>
-            <Field name="reason" label={staff.reason} required />
-            <button type="submit" class={action === 'disable' ? 'danger' : ''}>
-              {words.orders[action]}
-            </button>
-          </Form>
-        </Card>
+        <ReasonCard
+          title={words.orders[action]}
+          hint={words.orderHints[action]}
+          action={`models/${encodeURIComponent(model.id)}/${action}`}
+          look={action === 'disable' ? 'danger' : ''}
+          visit={visit}
+        />
       ) : null}
     </>
   );

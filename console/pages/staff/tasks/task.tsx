@@ -5,9 +5,10 @@ import type { TaskExplanation } from '../../../../api/services/explain-task.ts';
 import type { KeptSubmission } from '../../../../db/queries/submissions.ts';
 import { noteOf } from '../../../../domain/media-route.ts';
 import { isFinal } from '../../../../domain/task.ts';
-import { Badge, Card, Copyable, Field, Form, Money, Noted, Problem, Time } from '../../../html/components.tsx';
+import { Badge, Card, Copyable, Money, Noted, Problem, Time } from '../../../html/components.tsx';
 import { Facts } from '../../../html/facts.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
+import { ReasonCard } from '../../../html/reason-card.tsx';
 import { Chosen, ResourceTable } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import { may, type UserVisit } from '../../../page.ts';
@@ -155,29 +156,25 @@ function Renders({ submissions, texts }: { readonly submissions: readonly KeptSu
 
 function Actions({
   explanation: { task, deliveries },
-  visit: { texts, session },
+  visit,
   isPromptShown,
 }: Pick<Props, 'explanation' | 'visit' | 'isPromptShown'>) {
-  const { staffTasks: words, staff } = texts;
+  const { staffTasks: words } = visit.texts;
   const actions = [
-    ...(isFinal(task.status) ? [] : [{ name: 'cancel', title: words.cancel, hint: words.cancelHint, danger: true }]),
-    ...(deliveries.length === 0
-      ? []
-      : [{ name: 'redeliver', title: words.redeliver, hint: words.redeliverHint, danger: false }]),
-    ...(isPromptShown ? [] : [{ name: 'prompt', title: words.showPrompt, hint: words.promptHint, danger: false }]),
+    ...(isFinal(task.status) ? [] : [['cancel', words.cancel, words.cancelHint] as const]),
+    ...(deliveries.length === 0 ? [] : [['redeliver', words.redeliver, words.redeliverHint] as const]),
+    ...(isPromptShown ? [] : [['prompt', words.showPrompt, words.promptHint] as const]),
   ];
   return (
     <div class="grid">
-      {actions.map(({ name, title, hint, danger }) => (
-        <Card title={title}>
-          <p class="soft">{hint}</p>
-          <Form token={session.formToken} action={`/console/staff/tasks/${task.id}/${name}`}>
-            <Field name="reason" id={`${name}-reason`} label={staff.reason} required />
-            <button type="submit" class={danger ? 'danger' : 'quiet'}>
-              {title}
-            </button>
-          </Form>
-        </Card>
+      {actions.map(([name, title, hint]) => (
+        <ReasonCard
+          title={title}
+          hint={hint}
+          action={`tasks/${task.id}/${name}`}
+          look={name === 'cancel' ? 'danger' : 'quiet'}
+          visit={visit}
+        />
       ))}
     </div>
   );

@@ -1,7 +1,8 @@
 /** The ways to models: upstream, model and key, with the health of each. */
 import { UPSTREAM } from '../../../../api/routes/admin/upstreams.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
-import { Card, Choice, Empty, Field, Form, Noted, Problem, Time } from '../../../html/components.tsx';
+import { Card, Choice, Empty, Field, Noted, Problem, Time } from '../../../html/components.tsx';
+import { ReasonCard } from '../../../html/reason-card.tsx';
 import { Chosen, ResourceTable } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
@@ -74,37 +75,34 @@ export function UpstreamTable({ ways, texts }: { readonly ways: Ways; readonly t
 }
 
 function Orders({ ways, visit }: { readonly ways: Ways; readonly visit: UserVisit }) {
-  const { session, form, texts } = visit;
-  const { staffUpstreams: words, staff, fields } = texts;
+  const { form, texts } = visit;
+  const { staffUpstreams: words, fields } = texts;
   const names = [...new Set(ways.map(({ name }) => name))].map((name) => [name, name] as const);
-  const chosen = form.text('upstream');
+  const UpstreamChoice = ({ id }: { readonly id: string }) => (
+    <Choice name="upstream" id={id} label={fields.upstream} value={form.text('upstream')} options={names} />
+  );
   return (
     <div class="grid">
-      <Card title={words.rest}>
-        <p class="soft">{words.restHint}</p>
-        <Form token={session.formToken} action="/console/staff/upstreams/rest">
-          <Choice name="upstream" id="rest-upstream" label={fields.upstream} value={chosen} options={names} />
-          <Field
-            name="minutes"
-            label={words.minutes}
-            value={form.text('minutes') || USUAL_MINUTES}
-            inputMode="numeric"
-            required
-          />
-          <Field name="reason" id="rest-reason" label={staff.reason} value={form.text('reason')} required />
-          <button type="submit" class="danger">
-            {words.rest}
-          </button>
-        </Form>
-      </Card>
-      <Card title={words.resume}>
-        <p class="soft">{words.resumeHint}</p>
-        <Form token={session.formToken} action="/console/staff/upstreams/resume">
-          <Choice name="upstream" id="resume-upstream" label={fields.upstream} value={chosen} options={names} />
-          <Field name="reason" id="resume-reason" label={staff.reason} required />
-          <button type="submit">{words.resume}</button>
-        </Form>
-      </Card>
+      <ReasonCard
+        title={words.rest}
+        hint={words.restHint}
+        action="upstreams/rest"
+        look="danger"
+        reason={form.text('reason')}
+        visit={visit}
+      >
+        <UpstreamChoice id="rest-upstream" />
+        <Field
+          name="minutes"
+          label={words.minutes}
+          value={form.text('minutes') || USUAL_MINUTES}
+          inputMode="numeric"
+          required
+        />
+      </ReasonCard>
+      <ReasonCard title={words.resume} hint={words.resumeHint} action="upstreams/resume" look="" visit={visit}>
+        <UpstreamChoice id="resume-upstream" />
+      </ReasonCard>
     </div>
   );
 }

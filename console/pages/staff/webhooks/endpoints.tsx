@@ -4,14 +4,14 @@ import type { HistoryLinks } from '../../../../api/history-link.ts';
 import type { Delivery } from '../../../../db/queries/deliveries.ts';
 import { DELIVERY_STATUSES } from '../../../../db/queries/deliveries.ts';
 import type { WebhookEndpoint } from '../../../../db/queries/webhook-endpoints.ts';
-import { Badge, Card, Choice, Copyable, Form, Pages, Problem, Field, Noted, Time } from '../../../html/components.tsx';
+import { Card, Choice, Copyable, Form, Pages, Problem, Field, Time } from '../../../html/components.tsx';
+import { EndpointState } from '../../../html/endpoint-state.tsx';
 import { Facts } from '../../../html/facts.tsx';
 import { Filters, optionsOf } from '../../../html/filters.tsx';
 import type { ListPage, ListProps } from '../../../list-page.ts';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { ResourceTable } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
-import type { Texts } from '../../../texts/texts.ts';
 import { Deliveries } from '../deliveries.tsx';
 
 export function EndpointList({ page: { entries: endpoints, next }, query, path, texts }: ListProps<WebhookEndpoint>) {
@@ -49,23 +49,6 @@ export function EndpointList({ page: { entries: endpoints, next }, query, path, 
       <Pages path={path} query={query} next={next} texts={texts} />
     </>
   );
-}
-
-function EndpointState({
-  endpoint: { disabledAt, disabledReason, failingSince },
-  texts: { staffWebhooks: words },
-}: {
-  readonly endpoint: WebhookEndpoint;
-  readonly texts: Texts;
-}) {
-  if (disabledAt !== null) {
-    return (
-      <Noted note={disabledReason}>
-        <Badge tone="calm">{words.disabled}</Badge>
-      </Noted>
-    );
-  }
-  return failingSince === null ? <Badge tone="good">{words.works}</Badge> : <Badge tone="bad">{words.fails}</Badge>;
 }
 
 export function EndpointContent({

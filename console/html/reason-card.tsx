@@ -1,0 +1,43 @@
+/** A form by which operators do something, each with a reason. */
+import type { Child } from 'hono/jsx';
+import type { ServiceError } from '../../domain/errors.ts';
+import type { UserVisit } from '../page.ts';
+import { Card, Field, Form, Problem } from './components.tsx';
+
+export function ReasonCard({
+  title,
+  hint,
+  action,
+  look,
+  problem = null,
+  reason,
+  visit: { texts, session },
+  children,
+}: {
+  /** The button says the same. */
+  readonly title: string;
+  readonly hint: string;
+  /** A path below `/console/staff`. */
+  readonly action: string;
+  readonly look: 'danger' | 'quiet' | '';
+  readonly problem?: ServiceError | null;
+  /** The reason given before. */
+  readonly reason?: string;
+  readonly visit: UserVisit;
+  /** The fields before the reason. */
+  readonly children?: Child;
+}) {
+  return (
+    <Card title={title}>
+      <Problem message={problem?.message ?? null} />
+      <p class="soft">{hint}</p>
+      <Form token={session.formToken} action={`/console/staff/${action}`}>
+        {children}
+        <Field name="reason" id={`${action}-reason`} label={texts.staff.reason} value={reason ?? ''} required />
+        <button type="submit" class={look}>
+          {title}
+        </button>
+      </Form>
+    </Card>
+  );
+}
