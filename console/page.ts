@@ -4,6 +4,7 @@
  */
 import type { Child } from 'hono/jsx';
 import type { Membership, User } from '../db/queries/users.ts';
+import type { ServiceError } from '../domain/errors.ts';
 import { mayAsStaff, type MemberPermission, type StaffPermission } from '../domain/roles.ts';
 import type { Context } from '../api/state.ts';
 import type { ApiServices } from '../api/services/services.ts';
@@ -53,6 +54,7 @@ export type Answer =
       /** The entry of the navigation that is current. */
       readonly current?: string;
       readonly content: Child;
+      readonly problem?: ServiceError | null;
       readonly status?: number;
       /** Without navigation: for strangers. */
       readonly bare?: boolean;
@@ -79,9 +81,20 @@ interface Cookies {
   readonly attempt?: { readonly token: string } | 'end';
 }
 
-/** A page within the console. @param current the entry of the navigation that it belongs to */
-export function showPage(current: string, title: string, content: Child, status = 200): Answer {
-  return { kind: 'page', current, title, content, status };
+/**
+ * A page within the console.
+ *
+ * @param current the entry of the navigation that it belongs to
+ * @param problem why a form was not carried out: shown above the page
+ */
+export function showPage(
+  current: string,
+  title: string,
+  content: Child,
+  problem: ServiceError | null = null,
+  status = problem?.status ?? 200,
+): Answer {
+  return { kind: 'page', current, title, content, problem, status };
 }
 
 interface Definition extends Options {

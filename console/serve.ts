@@ -190,6 +190,7 @@ function draw(visit: Visit, answer: Extract<Answer, { kind: 'page' | 'part' }>):
     title: answer.title,
     texts: visit.texts,
     content: answer.content,
+    problem: answer.problem ?? null,
     signedIn: answer.bare ? null : signedInOf(visit, answer.current),
   });
 }

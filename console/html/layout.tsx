@@ -3,9 +3,10 @@
 import type { Child } from 'hono/jsx';
 import { renderToString } from 'hono/jsx/dom/server';
 import type { Membership, User } from '../../db/queries/users.ts';
+import type { ServiceError } from '../../domain/errors.ts';
 import { mayAsMember, type MemberPermission } from '../../domain/roles.ts';
 import type { Texts } from '../texts/texts.ts';
-import { Form } from './components.tsx';
+import { Form, Problem } from './components.tsx';
 
 const HTMX_SETTINGS = JSON.stringify({ includeIndicatorStyles: false, allowEval: false, selfRequestsOnly: true });
 
@@ -13,6 +14,7 @@ interface Frame {
   readonly title: string;
   readonly texts: Texts;
   readonly content: Child;
+  readonly problem: ServiceError | null;
   /** Null for strangers. */
   readonly signedIn: SignedIn | null;
 }
@@ -72,7 +74,7 @@ export function renderPart(content: Child): string {
   return renderToString(<>{content}</>);
 }
 
-function Document({ title, texts, content, signedIn }: Frame) {
+function Document({ title, texts, content, problem, signedIn }: Frame) {
   return (
     <html lang={texts.language}>
       <head>
@@ -93,6 +95,7 @@ function Document({ title, texts, content, signedIn }: Frame) {
         {signedIn === null ? null : <Navigation signedIn={signedIn} texts={texts} />}
         <main id="content" class={signedIn === null ? 'stranger' : ''} tabIndex={-1}>
           <h1>{title}</h1>
+          <Problem message={problem?.message ?? null} />
           {content}
         </main>
       </body>

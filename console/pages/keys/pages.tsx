@@ -100,6 +100,7 @@ async function keys(visit: MemberVisit, services: ApiServices, problem: string |
         </Form>
       </Card>
     </>,
+    null,
     problem === null ? 200 : 400,
   );
 }

@@ -121,6 +121,7 @@ async function showMembers(
         </Form>
       </Card>
     </>,
+    null,
     problem?.status,
   );
 }
@@ -247,6 +248,7 @@ async function showMember(visit: MemberVisit, { database }: ApiServices, refusal
         </Form>
       </Card>
     </>,
+    null,
     refusal ? 409 : 200,
   );
 }

@@ -35,6 +35,7 @@ export function playground(visit: MemberVisit, { groups, model, priced, problem,
         )}
       </div>
     </>,
+    null,
     problem === undefined ? 200 : 400,
   );
 }

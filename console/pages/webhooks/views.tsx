@@ -43,6 +43,7 @@ export function endpointList(
         <EndpointForm endpoint={null} action={path} visit={visit} />
       </Card>
     </>,
+    null,
     problem === null ? 200 : 400,
   );
 }
@@ -73,6 +74,7 @@ export function endpointPage(visit: MemberVisit, { endpoint, deliveries, next, p
       </div>
       <Deliveries deliveries={deliveries} next={next} path={path} visit={visit} />
     </>,
+    null,
     problem === null ? 200 : 400,
   );
 }

@@ -14,7 +14,7 @@ import { listMembers } from '../../../../db/queries/users.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
 import { newId } from '../../../../domain/ids.ts';
 import { parseUsd } from '../../../../domain/money.ts';
-import { problemOf } from '../../../form-problem.ts';
+import { carryOut } from '../../../form-problem.ts';
 import { Choice, Field, Pages } from '../../../html/components.tsx';
 import { readListPage } from '../../../list-page.ts';
 import { type Answer, showPage, staff, type UserVisit } from '../../../page.ts';
@@ -96,6 +96,7 @@ async function showAccount(visit: UserVisit, { database }: ApiServices, shown?: 
     'accounts',
     account.name,
     <AccountContent {...{ account, keys, members, tasks, actions, form, visit }} />,
+    null,
     shown?.problem.status,
   );
 }
@@ -107,10 +108,10 @@ async function change(
   about: ShownForm['about'],
   work: () => Promise<unknown>,
 ): Promise<Answer> {
-  const problem = await problemOf(work);
-  if (problem?.code === 'not_found') throw problem;
-  if (problem) return showAccount(visit, services, { about, problem });
-  return { kind: 'redirect', path: `/staff/accounts/${accountIdOf(visit)}` };
+  return carryOut(work, `/staff/accounts/${accountIdOf(visit)}`, (problem) => {
+    if (problem.code === 'not_found') throw problem;
+    return showAccount(visit, services, { about, problem });
+  });
 }
 
 async function adjust(visit: UserVisit, services: ApiServices): Promise<void> {

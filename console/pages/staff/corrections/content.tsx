@@ -5,7 +5,7 @@ import type { PicoUsd } from '../../../../domain/money.ts';
 import { CORRECTIONS } from '../../../../domain/policy.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
-import { Card, ExactMoney, Field, Form, FormButton, Pages, Problem, Time, usd } from '../../../html/components.tsx';
+import { Card, ExactMoney, Field, Form, FormButton, Pages, Time, usd } from '../../../html/components.tsx';
 import { Chosen, ResourceTable } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 
@@ -18,18 +18,16 @@ interface Props {
   readonly fourEyesAbove: PicoUsd | null;
   /** What the form makes has these ids, so that it is made once. */
   readonly formIds: { readonly correctionId: string; readonly adjustmentId: string };
-  readonly problem: string | null;
   readonly visit: UserVisit;
 }
 
 const ROOM = '/console/staff/corrections';
 
 export function CorrectionContent(props: Props) {
-  const { pending, decided, problem, fourEyesAbove, visit } = props;
+  const { pending, decided, fourEyesAbove, visit } = props;
   const { corrections: words } = visit.texts;
   return (
     <>
-      <Problem message={problem} />
       <p class="soft">
         {words.explained}{' '}
         {fourEyesAbove === null

@@ -12,7 +12,7 @@ import { listAdjustments } from '../../../../db/queries/transfers.ts';
 import type { ServiceError } from '../../../../domain/errors.ts';
 import { newId } from '../../../../domain/ids.ts';
 import { parseUsd } from '../../../../domain/money.ts';
-import { problemOf } from '../../../form-problem.ts';
+import { carryOut } from '../../../form-problem.ts';
 import { readListPage } from '../../../list-page.ts';
 import { type Answer, showPage, staff, type UserVisit } from '../../../page.ts';
 import { CorrectionContent } from './content.tsx';
@@ -44,9 +44,10 @@ function deciding(name: string, outcome: CorrectionOutcome) {
 }
 
 async function act(visit: UserVisit, services: ApiServices, work: () => Promise<void>): Promise<Answer> {
-  const problem = await problemOf(work);
-  if (problem && visit.params['correction_id'] !== undefined && problem.code === 'not_found') throw problem;
-  return problem ? showCorrections(visit, services, problem) : { kind: 'redirect', path: '/staff/corrections' };
+  return carryOut(work, '/staff/corrections', (problem) => {
+    if (visit.params['correction_id'] !== undefined && problem.code === 'not_found') throw problem;
+    return showCorrections(visit, services, problem);
+  });
 }
 
 /** Carries a correction out at once, or asks for the second person that it takes. */
@@ -85,9 +86,8 @@ async function showCorrections(
         correctionId: idOf('correction', 'correction_id'),
         adjustmentId: idOf('transfer', 'adjustment_id'),
       }}
-      problem={problem?.message ?? null}
       visit={visit}
     />,
-    problem?.status,
+    problem,
   );
 }

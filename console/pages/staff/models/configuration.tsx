@@ -4,7 +4,7 @@ import type { ConfigurationPreview, ConfigurationState } from '../../../../api/s
 import type { ConfigurationRecord } from '../../../../db/queries/configurations.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
-import { Badge, Card, Empty, FormButton, Noted, Problem, Time } from '../../../html/components.tsx';
+import { Badge, Card, Empty, FormButton, Noted, Time } from '../../../html/components.tsx';
 import { Facts } from '../../../html/facts.tsx';
 import { ResourceTable } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
@@ -21,19 +21,16 @@ export function ConfigurationContent({
   preview,
   records,
   visit,
-  problem,
 }: {
   readonly state: ConfigurationState;
   readonly preview: ConfigurationPreview | null;
   readonly records: readonly ConfigurationRecord[];
   readonly visit: UserVisit;
-  readonly problem: string | null;
 }) {
   const { texts, session } = visit;
   const { staffModels: words } = texts;
   return (
     <>
-      <Problem message={problem} />
       <Card title={words.now}>
         <Facts
           facts={[

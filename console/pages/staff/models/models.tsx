@@ -66,22 +66,13 @@ function ModelState({ model, texts: { staffModels: words } }: { readonly model: 
   );
 }
 
-export function ModelContent({
-  model,
-  visit,
-  problem,
-}: {
-  readonly model: SoldModel;
-  readonly visit: UserVisit;
-  readonly problem: string | null;
-}) {
+export function ModelContent({ model, visit }: { readonly model: SoldModel; readonly visit: UserVisit }) {
   const { texts } = visit;
   const { staffModels: words, common } = texts;
   const { disabledBy } = model;
   const action = disabledBy === null ? 'disable' : 'enable';
   return (
     <>
-      <Problem message={problem} />
       <Card title={words.details}>
         <Facts
           facts={[

@@ -5,7 +5,7 @@ import { listSoldModels } from '../../../../api/services/sold-models.ts';
 import { listConfigurations } from '../../../../db/queries/configurations.ts';
 import { badRequest, ServiceError } from '../../../../domain/errors.ts';
 import { OperatorError } from '../../../../domain/operator-error.ts';
-import { problemOf } from '../../../form-problem.ts';
+import { carryOut } from '../../../form-problem.ts';
 import { type Answer, showPage, staff, type UserVisit } from '../../../page.ts';
 import { authorshipOf } from '../reason.ts';
 import { ConfigurationContent } from './configuration.tsx';
@@ -17,17 +17,21 @@ export const staffModelPages = [
   staff.page('/staff/models', 'read', showModels),
   staff.page('/staff/models/configuration', 'read', (visit, services) => showConfiguration(visit, services)),
   staff.form('/staff/models/configuration', 'operate', async (visit, services) => {
-    const problem = await problemOf(() => services.configuration.apply().catch(asBadRequest));
-    if (problem) return showConfiguration(visit, services, problem);
-    return { kind: 'redirect', path: '/staff/models/configuration' };
+    return carryOut(
+      () => services.configuration.apply().catch(asBadRequest),
+      '/staff/models/configuration',
+      (problem) => showConfiguration(visit, services, problem),
+    );
   }),
   staff.page('/staff/models/{model_id}', 'read', async (visit, services) => showModel(visit, services)),
   ...(['disable', 'enable'] as const).map((kind) =>
     staff.form(`/staff/models/{model_id}/${kind}`, 'operate', async (visit, services) => {
       const model = visit.params['model_id'] ?? '';
-      const problem = await problemOf(async () => orderModel(services, { model, kind, ...authorshipOf(visit) }));
-      if (problem) return showModel(visit, services, problem);
-      return { kind: 'redirect', path: `/staff/models/${encodeURIComponent(model)}` };
+      return carryOut(
+        async () => orderModel(services, { model, kind, ...authorshipOf(visit) }),
+        `/staff/models/${encodeURIComponent(model)}`,
+        (problem) => showModel(visit, services, problem),
+      );
     }),
   ),
 ];
@@ -44,12 +48,7 @@ async function showModels({ texts }: UserVisit, services: ApiServices): Promise<
 function showModel(visit: UserVisit, services: ApiServices, problem: ServiceError | null = null): Answer {
   const model = listSoldModels(services).find(({ id }) => id === visit.params['model_id']);
   if (!model) throw new ServiceError('not_found', 'There is no such model.');
-  return showPage(
-    'models',
-    model.id,
-    <ModelContent model={model} visit={visit} problem={problem?.message ?? null} />,
-    problem?.status,
-  );
+  return showPage('models', model.id, <ModelContent model={model} visit={visit} />, problem);
 }
 
 async function showConfiguration(
@@ -61,12 +60,8 @@ async function showConfiguration(
   return showPage(
     'models',
     visit.texts.staffModels.files,
-    <ConfigurationContent
-      state={configuration.show()}
-      {...{ preview, records, visit }}
-      problem={problem?.message ?? null}
-    />,
-    problem?.status,
+    <ConfigurationContent state={configuration.show()} {...{ preview, records, visit }} />,
+    problem,
   );
 }
 

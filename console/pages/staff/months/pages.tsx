@@ -121,6 +121,7 @@ async function confirmClosing(visit: UserVisit, { reports }: ApiServices, proble
       acknowledged={acknowledged}
       visit={visit}
     />,
+    null,
     problem === null ? 200 : 409,
   );
 }

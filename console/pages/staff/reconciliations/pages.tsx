@@ -13,8 +13,7 @@ import {
 } from '../../../../db/queries/reconciliations.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
 import { exportFile } from '../../../export.ts';
-import { problemOf } from '../../../form-problem.ts';
-import { Problem } from '../../../html/components.tsx';
+import { carryOut } from '../../../form-problem.ts';
 import { readListPage } from '../../../list-page.ts';
 import { type Answer, showPage, staff, type UserVisit } from '../../../page.ts';
 import { ReconciliationList } from './list.tsx';
@@ -58,8 +57,7 @@ function deciding(name: string, outcome: AcknowledgementOutcome) {
 /** Shows the report as it is then; with the problem where nothing could be done. */
 async function act(visit: UserVisit, services: ApiServices, work: () => Promise<void>): Promise<Answer> {
   const { id } = await existing(visit, services);
-  const problem = await problemOf(work);
-  return problem ? showOne(visit, services, problem) : { kind: 'redirect', path: `/staff/reconciliations/${id}` };
+  return carryOut(work, `/staff/reconciliations/${id}`, (problem) => showOne(visit, services, problem));
 }
 
 async function acknowledge({ params, form, user }: UserVisit, services: ApiServices): Promise<void> {
@@ -94,15 +92,7 @@ function isRunning({ finishedAt, createdAt }: Reconciliation, { clock }: ApiServ
 }
 
 async function showOne(visit: UserVisit, services: ApiServices, problem: ServiceError | null = null): Promise<Answer> {
-  return showPage(
-    'reconciliation',
-    visit.texts.reconciliation.title,
-    <>
-      <Problem message={problem?.message ?? null} />
-      {await reportOf(visit, services)}
-    </>,
-    problem?.status,
-  );
+  return showPage('reconciliation', visit.texts.reconciliation.title, await reportOf(visit, services), problem);
 }
 
 async function reportOf(visit: UserVisit, services: ApiServices) {

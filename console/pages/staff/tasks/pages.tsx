@@ -8,7 +8,7 @@ import { recordPromptsRead } from '../../../../db/queries/operator-actions.ts';
 import { listTasks } from '../../../../db/queries/tasks.ts';
 import type { ServiceError } from '../../../../domain/errors.ts';
 import { TASK_KINDS, TASK_STATUSES } from '../../../../domain/task.ts';
-import { problemOf } from '../../../form-problem.ts';
+import { carryOut, problemOf } from '../../../form-problem.ts';
 import { readListPage } from '../../../list-page.ts';
 import { type Answer, showPage, staff, type UserVisit } from '../../../page.ts';
 import { periodOf } from '../../../period.ts';
@@ -64,13 +64,8 @@ async function showTask(visit: UserVisit, services: ApiServices, shown: Shown = 
   return showPage(
     'allTasks',
     visit.texts.staffTasks.task,
-    <TaskContent
-      {...{ explanation, visit }}
-      temporal={services.temporal}
-      problem={shown.problem?.message ?? null}
-      isPromptShown={shown.prompt ?? false}
-    />,
-    shown.problem?.status,
+    <TaskContent {...{ explanation, visit }} temporal={services.temporal} isPromptShown={shown.prompt ?? false} />,
+    shown.problem,
   );
 }
 
@@ -81,6 +76,9 @@ async function act(
   work: (taskId: string) => Promise<unknown>,
 ): Promise<Answer> {
   const { id } = await existingTask(services.database, visit.params['task_id'] ?? '');
-  const problem = await problemOf(() => work(id));
-  return problem ? showTask(visit, services, { problem }) : { kind: 'redirect', path: `/staff/tasks/${id}` };
+  return carryOut(
+    () => work(id),
+    `/staff/tasks/${id}`,
+    (problem) => showTask(visit, services, { problem }),
+  );
 }

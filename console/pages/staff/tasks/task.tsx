@@ -5,7 +5,7 @@ import type { TaskExplanation } from '../../../../api/services/explain-task.ts';
 import type { KeptSubmission } from '../../../../db/queries/submissions.ts';
 import { noteOf } from '../../../../domain/media-route.ts';
 import { isFinal } from '../../../../domain/task.ts';
-import { Badge, Card, Copyable, Money, Noted, Problem, Time } from '../../../html/components.tsx';
+import { Badge, Card, Copyable, Money, Noted, Time } from '../../../html/components.tsx';
 import { Facts } from '../../../html/facts.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { ReasonCard } from '../../../html/reason-card.tsx';
@@ -19,19 +19,17 @@ import { Result, TaskStatus } from '../../tasks/gallery.tsx';
 interface Props {
   readonly explanation: TaskExplanation;
   readonly temporal: HistoryLinks;
-  readonly problem: string | null;
   readonly isPromptShown: boolean;
   readonly visit: UserVisit;
 }
 
-export function TaskContent({ explanation, temporal, problem, isPromptShown, visit }: Props) {
+export function TaskContent({ explanation, temporal, isPromptShown, visit }: Props) {
   const { texts } = visit;
   const { task, submissions, deliveries } = explanation;
   const words = texts.staffTasks;
   const mayAct = may(visit, 'operate');
   return (
     <>
-      <Problem message={problem} />
       <TaskStory explanation={explanation} texts={texts} />
       <div class="grid forms">
         <Card title={words.details}>

@@ -1,7 +1,7 @@
 /** The ways to models: upstream, model and key, with the health of each. */
 import { UPSTREAM } from '../../../../api/routes/admin/upstreams.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
-import { Card, Choice, Empty, Field, Noted, Problem, Time } from '../../../html/components.tsx';
+import { Card, Choice, Empty, Field, Noted, Time } from '../../../html/components.tsx';
 import { ReasonCard } from '../../../html/reason-card.tsx';
 import { Chosen, ResourceTable } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
@@ -13,20 +13,11 @@ export type Ways = readonly (TextWay | MediaWay)[];
 
 const USUAL_MINUTES = '10';
 
-export function UpstreamList({
-  ways,
-  visit,
-  problem,
-}: {
-  readonly ways: Ways;
-  readonly visit: UserVisit;
-  readonly problem: string | null;
-}) {
+export function UpstreamList({ ways, visit }: { readonly ways: Ways; readonly visit: UserVisit }) {
   const { texts } = visit;
   return (
     <>
       <p class="soft">{texts.staffUpstreams.about}</p>
-      <Problem message={problem} />
       <UpstreamTable ways={ways} texts={texts} />
       {may(visit, 'operate') && ways.length > 0 ? <Orders ways={ways} visit={visit} /> : null}
     </>

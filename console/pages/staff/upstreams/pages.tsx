@@ -2,7 +2,7 @@
 import { orderUpstream } from '../../../../api/services/order-upstream.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { badRequest, type ServiceError } from '../../../../domain/errors.ts';
-import { problemOf } from '../../../form-problem.ts';
+import { carryOut } from '../../../form-problem.ts';
 import { type Answer, showPage, staff, type UserVisit } from '../../../page.ts';
 import { authorshipOf } from '../reason.ts';
 import { UpstreamList, UpstreamTable, type Ways } from './list.tsx';
@@ -35,20 +35,18 @@ async function showUpstreams(
   return showPage(
     'upstreams',
     visit.texts.staffUpstreams.title,
-    <UpstreamList ways={await waysOf(upstreams)} visit={visit} problem={problem?.message ?? null} />,
-    problem?.status,
+    <UpstreamList ways={await waysOf(upstreams)} visit={visit} />,
+    problem,
   );
 }
 
 async function order(visit: UserVisit, services: ApiServices, secondsOf: () => number | null): Promise<Answer> {
-  const problem = await problemOf(async () =>
-    orderUpstream(services, {
-      upstream: visit.form.text('upstream'),
-      restSeconds: secondsOf(),
-      ...authorshipOf(visit),
-    }),
+  const upstream = visit.form.text('upstream');
+  return carryOut(
+    async () => orderUpstream(services, { upstream, restSeconds: secondsOf(), ...authorshipOf(visit) }),
+    '/staff/upstreams',
+    (problem) => showUpstreams(visit, services, problem),
   );
-  return problem ? showUpstreams(visit, services, problem) : { kind: 'redirect', path: '/staff/upstreams' };
 }
 
 function readSeconds(minutes: string): number {

@@ -4,7 +4,7 @@ import type { HistoryLinks } from '../../../../api/history-link.ts';
 import type { Delivery } from '../../../../db/queries/deliveries.ts';
 import { DELIVERY_STATUSES } from '../../../../db/queries/deliveries.ts';
 import type { WebhookEndpoint } from '../../../../db/queries/webhook-endpoints.ts';
-import { Card, Choice, Copyable, Form, Pages, Problem, Field, Time } from '../../../html/components.tsx';
+import { Card, Choice, Copyable, Form, Pages, Field, Time } from '../../../html/components.tsx';
 import { EndpointState } from '../../../html/endpoint-state.tsx';
 import { Facts } from '../../../html/facts.tsx';
 import { Filters, optionsOf } from '../../../html/filters.tsx';
@@ -56,13 +56,11 @@ export function EndpointContent({
   page: { entries: deliveries, next },
   temporal,
   visit,
-  problem,
 }: {
   readonly endpoint: WebhookEndpoint;
   readonly page: ListPage<Delivery>;
   readonly temporal: HistoryLinks;
   readonly visit: UserVisit;
-  readonly problem: string | null;
 }) {
   const { texts, session, query } = visit;
   const { staffWebhooks: words, staff, common, fields } = texts;
@@ -70,7 +68,6 @@ export function EndpointContent({
   const mayAct = may(visit, 'operate');
   return (
     <>
-      <Problem message={problem} />
       <Card title={words.details}>
         <Facts
           facts={[

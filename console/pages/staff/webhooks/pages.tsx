@@ -9,7 +9,7 @@ import {
 } from '../../../../db/queries/webhook-endpoints.ts';
 import { badRequest, ServiceError } from '../../../../domain/errors.ts';
 import { WEBHOOKS } from '../../../../domain/policy.ts';
-import { problemOf } from '../../../form-problem.ts';
+import { carryOut } from '../../../form-problem.ts';
 import { readListPage } from '../../../list-page.ts';
 import { type Answer, showPage, staff, type UserVisit } from '../../../page.ts';
 import { EndpointContent, EndpointList } from './endpoints.tsx';
@@ -58,8 +58,8 @@ async function showEndpoint(
   return showPage(
     'failingWebhooks',
     visit.texts.staffWebhooks.endpoint,
-    <EndpointContent {...{ endpoint, page, temporal, visit }} problem={problem?.message ?? null} />,
-    problem?.status,
+    <EndpointContent {...{ endpoint, page, temporal, visit }} />,
+    problem,
   );
 }
 
@@ -85,9 +85,12 @@ async function act(
   work: (endpoint: WebhookEndpoint) => Promise<unknown>,
 ): Promise<Answer> {
   const endpoint = await existingEndpoint(visit, services.database);
-  const problem = await problemOf(() => work(endpoint));
-  if (problem?.code === 'not_found') throw problem;
-  return problem
-    ? showEndpoint(visit, services, problem)
-    : { kind: 'redirect', path: `/staff/webhooks/${endpoint.id}` };
+  return carryOut(
+    () => work(endpoint),
+    `/staff/webhooks/${endpoint.id}`,
+    (problem) => {
+      if (problem.code === 'not_found') throw problem;
+      return showEndpoint(visit, services, problem);
+    },
+  );
 }
