@@ -11,7 +11,7 @@ export interface ListPage<Entry> {
 }
 
 /** What a list shows: a page, and the address and filters of the visit. */
-export interface ListProps<Entry> extends Pick<Visit, 'query' | 'path' | 'texts'> {
+export interface ListProps<Entry> extends Pick<Visit, 'query' | 'path'> {
   readonly page: ListPage<Entry>;
 }
 

@@ -185,14 +185,9 @@ async function send(context: Context, visit: Visit, answer: Answer): Promise<voi
 }
 
 function draw(visit: Visit, answer: Extract<Answer, { kind: 'page' | 'part' }>): string {
-  if (answer.kind === 'part') return renderPart(answer.content);
-  return renderPage({
-    title: answer.title,
-    texts: visit.texts,
-    content: answer.content,
-    problem: answer.problem ?? null,
-    signedIn: answer.bare ? null : signedInOf(visit, answer.current),
-  });
+  if (answer.kind === 'part') return renderPart(answer.content, visit.texts);
+  const { title, content, problem = null, bare, current } = answer;
+  return renderPage({ title, content, problem, signedIn: bare ? null : signedInOf(visit, current) }, visit.texts);
 }
 
 /** Null for strangers, and for whoever has not given the second factor yet: they see nothing of the user. */

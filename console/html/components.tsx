@@ -1,8 +1,8 @@
 /** What pages are built of. Text is escaped by construction: only elements are elements. */
 import type { Child } from 'hono/jsx';
 import { formatUsd, type PicoUsd } from '../../domain/money.ts';
-import type { Texts } from '../texts/texts.ts';
 import { FormId } from './form-id.tsx';
+import { useTexts } from './use-texts.ts';
 
 /** An amount of money for reading: at least to the cent, and at most to the millionth of a dollar. */
 export function usd(amount: PicoUsd): string {
@@ -213,13 +213,12 @@ export function ConfirmDeletion({
   token,
   path,
   backTo,
-  texts: { common },
 }: {
   readonly token: string;
   readonly path: string;
   readonly backTo: string;
-  readonly texts: Texts;
 }) {
+  const { common } = useTexts();
   return (
     <div class="row">
       <Form token={token} action={`${path}/delete`}>
@@ -239,13 +238,12 @@ export function Pages({
   path,
   query,
   next,
-  texts,
 }: {
   readonly path: string;
   readonly query: URLSearchParams;
   readonly next: string | null;
-  readonly texts: Texts;
 }) {
+  const texts = useTexts();
   const withCursor = (cursor: string | null): string => {
     const changed = new URLSearchParams(query);
     changed.delete('cursor');
@@ -263,15 +261,14 @@ export function Pages({
 /** Text that people copy, such as a key; `lines` keeps those of code. */
 export function Copyable({
   text,
-  texts,
   label,
   lines,
 }: {
   readonly text: string;
-  readonly texts: Texts;
   readonly label: string;
   readonly lines?: boolean;
 }) {
+  const texts = useTexts();
   return (
     <div class={lines ? 'copyable copyable-lines' : 'copyable'}>
       <code aria-label={label}>{text}</code>

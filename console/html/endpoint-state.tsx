@@ -1,20 +1,17 @@
 import type { WebhookEndpoint } from '../../db/queries/webhook-endpoints.ts';
-import type { Texts } from '../texts/texts.ts';
 import { Noted } from './components.tsx';
 import { Chosen } from './resource-table.tsx';
 
 /** Whether events are sent to an endpoint, and why not. */
 export function EndpointState({
   endpoint: { disabledAt, disabledReason, failingSince },
-  texts,
 }: {
   readonly endpoint: WebhookEndpoint;
-  readonly texts: Texts;
 }) {
   const isDisabled = disabledAt !== null;
   return (
     <Noted note={isDisabled ? disabledReason : null}>
-      <Chosen name="state" value={isDisabled ? 'disabled' : failingSince ? 'failing' : 'enabled'} texts={texts} />
+      <Chosen name="state" value={isDisabled ? 'disabled' : failingSince ? 'failing' : 'enabled'} />
     </Noted>
   );
 }

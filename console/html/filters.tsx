@@ -1,17 +1,10 @@
 /** What narrows a list down, and takes it home. */
 import type { Child } from 'hono/jsx';
 import { EXPORT_FORMATS } from '../export.ts';
-import type { Texts } from '../texts/texts.ts';
+import { useTexts } from './use-texts.ts';
 
-export function Filters({
-  texts,
-  downloads,
-  children,
-}: {
-  readonly texts: Texts;
-  readonly downloads?: Child;
-  readonly children: Child;
-}) {
+export function Filters({ downloads, children }: { readonly downloads?: Child; readonly children: Child }) {
+  const texts = useTexts();
   return (
     <form method="get" class="filters" role="search">
       {children}
@@ -33,15 +26,8 @@ export function optionsOf<Name extends string>(
 }
 
 /** Leads to a file of each format. @param path of the list; `/export` is below it @param query what narrows the list down */
-export function Downloads({
-  path,
-  query,
-  texts: { common },
-}: {
-  readonly path: string;
-  readonly query?: URLSearchParams;
-  readonly texts: Texts;
-}) {
+export function Downloads({ path, query }: { readonly path: string; readonly query?: URLSearchParams }) {
+  const { common } = useTexts();
   const hrefOf = (format: string): string => {
     const asked = new URLSearchParams(query);
     asked.delete('cursor');

@@ -7,12 +7,12 @@ import type { ServiceError } from '../../domain/errors.ts';
 import { mayAsMember, type MemberPermission } from '../../domain/roles.ts';
 import type { Texts } from '../texts/texts.ts';
 import { Form, Problem } from './components.tsx';
+import { TextsContext, useTexts } from './use-texts.ts';
 
 const HTMX_SETTINGS = JSON.stringify({ includeIndicatorStyles: false, allowEval: false, selfRequestsOnly: true });
 
 interface Frame {
   readonly title: string;
-  readonly texts: Texts;
   readonly content: Child;
   readonly problem: ServiceError | null;
   /** Null for strangers. */
@@ -66,15 +66,16 @@ const STAFF_ENTRIES: readonly {
   { name: 'corrections', path: '/corrections' },
 ];
 
-export function renderPage(frame: Frame): string {
-  return `<!doctype html>${renderToString(<Document {...frame} />)}`;
+export function renderPage(frame: Frame, texts: Texts): string {
+  return `<!doctype html>${renderPart(<Document {...frame} />, texts)}`;
 }
 
-export function renderPart(content: Child): string {
-  return renderToString(<>{content}</>);
+export function renderPart(content: Child, texts: Texts): string {
+  return renderToString(<TextsContext.Provider value={texts}>{content}</TextsContext.Provider>);
 }
 
-function Document({ title, texts, content, problem, signedIn }: Frame) {
+function Document({ title, content, problem, signedIn }: Frame) {
+  const texts = useTexts();
   return (
     <html lang={texts.language}>
       <head>
@@ -92,7 +93,7 @@ function Document({ title, texts, content, problem, signedIn }: Frame) {
         <a class="skip" href="#content">
           {texts.navigation.skip}
         </a>
-        {signedIn === null ? null : <Navigation signedIn={signedIn} texts={texts} />}
+        {signedIn === null ? null : <Navigation signedIn={signedIn} />}
         <main id="content" class={signedIn === null ? 'stranger' : ''} tabIndex={-1}>
           <h1>{title}</h1>
           <Problem message={problem?.message ?? null} />
@@ -103,7 +104,8 @@ function Document({ title, texts, content, problem, signedIn }: Frame) {
   );
 }
 
-function Navigation({ signedIn, texts }: { readonly signedIn: SignedIn; readonly texts: Texts }) {
+function Navigation({ signedIn }: { readonly signedIn: SignedIn }) {
+  const texts = useTexts();
   const { user, account, memberships, current, formToken } = signedIn;
   const { navigation: words, staffNavigation: staffWords } = texts;
   return (
@@ -122,7 +124,7 @@ function Navigation({ signedIn, texts }: { readonly signedIn: SignedIn; readonly
               current={current}
             />
           )}
-          {account === null ? null : <AccountEntries account={account} current={current} texts={texts} />}
+          {account === null ? null : <AccountEntries account={account} current={current} />}
           {memberships.length < 2 ? null : (
             <>
               <h2>{words.accounts}</h2>
@@ -157,12 +159,11 @@ function Navigation({ signedIn, texts }: { readonly signedIn: SignedIn; readonly
 function AccountEntries({
   account: { accountId, accountName, role },
   current,
-  texts: { navigation: words },
 }: {
   readonly account: Membership;
   readonly current: string | undefined;
-  readonly texts: Texts;
 }) {
+  const { navigation: words } = useTexts();
   const mine = ACCOUNT_ENTRIES.filter(({ permission = 'see' }) => mayAsMember(role, permission));
   const entries = mine.map(({ name, path }) => ({ name, path, words: words[name] }));
   return <Entries title={accountName} path={`/console/accounts/${accountId}`} entries={entries} current={current} />;

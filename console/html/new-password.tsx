@@ -3,9 +3,11 @@ import { PASSWORD_LENGTH } from '../../api/services/people/passwords.ts';
 import type { passwordFault } from '../../api/services/people/sign-in.ts';
 import type { Texts } from '../texts/texts.ts';
 import { Field } from './components.tsx';
+import { useTexts } from './use-texts.ts';
 
 /** Sends `password` and `repeated`. */
-export function NewPassword({ texts: { welcome: words } }: { readonly texts: Texts }) {
+export function NewPassword() {
+  const { welcome: words } = useTexts();
   return (
     <>
       <Field

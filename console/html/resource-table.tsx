@@ -5,6 +5,7 @@ import type { Fields } from '../../domain/resource/resource.ts';
 import type { Texts } from '../texts/texts.ts';
 import { Badge, Empty, ExactMoney, Noted, Time, type Tone } from './components.tsx';
 import { AnyId } from './linked-ids.tsx';
+import { useTexts } from './use-texts.ts';
 
 const CLASSES = { number: 'right number', words: 'words' } as const;
 type CellClass = keyof typeof CLASSES;
@@ -28,7 +29,6 @@ interface TableProps<Row> {
   /** The field that is shown below another field. */
   readonly notes?: Readonly<Record<string, string>>;
   readonly rows: readonly Row[];
-  readonly texts: Texts;
   /** The page of a row, to which its first cell leads. */
   readonly pageOf?: (row: Row) => string;
   /** Shown instead of a table without rows. */
@@ -40,9 +40,10 @@ interface TableProps<Row> {
 
 /** A table that scrolls inside its card where it is too wide. */
 export function ResourceTable<Row>(props: TableProps<Row>) {
+  const texts = useTexts();
   const { label, rows, pageOf, none, total, isSum } = props;
   if (rows.length === 0 && none !== undefined) return <Empty>{none}</Empty>;
-  const [head, ...others] = props.columns.flatMap((column) => (column === null ? [] : [cellsOf(column, props)]));
+  const [head, ...others] = props.columns.flatMap((column) => (column === null ? [] : [cellsOf(column, props, texts)]));
   const line = (row: Row): Child => (
     <tr {...(isSum?.(row) && { class: 'sum' })}>
       <th scope="row">{pageOf ? <a href={pageOf(row)}>{head?.show(row)}</a> : head?.show(row)}</th>
@@ -71,7 +72,7 @@ export function ResourceTable<Row>(props: TableProps<Row>) {
   );
 }
 
-function cellsOf<Row>(column: Column<Row>, { of, notes, texts }: TableProps<Row>): Cells<Row> {
+function cellsOf<Row>(column: Column<Row>, { of, notes }: TableProps<Row>, texts: Texts): Cells<Row> {
   const [title, show, cellClass] = typeof column === 'string' ? [texts.fields[column], column] : column;
   if (typeof show === 'function') return { title, show, cellClass };
   const note = notes?.[show];
@@ -101,7 +102,7 @@ function valueOf<Row>(fields: Fields<Row>, name: string, row: Row, texts: Texts)
   if (typeof value === 'number' || typeof value === 'bigint') return value.toLocaleString(texts.language);
   if (Array.isArray(value)) return value.map((word) => wordFor(name, String(word), texts)).join(', ');
   if (typeof value !== 'string') throw new Error(`The field "${name}" has parts. Show them by a function.`);
-  if (look === 'choice') return <Chosen name={name} value={value} texts={texts} />;
+  if (look === 'choice') return <Chosen name={name} value={value} />;
   return look === 'id' ? <AnyId id={value} /> : value;
 }
 
@@ -149,15 +150,8 @@ const TONES: Readonly<Record<string, Readonly<Record<string, Tone>>>> = {
 };
 
 /** One of the values that a field may have. */
-export function Chosen({
-  name,
-  value,
-  texts,
-}: {
-  readonly name: string;
-  readonly value: string;
-  readonly texts: Texts;
-}) {
+export function Chosen({ name, value }: { readonly name: string; readonly value: string }) {
+  const texts = useTexts();
   const tone = TONES[name]?.[value];
   const word = wordFor(name, value, texts);
   return tone === undefined ? <>{word}</> : <Badge tone={tone}>{word}</Badge>;

@@ -1,18 +1,17 @@
 /** What happened to something, oldest first. */
 import type { StoryEvent } from '../../api/services/story.ts';
-import type { Texts } from '../texts/texts.ts';
 import { LinkedIds } from './linked-ids.tsx';
+import { useTexts } from './use-texts.ts';
 
 export function Timeline({
   events,
   pending = [],
-  texts: { staff: words },
 }: {
   readonly events: readonly StoryEvent[];
   /** What is being done now. */
   readonly pending?: readonly string[];
-  readonly texts: Texts;
 }) {
+  const { staff: words } = useTexts();
   return (
     <ol class="timeline">
       {events.map(({ at, source, text }) => (

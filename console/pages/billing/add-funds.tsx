@@ -2,18 +2,17 @@
 import type { ApiServices } from '../../../api/services/services.ts';
 import type { Membership } from '../../../db/queries/users.ts';
 import { mayAsMember } from '../../../domain/roles.ts';
-import type { Texts } from '../../texts/texts.ts';
+import { useTexts } from '../../html/use-texts.ts';
 
 /** Shown to those who pay, where it is known where. */
 export function AddFunds({
   account: { accountId, role },
   services: { topUpUrl },
-  texts,
 }: {
   readonly account: Membership;
   readonly services: Pick<ApiServices, 'topUpUrl'>;
-  readonly texts: Texts;
 }) {
+  const texts = useTexts();
   if (topUpUrl === null || !mayAsMember(role, 'pay')) return null;
   return (
     <p>

@@ -26,7 +26,7 @@ export const movementPages = [
       texts.billing.movements,
       <Card>
         <Movements transfers={transfers} visit={visit} />
-        <Pages path={path} query={query} next={last ? writePosition(last) : null} texts={texts} />
+        <Pages path={path} query={query} next={last ? writePosition(last) : null} />
       </Card>,
     );
   }),
@@ -72,7 +72,6 @@ export function Movements({
       label={words.movements}
       rows={transfers}
       none={words.noMovements}
-      texts={texts}
       columns={[
         [words.when, 'created_at'],
         [

@@ -12,11 +12,11 @@ import { monthName } from '../../html/months.ts';
 import { ResourceTable } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
 import { member, type MemberVisit, showPage } from '../../page.ts';
-import type { Texts } from '../../texts/texts.ts';
 import { monthsBetween } from '../usage/period.ts';
 import { AddFunds } from './add-funds.tsx';
 import { movementPages, Movements } from './movements.tsx';
 import { statementPages } from './statements.tsx';
+import { useTexts } from '../../html/use-texts.ts';
 
 /** What the first page shows of each list. */
 const LATEST = 10;
@@ -39,8 +39,8 @@ export const billingPages = [
         'billing',
         texts.billing.topUps,
         <Card>
-          <TopUps topUps={topUps} texts={texts} />
-          <Pages path={path} query={query} next={next} texts={texts} />
+          <TopUps topUps={topUps} />
+          <Pages path={path} query={query} next={next} />
         </Card>,
       );
     },
@@ -74,13 +74,13 @@ async function Overview({ visit, services }: { readonly visit: MemberVisit; read
   ]);
   return (
     <>
-      <Balance account={found} promo={promo} texts={texts}>
-        <AddFunds account={account} services={services} texts={texts} />
+      <Balance account={found} promo={promo}>
+        <AddFunds account={account} services={services} />
         {topUpUrl === null ? <p class="soft">{words.noAddFunds}</p> : null}
       </Balance>
       <div class="grid">
         <Card title={words.topUps}>
-          <TopUps topUps={topUps} texts={texts} />
+          <TopUps topUps={topUps} />
           {topUps.length < LATEST ? null : <a href={`${path}/top-ups`}>{words.allTopUps}</a>}
         </Card>
         <Card title={words.statements}>
@@ -115,14 +115,13 @@ async function monthsOf(visit: MemberVisit, services: ApiServices): Promise<read
 function Balance({
   account: { fundedAvailable, signupAvailable, fundedReserved, signupReserved },
   promo,
-  texts: { billing: words },
   children,
 }: {
   readonly account: Account;
   readonly promo: Awaited<ReturnType<typeof sumPromoCredit>>;
-  readonly texts: Texts;
   readonly children: Child;
 }) {
+  const { billing: words } = useTexts();
   return (
     <div class="grid">
       <Card title={words.balance}>
@@ -159,15 +158,14 @@ function Balance({
   );
 }
 
-function TopUps({ topUps, texts }: { readonly topUps: readonly CreditedTopUp[]; readonly texts: Texts }) {
-  const { billing: words } = texts;
+function TopUps({ topUps }: { readonly topUps: readonly CreditedTopUp[] }) {
+  const { billing: words } = useTexts();
   return (
     <ResourceTable
       of={CREDITED_TOP_UP}
       label={words.topUps}
       rows={topUps}
       none={words.noTopUps}
-      texts={texts}
       columns={[[words.when, 'created_at'], 'reference', 'amount_usd']}
     />
   );

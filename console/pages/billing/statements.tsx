@@ -55,9 +55,9 @@ function Statement({
   return (
     <Card>
       {month.to.getTime() > services.clock.nowMs() ? <p class="soft">{words.soFar}</p> : null}
-      <StatementTable lines={lines} label={words.statement(month.name)} names={names} texts={texts} />
+      <StatementTable lines={lines} label={words.statement(month.name)} names={names} />
       <p class="row">
-        <Downloads path={path} texts={texts} />
+        <Downloads path={path} />
         <a class="button quiet" href={`${billing}/movements/export?period=${month.name}&format=csv`} download>
           {words.downloadMovements}
         </a>

@@ -29,7 +29,7 @@ export const filePages = [
             ))}
           </ul>
         )}
-        <Pages path={path} query={query} next={next} texts={texts} />
+        <Pages path={path} query={query} next={next} />
       </>,
     );
   }),
@@ -43,7 +43,7 @@ export const filePages = [
       texts.files.deleteTitle(upload.filename ?? upload.id),
       <Card>
         <p>{texts.files.delete}</p>
-        <ConfirmDeletion token={session.formToken} path={`${list}/${upload.id}`} backTo={list} texts={texts} />
+        <ConfirmDeletion token={session.formToken} path={`${list}/${upload.id}`} backTo={list} />
       </Card>,
     );
   }),

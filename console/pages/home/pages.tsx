@@ -47,7 +47,7 @@ export const homePages = [
             </p>
             <p class="soft">{home.held(usd(account.fundedReserved + account.signupReserved))}</p>
             {signup > 0n ? <p class="soft">{home.signup(usd(signup))}</p> : null}
-            <AddFunds account={membership} services={services} texts={texts} />
+            <AddFunds account={membership} services={services} />
           </Card>
           <Card title={home.running}>
             {running === 0 ? <Empty>{home.nothingRunning}</Empty> : <p class="big number">{running}</p>}
@@ -57,11 +57,7 @@ export const homePages = [
           </Card>
         </div>
         <h2>{home.recent}</h2>
-        {tasks.length === 0 ? (
-          <Empty>{home.noTasks}</Empty>
-        ) : (
-          <Gallery tasks={tasks} accountId={accountId} texts={texts} />
-        )}
+        {tasks.length === 0 ? <Empty>{home.noTasks}</Empty> : <Gallery tasks={tasks} accountId={accountId} />}
       </>,
     );
   }),

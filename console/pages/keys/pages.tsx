@@ -26,6 +26,7 @@ import { Chosen, ResourceTable } from '../../html/resource-table.tsx';
 import { type Answer, member, type MemberVisit, showPage } from '../../page.ts';
 import type { Texts } from '../../texts/texts.ts';
 import { readSettings } from './key-form.ts';
+import { useTexts } from '../../html/use-texts.ts';
 
 /** As many as one page shows; more would be a leak of somebody's program rather than a need. */
 const MAX_KEYS = 200;
@@ -115,7 +116,6 @@ function KeyTable({ keys: found, visit }: { readonly keys: readonly ApiKey[]; re
       label={words.title}
       rows={found}
       none={words.none}
-      texts={texts}
       columns={[
         ...keyColumns(texts),
         [
@@ -140,19 +140,19 @@ function KeyTable({ keys: found, visit }: { readonly keys: readonly ApiKey[]; re
 export function keyColumns(texts: Texts) {
   const { keys: words, fields } = texts;
   return [
-    [fields.name, (key: ApiKey) => <KeyName apiKey={key} texts={texts} />],
-    [words.used, (key: ApiKey) => <KeyUse apiKey={key} texts={texts} />, 'number'],
-    [fields.status, (key: ApiKey) => <Chosen name="state" value={stateOf(key)} texts={texts} />],
+    [fields.name, (key: ApiKey) => <KeyName apiKey={key} />],
+    [words.used, (key: ApiKey) => <KeyUse apiKey={key} />, 'number'],
+    [fields.status, (key: ApiKey) => <Chosen name="state" value={stateOf(key)} />],
     'created_at',
   ] as const;
 }
 
 interface KeyProps {
   readonly apiKey: ApiKey;
-  readonly texts: Texts;
 }
 
-function KeyName({ apiKey: { name, hint }, texts }: KeyProps) {
+function KeyName({ apiKey: { name, hint } }: KeyProps) {
+  const texts = useTexts();
   return (
     <>
       {name || texts.keys.unnamed}
@@ -163,7 +163,8 @@ function KeyName({ apiKey: { name, hint }, texts }: KeyProps) {
 }
 
 /** What was spent with a key, of what may be. */
-function KeyUse({ apiKey: { used, usageLimit }, texts }: KeyProps) {
+function KeyUse({ apiKey: { used, usageLimit } }: KeyProps) {
+  const texts = useTexts();
   return (
     <>
       <Money amount={used} /> {usageLimit === null ? '' : texts.keys.ofLimit(usd(usageLimit))}
@@ -183,7 +184,7 @@ function made(visit: MemberVisit, secret: string): Answer {
     texts.keys.madeTitle,
     <Card>
       <p>{texts.keys.made}</p>
-      <Copyable text={secret} texts={texts} label={texts.keys.madeTitle} />
+      <Copyable text={secret} label={texts.keys.madeTitle} />
       <p>
         <a class="button" href={`/console${pathOf(visit)}`}>
           {texts.keys.done}
@@ -201,7 +202,7 @@ function confirmDeletion(visit: MemberVisit, key: ApiKey): Answer {
     texts.keys.deleteTitle(key.name || texts.keys.unnamed),
     <Card>
       <p>{texts.keys.delete}</p>
-      <ConfirmDeletion token={session.formToken} path={`${list}/${key.id}`} backTo={list} texts={texts} />
+      <ConfirmDeletion token={session.formToken} path={`${list}/${key.id}`} backTo={list} />
     </Card>,
   );
 }

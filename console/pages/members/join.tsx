@@ -84,7 +84,7 @@ function newUserForm(visit: Visit, invitation: Invitation, problem: string | nul
       <Form token={visit.session?.formToken ?? null} action={visit.path}>
         <Field name="email" label={signIn.email} type="email" value={invitation.email} autocomplete="username" />
         <Field name="name" label={common.name} value={visit.form.text('name')} required autocomplete="name" />
-        <NewPassword texts={visit.texts} />
+        <NewPassword />
         <button type="submit">{words.joinAccount(invitation.accountName)}</button>
       </Form>
     </>,

@@ -146,7 +146,6 @@ function Members({ members, visit }: { readonly members: readonly Member[]; read
       of={MEMBER}
       label={words.title}
       rows={members}
-      texts={visit.texts}
       columns={[
         [
           fields.name,
@@ -188,7 +187,6 @@ async function Invitations({
         of={INVITATION}
         label={words.invitations}
         rows={invitations}
-        texts={visit.texts}
         notes={{ expires_at: 'mail' }}
         columns={[
           'email',
@@ -264,7 +262,7 @@ function showLink(
     title,
     <Card>
       <p>{explained}</p>
-      {link === undefined ? null : <Copyable text={link} texts={texts} label={title} />}
+      {link === undefined ? null : <Copyable text={link} label={title} />}
       <p>
         <a class="button" href={`/console${pathOf(visit)}`}>
           {texts.members.done}

@@ -4,7 +4,7 @@ import type { TextUsage } from '../../../db/queries/usage.ts';
 import { isObject } from '../../../domain/json.ts';
 import { Field, Money } from '../../html/components.tsx';
 import type { MemberVisit } from '../../page.ts';
-import type { Texts } from '../../texts/texts.ts';
+import { useTexts } from '../../html/use-texts.ts';
 
 export interface WholeAnswer {
   readonly text: string;
@@ -35,7 +35,8 @@ export function ChatFields({
 }
 
 /** Where the script of the page writes the answer as it comes; without script it holds the whole one. */
-export function AnswerCard({ answer, texts }: { readonly answer: WholeAnswer | null; readonly texts: Texts }) {
+export function AnswerCard({ answer }: { readonly answer: WholeAnswer | null }) {
+  const texts = useTexts();
   return (
     <section class="card" id="answer" hidden={answer === null} aria-labelledby="answer-title">
       <h2 id="answer-title">{texts.playground.answer}</h2>
@@ -44,19 +45,14 @@ export function AnswerCard({ answer, texts }: { readonly answer: WholeAnswer | n
         {answer?.text ?? ''}
       </p>
       <div data-cost aria-live="polite">
-        {answer?.usage ? <Cost usage={answer.usage} texts={texts} /> : null}
+        {answer?.usage ? <Cost usage={answer.usage} /> : null}
       </div>
     </section>
   );
 }
 
-export function Cost({
-  usage: { inputTokens, outputTokens, charged },
-  texts,
-}: {
-  readonly usage: TextUsage;
-  readonly texts: Texts;
-}) {
+export function Cost({ usage: { inputTokens, outputTokens, charged } }: { readonly usage: TextUsage }) {
+  const texts = useTexts();
   return (
     <p class="soft">
       {texts.playground.used(inputTokens, outputTokens)} <Money amount={charged} />

@@ -5,8 +5,8 @@ import type { Upload } from '../../../db/queries/uploads.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { Problem } from '../../html/components.tsx';
 import { member, type MemberVisit } from '../../page.ts';
-import type { Texts } from '../../texts/texts.ts';
 import { consoleCaller } from './caller.ts';
+import { useTexts } from '../../html/use-texts.ts';
 
 const PICTURES = 'image/png,image/jpeg,image/webp';
 
@@ -20,7 +20,7 @@ export const filePages = [
         const url = services.storage.urlOf(upload.storageKey);
         return {
           kind: 'part',
-          content: <Thumbnail url={url} name={upload.filename ?? upload.id} texts={visit.texts} />,
+          content: <Thumbnail url={url} name={upload.filename ?? upload.id} />,
         };
       } catch (error) {
         if (!(error instanceof ServiceError) || error.code === 'internal_error') throw error;
@@ -60,7 +60,8 @@ export function FileDrop({ visit: { account, session, texts } }: { readonly visi
   );
 }
 
-function Thumbnail({ url, name, texts }: { readonly url: string; readonly name: string; readonly texts: Texts }) {
+function Thumbnail({ url, name }: { readonly url: string; readonly name: string }) {
+  const texts = useTexts();
   return (
     <li>
       <img src={url} alt={name} />

@@ -45,17 +45,17 @@ export const playgroundPages = [
       await countAction(services.database, visit.account.accountId, PRICES);
       const model = findTried(services.catalogue, visit.form.text('model'));
       if (!visit.wantsPart || !model) return show(visit, services, model);
-      return { kind: 'part', content: <PriceAndCalls priced={price(visit, services, model)} texts={visit.texts} /> };
+      return { kind: 'part', content: <PriceAndCalls priced={price(visit, services, model)} /> };
     },
     { changesNothing: true },
   ),
-  member.page(`${PATH}/cost/{request_id}`, 'develop', async ({ account, params, texts }, { database }) => {
+  member.page(`${PATH}/cost/{request_id}`, 'develop', async ({ account, params }, { database }) => {
     const { request_id: requestId = '' } = params;
     const usage = isId('request', requestId)
       ? await findTextUsageOfRequest(database, account.accountId, requestId)
       : null;
     if (!usage) throw new ServiceError('not_found', 'There is no such request.');
-    return { kind: 'part', content: <Cost usage={usage} texts={texts} /> };
+    return { kind: 'part', content: <Cost usage={usage} /> };
   }),
   ...filePages,
 ];

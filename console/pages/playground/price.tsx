@@ -2,9 +2,9 @@
 import type { JsonObject } from '../../../domain/json.ts';
 import type { PicoUsd } from '../../../domain/money.ts';
 import { Copyable, Money } from '../../html/components.tsx';
-import type { Texts } from '../../texts/texts.ts';
 import { examplesOf } from './calls.ts';
 import { endpointOf, isMedia, type Tried } from './models.ts';
+import { useTexts } from '../../html/use-texts.ts';
 
 const TOKENS_PER_PRICE = 1_000_000n;
 /** Each example has the whole body, twice. */
@@ -22,11 +22,11 @@ export interface Priced {
 
 interface Props {
   readonly priced: Priced;
-  readonly texts: Texts;
 }
 
 /** The languages are chosen by radio buttons that stay while the code beside them changes; no script is needed. */
-export function PriceCard({ priced, texts, path }: Props & { readonly path: string }) {
+export function PriceCard({ priced, path }: Props & { readonly path: string }) {
+  const texts = useTexts();
   const languages = examplesOf({ url: '', body: {}, result: [] }).map(({ language }) => language);
   return (
     <fieldset class="card tabs">
@@ -43,26 +43,27 @@ export function PriceCard({ priced, texts, path }: Props & { readonly path: stri
         hx-include="#playground"
         hx-trigger="change from:#playground, input delay:600ms from:#playground"
       >
-        <PriceAndCalls priced={priced} texts={texts} />
+        <PriceAndCalls priced={priced} />
       </div>
     </fieldset>
   );
 }
 
-export function PriceAndCalls({ priced, texts }: Props) {
+export function PriceAndCalls({ priced }: Props) {
+  const texts = useTexts();
   const { model, body, publicUrl } = priced;
   const { path, result } = endpointOf(model);
   return (
     <>
       <div aria-live="polite">
-        <Price priced={priced} texts={texts} />
+        <Price priced={priced} />
       </div>
       {JSON.stringify(body).length > MAX_BODY_SHOWN ? (
         <p class="hint">{texts.playground.tooLongToShow}</p>
       ) : (
         examplesOf({ url: publicUrl + path, body, result }).map(({ language, code }) => (
           <div class="code">
-            <Copyable text={code} texts={texts} label={texts.playground.sameCallIn(language)} lines />
+            <Copyable text={code} label={texts.playground.sameCallIn(language)} lines />
           </div>
         ))
       )}
@@ -70,7 +71,8 @@ export function PriceAndCalls({ priced, texts }: Props) {
   );
 }
 
-function Price({ priced: { model, price, problem }, texts: { playground: words } }: Props) {
+function Price({ priced: { model, price, problem } }: Props) {
+  const { playground: words } = useTexts();
   if (!isMedia(model)) {
     const { input, output } = model.pricing.rates;
     if (model.free) return <p>{words.free}</p>;

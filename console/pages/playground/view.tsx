@@ -28,9 +28,9 @@ export function playground(visit: MemberVisit, { groups, model, priced, problem,
           <>
             <div>
               <TryForm model={model} visit={visit} path={path} problem={problem ?? null} />
-              {isMedia(model) ? null : <AnswerCard answer={answer ?? null} texts={texts} />}
+              {isMedia(model) ? null : <AnswerCard answer={answer ?? null} />}
             </div>
-            <PriceCard priced={priced} texts={texts} path={path} />
+            <PriceCard priced={priced} path={path} />
           </>
         )}
       </div>

@@ -54,7 +54,7 @@ export function AddSecondFactor({
           {words.addSecondFactor} <a href={secondFactorAddress(secret, user.email)}>{words.openApp}</a>
         </p>
         <input type="hidden" name="offer" value={sealOffer(sealer, session, secret)} />
-        <Copyable text={secret} texts={texts} label={words.secret} />
+        <Copyable text={secret} label={words.secret} />
         <Field name="code" label={texts.signIn.code} required autocomplete="one-time-code" inputMode="numeric" />
         <CurrentPassword label={words.current} id="second-factor" />
         <button type="submit">{words.turnOn}</button>

@@ -36,7 +36,6 @@ export function Sessions({
         of={SESSION}
         label={words.sessions}
         rows={sessions}
-        texts={texts}
         columns={[
           [words.device, ({ userAgent }) => deviceOf(userAgent) ?? words.unknownDevice],
           [words.signedInAt, 'created_at'],

@@ -92,7 +92,7 @@ function Password({ visit: { texts, session }, problem }: OfVisit & { readonly p
       <Problem message={problem} />
       <Form token={session.formToken} action="/console/profile/password">
         <CurrentPassword label={words.current} id="password" />
-        <NewPassword texts={texts} />
+        <NewPassword />
         <button type="submit">{common.save}</button>
       </Form>
     </Card>

@@ -98,7 +98,7 @@ function welcome(
       <Problem message={problem} />
       <Form token={session?.formToken ?? null} action={path}>
         <Field name="email" label={labels.email} type="email" value={email} autocomplete="username" />
-        <NewPassword texts={texts} />
+        <NewPassword />
         <button type="submit">{words.submit}</button>
       </Form>
     </Card>,

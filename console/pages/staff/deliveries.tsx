@@ -5,30 +5,27 @@ import type { Delivery } from '../../../db/queries/deliveries.ts';
 import { FormButton, Noted } from '../../html/components.tsx';
 import { AnyId } from '../../html/linked-ids.tsx';
 import { ResourceTable } from '../../html/resource-table.tsx';
-import type { Texts } from '../../texts/texts.ts';
+import { useTexts } from '../../html/use-texts.ts';
 
 export function Deliveries({
   deliveries,
   none,
   temporal,
-  texts,
   redeliver = null,
 }: {
   readonly deliveries: readonly Delivery[];
   readonly none: string;
   readonly temporal: HistoryLinks;
-  readonly texts: Texts;
   /** Where each may be sent again; null for whoever may not. */
   readonly redeliver?: { readonly path: string; readonly token: string } | null;
 }) {
-  const { staffTasks: words, fields } = texts;
+  const { staffTasks: words, fields } = useTexts();
   return (
     <ResourceTable
       of={DELIVERY}
       label={words.deliveries}
       rows={deliveries}
       none={none}
-      texts={texts}
       columns={[
         [
           fields.event,

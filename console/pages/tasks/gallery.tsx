@@ -4,34 +4,19 @@ import { isFinal } from '../../../domain/task.ts';
 import { Money, Time, usd } from '../../html/components.tsx';
 import { Chosen } from '../../html/resource-table.tsx';
 import type { Texts } from '../../texts/texts.ts';
+import { useTexts } from '../../html/use-texts.ts';
 
-export function Gallery({
-  tasks,
-  accountId,
-  texts,
-}: {
-  readonly tasks: readonly Task[];
-  readonly accountId: string;
-  readonly texts: Texts;
-}) {
+export function Gallery({ tasks, accountId }: { readonly tasks: readonly Task[]; readonly accountId: string }) {
   return (
     <ul class="gallery">
       {tasks.map((task) => (
-        <TaskTile task={task} accountId={accountId} texts={texts} />
+        <TaskTile task={task} accountId={accountId} />
       ))}
     </ul>
   );
 }
 
-export function TaskTile({
-  task,
-  accountId,
-  texts,
-}: {
-  readonly task: Task;
-  readonly accountId: string;
-  readonly texts: Texts;
-}) {
+export function TaskTile({ task, accountId }: { readonly task: Task; readonly accountId: string }) {
   const path = `/console/accounts/${accountId}/tasks/${task.id}`;
   const live = isFinal(task.status)
     ? {}
@@ -39,11 +24,11 @@ export function TaskTile({
   return (
     <li {...live}>
       <div class="frame">
-        <Result task={task} texts={texts} controls={false} />
+        <Result task={task} controls={false} />
       </div>
       <div class="about">
         <div class="row">
-          <TaskStatus task={task} texts={texts} />
+          <TaskStatus task={task} />
           {task.status === 'failed' ? null : <Money amount={task.price} />}
         </div>
         <p class="prompt">
@@ -58,8 +43,8 @@ export function TaskTile({
   );
 }
 
-export function TaskStatus({ task: { status }, texts }: { readonly task: Task; readonly texts: Texts }) {
-  return <Chosen name="status" value={status} texts={texts} />;
+export function TaskStatus({ task: { status } }: { readonly task: Task }) {
+  return <Chosen name="status" value={status} />;
 }
 
 /** How long a task took, in words; null until it has ended. */
@@ -70,16 +55,15 @@ export function durationOf({ createdAt, completedAt }: Task, { tasks: words }: T
 /** The pictures and videos themselves; in words where there are none. */
 export function Result({
   task,
-  texts,
   controls,
   description = task.request.prompt.slice(0, 300),
 }: {
   readonly task: Task;
-  readonly texts: Texts;
   readonly controls: boolean;
   /** Instead of the prompt, which only its owner reads unasked. */
   readonly description?: string;
 }) {
+  const texts = useTexts();
   const { output, failure, price } = task;
   if (output === null)
     return <span>{failure ? texts.tasks.refunded(usd(price)) : texts.values.status[task.status]}</span>;

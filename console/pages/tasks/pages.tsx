@@ -37,7 +37,7 @@ export const taskPages = [
         'tasks',
         words.title,
         <>
-          <Filters texts={texts}>
+          <Filters>
             <Choice
               name="status"
               label={texts.common.status}
@@ -55,12 +55,8 @@ export const taskPages = [
             <Field name="to" label={words.to} type="date" value={query.get('to') ?? ''} />
             <Field name="id" label={words.id} value={id} />
           </Filters>
-          {tasks.length === 0 ? (
-            <Empty>{words.none}</Empty>
-          ) : (
-            <Gallery tasks={tasks} accountId={accountId} texts={texts} />
-          )}
-          <Pages path={path} query={query} next={next} texts={texts} />
+          {tasks.length === 0 ? <Empty>{words.none}</Empty> : <Gallery tasks={tasks} accountId={accountId} />}
+          <Pages path={path} query={query} next={next} />
         </>,
       );
     },
@@ -78,7 +74,7 @@ export const taskPages = [
   }),
   member.page('/accounts/{account_id}/tasks/{task_id}/tile', 'see', async (visit, services) => {
     const task = await ownTask(visit, services);
-    return { kind: 'part', content: <TaskTile task={task} accountId={task.accountId} texts={visit.texts} /> };
+    return { kind: 'part', content: <TaskTile task={task} accountId={task.accountId} /> };
   }),
   member.page('/accounts/{account_id}/tasks/{task_id}/details', 'see', async (visit, services) => ({
     kind: 'part',
@@ -105,7 +101,7 @@ function Details({ task, visit: { texts } }: { readonly task: Task; readonly vis
     <div {...live}>
       <Card>
         <div class="result">
-          <Result task={task} texts={texts} controls />
+          <Result task={task} controls />
         </div>
       </Card>
       <Card title={words.request}>
@@ -114,7 +110,7 @@ function Details({ task, visit: { texts } }: { readonly task: Task; readonly vis
             [
               common.status,
               <>
-                <TaskStatus task={task} texts={texts} />
+                <TaskStatus task={task} />
                 {task.failure === null ? null : <p>{task.failure.message}</p>}
               </>,
             ],
@@ -123,7 +119,7 @@ function Details({ task, visit: { texts } }: { readonly task: Task; readonly vis
             [common.price, <Money amount={task.price} />],
             [common.created, <Time at={task.createdAt} />],
             isFinal(task.status) ? [words.took, durationOf(task, texts)] : null,
-            [words.id, <Copyable text={task.id} texts={texts} label={words.id} />],
+            [words.id, <Copyable text={task.id} label={words.id} />],
           ]}
         />
       </Card>

@@ -14,9 +14,9 @@ import { Downloads } from '../../html/filters.tsx';
 import { monthName } from '../../html/months.ts';
 import { ResourceTable } from '../../html/resource-table.tsx';
 import { member, type MemberVisit, showPage } from '../../page.ts';
-import type { Texts } from '../../texts/texts.ts';
 import { daysOf, LAST_DAYS, monthsBetween, type NamedPeriod, readPeriod } from './period.ts';
 import { dearestFirst, type NamedSum, sumBy, sumOf } from './sums.ts';
+import { useTexts } from '../../html/use-texts.ts';
 
 /** A table shows the dearest; the export has them all. */
 const MAX_ROWS = 100;
@@ -39,7 +39,6 @@ export const usagePages = [
             rows={rows}
             days={daysOf(period, services.clock.nowMs())}
             keys={await findKeyNames(services.database, visit.account.accountId)}
-            texts={visit.texts}
           />
         )}
       </>,
@@ -92,7 +91,7 @@ function Picker({
       <button type="submit" class="quiet">
         {common.show}
       </button>
-      <Downloads path={path} query={new URLSearchParams({ period: period.name })} texts={texts} />
+      <Downloads path={path} query={new URLSearchParams({ period: period.name })} />
     </form>
   );
 }
@@ -101,16 +100,15 @@ function Usage({
   rows,
   days,
   keys,
-  texts,
 }: {
   readonly rows: readonly DailyUsage[];
   readonly days: readonly string[];
   readonly keys: ReadonlyMap<string, KeyName>;
-  readonly texts: Texts;
 }) {
+  const texts = useTexts();
   const { usage: words } = texts;
   const total = sumOf(rows);
-  const table = { total, texts };
+  const table = { total };
   const byDay = sumBy(rows, ({ date }) => date);
   const charged = new Map(byDay.map((sum) => [sum.name, sum.charged]));
   const nameOfKey = (id: string) => <NameOfKey apiKey={keys.get(id)} id={id} unnamed={texts.keys.unnamed} />;
@@ -181,16 +179,14 @@ function SumTable({
   sums,
   total,
   nameOf,
-  texts,
 }: {
   readonly title: string;
   readonly head: string;
   readonly sums: readonly NamedSum[];
   readonly total: UsageCounts;
   readonly nameOf: (name: string) => Child;
-  readonly texts: Texts;
 }) {
-  const { usage: words, common } = texts;
+  const { usage: words, common } = useTexts();
   const rest = sums.slice(MAX_ROWS);
   const shown: readonly TableRow[] = sums.slice(0, MAX_ROWS).map((sum) => ({ ...sum, head: nameOf(sum.name) }));
   return (
@@ -200,7 +196,6 @@ function SumTable({
         label={title}
         rows={rest.length === 0 ? shown : [...shown, { ...sumOf(rest), head: words.others(rest.length) }]}
         total={{ ...total, head: common.total }}
-        texts={texts}
         columns={[
           [head, (row) => row.head],
           'charged_usd',

@@ -6,7 +6,7 @@ import { Filters, optionsOf } from '../../html/filters.tsx';
 import { ResourceTable } from '../../html/resource-table.tsx';
 import { mayAsMember } from '../../../domain/roles.ts';
 import type { MemberVisit } from '../../page.ts';
-import type { Texts } from '../../texts/texts.ts';
+import { useTexts } from '../../html/use-texts.ts';
 
 interface Props {
   readonly deliveries: readonly Delivery[];
@@ -28,7 +28,7 @@ export function Deliveries({ deliveries, next, path, visit }: Props) {
   return (
     <div id="deliveries" {...live}>
       <Card title={words.deliveries}>
-        <Filters texts={texts}>
+        <Filters>
           <Choice
             name="status"
             label={texts.common.status}
@@ -37,7 +37,7 @@ export function Deliveries({ deliveries, next, path, visit }: Props) {
           />
         </Filters>
         <DeliveryTable deliveries={deliveries} path={path} visit={visit} />
-        <Pages path={path} query={query} next={next} texts={texts} />
+        <Pages path={path} query={query} next={next} />
       </Card>
     </div>
   );
@@ -59,11 +59,10 @@ export function SentEvents({
         of={DELIVERY}
         label={words.ofTask}
         rows={deliveries}
-        texts={texts}
         columns={[
           'event',
           'status',
-          [words.attempts, ({ attempts }) => <Attempts attempts={attempts} texts={texts} />],
+          [words.attempts, ({ attempts }) => <Attempts attempts={attempts} />],
           [
             words.details,
             ({ endpointId }) =>
@@ -89,7 +88,6 @@ function DeliveryTable({ deliveries, path, visit }: Omit<Props, 'next'>) {
       of={DELIVERY}
       label={words.deliveries}
       rows={deliveries}
-      texts={texts}
       none={query.size === 0 ? words.noDeliveries : words.noneMatch}
       columns={[
         [
@@ -113,7 +111,7 @@ function DeliveryTable({ deliveries, path, visit }: Omit<Props, 'next'>) {
           words.attempts,
           ({ attempts, nextAttemptAt }) => (
             <>
-              <Attempts attempts={attempts} texts={texts} />
+              <Attempts attempts={attempts} />
               {nextAttemptAt === null || attempts.length === 0 ? null : (
                 <div class="soft">
                   {words.next}: <Time at={nextAttemptAt} />
@@ -139,31 +137,27 @@ function DeliveryTable({ deliveries, path, visit }: Omit<Props, 'next'>) {
 }
 
 /** The last attempt, and those before it on demand. */
-function Attempts({ attempts, texts }: { readonly attempts: readonly DeliveryAttempt[]; readonly texts: Texts }) {
+function Attempts({ attempts }: { readonly attempts: readonly DeliveryAttempt[] }) {
+  const texts = useTexts();
   const last = attempts.at(-1);
   if (last === undefined) return <span class="soft">{texts.webhooks.noAttempt}</span>;
-  if (attempts.length === 1) return <Attempt attempt={last} texts={texts} />;
+  if (attempts.length === 1) return <Attempt attempt={last} />;
   return (
     <details>
       <summary>
-        <Attempt attempt={last} texts={texts} />
+        <Attempt attempt={last} />
       </summary>
       {attempts.slice(0, -1).map((attempt) => (
         <div>
-          <Attempt attempt={attempt} texts={texts} />
+          <Attempt attempt={attempt} />
         </div>
       ))}
     </details>
   );
 }
 
-function Attempt({
-  attempt: { number, latencyMs, status, error },
-  texts: { webhooks: words },
-}: {
-  readonly attempt: DeliveryAttempt;
-  readonly texts: Texts;
-}) {
+function Attempt({ attempt: { number, latencyMs, status, error } }: { readonly attempt: DeliveryAttempt }) {
+  const { webhooks: words } = useTexts();
   const outcome = error ?? (status === null ? '' : words.answered(status));
   return <span>{`${words.attempt(number, latencyMs)} ${outcome}`}</span>;
 }

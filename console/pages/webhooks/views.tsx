@@ -7,9 +7,9 @@ import { EndpointState } from '../../html/endpoint-state.tsx';
 import { Facts } from '../../html/facts.tsx';
 import { ResourceTable } from '../../html/resource-table.tsx';
 import { type Answer, type MemberVisit, showPage } from '../../page.ts';
-import type { Texts } from '../../texts/texts.ts';
 import { Deliveries } from './deliveries.tsx';
 import { EndpointForm } from './endpoint-form.tsx';
+import { useTexts } from '../../html/use-texts.ts';
 
 export function endpointList(
   visit: MemberVisit,
@@ -27,13 +27,12 @@ export function endpointList(
           label={words.title}
           rows={endpoints}
           none={words.none}
-          texts={visit.texts}
           pageOf={({ id }) => `${path}/${id}`}
           notes={{ url: 'description' }}
           columns={[
             'url',
             'events',
-            [fields.status, (endpoint) => <EndpointState endpoint={endpoint} texts={visit.texts} />],
+            [fields.status, (endpoint) => <EndpointState endpoint={endpoint} />],
             'created_at',
           ]}
         />
@@ -65,7 +64,7 @@ export function endpointPage(visit: MemberVisit, { endpoint, deliveries, next, p
       <Problem message={problem} />
       <div class="grid">
         <Card title={endpoint.url}>
-          <Details endpoint={endpoint} texts={visit.texts} />
+          <Details endpoint={endpoint} />
           <Actions endpoint={endpoint} path={path} visit={visit} />
         </Card>
         <Card title={words.edit}>
@@ -92,7 +91,7 @@ export function secretPage(
     <Card title={updated.url}>
       <p>{words.secret}</p>
       {hint === undefined ? null : <p>{hint}</p>}
-      <Copyable text={secret} texts={texts} label={words.secretTitle} />
+      <Copyable text={secret} label={words.secretTitle} />
       <p>
         <a class="button" href={`${listPath(visit)}/${updated.id}`}>
           {words.done}
@@ -110,7 +109,7 @@ export function confirmDeletion(visit: MemberVisit, { id, url }: WebhookEndpoint
     texts.webhooks.deleteTitle,
     <Card title={url}>
       <p>{texts.webhooks.delete}</p>
-      <ConfirmDeletion token={session.formToken} path={path} backTo={path} texts={texts} />
+      <ConfirmDeletion token={session.formToken} path={path} backTo={path} />
     </Card>,
   );
 }
@@ -121,16 +120,16 @@ function listPath({ account: { accountId } }: MemberVisit): string {
 
 interface EndpointProps {
   readonly endpoint: WebhookEndpoint;
-  readonly texts: Texts;
 }
 
-function Details({ endpoint, texts }: EndpointProps) {
+function Details({ endpoint }: EndpointProps) {
+  const texts = useTexts();
   const { webhooks: words, common } = texts;
   const { id, failingSince, createdAt } = endpoint;
   return (
     <Facts
       facts={[
-        [common.status, <EndpointState endpoint={endpoint} texts={texts} />],
+        [common.status, <EndpointState endpoint={endpoint} />],
         failingSince && [texts.fields.failing_since, <Time at={failingSince} />],
         [common.created, <Time at={createdAt} />],
         [words.id, <code>{id}</code>],

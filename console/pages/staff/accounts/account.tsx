@@ -17,6 +17,7 @@ import { keyColumns } from '../../keys/pages.tsx';
 import { MEMBER } from '../../members/pages.tsx';
 import { TaskTable } from '../tasks/list.tsx';
 import { AccountState } from './search.tsx';
+import { useTexts } from '../../../html/use-texts.ts';
 
 const ACTION = nested<AccountAction>({
   created_at: field.isoTime('createdAt'),
@@ -56,7 +57,7 @@ export function AccountContent(props: Props) {
           {account.signupAvailable > 0n ? <p class="soft">{texts.home.signup(usd(account.signupAvailable))}</p> : null}
         </Card>
         <Card title={words.details}>
-          <Details account={account} texts={texts} />
+          <Details account={account} />
         </Card>
       </div>
       <div class="grid forms">
@@ -67,7 +68,7 @@ export function AccountContent(props: Props) {
         <Keys {...props} mayChange={may(visit, 'operate')} />
       </Card>
       <Card title={words.latestTasks}>
-        <TaskTable tasks={tasks} none={words.noTasks} texts={texts} hasAccounts={false} />
+        <TaskTable tasks={tasks} none={words.noTasks} hasAccounts={false} />
         {tasks.length === 0 ? null : (
           <p>
             <a href={`/console/staff/tasks?account=${account.id}`}>{words.allTasks}</a>
@@ -80,7 +81,6 @@ export function AccountContent(props: Props) {
           label={words.members}
           rows={members}
           none={words.noMembers}
-          texts={texts}
           columns={['name', 'email', 'role']}
         />
       </Card>
@@ -90,7 +90,6 @@ export function AccountContent(props: Props) {
           label={words.actions}
           rows={actions}
           none={words.noActions}
-          texts={texts}
           columns={[[texts.staff.when, 'created_at'], [texts.staff.action, 'kind'], 'author', 'reason']}
         />
       </Card>
@@ -98,9 +97,8 @@ export function AccountContent(props: Props) {
   );
 }
 
-type Texts = UserVisit['texts'];
-
-function Details({ account, texts }: { readonly account: Account; readonly texts: Texts }) {
+function Details({ account }: { readonly account: Account }) {
+  const texts = useTexts();
   const { staffAccounts: words, common } = texts;
   return (
     <Facts
@@ -108,8 +106,7 @@ function Details({ account, texts }: { readonly account: Account; readonly texts
         [
           common.status,
           <>
-            <AccountState account={account} texts={texts} />{' '}
-            {account.suspendedAt === null ? null : <Time at={account.suspendedAt} />}
+            <AccountState account={account} /> {account.suspendedAt === null ? null : <Time at={account.suspendedAt} />}
           </>,
         ],
         [texts.fields.email, account.email ?? words.notGiven],
@@ -117,7 +114,7 @@ function Details({ account, texts }: { readonly account: Account; readonly texts
         [words.concurrentTasks, account.maxConcurrentTasks ?? words.asAll],
         [words.toppedUp, account.toppedUpAt === null ? words.never : <Time at={account.toppedUpAt} />],
         [common.created, <Time at={account.createdAt} />],
-        [words.id, <Copyable text={account.id} texts={texts} label={words.id} />],
+        [words.id, <Copyable text={account.id} label={words.id} />],
       ]}
     />
   );
@@ -176,7 +173,6 @@ function Keys({ account, keys, visit: { texts, session }, mayChange }: Props & {
       label={keyWords.title}
       rows={keys}
       none={words.noKeys}
-      texts={texts}
       columns={[
         ...keyColumns(texts),
         [

@@ -71,9 +71,9 @@ async function search({ query, texts, path }: UserVisit, services: ApiServices):
         />
         <button type="submit">{words.find}</button>
       </form>
-      {found === null ? null : <FoundStory found={found} texts={texts} />}
-      {found !== null && accounts.length === 0 ? null : <AccountTable accounts={accounts} texts={texts} />}
-      <Pages path={path} query={query} next={next} texts={texts} />
+      {found === null ? null : <FoundStory found={found} />}
+      {found !== null && accounts.length === 0 ? null : <AccountTable accounts={accounts} />}
+      <Pages path={path} query={query} next={next} />
     </>,
   );
 }

@@ -6,10 +6,10 @@ import { Card, Money } from '../../../html/components.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { Chosen, ResourceTable } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
-import type { Texts } from '../../../texts/texts.ts';
+import { useTexts } from '../../../html/use-texts.ts';
 
-export function AccountTable({ accounts, texts }: { readonly accounts: readonly Account[]; readonly texts: Texts }) {
-  const { staffAccounts: words, fields } = texts;
+export function AccountTable({ accounts }: { readonly accounts: readonly Account[] }) {
+  const { staffAccounts: words, fields } = useTexts();
   return (
     <Card>
       <ResourceTable
@@ -17,7 +17,6 @@ export function AccountTable({ accounts, texts }: { readonly accounts: readonly 
         label={words.title}
         rows={accounts}
         none={words.none}
-        texts={texts}
         pageOf={({ id }) => `/console/staff/accounts/${id}`}
         columns={[
           [fields.name, ({ id, name }) => name || id],
@@ -28,7 +27,7 @@ export function AccountTable({ accounts, texts }: { readonly accounts: readonly 
             (account) => <Money amount={account.fundedAvailable + account.signupAvailable} />,
             'number',
           ],
-          [fields.status, (account) => <AccountState account={account} texts={texts} />],
+          [fields.status, (account) => <AccountState account={account} />],
           'created_at',
         ]}
       />
@@ -36,17 +35,12 @@ export function AccountTable({ accounts, texts }: { readonly accounts: readonly 
   );
 }
 
-export function AccountState({ account, texts }: { readonly account: Account; readonly texts: Texts }) {
-  return <Chosen name="state" value={account.suspendedAt === null ? 'open' : 'suspended'} texts={texts} />;
+export function AccountState({ account }: { readonly account: Account }) {
+  return <Chosen name="state" value={account.suspendedAt === null ? 'open' : 'suspended'} />;
 }
 
-export function FoundStory({
-  found: { id, kind, account, verdict, events, pending },
-  texts,
-}: {
-  readonly found: Found;
-  readonly texts: Texts;
-}) {
+export function FoundStory({ found: { id, kind, account, verdict, events, pending } }: { readonly found: Found }) {
+  const texts = useTexts();
   const words = texts.staffAccounts;
   return (
     <Card title={words.kinds[kind]}>
@@ -55,7 +49,7 @@ export function FoundStory({
         <a href={`/console/staff/accounts/${account.id}`}>{words.ofAccount(account.name || account.id)}</a>
         {kind === 'account' ? null : <AnyId id={id} />}
       </p>
-      <Timeline events={events} {...(pending && { pending })} texts={texts} />
+      <Timeline events={events} {...(pending && { pending })} />
     </Card>
   );
 }

@@ -121,7 +121,6 @@ function Pending({ pending, visit }: Pick<Props, 'pending' | 'visit'>) {
       label={words.pending}
       rows={pending}
       none={words.nonePending}
-      texts={visit.texts}
       columns={[
         ...columnsOf(visit.texts),
         [words.until, 'expires_at'],
@@ -157,14 +156,13 @@ function Decided({ decided, visit: { texts } }: Pick<Props, 'decided' | 'visit'>
         {...SHARED}
         label={words.decided}
         rows={decided}
-        texts={texts}
         columns={[
           ...columnsOf(texts),
           [
             words.result,
             ({ outcome, decidedAt, decidedBy }) => (
               <>
-                <Chosen name="outcome" value={outcome ?? 'expired'} texts={texts} />
+                <Chosen name="outcome" value={outcome ?? 'expired'} />
                 {decidedAt === null ? null : (
                   <p class="hint">
                     <ByAt author={decidedBy} at={decidedAt} />
@@ -189,7 +187,6 @@ function Adjustments({ adjustments, next, visit: { texts, query } }: Props) {
         label={words.booked}
         rows={adjustments}
         none={words.noneBooked}
-        texts={texts}
         columns={[
           [words.when, 'created_at'],
           [
@@ -202,7 +199,7 @@ function Adjustments({ adjustments, next, visit: { texts, query } }: Props) {
           'account_id',
         ]}
       />
-      <Pages path={ROOM} query={query} next={next} texts={texts} />
+      <Pages path={ROOM} query={query} next={next} />
     </Card>
   );
 }

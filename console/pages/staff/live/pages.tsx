@@ -5,6 +5,7 @@ import { Badge, Card, type Tone } from '../../../html/components.tsx';
 import { Facts } from '../../../html/facts.tsx';
 import { showPage, staff, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
+import { useTexts } from '../../../html/use-texts.ts';
 
 type Readiness = Awaited<ReturnType<ApiServices['checkHealth']>>;
 
@@ -20,11 +21,11 @@ const LATE_SECONDS = 30;
 
 export const staffLivePages = [
   staff.page('/staff/live', 'read', async ({ texts }: UserVisit, services) =>
-    showPage('live', texts.staffLive.title, <Live state={await readState(services)} texts={texts} />),
+    showPage('live', texts.staffLive.title, <Live state={await readState(services)} />),
   ),
-  staff.page('/staff/live/state', 'read', async ({ texts }, services) => ({
+  staff.page('/staff/live/state', 'read', async (_visit, services) => ({
     kind: 'part',
-    content: <Live state={await readState(services)} texts={texts} />,
+    content: <Live state={await readState(services)} />,
   })),
 ];
 
@@ -34,7 +35,8 @@ async function readState({ database, checkHealth }: ApiServices): Promise<State>
 }
 
 /** Asks for itself again while it is looked at. */
-function Live({ state: { backlog, readiness }, texts }: { readonly state: State; readonly texts: Texts }) {
+function Live({ state: { backlog, readiness } }: { readonly state: State }) {
+  const texts = useTexts();
   const words = texts.staffLive;
   const { status, database, temporal } = readiness;
   return (
@@ -51,9 +53,9 @@ function Live({ state: { backlog, readiness }, texts }: { readonly state: State;
         </Card>
         {backlog === null ? null : (
           <>
-            <Tasks backlog={backlog} texts={texts} />
-            <Relay backlog={backlog} texts={texts} />
-            <Deliveries backlog={backlog} texts={texts} />
+            <Tasks backlog={backlog} />
+            <Relay backlog={backlog} />
+            <Deliveries backlog={backlog} />
           </>
         )}
       </div>
@@ -61,7 +63,8 @@ function Live({ state: { backlog, readiness }, texts }: { readonly state: State;
   );
 }
 
-function Tasks({ backlog, texts: { staffLive: words } }: { readonly backlog: Backlog; readonly texts: Texts }) {
+function Tasks({ backlog }: { readonly backlog: Backlog }) {
+  const { staffLive: words } = useTexts();
   const isDrained = backlog.running === 0 && backlog.pendingDeliveries === 0;
   return (
     <Card title={words.tasks}>
@@ -77,7 +80,8 @@ function Tasks({ backlog, texts: { staffLive: words } }: { readonly backlog: Bac
   );
 }
 
-function Relay({ backlog, texts: { staffLive: words } }: { readonly backlog: Backlog; readonly texts: Texts }) {
+function Relay({ backlog }: { readonly backlog: Backlog }) {
+  const { staffLive: words } = useTexts();
   const { unstarted, oldestUnstartedSeconds, unstartedDeliveries, oldestUnstartedDeliverySeconds } = backlog;
   return (
     <Card title={words.relay}>
@@ -113,7 +117,8 @@ function Waiting({
   );
 }
 
-function Deliveries({ backlog, texts: { staffLive: words } }: { readonly backlog: Backlog; readonly texts: Texts }) {
+function Deliveries({ backlog }: { readonly backlog: Backlog }) {
+  const { staffLive: words } = useTexts();
   return (
     <Card title={words.deliveries}>
       <p class="big number">{backlog.pendingDeliveries}</p>

@@ -8,7 +8,7 @@ import { Badge, Card, Empty, FormButton, Noted, Time } from '../../../html/compo
 import { Facts } from '../../../html/facts.tsx';
 import { ResourceTable } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
-import type { Texts } from '../../../texts/texts.ts';
+import { useTexts } from '../../../html/use-texts.ts';
 
 const OFFER_CHANGE = nested<ConfigurationPreview['changes'][number]>({
   model: field.text('model'),
@@ -47,7 +47,7 @@ export function ConfigurationContent({
         )}
       </Card>
       <Card title={words.wouldChange}>
-        <Changes preview={preview} state={state} texts={texts} />
+        <Changes preview={preview} state={state} />
         {may(visit, 'operate') && (preview !== null || state.refusal !== null) ? (
           <FormButton
             token={session.formToken}
@@ -58,7 +58,7 @@ export function ConfigurationContent({
         ) : null}
       </Card>
       <Card title={words.history}>
-        <History records={records} texts={texts} />
+        <History records={records} />
       </Card>
     </>
   );
@@ -67,13 +67,11 @@ export function ConfigurationContent({
 function Changes({
   preview,
   state,
-  texts,
 }: {
   readonly preview: ConfigurationPreview | null;
   readonly state: ConfigurationState;
-  readonly texts: Texts;
 }) {
-  const { staffModels: words, common, staff } = texts;
+  const { staffModels: words, common, staff } = useTexts();
   if (preview === null) return <Empty>{state.refusal === null ? words.sameFiles : words.wrongFiles}</Empty>;
   if (preview.changes.length === 0) return <Empty>{words.onlyUpstreams}</Empty>;
   return (
@@ -83,7 +81,6 @@ function Changes({
         of={OFFER_CHANGE}
         label={words.wouldChange}
         rows={preview.changes}
-        texts={texts}
         columns={[
           'model',
           [
@@ -102,15 +99,14 @@ function Changes({
   );
 }
 
-function History({ records, texts }: { readonly records: readonly ConfigurationRecord[]; readonly texts: Texts }) {
-  const { staffModels: words, staff, fields } = texts;
+function History({ records }: { readonly records: readonly ConfigurationRecord[] }) {
+  const { staffModels: words, staff, fields } = useTexts();
   return (
     <ResourceTable
       of={CONFIGURATION_RECORD}
       label={words.history}
       rows={records}
       none={words.noHistory}
-      texts={texts}
       columns={[
         [staff.when, 'created_at'],
         'process',

@@ -8,20 +8,18 @@ import { Facts } from '../../../html/facts.tsx';
 import { ReasonCard } from '../../../html/reason-card.tsx';
 import { ResourceTable } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
-import type { Texts } from '../../../texts/texts.ts';
+import { useTexts } from '../../../html/use-texts.ts';
 
 const OFFERED = nested<SoldModel>({ id: field.text('id'), kind: field.oneOf(['video', 'image', 'text'])('kind') });
 
 export function ModelTable({
   models,
   state: { catalogueVersion, refusal },
-  texts,
 }: {
   readonly models: readonly SoldModel[];
   readonly state: ConfigurationState;
-  readonly texts: Texts;
 }) {
-  const { staffModels: words, fields } = texts;
+  const { staffModels: words, fields } = useTexts();
   return (
     <>
       <p>
@@ -33,12 +31,11 @@ export function ModelTable({
           of={OFFERED}
           label={words.title}
           rows={models}
-          texts={texts}
           pageOf={({ id }) => `/console/staff/models/${encodeURIComponent(id)}`}
           columns={[
             [fields.model, 'id'],
             'kind',
-            [fields.status, (model) => <ModelState model={model} texts={texts} />],
+            [fields.status, (model) => <ModelState model={model} />],
             [
               words.prices,
               ({ prices }) => (
@@ -58,7 +55,8 @@ export function ModelTable({
   );
 }
 
-function ModelState({ model, texts: { staffModels: words } }: { readonly model: SoldModel; readonly texts: Texts }) {
+function ModelState({ model }: { readonly model: SoldModel }) {
+  const { staffModels: words } = useTexts();
   return model.disabledBy === null ? (
     <Badge tone="good">{words.sold}</Badge>
   ) : (
@@ -79,7 +77,7 @@ export function ModelContent({ model, visit }: { readonly model: SoldModel; read
             [
               common.status,
               <>
-                <ModelState model={model} texts={texts} />{' '}
+                <ModelState model={model} />{' '}
                 {disabledBy === null ? null : (
                   <>
                     <Time at={disabledBy.createdAt} /> {words.by(disabledBy.author, disabledBy.reason)}

@@ -41,7 +41,7 @@ async function showModels({ texts }: UserVisit, services: ApiServices): Promise<
   return showPage(
     'models',
     texts.staffModels.title,
-    <ModelTable models={models} state={services.configuration.show()} texts={texts} />,
+    <ModelTable models={models} state={services.configuration.show()} />,
   );
 }
 

@@ -3,18 +3,12 @@ import type { AcknowledgedFinding } from '../../../../db/queries/closed-months.t
 import { Card } from '../../../html/components.tsx';
 import { LinkedIds } from '../../../html/linked-ids.tsx';
 import { ResourceTable } from '../../../html/resource-table.tsx';
-import type { Texts } from '../../../texts/texts.ts';
 import { FoundRow } from '../reconciliations/list.tsx';
+import { useTexts } from '../../../html/use-texts.ts';
 
 /** The findings that stand in the books of a month, with who said why; nothing where there are none. */
-export function AcknowledgedFindings({
-  findings,
-  texts,
-}: {
-  readonly findings: readonly AcknowledgedFinding[];
-  readonly texts: Texts;
-}) {
-  const { months: words, reconciliation } = texts;
+export function AcknowledgedFindings({ findings }: { readonly findings: readonly AcknowledgedFinding[] }) {
+  const { months: words, reconciliation } = useTexts();
   if (findings.length === 0) return null;
   return (
     <Card title={words.acknowledged}>
@@ -23,7 +17,6 @@ export function AcknowledgedFindings({
         of={ACKNOWLEDGED_FINDING}
         label={words.acknowledged}
         rows={findings}
-        texts={texts}
         columns={[
           [reconciliation.row, (finding) => <FoundRow {...finding} />],
           [reconciliation.wrong, ({ detail }) => <LinkedIds text={detail} />],

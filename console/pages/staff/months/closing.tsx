@@ -52,14 +52,13 @@ export function ClosingContent({
           </a>
         </div>
       </Card>
-      <AcknowledgedFindings findings={acknowledged} texts={texts} />
+      <AcknowledgedFindings findings={acknowledged} />
       <Card title={words.books}>
         <ResourceTable
           of={BOOKED}
           label={words.books}
           rows={[...books.amounts]}
           none={words.nothingBooked}
-          texts={texts}
           columns={[[words.line, ([kind]) => names[kind] ?? kind], 'amount_usd']}
         />
         <p class="hint">{words.booksAre(books.transfers.toLocaleString(texts.language))}</p>

@@ -5,7 +5,6 @@ import { Card, Pages, Time } from '../../../html/components.tsx';
 import { monthName } from '../../../html/months.ts';
 import { Chosen, ResourceTable } from '../../../html/resource-table.tsx';
 import type { UserVisit } from '../../../page.ts';
-import type { Texts } from '../../../texts/texts.ts';
 import type { MonthOverview, MonthState } from './months.ts';
 
 /** What a month brought in; null for amounts that nobody knows. */
@@ -31,8 +30,8 @@ const UNKNOWN: ShownEarnings = {
   refunds: null,
 };
 
-export function MonthBadge({ state, texts }: { readonly state: MonthState; readonly texts: Texts }) {
-  return <Chosen name="state" value={state} texts={texts} />;
+export function MonthBadge({ state }: { readonly state: MonthState }) {
+  return <Chosen name="state" value={state} />;
 }
 
 export function MonthList({
@@ -51,7 +50,6 @@ export function MonthList({
         of={EARNINGS}
         label={words.title}
         rows={months.map((overview) => ({ ...UNKNOWN, ...overview.sums?.total, ...overview }))}
-        texts={texts}
         pageOf={({ month }) => `/console/staff/months/${month.name}`}
         columns={[
           [words.month, ({ month }) => monthName(month.name, texts.language)],
@@ -59,7 +57,7 @@ export function MonthList({
             words.state,
             ({ state, closed }) => (
               <>
-                <MonthBadge state={state} texts={texts} />{' '}
+                <MonthBadge state={state} />{' '}
                 {closed === null ? null : (
                   <span class="soft">
                     {closed.author}, <Time at={closed.closedAt} />
@@ -72,7 +70,7 @@ export function MonthList({
         ]}
       />
       <p class="hint">{words.explained}</p>
-      <Pages path={path} query={query} next={next} texts={texts} />
+      <Pages path={path} query={query} next={next} />
     </Card>
   );
 }

@@ -26,7 +26,7 @@ export function MonthContent(props: Props) {
   return (
     <>
       <Actions {...props} />
-      <AcknowledgedFindings findings={overview.closed?.acknowledged ?? []} texts={visit.texts} />
+      <AcknowledgedFindings findings={overview.closed?.acknowledged ?? []} />
       {sums === null ? (
         <Card>
           <Empty>{words.detached}</Empty>
@@ -58,7 +58,7 @@ function Actions({ overview: { month, state, closed }, visit }: Props) {
   return (
     <>
       <p>
-        <MonthBadge state={state} texts={texts} />{' '}
+        <MonthBadge state={state} />{' '}
         {closed ? (
           <>
             {words.closedBy(closed.author)} <Time at={closed.closedAt} />
@@ -75,7 +75,7 @@ function Actions({ overview: { month, state, closed }, visit }: Props) {
             {words.close}
           </a>
         ) : null}
-        <Downloads path={path} texts={visit.texts} />
+        <Downloads path={path} />
         <a class="button quiet" href={`${path}/statements`}>
           {words.statements}
         </a>
@@ -180,7 +180,6 @@ function EarningTable({
         rows={rows}
         none={words.nothingBooked}
         total={{ ...total, name: common.total }}
-        texts={texts}
         columns={[[head, ({ name }) => name], ...EARNING_COLUMNS, 'charges', 'refunds']}
       />
     </Card>

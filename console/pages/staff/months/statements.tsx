@@ -24,7 +24,7 @@ export function CustomerList({
   const { months: words, staff } = texts;
   return (
     <>
-      <Filters texts={texts}>
+      <Filters>
         <Field name="search" label={words.searchCustomer} type="search" value={query.get('search') ?? ''} />
       </Filters>
       <Card>
@@ -33,14 +33,13 @@ export function CustomerList({
           label={words.statements}
           rows={accounts}
           none={words.noCustomers}
-          texts={texts}
           pageOf={({ id }) => `/console/staff/months/${month.name}/statements/${id}`}
           columns={[
             [words.customer, 'name'],
             [staff.account, 'id'],
           ]}
         />
-        <Pages path={path} query={query} next={next} texts={texts} />
+        <Pages path={path} query={query} next={next} />
       </Card>
     </>
   );
@@ -61,7 +60,7 @@ export function StatementContent({
   return (
     <>
       <div class="row actions">
-        <Downloads path={path} texts={texts} />
+        <Downloads path={path} />
         <a class="button quiet" href={`/console/staff/accounts/${account.id}`}>
           {staff.account}
         </a>
@@ -70,7 +69,7 @@ export function StatementContent({
         </a>
       </div>
       <Card>
-        <StatementTable lines={linesOf(statement)} label={words.statements} names={words.lines} texts={texts} />
+        <StatementTable lines={linesOf(statement)} label={words.statements} names={words.lines} />
       </Card>
     </>
   );

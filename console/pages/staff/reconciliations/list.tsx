@@ -4,20 +4,15 @@ import { Badge, Card, FormButton, Pages } from '../../../html/components.tsx';
 import { LinkedIds } from '../../../html/linked-ids.tsx';
 import { ResourceTable } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
-import type { Texts } from '../../../texts/texts.ts';
+import { useTexts } from '../../../html/use-texts.ts';
 
 /** How many rows disagree; null while it runs. */
 export function findingsOf({ report }: Reconciliation): number | null {
   return report && report.checks.reduce((total, { findings }) => total + findings, 0);
 }
 
-export function ReconciliationBadge({
-  reconciliation,
-  texts: { reconciliation: words },
-}: {
-  readonly reconciliation: Reconciliation;
-  readonly texts: Texts;
-}) {
+export function ReconciliationBadge({ reconciliation }: { readonly reconciliation: Reconciliation }) {
+  const { reconciliation: words } = useTexts();
   const findings = findingsOf(reconciliation);
   if (findings === null) return <Badge tone="busy">{words.running}</Badge>;
   return findings === 0 ? (
@@ -52,16 +47,15 @@ export function ReconciliationList({
           label={words.title}
           rows={reconciliations}
           none={words.none}
-          texts={texts}
           pageOf={({ id }) => `/console/staff/reconciliations/${id}`}
           columns={[
             [words.begun, 'created_at'],
-            [words.result, (found) => <ReconciliationBadge reconciliation={found} texts={texts} />],
+            [words.result, (found) => <ReconciliationBadge reconciliation={found} />],
             'finished_at',
             'requested_by',
           ]}
         />
-        <Pages path={path} query={query} next={next} texts={texts} />
+        <Pages path={path} query={query} next={next} />
       </Card>
     </>
   );

@@ -27,14 +27,14 @@ export function Report(props: Props) {
   return (
     <div {...live}>
       <p>
-        <ReconciliationBadge reconciliation={reconciliation} texts={texts} /> <Time at={reconciliation.createdAt} />{' '}
+        <ReconciliationBadge reconciliation={reconciliation} /> <Time at={reconciliation.createdAt} />{' '}
         <span class="soft">{texts.values.requested_by[reconciliation.requestedBy]}</span>
       </p>
       {reconciliation.report === null ? <Empty>{words.wait}</Empty> : null}
       {(findingsOf(reconciliation) ?? 0) === 0 ? null : (
         <>
           <div class="row actions">
-            <Downloads path={path} texts={texts} />
+            <Downloads path={path} />
           </div>
           <Findings {...props} />
           {findings.some(isOpen) && may(visit, 'moveMoney') ? <AcknowledgeForm {...props} /> : null}
@@ -65,7 +65,6 @@ function Findings({ reconciliation, findings, visit }: Props) {
         of={FINDING}
         label={words.toDo}
         rows={numbered}
-        texts={visit.texts}
         columns={[
           [words.row, (finding) => <FoundRow {...finding} />],
           [words.wrong, ({ detail }) => <LinkedIds text={detail} />],
@@ -159,7 +158,6 @@ function Checks({ reconciliation: { report }, visit: { texts } }: Props) {
         of={CHECK}
         label={words.checks}
         rows={report.checks}
-        texts={texts}
         columns={[
           [
             words.question,

@@ -8,6 +8,7 @@ import { AnyId } from '../../../html/linked-ids.tsx';
 import { ResourceTable } from '../../../html/resource-table.tsx';
 import type { UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
+import { useTexts } from '../../../html/use-texts.ts';
 
 interface Props {
   readonly refunds: readonly Refund[];
@@ -25,7 +26,7 @@ export function RefundContent(props: Props) {
     <>
       <RefundFilters {...props} />
       <Card title={words.byCause}>
-        <Sums sums={sums} texts={texts} />
+        <Sums sums={sums} />
       </Card>
       {refunds.length === 0 ? null : (
         <Card title={words.title}>
@@ -33,7 +34,6 @@ export function RefundContent(props: Props) {
             of={LISTED_REFUND}
             label={words.title}
             rows={refunds}
-            texts={texts}
             columns={[
               [words.when, 'created_at'],
               'amount_usd',
@@ -51,7 +51,7 @@ export function RefundContent(props: Props) {
               'account_id',
             ]}
           />
-          <Pages path={path} query={query} next={next} texts={texts} />
+          <Pages path={path} query={query} next={next} />
         </Card>
       )}
     </>
@@ -64,7 +64,7 @@ function RefundFilters({ sums, filter, visit: { texts, query, path } }: Props) {
     (cause) => cause ?? [],
   );
   return (
-    <Filters texts={texts} downloads={<Downloads path={path} query={query} texts={texts} />}>
+    <Filters downloads={<Downloads path={path} query={query} />}>
       <Field name="from" label={staff.from} type="date" value={filter.from?.toISOString().slice(0, 10) ?? ''} />
       <Field name="to" label={staff.to} type="date" value={query.get('to') ?? ''} />
       <Choice
@@ -83,7 +83,8 @@ const REFUND_SUM = nested<Omit<RefundSum, 'cause'>>({
   amount_usd: field.usd('amount'),
 });
 
-function Sums({ sums, texts }: { readonly sums: readonly RefundSum[]; readonly texts: Texts }) {
+function Sums({ sums }: { readonly sums: readonly RefundSum[] }) {
+  const texts = useTexts();
   const { refunds: words, common, fields } = texts;
   const rows = sums.map((sum) => ({ ...sum, name: causeInWords(sum.cause, texts) }));
   return (
@@ -98,7 +99,6 @@ function Sums({ sums, texts }: { readonly sums: readonly RefundSum[]; readonly t
         refunds: sums.reduce((all, { refunds }) => all + refunds, 0),
         amount: sums.reduce((all, { amount }) => all + amount, 0n),
       }}
-      texts={texts}
       columns={[[fields.cause, ({ name }) => name], 'refunds', 'amount_usd']}
     />
   );

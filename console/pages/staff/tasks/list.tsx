@@ -5,15 +5,16 @@ import { Card, Choice, Field, Money, Pages } from '../../../html/components.tsx'
 import { Filters, optionsOf } from '../../../html/filters.tsx';
 import type { ListProps } from '../../../list-page.ts';
 import { ResourceTable } from '../../../html/resource-table.tsx';
-import type { Texts } from '../../../texts/texts.ts';
 import { durationOf } from '../../tasks/gallery.tsx';
+import { useTexts } from '../../../html/use-texts.ts';
 
-export function TaskList({ page: { entries: tasks, next }, query, path, texts }: ListProps<Task>) {
+export function TaskList({ page: { entries: tasks, next }, query, path }: ListProps<Task>) {
+  const texts = useTexts();
   const { staffTasks: words, staff, tasks: taskWords, common } = texts;
   const given = (name: string): string => query.get(name) ?? '';
   return (
     <>
-      <Filters texts={texts}>
+      <Filters>
         <Field name="account" label={staff.accountId} value={given('account')} />
         <Field name="model" label={common.model} value={given('model')} />
         <Choice
@@ -32,9 +33,9 @@ export function TaskList({ page: { entries: tasks, next }, query, path, texts }:
         <Field name="to" label={staff.to} type="date" value={given('to')} />
       </Filters>
       <Card>
-        <TaskTable tasks={tasks} none={words.none} texts={texts} />
+        <TaskTable tasks={tasks} none={words.none} />
       </Card>
-      <Pages path={path} query={query} next={next} texts={texts} />
+      <Pages path={path} query={query} next={next} />
     </>
   );
 }
@@ -43,14 +44,13 @@ export function TaskList({ page: { entries: tasks, next }, query, path, texts }:
 export function TaskTable({
   tasks,
   none,
-  texts,
   hasAccounts = true,
 }: {
   readonly tasks: readonly Task[];
   readonly none: string;
-  readonly texts: Texts;
   readonly hasAccounts?: boolean;
 }) {
+  const texts = useTexts();
   const { staffTasks: words, common, tasks: taskWords } = texts;
   return (
     <ResourceTable
@@ -58,7 +58,6 @@ export function TaskTable({
       label={words.title}
       rows={tasks}
       none={none}
-      texts={texts}
       notes={{ ...(hasAccounts && { id: 'account_id' }), status: 'error_code' }}
       columns={[
         [words.task, 'id'],

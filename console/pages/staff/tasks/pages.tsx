@@ -21,9 +21,9 @@ const TASK_LIST = { kind: 'task', size: 50 } as const;
 export const staffTaskPages = [
   staff.page('/staff/tasks', 'read', list),
   staff.page('/staff/tasks/{task_id}', 'read', (visit, services) => showTask(visit, services)),
-  staff.page('/staff/tasks/{task_id}/story', 'read', async ({ params, texts }, services) => {
+  staff.page('/staff/tasks/{task_id}/story', 'read', async ({ params }, services) => {
     const explanation = await explainTask(services, await existingTask(services.database, params['task_id'] ?? ''));
-    return { kind: 'part', content: <TaskStory explanation={explanation} texts={texts} /> };
+    return { kind: 'part', content: <TaskStory explanation={explanation} /> };
   }),
   staff.form('/staff/tasks/{task_id}/cancel', 'operate', (visit, services) =>
     act(visit, services, async (taskId) =>
@@ -49,7 +49,7 @@ async function list({ query, texts, path }: UserVisit, { database }: ApiServices
     ...periodOf(query),
   };
   const page = await readListPage(query, TASK_LIST, (slice) => listTasks(database, { ...filter, ...slice }));
-  return showPage('allTasks', texts.staffTasks.title, <TaskList {...{ page, query, path, texts }} />);
+  return showPage('allTasks', texts.staffTasks.title, <TaskList {...{ page, query, path }} />);
 }
 
 interface Shown {

@@ -12,9 +12,9 @@ import { ReasonCard } from '../../../html/reason-card.tsx';
 import { Chosen, ResourceTable } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import { may, type UserVisit } from '../../../page.ts';
-import type { Texts } from '../../../texts/texts.ts';
 import { Deliveries } from '../deliveries.tsx';
 import { Result, TaskStatus } from '../../tasks/gallery.tsx';
+import { useTexts } from '../../../html/use-texts.ts';
 
 interface Props {
   readonly explanation: TaskExplanation;
@@ -30,15 +30,15 @@ export function TaskContent({ explanation, temporal, isPromptShown, visit }: Pro
   const mayAct = may(visit, 'operate');
   return (
     <>
-      <TaskStory explanation={explanation} texts={texts} />
+      <TaskStory explanation={explanation} />
       <div class="grid forms">
         <Card title={words.details}>
-          <Details explanation={explanation} temporal={temporal} texts={texts} />
+          <Details explanation={explanation} temporal={temporal} />
         </Card>
         {task.output === null ? null : (
           <Card title={texts.tasks.result}>
             <div class="result">
-              <Result task={task} texts={texts} controls description={task.id} />
+              <Result task={task} controls description={task.id} />
             </div>
           </Card>
         )}
@@ -50,10 +50,10 @@ export function TaskContent({ explanation, temporal, isPromptShown, visit }: Pro
         ) : null}
       </div>
       <Card title={words.renders}>
-        <Renders submissions={submissions} texts={texts} />
+        <Renders submissions={submissions} />
       </Card>
       <Card title={words.deliveries}>
-        <Deliveries deliveries={deliveries} none={words.noDeliveries} temporal={temporal} texts={texts} />
+        <Deliveries deliveries={deliveries} none={words.noDeliveries} temporal={temporal} />
       </Card>
       {mayAct ? <Actions explanation={explanation} visit={visit} isPromptShown={isPromptShown} /> : null}
     </>
@@ -61,7 +61,8 @@ export function TaskContent({ explanation, temporal, isPromptShown, visit }: Pro
 }
 
 /** What happened; the browser fetches it again until the task has ended. */
-export function TaskStory({ explanation, texts }: { readonly explanation: TaskExplanation; readonly texts: Texts }) {
+export function TaskStory({ explanation }: { readonly explanation: TaskExplanation }) {
+  const texts = useTexts();
   const { task, verdict, events, workflow } = explanation;
   const live = isFinal(task.status)
     ? {}
@@ -70,24 +71,21 @@ export function TaskStory({ explanation, texts }: { readonly explanation: TaskEx
     <div {...live}>
       <Card title={texts.staffTasks.story}>
         <p>
-          <TaskStatus task={task} texts={texts} /> {verdict}
+          <TaskStatus task={task} /> {verdict}
         </p>
-        <Timeline events={events} pending={workflow?.pending ?? []} texts={texts} />
+        <Timeline events={events} pending={workflow?.pending ?? []} />
       </Card>
     </div>
   );
 }
 
-function Details({
-  explanation: { task, workflow },
-  temporal,
-  texts,
-}: Pick<Props, 'explanation' | 'temporal'> & { readonly texts: Texts }) {
+function Details({ explanation: { task, workflow }, temporal }: Pick<Props, 'explanation' | 'temporal'> & {}) {
+  const texts = useTexts();
   const { staffTasks: words, staff, common, tasks: taskWords } = texts;
   return (
     <Facts
       facts={[
-        [taskWords.id, <Copyable text={task.id} texts={texts} label={taskWords.id} />],
+        [taskWords.id, <Copyable text={task.id} label={taskWords.id} />],
         [staff.account, <AnyId id={task.accountId} />],
         [words.key, <AnyId id={task.apiKeyId} />],
         [common.model, task.model],
@@ -110,15 +108,14 @@ function Details({
   );
 }
 
-function Renders({ submissions, texts }: { readonly submissions: readonly KeptSubmission[]; readonly texts: Texts }) {
-  const { staffTasks: words, fields } = texts;
+function Renders({ submissions }: { readonly submissions: readonly KeptSubmission[] }) {
+  const { staffTasks: words, fields } = useTexts();
   return (
     <ResourceTable
       of={SUBMISSION}
       label={words.renders}
       rows={submissions}
       none={words.noRenders}
-      texts={texts}
       notes={{ upstream: 'upstream_model' }}
       columns={[
         'attempt',
@@ -131,7 +128,7 @@ function Renders({ submissions, texts }: { readonly submissions: readonly KeptSu
               {submission.outcome === null ? (
                 <Badge tone="busy">{words.open}</Badge>
               ) : (
-                <Chosen name="outcome" value={submission.outcome} texts={texts} />
+                <Chosen name="outcome" value={submission.outcome} />
               )}
             </Noted>
           ),

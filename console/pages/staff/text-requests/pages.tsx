@@ -30,7 +30,7 @@ async function list({ query, texts, path }: UserVisit, services: ApiServices): P
   const page = await readListPage(query, REQUEST_LIST, async (slice) =>
     id === '' ? listTextUsage(database, { ...filter, ...slice }) : [],
   );
-  return showPage('textRequests', texts.staffTextRequests.title, <RequestList {...{ page, query, path, texts }} />);
+  return showPage('textRequests', texts.staffTextRequests.title, <RequestList {...{ page, query, path }} />);
 }
 
 /** By its own id, or by that of the request or the answer. */
@@ -44,9 +44,5 @@ async function showRequest({ params, texts }: UserVisit, services: ApiServices):
   const found = await findRequest(services, id);
   if (found?.id !== id) throw new ServiceError('not_found', 'There is no such text request.');
   const usage: TextUsage | null = await findTextUsage(services.database, id);
-  return showPage(
-    'textRequests',
-    texts.staffTextRequests.request,
-    <RequestContent found={found} usage={usage} texts={texts} />,
-  );
+  return showPage('textRequests', texts.staffTextRequests.request, <RequestContent found={found} usage={usage} />);
 }

@@ -12,13 +12,15 @@ import { AnyId } from '../../../html/linked-ids.tsx';
 import { Chosen, ResourceTable } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import type { Texts } from '../../../texts/texts.ts';
+import { useTexts } from '../../../html/use-texts.ts';
 
-export function RequestList({ page: { entries: requests, next }, query, path, texts }: ListProps<TextUsage>) {
+export function RequestList({ page: { entries: requests, next }, query, path }: ListProps<TextUsage>) {
+  const texts = useTexts();
   const { staffTextRequests: words, staff, common, tasks } = texts;
   const given = (name: string): string => query.get(name) ?? '';
   return (
     <>
-      <Filters texts={texts}>
+      <Filters>
         <Field name="id" label={words.anyId} value={given('id')} />
         <Field name="account" label={staff.accountId} value={given('account')} />
         <Field name="model" label={common.model} value={given('model')} />
@@ -32,22 +34,21 @@ export function RequestList({ page: { entries: requests, next }, query, path, te
         <Field name="to" label={staff.to} type="date" value={given('to')} />
       </Filters>
       <Card>
-        <RequestTable requests={requests} texts={texts} />
+        <RequestTable requests={requests} />
       </Card>
-      <Pages path={path} query={query} next={next} texts={texts} />
+      <Pages path={path} query={query} next={next} />
     </>
   );
 }
 
-function RequestTable({ requests, texts }: { readonly requests: readonly TextUsage[]; readonly texts: Texts }) {
-  const { staffTextRequests: words, fields } = texts;
+function RequestTable({ requests }: { readonly requests: readonly TextUsage[] }) {
+  const { staffTextRequests: words, fields } = useTexts();
   return (
     <ResourceTable
       of={ADMIN_TEXT_REQUEST}
       label={words.title}
       rows={requests}
       none={words.none}
-      texts={texts}
       notes={{ id: 'account_id', outcome: 'error_code' }}
       columns={[
         [words.request, 'id'],
@@ -63,10 +64,10 @@ function RequestTable({ requests, texts }: { readonly requests: readonly TextUsa
   );
 }
 
-function Outcome({ usage: { outcome, errorCode }, texts }: { readonly usage: TextUsage; readonly texts: Texts }) {
+function Outcome({ usage: { outcome, errorCode } }: { readonly usage: TextUsage }) {
   return (
     <Noted note={errorCode}>
-      <Chosen name="outcome" value={outcome} texts={texts} />
+      <Chosen name="outcome" value={outcome} />
     </Noted>
   );
 }
@@ -74,24 +75,23 @@ function Outcome({ usage: { outcome, errorCode }, texts }: { readonly usage: Tex
 export function RequestContent({
   found: { id, account, verdict, events },
   usage,
-  texts,
 }: {
   readonly found: Found;
   /** Null while it is under way. */
   readonly usage: TextUsage | null;
-  readonly texts: Texts;
 }) {
+  const texts = useTexts();
   const { staffTextRequests: words, staffTasks, staff } = texts;
   return (
     <>
       <Card title={staffTasks.story}>
         <p>{verdict}</p>
-        <Timeline events={events} texts={texts} />
+        <Timeline events={events} />
       </Card>
       <Card title={staffTasks.details}>
         <Facts
           facts={[
-            [words.id, <Copyable text={id} texts={texts} label={words.id} />],
+            [words.id, <Copyable text={id} label={words.id} />],
             [staff.account, <a href={`/console/staff/accounts/${account.id}`}>{account.name || account.id}</a>],
             ...(usage === null ? [] : routeOf(usage, texts)),
           ]}
@@ -100,10 +100,10 @@ export function RequestContent({
       {usage === null ? null : (
         <div class="grid">
           <Card title={words.tokenCounts}>
-            <Tokens usage={usage} texts={texts} />
+            <Tokens usage={usage} />
           </Card>
           <Card title={words.money}>
-            <Charges usage={usage} texts={texts} />
+            <Charges usage={usage} />
           </Card>
         </div>
       )}
@@ -116,7 +116,7 @@ function routeOf(usage: TextUsage, texts: Texts): readonly (readonly [name: stri
   const { upstream, upstreamFormat, upstreamModel, latencyMs, firstByteMs } = usage;
   const timeOf = (ms: number | null) => (ms === null ? staffTasks.notKnown : words.milliseconds(ms));
   return [
-    [common.status, <Outcome usage={usage} texts={texts} />],
+    [common.status, <Outcome usage={usage} />],
     [common.model, usage.model],
     [words.format, words.asked(usage.format, usage.streamed)],
     [
@@ -129,8 +129,8 @@ function routeOf(usage: TextUsage, texts: Texts): readonly (readonly [name: stri
   ];
 }
 
-function Tokens({ usage, texts }: { readonly usage: TextUsage; readonly texts: Texts }) {
-  const { staffTextRequests: words, language } = texts;
+function Tokens({ usage }: { readonly usage: TextUsage }) {
+  const { staffTextRequests: words, language } = useTexts();
   const tokens = (count: number) => count.toLocaleString(language);
   return (
     <Facts
@@ -145,13 +145,8 @@ function Tokens({ usage, texts }: { readonly usage: TextUsage; readonly texts: T
   );
 }
 
-function Charges({
-  usage,
-  texts: { staffTextRequests: words, fields },
-}: {
-  readonly usage: TextUsage;
-  readonly texts: Texts;
-}) {
+function Charges({ usage }: { readonly usage: TextUsage }) {
+  const { staffTextRequests: words, fields } = useTexts();
   return (
     <Facts
       facts={[

@@ -5,7 +5,7 @@ import { Card, Choice, Empty, Field, Noted, Time } from '../../../html/component
 import { ReasonCard } from '../../../html/reason-card.tsx';
 import { Chosen, ResourceTable } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
-import type { Texts } from '../../../texts/texts.ts';
+import { useTexts } from '../../../html/use-texts.ts';
 
 type TextWay = ReturnType<ApiServices['upstreams']['list']>[number];
 type MediaWay = Awaited<ReturnType<ApiServices['upstreams']['listMedia']>>[number];
@@ -18,15 +18,15 @@ export function UpstreamList({ ways, visit }: { readonly ways: Ways; readonly vi
   return (
     <>
       <p class="soft">{texts.staffUpstreams.about}</p>
-      <UpstreamTable ways={ways} texts={texts} />
+      <UpstreamTable ways={ways} />
       {may(visit, 'operate') && ways.length > 0 ? <Orders ways={ways} visit={visit} /> : null}
     </>
   );
 }
 
 /** Asks for itself again while it is looked at. */
-export function UpstreamTable({ ways, texts }: { readonly ways: Ways; readonly texts: Texts }) {
-  const { staffUpstreams: words, fields } = texts;
+export function UpstreamTable({ ways }: { readonly ways: Ways }) {
+  const { staffUpstreams: words, fields } = useTexts();
   if (ways.length === 0) return <Empty>{words.none}</Empty>;
   return (
     <div hx-get="/console/staff/upstreams/health" hx-trigger="every 5s" hx-swap="outerHTML">
@@ -35,7 +35,6 @@ export function UpstreamTable({ ways, texts }: { readonly ways: Ways; readonly t
           of={UPSTREAM}
           label={words.title}
           rows={ways}
-          texts={texts}
           columns={[
             [
               fields.upstream,
@@ -49,8 +48,8 @@ export function UpstreamTable({ ways, texts }: { readonly ways: Ways; readonly t
               fields.status,
               ({ state, cause, sinceMs }) => (
                 <Noted note={sinceMs === null ? null : <Time at={new Date(sinceMs)} />}>
-                  <Noted note={cause && <Chosen name="cause" value={cause} texts={texts} />}>
-                    <Chosen name="state" value={state} texts={texts} />
+                  <Noted note={cause && <Chosen name="cause" value={cause} />}>
+                    <Chosen name="state" value={state} />
                   </Noted>
                 </Noted>
               ),

@@ -13,9 +13,9 @@ const MAX_MINUTES = 43_200;
 
 export const staffUpstreamPages = [
   staff.page('/staff/upstreams', 'read', async (visit, services) => showUpstreams(visit, services)),
-  staff.page('/staff/upstreams/health', 'read', async ({ texts }, { upstreams }) => ({
+  staff.page('/staff/upstreams/health', 'read', async (_visit, { upstreams }) => ({
     kind: 'part',
-    content: <UpstreamTable ways={await waysOf(upstreams)} texts={texts} />,
+    content: <UpstreamTable ways={await waysOf(upstreams)} />,
   })),
   staff.form('/staff/upstreams/rest', 'operate', (visit, services) =>
     order(visit, services, () => readSeconds(visit.form.text('minutes'))),

@@ -13,12 +13,13 @@ import { AnyId } from '../../../html/linked-ids.tsx';
 import { ResourceTable } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import { Deliveries } from '../deliveries.tsx';
+import { useTexts } from '../../../html/use-texts.ts';
 
-export function EndpointList({ page: { entries: endpoints, next }, query, path, texts }: ListProps<WebhookEndpoint>) {
-  const { staffWebhooks: words, staff, fields } = texts;
+export function EndpointList({ page: { entries: endpoints, next }, query, path }: ListProps<WebhookEndpoint>) {
+  const { staffWebhooks: words, staff, fields } = useTexts();
   return (
     <>
-      <Filters texts={texts}>
+      <Filters>
         <Field name="account" label={staff.accountId} value={query.get('account') ?? ''} />
         <Choice
           name="show"
@@ -36,17 +37,16 @@ export function EndpointList({ page: { entries: endpoints, next }, query, path, 
           label={words.title}
           rows={endpoints}
           none={words.none}
-          texts={texts}
           pageOf={({ id }) => `/console/staff/webhooks/${id}`}
           columns={[
             'url',
             'account_id',
-            [fields.status, (endpoint) => <EndpointState endpoint={endpoint} texts={texts} />],
+            [fields.status, (endpoint) => <EndpointState endpoint={endpoint} />],
             'failing_since',
           ]}
         />
       </Card>
-      <Pages path={path} query={query} next={next} texts={texts} />
+      <Pages path={path} query={query} next={next} />
     </>
   );
 }
@@ -76,12 +76,12 @@ export function EndpointContent({
             [
               common.status,
               <>
-                <EndpointState endpoint={endpoint} texts={texts} />{' '}
+                <EndpointState endpoint={endpoint} />{' '}
                 {endpoint.failingSince === null ? null : <Time at={endpoint.failingSince} />}
               </>,
             ],
             [fields.events, endpoint.events.join(', ')],
-            [words.id, <Copyable text={endpoint.id} texts={texts} label={words.id} />],
+            [words.id, <Copyable text={endpoint.id} label={words.id} />],
           ]}
         />
         {mayAct ? (
@@ -92,7 +92,7 @@ export function EndpointContent({
           </Form>
         ) : null}
       </Card>
-      <Filters texts={texts}>
+      <Filters>
         <Choice
           name="status"
           label={common.status}
@@ -102,12 +102,12 @@ export function EndpointContent({
       </Filters>
       <Card title={texts.staffTasks.deliveries}>
         <Deliveries
-          {...{ deliveries, temporal, texts }}
+          {...{ deliveries, temporal }}
           none={words.noDeliveries}
           redeliver={mayAct ? { path, token: session.formToken } : null}
         />
       </Card>
-      <Pages path={path} query={query} next={next} texts={texts} />
+      <Pages path={path} query={query} next={next} />
     </>
   );
 }

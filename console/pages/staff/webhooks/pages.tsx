@@ -39,7 +39,7 @@ async function list({ query, texts, path }: UserVisit, { database }: ApiServices
   const page = await readListPage(query, ENDPOINT_LIST, (slice) =>
     listAllWebhookEndpoints(database, { ...filter, ...slice }),
   );
-  return showPage('failingWebhooks', texts.staffWebhooks.title, <EndpointList {...{ page, query, path, texts }} />);
+  return showPage('failingWebhooks', texts.staffWebhooks.title, <EndpointList {...{ page, query, path }} />);
 }
 
 async function showEndpoint(
