@@ -3,7 +3,7 @@ import type { Child } from 'hono/jsx';
 import type { Field } from '../../domain/resource/field.ts';
 import type { Fields } from '../../domain/resource/resource.ts';
 import type { Texts } from '../texts/texts.ts';
-import { Badge, Empty, ExactMoney, Noted, Time, type Tone } from './components.tsx';
+import { Badge, Card, Empty, ExactMoney, Noted, Time, type Tone } from './components.tsx';
 import { AnyId } from './linked-ids.tsx';
 import { useTexts } from './use-texts.ts';
 
@@ -36,6 +36,28 @@ interface TableProps<Row> {
   /** The last row, which adds the others up. */
   readonly total?: Row;
   readonly isSum?: (row: Row) => boolean;
+}
+
+/** A card with a table, and what stands below the table. */
+export function TableCard<Row>({
+  title,
+  label = title ?? '',
+  wide = false,
+  children,
+  ...table
+}: Omit<TableProps<Row>, 'label'> & {
+  readonly title?: string;
+  /** For a table without a title. */
+  readonly label?: string;
+  readonly wide?: boolean;
+  readonly children?: Child;
+}) {
+  return (
+    <Card {...(title !== undefined && { title })} wide={wide}>
+      <ResourceTable label={label} {...table} />
+      {children}
+    </Card>
+  );
 }
 
 /** A table that scrolls inside its card where it is too wide. */

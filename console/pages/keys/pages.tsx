@@ -22,7 +22,7 @@ import {
   Problem,
   usd,
 } from '../../html/components.tsx';
-import { Chosen, ResourceTable } from '../../html/resource-table.tsx';
+import { Chosen, TableCard } from '../../html/resource-table.tsx';
 import { type Answer, member, type MemberVisit, showPage } from '../../page.ts';
 import type { Texts } from '../../texts/texts.ts';
 import { readSettings } from './key-form.ts';
@@ -83,9 +83,7 @@ async function keys(visit: MemberVisit, services: ApiServices, problem: string |
     'keys',
     words.title,
     <>
-      <Card>
-        <KeyTable keys={found} visit={visit} />
-      </Card>
+      <KeyTable keys={found} visit={visit} />
       <Card title={words.create}>
         <Problem message={problem} />
         <Form token={session.formToken} action={`/console${pathOf(visit)}`} class="grid">
@@ -111,7 +109,7 @@ function KeyTable({ keys: found, visit }: { readonly keys: readonly ApiKey[]; re
   const { keys: words, common } = texts;
   const pathTo = (id: string, action: string) => `/console${pathOf(visit)}/${id}/${action}`;
   return (
-    <ResourceTable
+    <TableCard
       of={API_KEY}
       label={words.title}
       rows={found}

@@ -16,7 +16,7 @@ import * as field from '../../../domain/resource/field.ts';
 import { nested } from '../../../domain/resource/resource.ts';
 import { MEMBER_ROLES, type MemberRole } from '../../../domain/roles.ts';
 import { Badge, Card, Choice, Copyable, Field, Form, Problem } from '../../html/components.tsx';
-import { ResourceTable } from '../../html/resource-table.tsx';
+import { TableCard } from '../../html/resource-table.tsx';
 import { type Answer, member, type MemberVisit, showPage } from '../../page.ts';
 import { joinPages } from './join.tsx';
 
@@ -101,9 +101,7 @@ async function showMembers(
     'members',
     words.title,
     <>
-      <Card>
-        <Members members={members} visit={visit} />
-      </Card>
+      <Members members={members} visit={visit} />
       {await Invitations({ visit, database })}
       <Card title={words.invite}>
         <Problem message={problem?.words ?? null} />
@@ -142,7 +140,7 @@ const INVITATION = nested<Invitation>({
 function Members({ members, visit }: { readonly members: readonly Member[]; readonly visit: MemberVisit }) {
   const { members: words, fields } = visit.texts;
   return (
-    <ResourceTable
+    <TableCard
       of={MEMBER}
       label={words.title}
       rows={members}
@@ -182,30 +180,28 @@ async function Invitations({
   const invitations = await listInvitations(database, visit.account.accountId);
   if (invitations.length === 0) return null;
   return (
-    <Card title={words.invitations}>
-      <ResourceTable
-        of={INVITATION}
-        label={words.invitations}
-        rows={invitations}
-        notes={{ expires_at: 'mail' }}
-        columns={[
-          'email',
-          'role',
-          'expires_at',
-          [
-            words.withdraw,
-            ({ email }) => (
-              <Form token={visit.session.formToken} action={`/console${pathOf(visit)}/withdraw`}>
-                <input type="hidden" name="email" value={email} />
-                <button type="submit" class="quiet" aria-label={words.withdrawOf(email)}>
-                  {words.withdraw}
-                </button>
-              </Form>
-            ),
-          ],
-        ]}
-      />
-    </Card>
+    <TableCard
+      title={words.invitations}
+      of={INVITATION}
+      rows={invitations}
+      notes={{ expires_at: 'mail' }}
+      columns={[
+        'email',
+        'role',
+        'expires_at',
+        [
+          words.withdraw,
+          ({ email }) => (
+            <Form token={visit.session.formToken} action={`/console${pathOf(visit)}/withdraw`}>
+              <input type="hidden" name="email" value={email} />
+              <button type="submit" class="quiet" aria-label={words.withdrawOf(email)}>
+                {words.withdraw}
+              </button>
+            </Form>
+          ),
+        ],
+      ]}
+    />
   );
 }
 

@@ -1,8 +1,8 @@
 /** Where somebody is signed in. */
 import { SESSION } from '../../../api/routes/admin/present-users.ts';
 import type { ListedSession } from '../../../db/queries/sessions.ts';
-import { Badge, Card, Form, FormButton } from '../../html/components.tsx';
-import { ResourceTable } from '../../html/resource-table.tsx';
+import { Badge, Form, FormButton } from '../../html/components.tsx';
+import { TableCard } from '../../html/resource-table.tsx';
 import type { UserVisit } from '../../page.ts';
 
 /** By which a browser or a system is recognised in `User-Agent`; the first one that fits counts, since each names others, too. */
@@ -31,31 +31,31 @@ export function Sessions({
 }) {
   const { profile: words } = texts;
   return (
-    <Card title={words.sessions} wide>
-      <ResourceTable
-        of={SESSION}
-        label={words.sessions}
-        rows={sessions}
-        columns={[
-          [words.device, ({ userAgent }) => deviceOf(userAgent) ?? words.unknownDevice],
-          [words.signedInAt, 'created_at'],
-          'last_used_at',
-          [
-            words.action,
-            ({ digest }) =>
-              digest.equals(own.digest) ? (
-                <Badge tone="good">{words.thisSession}</Badge>
-              ) : (
-                <Form token={own.formToken} action="/console/profile/sessions/end">
-                  <input type="hidden" name="session" value={digest.toString('base64url')} />
-                  <button type="submit" class="quiet">
-                    {words.endSession}
-                  </button>
-                </Form>
-              ),
-          ],
-        ]}
-      />
+    <TableCard
+      title={words.sessions}
+      wide
+      of={SESSION}
+      rows={sessions}
+      columns={[
+        [words.device, ({ userAgent }) => deviceOf(userAgent) ?? words.unknownDevice],
+        [words.signedInAt, 'created_at'],
+        'last_used_at',
+        [
+          words.action,
+          ({ digest }) =>
+            digest.equals(own.digest) ? (
+              <Badge tone="good">{words.thisSession}</Badge>
+            ) : (
+              <Form token={own.formToken} action="/console/profile/sessions/end">
+                <input type="hidden" name="session" value={digest.toString('base64url')} />
+                <button type="submit" class="quiet">
+                  {words.endSession}
+                </button>
+              </Form>
+            ),
+        ],
+      ]}
+    >
       {sessions.length < 2 ? null : (
         <FormButton
           token={own.formToken}
@@ -64,7 +64,7 @@ export function Sessions({
           look="danger"
         />
       )}
-    </Card>
+    </TableCard>
   );
 }
 

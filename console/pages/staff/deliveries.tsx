@@ -4,7 +4,7 @@ import { DELIVERY } from '../../../api/routes/webhooks/present.ts';
 import type { Delivery } from '../../../db/queries/deliveries.ts';
 import { FormButton, Noted } from '../../html/components.tsx';
 import { AnyId } from '../../html/linked-ids.tsx';
-import { ResourceTable } from '../../html/resource-table.tsx';
+import { TableCard } from '../../html/resource-table.tsx';
 import { useTexts } from '../../html/use-texts.ts';
 
 export function Deliveries({
@@ -21,9 +21,9 @@ export function Deliveries({
 }) {
   const { staffTasks: words, fields } = useTexts();
   return (
-    <ResourceTable
+    <TableCard
       of={DELIVERY}
-      label={words.deliveries}
+      title={words.deliveries}
       rows={deliveries}
       none={none}
       columns={[

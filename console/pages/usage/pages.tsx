@@ -12,7 +12,7 @@ import { BarChart } from '../../html/chart.tsx';
 import { Card, Choice, Empty, Money } from '../../html/components.tsx';
 import { Downloads } from '../../html/filters.tsx';
 import { monthName } from '../../html/months.ts';
-import { ResourceTable } from '../../html/resource-table.tsx';
+import { TableCard } from '../../html/resource-table.tsx';
 import { member, type MemberVisit, showPage } from '../../page.ts';
 import { daysOf, LAST_DAYS, monthsBetween, type NamedPeriod, readPeriod } from './period.ts';
 import { dearestFirst, type NamedSum, sumBy, sumOf } from './sums.ts';
@@ -190,23 +190,21 @@ function SumTable({
   const rest = sums.slice(MAX_ROWS);
   const shown: readonly TableRow[] = sums.slice(0, MAX_ROWS).map((sum) => ({ ...sum, head: nameOf(sum.name) }));
   return (
-    <Card title={title}>
-      <ResourceTable<TableRow>
-        of={USAGE_COUNTS}
-        label={title}
-        rows={rest.length === 0 ? shown : [...shown, { ...sumOf(rest), head: words.others(rest.length) }]}
-        total={{ ...total, head: common.total }}
-        columns={[
-          [head, (row) => row.head],
-          'charged_usd',
-          'requests',
-          'failed',
-          'input_tokens',
-          'output_tokens',
-          'billable_duration_seconds',
-        ]}
-      />
-    </Card>
+    <TableCard<TableRow>
+      title={title}
+      of={USAGE_COUNTS}
+      rows={rest.length === 0 ? shown : [...shown, { ...sumOf(rest), head: words.others(rest.length) }]}
+      total={{ ...total, head: common.total }}
+      columns={[
+        [head, (row) => row.head],
+        'charged_usd',
+        'requests',
+        'failed',
+        'input_tokens',
+        'output_tokens',
+        'billable_duration_seconds',
+      ]}
+    />
   );
 }
 

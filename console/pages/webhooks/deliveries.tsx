@@ -3,7 +3,7 @@ import { DELIVERY } from '../../../api/routes/webhooks/present.ts';
 import { DELIVERY_STATUSES, type Delivery, type DeliveryAttempt } from '../../../db/queries/deliveries.ts';
 import { Card, Choice, FormButton, Noted, Pages, Time } from '../../html/components.tsx';
 import { Filters, optionsOf } from '../../html/filters.tsx';
-import { ResourceTable } from '../../html/resource-table.tsx';
+import { ResourceTable, TableCard } from '../../html/resource-table.tsx';
 import { mayAsMember } from '../../../domain/roles.ts';
 import type { MemberVisit } from '../../page.ts';
 import { useTexts } from '../../html/use-texts.ts';
@@ -54,29 +54,27 @@ export function SentEvents({
   if (deliveries.length === 0) return null;
   const { webhooks: words } = texts;
   return (
-    <Card title={words.ofTask}>
-      <ResourceTable
-        of={DELIVERY}
-        label={words.ofTask}
-        rows={deliveries}
-        columns={[
-          'event',
-          'status',
-          [words.attempts, ({ attempts }) => <Attempts attempts={attempts} />],
-          [
-            words.details,
-            ({ endpointId }) =>
-              mayAsMember(account.role, 'develop') ? (
-                <a href={`/console/accounts/${account.accountId}/webhooks/${endpointId}`}>
-                  <code>{endpointId}</code>
-                </a>
-              ) : (
+    <TableCard
+      title={words.ofTask}
+      of={DELIVERY}
+      rows={deliveries}
+      columns={[
+        'event',
+        'status',
+        [words.attempts, ({ attempts }) => <Attempts attempts={attempts} />],
+        [
+          words.details,
+          ({ endpointId }) =>
+            mayAsMember(account.role, 'develop') ? (
+              <a href={`/console/accounts/${account.accountId}/webhooks/${endpointId}`}>
                 <code>{endpointId}</code>
-              ),
-          ],
-        ]}
-      />
-    </Card>
+              </a>
+            ) : (
+              <code>{endpointId}</code>
+            ),
+        ],
+      ]}
+    />
   );
 }
 

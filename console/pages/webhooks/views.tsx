@@ -5,7 +5,7 @@ import type { WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
 import { Card, ConfirmDeletion, Copyable, FormButton, Problem, Time } from '../../html/components.tsx';
 import { EndpointState } from '../../html/endpoint-state.tsx';
 import { Facts } from '../../html/facts.tsx';
-import { ResourceTable } from '../../html/resource-table.tsx';
+import { TableCard } from '../../html/resource-table.tsx';
 import { type Answer, type MemberVisit, showPage } from '../../page.ts';
 import { Deliveries } from './deliveries.tsx';
 import { EndpointForm } from './endpoint-form.tsx';
@@ -21,22 +21,15 @@ export function endpointList(
     'webhooks',
     words.title,
     <>
-      <Card>
-        <ResourceTable
-          of={ENDPOINT}
-          label={words.title}
-          rows={endpoints}
-          none={words.none}
-          pageOf={({ id }) => `${path}/${id}`}
-          notes={{ url: 'description' }}
-          columns={[
-            'url',
-            'events',
-            [fields.status, (endpoint) => <EndpointState endpoint={endpoint} />],
-            'created_at',
-          ]}
-        />
-      </Card>
+      <TableCard
+        of={ENDPOINT}
+        label={words.title}
+        rows={endpoints}
+        none={words.none}
+        pageOf={({ id }) => `${path}/${id}`}
+        notes={{ url: 'description' }}
+        columns={['url', 'events', [fields.status, (endpoint) => <EndpointState endpoint={endpoint} />], 'created_at']}
+      />
       <Card title={words.create}>
         <Problem message={problem} />
         <EndpointForm endpoint={null} action={path} visit={visit} />

@@ -11,7 +11,7 @@ import type { Task } from '../../../../domain/task.ts';
 import { Card, Copyable, Field, Form, FormButton, Money, Problem, Time, usd } from '../../../html/components.tsx';
 import { Facts } from '../../../html/facts.tsx';
 import { ReasonCard } from '../../../html/reason-card.tsx';
-import { ResourceTable } from '../../../html/resource-table.tsx';
+import { TableCard } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import { keyColumns } from '../../keys/pages.tsx';
 import { MEMBER } from '../../members/pages.tsx';
@@ -64,9 +64,7 @@ export function AccountContent(props: Props) {
         {may(visit, 'operate') ? <StateForm {...props} /> : null}
         {may(visit, 'moveMoney') ? <AdjustmentForm {...props} /> : null}
       </div>
-      <Card title={texts.keys.title}>
-        <Keys {...props} mayChange={may(visit, 'operate')} />
-      </Card>
+      <Keys {...props} mayChange={may(visit, 'operate')} />
       <Card title={words.latestTasks}>
         <TaskTable tasks={tasks} none={words.noTasks} hasAccounts={false} />
         {tasks.length === 0 ? null : (
@@ -75,24 +73,20 @@ export function AccountContent(props: Props) {
           </p>
         )}
       </Card>
-      <Card title={words.members}>
-        <ResourceTable
-          of={MEMBER}
-          label={words.members}
-          rows={members}
-          none={words.noMembers}
-          columns={['name', 'email', 'role']}
-        />
-      </Card>
-      <Card title={words.actions}>
-        <ResourceTable
-          of={ACTION}
-          label={words.actions}
-          rows={actions}
-          none={words.noActions}
-          columns={[[texts.staff.when, 'created_at'], [texts.staff.action, 'kind'], 'author', 'reason']}
-        />
-      </Card>
+      <TableCard
+        title={words.members}
+        of={MEMBER}
+        rows={members}
+        none={words.noMembers}
+        columns={['name', 'email', 'role']}
+      />
+      <TableCard
+        title={words.actions}
+        of={ACTION}
+        rows={actions}
+        none={words.noActions}
+        columns={[[texts.staff.when, 'created_at'], [texts.staff.action, 'kind'], 'author', 'reason']}
+      />
     </>
   );
 }
@@ -168,9 +162,9 @@ function AdjustmentForm({ account, form, visit }: Props) {
 function Keys({ account, keys, visit: { texts, session }, mayChange }: Props & { readonly mayChange: boolean }) {
   const { staffAccounts: words, keys: keyWords } = texts;
   return (
-    <ResourceTable
+    <TableCard
       of={API_KEY}
-      label={keyWords.title}
+      title={keyWords.title}
       rows={keys}
       none={words.noKeys}
       columns={[

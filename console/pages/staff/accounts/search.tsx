@@ -4,34 +4,32 @@ import type { Found } from '../../../../api/services/find-by-id.ts';
 import type { Account } from '../../../../db/queries/accounts.ts';
 import { Card, Money } from '../../../html/components.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
-import { Chosen, ResourceTable } from '../../../html/resource-table.tsx';
+import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import { useTexts } from '../../../html/use-texts.ts';
 
 export function AccountTable({ accounts }: { readonly accounts: readonly Account[] }) {
   const { staffAccounts: words, fields } = useTexts();
   return (
-    <Card>
-      <ResourceTable
-        of={LISTED_ACCOUNT}
-        label={words.title}
-        rows={accounts}
-        none={words.none}
-        pageOf={({ id }) => `/console/staff/accounts/${id}`}
-        columns={[
-          [fields.name, ({ id, name }) => name || id],
-          'email',
-          'external_id',
-          [
-            fields.available_usd,
-            (account) => <Money amount={account.fundedAvailable + account.signupAvailable} />,
-            'number',
-          ],
-          [fields.status, (account) => <AccountState account={account} />],
-          'created_at',
-        ]}
-      />
-    </Card>
+    <TableCard
+      of={LISTED_ACCOUNT}
+      label={words.title}
+      rows={accounts}
+      none={words.none}
+      pageOf={({ id }) => `/console/staff/accounts/${id}`}
+      columns={[
+        [fields.name, ({ id, name }) => name || id],
+        'email',
+        'external_id',
+        [
+          fields.available_usd,
+          (account) => <Money amount={account.fundedAvailable + account.signupAvailable} />,
+          'number',
+        ],
+        [fields.status, (account) => <AccountState account={account} />],
+        'created_at',
+      ]}
+    />
   );
 }
 

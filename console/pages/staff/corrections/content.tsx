@@ -6,7 +6,7 @@ import { CORRECTIONS } from '../../../../domain/policy.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
 import { Card, ExactMoney, Field, Form, FormButton, Pages, Time, usd } from '../../../html/components.tsx';
-import { Chosen, ResourceTable } from '../../../html/resource-table.tsx';
+import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 
 interface Props {
@@ -34,11 +34,7 @@ export function CorrectionContent(props: Props) {
           ? words.oneIsEnough
           : words.takesTwo(usd(fourEyesAbove), CORRECTIONS.addUpHours, CORRECTIONS.pendingDays)}
       </p>
-      {fourEyesAbove === null && pending.length === 0 ? null : (
-        <Card title={words.pending}>
-          <Pending pending={pending} visit={visit} />
-        </Card>
-      )}
+      {fourEyesAbove === null && pending.length === 0 ? null : <Pending pending={pending} visit={visit} />}
       {may(visit, 'moveMoney') ? <CorrectionForm {...props} /> : null}
       {decided.length === 0 ? null : <Decided decided={decided} visit={visit} />}
       <Adjustments {...props} />
@@ -116,9 +112,9 @@ function ByAt({ author, at }: { readonly author: string | null; readonly at: Dat
 function Pending({ pending, visit }: Pick<Props, 'pending' | 'visit'>) {
   const { corrections: words } = visit.texts;
   return (
-    <ResourceTable
+    <TableCard
       {...SHARED}
-      label={words.pending}
+      title={words.pending}
       rows={pending}
       none={words.nonePending}
       columns={[
@@ -151,55 +147,52 @@ function Decisions({ correction, visit }: { readonly correction: Correction; rea
 function Decided({ decided, visit: { texts } }: Pick<Props, 'decided' | 'visit'>) {
   const { corrections: words } = texts;
   return (
-    <Card title={words.decided}>
-      <ResourceTable
-        {...SHARED}
-        label={words.decided}
-        rows={decided}
-        columns={[
-          ...columnsOf(texts),
-          [
-            words.result,
-            ({ outcome, decidedAt, decidedBy }) => (
-              <>
-                <Chosen name="outcome" value={outcome ?? 'expired'} />
-                {decidedAt === null ? null : (
-                  <p class="hint">
-                    <ByAt author={decidedBy} at={decidedAt} />
-                  </p>
-                )}
-              </>
-            ),
-          ],
-          'transfer_id',
-        ]}
-      />
-    </Card>
+    <TableCard
+      title={words.decided}
+      {...SHARED}
+      rows={decided}
+      columns={[
+        ...columnsOf(texts),
+        [
+          words.result,
+          ({ outcome, decidedAt, decidedBy }) => (
+            <>
+              <Chosen name="outcome" value={outcome ?? 'expired'} />
+              {decidedAt === null ? null : (
+                <p class="hint">
+                  <ByAt author={decidedBy} at={decidedAt} />
+                </p>
+              )}
+            </>
+          ),
+        ],
+        'transfer_id',
+      ]}
+    />
   );
 }
 
 function Adjustments({ adjustments, next, visit: { texts, query } }: Props) {
   const { corrections: words } = texts;
   return (
-    <Card title={words.booked}>
-      <ResourceTable
-        of={TRANSFER}
-        label={words.booked}
-        rows={adjustments}
-        none={words.noneBooked}
-        columns={[
-          [words.when, 'created_at'],
-          [
-            texts.fields.amount_usd,
-            ({ credit, amount }) => <ExactMoney amount={credit === 'available' ? amount : -amount} />,
-            'number',
-          ],
-          'reason',
-          'author',
-          'account_id',
-        ]}
-      />
+    <TableCard
+      title={words.booked}
+      of={TRANSFER}
+      rows={adjustments}
+      none={words.noneBooked}
+      columns={[
+        [words.when, 'created_at'],
+        [
+          texts.fields.amount_usd,
+          ({ credit, amount }) => <ExactMoney amount={credit === 'available' ? amount : -amount} />,
+          'number',
+        ],
+        'reason',
+        'author',
+        'account_id',
+      ]}
+    >
       <Pages path={ROOM} query={query} next={next} />
-    </Card>
+    </TableCard>
   );
 }

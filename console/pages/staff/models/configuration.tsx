@@ -6,7 +6,7 @@ import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
 import { Badge, Card, Empty, FormButton, Noted, Time } from '../../../html/components.tsx';
 import { Facts } from '../../../html/facts.tsx';
-import { ResourceTable } from '../../../html/resource-table.tsx';
+import { ResourceTable, TableCard } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import { useTexts } from '../../../html/use-texts.ts';
 
@@ -57,9 +57,7 @@ export function ConfigurationContent({
           />
         ) : null}
       </Card>
-      <Card title={words.history}>
-        <History records={records} />
-      </Card>
+      <History records={records} />
     </>
   );
 }
@@ -102,9 +100,9 @@ function Changes({
 function History({ records }: { readonly records: readonly ConfigurationRecord[] }) {
   const { staffModels: words, staff, fields } = useTexts();
   return (
-    <ResourceTable
+    <TableCard
       of={CONFIGURATION_RECORD}
-      label={words.history}
+      title={words.history}
       rows={records}
       none={words.noHistory}
       columns={[

@@ -6,7 +6,7 @@ import { nested } from '../../../../domain/resource/resource.ts';
 import { Badge, Card, Problem, Time } from '../../../html/components.tsx';
 import { Facts } from '../../../html/facts.tsx';
 import { ReasonCard } from '../../../html/reason-card.tsx';
-import { ResourceTable } from '../../../html/resource-table.tsx';
+import { TableCard } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import { useTexts } from '../../../html/use-texts.ts';
 
@@ -26,31 +26,29 @@ export function ModelTable({
         {words.inForce(catalogueVersion)} <a href="/console/staff/models/configuration">{words.files}</a>
       </p>
       {refusal === null ? null : <Problem message={words.refused} />}
-      <Card>
-        <ResourceTable
-          of={OFFERED}
-          label={words.title}
-          rows={models}
-          pageOf={({ id }) => `/console/staff/models/${encodeURIComponent(id)}`}
-          columns={[
-            [fields.model, 'id'],
-            'kind',
-            [fields.status, (model) => <ModelState model={model} />],
-            [
-              words.prices,
-              ({ prices }) => (
-                <ul class="inline">
-                  {Object.entries(prices).map(([name, price]) => (
-                    <li>
-                      <span class="soft">{name.replaceAll('_', ' ')}</span> <span class="money">{price}</span>
-                    </li>
-                  ))}
-                </ul>
-              ),
-            ],
-          ]}
-        />
-      </Card>
+      <TableCard
+        of={OFFERED}
+        label={words.title}
+        rows={models}
+        pageOf={({ id }) => `/console/staff/models/${encodeURIComponent(id)}`}
+        columns={[
+          [fields.model, 'id'],
+          'kind',
+          [fields.status, (model) => <ModelState model={model} />],
+          [
+            words.prices,
+            ({ prices }) => (
+              <ul class="inline">
+                {Object.entries(prices).map(([name, price]) => (
+                  <li>
+                    <span class="soft">{name.replaceAll('_', ' ')}</span> <span class="money">{price}</span>
+                  </li>
+                ))}
+              </ul>
+            ),
+          ],
+        ]}
+      />
     </>
   );
 }

@@ -5,7 +5,7 @@ import type { Month } from '../../../../domain/month.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
 import { Card, ExactMoney, FormButton, Problem } from '../../../html/components.tsx';
-import { ResourceTable } from '../../../html/resource-table.tsx';
+import { TableCard } from '../../../html/resource-table.tsx';
 import type { UserVisit } from '../../../page.ts';
 import { AcknowledgedFindings } from './acknowledged.tsx';
 
@@ -53,19 +53,18 @@ export function ClosingContent({
         </div>
       </Card>
       <AcknowledgedFindings findings={acknowledged} />
-      <Card title={words.books}>
-        <ResourceTable
-          of={BOOKED}
-          label={words.books}
-          rows={[...books.amounts]}
-          none={words.nothingBooked}
-          columns={[[words.line, ([kind]) => names[kind] ?? kind], 'amount_usd']}
-        />
+      <TableCard
+        title={words.books}
+        of={BOOKED}
+        rows={[...books.amounts]}
+        none={words.nothingBooked}
+        columns={[[words.line, ([kind]) => names[kind] ?? kind], 'amount_usd']}
+      >
         <p class="hint">{words.booksAre(books.transfers.toLocaleString(texts.language))}</p>
         <p>
           {texts.fields.revenue_usd}: <ExactMoney amount={revenueOfBooks(books)} />
         </p>
-      </Card>
+      </TableCard>
     </>
   );
 }

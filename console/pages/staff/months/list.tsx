@@ -1,9 +1,9 @@
 import type { Earnings } from '../../../../db/queries/month-sums.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
-import { Card, Pages, Time } from '../../../html/components.tsx';
+import { Pages, Time } from '../../../html/components.tsx';
 import { monthName } from '../../../html/months.ts';
-import { Chosen, ResourceTable } from '../../../html/resource-table.tsx';
+import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import type { UserVisit } from '../../../page.ts';
 import type { MonthOverview, MonthState } from './months.ts';
 
@@ -45,32 +45,31 @@ export function MonthList({
 }) {
   const { months: words } = texts;
   return (
-    <Card>
-      <ResourceTable
-        of={EARNINGS}
-        label={words.title}
-        rows={months.map((overview) => ({ ...UNKNOWN, ...overview.sums?.total, ...overview }))}
-        pageOf={({ month }) => `/console/staff/months/${month.name}`}
-        columns={[
-          [words.month, ({ month }) => monthName(month.name, texts.language)],
-          [
-            words.state,
-            ({ state, closed }) => (
-              <>
-                <MonthBadge state={state} />{' '}
-                {closed === null ? null : (
-                  <span class="soft">
-                    {closed.author}, <Time at={closed.closedAt} />
-                  </span>
-                )}
-              </>
-            ),
-          ],
-          ...EARNING_COLUMNS,
-        ]}
-      />
+    <TableCard
+      of={EARNINGS}
+      label={words.title}
+      rows={months.map((overview) => ({ ...UNKNOWN, ...overview.sums?.total, ...overview }))}
+      pageOf={({ month }) => `/console/staff/months/${month.name}`}
+      columns={[
+        [words.month, ({ month }) => monthName(month.name, texts.language)],
+        [
+          words.state,
+          ({ state, closed }) => (
+            <>
+              <MonthBadge state={state} />{' '}
+              {closed === null ? null : (
+                <span class="soft">
+                  {closed.author}, <Time at={closed.closedAt} />
+                </span>
+              )}
+            </>
+          ),
+        ],
+        ...EARNING_COLUMNS,
+      ]}
+    >
       <p class="hint">{words.explained}</p>
       <Pages path={path} query={query} next={next} />
-    </Card>
+    </TableCard>
   );
 }

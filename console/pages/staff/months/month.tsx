@@ -6,7 +6,7 @@ import type { Month } from '../../../../domain/month.ts';
 import { BarChart } from '../../../html/chart.tsx';
 import { Card, Empty, Money, Time } from '../../../html/components.tsx';
 import { Downloads } from '../../../html/filters.tsx';
-import { ResourceTable } from '../../../html/resource-table.tsx';
+import { TableCard } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import { daysOf } from '../../usage/period.ts';
 import { AcknowledgedFindings } from './acknowledged.tsx';
@@ -173,15 +173,13 @@ function EarningTable({
 }) {
   const { months: words, common } = texts;
   return (
-    <Card title={title}>
-      <ResourceTable<EarningRow>
-        of={EARNINGS}
-        label={title}
-        rows={rows}
-        none={words.nothingBooked}
-        total={{ ...total, name: common.total }}
-        columns={[[head, ({ name }) => name], ...EARNING_COLUMNS, 'charges', 'refunds']}
-      />
-    </Card>
+    <TableCard<EarningRow>
+      title={title}
+      of={EARNINGS}
+      rows={rows}
+      none={words.nothingBooked}
+      total={{ ...total, name: common.total }}
+      columns={[[head, ({ name }) => name], ...EARNING_COLUMNS, 'charges', 'refunds']}
+    />
   );
 }

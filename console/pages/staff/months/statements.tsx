@@ -6,7 +6,7 @@ import type { Statement } from '../../../../db/queries/statements.ts';
 import type { Month } from '../../../../domain/month.ts';
 import { Card, Field, Pages } from '../../../html/components.tsx';
 import { Downloads, Filters } from '../../../html/filters.tsx';
-import { ResourceTable } from '../../../html/resource-table.tsx';
+import { TableCard } from '../../../html/resource-table.tsx';
 import { StatementTable } from '../../../html/statement-table.tsx';
 import type { UserVisit } from '../../../page.ts';
 
@@ -27,20 +27,19 @@ export function CustomerList({
       <Filters>
         <Field name="search" label={words.searchCustomer} type="search" value={query.get('search') ?? ''} />
       </Filters>
-      <Card>
-        <ResourceTable
-          of={LISTED_ACCOUNT}
-          label={words.statements}
-          rows={accounts}
-          none={words.noCustomers}
-          pageOf={({ id }) => `/console/staff/months/${month.name}/statements/${id}`}
-          columns={[
-            [words.customer, 'name'],
-            [staff.account, 'id'],
-          ]}
-        />
+      <TableCard
+        of={LISTED_ACCOUNT}
+        label={words.statements}
+        rows={accounts}
+        none={words.noCustomers}
+        pageOf={({ id }) => `/console/staff/months/${month.name}/statements/${id}`}
+        columns={[
+          [words.customer, 'name'],
+          [staff.account, 'id'],
+        ]}
+      >
         <Pages path={path} query={query} next={next} />
-      </Card>
+      </TableCard>
     </>
   );
 }

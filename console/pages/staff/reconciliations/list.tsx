@@ -1,8 +1,8 @@
 import { RECONCILIATION } from '../../../../api/routes/admin/reconciliations.ts';
 import type { Reconciliation } from '../../../../db/queries/reconciliations.ts';
-import { Badge, Card, FormButton, Pages } from '../../../html/components.tsx';
+import { Badge, FormButton, Pages } from '../../../html/components.tsx';
 import { LinkedIds } from '../../../html/linked-ids.tsx';
-import { ResourceTable } from '../../../html/resource-table.tsx';
+import { TableCard } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import { useTexts } from '../../../html/use-texts.ts';
 
@@ -41,22 +41,21 @@ export function ReconciliationList({
           <FormButton token={session.formToken} action={path} label={words.runNow} look="" />
         </div>
       ) : null}
-      <Card>
-        <ResourceTable
-          of={RECONCILIATION}
-          label={words.title}
-          rows={reconciliations}
-          none={words.none}
-          pageOf={({ id }) => `/console/staff/reconciliations/${id}`}
-          columns={[
-            [words.begun, 'created_at'],
-            [words.result, (found) => <ReconciliationBadge reconciliation={found} />],
-            'finished_at',
-            'requested_by',
-          ]}
-        />
+      <TableCard
+        of={RECONCILIATION}
+        label={words.title}
+        rows={reconciliations}
+        none={words.none}
+        pageOf={({ id }) => `/console/staff/reconciliations/${id}`}
+        columns={[
+          [words.begun, 'created_at'],
+          [words.result, (found) => <ReconciliationBadge reconciliation={found} />],
+          'finished_at',
+          'requested_by',
+        ]}
+      >
         <Pages path={path} query={query} next={next} />
-      </Card>
+      </TableCard>
     </>
   );
 }

@@ -5,7 +5,7 @@ import type { Reconciliation } from '../../../../db/queries/reconciliations.ts';
 import { Badge, Card, Empty, Field, Form, Time } from '../../../html/components.tsx';
 import { Downloads } from '../../../html/filters.tsx';
 import { LinkedIds } from '../../../html/linked-ids.tsx';
-import { ResourceTable } from '../../../html/resource-table.tsx';
+import { TableCard } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import { findingsOf, FoundRow, ReconciliationBadge } from './list.tsx';
 
@@ -60,28 +60,27 @@ function Findings({ reconciliation, findings, visit }: Props) {
   const { reconciliation: words } = visit.texts;
   const numbered = findings.map((finding, index) => ({ ...finding, number: index + 1 }));
   return (
-    <Card title={words.toDo}>
-      <ResourceTable
-        of={FINDING}
-        label={words.toDo}
-        rows={numbered}
-        columns={[
-          [words.row, (finding) => <FoundRow {...finding} />],
-          [words.wrong, ({ detail }) => <LinkedIds text={detail} />],
-          [words.remedy, ({ remedy }) => <LinkedIds text={remedy} />],
-          [
-            words.acknowledged,
-            ({ number, subject, acknowledgement }) =>
-              acknowledgement === null ? (
-                <Box number={number} subject={subject} visit={visit} />
-              ) : (
-                <Acknowledged acknowledgement={acknowledgement} path={pathOf(reconciliation)} visit={visit} />
-              ),
-          ],
-        ]}
-      />
+    <TableCard
+      title={words.toDo}
+      of={FINDING}
+      rows={numbered}
+      columns={[
+        [words.row, (finding) => <FoundRow {...finding} />],
+        [words.wrong, ({ detail }) => <LinkedIds text={detail} />],
+        [words.remedy, ({ remedy }) => <LinkedIds text={remedy} />],
+        [
+          words.acknowledged,
+          ({ number, subject, acknowledgement }) =>
+            acknowledgement === null ? (
+              <Box number={number} subject={subject} visit={visit} />
+            ) : (
+              <Acknowledged acknowledgement={acknowledgement} path={pathOf(reconciliation)} visit={visit} />
+            ),
+        ],
+      ]}
+    >
       <p class="hint">{words.units}</p>
-    </Card>
+    </TableCard>
   );
 }
 
@@ -153,33 +152,31 @@ function Checks({ reconciliation: { report }, visit: { texts } }: Props) {
   const { reconciliation: words, language } = texts;
   if (report === null) return null;
   return (
-    <Card title={words.checks}>
-      <ResourceTable
-        of={CHECK}
-        label={words.checks}
-        rows={report.checks}
-        columns={[
-          [
-            words.question,
-            ({ check, question }) => (
-              <>
-                {question}
-                <p class="hint">{check}</p>
-              </>
+    <TableCard
+      title={words.checks}
+      of={CHECK}
+      rows={report.checks}
+      columns={[
+        [
+          words.question,
+          ({ check, question }) => (
+            <>
+              {question}
+              <p class="hint">{check}</p>
+            </>
+          ),
+        ],
+        [
+          words.result,
+          ({ findings }) =>
+            findings === 0 ? (
+              <Badge tone="good">{words.agrees}</Badge>
+            ) : (
+              <Badge tone="bad">{words.findings(findings)}</Badge>
             ),
-          ],
-          [
-            words.result,
-            ({ findings }) =>
-              findings === 0 ? (
-                <Badge tone="good">{words.agrees}</Badge>
-              ) : (
-                <Badge tone="bad">{words.findings(findings)}</Badge>
-              ),
-          ],
-          [words.took, ({ durationMs }) => `${durationMs.toLocaleString(language)} ms`, 'number'],
-        ]}
-      />
-    </Card>
+        ],
+        [words.took, ({ durationMs }) => `${durationMs.toLocaleString(language)} ms`, 'number'],
+      ]}
+    />
   );
 }

@@ -2,10 +2,10 @@ import { LISTED_REFUND } from '../../../../api/routes/admin/present-finance.ts';
 import type { Refund, RefundFilter, RefundSum } from '../../../../db/queries/statements.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
-import { Card, Choice, Field, Pages } from '../../../html/components.tsx';
+import { Choice, Field, Pages } from '../../../html/components.tsx';
 import { Downloads, Filters } from '../../../html/filters.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
-import { ResourceTable } from '../../../html/resource-table.tsx';
+import { TableCard } from '../../../html/resource-table.tsx';
 import type { UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
 import { useTexts } from '../../../html/use-texts.ts';
@@ -25,34 +25,31 @@ export function RefundContent(props: Props) {
   return (
     <>
       <RefundFilters {...props} />
-      <Card title={words.byCause}>
-        <Sums sums={sums} />
-      </Card>
+      <Sums sums={sums} />
       {refunds.length === 0 ? null : (
-        <Card title={words.title}>
-          <ResourceTable
-            of={LISTED_REFUND}
-            label={words.title}
-            rows={refunds}
-            columns={[
-              [words.when, 'created_at'],
-              'amount_usd',
-              [
-                fields.cause,
-                ({ cause, message }) => (
-                  <>
-                    {causeInWords(cause, texts)}
-                    {message === null ? null : <p class="hint">{message}</p>}
-                  </>
-                ),
-              ],
-              'model',
-              [words.of, ({ taskId }) => <AnyId id={taskId} />],
-              'account_id',
-            ]}
-          />
+        <TableCard
+          title={words.title}
+          of={LISTED_REFUND}
+          rows={refunds}
+          columns={[
+            [words.when, 'created_at'],
+            'amount_usd',
+            [
+              fields.cause,
+              ({ cause, message }) => (
+                <>
+                  {causeInWords(cause, texts)}
+                  {message === null ? null : <p class="hint">{message}</p>}
+                </>
+              ),
+            ],
+            'model',
+            [words.of, ({ taskId }) => <AnyId id={taskId} />],
+            'account_id',
+          ]}
+        >
           <Pages path={path} query={query} next={next} />
-        </Card>
+        </TableCard>
       )}
     </>
   );
@@ -88,9 +85,9 @@ function Sums({ sums }: { readonly sums: readonly RefundSum[] }) {
   const { refunds: words, common, fields } = texts;
   const rows = sums.map((sum) => ({ ...sum, name: causeInWords(sum.cause, texts) }));
   return (
-    <ResourceTable
+    <TableCard
       of={REFUND_SUM}
-      label={words.byCause}
+      title={words.byCause}
       rows={rows}
       none={words.none}
       total={{

@@ -9,7 +9,7 @@ import { Badge, Card, Copyable, Money, Noted, Time } from '../../../html/compone
 import { Facts } from '../../../html/facts.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { ReasonCard } from '../../../html/reason-card.tsx';
-import { Chosen, ResourceTable } from '../../../html/resource-table.tsx';
+import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import { Deliveries } from '../deliveries.tsx';
@@ -49,12 +49,8 @@ export function TaskContent({ explanation, temporal, isPromptShown, visit }: Pro
           </Card>
         ) : null}
       </div>
-      <Card title={words.renders}>
-        <Renders submissions={submissions} />
-      </Card>
-      <Card title={words.deliveries}>
-        <Deliveries deliveries={deliveries} none={words.noDeliveries} temporal={temporal} />
-      </Card>
+      <Renders submissions={submissions} />
+      <Deliveries deliveries={deliveries} none={words.noDeliveries} temporal={temporal} />
       {mayAct ? <Actions explanation={explanation} visit={visit} isPromptShown={isPromptShown} /> : null}
     </>
   );
@@ -111,9 +107,9 @@ function Details({ explanation: { task, workflow }, temporal }: Pick<Props, 'exp
 function Renders({ submissions }: { readonly submissions: readonly KeptSubmission[] }) {
   const { staffTasks: words, fields } = useTexts();
   return (
-    <ResourceTable
+    <TableCard
       of={SUBMISSION}
-      label={words.renders}
+      title={words.renders}
       rows={submissions}
       none={words.noRenders}
       notes={{ upstream: 'upstream_model' }}

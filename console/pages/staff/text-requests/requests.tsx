@@ -9,14 +9,14 @@ import { Facts } from '../../../html/facts.tsx';
 import { Filters, optionsOf } from '../../../html/filters.tsx';
 import type { ListProps } from '../../../list-page.ts';
 import { AnyId } from '../../../html/linked-ids.tsx';
-import { Chosen, ResourceTable } from '../../../html/resource-table.tsx';
+import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import type { Texts } from '../../../texts/texts.ts';
 import { useTexts } from '../../../html/use-texts.ts';
 
 export function RequestList({ page: { entries: requests, next }, query, path }: ListProps<TextUsage>) {
   const texts = useTexts();
-  const { staffTextRequests: words, staff, common, tasks } = texts;
+  const { staffTextRequests: words, staff, common, fields, tasks } = texts;
   const given = (name: string): string => query.get(name) ?? '';
   return (
     <>
@@ -33,34 +33,28 @@ export function RequestList({ page: { entries: requests, next }, query, path }: 
         <Field name="from" label={staff.from} type="date" value={given('from')} />
         <Field name="to" label={staff.to} type="date" value={given('to')} />
       </Filters>
-      <Card>
-        <RequestTable requests={requests} />
-      </Card>
+      <TableCard
+        of={ADMIN_TEXT_REQUEST}
+        label={words.title}
+        rows={requests}
+        none={words.none}
+        notes={{ id: 'account_id', outcome: 'error_code' }}
+        columns={[
+          [words.request, 'id'],
+          'model',
+          [fields.status, 'outcome'],
+          [
+            words.route,
+            ({ upstream, upstreamModel }) => <Noted note={upstreamModel}>{upstream ?? words.nowhere}</Noted>,
+          ],
+          'input_tokens',
+          'output_tokens',
+          'charged_usd',
+          'created_at',
+        ]}
+      />
       <Pages path={path} query={query} next={next} />
     </>
-  );
-}
-
-function RequestTable({ requests }: { readonly requests: readonly TextUsage[] }) {
-  const { staffTextRequests: words, fields } = useTexts();
-  return (
-    <ResourceTable
-      of={ADMIN_TEXT_REQUEST}
-      label={words.title}
-      rows={requests}
-      none={words.none}
-      notes={{ id: 'account_id', outcome: 'error_code' }}
-      columns={[
-        [words.request, 'id'],
-        'model',
-        [fields.status, 'outcome'],
-        [words.route, ({ upstream, upstreamModel }) => <Noted note={upstreamModel}>{upstream ?? words.nowhere}</Noted>],
-        'input_tokens',
-        'output_tokens',
-        'charged_usd',
-        'created_at',
-      ]}
-    />
   );
 }
 

@@ -1,9 +1,9 @@
 /** The ways to models: upstream, model and key, with the health of each. */
 import { UPSTREAM } from '../../../../api/routes/admin/upstreams.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
-import { Card, Choice, Empty, Field, Noted, Time } from '../../../html/components.tsx';
+import { Choice, Empty, Field, Noted, Time } from '../../../html/components.tsx';
 import { ReasonCard } from '../../../html/reason-card.tsx';
-import { Chosen, ResourceTable } from '../../../html/resource-table.tsx';
+import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import { useTexts } from '../../../html/use-texts.ts';
 
@@ -30,36 +30,34 @@ export function UpstreamTable({ ways }: { readonly ways: Ways }) {
   if (ways.length === 0) return <Empty>{words.none}</Empty>;
   return (
     <div hx-get="/console/staff/upstreams/health" hx-trigger="every 5s" hx-swap="outerHTML">
-      <Card>
-        <ResourceTable
-          of={UPSTREAM}
-          label={words.title}
-          rows={ways}
-          columns={[
-            [
-              fields.upstream,
-              (way) => (
-                <Noted note={'format' in way ? way.format : (way.protocol ?? words.notConfigured)}>{way.name}</Noted>
-              ),
-            ],
-            'model',
-            [fields.key, ({ key }) => (key === null ? null : <code>{`…${key}`}</code>)],
-            [
-              fields.status,
-              ({ state, cause, sinceMs }) => (
-                <Noted note={sinceMs === null ? null : <Time at={new Date(sinceMs)} />}>
-                  <Noted note={cause && <Chosen name="cause" value={cause} />}>
-                    <Chosen name="state" value={state} />
-                  </Noted>
+      <TableCard
+        of={UPSTREAM}
+        label={words.title}
+        rows={ways}
+        columns={[
+          [
+            fields.upstream,
+            (way) => (
+              <Noted note={'format' in way ? way.format : (way.protocol ?? words.notConfigured)}>{way.name}</Noted>
+            ),
+          ],
+          'model',
+          [fields.key, ({ key }) => (key === null ? null : <code>{`…${key}`}</code>)],
+          [
+            fields.status,
+            ({ state, cause, sinceMs }) => (
+              <Noted note={sinceMs === null ? null : <Time at={new Date(sinceMs)} />}>
+                <Noted note={cause && <Chosen name="cause" value={cause} />}>
+                  <Chosen name="state" value={state} />
                 </Noted>
-              ),
-            ],
-            'until',
-            'requests',
-            'failures',
-          ]}
-        />
-      </Card>
+              </Noted>
+            ),
+          ],
+          'until',
+          'requests',
+          'failures',
+        ]}
+      />
     </div>
   );
 }

@@ -10,7 +10,7 @@ import { Facts } from '../../../html/facts.tsx';
 import { Filters, optionsOf } from '../../../html/filters.tsx';
 import type { ListPage, ListProps } from '../../../list-page.ts';
 import { AnyId } from '../../../html/linked-ids.tsx';
-import { ResourceTable } from '../../../html/resource-table.tsx';
+import { TableCard } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import { Deliveries } from '../deliveries.tsx';
 import { useTexts } from '../../../html/use-texts.ts';
@@ -31,21 +31,19 @@ export function EndpointList({ page: { entries: endpoints, next }, query, path }
           ]}
         />
       </Filters>
-      <Card>
-        <ResourceTable
-          of={ADMIN_ENDPOINT}
-          label={words.title}
-          rows={endpoints}
-          none={words.none}
-          pageOf={({ id }) => `/console/staff/webhooks/${id}`}
-          columns={[
-            'url',
-            'account_id',
-            [fields.status, (endpoint) => <EndpointState endpoint={endpoint} />],
-            'failing_since',
-          ]}
-        />
-      </Card>
+      <TableCard
+        of={ADMIN_ENDPOINT}
+        label={words.title}
+        rows={endpoints}
+        none={words.none}
+        pageOf={({ id }) => `/console/staff/webhooks/${id}`}
+        columns={[
+          'url',
+          'account_id',
+          [fields.status, (endpoint) => <EndpointState endpoint={endpoint} />],
+          'failing_since',
+        ]}
+      />
       <Pages path={path} query={query} next={next} />
     </>
   );
@@ -100,13 +98,11 @@ export function EndpointContent({
           options={optionsOf(texts.tasks.allStatuses, DELIVERY_STATUSES, texts.values.status)}
         />
       </Filters>
-      <Card title={texts.staffTasks.deliveries}>
-        <Deliveries
-          {...{ deliveries, temporal }}
-          none={words.noDeliveries}
-          redeliver={mayAct ? { path, token: session.formToken } : null}
-        />
-      </Card>
+      <Deliveries
+        {...{ deliveries, temporal }}
+        none={words.noDeliveries}
+        redeliver={mayAct ? { path, token: session.formToken } : null}
+      />
       <Pages path={path} query={query} next={next} />
     </>
   );
