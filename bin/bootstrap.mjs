@@ -10,6 +10,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const OLDEST_NODE = [20, 19];
+const INSTALL_TIMEOUT_MS = 20 * 60_000;
 const ENTRIES = { start: './start.ts', test: './tools/run-tests.ts' };
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -47,7 +48,11 @@ function install() {
   console.log('installing the dependencies');
   const command = ['ci', '--no-audit', '--no-fund'];
   try {
-    execFileSync('npm', command, { stdio: 'inherit', shell: process.platform === 'win32' });
+    execFileSync('npm', command, {
+      stdio: 'inherit',
+      shell: process.platform === 'win32',
+      timeout: INSTALL_TIMEOUT_MS,
+    });
   } catch (error) {
     if (error.code === 'ENOENT')
       fail('npm, which installs the dependencies, is not on the PATH. It comes with Node: https://nodejs.org');

@@ -15,6 +15,7 @@ const run = promisify(execFile);
 const USER = 'genway';
 const DATABASE = 'genway';
 const START_TIMEOUT_MS = 60_000;
+const CONNECT_TIMEOUT_MS = 5_000;
 const STOP_GRACE_MS = 20_000;
 const CRASH_CLEARED_MS = 10_000;
 
@@ -107,7 +108,7 @@ async function waitForDatabase(server: RunningProcess, url: string, logFile: str
 }
 
 async function ensureDatabase(url: string): Promise<void> {
-  const client = new Client({ connectionString: url });
+  const client = new Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
   try {
     await client.connect();
     const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [DATABASE]);

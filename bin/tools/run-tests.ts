@@ -3,18 +3,31 @@
  * however the run ends. Starts only the servers that the files need. `--tier=TIER` comes first and leaves out the files
  * of the other tiers. The last line of the output is `N passed, N failed`; `test-results/rules.md` lists every rule that
  * was checked.
+ *
+ * The run always ends: a process that reports nothing for `--silence-s=S` is named and killed, and so is everything after
+ * `--limit-s=S`.
  */
-import { readdirSync, statSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startProcess, type RunningProcess } from '../stack/child-process.ts';
 import { childEnvironment } from '../../config.ts';
 import { createServices, MAX_TEST_PROCESSES } from '../../test/support/servers.ts';
+import { waitUntil } from '../stack/wait-until.ts';
 import { readTestNeeds, type Service, type TestNeeds, TIERS } from './test-needs.ts';
+import { descendantsOf, killTree, readProgress, readSilentProcesses } from './watch-tests.ts';
 
 const SUMMARY = /^\d+ passed, \d+ failed(, \d+ skipped)?$/;
 /** Enough to stop what the running test has started. */
 const STOP_GRACE_MS = 30_000;
+/** Output can arrive a moment after the end of its process. */
+const LAST_OUTPUT_MS = 2_000;
+/** Several times what a run takes on two cores. */
+const RUN_LIMIT_S = 45 * 60;
+/** Longer than any test or hook may take. */
+const SILENCE_LIMIT_S = 12 * 60;
+const CHECKS_PER_LIMIT = 20;
+const RUN_OPTION = /^--(tier|limit-s|silence-s)=(.+)$/;
 const ALL_TESTS = 'test';
 /** Tests with a stack wait for half of their time; with more at once, their time-outs would measure the machine. */
 const MORE_JOBS_THAN_CORES = 2;
@@ -45,24 +58,30 @@ interface TestFile {
   readonly needs: TestNeeds;
 }
 
-const services = createServices(console.log);
+const progressFolder = mkdtempSync(join(tmpdir(), 'genway-progress-'));
+const services = createServices(console.log, endRun);
 let child: RunningProcess | undefined;
+let isEnding = false;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stopEarly());
 
 let passed = false;
 let lastLine = '';
 try {
-  const { files, options } = parseArguments(process.argv.slice(2));
+  const { files, options, limitS, silenceS } = parseArguments(process.argv.slice(2));
+  setTimeout(() => endRun(`the run has not finished within ${limitS} s`), limitS * 1000).unref();
+  setInterval(() => endSilentProcesses(silenceS), (silenceS * 1000) / CHECKS_PER_LIMIT).unref();
   const environment = await startServices(new Set(files.flatMap(({ needs }) => [...needs.services])));
   const waits = files.some(({ needs }) => needs.tier !== 'unit');
   passed = await runMocha(environment, {
-    jobs: Math.min(availableParallelism() + (waits ? MORE_JOBS_THAN_CORES : 0), MAX_TEST_PROCESSES),
+    // With one job, mocha would run the tests in its own process, which could not be ended without the others.
+    jobs: Math.max(2, Math.min(availableParallelism() + (waits ? MORE_JOBS_THAN_CORES : 0), MAX_TEST_PROCESSES)),
     words: [...options, ...files.map(({ file }) => file)],
   });
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
 } finally {
   await services.stop();
+  rmSync(progressFolder, { recursive: true, force: true });
 }
 if (!SUMMARY.test(lastLine)) console.log('0 passed, 1 failed');
 process.exit(passed ? 0 : 1);
@@ -73,10 +92,31 @@ async function stopEarly(): Promise<void> {
   process.exit(130);
 }
 
+/** Kills everything that the run has started, so that it fails at once. */
+function endRun(reason: string): void {
+  if (isEnding) return;
+  isEnding = true;
+  console.error(`${reason}; these processes run tests:`);
+  for (const { pid, test, silentMs } of readProgress(progressFolder)) {
+    console.error(`  ${pid}, for ${Math.round(silentMs / 1000)} s: ${test}`);
+  }
+  setTimeout(() => process.exit(1), STOP_GRACE_MS);
+  for (const pid of descendantsOf(process.pid)) killTree(pid);
+}
+
+/** Mocha reports the file of a killed process as failed, and runs the remaining files in another process. */
+function endSilentProcesses(silenceS: number): void {
+  for (const { pid, test } of readSilentProcesses(progressFolder, silenceS * 1000)) {
+    console.error(`process ${pid} hangs and is killed; it has reported nothing for ${silenceS} s since ${test}`);
+    killTree(pid);
+  }
+}
+
 /** Starts services. @returns the environment through which tests find them */
 async function startServices(needed: ReadonlySet<Service>): Promise<NodeJS.ProcessEnv> {
   const started = [...needed].map(async (service) => [SERVICE_VARIABLES[service], await services[service]()]);
-  return { ...childEnvironment({}), ...Object.fromEntries(await Promise.all(started)) };
+  const environment = { GENWAY_TEST_PROGRESS: progressFolder, ...Object.fromEntries(await Promise.all(started)) };
+  return { ...childEnvironment({}), ...environment };
 }
 
 async function runMocha(
@@ -103,20 +143,36 @@ async function runMocha(
       console.log(line);
     },
   });
-  return (await child.exited) === 0;
+  const exit = await child.exited;
+  await waitUntil(expectSummary, { timeoutMs: LAST_OUTPUT_MS });
+  return exit === 0;
 }
 
-/** After the tier come files and folders; everything from the next option on is passed to mocha. */
-function parseArguments(given: readonly string[]): { files: TestFile[]; options: string[] } {
-  const tier = TIERS.find((name) => given[0] === `--tier=${name}`);
-  const words = tier ? given.slice(1) : given;
+async function expectSummary(): Promise<void> {
+  if (!SUMMARY.test(lastLine)) throw new Error('the run ended early, without a summary of its tests');
+}
+
+/** The options of the run come first, then files and folders; everything from the next option on is passed to mocha. */
+function parseArguments(given: readonly string[]) {
+  const settings = new Map<string, string>();
+  for (const word of given) {
+    const [, name = '', value = ''] = RUN_OPTION.exec(word) ?? [];
+    if (name === '') break;
+    settings.set(name, value);
+  }
+  const words = given.slice(settings.size);
   const firstOption = words.findIndex((word) => word.startsWith('-'));
   const paths = firstOption === -1 ? words : words.slice(0, firstOption);
   const names = new Set((paths.length > 0 ? paths : [ALL_TESTS]).flatMap(testFiles));
   const files = [...names].map((file) => ({ file, needs: readTestNeeds(file) }));
+  const tier = settings.get('tier');
   return {
-    files: files.filter(({ needs }) => !tier || needs.tier === tier).sort((one, other) => rank(one) - rank(other)),
+    files: files
+      .filter(({ needs }) => tier === undefined || needs.tier === tier)
+      .sort((one, other) => rank(one) - rank(other)),
     options: words.slice(paths.length),
+    limitS: Number(settings.get('limit-s') ?? RUN_LIMIT_S),
+    silenceS: Number(settings.get('silence-s') ?? SILENCE_LIMIT_S),
   };
 }
 

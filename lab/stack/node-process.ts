@@ -15,6 +15,7 @@ export interface NodeOptions {
 const ROOT = join(import.meta.dirname, '../..');
 const TSX = import.meta.resolve('tsx');
 const READY_TIMEOUT_MS = 90_000;
+const ANSWER_TIMEOUT_MS = 10_000;
 
 /** Starts a file, which is named from the root of the project unless its path is absolute. */
 export async function startNode(
@@ -51,7 +52,7 @@ export async function startServer(
   const child = await startNode(file, args, options);
   let hasEnded = false;
   void child.exited.then(() => (hasEnded = true));
-  await waitUntil(() => fetch(url), {
+  await waitUntil(() => fetch(url, { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) }), {
     timeoutMs: READY_TIMEOUT_MS,
     pauseMs: 100,
     abandoned: () => (hasEnded ? new Error(`${file} ended while it started`) : undefined),

@@ -4,7 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { SERVING_LIMITS } from '../../db/connections.ts';
+import { CONNECT_TIMEOUT_MS, SERVING_LIMITS } from '../../db/connections.ts';
 import { createDatabase, type Database } from '../../db/database.ts';
 import { migrate } from '../../db/migrate.ts';
 import { testDatabaseUrl } from './services.ts';
@@ -99,7 +99,7 @@ async function migrationsDigest(): Promise<string> {
 }
 
 async function administer(serverUrl: string, work: (client: Client) => Promise<unknown>): Promise<void> {
-  const client = new Client({ connectionString: serverUrl });
+  const client = new Client({ connectionString: serverUrl, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
   await client.connect();
   try {
     await work(client);

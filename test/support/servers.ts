@@ -7,6 +7,8 @@ import { findFreePort } from '../../bin/stack/ports.ts';
 
 interface Service {
   readonly address: string;
+  /** Resolves when the server has ended for any reason. */
+  readonly exited: Promise<unknown>;
   stop(): Promise<void>;
 }
 
@@ -31,20 +33,34 @@ export function testNamespaces(process: number): string[] {
   return Array.from({ length: NAMESPACES_OF_A_PROCESS }, (_, index) => `test-${process}-${index}`);
 }
 
-/** Services that are each started, or made, when first asked for. */
-export function createServices(report: (line: string) => void = () => {}): Services {
+/**
+ * Services that are each started, or made, when first asked for.
+ *
+ * @param onLoss receives the news that a server ended before it was stopped
+ */
+export function createServices(
+  report: (line: string) => void = () => {},
+  onLoss: (news: string) => void = () => {},
+): Services {
+  let isStopping = false;
   let folder: Promise<string> | undefined;
   let database: Promise<Service> | undefined;
   let temporal: Promise<Service> | undefined;
   let bundle: Promise<string> | undefined;
   let programs: Promise<string> | undefined;
   const stateFolder = (): Promise<string> => (folder ??= mkdtemp(join(tmpdir(), 'genway-test-')));
+  const start = async (name: string, startIn: (home: string) => Promise<Service>): Promise<Service> => {
+    const service = await startIn(await stateFolder());
+    void service.exited.then((cause) => isStopping || onLoss(`${name} ended unexpectedly (${String(cause)})`));
+    return service;
+  };
   return {
-    database: async () => (await (database ??= stateFolder().then(startTestPostgres))).address,
-    temporal: async () => (await (temporal ??= stateFolder().then((home) => startTestTemporal(home, report)))).address,
+    database: async () => (await (database ??= start('PostgreSQL', startTestPostgres))).address,
+    temporal: async () => (await (temporal ??= start('Temporal', (home) => startTestTemporal(home, report)))).address,
     workflowBundle: () => (bundle ??= stateFolder().then(async (home) => (await builder()).buildWorkflows(home))),
     programs: () => (programs ??= stateFolder().then(async (home) => (await builder()).buildPrograms(home))),
     stop: async () => {
+      isStopping = true;
       for (const started of await Promise.allSettled([database, temporal])) {
         if (started.status === 'fulfilled') await started.value?.stop();
       }
@@ -63,9 +79,18 @@ async function startTestPostgres(folder: string): Promise<Service> {
     port: await findFreePort(),
     password: randomBytes(16).toString('hex'),
     // Nothing here has to survive a crash of the machine.
-    settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '500' },
+    settings: {
+      fsync: 'off',
+      synchronous_commit: 'off',
+      full_page_writes: 'off',
+      max_connections: '500',
+      // For connections without limits of their own: a forgotten transaction fails a test, and does not hang the others.
+      statement_timeout: '120s',
+      lock_timeout: '60s',
+      idle_in_transaction_session_timeout: '60s',
+    },
   });
-  return { address: server.url, stop: () => server.stop() };
+  return { address: server.url, exited: server.exited, stop: () => server.stop() };
 }
 
 async function startTestTemporal(folder: string, report: (line: string) => void): Promise<Service> {
@@ -78,7 +103,7 @@ async function startTestTemporal(folder: string, report: (line: string) => void)
     moreNamespaces: Array.from({ length: MAX_TEST_PROCESSES }, (_, process) => testNamespaces(process)).flat(),
     logFile: join(folder, 'temporal.log'),
   });
-  return { address: server.address, stop: () => server.stop() };
+  return { address: server.address, exited: server.exited, stop: () => server.stop() };
 }
 
 const builder = () => import('../../lab/stack/build.ts');

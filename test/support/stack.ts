@@ -72,6 +72,7 @@ export interface TestStack {
 const SIMULATOR_KEY = 'simulator';
 const STOP_GRACE_MS = 15_000;
 const READY_TIMEOUT_MS = 60_000;
+const ANSWER_TIMEOUT_MS = 10_000;
 
 export async function startTestStack({
   env = {},
@@ -130,8 +131,8 @@ export async function startTestStack({
   };
   const launchWorker = (more?: Readonly<Record<string, string>>): StackProcess =>
     launch('worker', (logFile) => expectInLog(logFile, '"polling"'), more);
-  const api = launch('api', () => fetch(baseUrl));
-  const text = launch('text', () => fetch(`http://127.0.0.1:${textPort}`), textEnv);
+  const api = launch('api', () => expectAnswer(baseUrl));
+  const text = launch('text', () => expectAnswer(`http://127.0.0.1:${textPort}`), textEnv);
   const worker = launchWorker();
   const connection = await Connection.connect({ address });
 
@@ -150,7 +151,7 @@ export async function startTestStack({
     moreApis: async () => {
       const port = await findFreePort();
       const address = `http://127.0.0.1:${port}`;
-      return { ...launch('api', () => fetch(address), { GENWAY_API_PORT: String(port) }), baseUrl: address };
+      return { ...launch('api', () => expectAnswer(address), { GENWAY_API_PORT: String(port) }), baseUrl: address };
     },
     createAccount: (settings) => createAccount(baseUrl, adminToken, settings),
     stop: async () => {
@@ -262,4 +263,8 @@ function createProcess({
 
 async function expectInLog(logFile: string, words: string): Promise<void> {
   if (!(await readFile(logFile, 'utf8')).includes(words)) throw new Error(`the log does not say ${words} yet`);
+}
+
+async function expectAnswer(url: string): Promise<void> {
+  await fetch(url, { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) });
 }

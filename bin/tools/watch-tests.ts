@@ -1,0 +1,82 @@
+/**
+ * Ends processes that hang in a run of tests. Each process that runs tests keeps a file that says what it is running
+ * (`test/support/hooks.ts`). A process that does not change its file for a long time hangs.
+ */
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { platform } from 'node:os';
+import { join } from 'node:path';
+
+const FINISHED = ': finished';
+
+interface TestProcess {
+  readonly pid: number;
+  /** The file and the test that the process runs, or `finished` after the file. */
+  readonly test: string;
+  readonly silentMs: number;
+}
+
+/** The running processes that run tests, according to the files in the folder. */
+export function readProgress(folder: string): readonly TestProcess[] {
+  return readdirSync(folder).flatMap((pid) => {
+    if (!signal(Number(pid), 0)) return [];
+    const file = join(folder, pid);
+    return [{ pid: Number(pid), test: readFileSync(file, 'utf8'), silentMs: Date.now() - statSync(file).mtimeMs }];
+  });
+}
+
+/** The processes that hang. One that has finished its file hangs only if it keeps the others' run from ending. */
+export function readSilentProcesses(folder: string, silenceMs: number): readonly TestProcess[] {
+  const processes = readProgress(folder);
+  const running = processes.filter(({ test }) => !test.endsWith(FINISHED));
+  return (running.length > 0 ? running : processes).filter(({ silentMs }) => silentMs > silenceMs);
+}
+
+/**
+ * Kills a process and all of its descendants, which may lead groups of their own. Parents come first, since some restart
+ * their children.
+ */
+export function killTree(root: number): void {
+  for (const pid of [root, ...descendantsOf(root)]) signal(pid, 'SIGKILL');
+}
+
+/** Returns whether there is such a process. */
+function signal(pid: number, name: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(pid, name);
+  } catch {
+    return false;
+  }
+}
+
+/** Parents come before their children. */
+export function descendantsOf(root: number): readonly number[] {
+  const processes = platform() === 'linux' ? readProcesses() : listProcesses();
+  const found = [root];
+  for (const parent of found) found.push(...processes.filter(([, ppid]) => ppid === parent).map(([pid]) => pid));
+  return found.slice(1);
+}
+
+type PidAndParent = readonly [pid: number, parent: number];
+
+function readProcesses(): readonly PidAndParent[] {
+  return readdirSync('/proc').flatMap((pid): PidAndParent[] => {
+    if (!/^\d+$/.test(pid)) return [];
+    try {
+      const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+      // The second field, a command in parentheses, may contain spaces; the parent is the fourth: proc_pid_stat(5).
+      const [, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      return [[Number(pid), Number(parent)]];
+    } catch {
+      return [];
+    }
+  });
+}
+
+function listProcesses(): readonly PidAndParent[] {
+  const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n');
+  return lines.map((line): PidAndParent => {
+    const [pid = '', parent = ''] = line.trim().split(/\s+/);
+    return [Number(pid), Number(parent)];
+  });
+}

@@ -1,0 +1,35 @@
+import { expect } from 'chai';
+import { runToEnd } from '../../../bin/stack/child-process.ts';
+
+const HANGS = 'test/fixtures/runs/hangs.ts';
+const HOLDS = 'test/fixtures/runs/holds.ts';
+
+async function runTests(...args: readonly string[]) {
+  const lines: string[] = [];
+  const exit = await runToEnd({
+    command: process.execPath,
+    args: ['--import', 'tsx', 'bin/tools/run-tests.ts', ...args],
+    output: (line) => lines.push(line),
+  });
+  return { exit, output: lines.join('\n'), lastLine: lines.at(-1) };
+}
+
+describe('a run of tests', () => {
+  it('ends although a test leaves a timer behind', async () => {
+    expect(await runTests(HOLDS)).to.include({ exit: 0, lastLine: '1 passed, 0 failed' });
+  });
+
+  it('names and kills what hangs, a process or the whole run, and fails', async () => {
+    const [hanging, tooLong] = await Promise.all([
+      runTests('--silence-s=15', HANGS, HOLDS),
+      runTests('--limit-s=25', HANGS),
+    ]);
+    expect(hanging).to.include({ exit: 1, lastLine: '1 passed, 1 failed' });
+    expect(hanging.output).to.match(
+      new RegExp(`process \\d+ hangs and is killed; .* since ${HANGS}: before the first test`),
+    );
+    expect(hanging.output).to.contain(`Uncaught error outside test suite in ${HANGS}`);
+    expect(tooLong).to.include({ exit: 1, lastLine: '0 passed, 1 failed' });
+    expect(tooLong.output).to.match(new RegExp(`the run has not finished within 25 s.*\n.* for \\d+ s: ${HANGS}`));
+  });
+});
