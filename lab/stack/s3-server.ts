@@ -18,6 +18,8 @@ export interface S3Server {
 }
 
 const PACKAGES = ['moto[s3]==5.2.5', 'flask==3.1.3', 'flask-cors==6.0.5'];
+const INSTALL_TIMEOUT_MS = 5 * 60_000;
+const STOP_GRACE_MS = 10_000;
 const CACHE_DIRECTORY = join(homedir(), '.cache', 'genway');
 const INSTALLED_DIRECTORY = join(CACHE_DIRECTORY, 's3-server-moto-5.2.5');
 /** Prints the port, and ends when its standard input does, so that no server outlives the tests. */
@@ -58,7 +60,9 @@ export async function startS3Server(): Promise<S3Server> {
     endpoint: `http://127.0.0.1:${port}`,
     close: async () => {
       server.stdin.end();
+      const timer = setTimeout(() => server.kill('SIGKILL'), STOP_GRACE_MS);
       await ended;
+      clearTimeout(timer);
     },
   };
 }
@@ -72,7 +76,7 @@ async function install(): Promise<void> {
   const unfinished = await mkdtemp(join(CACHE_DIRECTORY, 'unfinished-'));
   try {
     const options = ['--quiet', '--disable-pip-version-check', '--root-user-action=ignore', '--target', unfinished];
-    await run('python3', ['-m', 'pip', 'install', ...options, ...PACKAGES]);
+    await run('python3', ['-m', 'pip', 'install', ...options, ...PACKAGES], { timeout: INSTALL_TIMEOUT_MS });
     await rename(unfinished, INSTALLED_DIRECTORY).catch((error: unknown) => {
       // Another run of the tests was faster.
       if (!existsSync(INSTALLED_DIRECTORY)) throw error;
