@@ -24,6 +24,10 @@ import {
 import { readRules, type Rules } from './refusals.ts';
 
 type Row = Readonly<Record<string, unknown>>;
+type Changes = Row | ((given: Given) => Row);
+
+/** A row that a table refuses: the changes that break a rule. The rule is by default the check of the first changed column. */
+type Refusal = readonly [what: string, changes: Changes | readonly Changes[], rule?: string];
 
 /** What stands in the database while the rules are tried; nothing of it changes. */
 interface Given {
@@ -85,39 +89,78 @@ describe('the rules of the database', () => {
     });
   }
 
+  /** @param rowOf a row that the table would take */
+  function refusesRows(table: string, rowOf: (given: Given) => Row, refusals: readonly Refusal[]): void {
+    for (const [what, changes, rule] of refusals) {
+      const alternatives = [changes].flat();
+      const [column] = Object.keys(alternatives[0] ?? {});
+      const attempts = alternatives.map((changed) => (given: Given) => {
+        return insert(table, { ...rowOf(given), ...(typeof changed === 'function' ? changed(given) : changed) });
+      });
+      refuses(what, rule ?? `${table}_${column}_check`, ...attempts);
+    }
+  }
+
+  function refusesTwice(what: string, table: string, rowOf: (given: Given) => Row, rule = `${table}_pkey`): void {
+    refuses(`${what} twice`, rule, (given) => database(table).insert([rowOf(given), rowOf(given)]));
+  }
+
+  /** Of a table whose rows the database numbers. */
+  function refusesNumberTwice(table: string, row: Readonly<Record<string, string>>): void {
+    const columns = Object.keys(row);
+    refuses('a number twice', `${table}_pkey`, () =>
+      statement(
+        `INSERT INTO ${table} (id, ${columns.join()}) OVERRIDING SYSTEM VALUE
+         SELECT 1, ${columns.map(() => '?').join()} FROM generate_series(1, 2)`,
+        Object.values(row),
+      ),
+    );
+  }
+
+  /** Nobody changes the rows of the table, and nobody removes them. */
+  function keepsRows(table: string, rowOf: (given: Given) => Row, changes: Row, rule = `${table}_are_kept`): void {
+    const [column] = Object.keys(changes);
+    refuses(`another ${column} of a row that is there`, rule, (given) =>
+      withRow(table, rowOf(given), (transaction) => transaction(table).update(changes)),
+    );
+    refusesRemoval(table, rowOf, rule);
+  }
+
+  function refusesRemoval(table: string, rowOf: (given: Given) => Row, rule = `${table}_are_kept`): void {
+    refuses(`removal from ${table}`, rule, (given) =>
+      withRow(table, rowOf(given), (transaction) => transaction(table).delete()),
+    );
+    refuses(`removal of all ${table}`, `${table}_not_truncated`, () => statement(`TRUNCATE ${table} CASCADE`));
+  }
+
+  function refusesAnotherDecision(table: string, rowOf: (given: Given) => Row, decided: Row, changes: Row): void {
+    refuses(
+      'a second decision, or a change of what was asked for',
+      `${table}_are_decided_once`,
+      (given) =>
+        withRow(table, { ...rowOf(given), ...decided }, (transaction) =>
+          transaction(table).update({ outcome: 'rejected' }),
+        ),
+      (given) => withRow(table, rowOf(given), (transaction) => transaction(table).update(changes)),
+    );
+  }
+
+  /** Tries something with a row that is there for the attempt alone. */
+  const withRow = (
+    table: string,
+    row: Row,
+    attempt: (transaction: Database) => PromiseLike<unknown>,
+  ): PromiseLike<unknown> =>
+    database.transaction(async (transaction) => {
+      await transaction(table).insert(row);
+      await attempt(transaction);
+    });
+
   const insert = (table: string, row: Row): PromiseLike<unknown> => database(table).insert(row);
   const update = (table: string, { id }: Pick<Row, 'id'>, changes: Row): PromiseLike<unknown> =>
     database(table).where({ id }).update(changes);
   const statement = (sql: string, bindings: readonly string[] = []): PromiseLike<unknown> =>
     database.raw(sql, [...bindings]);
-
-  const insertAccount = (changes: Row): PromiseLike<unknown> =>
-    insert('accounts', { id: newId('account'), name: 'A', ...changes });
-
-  const insertKey = (changes: Row): PromiseLike<unknown> =>
-    insert('api_keys', {
-      id: newId('apiKey'),
-      account_id: given.account.id,
-      digest: randomBytes(32),
-      hint: 'test',
-      ...changes,
-    });
-
-  const insertTextRequest = (changes: Row): PromiseLike<unknown> =>
-    insert('text_requests', textRequestOf(given.key, changes));
-  /** What happens to a row that is there; nothing of it stays. */
-  const afterInserting = (
-    changes: Row,
-    attempt: (transaction: Database, row: Row) => PromiseLike<unknown>,
-  ): PromiseLike<unknown> =>
-    database.transaction(async (transaction) => {
-      const row = textRequestOf(given.key, changes);
-      await transaction('text_requests').insert(row);
-      await attempt(transaction, row);
-    });
-
-  const insertReconciliation = (changes: Row): PromiseLike<unknown> =>
-    insert('reconciliations', { id: newId('reconciliation'), requested_by: 'operator', ...changes });
 
   const insertAdjustment = (changes: Row): PromiseLike<unknown> =>
     insert('transfers', adjustmentOf(given.account, changes));
@@ -197,77 +240,23 @@ describe('the rules of the database', () => {
     created_at: new Date(),
   });
 
-  const insertClaim = (changes: Row): PromiseLike<unknown> =>
-    insert('idempotency_keys', {
-      account_id: given.account.id,
-      key: newId('request'),
-      request_digest: randomBytes(32),
-      claim_token: crypto.randomUUID(),
-      lease_until: new Date(),
-      ...changes,
-    });
-
-  const insertEndpoint = (changes: Row): PromiseLike<unknown> =>
-    insert('webhook_endpoints', { ...given.endpoint, id: newId('webhookEndpoint'), ...changes });
-
-  const insertEvent = (changes: Row): PromiseLike<unknown> =>
-    insert('events', { ...given.event, id: newId('event'), type: 'endpoint.test', task_id: null, ...changes });
-
-  const insertDelivery = (changes: Row): PromiseLike<unknown> =>
-    insert('deliveries', { ...given.delivery, id: newId('delivery'), ...changes });
-
-  const insertAction = (changes: Row): PromiseLike<unknown> =>
-    insert('operator_actions', { ...given.action, id: newId('operatorAction'), kind: 'redeliver', ...changes });
-
-  const insertAttempt = (changes: Row): PromiseLike<unknown> =>
-    insert('delivery_attempts', {
-      delivery_id: given.delivery['id'],
-      number: 1,
-      started_at: new Date(),
-      latency_ms: 5,
-      status: 200,
-      ...changes,
-    });
-
   describe('accounts', () => {
-    refuses('an id of another form', 'accounts_id_check', () => insertAccount({ id: 'acc_1' }));
-    refuses('an id twice', 'accounts_pkey', ({ account: { id } }) => insertAccount({ id }));
-    refuses(
-      'no name, and one that is too long',
-      'accounts_name_check',
-      () => insertAccount({ name: '' }),
-      () => insertAccount({ name: 'a'.repeat(201) }),
-    );
-    refuses(
-      'an e-mail address that cannot be one',
-      'accounts_email_check',
-      () => insertAccount({ email: 'a@' }),
-      () => insertAccount({ email: 'a'.repeat(321) }),
-    );
-    refuses(
-      'an external id that is empty or too long',
-      'accounts_external_id_check',
-      () => insertAccount({ external_id: '' }),
-      () => insertAccount({ external_id: 'a'.repeat(201) }),
-    );
-    refuses('an external id twice', 'accounts_one_per_external_id', ({ account }) =>
-      database.transaction(async (transaction) => {
-        await transaction('accounts').where({ id: account.id }).update({ external_id: 'crm-1' });
-        await transaction('accounts').insert({ id: newId('account'), name: 'A', external_id: 'crm-1' });
-      }),
-    );
-    refuses('a limit of no tasks', 'accounts_max_concurrent_tasks_check', () =>
-      insertAccount({ max_concurrent_tasks: 0 }),
-    );
-
     const balances = ['signup_available', 'signup_reserved', 'funded_available', 'funded_reserved'];
-    refuses(
-      'an account that begins with money',
-      'accounts_start_empty',
-      ...balances.map((column) => () => insertAccount({ [column]: 1 })),
-    );
-    refuses('an account that begins as topped up', 'accounts_start_empty', () =>
-      insertAccount({ topped_up_at: new Date() }),
+    refusesRows('accounts', () => ({ id: newId('account'), name: 'A' }), [
+      ['an id of another form', { id: 'acc_1' }],
+      ['an id twice', ({ account: { id } }) => ({ id }), 'accounts_pkey'],
+      ['no name, and one that is too long', [{ name: '' }, { name: 'a'.repeat(201) }]],
+      ['an e-mail address that cannot be one', [{ email: 'a@' }, { email: 'a'.repeat(321) }]],
+      ['an external id that is empty or too long', [{ external_id: '' }, { external_id: 'a'.repeat(201) }]],
+      ['a limit of no tasks', { max_concurrent_tasks: 0 }],
+      ['an account that begins with money', balances.map((column) => ({ [column]: 1 })), 'accounts_start_empty'],
+      ['an account that begins as topped up', { topped_up_at: new Date() }, 'accounts_start_empty'],
+    ]);
+    refusesTwice(
+      'an external id',
+      'accounts',
+      () => ({ id: newId('account'), name: 'A', external_id: 'crm-1' }),
+      'accounts_one_per_external_id',
     );
     refuses(
       'a balance written by hand',
@@ -323,16 +312,21 @@ describe('the rules of the database', () => {
   });
 
   describe('API keys', () => {
-    refuses('an id of another form', 'api_keys_id_check', () => insertKey({ id: newId('account') }));
-    refuses('an id twice', 'api_keys_pkey', ({ key: { id } }) => insertKey({ id }));
-    refuses('a key of no account', 'api_keys_account_id_fkey', () => insertKey({ account_id: newId('account') }));
-    refuses('a name that is too long', 'api_keys_name_check', () => insertKey({ name: 'k'.repeat(201) }));
-    refuses('a digest of another length', 'api_keys_digest_check', () => insertKey({ digest: randomBytes(31) }));
-    refuses('a digest twice', 'api_keys_digest_key', ({ key: { digest } }) => insertKey({ digest }));
-    refuses('a rate of no requests', 'api_keys_rate_limit_rpm_check', () => insertKey({ rate_limit_rpm: 0 }));
-    refuses('a negative usage limit', 'pico_usd_check', () => insertKey({ usage_limit: -1 }));
-    refuses('a key that begins as used', 'api_keys_start_unused', () => insertKey({ used: 1 }));
-    refuses('a key that begins with a reservation', 'api_keys_start_unused', () => insertKey({ reserved: 1 }));
+    const rowOf = ({ account: { id } }: Given): Row => {
+      return { id: newId('apiKey'), account_id: id, digest: randomBytes(32), hint: 'test' };
+    };
+    refusesRows('api_keys', rowOf, [
+      ['an id of another form', { id: newId('account') }],
+      ['an id twice', ({ key: { id } }) => ({ id }), 'api_keys_pkey'],
+      ['a key of no account', { account_id: newId('account') }, 'api_keys_account_id_fkey'],
+      ['a name that is too long', { name: 'k'.repeat(201) }],
+      ['a digest of another length', { digest: randomBytes(31) }],
+      ['a digest twice', ({ key: { digest } }) => ({ digest }), 'api_keys_digest_key'],
+      ['a rate of no requests', { rate_limit_rpm: 0 }],
+      ['a negative usage limit', { usage_limit: -1 }, 'pico_usd_check'],
+      ['a key that begins as used', { used: 1 }, 'api_keys_start_unused'],
+      ['a key that begins with a reservation', { reserved: 1 }, 'api_keys_start_unused'],
+    ]);
     refuses('usage written by hand', 'api_keys_usage', ({ key }) => update('api_keys', key, { used: 0 }));
     refuses('reservations of a key written by hand', 'api_keys_usage', ({ key }) =>
       update('api_keys', key, { reserved: 7 }),
@@ -750,21 +744,23 @@ describe('the rules of the database', () => {
     });
     const idsOf = ({ id, createdAt }: Task): Row => ({ task_id: id, task_created_at: createdAt });
     const insertSubmissions = (...changes: Row[]) => database('submissions').insert(changes.map(row));
-    /** What happens to a submission that is there; nothing of it stays. */
-    const afterSubmitting = (changes: Row, sql: string) =>
-      database.transaction(async (transaction) => {
-        await transaction('submissions').insert(row(changes));
-        await transaction.raw(sql);
-      });
-
-    refuses('an attempt without a number', 'submissions_attempt_check', () => insertSubmissions({ attempt: 0 }));
-    refuses('a route that cannot be', 'submissions_route_check', () => insertSubmissions({ route: -1 }));
-    refuses('an unknown outcome', 'submissions_outcome_check', () =>
-      insertSubmissions({ outcome: 'lost', ...settled }),
-    );
-    refuses('an attempt twice', 'submissions_pkey', () =>
-      insertSubmissions({ outcome: 'refused', ...settled }, { outcome: 'refused', ...settled }),
-    );
+    refusesRows('submissions', () => row(), [
+      ['an attempt without a number', { attempt: 0 }],
+      ['a route that cannot be', { route: -1 }],
+      ['an unknown outcome', { outcome: 'lost', ...settled }],
+      [
+        'an outcome that nobody learnt, and a lesson without an outcome',
+        [
+          { outcome: 'refused', settled_at: new Date() },
+          { outcome: 'refused', learnt_from: 'the answer' },
+          { learnt_from: 'the answer' },
+        ],
+        'submissions_settled',
+      ],
+      ['a job that was not accepted', { outcome: 'refused', job_id: 'job-1', ...settled }, 'submissions_job'],
+      ['a loss of what is known', { outcome: 'accepted', possible_loss: 1, ...settled }, 'submissions_loss'],
+    ]);
+    refusesTwice('an attempt', 'submissions', () => row({ outcome: 'refused', ...settled }));
     refuses(
       'one beside another that was accepted, or of which nobody knows',
       'submissions_one_at_a_time',
@@ -787,13 +783,15 @@ describe('the rules of the database', () => {
     refuses(
       'to change what was sent, or what became of it',
       'submissions_change_once',
-      () => afterSubmitting({}, "UPDATE submissions SET fingerprint = 'another'"),
-      () => afterSubmitting({ outcome: 'refused', ...settled }, "UPDATE submissions SET outcome = 'not_taken'"),
-      () =>
-        afterSubmitting(
-          { outcome: 'accepted', job_id: 'job-1', ...settled },
-          "UPDATE submissions SET job_id = 'job-2'",
-        ),
+      ...(
+        [
+          [{}, { fingerprint: 'another' }],
+          [{ outcome: 'refused', ...settled }, { outcome: 'not_taken' }],
+          [{ outcome: 'accepted', job_id: 'job-1', ...settled }, { job_id: 'job-2' }],
+        ] as const
+      ).map(([before, changes]) => () => {
+        return withRow('submissions', row(before), (transaction) => transaction('submissions').update(changes));
+      }),
     );
     refuses('a job of the vendor that another task has, whichever upstream led there', 'vendor_jobs_of_one_task', () =>
       insertSubmissions(
@@ -801,180 +799,152 @@ describe('the rules of the database', () => {
         { ...idsOf(given.processing), provider: 'another', outcome: 'accepted', job_id: 'job-1', ...settled },
       ),
     );
-    refuses('to forget one', 'submissions_are_kept', () => afterSubmitting({}, 'DELETE FROM submissions'));
-    refuses('to forget all of them', 'submissions_not_truncated', () => statement('TRUNCATE submissions'));
+    refusesRemoval('submissions', () => row());
   });
 
   describe('idempotency keys', () => {
     const completed = { completed_at: new Date(), expires_at: new Date(), status: 201, sealed_body: randomBytes(8) };
-
-    refuses('an account that does not exist', 'idempotency_keys_account_id_fkey', () =>
-      insertClaim({ account_id: newId('account') }),
-    );
-    refuses(
-      'no key, and one that is too long',
-      'idempotency_keys_key_check',
-      () => insertClaim({ key: '' }),
-      () => insertClaim({ key: 'k'.repeat(256) }),
-    );
-    refuses('a key twice', 'idempotency_keys_pkey', () =>
-      database.transaction(async () => {
-        await insertClaim({ key: 'twice' });
-        await insertClaim({ key: 'twice' });
-      }),
-    );
-    refuses('a digest of another length', 'idempotency_keys_request_digest_check', () =>
-      insertClaim({ request_digest: randomBytes(16) }),
-    );
-    refuses(
-      'the response of a failure',
-      'idempotency_keys_status_check',
-      () => insertClaim({ ...completed, status: 402 }),
-      () => insertClaim({ ...completed, status: 500 }),
-    );
-    refuses(
-      'half a response',
-      'idempotency_complete_or_not',
-      ...Object.keys(completed).map((column) => () => insertClaim({ ...completed, [column]: null })),
-    );
+    const claimOf = ({ account: { id } }: Given): Row => ({
+      account_id: id,
+      key: newId('request'),
+      request_digest: randomBytes(32),
+      claim_token: randomUUID(),
+      lease_until: new Date(),
+    });
+    refusesRows('idempotency_keys', claimOf, [
+      ['an account that does not exist', { account_id: newId('account') }, 'idempotency_keys_account_id_fkey'],
+      ['no key, and one that is too long', [{ key: '' }, { key: 'k'.repeat(256) }]],
+      ['a digest of another length', { request_digest: randomBytes(16) }],
+      [
+        'the response of a failure',
+        [402, 500].map((status) => ({ ...completed, status })),
+        'idempotency_keys_status_check',
+      ],
+      [
+        'half a response',
+        Object.keys(completed).map((column) => ({ ...completed, [column]: null })),
+        'idempotency_complete_or_not',
+      ],
+    ]);
+    refusesTwice('a key', 'idempotency_keys', (rows) => ({ ...claimOf(rows), key: 'twice' }));
   });
 
   describe('webhooks', () => {
-    refuses('an endpoint id of another form', 'webhook_endpoints_id_check', () => insertEndpoint({ id: 'we_1' }));
-    refuses('an endpoint twice', 'webhook_endpoints_pkey', ({ endpoint: { id } }) => insertEndpoint({ id }));
-    refuses('an endpoint of no account', 'webhook_endpoints_account_id_fkey', () =>
-      insertEndpoint({ account_id: newId('account') }),
-    );
-    refuses('an address that is too long', 'webhook_endpoints_url_check', () =>
-      insertEndpoint({ url: 'u'.repeat(2_049) }),
-    );
-    refuses('a description that is too long', 'webhook_endpoints_description_check', () =>
-      insertEndpoint({ description: 'd'.repeat(1_001) }),
-    );
-    refuses(
-      'no events, and unknown ones',
-      'webhook_endpoints_events_check',
-      () => insertEndpoint({ events: [] }),
-      () => insertEndpoint({ events: ['task.created'] }),
-    );
-    refuses(
-      'an endpoint disabled without a reason, and the reverse',
-      'webhook_endpoints_disabled_with_reason',
-      () => insertEndpoint({ disabled_at: new Date() }),
-      () => insertEndpoint({ disabled_reason: 'tired' }),
-    );
-    refuses(
-      'an old secret that never ends, and the reverse',
-      'webhook_endpoints_previous_secret_ends',
-      () => insertEndpoint({ previous_sealed_secret: randomBytes(32) }),
-      () => insertEndpoint({ previous_secret_until: new Date() }),
-    );
-
-    refuses('an event id of another form', 'events_id_check', () => insertEvent({ id: 'evt_1' }));
-    refuses('an event twice', 'events_pkey', ({ event: { id } }) => insertEvent({ id }));
-    refuses('an event of no account', 'events_account_id_fkey', () => insertEvent({ account_id: newId('account') }));
-    refuses('an unknown event', 'events_type_check', ({ queued }) =>
-      insertEvent({ type: 'task.created', task_id: queued.id }),
-    );
-    refuses(
-      'an event of a task that names none, and a test that names one',
-      'events_of_tasks_name_them',
-      () => insertEvent({ type: 'task.failed' }),
-      ({ queued }) => insertEvent({ task_id: queued.id }),
-    );
-    refuses('a second event of a task', 'events_once_per_task', ({ succeeded }) =>
-      insertEvent({ type: 'task.failed', task_id: succeeded.id }),
-    );
-
-    refuses('a delivery id of another form', 'deliveries_id_check', () => insertDelivery({ id: 'del_1' }));
-    refuses('a delivery twice', 'deliveries_pkey', ({ delivery: { id } }) => insertDelivery({ id }));
-    refuses('an event delivered to an endpoint twice', 'deliveries_once_per_endpoint', () => insertDelivery({}));
-    refuses('a delivery of no event', 'deliveries_event_id_fkey', () => insertDelivery({ event_id: newId('event') }));
-    refuses('a delivery of no account', 'deliveries_account_id_fkey', ({ lateEndpoint }) =>
-      insertDelivery({ endpoint_id: lateEndpoint['id'], account_id: newId('account') }),
-    );
-    refuses('a delivery to no endpoint', 'deliveries_endpoint_id_fkey', () =>
-      insertDelivery({ endpoint_id: newId('webhookEndpoint') }),
-    );
-    refuses('an unknown state', 'deliveries_status_check', () =>
-      insertDelivery({ status: 'lost', completed_at: new Date() }),
-    );
-    refuses(
-      'a delivery that ended without a time, and the reverse',
-      'deliveries_end_with_a_time',
-      () => insertDelivery({ status: 'failed', completed_at: null }),
-      () => insertDelivery({ status: 'pending', completed_at: new Date() }),
-    );
-
-    refuses('an attempt of no delivery', 'delivery_attempts_delivery_id_fkey', () =>
-      insertAttempt({ delivery_id: newId('delivery') }),
-    );
-    refuses('an attempt before the first', 'delivery_attempts_number_check', () => insertAttempt({ number: 0 }));
-    refuses('an attempt that ended before it began', 'delivery_attempts_latency_ms_check', () =>
-      insertAttempt({ latency_ms: -1 }),
-    );
-    refuses('an attempt without outcome', 'delivery_attempts_have_an_outcome', () => insertAttempt({ status: null }));
-    refuses('an attempt twice', 'delivery_attempts_pkey', () =>
-      database.transaction(async () => {
-        await insertAttempt({ number: 2 });
-        await insertAttempt({ number: 2 });
-      }),
-    );
+    refusesRows('webhook_endpoints', ({ endpoint }) => ({ ...endpoint, id: newId('webhookEndpoint') }), [
+      ['an endpoint id of another form', { id: 'we_1' }],
+      ['an endpoint twice', ({ endpoint: { id } }) => ({ id }), 'webhook_endpoints_pkey'],
+      ['an endpoint of no account', { account_id: newId('account') }, 'webhook_endpoints_account_id_fkey'],
+      ['an address that is too long', { url: 'u'.repeat(2_049) }],
+      ['a description that is too long', { description: 'd'.repeat(1_001) }],
+      ['no events, and unknown ones', [{ events: [] }, { events: ['task.created'] }]],
+      [
+        'an endpoint disabled without a reason, and the reverse',
+        [{ disabled_at: new Date() }, { disabled_reason: 'tired' }],
+        'webhook_endpoints_disabled_with_reason',
+      ],
+      [
+        'an old secret that never ends, and the reverse',
+        [{ previous_sealed_secret: randomBytes(32) }, { previous_secret_until: new Date() }],
+        'webhook_endpoints_previous_secret_ends',
+      ],
+    ]);
+    const eventOf = ({ event }: Given): Row => ({ ...event, id: newId('event'), type: 'endpoint.test', task_id: null });
+    refusesRows('events', eventOf, [
+      ['an event id of another form', { id: 'evt_1' }],
+      ['an event twice', ({ event: { id } }) => ({ id }), 'events_pkey'],
+      ['an event of no account', { account_id: newId('account') }, 'events_account_id_fkey'],
+      ['an unknown event', ({ queued: { id } }) => ({ type: 'task.created', task_id: id }), 'events_type_check'],
+      [
+        'an event of a task that names none, and a test that names one',
+        [{ type: 'task.failed' }, ({ queued: { id } }) => ({ task_id: id })],
+        'events_of_tasks_name_them',
+      ],
+      [
+        'a second event of a task',
+        ({ succeeded: { id } }) => ({ type: 'task.failed', task_id: id }),
+        'events_once_per_task',
+      ],
+    ]);
+    refusesRows('deliveries', ({ delivery }) => ({ ...delivery, id: newId('delivery') }), [
+      ['a delivery id of another form', { id: 'del_1' }],
+      ['a delivery twice', ({ delivery: { id } }) => ({ id }), 'deliveries_pkey'],
+      ['an event delivered to an endpoint twice', {}, 'deliveries_once_per_endpoint'],
+      ['a delivery of no event', { event_id: newId('event') }, 'deliveries_event_id_fkey'],
+      [
+        'a delivery of no account',
+        ({ lateEndpoint: { id } }) => ({ endpoint_id: id, account_id: newId('account') }),
+        'deliveries_account_id_fkey',
+      ],
+      ['a delivery to no endpoint', { endpoint_id: newId('webhookEndpoint') }, 'deliveries_endpoint_id_fkey'],
+      ['an unknown state', { status: 'lost', completed_at: new Date() }],
+      [
+        'a delivery that ended without a time, and the reverse',
+        [
+          { status: 'failed', completed_at: null },
+          { status: 'pending', completed_at: new Date() },
+        ],
+        'deliveries_end_with_a_time',
+      ],
+    ]);
+    const attemptOf = ({ delivery: { id } }: Given): Row => {
+      return { delivery_id: id, number: 1, started_at: new Date(), latency_ms: 5, status: 200 };
+    };
+    refusesRows('delivery_attempts', attemptOf, [
+      ['an attempt of no delivery', { delivery_id: newId('delivery') }, 'delivery_attempts_delivery_id_fkey'],
+      ['an attempt before the first', { number: 0 }],
+      ['an attempt that ended before it began', { latency_ms: -1 }],
+      ['an attempt without outcome', { status: null }, 'delivery_attempts_have_an_outcome'],
+    ]);
+    refusesTwice('an attempt', 'delivery_attempts', attemptOf);
   });
 
-  refuses('two counts of the same minute', 'request_windows_pkey', ({ key }) =>
-    database('request_windows').insert(
-      [1, 2].map((requests) => ({ api_key_id: key.id, window_start: new Date(0), reads: false, requests })),
-    ),
-  );
+  refusesTwice('the count of a minute', 'request_windows', ({ key }) => {
+    return { api_key_id: key.id, window_start: new Date(0), reads: false, requests: 1 };
+  });
 
   describe('uploads', () => {
-    const row = (changes: object) => {
+    const uploadOf = ({ account }: Given): Row => {
       const id = newId('file');
-      const upload = { id, account_id: given.account.id, storage_key: `uploads/${id}.png`, mime_type: 'image/png' };
-      return { ...upload, bytes: 1, created_at: new Date(), ...changes };
+      const upload = { id, account_id: account.id, storage_key: `uploads/${id}.png`, mime_type: 'image/png' };
+      return { ...upload, bytes: 1, created_at: new Date() };
     };
-    const insertUploads = (...changes: object[]) => database('uploads').insert(changes.map(row));
-
-    refuses('an id of another form', 'uploads_id_check', () => insertUploads({ id: 'file_1' }));
-    refuses('a file twice', 'uploads_pkey', () => {
-      const id = newId('file');
-      return insertUploads({ id }, { id });
-    });
-    refuses('a file of no account', 'uploads_account_id_fkey', () => insertUploads({ account_id: newId('account') }));
-    refuses('a file of no bytes', 'uploads_bytes_check', () => insertUploads({ bytes: 0 }));
-    refuses('a name that is too long', 'uploads_filename_check', () => insertUploads({ filename: 'x'.repeat(256) }));
+    refusesRows('uploads', uploadOf, [
+      ['an id of another form', { id: 'file_1' }],
+      ['a file of no account', { account_id: newId('account') }, 'uploads_account_id_fkey'],
+      ['a file of no bytes', { bytes: 0 }],
+      ['a name that is too long', { filename: 'x'.repeat(256) }],
+    ]);
+    const id = newId('file');
+    refusesTwice('a file', 'uploads', (rows) => ({ ...uploadOf(rows), id }));
   });
 
   describe('operator actions', () => {
-    refuses('an id of another form', 'operator_actions_id_check', () => insertAction({ id: 'act_1' }));
-    refuses('an action twice', 'operator_actions_pkey', ({ action: { id } }) => insertAction({ id }));
-    refuses('an action on no task', 'operator_actions_task_exists', () => insertAction({ task_id: newId('task') }));
-    refuses('an unknown action', 'operator_actions_kind_check', () => insertAction({ kind: 'forget' }));
-    refuses('an action of nobody', 'operator_actions_author_check', () => insertAction({ author: '' }));
-    refuses(
-      'an action on nothing, on two things, or on a task of no time',
-      'operator_actions_are_about_one_thing',
-      () => insertAction({ task_id: null, task_created_at: null }),
-      ({ account }) => insertAction({ account_id: account.id }),
-      () => insertAction({ task_created_at: null }),
-    );
-    refuses('an action on no account', 'operator_actions_account_id_fkey', () =>
-      insertAction({ task_id: null, task_created_at: null, account_id: newId('account'), kind: 'suspend' }),
-    );
-    refuses('an action for no reason', 'operator_actions_reason_check', () => insertAction({ reason: '' }));
-    refuses('a second cancellation of a task', 'operator_actions_one_cancel', () => insertAction({ kind: 'cancel' }));
-    refuses(
-      'to change or forget an action',
-      'operator_actions_are_kept',
-      ({ action: { id } }) => update('operator_actions', { id }, { reason: 'another' }),
-      ({ action: { id } }) => statement('DELETE FROM operator_actions WHERE id = ?', [String(id)]),
-    );
-    refuses('to forget all of them', 'operator_actions_not_truncated', () => statement('TRUNCATE operator_actions'));
+    const actionOf = ({ action }: Given): Row => ({ ...action, id: newId('operatorAction'), kind: 'redeliver' });
+    const ofAccount = { task_id: null, task_created_at: null };
+    refusesRows('operator_actions', actionOf, [
+      ['an id of another form', { id: 'act_1' }],
+      ['an action twice', ({ action: { id } }) => ({ id }), 'operator_actions_pkey'],
+      ['an action on no task', { task_id: newId('task') }, 'operator_actions_task_exists'],
+      ['an unknown action', { kind: 'forget' }],
+      ['an action of nobody', { author: '' }],
+      [
+        'an action on nothing, on two things, or on a task of no time',
+        [ofAccount, ({ account }) => ({ account_id: account.id }), { task_created_at: null }],
+        'operator_actions_are_about_one_thing',
+      ],
+      [
+        'an action on no account',
+        { ...ofAccount, account_id: newId('account'), kind: 'suspend' },
+        'operator_actions_account_id_fkey',
+      ],
+      ['an action for no reason', { reason: '' }],
+      ['a second cancellation of a task', { kind: 'cancel' }, 'operator_actions_one_cancel'],
+    ]);
+    keepsRows('operator_actions', actionOf, { reason: 'another' });
   });
 
   describe('findings that are acknowledged', () => {
-    const acknowledged = (changes: Row = {}): Row => ({
+    const acknowledged = (): Row => ({
       id: newId('acknowledgement'),
       reconciliation_id: newId('reconciliation'),
       check_name: 'top_ups',
@@ -983,175 +953,94 @@ describe('the rules of the database', () => {
       reason: 'a test',
       author: 'ada',
       takes_two: true,
-      ...changes,
     });
-    const insertOne = (changes: Row) => insert('acknowledgements', acknowledged(changes));
     const decided = { outcome: 'confirmed', decided_by: 'bob', decided_at: new Date() };
-    const afterAsking = (row: Row, attempt: (transaction: Database) => PromiseLike<unknown>) =>
-      database.transaction(async (transaction) => {
-        await transaction('acknowledgements').insert(acknowledged(row));
-        await attempt(transaction);
-      });
-    refuses('another id', 'acknowledgements_id_check', () => insertOne({ id: newId('task') }));
-    refuses('one that two have', 'acknowledgements_pkey', () => {
-      const row = acknowledged();
-      return afterAsking(row, (transaction) => transaction('acknowledgements').insert({ ...row, subject: 'c' }));
-    });
-    refuses('one finding twice', 'acknowledgements_once', () =>
-      afterAsking({}, (transaction) => transaction('acknowledgements').insert(acknowledged())),
-    );
-    refuses('one for no reason', 'acknowledgements_reason_check', () => insertOne({ reason: '' }));
-    refuses('one of nobody', 'acknowledgements_author_check', () => insertOne({ author: '' }));
-    refuses('another outcome', 'acknowledgements_outcome_check', () => insertOne({ ...decided, outcome: 'forgotten' }));
-    refuses('a decision of nobody', 'acknowledgements_are_decided_by_somebody', () =>
-      insertOne({ ...decided, decided_by: null }),
-    );
-    refuses(
-      'one that its author confirms where it takes two, or that another withdraws',
-      'acknowledgements_take_two',
-      () => insertOne({ ...decided, decided_by: 'ada' }),
-      () => insertOne({ ...decided, outcome: 'withdrawn' }),
-      () => insertOne({ takes_two: false }),
-      () => insertOne({ ...decided, takes_two: false }),
-    );
-    refuses(
-      'to decide twice, or to change what it says',
-      'acknowledgements_are_decided_once',
-      () => afterAsking(decided, (transaction) => transaction('acknowledgements').update({ outcome: 'rejected' })),
-      () => afterAsking({}, (transaction) => transaction('acknowledgements').update({ reason: 'another' })),
-    );
-    refuses('to forget one', 'acknowledgements_are_kept', () =>
-      afterAsking({}, (transaction) => transaction('acknowledgements').delete()),
-    );
-    refuses('to forget all of them', 'acknowledgements_not_truncated', () => statement('TRUNCATE acknowledgements'));
+    refusesRows('acknowledgements', acknowledged, [
+      ['an id of another form', { id: newId('task') }],
+      ['an acknowledgement for no reason', { reason: '' }],
+      ['an acknowledgement of nobody', { author: '' }],
+      ['an unknown outcome', { ...decided, outcome: 'forgotten' }],
+      ['a decision of nobody', { ...decided, decided_by: null }, 'acknowledgements_are_decided_by_somebody'],
+      [
+        'an acknowledgement that its author confirms where it takes two, or that another withdraws',
+        [
+          { ...decided, decided_by: 'ada' },
+          { ...decided, outcome: 'withdrawn' },
+          { takes_two: false },
+          { ...decided, takes_two: false },
+        ],
+        'acknowledgements_take_two',
+      ],
+    ]);
+    const id = newId('acknowledgement');
+    refusesTwice('an id', 'acknowledgements', () => ({ ...acknowledged(), id, subject: newId('request') }));
+    refusesTwice('a finding', 'acknowledgements', acknowledged, 'acknowledgements_once');
+    refusesAnotherDecision('acknowledgements', acknowledged, decided, { reason: 'another' });
+    refusesRemoval('acknowledgements', acknowledged);
   });
 
-  describe('what one person moved by hand', () => {
-    const moved = ({ account }: Given, changes: Row = {}): Row => ({
-      id: newId('transfer'),
-      account_id: account.id,
-      amount: 1,
-      author: 'ada',
-      ...changes,
-    });
-    const afterMoving = (given: Given, attempt: (transaction: Database) => PromiseLike<unknown>) =>
-      database.transaction(async (transaction) => {
-        await transaction('moved_alone').insert(moved(given));
-        await attempt(transaction);
-      });
-    refuses('one that is added twice', 'moved_alone_pkey', (rows) => {
-      const row = moved(rows);
-      return database.transaction(async (transaction) => {
-        await transaction('moved_alone').insert(row);
-        await transaction('moved_alone').insert(row);
-      });
-    });
-    refuses('one of no account', 'moved_alone_account_id_fkey', (rows) =>
-      insert('moved_alone', moved(rows, { account_id: newId('account') })),
-    );
-    refuses('one of nothing, and less', 'moved_alone_amount_check', (rows) =>
-      insert('moved_alone', moved(rows, { amount: 0 })),
-    );
-    refuses('one that nobody moved', 'moved_alone_author_check', (rows) =>
-      insert('moved_alone', moved(rows, { author: '' })),
-    );
-    refuses(
-      'to change or forget one',
-      'moved_alone_is_kept',
-      (rows) => afterMoving(rows, (transaction) => transaction('moved_alone').update({ amount: 2 })),
-      (rows) => afterMoving(rows, (transaction) => transaction('moved_alone').delete()),
-    );
-    refuses('to forget all of them', 'moved_alone_not_truncated', () => statement('TRUNCATE moved_alone'));
+  describe('money that one person moved by hand', () => {
+    const moved = ({ account }: Given): Row => {
+      return { id: newId('transfer'), account_id: account.id, amount: 1, author: 'ada' };
+    };
+    refusesRows('moved_alone', moved, [
+      ['a transfer of no account', { account_id: newId('account') }, 'moved_alone_account_id_fkey'],
+      ['a transfer of nothing', { amount: 0 }],
+      ['a transfer that nobody made', { author: '' }],
+    ]);
+    const id = newId('transfer');
+    refusesTwice('a transfer', 'moved_alone', (rows) => ({ ...moved(rows), id }));
+    keepsRows('moved_alone', moved, { amount: 2 }, 'moved_alone_is_kept');
   });
 
   describe('corrections by two people', () => {
-    const correctionOf = (account: Account, changes: Row = {}): Row => ({
+    const correctionOf = ({ account }: Given): Row => ({
       id: newId('correction'),
       account_id: account.id,
       amount: 1,
       reason: 'a test',
       author: 'ada',
       expires_at: new Date(Date.now() + 60_000),
-      ...changes,
     });
-    const insertOne = ({ account }: Given, changes: Row) => insert('corrections', correctionOf(account, changes));
     const decided = { outcome: 'approved', decided_by: 'bob', decided_at: new Date(), transfer_id: 'x' };
-    const afterAsking = (given: Given, row: Row, attempt: (transaction: Database) => PromiseLike<unknown>) =>
-      database.transaction(async (transaction) => {
-        await transaction('corrections').insert(correctionOf(given.account, row));
-        await attempt(transaction);
-      });
-    refuses('another id', 'corrections_id_check', (rows) => insertOne(rows, { id: newId('task') }));
-    refuses('one that two have', 'corrections_pkey', (rows) => {
-      const row = correctionOf(rows.account);
-      return database.transaction(async (transaction) => {
-        await transaction('corrections').insert(row);
-        await transaction('corrections').insert(row);
-      });
-    });
-    refuses('one of no account', 'corrections_account_id_fkey', (rows) =>
-      insertOne(rows, { account_id: newId('account') }),
-    );
-    refuses('one of nothing', 'corrections_amount_check', (rows) => insertOne(rows, { amount: 0 }));
-    refuses('one for no reason', 'corrections_reason_check', (rows) => insertOne(rows, { reason: '' }));
-    refuses('one that nobody asked for', 'corrections_author_check', (rows) => insertOne(rows, { author: '' }));
-    refuses('another outcome', 'corrections_outcome_check', (rows) =>
-      insertOne(rows, { ...decided, outcome: 'forgotten', transfer_id: null }),
-    );
-    refuses('a payment that takes money', 'corrections_of_payments_add', (rows) =>
-      insertOne(rows, { reference: 'wire 1', amount: -1 }),
-    );
-    refuses('a decision of nobody', 'corrections_are_decided_by_somebody', (rows) =>
-      insertOne(rows, { ...decided, decided_by: null }),
-    );
-    refuses(
-      'a decision of the author, and one of others to withdraw',
-      'corrections_take_two',
-      (rows) => insertOne(rows, { ...decided, decided_by: 'ada' }),
-      (rows) => insertOne(rows, { ...decided, outcome: 'rejected', decided_by: 'ada', transfer_id: null }),
-      (rows) => insertOne(rows, { ...decided, outcome: 'withdrawn', transfer_id: null }),
-    );
-    refuses(
-      'one that is approved without a transfer, or booked without approval',
-      'corrections_are_booked_if_approved',
-      (rows) => insertOne(rows, { ...decided, transfer_id: null }),
-      (rows) => insertOne(rows, { transfer_id: 'x' }),
-    );
-    refuses(
-      'to decide twice, or to change what is asked for',
-      'corrections_are_decided_once',
-      (rows) => afterAsking(rows, decided, (transaction) => transaction('corrections').update({ outcome: 'rejected' })),
-      (rows) => afterAsking(rows, {}, (transaction) => transaction('corrections').update({ amount: 2 })),
-    );
-    refuses('to forget one', 'corrections_are_kept', (rows) =>
-      afterAsking(rows, {}, (transaction) => transaction('corrections').delete()),
-    );
-    refuses('to forget all of them', 'corrections_not_truncated', () => statement('TRUNCATE corrections'));
+    refusesRows('corrections', correctionOf, [
+      ['an id of another form', { id: newId('task') }],
+      ['a correction of no account', { account_id: newId('account') }, 'corrections_account_id_fkey'],
+      ['a correction of nothing', { amount: 0 }],
+      ['a correction for no reason', { reason: '' }],
+      ['a correction that nobody asked for', { author: '' }],
+      ['an unknown outcome', { ...decided, outcome: 'forgotten', transfer_id: null }],
+      ['a payment that takes money', { reference: 'wire 1', amount: -1 }, 'corrections_of_payments_add'],
+      ['a decision of nobody', { ...decided, decided_by: null }, 'corrections_are_decided_by_somebody'],
+      [
+        'a decision of the author, and a withdrawal by another',
+        [
+          { ...decided, decided_by: 'ada' },
+          { ...decided, outcome: 'rejected', decided_by: 'ada', transfer_id: null },
+          { ...decided, outcome: 'withdrawn', transfer_id: null },
+        ],
+        'corrections_take_two',
+      ],
+      [
+        'an approval without a transfer, and a transfer without approval',
+        [{ ...decided, transfer_id: null }, { transfer_id: 'x' }],
+        'corrections_are_booked_if_approved',
+      ],
+    ]);
+    const id = newId('correction');
+    refusesTwice('a correction', 'corrections', (rows) => ({ ...correctionOf(rows), id }));
+    refusesAnotherDecision('corrections', correctionOf, decided, { amount: 2 });
+    refusesRemoval('corrections', correctionOf);
   });
 
   describe('closed months', () => {
     const closedMonth = { month: '2001-01-01', author: 'ada', transfers: 0, amounts: '{}', checksum: 0 };
-    const afterClosing = (attempt: (transaction: Database) => PromiseLike<unknown>): PromiseLike<unknown> =>
-      database.transaction(async (transaction) => {
-        await transaction('closed_months').insert(closedMonth);
-        await attempt(transaction);
-      });
-    refuses('a month that begins within one', 'closed_months_month_check', () =>
-      insert('closed_months', { ...closedMonth, month: '2001-01-02' }),
-    );
-    refuses('a month that nobody closed', 'closed_months_author_check', () =>
-      insert('closed_months', { ...closedMonth, author: '' }),
-    );
-    refuses('to close a month twice', 'closed_months_pkey', () =>
-      afterClosing((transaction) => transaction('closed_months').insert(closedMonth)),
-    );
-    refuses(
-      'to change or open one again',
-      'closed_months_are_kept',
-      () => afterClosing((transaction) => transaction('closed_months').update({ transfers: 1 })),
-      () => afterClosing((transaction) => transaction('closed_months').delete()),
-    );
-    refuses('to open all of them again', 'closed_months_not_truncated', () => statement('TRUNCATE closed_months'));
+    refusesRows('closed_months', () => closedMonth, [
+      ['a month that begins within one', { month: '2001-01-02' }],
+      ['a month that nobody closed', { author: '' }],
+    ]);
+    refusesTwice('a month', 'closed_months', () => closedMonth);
+    keepsRows('closed_months', () => closedMonth, { transfers: 1 });
     refuses('a transfer in a month that is closed', 'transfers_not_in_closed_months', () =>
       database.transaction(async (transaction) => {
         const month = transaction.raw(`date_trunc('month', now() AT TIME ZONE 'UTC')::date`);
@@ -1162,234 +1051,160 @@ describe('the rules of the database', () => {
   });
 
   describe('what detached months left behind', () => {
-    for (const { table, column, kept, amounts, ownerOf } of [
-      {
-        table: 'carried_balances',
-        column: 'account_id',
-        kept: 'carried_balances_are_kept',
-        amounts: { signup_available: 0, signup_reserved: 0, funded_available: 1, funded_reserved: 0 },
-        ownerOf: ({ account }: Given) => account.id,
-      },
-      {
-        table: 'carried_usage',
-        column: 'api_key_id',
-        kept: 'carried_usage_is_kept',
-        amounts: { used: 1 },
-        ownerOf: ({ key }: Given) => key.id,
-      },
-    ]) {
-      const monthOf = (owner: string): Row => ({ [column]: owner, month: '2020-01-01', ...amounts });
-      const afterCarrying = (sql: string) => (given: Given) =>
-        database.transaction(async (transaction) => {
-          await transaction(table).insert(monthOf(ownerOf(given)));
-          await transaction.raw(sql);
-        });
-      refuses(`${table} of nobody`, `${table}_${column}_fkey`, () => insert(table, monthOf('nobody')));
-      refuses(`${table} of a month twice`, `${table}_pkey`, (given) =>
-        database(table).insert([monthOf(ownerOf(given)), monthOf(ownerOf(given))]),
-      );
-      refuses(
-        `to change or forget ${table}`,
-        kept,
-        afterCarrying(`UPDATE ${table} SET month = month`),
-        afterCarrying(`DELETE FROM ${table}`),
-      );
-      refuses(`to forget all of ${table}`, `${table}_not_truncated`, () => statement(`TRUNCATE ${table}`));
+    const month = '2020-01-01';
+    const balanceOf = ({ account: { id } }: Given): Row => {
+      const funded = { funded_available: 1, funded_reserved: 0 };
+      return { account_id: id, month, signup_available: 0, signup_reserved: 0, ...funded };
+    };
+    const usageOf = ({ key: { id } }: Given): Row => ({ api_key_id: id, month, used: 1 });
+    for (const [table, column, kept, rowOf] of [
+      ['carried_balances', 'account_id', 'carried_balances_are_kept', balanceOf],
+      ['carried_usage', 'api_key_id', 'carried_usage_is_kept', usageOf],
+    ] as const) {
+      refusesRows(table, rowOf, [[`${table} of nobody`, { [column]: 'nobody' }, `${table}_${column}_fkey`]]);
+      refusesTwice(`${table} of a month`, table, rowOf);
+      keepsRows(table, rowOf, { month: '2020-02-01' }, kept);
     }
   });
 
   describe('text requests', () => {
-    refuses('an id of another form', 'text_requests_id_check', () => insertTextRequest({ id: 'txt_1' }));
-    refuses('usage of no call', 'text_requests_calls_check', () => insertTextRequest({ calls: 0 }));
-    refuses('an unknown format', 'text_requests_format_check', () => insertTextRequest({ format: 'smoke' }));
-    refuses('an unknown outcome', 'text_requests_outcome_check', () =>
-      insertTextRequest({ outcome: 'lost', held: 0, charge: 0 }),
-    );
-    for (const tokens of ['input', 'cache_read', 'cache_write', 'output', 'reasoning']) {
-      refuses(`fewer than no ${tokens} tokens`, `text_requests_${tokens}_tokens_check`, () =>
-        insertTextRequest({ [`${tokens}_tokens`]: -1 }),
-      );
-    }
+    refusesRows('text_requests', ({ key }) => textRequestOf(key), [
+      ['an id of another form', { id: 'txt_1' }],
+      ['usage of no call', { calls: 0 }],
+      ['an unknown format', { format: 'smoke' }],
+      ['an unknown outcome', { outcome: 'lost', held: 0, charge: 0 }],
+      ...['input', 'cache_read', 'cache_write', 'output', 'reasoning'].map((tokens): Refusal => {
+        return [`fewer than no ${tokens} tokens`, { [`${tokens}_tokens`]: -1 }];
+      }),
+      [
+        'a failure without a code, and a code without a failure',
+        [{ outcome: 'failed', charge: 0 }, { error_code: 'processing_failed' }],
+        'text_requests_failed_has_code',
+      ],
+      ['a charge for what failed or was abandoned', { outcome: 'abandoned' }, 'text_requests_answers_cost'],
+      [
+        'a charge above the hold that nobody bears, and a surplus that nothing explains',
+        [{ charge: 11 }, { absorbed: 1 }],
+        'text_requests_charge_is_paid_or_absorbed',
+      ],
+    ]);
+    refuses('the same request twice', 'text_requests_pkey', ({ key }) => {
+      const row = textRequestOf(key);
+      return database('text_requests').insert([row, row]);
+    });
     refuses(
-      'a failure without a code, and a code without a failure',
-      'text_requests_failed_has_code',
-      () => insertTextRequest({ outcome: 'failed', charge: 0 }),
-      () => insertTextRequest({ error_code: 'processing_failed' }),
-    );
-    refuses('a charge for what failed or was abandoned', 'text_requests_answers_cost', () =>
-      insertTextRequest({ outcome: 'abandoned' }),
-    );
-    refuses(
-      'a charge above the hold that nobody bears, and a surplus that nothing explains',
-      'text_requests_charge_is_paid_or_absorbed',
-      () => insertTextRequest({ charge: 11 }),
-      () => insertTextRequest({ absorbed: 1 }),
-    );
-    refuses('the same request twice', 'text_requests_pkey', () =>
-      afterInserting({}, (transaction, row) => transaction('text_requests').insert(row)),
-    );
-    refuses(
-      'to change what ended',
+      'a change of a request that ended',
       'text_requests_are_final',
-      () =>
-        afterInserting({}, (transaction, { id }) => transaction('text_requests').where({ id }).update({ charge: 9 })),
-      () =>
-        afterInserting({ outcome: 'abandoned', charge: 0 }, (transaction, { id }) =>
-          transaction('text_requests').where({ id }).update({ model: 'another' }),
+      ({ key }) =>
+        withRow('text_requests', textRequestOf(key), (transaction) =>
+          transaction('text_requests').update({ charge: 9 }),
+        ),
+      ({ key }) =>
+        withRow('text_requests', textRequestOf(key, { outcome: 'abandoned', charge: 0 }), (transaction) =>
+          transaction('text_requests').update({ model: 'another' }),
         ),
     );
-    refuses('to forget a request', 'text_requests_are_kept', () =>
-      afterInserting({}, (transaction, { id }) => transaction('text_requests').where({ id }).delete()),
-    );
-    refuses('to forget all of them', 'text_requests_not_truncated', () => statement('TRUNCATE text_requests'));
+    refusesRemoval('text_requests', ({ key }) => textRequestOf(key));
 
     refuses('a request that is held twice', 'text_holds_pkey', ({ key }) => {
       const row = textHoldOf(key);
       return database('text_holds').insert([row, row]);
     });
-    refuses(
-      'a hold without a reservation, and a reservation of nothing',
-      'text_holds_reserve_what_they_hold',
-      ({ key }) => insert('text_holds', textHoldOf(key, { reservation_id: null })),
-      ({ key }) => insert('text_holds', textHoldOf(key, { amount: 0 })),
-    );
-    refuses('two slots for one request', 'text_free_slots_pkey', ({ account }) => {
-      const row = { account_id: account.id, text_request_id: newId('textRequest'), taken_at: new Date() };
-      return database('text_free_slots').insert([row, row]);
-    });
-    refuses('a process twice', 'processes_pkey', () => {
-      const row = { id: randomUUID() };
-      return database('processes').insert([row, row]);
-    });
+    refusesRows('text_holds', ({ key }) => textHoldOf(key), [
+      [
+        'a hold without a reservation, and a reservation of nothing',
+        [{ reservation_id: null }, { amount: 0 }],
+        'text_holds_reserve_what_they_hold',
+      ],
+    ]);
+    const slot = { text_request_id: newId('textRequest'), taken_at: new Date() };
+    refusesTwice('a slot of a request', 'text_free_slots', ({ account }) => ({ ...slot, account_id: account.id }));
+    const process = { id: randomUUID() };
+    refusesTwice('a process', 'processes', () => process);
 
     const rateCard = { version: 'test', model: 'textc-M3', kind: 'text', pricing: '{}' };
-    refuses('two rate cards of a model in one version', 'rate_cards_pkey', () =>
-      database('rate_cards').insert([rateCard, rateCard]),
-    );
-    refuses('a rate card of something else', 'rate_cards_kind_check', () =>
-      database('rate_cards').insert({ ...rateCard, kind: 'audio' }),
-    );
-    refuses('to change a rate card', 'rate_cards_are_kept', () =>
-      database.transaction(async (transaction) => {
-        await transaction('rate_cards').insert(rateCard);
-        await transaction('rate_cards').update({ pricing: '[]' });
-      }),
-    );
-    refuses('to forget all rate cards', 'rate_cards_not_truncated', () => statement('TRUNCATE rate_cards'));
+    refusesTwice('the rate card of a model in a version', 'rate_cards', () => rateCard);
+    refusesRows('rate_cards', () => rateCard, [['a rate card of something else', { kind: 'audio' }]]);
+    keepsRows('rate_cards', () => rateCard, { pricing: '[]' });
 
     const costRates = { input: 1, cached_input: 1, cache_write: 1, output: 1 };
     const textCost = { version: 'test', model: 'textc-M3', upstream: 'vendor', upstream_model: 'm3', ...costRates };
-    refuses('two costs of a route in one version', 'text_costs_pkey', () =>
-      database('text_costs').insert([textCost, textCost]),
-    );
-    refuses('to change a cost', 'text_costs_are_kept', () =>
-      database.transaction(async (transaction) => {
-        await transaction('text_costs').insert(textCost);
-        await transaction('text_costs').update({ output: 2 });
-      }),
-    );
-    refuses('to forget all costs', 'text_costs_not_truncated', () => statement('TRUNCATE text_costs'));
+    refusesTwice('the cost of a route in a version', 'text_costs', () => textCost);
+    keepsRows('text_costs', () => textCost, { output: 2 });
   });
 
   describe('sums of usage', () => {
-    refuses('two sums of the same', 'daily_usage_pkey', () => {
-      const names = {
-        account_id: given.account.id,
-        day: '2026-01-01',
-        kind: 'text',
-        model: 'm',
-        api_key_id: given.key.id,
-      };
+    refusesTwice('a sum', 'daily_usage', ({ account, key }) => {
+      const names = { account_id: account.id, day: '2026-01-01', kind: 'text', model: 'm', api_key_id: key.id };
       const tokens = { input_tokens: 1, cache_read_tokens: 0, cache_write_tokens: 0, output_tokens: 1 };
-      const sum = { ...names, ...tokens, requests: 1, failed: 0, billable_seconds: 0, charged: 1 };
-      return database('daily_usage').insert([sum, sum]);
+      return { ...names, ...tokens, requests: 1, failed: 0, billable_seconds: 0, charged: 1 };
     });
-    refuses('two sums of transfers of the same', 'daily_transfers_pkey', () => {
-      const names = { account_id: given.account.id, day: '2026-01-01', kind: 'topup' };
-      const sum = { ...names, transfers: 1, available: 1, reserved: 0 };
-      return database('daily_transfers').insert([sum, sum]);
+    refusesTwice('a sum of transfers', 'daily_transfers', ({ account }) => {
+      const names = { account_id: account.id, day: '2026-01-01', kind: 'topup' };
+      return { ...names, transfers: 1, available: 1, reserved: 0 };
     });
-    refuses('to sum up to two times', 'daily_usage_summed_pkey', () =>
-      database('daily_usage_summed').insert({ before: new Date() }),
-    );
-    refuses('to hide such a time', 'daily_usage_summed_is_only_row_check', () =>
-      database('daily_usage_summed').insert({ is_only_row: false, before: new Date() }),
-    );
+    refusesRows('daily_usage_summed', () => ({ before: new Date() }), [
+      ['a second time up to which usage is summed', {}, 'daily_usage_summed_pkey'],
+      ['such a time that is hidden', { is_only_row: false }],
+    ]);
   });
 
   describe('files of results', () => {
-    refuses('a file that is noted twice', 'result_files_pkey', () => {
-      const id = newId('task');
-      const row = { key: `results/${id}/attempt/0.mp4`, task_id: id, task_created_at: new Date() };
-      return database('result_files').insert([row, row]);
+    const id = newId('task');
+    refusesTwice('a file', 'result_files', () => {
+      return { key: `results/${id}/attempt/0.mp4`, task_id: id, task_created_at: new Date() };
     });
   });
 
   describe('reconciliations', () => {
-    refuses('an id of another form', 'reconciliations_id_check', () => insertReconciliation({ id: 'rec_1' }));
-    refuses('one that nobody may ask for', 'reconciliations_requested_by_check', () =>
-      insertReconciliation({ requested_by: 'customer' }),
-    );
-    refuses('an end without a report', 'reconciliations_end_with_a_report', () =>
-      insertReconciliation({ finished_at: new Date() }),
-    );
-    refuses('one twice', 'reconciliations_pkey', () => {
-      const row = { id: newId('reconciliation'), requested_by: 'operator' };
-      return database('reconciliations').insert([row, row]);
+    const id = newId('reconciliation');
+    const rowOf = (): Row => ({ id, requested_by: 'operator' });
+    refusesRows('reconciliations', rowOf, [
+      ['an id of another form', { id: 'rec_1' }],
+      ['a reconciliation that nobody may ask for', { requested_by: 'customer' }],
+      ['an end without a report', { finished_at: new Date() }, 'reconciliations_end_with_a_report'],
+    ]);
+    refusesTwice('a reconciliation', 'reconciliations', rowOf);
+  });
+
+  for (const [table, subject] of [
+    ['upstream_orders', { upstream: 'studio', kind: 'resume' }],
+    ['model_orders', { model: 'vidone-3.0', kind: 'enable' }],
+  ] as const) {
+    describe(table, () => {
+      const order = { ...subject, author: 'Ada', reason: 'a test' };
+      const [column = ''] = Object.keys(subject);
+      refusesRows(table, () => order, [
+        ['an order to nobody', { [column]: '' }],
+        ['an unknown order', { kind: 'hurry' }],
+        ['an order of nobody', { author: '' }],
+        ['an order for no reason', { reason: '' }],
+      ]);
+      refusesNumberTwice(table, order);
+      keepsRows(table, () => order, { reason: 'another' });
+      if (table === 'model_orders') return;
+      refusesRows(table, () => order, [
+        [
+          'a rest without an end, and an end of no rest',
+          [{ kind: 'rest' }, { until: new Date() }],
+          `${table}_rests_end`,
+        ],
+      ]);
     });
-  });
-
-  describe('orders to upstreams', () => {
-    const order = { upstream: 'studio', kind: 'resume', author: 'Ada', reason: 'a test' };
-    const insertOrder = (changes: Row): PromiseLike<unknown> => insert('upstream_orders', { ...order, ...changes });
-
-    refuses('an order to nobody', 'upstream_orders_upstream_check', () => insertOrder({ upstream: '' }));
-    refuses('an unknown order', 'upstream_orders_kind_check', () => insertOrder({ kind: 'hurry' }));
-    refuses('an order of nobody', 'upstream_orders_author_check', () => insertOrder({ author: '' }));
-    refuses('an order for no reason', 'upstream_orders_reason_check', () => insertOrder({ reason: '' }));
-    refuses(
-      'a rest without an end, and an end of no rest',
-      'upstream_orders_rests_end',
-      () => insertOrder({ kind: 'rest' }),
-      () => insertOrder({ until: new Date() }),
-    );
-    refuses('an order twice', 'upstream_orders_pkey', () =>
-      statement(
-        `INSERT INTO upstream_orders (id, upstream, kind, author, reason) OVERRIDING SYSTEM VALUE
-         SELECT 1, 'studio', 'resume', 'Ada', 'a test' FROM generate_series(1, 2)`,
-      ),
-    );
-    refuses('to change an order', 'upstream_orders_are_kept', () =>
-      database.transaction(async (transaction) => {
-        await transaction('upstream_orders').insert(order);
-        await transaction('upstream_orders').update({ reason: 'another' });
-      }),
-    );
-    refuses('to forget all orders', 'upstream_orders_not_truncated', () => statement('TRUNCATE upstream_orders'));
-  });
+  }
 
   describe('configurations of processes', () => {
     const record = { process: 'api here:1', digest: 'd', catalogue_version: '1' };
-
-    refuses('one of nobody', 'configurations_process_check', () =>
-      database('configurations').insert({ ...record, process: '' }),
-    );
-    refuses('one without a version that is not refused', 'configurations_have_a_version', () =>
-      database('configurations').insert({ ...record, catalogue_version: null }),
-    );
-    refuses('one twice', 'configurations_pkey', () =>
-      statement(
-        `INSERT INTO configurations (id, process, digest, catalogue_version) OVERRIDING SYSTEM VALUE
-         SELECT 1, 'api', 'd', '1' FROM generate_series(1, 2)`,
-      ),
-    );
-    refuses('to change one', 'configurations_are_kept', () =>
-      database.transaction(async (transaction) => {
-        await transaction('configurations').insert(record);
-        await transaction('configurations').update({ digest: 'e' });
-      }),
-    );
-    refuses('to forget all of them', 'configurations_not_truncated', () => statement('TRUNCATE configurations'));
+    refusesRows('configurations', () => record, [
+      ['the configuration of nobody', { process: '' }],
+      [
+        'a configuration without a version that is not refused',
+        { catalogue_version: null },
+        'configurations_have_a_version',
+      ],
+    ]);
+    refusesNumberTwice('configurations', record);
+    keepsRows('configurations', () => record, { digest: 'e' });
   });
 
   describe('promo credit', () => {
@@ -1404,7 +1219,6 @@ describe('the rules of the database', () => {
       reason: 'a test',
       ...changes,
     });
-    const insertGrant = (changes: Row): PromiseLike<unknown> => insert('promo_grants', newGrant(changes));
     const promo = { kind: 'promo_grant', debit: 'promo_credit', author: null, reason: null, signup_amount: 1_000 };
     /** What happens to a grant that was given; nothing of it stays. */
     const afterGiving = (
@@ -1421,16 +1235,16 @@ describe('the rules of the database', () => {
       });
     const grants = (transaction: Database, { id }: Row) => transaction('promo_grants').where({ id });
 
-    refuses('an id that is none', 'promo_grants_id_check', () => insertGrant({ id: 'prm_1' }));
-    refuses('a grant to nobody', 'promo_grants_account_id_fkey', () => insertGrant({ account_id: newId('account') }));
-    refuses('a grant for nothing that can be named', 'promo_grants_reference_check', () =>
-      insertGrant({ reference: '' }),
-    );
-    refuses('a grant of nothing', 'promo_grants_amount_check', () => insertGrant({ amount: 0 }));
-    refuses('a grant whose time is over', 'promo_grants_last', () => insertGrant({ expires_at: new Date(0) }));
-    refuses('a grant of nobody', 'promo_grants_author_check', () => insertGrant({ author: '' }));
-    refuses('a grant for no reason', 'promo_grants_reason_check', () => insertGrant({ reason: '' }));
-    refuses('a grant that nothing gave', 'promo_grants_start_empty', () => insertGrant({ available: 1_000 }));
+    refusesRows('promo_grants', () => newGrant(), [
+      ['an id of another form', { id: 'prm_1' }],
+      ['a grant to nobody', { account_id: newId('account') }, 'promo_grants_account_id_fkey'],
+      ['a grant for nothing that can be named', { reference: '' }],
+      ['a grant of nothing', { amount: 0 }],
+      ['a grant whose time is over', { expires_at: new Date(0) }, 'promo_grants_last'],
+      ['a grant of nobody', { author: '' }],
+      ['a grant for no reason', { reason: '' }],
+      ['a grant that nothing gave', { available: 1_000 }, 'promo_grants_start_empty'],
+    ]);
     refuses('a grant twice', 'promo_grants_pkey', () =>
       afterGiving((transaction, { id }) => transaction('promo_grants').insert(newGrant({ id }))),
     );
@@ -1484,237 +1298,130 @@ describe('the rules of the database', () => {
     );
   });
 
-  describe('orders to models', () => {
-    const order = { model: 'vidone-3.0', kind: 'enable', author: 'Ada', reason: 'a test' };
-    const insertOrder = (changes: Row): PromiseLike<unknown> => insert('model_orders', { ...order, ...changes });
-
-    refuses('an order to nobody', 'model_orders_model_check', () => insertOrder({ model: '' }));
-    refuses('an unknown order', 'model_orders_kind_check', () => insertOrder({ kind: 'hurry' }));
-    refuses('an order of nobody', 'model_orders_author_check', () => insertOrder({ author: '' }));
-    refuses('an order for no reason', 'model_orders_reason_check', () => insertOrder({ reason: '' }));
-    refuses('an order twice', 'model_orders_pkey', () =>
-      statement(
-        `INSERT INTO model_orders (id, model, kind, author, reason) OVERRIDING SYSTEM VALUE
-         SELECT 1, 'vidone-3.0', 'enable', 'Ada', 'a test' FROM generate_series(1, 2)`,
-      ),
-    );
-    refuses('to change an order', 'model_orders_are_kept', () =>
-      database.transaction(async (transaction) => {
-        await transaction('model_orders').insert(order);
-        await transaction('model_orders').update({ reason: 'another' });
-      }),
-    );
-    refuses('to forget all orders', 'model_orders_not_truncated', () => statement('TRUNCATE model_orders'));
-  });
-
   describe('admin tokens', () => {
-    const digest = Buffer.from('digest');
-    const insertToken = (changes: Row): PromiseLike<unknown> =>
-      insert('admin_tokens', {
-        id: newId('adminToken'),
-        name: 'Ada',
-        role: 'operator',
-        digest,
-        hint: 'ga-…',
-        created_by: 'admin',
-        ...changes,
-      });
-    const twice = (changes: () => Row): PromiseLike<unknown> =>
-      database.transaction(async (transaction) => {
-        const row = { name: 'Ada', role: 'operator', hint: 'ga-…', created_by: 'admin' };
-        await transaction('admin_tokens').insert({ ...row, ...changes() });
-        await transaction('admin_tokens').insert({ ...row, ...changes() });
-      });
-    const id = newId('adminToken');
-
-    refuses('an id of another form', 'admin_tokens_id_check', () => insertToken({ id: 'adm_1' }));
-    refuses('a token of nobody', 'admin_tokens_name_check', () => insertToken({ name: '' }));
-    refuses('an unknown role', 'admin_tokens_role_check', () => insertToken({ role: 'king' }));
-    refuses('a token twice', 'admin_tokens_digest_key', () => twice(() => ({ id: newId('adminToken'), digest })));
-    refuses('an id twice', 'admin_tokens_pkey', () => twice(() => ({ id, digest: Buffer.from(newId('adminToken')) })));
+    const tokenOf = (): Row => {
+      const row = { id: newId('adminToken'), name: 'Ada', role: 'operator', hint: 'ga-…', created_by: 'admin' };
+      return { ...row, digest: randomBytes(32) };
+    };
+    refusesRows('admin_tokens', tokenOf, [
+      ['an id of another form', { id: 'adm_1' }],
+      ['a token of nobody', { name: '' }],
+      ['an unknown role', { role: 'king' }],
+    ]);
+    const { id, digest } = { ...tokenOf() };
+    refusesTwice('a token', 'admin_tokens', () => ({ ...tokenOf(), digest }), 'admin_tokens_digest_key');
+    refusesTwice('an id', 'admin_tokens', () => ({ ...tokenOf(), id }));
   });
 
-  describe('what administrators did', () => {
-    const action = () => ({
+  describe('actions of administrators', () => {
+    const action = (): Row => ({
       id: newId('adminAction'),
       author: 'Ada',
       action: 'createAccount',
       path: '/admin/v1/accounts',
       request_id: newId('request'),
     });
-    const insertAdminAction = (changes: Row): PromiseLike<unknown> =>
-      insert('admin_actions', { ...action(), ...changes });
+    refusesRows('admin_actions', action, [
+      ['an id of another form', { id: 'adc_1' }],
+      ['an action of nobody', { author: '' }],
+      ['a token that does not exist', { token_id: newId('adminToken') }, 'admin_actions_token_id_fkey'],
+    ]);
     const id = newId('adminAction');
-
-    refuses('an id of another form', 'admin_actions_id_check', () => insertAdminAction({ id: 'adc_1' }));
-    refuses('an action of nobody', 'admin_actions_author_check', () => insertAdminAction({ author: '' }));
-    refuses('a token that is none', 'admin_actions_token_id_fkey', () =>
-      insertAdminAction({ token_id: newId('adminToken') }),
-    );
-    refuses('an action twice', 'admin_actions_pkey', () =>
-      database('admin_actions').insert([
-        { ...action(), id },
-        { ...action(), id },
-      ]),
-    );
-    refuses('to change an action', 'admin_actions_are_kept', () =>
-      database.transaction(async (transaction) => {
-        await transaction('admin_actions').insert(action());
-        await transaction('admin_actions').update({ author: 'Bea' });
-      }),
-    );
-    refuses('to forget all actions', 'admin_actions_not_truncated', () => statement('TRUNCATE admin_actions'));
+    refusesTwice('an action', 'admin_actions', () => ({ ...action(), id }));
+    keepsRows('admin_actions', action, { author: 'Bea' });
   });
 
   describe('marks of secrets', () => {
-    const mark = Buffer.from('mark');
-    refuses('one of something else', 'secret_marks_name_check', () =>
-      database('secret_marks').insert({ name: 'password', mark }),
-    );
-    refuses('two of one kind', 'secret_marks_pkey', () =>
-      database('secret_marks').insert([
-        { name: 'key_pepper', mark },
-        { name: 'key_pepper', mark },
-      ]),
-    );
+    const markOf = (): Row => ({ name: 'key_pepper', mark: Buffer.from('mark') });
+    refusesRows('secret_marks', markOf, [['the mark of another secret', { name: 'password' }]]);
+    refusesTwice('the mark of a secret', 'secret_marks', markOf);
   });
 
   describe('people of the console', () => {
     const user = { id: newId('user'), email: 'somebody@example.com', name: 'Somebody' };
     const other = { id: newId('user'), email: 'other@example.com', name: 'Other' };
     const nobody = { user_id: newId('user') };
-    const insertUser = (changes: Row): PromiseLike<unknown> => insert('users', { ...other, ...changes });
-    const insertMember = (changes: Row): PromiseLike<unknown> =>
-      insert('account_members', { account_id: given.account.id, user_id: user.id, role: 'owner', ...changes });
     const digest = Buffer.from('digest');
     const later = new Date('2100-01-01');
-    const insertSession = (changes: Row): PromiseLike<unknown> =>
-      insert('sessions', { digest, user_id: user.id, user_agent: '', expires_at: later, ...changes });
-    const insertLink = (changes: Row): PromiseLike<unknown> =>
-      insert('user_links', { digest, user_id: user.id, purpose: 'invitation', expires_at: later, ...changes });
+    const memberOf = ({ account: { id } }: Given): Row => ({ account_id: id, user_id: user.id, role: 'owner' });
 
     before(() => insert('users', user));
     after(() => database('users').delete());
 
-    refuses(
-      'an e-mail address that is none, or not in lower case',
-      'users_email_check',
-      () => insertUser({ email: 'a@' }),
-      () => insertUser({ email: 'Somebody@example.com' }),
-      () => insertUser({ email: `${'a'.repeat(251)}@b.c` }),
-    );
-    refuses('an e-mail address that somebody has', 'users_email', () => insertUser({ email: user.email }));
-    refuses('a user twice', 'users_pkey', () => insertUser({ id: user.id }));
-    refuses('a user without a name', 'users_name_check', () => insertUser({ name: '' }));
-    refuses('an unknown role of staff', 'users_staff_role_check', () => insertUser({ staff_role: 'king' }));
-    refuses('a language that the console does not speak', 'users_language_check', () =>
-      insertUser({ language: 'tlh' }),
-    );
-    refuses('an unknown role of a member', 'account_members_role_check', () => insertMember({ role: 'king' }));
-    refuses('a member who is nobody', 'account_members_user_id_fkey', () => insertMember(nobody));
-    refuses('a member of no account', 'account_members_account_id_fkey', () =>
-      insertMember({ account_id: newId('account') }),
-    );
-    refuses('a member twice', 'account_members_pkey', async () => {
-      await database.transaction(async (transaction) => {
-        const member = { account_id: given.account.id, user_id: user.id, role: 'owner' };
-        await transaction('account_members').insert([member, member]);
-      });
-    });
+    refusesRows('users', () => other, [
+      [
+        'an e-mail address that is none, or not in lower case',
+        ['a@', 'Somebody@example.com', `${'a'.repeat(251)}@b.c`].map((email) => ({ email })),
+      ],
+      ['an e-mail address that somebody has', { email: user.email }, 'users_email'],
+      ['a user twice', { id: user.id }, 'users_pkey'],
+      ['a user without a name', { name: '' }],
+      ['an unknown role of staff', { staff_role: 'king' }],
+      ['a language that the console does not speak', { language: 'tlh' }],
+    ]);
+    refusesRows('account_members', memberOf, [
+      ['an unknown role of a member', { role: 'king' }],
+      ['a member who is nobody', nobody, 'account_members_user_id_fkey'],
+      ['a member of no account', { account_id: newId('account') }, 'account_members_account_id_fkey'],
+    ]);
+    refusesTwice('a member', 'account_members', memberOf);
+
     const identity = { issuer: 'https://login.example.com', subject: 'subject', user_id: user.id };
-    refuses('an identity of two users', 'user_identities_pkey', async () => {
-      await insert('user_identities', identity);
-      await insert('user_identities', identity);
-    });
-    refuses('an identity of nobody', 'user_identities_user_id_fkey', () =>
-      insert('user_identities', { ...identity, subject: 'other', ...nobody }),
-    );
-    refuses('a recovery code twice', 'recovery_codes_pkey', async () => {
-      await insert('recovery_codes', { user_id: user.id, digest });
-      await insert('recovery_codes', { user_id: user.id, digest });
-    });
-    refuses('a recovery code of nobody', 'recovery_codes_user_id_fkey', () =>
-      insert('recovery_codes', { ...nobody, digest }),
-    );
-    refuses('two orders of an e-mail to one address', 'link_mails_pkey', async () => {
-      await insert('link_mails', { email: user.email });
-      await insert('link_mails', { email: user.email });
-    });
-    const sendForm = (changes: object) =>
-      database('sent_forms').insert({ form_id: 'form', request_digest: randomBytes(32), ...changes });
-    refuses('a form without a digest', 'sent_forms_request_digest_check', () =>
-      sendForm({ request_digest: randomBytes(1) }),
-    );
-    refuses('a form of nobody', 'sent_forms_user_id_fkey', () => sendForm(nobody));
-    refuses('a form twice', 'sent_forms_pkey', async () => {
-      await sendForm({});
-      await sendForm({});
-    });
-    refuses('attempts to sign in counted twice', 'sign_in_attempts_pkey', () => {
-      const counted = { subject: 'user', attempts: 1 };
-      return database('sign_in_attempts').insert([counted, counted]);
-    });
-    refuses('a session of nobody', 'sessions_user_id_fkey', () => insertSession(nobody));
-    refuses('a session twice', 'sessions_pkey', async () => {
-      const session = { digest, user_id: user.id, user_agent: '', expires_at: later };
-      await database('sessions').insert([session, session]);
-    });
-    const insertInvitation = (changes: Row): PromiseLike<unknown> =>
-      database.transaction(async (transaction) => {
-        const account_id = given.account.id;
-        await transaction('account_members').insert({ account_id, user_id: user.id, role: 'owner' });
-        const invitation = {
-          account_id,
-          email: 'a@b.c',
-          role: 'owner',
-          digest,
-          invited_by: user.id,
-          expires_at: later,
-        };
-        await transaction('account_invitations').insert({
-          ...invitation,
-          email: 'c@b.c',
-          digest: Buffer.from('other'),
+    const code = { user_id: user.id, digest };
+    const form = { form_id: 'form', request_digest: randomBytes(32) };
+    const session = { digest, user_id: user.id, user_agent: '', expires_at: later };
+    const link = { digest, user_id: user.id, purpose: 'invitation', expires_at: later };
+    refusesTwice('an identity', 'user_identities', () => identity);
+    refusesTwice('a recovery code', 'recovery_codes', () => code);
+    refusesTwice('an order of an e-mail to an address', 'link_mails', () => ({ email: user.email }));
+    refusesTwice('a form', 'sent_forms', () => form);
+    refusesTwice('a count of attempts to sign in', 'sign_in_attempts', () => ({ subject: 'user', attempts: 1 }));
+    refusesTwice('a session', 'sessions', () => session);
+    refusesTwice('a link', 'user_links', () => link);
+    refusesRows('user_identities', () => identity, [['an identity of nobody', nobody, 'user_identities_user_id_fkey']]);
+    refusesRows('recovery_codes', () => code, [['a recovery code of nobody', nobody, 'recovery_codes_user_id_fkey']]);
+    refusesRows('sent_forms', () => form, [
+      ['a form without a digest', { request_digest: randomBytes(1) }],
+      ['a form of nobody', nobody, 'sent_forms_user_id_fkey'],
+    ]);
+    refusesRows('sessions', () => session, [['a session of nobody', nobody, 'sessions_user_id_fkey']]);
+    refusesRows('user_links', () => link, [
+      ['a link that somebody made in no account', { made_by: user.id }, 'user_links_are_made_in_an_account'],
+      [
+        'a link by somebody who is no member',
+        ({ account }) => ({ account_id: account.id, made_by: nobody.user_id }),
+        'user_links_end_with_their_maker',
+      ],
+      ['a link of nobody', nobody, 'user_links_user_id_fkey'],
+      ['a link for an unknown purpose', { purpose: 'fun' }],
+    ]);
+
+    for (const [what, rule, ...alternatives] of [
+      ['to no account', 'account_id_fkey', { account_id: newId('account') }],
+      ['by somebody who is no member', 'account_id_invited_by_fkey', { invited_by: nobody.user_id }],
+      ['whose address is not in lower case', 'email_check', { email: 'A@b.c' }],
+      ['to an unknown role', 'role_check', { role: 'king' }],
+      ['whose e-mail is in an unknown state', 'mail_check', { mail: 'lost' }],
+      [
+        'whose e-mail is due and not ordered, or ordered and never due',
+        'are_due_if_ordered',
+        { mail: 'sent', mail_due_at: new Date() },
+        { mail: 'ordered' },
+      ],
+      ['for an address that has one', 'pkey', { email: 'c@b.c' }],
+      ['by a link that another has', 'digest', { digest: Buffer.from('other') }],
+    ] as const) {
+      const attempts = alternatives.map((changes: Row) => (rows: Given) => {
+        const invitation = { email: 'a@b.c', digest, invited_by: user.id, expires_at: later };
+        const row = { account_id: rows.account.id, role: 'owner', ...invitation };
+        const first = { ...row, email: 'c@b.c', digest: Buffer.from('other') };
+        return withRow('account_members', memberOf(rows), async (transaction) => {
+          await transaction('account_invitations').insert(first);
+          await transaction('account_invitations').insert({ ...row, ...changes });
         });
-        await transaction('account_invitations').insert({ ...invitation, ...changes });
       });
-    refuses('an invitation to no account', 'account_invitations_account_id_fkey', () =>
-      insertInvitation({ account_id: newId('account') }),
-    );
-    refuses('an invitation by somebody who is no member', 'account_invitations_account_id_invited_by_fkey', () =>
-      insertInvitation({ invited_by: nobody.user_id }),
-    );
-    refuses('an invitation whose address is not in lower case', 'account_invitations_email_check', () =>
-      insertInvitation({ email: 'A@b.c' }),
-    );
-    refuses('an invitation to an unknown role', 'account_invitations_role_check', () =>
-      insertInvitation({ role: 'king' }),
-    );
-    refuses('an invitation whose e-mail is in an unknown state', 'account_invitations_mail_check', () =>
-      insertInvitation({ mail: 'lost' }),
-    );
-    refuses(
-      'an e-mail that is due and not ordered, or ordered and never due',
-      'account_invitations_are_due_if_ordered',
-      () => insertInvitation({ mail: 'sent', mail_due_at: new Date() }),
-      () => insertInvitation({ mail: 'ordered' }),
-    );
-    refuses('two invitations for one address', 'account_invitations_pkey', () => insertInvitation({ email: 'c@b.c' }));
-    refuses('two invitations by one link', 'account_invitations_digest', () =>
-      insertInvitation({ digest: Buffer.from('other') }),
-    );
-    refuses('a link that somebody made in no account', 'user_links_are_made_in_an_account', () =>
-      insertLink({ made_by: user.id }),
-    );
-    refuses('a link by somebody who is no member', 'user_links_end_with_their_maker', () =>
-      insertLink({ account_id: given.account.id, made_by: nobody.user_id }),
-    );
-    refuses('a link of nobody', 'user_links_user_id_fkey', () => insertLink(nobody));
-    refuses('a link for an unknown purpose', 'user_links_purpose_check', () => insertLink({ purpose: 'fun' }));
-    refuses('a link twice', 'user_links_pkey', async () => {
-      const link = { digest, user_id: user.id, purpose: 'invitation', expires_at: later };
-      await database('user_links').insert([link, link]);
-    });
+      refuses(`an invitation ${what}`, `account_invitations_${rule}`, ...attempts);
+    }
   });
 
   describe('all together', () => {
