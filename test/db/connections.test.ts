@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { againIfLost, isConnectionLost, isUnavailable, SilentConnectionError } from '../../db/connections.ts';
 import { createDatabase, type Database } from '../../db/database.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { useTestDatabase } from '../support/database.ts';
 import { rejectionOf } from '../support/rejection.ts';
 import { startTcpProxy, type TcpProxy } from '../../lab/stack/tcp-proxy.ts';
 
@@ -10,13 +10,10 @@ const LIMITS = { statementMs: 1_000, lockMs: 500, idleInTransactionMs: 500, sile
 const CONNECTIONS = 5;
 
 describe('db/connections', () => {
-  let testDatabase: TestDatabase;
+  const testDatabase = useTestDatabase();
   let proxy: TcpProxy;
   let database: Database;
 
-  before(async () => {
-    testDatabase = await createTestDatabase();
-  });
   beforeEach(async () => {
     proxy = await startTcpProxy(testDatabase.url);
     database = createDatabase(proxy.urlOf(testDatabase.url), CONNECTIONS, LIMITS);
@@ -24,7 +21,6 @@ describe('db/connections', () => {
   afterEach(async () => {
     await Promise.all([proxy.close(), database.destroy()]);
   });
-  after(() => testDatabase.drop());
 
   async function useAll(): Promise<void> {
     await Promise.all(Array.from({ length: CONNECTIONS }, () => database.raw('SELECT pg_sleep(0.05)')));

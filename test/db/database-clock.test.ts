@@ -1,18 +1,13 @@
 import { expect } from 'chai';
 import { createDatabaseClock } from '../../db/database-clock.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { useTestDatabase } from '../support/database.ts';
 
 const TEN_MINUTES_MS = 600_000;
 /** Far more than a round trip takes. */
 const TOLERANCE_MS = 5_000;
 
 describe('the clock of the database', () => {
-  let testDatabase: TestDatabase;
-
-  before(async () => {
-    testDatabase = await createTestDatabase();
-  });
-  after(() => testDatabase.drop());
+  const testDatabase = useTestDatabase();
 
   for (const offMs of [TEN_MINUTES_MS, -TEN_MINUTES_MS, 0]) {
     it(`is right on a machine whose clock is ${offMs} ms ahead`, async () => {

@@ -6,18 +6,11 @@ import { IDEMPOTENCY } from '../../domain/policy.ts';
 import { TASK_STATUSES } from '../../domain/task.ts';
 import { SUBSCRIBABLE_EVENTS } from '../../domain/webhook-event.ts';
 import { WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { useTestDatabase } from '../support/database.ts';
 
 describe('the domain rules that PostgreSQL also enforces', () => {
-  let testDatabase: TestDatabase;
   let database: Database;
-
-  before(async () => {
-    testDatabase = await createTestDatabase();
-    database = testDatabase.database;
-  });
-
-  after(() => testDatabase.drop());
+  useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
 
   async function definition(sql: string, bindings: readonly string[] = []): Promise<string> {
     const { rows } = await database.raw<{ rows: { definition: string }[] }>(sql, [...bindings]);

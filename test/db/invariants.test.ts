@@ -10,7 +10,7 @@ import { deleteApiKey } from '../../db/queries/api-keys.ts';
 import { recordOperatorAction } from '../../db/queries/operator-actions.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import type { Task } from '../../domain/task.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { useTestDatabase } from '../support/database.ts';
 import {
   createAccount,
   createEndpoint,
@@ -68,19 +68,15 @@ const SHADOWED: Readonly<Record<string, string>> = {
 };
 
 describe('the rules of the database', () => {
-  let testDatabase: TestDatabase;
   let database: Database;
   let rules: Rules;
   let given: Given;
+  useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
 
   before(async () => {
-    testDatabase = await createTestDatabase();
-    database = testDatabase.database;
     rules = await readRules(database);
     given = await prepare(database);
   });
-
-  after(() => testDatabase.drop());
 
   /** Each attempt must be refused, and by that rule. */
   function refuses(what: string, rule: string, ...attempts: ((given: Given) => PromiseLike<unknown>)[]): void {

@@ -18,7 +18,7 @@ import {
 import { CHECK_VIOLATION, type Database, isDatabaseError, picoUsd } from '../../db/database.ts';
 import { adjust, grantSignupCredit, topUp } from '../../db/queries/credits.ts';
 import { createTasks } from '../../db/queries/tasks.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { useTestDatabase } from '../support/database.ts';
 import {
   createAccount,
   createKey,
@@ -80,13 +80,7 @@ interface ModelTask {
 const NOTHING: Balances = { signup: 0n, signupReserved: 0n, funded: 0n, fundedReserved: 0n, used: 0n };
 
 describe('the ledger', () => {
-  let testDatabase: TestDatabase;
-
-  before(async () => {
-    testDatabase = await createTestDatabase();
-  });
-
-  after(() => testDatabase.drop());
+  const testDatabase = useTestDatabase();
 
   it('agrees with its model after every step, is the sum of its transfers, and is never negative', async () => {
     await assert(

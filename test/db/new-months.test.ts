@@ -4,7 +4,7 @@ import { createDatabase } from '../../db/database.ts';
 import { ensurePartitions, PARTITIONED_TABLES } from '../../db/partitions.ts';
 import { topUp } from '../../db/queries/credits.ts';
 import { newId } from '../../domain/ids.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { useTestDatabase } from '../support/database.ts';
 import { createFundedKey, createTaskRow, finishAsSucceeded } from '../support/factories.ts';
 import { newHold, openTextLedger, settlementOf } from '../support/text-money.ts';
 
@@ -12,12 +12,7 @@ const THIS_YEAR = new Date().getUTCFullYear();
 const FUTURE_YEARS = Array.from({ length: 6 }, (_, index) => THIS_YEAR + 2 + index);
 
 describe('the tables of new months', () => {
-  let testDatabase: TestDatabase;
-
-  before(async () => {
-    testDatabase = await createTestDatabase();
-  });
-  after(() => testDatabase.drop());
+  const testDatabase = useTestDatabase();
 
   it('are created while other months are read and written', async function () {
     this.timeout(180_000);

@@ -10,7 +10,7 @@ import { findTask } from '../../db/queries/tasks.ts';
 import { reconcile } from '../../db/reconciliation/reconcile.ts';
 import { newId } from '../../domain/ids.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { useTestDatabase } from '../support/database.ts';
 import {
   createFundedKey,
   createTaskRow,
@@ -32,17 +32,14 @@ const OLD_TIME = middleOf(8);
 const OLD = nameOf(OLD_TIME);
 
 describe('db/partitions', () => {
-  let testDatabase: TestDatabase;
   let database: Database;
   let key: TestKey;
+  useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
 
   before(async () => {
-    testDatabase = await createTestDatabase();
-    ({ database } = testDatabase);
     await ensurePartitions(database, OLD_TIME);
     key = await createFundedKey(database);
   });
-  after(() => testDatabase.drop());
 
   async function topUpIn(time: Date): Promise<void> {
     const id = newId('transfer', time.getTime());

@@ -12,7 +12,7 @@ import { PROMO_CHECKS } from '../../db/reconciliation/promo-checks.ts';
 import { runChecks } from '../../db/reconciliation/reconcile.ts';
 import type { NewTextHold } from '../../db/text-money/ledger.ts';
 import { newId } from '../../domain/ids.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { useTestDatabase } from '../support/database.ts';
 import { createAccount, createKey, type TestKey } from '../support/factories.ts';
 import { newHold, openTextLedger, type TestLedger, settlementOf } from '../support/text-money.ts';
 
@@ -150,13 +150,7 @@ class Model {
 }
 
 describe('promo credit', () => {
-  let testDatabase: TestDatabase;
-
-  before(async () => {
-    testDatabase = await createTestDatabase();
-  });
-
-  after(() => testDatabase.drop());
+  const testDatabase = useTestDatabase();
 
   it('is neither lost nor invented, and agrees with its model after every step', async () => {
     const { database, url } = testDatabase;

@@ -4,7 +4,7 @@ import { PARTITIONED_TABLES } from '../../db/partitions.ts';
 import { SWEEPS } from '../../db/sweeps.ts';
 import { newId } from '../../domain/ids.ts';
 import { WEBHOOKS } from '../../domain/policy.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { useTestDatabase } from '../support/database.ts';
 import { createAccount } from '../support/factories.ts';
 
 const DAY_MS = 86_400_000;
@@ -65,20 +65,15 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
 };
 
 describe('db/sweeps', () => {
-  let testDatabase: TestDatabase;
   let database: Database;
   let accountId: string;
   let endpointId: string;
 
-  before(async () => {
-    testDatabase = await createTestDatabase();
-    database = testDatabase.database;
-  });
+  useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
   beforeEach(async () => {
     accountId = (await createAccount(database)).id;
     endpointId = await insertEndpoint();
   });
-  after(() => testDatabase.drop());
 
   async function insertEndpoint(deletedAt: Date | null = null): Promise<string> {
     const id = newId('webhookEndpoint');

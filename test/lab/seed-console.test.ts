@@ -2,15 +2,10 @@ import { expect } from 'chai';
 import { seedConsole } from '../../lab/bench/console/seed.ts';
 import { REPORT_LIMITS } from '../../db/connections.ts';
 import { reconcile } from '../../db/reconciliation/reconcile.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { useTestDatabase } from '../support/database.ts';
 
 describe('lab/bench/console/seed', () => {
-  let test: TestDatabase;
-
-  before(async () => {
-    test = await createTestDatabase({ limits: REPORT_LIMITS });
-  });
-  after(() => test.drop());
+  const test = useTestDatabase({ limits: REPORT_LIMITS });
 
   it('fills a database whose books are consistent', async () => {
     await seedConsole(test.database, { accounts: 3, tasks: 40, transfers: 200 }, () => {});

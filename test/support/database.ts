@@ -4,7 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { CONNECT_TIMEOUT_MS, SERVING_LIMITS } from '../../db/connections.ts';
+import { CONNECT_TIMEOUT_MS, type ConnectionLimits, SERVING_LIMITS } from '../../db/connections.ts';
 import { createDatabase, type Database } from '../../db/database.ts';
 import { migrate } from '../../db/migrate.ts';
 import { testDatabaseUrl } from './services.ts';
@@ -25,8 +25,16 @@ const DATABASE_FOLDER = join(import.meta.dirname, '../../db');
 
 let template: Promise<string> | undefined;
 
+interface TestDatabaseSettings {
+  readonly poolSize?: number;
+  readonly limits?: ConnectionLimits;
+}
+
 /** A new database with the current schema and nothing in it. */
-export async function createTestDatabase({ poolSize = 10, limits = SERVING_LIMITS } = {}): Promise<TestDatabase> {
+export async function createTestDatabase({
+  poolSize = 10,
+  limits = SERVING_LIMITS,
+}: TestDatabaseSettings = {}): Promise<TestDatabase> {
   const serverUrl = await testDatabaseUrl();
   const templateName = await (template ??= ensureTemplate(serverUrl));
   const name = `genway_test_${randomBytes(8).toString('hex')}`;
@@ -43,6 +51,35 @@ export async function createTestDatabase({ poolSize = 10, limits = SERVING_LIMIT
       // Waits for every session of the server, some of which wait for clients that other suites have stopped.
       const dropped = administer(serverUrl, (client) => client.query(`DROP DATABASE ${name} WITH (FORCE)`));
       await Promise.race([dropped.catch(() => undefined), sleep(DROP_PATIENCE_MS, undefined, { ref: false })]);
+    },
+  };
+}
+
+export type SuiteDatabase = Pick<TestDatabase, 'url' | 'database'>;
+
+interface SuiteDatabaseSettings extends TestDatabaseSettings {
+  /** Receives the database before the tests run. */
+  readonly onOpen?: (opened: SuiteDatabase) => unknown;
+}
+
+/** A database for the tests of the suite that is being described. */
+export function useTestDatabase({ onOpen, ...settings }: SuiteDatabaseSettings = {}): SuiteDatabase {
+  let opened: TestDatabase | undefined;
+  const get = (): TestDatabase => {
+    if (!opened) throw new Error('the database is there only for the tests of its suite');
+    return opened;
+  };
+  before(async () => {
+    opened = await createTestDatabase(settings);
+    await onOpen?.(opened);
+  });
+  after(() => opened?.drop());
+  return {
+    get url() {
+      return get().url;
+    },
+    get database() {
+      return get().database;
     },
   };
 }

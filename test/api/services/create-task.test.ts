@@ -6,20 +6,17 @@ import { createDatabase, type Database } from '../../../db/database.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import { createMetrics } from '../../../telemetry/metrics.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { useTestDatabase } from '../../support/database.ts';
 import { createFundedKey } from '../../support/factories.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 import { NO_STARTER } from '../../support/starter.ts';
 import { startTcpProxy, type TcpProxy } from '../../../lab/stack/tcp-proxy.ts';
 
 describe('a create call whose commit is not acknowledged', () => {
-  let testDatabase: TestDatabase;
+  const testDatabase = useTestDatabase();
   let proxy: TcpProxy;
   let database: Database;
 
-  before(async () => {
-    testDatabase = await createTestDatabase();
-  });
   beforeEach(async () => {
     proxy = await startTcpProxy(testDatabase.url);
     database = createDatabase(proxy.urlOf(testDatabase.url), 2);
@@ -27,7 +24,6 @@ describe('a create call whose commit is not acknowledged', () => {
   afterEach(async () => {
     await Promise.all([proxy.close(), database.destroy()]);
   });
-  after(() => testDatabase.drop());
 
   /** A creator whose one connection takes statements and gives no answers. */
   async function createUnheard() {

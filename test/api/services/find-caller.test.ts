@@ -6,17 +6,12 @@ import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { insertApiKey } from '../../../db/queries/api-keys.ts';
 import { pepperMark } from '../../../db/queries/secrets.ts';
 import { newId } from '../../../domain/ids.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { useTestDatabase } from '../../support/database.ts';
 import { createAccount } from '../../support/factories.ts';
 
 describe('the pepper of API keys', () => {
   const [oldPepper, newPepper] = [randomBytes(32), randomBytes(32)];
-  let testDatabase: TestDatabase;
-
-  before(async () => {
-    testDatabase = await createTestDatabase();
-  });
-  after(() => testDatabase.drop());
+  const testDatabase = useTestDatabase();
 
   async function createKeyUnder(pepper: Buffer): Promise<{ id: string; secret: string }> {
     const { database } = testDatabase;

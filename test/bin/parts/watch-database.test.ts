@@ -8,17 +8,12 @@ import { watchDatabase } from '../../../bin/parts/watch-database.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { createDatabaseClock } from '../../../db/database-clock.ts';
 import { startTcpProxy } from '../../../lab/stack/tcp-proxy.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { useTestDatabase } from '../../support/database.ts';
 
 const UNREACHABLE = 'postgres://nobody@127.0.0.1:9/nothing';
 
 describe('the watch over the database', () => {
-  let testDatabase: TestDatabase;
-
-  before(async () => {
-    testDatabase = await createTestDatabase();
-  });
-  after(() => testDatabase.drop());
+  const testDatabase = useTestDatabase();
 
   /** @returns what was logged and how often the process was given up, after some looks */
   async function watch(settings: { url?: string; aheadMs?: number; ping: () => Promise<void> }) {

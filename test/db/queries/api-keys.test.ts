@@ -3,19 +3,12 @@ import { randomBytes } from 'node:crypto';
 import type { Database } from '../../../db/database.ts';
 import { deleteApiKey, findApiKey, findCaller, type KeySettings, updateApiKey } from '../../../db/queries/api-keys.ts';
 import { newId } from '../../../domain/ids.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { useTestDatabase } from '../../support/database.ts';
 import { createAccount, createFundedKey, createKey, createTaskRow } from '../../support/factories.ts';
 
 describe('db/queries/api-keys', () => {
-  let testDatabase: TestDatabase;
   let database: Database;
-
-  before(async () => {
-    testDatabase = await createTestDatabase();
-    database = testDatabase.database;
-  });
-
-  after(() => testDatabase.drop());
+  useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
 
   const SETTINGS = {
     name: 'Büro 2',

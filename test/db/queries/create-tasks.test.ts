@@ -9,7 +9,7 @@ import { type CreateOutcome, createTasks, type NewTask } from '../../../db/queri
 import { findTransfer } from '../../../db/queries/transfers.ts';
 import { newId } from '../../../domain/ids.ts';
 import { parseUsd } from '../../../domain/money.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { useTestDatabase } from '../../support/database.ts';
 import {
   createAccount,
   createFundedKey,
@@ -25,15 +25,8 @@ import {
 import { rejectionOf } from '../../support/rejection.ts';
 
 describe('db/queries/tasks: createTasks', () => {
-  let testDatabase: TestDatabase;
   let database: Database;
-
-  before(async () => {
-    testDatabase = await createTestDatabase();
-    database = testDatabase.database;
-  });
-
-  after(() => testDatabase.drop());
+  useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
 
   async function create(key: TestKey, settings: Partial<NewTask> = {}): Promise<CreateOutcome | undefined> {
     const [outcome] = await createTasks(database, [newTask(key, settings)]);

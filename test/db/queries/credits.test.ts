@@ -5,7 +5,7 @@ import { adjust, grantSignupCredit, topUp } from '../../../db/queries/credits.ts
 import { findTransfer, listTransfers } from '../../../db/queries/transfers.ts';
 import { newId } from '../../../domain/ids.ts';
 import { parseUsd } from '../../../domain/money.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { useTestDatabase } from '../../support/database.ts';
 import {
   createAccount,
   createKey,
@@ -17,20 +17,14 @@ import {
 import { rejectionOf } from '../../support/rejection.ts';
 
 describe('db/queries/credits', () => {
-  let testDatabase: TestDatabase;
   let database: Database;
   let account: Account;
 
-  before(async () => {
-    testDatabase = await createTestDatabase();
-    database = testDatabase.database;
-  });
+  useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
 
   beforeEach(async () => {
     account = await createAccount(database);
   });
-
-  after(() => testDatabase.drop());
 
   const pay = (amount: bigint, reference: string) => topUp(database, { accountId: account.id, amount, reference });
 

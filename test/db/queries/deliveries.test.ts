@@ -13,26 +13,21 @@ import { ATTEMPT_LIMITS } from '../../../db/queries/attempt-limits.ts';
 import { type AttemptOutcome, beginAttempt, recordAttempt } from '../../../db/queries/delivery-attempts.ts';
 import { insertWebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
 import { newId } from '../../../domain/ids.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { useTestDatabase } from '../../support/database.ts';
 
 const CLAIM = { limit: 10, retryAfterSeconds: 3600 };
 const DELIVERED: AttemptOutcome = { delivered: true };
 
 describe('db/queries/deliveries', () => {
-  let testDatabase: TestDatabase;
   let database: Database;
   let endpoint: { id: string; accountId: string };
 
-  before(async () => {
-    testDatabase = await createTestDatabase();
-    ({ database } = testDatabase);
-  });
+  useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
   beforeEach(async () => {
     // What other tests left behind is of no concern to the relay.
     await database('deliveries').update({ workflow_started_at: new Date() });
     endpoint = await createEndpoint();
   });
-  after(() => testDatabase.drop());
 
   async function createEndpoint(): Promise<{ id: string; accountId: string }> {
     const accountId = newId('account');

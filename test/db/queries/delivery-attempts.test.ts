@@ -12,7 +12,7 @@ import { ATTEMPT_LIMITS } from '../../../db/queries/attempt-limits.ts';
 import { beginAttempt, recordAttempt } from '../../../db/queries/delivery-attempts.ts';
 import { deleteWebhookEndpoint, updateWebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
 import { newId } from '../../../domain/ids.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { useTestDatabase } from '../../support/database.ts';
 import { createAccount } from '../../support/factories.ts';
 
 interface Endpoint {
@@ -21,16 +21,11 @@ interface Endpoint {
 }
 
 describe('db/queries/delivery-attempts', () => {
-  let testDatabase: TestDatabase;
   let database: Database;
 
-  before(async () => {
-    testDatabase = await createTestDatabase();
-    ({ database } = testDatabase);
-  });
+  useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
   // What other tests left behind is of no concern.
   beforeEach(() => database('deliveries').update({ status: 'failed', completed_at: new Date() }));
-  after(() => testDatabase.drop());
 
   async function createEndpoint(account?: string): Promise<Endpoint> {
     const accountId = account ?? (await createAccount(database)).id;

@@ -7,7 +7,7 @@ import { deleteWebhookEndpoint, updateWebhookEndpoint } from '../../../db/querie
 import { TASK_ERROR_CODES } from '../../../domain/errors.ts';
 import { newId } from '../../../domain/ids.ts';
 import { parseUsd } from '../../../domain/money.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { useTestDatabase } from '../../support/database.ts';
 import {
   createEndpoint,
   createFundedKey,
@@ -26,20 +26,14 @@ const SUCCESS: TaskEnding = { status: 'succeeded', output: [VIDEO] };
 const FAILURE: TaskEnding = { status: 'failed', failure: { code: 'processing_timeout', message: 'Too late.' } };
 
 describe('db/queries/finish-task', () => {
-  let testDatabase: TestDatabase;
   let database: Database;
   let key: TestKey;
 
-  before(async () => {
-    testDatabase = await createTestDatabase();
-    database = testDatabase.database;
-  });
+  useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
 
   beforeEach(async () => {
     key = await createFundedKey(database);
   });
-
-  after(() => testDatabase.drop());
 
   const balances = () => reloadAccount(database, { id: key.accountId });
 

@@ -8,7 +8,7 @@ import {
   releaseIdempotencyKey,
 } from '../../../db/queries/idempotency.ts';
 import { SWEEPS } from '../../../db/sweeps.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { useTestDatabase } from '../../support/database.ts';
 import { createAccount } from '../../support/factories.ts';
 
 const REQUEST = randomBytes(32);
@@ -16,20 +16,14 @@ const OTHER_REQUEST = randomBytes(32);
 const KEY = 'order 42 / ✓';
 
 describe('db/queries/idempotency', () => {
-  let testDatabase: TestDatabase;
   let database: Database;
   let accountId: string;
 
-  before(async () => {
-    testDatabase = await createTestDatabase();
-    database = testDatabase.database;
-  });
+  useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
 
   beforeEach(async () => {
     accountId = (await createAccount(database)).id;
   });
-
-  after(() => testDatabase.drop());
 
   const claim = (requestDigest = REQUEST): Promise<Claim> =>
     claimIdempotencyKey(database, { accountId, key: KEY, requestDigest, leaseSeconds: 60 });

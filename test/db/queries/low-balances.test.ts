@@ -5,7 +5,7 @@ import { topUp } from '../../../db/queries/credits.ts';
 import { announceLowBalances, setLowBalance } from '../../../db/queries/low-balances.ts';
 import { newId } from '../../../domain/ids.ts';
 import { parseUsd } from '../../../domain/money.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { useTestDatabase } from '../../support/database.ts';
 import {
   createAccount,
   createEndpoint,
@@ -17,23 +17,17 @@ import {
 } from '../../support/factories.ts';
 
 describe('a low balance', () => {
-  let testDatabase: TestDatabase;
   let database: Database;
   let account: Account;
   let key: TestKey;
 
-  before(async () => {
-    testDatabase = await createTestDatabase();
-    database = testDatabase.database;
-  });
+  useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
 
   beforeEach(async () => {
     account = await createAccount(database, { fundedUsd: 3 });
     key = await createKey(database, account);
     await setLowBalance(database, account.id, parseUsd(2.5));
   });
-
-  after(() => testDatabase.drop());
 
   /** Several processes look at once. */
   async function lookEverywhere(): Promise<void> {

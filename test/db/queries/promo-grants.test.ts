@@ -5,7 +5,7 @@ import { expirePromoCredit, grantPromoCredit, listPromoGrants } from '../../../d
 import { createTasks } from '../../../db/queries/tasks.ts';
 import { listTransfers } from '../../../db/queries/transfers.ts';
 import { parseUsd } from '../../../domain/money.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { useTestDatabase } from '../../support/database.ts';
 import {
   createAccount,
   createKey,
@@ -21,13 +21,12 @@ import { rejectionOf } from '../../support/rejection.ts';
 const DAY_MS = 86_400_000;
 
 describe('db/queries/promo-grants', () => {
-  let testDatabase: TestDatabase;
+  const testDatabase = useTestDatabase();
   let database: Database;
   let account: Account;
   let key: TestKey;
 
   before(async () => {
-    testDatabase = await createTestDatabase();
     database = testDatabase.database;
   });
 
@@ -35,8 +34,6 @@ describe('db/queries/promo-grants', () => {
     account = await createAccount(database, { fundedUsd: 3, signupUsd: 1 });
     key = await createKey(database, account);
   });
-
-  after(() => testDatabase.drop());
 
   const give = (usd: number, reference = 'launch', days = 1) =>
     grantPromoCredit(database, {

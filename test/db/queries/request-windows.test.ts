@@ -8,22 +8,15 @@ import {
 } from '../../../db/queries/request-windows.ts';
 import { SWEEPS } from '../../../db/sweeps.ts';
 import { newId } from '../../../domain/ids.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { useTestDatabase } from '../../support/database.ts';
 
 /** One that creates something. */
 const write = (apiKeyId: string): CountedRequest => ({ apiKeyId, reads: false });
 const positions = (windows: readonly RequestWindow[]): number[] => windows.map(({ position }) => position);
 
 describe('db/queries/request-windows', () => {
-  let testDatabase: TestDatabase;
   let database: Database;
-
-  before(async () => {
-    testDatabase = await createTestDatabase();
-    database = testDatabase.database;
-  });
-
-  after(() => testDatabase.drop());
+  useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
 
   async function currentMinute(): Promise<string> {
     const { rows } = await database.raw<{ rows: { minute: string }[] }>(

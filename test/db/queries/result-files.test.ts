@@ -2,19 +2,17 @@ import { expect } from 'chai';
 import type { Database } from '../../../db/database.ts';
 import { findDoneResultFiles, forgetResultFiles, recordResultFile } from '../../../db/queries/result-files.ts';
 import { STORE_SURELY_OVER_MS } from '../../../domain/step-limits.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { useTestDatabase } from '../../support/database.ts';
 import { createAccount, createKey, createTaskRow, finishAsFailed, finishAsSucceeded } from '../../support/factories.ts';
 
 describe('the files of results', () => {
-  let testDatabase: TestDatabase;
   let database: Database;
   let succeeded: string;
   let failed: string;
   let running: string;
+  useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
 
   before(async () => {
-    testDatabase = await createTestDatabase();
-    database = testDatabase.database;
     const key = await createKey(database, await createAccount(database, { fundedUsd: 10 }));
     const tasks = [
       await createTaskRow(database, key),
@@ -28,7 +26,6 @@ describe('the files of results', () => {
     await database('result_files').update({ created_at: new Date(Date.now() - STORE_SURELY_OVER_MS - 1_000) });
     await recordResultFile(database, `results/${failed}/new/0.mp4`, failed);
   });
-  after(() => testDatabase.drop());
 
   it('are due for a check once their task has ended and no step can be writing them, with what the task names', async () => {
     const files = await findDoneResultFiles(database, 100);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { seedConsole } from '../../../lab/bench/console/seed.ts';
 import { REPORT_LIMITS } from '../../../db/connections.ts';
 import { STATEMENT } from '../../../db/queries/statements.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { useTestDatabase } from '../../support/database.ts';
 
 interface PlanNode {
   readonly 'Relation Name'?: string;
@@ -18,11 +18,7 @@ function nodesOf(node: PlanNode | undefined): readonly PlanNode[] {
 }
 
 describe('db/queries/statements', () => {
-  let test: TestDatabase;
-  before(async () => {
-    test = await createTestDatabase({ limits: REPORT_LIMITS });
-  });
-  after(() => test.drop());
+  const test = useTestDatabase({ limits: REPORT_LIMITS });
 
   it('read only those transfers of a busy account that are in no sum yet', async () => {
     const { database } = test;

@@ -13,7 +13,7 @@ import {
 } from '../../../db/queries/submissions.ts';
 import { newId } from '../../../domain/ids.ts';
 import type { Task } from '../../../domain/task.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { useTestDatabase } from '../../support/database.ts';
 import {
   createFundedKey,
   createTaskRow,
@@ -30,16 +30,13 @@ const NOT_TAKEN: Settlement = { outcome: 'not_taken', learntFrom: 'the answer' }
 const GIVEN_UP: Settlement = { outcome: 'unknown', learntFrom: 'nothing', possibleLoss: 7n };
 
 describe('db/queries/submissions', () => {
-  let testDatabase: TestDatabase;
   let database: Database;
   let key: TestKey;
+  useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
 
   before(async () => {
-    testDatabase = await createTestDatabase();
-    database = testDatabase.database;
     key = await createFundedKey(database);
   });
-  after(() => testDatabase.drop());
 
   const newTask = (): Promise<Task> => createTaskRow(database, key);
   const accepted = (jobId: string): Settlement => ({ outcome: 'accepted', learntFrom: 'the answer', jobId });

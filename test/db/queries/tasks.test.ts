@@ -15,7 +15,7 @@ import { restartTask } from '../../../db/queries/recovery.ts';
 import { settleSubmission } from '../../../db/queries/submissions.ts';
 import { newId } from '../../../domain/ids.ts';
 import type { Task } from '../../../domain/task.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { useTestDatabase } from '../../support/database.ts';
 import {
   createFundedKey,
   createTaskRow,
@@ -29,20 +29,14 @@ import {
 const ids = (tasks: readonly { readonly id: string }[]): string[] => tasks.map(({ id }) => id);
 
 describe('db/queries/tasks', () => {
-  let testDatabase: TestDatabase;
   let database: Database;
   let key: TestKey;
 
-  before(async () => {
-    testDatabase = await createTestDatabase();
-    database = testDatabase.database;
-  });
+  useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
 
   beforeEach(async () => {
     key = await createFundedKey(database);
   });
-
-  after(() => testDatabase.drop());
 
   const create = (settings: Partial<NewTask> = {}): Promise<Task> => createTaskRow(database, key, settings);
 

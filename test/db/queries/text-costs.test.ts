@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import type { Database } from '../../../db/database.ts';
 import { listTextCostsOf, recordTextCosts } from '../../../db/queries/text-costs.ts';
 import { type PricePeak, type PriceTier, parseFactor, priceText, type TextPricing } from '../../../domain/pricing.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { useTestDatabase } from '../../support/database.ts';
 
 const ROUTE = { model: 'textc-M3', upstream: 'vendor', upstreamModel: 'm3' };
 const RATES = { input: 1_000n, cachedInput: 100n, cacheWrite: 1_300n, output: 5_000n };
@@ -37,13 +37,7 @@ const request = fc.record({
 
 describe('db/queries/text-costs', () => {
   let database: Database;
-  let testDatabase: TestDatabase;
-
-  before(async () => {
-    testDatabase = await createTestDatabase();
-    ({ database } = testDatabase);
-  });
-  after(() => testDatabase.drop());
+  useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
 
   it('has costs in the form of prices, which come to what the prices would', async () => {
     const samples = fc.sample(fc.tuple(pricing, request), { numRuns: 300, seed: 1 });

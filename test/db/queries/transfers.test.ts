@@ -3,24 +3,18 @@ import type { Database } from '../../../db/database.ts';
 import type { Account } from '../../../db/queries/accounts.ts';
 import { findTransfer, insertTransfer, listTransfers, type Transfer } from '../../../db/queries/transfers.ts';
 import { newId } from '../../../domain/ids.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { useTestDatabase } from '../../support/database.ts';
 import { createAccount } from '../../support/factories.ts';
 
 describe('db/queries/transfers', () => {
-  let testDatabase: TestDatabase;
   let database: Database;
   let account: Account;
 
-  before(async () => {
-    testDatabase = await createTestDatabase();
-    database = testDatabase.database;
-  });
+  useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
 
   beforeEach(async () => {
     account = await createAccount(database);
   });
-
-  after(() => testDatabase.drop());
 
   async function insert(createdAt: Date, amount = 1n): Promise<string> {
     const id = newId('transfer');

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Database } from '../../../db/database.ts';
 import { findTypicalSeconds } from '../../../db/queries/typical-seconds.ts';
 import { newId } from '../../../domain/ids.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { useTestDatabase } from '../../support/database.ts';
 import {
   createFundedKey,
   createTaskRow,
@@ -14,17 +14,13 @@ import {
 const DAY_SECONDS = 24 * 60 * 60;
 
 describe('db/queries/typical-seconds', () => {
-  let testDatabase: TestDatabase;
   let database: Database;
   let key: TestKey;
+  useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
 
   before(async () => {
-    testDatabase = await createTestDatabase();
-    database = testDatabase.database;
     key = await createFundedKey(database, 1_000);
   });
-
-  after(() => testDatabase.drop());
 
   /** Tasks of a model that end now, begun so many seconds ago each. */
   async function finishTasks(model: string, seconds: readonly number[], finish = finishAsSucceeded): Promise<void> {

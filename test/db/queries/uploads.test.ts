@@ -10,7 +10,7 @@ import {
   reserveUpload,
 } from '../../../db/queries/uploads.ts';
 import { newId } from '../../../domain/ids.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { useTestDatabase } from '../../support/database.ts';
 import { createAccount } from '../../support/factories.ts';
 
 const HOUR_MS = 3_600_000;
@@ -18,19 +18,14 @@ const QUOTA = { bytes: 100, files: 10 };
 const UNUSED = { unusedForSeconds: 10 * 3_600, limit: 100 };
 
 describe('db/queries/uploads', () => {
-  let testDatabase: TestDatabase;
   let database: Database;
   let accountId: string;
 
-  before(async () => {
-    testDatabase = await createTestDatabase();
-    database = testDatabase.database;
-  });
+  useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
   beforeEach(async () => {
     accountId = (await createAccount(database)).id;
     await database('uploads').delete();
   });
-  after(() => testDatabase.drop());
 
   function newUpload(ageMs = 0): NewUpload {
     const id = newId('file');

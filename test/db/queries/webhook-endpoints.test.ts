@@ -12,26 +12,22 @@ import {
   type WebhookEndpoint,
 } from '../../../db/queries/webhook-endpoints.ts';
 import { newId } from '../../../domain/ids.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { useTestDatabase } from '../../support/database.ts';
 import { createAccount, createEndpoint } from '../../support/factories.ts';
 
 describe('db/queries/webhook-endpoints', () => {
-  let testDatabase: TestDatabase;
   let database: Database;
   let account: Account;
   let stranger: Account;
 
+  useTestDatabase({ onOpen: ({ database: opened }) => (database = opened) });
   before(async () => {
-    testDatabase = await createTestDatabase();
-    database = testDatabase.database;
     stranger = await createAccount(database);
   });
 
   beforeEach(async () => {
     account = await createAccount(database);
   });
-
-  after(() => testDatabase.drop());
 
   it('keeps an endpoint as it was made, without showing its secret', async () => {
     const endpoint = await createEndpoint(database, account, { description: 'internal', events: ['task.failed'] });

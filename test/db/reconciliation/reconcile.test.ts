@@ -9,7 +9,7 @@ import { CHECKS, reconcile, runChecks } from '../../../db/reconciliation/reconci
 import type { NewTextHold } from '../../../db/text-money/ledger.ts';
 import { priceText } from '../../../domain/pricing.ts';
 import { newId } from '../../../domain/ids.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { type SuiteDatabase, useTestDatabase } from '../../support/database.ts';
 import {
   createAccount,
   createKey,
@@ -357,17 +357,14 @@ const DAMAGES: readonly Damage[] = [
 ];
 
 describe('reconciliation', () => {
-  let testDatabase: TestDatabase;
+  const testDatabase = useTestDatabase();
   let database: Database;
   let given: Given;
 
   before(async () => {
-    testDatabase = await createTestDatabase();
     database = testDatabase.database;
     given = await prepare(testDatabase);
   });
-
-  after(() => testDatabase.drop());
 
   /** What is found after some damage, all of which is undone again. */
   async function findAfter(
@@ -541,7 +538,7 @@ function openFor(...taskIds: readonly string[]): WorkflowLookup {
   };
 }
 
-async function prepare({ database, url }: TestDatabase): Promise<Given> {
+async function prepare({ database, url }: SuiteDatabase): Promise<Given> {
   const key = await createKey(database, await createAccount(database, { fundedUsd: 10, signupUsd: 5 }));
   const processing = await createTaskRow(database, key);
   const succeeded = await createTaskRow(database, key);

@@ -3,7 +3,7 @@ import { createReadStatement, createTurns } from '../../../../api/services/finan
 import type { Database } from '../../../../db/database.ts';
 import type { Statement } from '../../../../db/queries/statements.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/database.ts';
+import { useTestDatabase } from '../../../support/database.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 
 const EMPTY: Statement = {
@@ -14,11 +14,7 @@ const EMPTY: Statement = {
 const PERIOD = { from: new Date(0), to: new Date(1) };
 
 describe('statements', () => {
-  let testDatabase: TestDatabase;
-  before(async () => {
-    testDatabase = await createTestDatabase();
-  });
-  after(() => testDatabase.drop());
+  const testDatabase = useTestDatabase();
 
   it('are read one at a time for an account, and leave a connection for reports to others', async () => {
     const started: string[] = [];

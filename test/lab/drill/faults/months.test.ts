@@ -2,17 +2,12 @@ import { expect } from 'chai';
 import { MONTHS } from '../../../../lab/drill/faults/months.ts';
 import { createRandom } from '../../../../lab/drill/random.ts';
 import { ensurePartitions, lacksPartitions } from '../../../../db/partitions.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/database.ts';
+import { useTestDatabase } from '../../../support/database.ts';
 import { createAccount, reloadAccount } from '../../../support/factories.ts';
 import { quietStage } from '../../../support/drill.ts';
 
 describe('a month of a drill', () => {
-  let testDatabase: TestDatabase;
-
-  before(async () => {
-    testDatabase = await createTestDatabase();
-  });
-  after(() => testDatabase.drop());
+  const testDatabase = useTestDatabase();
 
   it('loses the tables that are empty, and no row', async () => {
     const { database, url } = testDatabase;

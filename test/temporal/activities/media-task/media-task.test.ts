@@ -7,16 +7,11 @@ import { newId } from '../../../../domain/ids.ts';
 import { createLocalStorage } from '../../../../storage/local.ts';
 import { watchStorage } from '../../../../storage/watched.ts';
 import { createMetrics } from '../../../../telemetry/metrics.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/database.ts';
+import { useTestDatabase } from '../../../support/database.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 
 describe('the steps of a media task', () => {
-  let testDatabase: TestDatabase;
-
-  before(async () => {
-    testDatabase = await createTestDatabase();
-  });
-  after(() => testDatabase.drop());
+  const testDatabase = useTestDatabase();
 
   it('that settle or refund a task that the database has lost give up, since no repetition helps', async () => {
     const steps = createMediaTaskActivities({
