@@ -5,7 +5,8 @@ import { findFreePort } from '../bin/stack/ports.ts';
 import { waitUntil } from '../bin/stack/wait-until.ts';
 import { verifySignature } from '../net/webhook-signature.ts';
 import { call, startTestStack, type TestStack } from './support/stack.ts';
-import { createWebhookClient, type RecordingReceiver, startRecordingReceiver } from './support/webhooks.ts';
+import { type RecordingReceiver, startRecordingReceiver } from './support/receiver.ts';
+import { createWebhookClient } from './support/webhooks.ts';
 
 const TEN_MINUTES_MS = 600_000;
 const SKEWED_CLOCK = join(import.meta.dirname, '../lab/drill/skewed-clock.mjs');

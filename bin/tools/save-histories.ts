@@ -16,7 +16,8 @@ import { stopTestServices } from '../../test/support/services.ts';
 import { startTestStack, type TestStack } from '../../test/support/stack.ts';
 import { createTask, taskWhen, taskWhenFinal } from '../../test/support/tasks.ts';
 import { finishedVendorTask } from '../../test/support/vendors.ts';
-import { createWebhookClient, startRecordingReceiver } from '../../test/support/webhooks.ts';
+import { startRecordingReceiver } from '../../test/support/receiver.ts';
+import { createWebhookClient } from '../../test/support/webhooks.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const folder = join(root, 'test/histories');

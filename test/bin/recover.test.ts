@@ -15,7 +15,8 @@ import { runProgram } from '../support/program.ts';
 import { claimTestNamespace } from '../support/services.ts';
 import { call, startTestStack, type TestStack } from '../support/stack.ts';
 import { createTask, simulatorJobs, taskWhen, taskWhenFinal, transfersOf } from '../support/tasks.ts';
-import { createWebhookClient, type RecordingReceiver, startRecordingReceiver } from '../support/webhooks.ts';
+import { type RecordingReceiver, startRecordingReceiver } from '../support/receiver.ts';
+import { createWebhookClient } from '../support/webhooks.ts';
 
 interface Customer {
   readonly accountId: string;

@@ -7,7 +7,7 @@ import { invite, PASSWORD } from '../support/console.ts';
 import { pngFile } from '../support/media-files.ts';
 import type { Page } from 'playwright-core';
 import { describeInBrowser, type Tab } from '../support/browser.ts';
-import { startRecordingReceiver } from '../support/webhooks.ts';
+import { startRecordingReceiver } from '../support/receiver.ts';
 import { call, startTestStack, type TestStack } from '../support/stack.ts';
 import { createTask, taskWhen } from '../support/tasks.ts';
 

@@ -1,7 +1,5 @@
 /** Webhook endpoints and deliveries as a client sees them, and receivers that remember what they got. */
-import type { IncomingHttpHeaders, RequestListener, ServerResponse } from 'node:http';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
-import { startReceiver } from './receiver.ts';
 import { call, type TestStack } from './stack.ts';
 
 export interface EndpointBody {
@@ -28,51 +26,7 @@ export interface DeliveryBody {
   readonly next_attempt_at: number | null;
 }
 
-/** A request as it arrived. */
-export interface ReceivedRequest {
-  readonly path: string;
-  readonly headers: IncomingHttpHeaders;
-  readonly body: string;
-}
-
-export interface RecordingReceiver {
-  readonly url: string;
-  readonly requests: readonly ReceivedRequest[];
-  /** Resolves when so many requests have arrived. */
-  received(count: number): Promise<void>;
-  close(): Promise<void>;
-}
-
 const WAIT_MS = 30_000;
-
-/** @param answer called with the number of the request, from 1, when all of it has arrived */
-export async function startRecordingReceiver(
-  answer: (response: ServerResponse, number: number) => unknown,
-): Promise<RecordingReceiver> {
-  const requests: ReceivedRequest[] = [];
-  const listener: RequestListener = (incoming, response) => {
-    const parts: Buffer[] = [];
-    incoming.on('data', (part: Buffer) => parts.push(part));
-    incoming.on('end', () => {
-      const body = Buffer.concat(parts).toString();
-      const number = requests.push({ path: incoming.url ?? '', headers: incoming.headers, body });
-      answer(response, number);
-    });
-  };
-  const receiver = await startReceiver(listener);
-  return {
-    url: receiver.url,
-    requests,
-    close: () => receiver.close(),
-    received: (count) =>
-      waitUntil(
-        async () => {
-          if (requests.length < count) throw new Error(`${requests.length} of ${count} requests have arrived`);
-        },
-        { timeoutMs: WAIT_MS },
-      ),
-  };
-}
 
 /** What one account does with its webhooks. */
 export function createWebhookClient({ baseUrl }: Pick<TestStack, 'baseUrl'>, key: string) {

@@ -4,7 +4,8 @@ import { ATTEMPT_LIMITS } from '../../../db/queries/attempt-limits.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { startTestStack, type TestStack } from '../../support/stack.ts';
 import { createTask, taskWhenFinal } from '../../support/tasks.ts';
-import { createWebhookClient, type RecordingReceiver, startRecordingReceiver } from '../../support/webhooks.ts';
+import { type RecordingReceiver, startRecordingReceiver } from '../../support/receiver.ts';
+import { createWebhookClient } from '../../support/webhooks.ts';
 
 interface Tenant {
   readonly accountId: string;

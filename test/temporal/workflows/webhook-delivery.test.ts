@@ -7,14 +7,8 @@ import { verifySignature } from '../../../net/webhook-signature.ts';
 import type { webhookDelivery } from '../../../temporal/workflows/webhook-delivery.ts';
 import { call, startTestStack, type TestStack } from '../../support/stack.ts';
 import { createTask, taskWhenFinal } from '../../support/tasks.ts';
-import {
-  createWebhookClient,
-  type DeliveryBody,
-  type EndpointBody,
-  type ReceivedRequest,
-  type RecordingReceiver,
-  startRecordingReceiver,
-} from '../../support/webhooks.ts';
+import { type ReceivedRequest, type RecordingReceiver, startRecordingReceiver } from '../../support/receiver.ts';
+import { createWebhookClient, type DeliveryBody, type EndpointBody } from '../../support/webhooks.ts';
 
 /** A few quick attempts; then one that is too far away for a test to see. */
 const SCHEDULE_SECONDS = [0, 0.2, 1, 3600];

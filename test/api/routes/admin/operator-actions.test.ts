@@ -14,7 +14,8 @@ import {
   taskWhenFinal,
   transfersOf,
 } from '../../../support/tasks.ts';
-import { createWebhookClient, type RecordingReceiver, startRecordingReceiver } from '../../../support/webhooks.ts';
+import { type RecordingReceiver, startRecordingReceiver } from '../../../support/receiver.ts';
+import { createWebhookClient } from '../../../support/webhooks.ts';
 
 interface Action {
   readonly id: string;

@@ -2,31 +2,28 @@ import { expect } from 'chai';
 import { ark } from '../../../../providers/media/adapters/ark.ts';
 import { JobRefusedError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { createSimulator, type Simulator } from '../../../../lab/simulator/simulator.ts';
 import { endOf, filesIn, imageRequest, submit, testUpstream, videoRequest } from '../../../support/media.ts';
-import { readMp4 } from '../../../support/mp4.ts';
 import { startReceiver } from '../../../support/receiver.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
+import {
+  itReadsFailures,
+  itReadsRefusals,
+  renderVideo,
+  useSimulatedVendor,
+} from '../../../support/simulated-vendor.ts';
 
 const signal = new AbortController().signal;
 const LINKS = ['https://example.com/1.png', 'https://example.com/2.png', 'https://example.com/3.png'];
 
 describe('Ark', () => {
-  let simulator: Simulator;
   let baseUrl: string;
   let upstream: MediaUpstream;
 
-  before(async () => {
-    simulator = createSimulator({ apiKey: 'ark-key', renderMs: 0 });
-    baseUrl = `${await simulator.listen(0, '127.0.0.1')}/vendors/ark`;
-    const { origin } = new URL(baseUrl.replace('127.0.0.1', 'localhost'));
-    const credential = { apiKey: 'ark-key' };
-    upstream = testUpstream({ adapter: ark, baseUrl: `${baseUrl}/api/v3`, credential, resultOrigins: [origin] });
-  });
-
-  after(async () => {
-    await upstream.close();
-    await simulator.close();
+  useSimulatedVendor('ark', { apiKey: 'ark-key' }, (address, resultOrigins) => {
+    baseUrl = address;
+    const settings = { baseUrl: `${baseUrl}/api/v3`, credential: { apiKey: 'ark-key' }, resultOrigins };
+    upstream = testUpstream({ adapter: ark, ...settings });
+    return upstream;
   });
 
   const video = (overrides: Parameters<typeof videoRequest>[0] = {}) =>
@@ -35,12 +32,12 @@ describe('Ark', () => {
     imageRequest({ width: 2048, height: 2048, ...overrides });
 
   it('renders the requested video, and reports its tokens', async () => {
-    const state = await endOf(upstream, await submit(upstream, video({ resolution: '1080p', aspectRatio: '9:16' })));
-    if (state.state !== 'succeeded' || !state.results[0]) throw new Error(`no result: ${JSON.stringify(state)}`);
-    expect(state.cost).to.deep.equal({ amount: '50638', unit: 'tokens' });
-    const { body } = await upstream.fetchResult(state.results[0], signal);
-    const facts = readMp4(Buffer.from(await new Response(body).arrayBuffer()));
-    expect([facts.codedSize, facts.durationSeconds]).to.deep.equal([[1080, 1920], 5]);
+    const request = video({ resolution: '1080p', aspectRatio: '9:16' });
+    expect(await renderVideo(upstream, request)).to.deep.include({
+      codedSize: [1080, 1920],
+      durationSeconds: 5,
+      cost: { amount: '50638', unit: 'tokens' },
+    });
   });
 
   it('answers an image with its file', async () => {
@@ -96,19 +93,10 @@ describe('Ark', () => {
     expect(await upstream.find({ request, fingerprint: '', since: later }, signal)).to.deep.equal([]);
   });
 
-  for (const [directive, outcome] of [
-    ['reject=content_policy_violation', { code: 'content_policy_violation' }],
-    ['reject=bad_request', { code: 'bad_request' }],
-    ['broke', { leavesRoute: true }],
-    ['limited=1', { leavesRoute: false, retryAfterMs: 1_000 }],
-  ] as const) {
-    it(`says by its code what is wrong: ${directive}`, async () => {
-      for (const request of [video, image]) {
-        const prompt = `${request === video ? 'A video' : 'An image'} [sim:${directive}]`;
-        expect(await rejectionOf(submit(upstream, request({ prompt })))).to.include(outcome);
-      }
-    });
-  }
+  itReadsRefusals(
+    (prompt) => submit(upstream, video({ prompt })),
+    (prompt) => submit(upstream, image({ prompt })),
+  );
 
   it('treats an empty answer as no verdict, and an image that failed as failed', async () => {
     const failed = { data: [{ error: { code: 'InternalServiceError', message: 'x' } }] };
@@ -133,12 +121,7 @@ describe('Ark', () => {
     for (const request of requests) expect(() => upstream.prepare(request)).to.throw(JobRefusedError);
   });
 
-  it('distinguishes a render that moderation stopped from one that failed', async () => {
-    for (const code of ['content_policy_violation', 'processing_failed']) {
-      const state = await endOf(upstream, await submit(upstream, video({ prompt: `[sim:fail=${code}]` })));
-      expect(state).to.include({ state: 'failed', code });
-    }
-  });
+  itReadsFailures(async (prompt) => endOf(upstream, await submit(upstream, video({ prompt }))));
 
   it('keeps a task that has ended when asked to stop it, and reports a missing one as unknown', async () => {
     const jobId = await submit(upstream, video());

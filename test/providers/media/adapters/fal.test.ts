@@ -5,38 +5,25 @@ import { addressMac, InvalidCallbackError } from '../../../../providers/media/ca
 import { fingerprintOf } from '../../../../providers/media/json.ts';
 import { JobRefusedError, NotTakenError, ProviderUnreachableError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { createSimulator, type Simulator } from '../../../../lab/simulator/simulator.ts';
-import { endOf, eventually, imageRequest, lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { endOf, imageRequest, lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
 import { readMp4 } from '../../../support/mp4.ts';
 import { startReceiver } from '../../../support/receiver.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
+import { announcementFrom, itReadsRefusals, resultOf, useSimulatedVendor } from '../../../support/simulated-vendor.ts';
 
 const signal = new AbortController().signal;
 const LINKS = ['https://example.com/1.png', 'https://example.com/2.png'];
 const CREDENTIAL = { apiKey: 'id:secret' };
 
 describe('fal’s queue', () => {
-  let simulator: Simulator;
   let baseUrl: string;
   let upstream: MediaUpstream;
 
-  before(async () => {
-    simulator = createSimulator({ apiKey: 'id:secret', renderMs: 0 });
-    baseUrl = `${await simulator.listen(0, '127.0.0.1')}/vendors/fal`;
-    const { origin } = new URL(baseUrl.replace('127.0.0.1', 'localhost'));
-    upstream = testUpstream({
-      adapter: fal,
-      baseUrl,
-      credential: CREDENTIAL,
-      keysUrl: `${baseUrl}/jwks.json`,
-      addresses: { requests: baseUrl },
-      resultOrigins: [origin],
-    });
-  });
-
-  after(async () => {
-    await upstream.close();
-    await simulator.close();
+  useSimulatedVendor('fal', { apiKey: 'id:secret' }, (address, resultOrigins) => {
+    baseUrl = address;
+    const addresses = { keysUrl: `${baseUrl}/jwks.json`, addresses: { requests: baseUrl } };
+    upstream = testUpstream({ adapter: fal, baseUrl, credential: CREDENTIAL, ...addresses, resultOrigins });
+    return upstream;
   });
 
   const video = (overrides: Parameters<typeof videoRequest>[0] = {}) =>
@@ -70,10 +57,7 @@ describe('fal’s queue', () => {
   it('renders the video that was ordered', async () => {
     const jobId = await submit(upstream, video({ resolution: '1080p', aspectRatio: '9:16' }));
     expect(jobId).to.match(/^fal-ai\/veo3\.1\|/);
-    const state = await endOf(upstream, jobId);
-    if (state.state !== 'succeeded' || !state.results[0]) throw new Error(`no result: ${JSON.stringify(state)}`);
-    const { body } = await upstream.fetchResult(state.results[0], signal);
-    const facts = readMp4(Buffer.from(await new Response(body).arrayBuffer()));
+    const facts = readMp4(await resultOf(upstream, await endOf(upstream, jobId)));
     expect([facts.codedSize, facts.durationSeconds]).to.deep.equal([[1080, 1920], 4]);
   });
 
@@ -196,16 +180,7 @@ describe('fal’s queue', () => {
     await server.close();
   });
 
-  for (const [directive, outcome] of [
-    ['reject=content_policy_violation', { code: 'content_policy_violation' }],
-    ['reject=bad_request', { code: 'bad_request' }],
-    ['broke', { leavesRoute: true }],
-    ['limited=1', { leavesRoute: false, retryAfterMs: 1_000 }],
-  ] as const) {
-    it(`says what is wrong with a submission: ${directive}`, async () => {
-      expect(await rejectionOf(submit(upstream, video({ prompt: `[sim:${directive}]` })))).to.include(outcome);
-    });
-  }
+  itReadsRefusals((prompt) => submit(upstream, video({ prompt })));
 
   it('leaves the route when a credential is refused', async () => {
     const other = testUpstream({ adapter: fal, baseUrl, credential: { apiKey: 'wrong' } });
@@ -266,23 +241,10 @@ describe('fal’s queue', () => {
   });
 
   it('announces the end with a signature of its published keys, and names the job', async () => {
-    const arrived: { url: string; headers: Record<string, string>; body: Buffer }[] = [];
-    const receiver = await startReceiver((incoming, response) => {
-      const chunks: Buffer[] = [];
-      incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
-      incoming.on('end', () => {
-        const headers = Object.fromEntries(
-          Object.entries(incoming.headers).map(([name, value]) => [name, String(value)]),
-        );
-        arrived.push({ url: incoming.url ?? '', headers, body: Buffer.concat(chunks) });
-        response.end();
-      });
-    });
     const mac = addressMac('id:secret', 'task_1');
-    const callbackUrl = `${receiver.url}/v1/provider-callbacks/fal/task_1?mac=${mac}`;
-    const jobId = await submit(upstream, video({ callbackUrl }));
-    const { url, headers, body: rawBody } = await eventually(() => arrived[0]);
-    const { searchParams } = new URL(url, receiver.url);
+    const { jobId, headers, rawBody, searchParams } = await announcementFrom(upstream, (origin) =>
+      video({ callbackUrl: `${origin}/v1/provider-callbacks/fal/task_1?mac=${mac}` }),
+    );
     const read = (changes: object) => upstream.readCallback({ headers, rawBody, ...changes }, 'task_1', searchParams);
     expect(await read({})).to.deep.equal({ jobId });
     const [nameless, open] = [new URLSearchParams({ mac }), new URLSearchParams({ app: 'fal-ai/veo3.1' })];
@@ -299,6 +261,5 @@ describe('fal’s queue', () => {
     ]) {
       expect(await rejectionOf(read(changes))).to.be.instanceOf(InvalidCallbackError);
     }
-    await receiver.close();
   });
 });

@@ -9,11 +9,9 @@ import { google } from '../../../../providers/media/adapters/google.ts';
 import { addressMac, InvalidCallbackError } from '../../../../providers/media/callbacks.ts';
 import { JobRefusedError, NotTakenError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { createSimulator, type Simulator } from '../../../../lab/simulator/simulator.ts';
 import { pngFile } from '../../../support/media-files.ts';
 import {
   endOf,
-  eventually,
   filesIn,
   imageRequest,
   sizeOf,
@@ -25,6 +23,13 @@ import {
 import { readMp4 } from '../../../support/mp4.ts';
 import { startReceiver } from '../../../support/receiver.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
+import {
+  announcementFrom,
+  itReadsFailures,
+  itReadsRefusals,
+  renderVideo,
+  useSimulatedVendor,
+} from '../../../support/simulated-vendor.ts';
 
 const signal = new AbortController().signal;
 const LINKS = ['https://example.com/1.png', 'https://example.com/2.png', 'https://example.com/3.png'];
@@ -33,14 +38,13 @@ const VEO = 'veo-3.1-fast-generate-preview';
 const GEMINI = 'gemini-3-pro-image';
 
 describe('Google', () => {
-  let simulator: Simulator;
   let baseUrl: string;
   let upstream: MediaUpstream;
 
-  before(async () => {
-    simulator = createSimulator({ apiKey: 'google-key', renderMs: 0 });
-    baseUrl = `${await simulator.listen(0, '127.0.0.1')}/vendors/google`;
+  useSimulatedVendor('google', { apiKey: 'google-key' }, (address) => {
+    baseUrl = address;
     upstream = testUpstream({ ...settings(), callbackSecret: SECRET });
+    return upstream;
   });
 
   const settings = () => ({
@@ -49,11 +53,6 @@ describe('Google', () => {
     keysUrl: `${baseUrl}/jwks.json`,
     credential: { apiKey: 'google-key' },
     resultOrigins: [new URL(baseUrl.replace('127.0.0.1', 'localhost')).origin],
-  });
-
-  after(async () => {
-    await upstream.close();
-    await simulator.close();
   });
 
   const video = (overrides: Partial<RenderRequest> = {}): RenderRequest =>
@@ -91,11 +90,8 @@ describe('Google', () => {
   });
 
   it('renders the video that was ordered, whose file lies elsewhere', async () => {
-    const state = await endOf(upstream, await submit(upstream, video({ resolution: '1080p', aspectRatio: '9:16' })));
-    if (state.state !== 'succeeded' || !state.results[0]) throw new Error(`no result: ${JSON.stringify(state)}`);
-    const { body } = await upstream.fetchResult(state.results[0], signal);
-    const facts = readMp4(Buffer.from(await new Response(body).arrayBuffer()));
-    expect([facts.codedSize, facts.durationSeconds]).to.deep.equal([[1080, 1920], 8]);
+    const request = video({ resolution: '1080p', aspectRatio: '9:16' });
+    expect(await renderVideo(upstream, request)).to.deep.include({ codedSize: [1080, 1920], durationSeconds: 8 });
   });
 
   for (const [what, inputs, fields] of [
@@ -142,18 +138,10 @@ describe('Google', () => {
     }
   });
 
-  for (const [directive, outcome] of [
-    ['reject=content_policy_violation', { code: 'content_policy_violation' }],
-    ['reject=bad_request', { code: 'bad_request' }],
-    ['broke', { leavesRoute: true }],
-    ['limited=1', { leavesRoute: false, retryAfterMs: 1_000 }],
-  ] as const) {
-    it(`says by its error what is wrong: ${directive}`, async () => {
-      const [one, other] = [video({ prompt: `A video [sim:${directive}]` }), image({ prompt: `[sim:${directive}]` })];
-      expect(await rejectionOf(submit(upstream, one))).to.include(outcome);
-      expect(await rejectionOf(filesIn(upstream, other))).to.include(outcome);
-    });
-  }
+  itReadsRefusals(
+    (prompt) => submit(upstream, video({ prompt })),
+    (prompt) => filesIn(upstream, image({ prompt })),
+  );
 
   it('blames a wrong key on the operator, although the vendor calls it a bad request', async () => {
     const other = testUpstream({ adapter: google, baseUrl, credential: { apiKey: 'wrong' } });
@@ -163,11 +151,9 @@ describe('Google', () => {
     await other.close();
   });
 
-  it('distinguishes a video that was filtered from one that failed', async () => {
-    for (const code of ['content_policy_violation', 'processing_failed']) {
-      const state = await endOf(upstream, await submit(upstream, video({ prompt: `[sim:fail=${code}]` })));
-      expect(state).to.include({ state: 'failed', code });
-    }
+  itReadsFailures(async (prompt) => endOf(upstream, await submit(upstream, video({ prompt }))));
+
+  it('reports a missing job as unknown', async () => {
     expect(await upstream.status('models/veo/operations/nowhere', signal)).to.deep.equal({ state: 'unknown' });
   });
 
@@ -203,20 +189,8 @@ describe('Google', () => {
 
   /** Of a video of `task_1`, as it arrives. */
   async function announcement() {
-    const arrived: { headers: Record<string, string>; rawBody: Buffer }[] = [];
-    const receiver = await startReceiver((incoming, response) => {
-      const chunks: Buffer[] = [];
-      incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
-      incoming.on('end', () => {
-        const headers = Object.entries(incoming.headers).map(([name, value]) => [name, String(value)]);
-        arrived.push({ headers: Object.fromEntries(headers), rawBody: Buffer.concat(chunks) });
-        response.end();
-      });
-    });
-    const jobId = await submit(upstream, video({ callbackUrl: receiver.url }));
-    const { headers, rawBody } = await eventually(() => arrived[0]);
-    await receiver.close();
-    return { headers, rawBody, jobId, query: new URLSearchParams({ mac: addressMac(SECRET, 'task_1') }) };
+    const announced = await announcementFrom(upstream, (callbackUrl) => video({ callbackUrl }));
+    return { ...announced, query: new URLSearchParams({ mac: addressMac(SECRET, 'task_1') }) };
   }
 
   for (const [answer, code] of [

@@ -2,34 +2,30 @@ import { expect } from 'chai';
 import { kling } from '../../../../providers/media/adapters/kling.ts';
 import { JobRefusedError, NotTakenError, OutcomeUnknownError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { createSimulator, type Simulator } from '../../../../lab/simulator/simulator.ts';
-import { endOf, eventually, imageRequest, lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
-import { readMp4 } from '../../../support/mp4.ts';
-import { startReceiver } from '../../../support/receiver.ts';
+import { endOf, imageRequest, lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
+import {
+  announcementFrom,
+  itReadsFailures,
+  renderVideo,
+  useSimulatedVendor,
+} from '../../../support/simulated-vendor.ts';
 
 const signal = new AbortController().signal;
 const LINKS = ['https://example.com/1.png', 'https://example.com/2.png', 'https://example.com/3.png'];
 const SECRET = `whsec_${Buffer.from('a secret of the account').toString('base64')}`;
 
 describe('Kling’s standard API', () => {
-  let simulator: Simulator;
   let baseUrl: string;
   let upstream: MediaUpstream;
   const adapter = kling.apis?.['standard'] ?? kling;
 
-  before(async () => {
-    simulator = createSimulator({ apiKey: 'secret', callbackSecret: SECRET, renderMs: 0 });
-    baseUrl = `${await simulator.listen(0, '127.0.0.1')}/vendors/kling`;
-    const { origin } = new URL(baseUrl.replace('127.0.0.1', 'localhost'));
+  useSimulatedVendor('kling', { apiKey: 'secret', callbackSecret: SECRET }, (address, resultOrigins) => {
+    baseUrl = address;
     const callbackBase = 'https://genway.example/v1/provider-callbacks';
-    const settings = { adapter, baseUrl, credential: { apiKey: 'secret' }, resultOrigins: [origin] };
+    const settings = { adapter, baseUrl, credential: { apiKey: 'secret' }, resultOrigins };
     upstream = testUpstream({ ...settings, callbackSecret: SECRET }, { callbackBase });
-  });
-
-  after(async () => {
-    await upstream.close();
-    await simulator.close();
+    return upstream;
   });
 
   const video = (overrides: Parameters<typeof videoRequest>[0] = {}) =>
@@ -50,12 +46,12 @@ describe('Kling’s standard API', () => {
   });
 
   it('renders the requested video, and reports its cost', async () => {
-    const state = await endOf(upstream, await submit(upstream, video({ resolution: '1080p', aspectRatio: '9:16' })));
-    if (state.state !== 'succeeded' || !state.results[0]) throw new Error(`no result: ${JSON.stringify(state)}`);
-    expect(state.cost).to.deep.equal({ amount: '1.5', unit: 'units' });
-    const { body } = await upstream.fetchResult(state.results[0], signal);
-    const facts = readMp4(Buffer.from(await new Response(body).arrayBuffer()));
-    expect([facts.codedSize, facts.durationSeconds]).to.deep.equal([[1080, 1920], 5]);
+    const request = video({ resolution: '1080p', aspectRatio: '9:16' });
+    expect(await renderVideo(upstream, request)).to.deep.include({
+      codedSize: [1080, 1920],
+      durationSeconds: 5,
+      cost: { amount: '1.5', unit: 'units' },
+    });
   });
 
   it('renders images at the older address, which answers questions about them', async () => {
@@ -166,33 +162,16 @@ describe('Kling’s standard API', () => {
     }
   });
 
-  it('distinguishes a render that moderation stopped from one that failed', async () => {
-    for (const code of ['content_policy_violation', 'processing_failed']) {
-      const state = await endOf(upstream, await submit(upstream, video({ prompt: `[sim:fail=${code}]` })));
-      expect(state).to.include({ state: 'failed', code });
-    }
-  });
+  itReadsFailures(async (prompt) => endOf(upstream, await submit(upstream, video({ prompt }))));
 
   it('announces the end of a task, signed with the account’s secret', async () => {
-    let announced: { headers: Record<string, string>; body: string } | undefined;
-    const server = await startReceiver((request, response) => {
-      const chunks: Buffer[] = [];
-      request.on('data', (chunk: Buffer) => chunks.push(chunk));
-      request.on('end', () => {
-        const headers = Object.fromEntries(
-          Object.entries(request.headers).map(([name, value]) => [name, String(value)]),
-        );
-        announced = { headers, body: Buffer.concat(chunks).toString() };
-        response.end();
-      });
-    });
-    const request = video({ callbackUrl: server.url });
-    const jobId = await submit(upstream, request);
-    const { headers, body } = await eventually(() => announced);
+    const request = video();
+    const callback = await announcementFrom(upstream, (callbackUrl) => ({ ...request, callbackUrl }));
+    const { jobId, headers } = callback;
+    const body = callback.rawBody.toString();
     const read = (text: string) =>
       upstream.readCallback({ headers, rawBody: Buffer.from(text) }, request.taskId, new URLSearchParams());
     expect(await read(body)).to.deep.equal({ jobId, taskId: request.taskId });
     await rejectionOf(read(`${body} `));
-    await server.close();
   });
 });

@@ -2,32 +2,30 @@ import { expect } from 'chai';
 import { kling } from '../../../../providers/media/adapters/kling.ts';
 import { JobRefusedError, NotTakenError, OutcomeUnknownError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { createSimulator, type Simulator } from '../../../../lab/simulator/simulator.ts';
 import { endOf, imageRequest, lookUp, sizeOf, submit, testUpstream, videoRequest } from '../../../support/media.ts';
-import { readMp4 } from '../../../support/mp4.ts';
 import { startReceiver } from '../../../support/receiver.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
+import {
+  itReadsFailures,
+  itReadsRefusals,
+  renderVideo,
+  resultOf,
+  useSimulatedVendor,
+} from '../../../support/simulated-vendor.ts';
 
 const signal = new AbortController().signal;
 const LINKS = ['https://example.com/1.png', 'https://example.com/2.png', 'https://example.com/3.png'];
 
 describe('Kling’s API', () => {
-  let simulator: Simulator;
   let baseUrl: string;
   let upstream: MediaUpstream;
   let count = 0;
 
-  before(async () => {
-    simulator = createSimulator({ apiKey: 'secret', renderMs: 0 });
-    baseUrl = `${await simulator.listen(0, '127.0.0.1')}/vendors/kling`;
+  useSimulatedVendor('kling', { apiKey: 'secret' }, (address, resultOrigins) => {
+    baseUrl = address;
     const credential = { accessKey: 'access', secretKey: 'secret' };
-    const { origin } = new URL(baseUrl.replace('127.0.0.1', 'localhost'));
-    upstream = testUpstream({ adapter: kling, baseUrl, credential, resultOrigins: [origin] });
-  });
-
-  after(async () => {
-    await upstream.close();
-    await simulator.close();
+    upstream = testUpstream({ adapter: kling, baseUrl, credential, resultOrigins });
+    return upstream;
   });
 
   /** The vendor takes each id of ours once. */
@@ -50,12 +48,12 @@ describe('Kling’s API', () => {
   });
 
   it('renders the requested video, and reports its cost', async () => {
-    const state = await endOf(upstream, await submit(upstream, video({ resolution: '1080p', aspectRatio: '9:16' })));
-    if (state.state !== 'succeeded' || !state.results[0]) throw new Error(`no result: ${JSON.stringify(state)}`);
-    expect(state.cost).to.deep.equal({ amount: '3.5', unit: 'units' });
-    const { body } = await upstream.fetchResult(state.results[0], signal);
-    const facts = readMp4(Buffer.from(await new Response(body).arrayBuffer()));
-    expect([facts.codedSize, facts.durationSeconds]).to.deep.equal([[1080, 1920], 5]);
+    const request = video({ resolution: '1080p', aspectRatio: '9:16' });
+    expect(await renderVideo(upstream, request)).to.deep.include({
+      codedSize: [1080, 1920],
+      durationSeconds: 5,
+      cost: { amount: '3.5', unit: 'units' },
+    });
   });
 
   it('renders images', async () => {
@@ -79,9 +77,7 @@ describe('Kling’s API', () => {
       [2048, 2048, [2048, 2048]],
     ] as const) {
       const state = await endOf(upstream, await submit(upstream, imageRequest({ width, height })));
-      if (state.state !== 'succeeded' || !state.results[0]) throw new Error(`no result: ${JSON.stringify(state)}`);
-      const { body } = await upstream.fetchResult(state.results[0], signal);
-      expect(await sizeOf(new Uint8Array(await new Response(body).arrayBuffer()))).to.deep.equal(size);
+      expect(await sizeOf(await resultOf(upstream, state))).to.deep.equal(size);
     }
   });
 
@@ -127,16 +123,7 @@ describe('Kling’s API', () => {
     expect(await rejectionOf(submit(upstream, request))).to.be.instanceOf(OutcomeUnknownError);
   });
 
-  for (const [directive, outcome] of [
-    ['reject=content_policy_violation', { code: 'content_policy_violation' }],
-    ['reject=bad_request', { code: 'bad_request' }],
-    ['broke', { leavesRoute: true }],
-    ['limited=1', { leavesRoute: false, retryAfterMs: 1_000 }],
-  ] as const) {
-    it(`says by its code what is wrong: ${directive}`, async () => {
-      expect(await rejectionOf(submit(upstream, video({ prompt: `[sim:${directive}]` })))).to.include(outcome);
-    });
-  }
+  itReadsRefusals((prompt) => submit(upstream, video({ prompt })));
 
   it('refuses by its code under HTTP 200 as well', async () => {
     const server = await startReceiver((_request, response) => response.end('{"code": 1301, "message": "sensitive"}'));
@@ -168,12 +155,7 @@ describe('Kling’s API', () => {
     }
   });
 
-  it('distinguishes a render that moderation stopped from one that failed', async () => {
-    for (const code of ['content_policy_violation', 'processing_failed']) {
-      const state = await endOf(upstream, await submit(upstream, video({ prompt: `[sim:fail=${code}]` })));
-      expect(state).to.include({ state: 'failed', code });
-    }
-  });
+  itReadsFailures(async (prompt) => endOf(upstream, await submit(upstream, video({ prompt }))));
 
   it('reports a missing task as unknown', async () => {
     expect(await upstream.status('text2video|nowhere', signal)).to.deep.equal({ state: 'unknown' });

@@ -7,43 +7,40 @@ import {
   ProviderUnreachableError,
 } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { createSimulator, type Simulator } from '../../../../lab/simulator/simulator.ts';
 import { endOf, submit, testUpstream, videoRequest } from '../../../support/media.ts';
-import { readMp4 } from '../../../support/mp4.ts';
 import { startReceiver } from '../../../support/receiver.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
+import {
+  itReadsFailures,
+  itReadsRefusals,
+  renderVideo,
+  useSimulatedVendor,
+} from '../../../support/simulated-vendor.ts';
 
 const signal = new AbortController().signal;
 const LINKS = ['https://example.com/1.png', 'https://example.com/2.png', 'https://example.com/3.png'];
 
 describe('MiniMax', () => {
-  let simulator: Simulator;
   let baseUrl: string;
   let upstream: MediaUpstream;
 
-  before(async () => {
-    simulator = createSimulator({ apiKey: 'minimax-key', renderMs: 0 });
-    baseUrl = `${await simulator.listen(0, '127.0.0.1')}/vendors/minimax`;
-    const { origin } = new URL(baseUrl.replace('127.0.0.1', 'localhost'));
-    const credential = { apiKey: 'minimax-key' };
-    upstream = testUpstream({ adapter: minimax, baseUrl: `${baseUrl}/v2`, credential, resultOrigins: [origin] });
-  });
-
-  after(async () => {
-    await upstream.close();
-    await simulator.close();
+  useSimulatedVendor('minimax', { apiKey: 'minimax-key' }, (address, resultOrigins) => {
+    baseUrl = address;
+    const settings = { baseUrl: `${baseUrl}/v2`, credential: { apiKey: 'minimax-key' }, resultOrigins };
+    upstream = testUpstream({ adapter: minimax, ...settings });
+    return upstream;
   });
 
   const video = (overrides: Parameters<typeof videoRequest>[0] = {}) =>
     videoRequest({ durationSeconds: 5, resolution: '768p', ...overrides });
 
   it('renders the requested video, and reports its seconds', async () => {
-    const state = await endOf(upstream, await submit(upstream, video({ resolution: '1440p', aspectRatio: '9:16' })));
-    if (state.state !== 'succeeded' || !state.results[0]) throw new Error(`no result: ${JSON.stringify(state)}`);
-    expect(state.cost).to.deep.equal({ amount: '5', unit: 'seconds' });
-    const { body } = await upstream.fetchResult(state.results[0], signal);
-    const facts = readMp4(Buffer.from(await new Response(body).arrayBuffer()));
-    expect([facts.codedSize, facts.durationSeconds]).to.deep.equal([[1440, 2560], 5]);
+    const request = video({ resolution: '1440p', aspectRatio: '9:16' });
+    expect(await renderVideo(upstream, request)).to.deep.include({
+      codedSize: [1440, 2560],
+      durationSeconds: 5,
+      cost: { amount: '5', unit: 'seconds' },
+    });
   });
 
   for (const [what, inputs, roles, ratio] of [
@@ -127,16 +124,7 @@ describe('MiniMax', () => {
     });
   }
 
-  for (const [directive, outcome] of [
-    ['reject=content_policy_violation', { code: 'content_policy_violation' }],
-    ['reject=bad_request', { code: 'bad_request' }],
-    ['broke', { leavesRoute: true }],
-    ['limited=1', { leavesRoute: false, retryAfterMs: 1_000 }],
-  ] as const) {
-    it(`says by its status what is wrong: ${directive}`, async () => {
-      expect(await rejectionOf(submit(upstream, video({ prompt: `[sim:${directive}]` })))).to.include(outcome);
-    });
-  }
+  itReadsRefusals((prompt) => submit(upstream, video({ prompt })));
 
   for (const [code, outcome] of [
     [1002, { leavesRoute: false }],
@@ -169,12 +157,7 @@ describe('MiniMax', () => {
     await other.close();
   });
 
-  it('distinguishes a render that moderation stopped from one that failed', async () => {
-    for (const code of ['content_policy_violation', 'processing_failed']) {
-      const state = await endOf(upstream, await submit(upstream, video({ prompt: `[sim:fail=${code}]` })));
-      expect(state).to.include({ state: 'failed', code });
-    }
-  });
+  itReadsFailures(async (prompt) => endOf(upstream, await submit(upstream, video({ prompt }))));
 
   it('keeps a task that has ended when asked to stop it, and reports a missing one as unknown', async () => {
     const jobId = await submit(upstream, video());

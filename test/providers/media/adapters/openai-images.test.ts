@@ -4,28 +4,22 @@ import type { RenderRequest } from '../../../../providers/media/adapter.ts';
 import { openaiImages } from '../../../../providers/media/adapters/openai-images.ts';
 import { NotTakenError, OutcomeUnknownError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { createSimulator, type Simulator } from '../../../../lab/simulator/simulator.ts';
 import { filesIn, imageRequest, sizeOf, sizesOf, testUpstream } from '../../../support/media.ts';
 import { pngFile } from '../../../support/media-files.ts';
 import { startReceiver } from '../../../support/receiver.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
+import { useSimulatedVendor } from '../../../support/simulated-vendor.ts';
 
 const LINKS = ['https://example.com/1.png', 'https://example.com/2.png'];
 
 describe('OpenAI’s images', () => {
-  let simulator: Simulator;
   let baseUrl: string;
   let upstream: MediaUpstream;
 
-  before(async () => {
-    simulator = createSimulator({ apiKey: 'openai-key', renderMs: 0 });
-    baseUrl = `${await simulator.listen(0, '127.0.0.1')}/vendors/openai-images`;
+  useSimulatedVendor('openai-images', { apiKey: 'openai-key' }, (address) => {
+    baseUrl = address;
     upstream = testUpstream({ adapter: openaiImages, baseUrl, credential: { apiKey: 'openai-key' } });
-  });
-
-  after(async () => {
-    await upstream.close();
-    await simulator.close();
+    return upstream;
   });
 
   /** A request with these images, which have been fetched. */

@@ -3,28 +3,22 @@ import OpenAI, { APIError, toFile } from 'openai';
 import { openaiVideos } from '../../../../providers/media/adapters/openai-videos.ts';
 import { JobRefusedError, NotTakenError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { createSimulator, type Simulator } from '../../../../lab/simulator/simulator.ts';
-import { endOf, lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
 import { startReceiver } from '../../../support/receiver.ts';
 import { readMp4 } from '../../../support/mp4.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
+import { renderVideo, useSimulatedVendor } from '../../../support/simulated-vendor.ts';
 
 const signal = new AbortController().signal;
 
 describe('the wire format of OpenAI’s videos', () => {
-  let simulator: Simulator;
   let baseUrl: string;
   let upstream: MediaUpstream;
 
-  before(async () => {
-    simulator = createSimulator({ apiKey: 'relay-key', renderMs: 0 });
-    baseUrl = `${await simulator.listen(0, '127.0.0.1')}/vendors/openai-videos`;
+  useSimulatedVendor('openai-videos', { apiKey: 'relay-key' }, (address) => {
+    baseUrl = address;
     upstream = testUpstream({ adapter: openaiVideos, baseUrl, credential: { apiKey: 'relay-key' } });
-  });
-
-  after(async () => {
-    await upstream.close();
-    await simulator.close();
+    return upstream;
   });
 
   it('is spoken by the simulator as the client of OpenAI expects it', async () => {
@@ -51,15 +45,8 @@ describe('the wire format of OpenAI’s videos', () => {
   });
 
   it('renders the video that was ordered', async () => {
-    const jobId = await submit(
-      upstream,
-      videoRequest({ resolution: '1080p', aspectRatio: '9:16', durationSeconds: 3 }),
-    );
-    const state = await endOf(upstream, jobId);
-    if (state.state !== 'succeeded' || !state.results[0]) throw new Error(`no result: ${JSON.stringify(state)}`);
-    const { body } = await upstream.fetchResult(state.results[0], signal);
-    const facts = readMp4(Buffer.from(await new Response(body).arrayBuffer()));
-    expect([facts.codedSize, facts.durationSeconds]).to.deep.equal([[1080, 1920], 3]);
+    const request = videoRequest({ resolution: '1080p', aspectRatio: '9:16', durationSeconds: 3 });
+    expect(await renderVideo(upstream, request)).to.deep.include({ codedSize: [1080, 1920], durationSeconds: 3 });
   });
 
   it('is found again by what was sent, among those that were made since', async () => {

@@ -5,11 +5,15 @@ import { InvalidCallbackError } from '../../../../providers/media/callbacks.ts';
 import { fingerprintOf } from '../../../../providers/media/json.ts';
 import { JobRefusedError, NotTakenError, ProviderUnreachableError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { createSimulator, type Simulator } from '../../../../lab/simulator/simulator.ts';
-import { endOf, eventually, imageRequest, lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
-import { readMp4 } from '../../../support/mp4.ts';
+import { endOf, imageRequest, lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
 import { startReceiver } from '../../../support/receiver.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
+import {
+  announcementFrom,
+  itReadsRefusals,
+  renderVideo,
+  useSimulatedVendor,
+} from '../../../support/simulated-vendor.ts';
 
 const signal = new AbortController().signal;
 const CREDENTIAL = { apiKey: 'r8_of-the-operator' };
@@ -18,21 +22,14 @@ const LINKS = ['https://example.com/1.png', 'https://example.com/2.png', 'https:
 const SDXL = 'stability-ai/sdxl:7762fd07cf82c948538e41f63f77d685e02b063e37e496e96eefd46c929f9bdc';
 
 describe('Replicate’s predictions', () => {
-  let simulator: Simulator;
   let baseUrl: string;
   let upstream: MediaUpstream;
 
-  before(async () => {
-    simulator = createSimulator({ apiKey: CREDENTIAL.apiKey, callbackSecret: SECRET, renderMs: 0 });
-    baseUrl = `${await simulator.listen(0, '127.0.0.1')}/vendors/replicate`;
-    const { origin } = new URL(baseUrl.replace('127.0.0.1', 'localhost'));
-    const settings = { callbackSecret: SECRET, resultOrigins: [origin] };
-    upstream = testUpstream({ adapter: replicate, baseUrl: `${baseUrl}/v1`, credential: CREDENTIAL, ...settings });
-  });
-
-  after(async () => {
-    await upstream.close();
-    await simulator.close();
+  useSimulatedVendor('replicate', { apiKey: CREDENTIAL.apiKey, callbackSecret: SECRET }, (address, resultOrigins) => {
+    baseUrl = address;
+    const settings = { callbackSecret: SECRET, credential: CREDENTIAL, resultOrigins };
+    upstream = testUpstream({ adapter: replicate, baseUrl: `${baseUrl}/v1`, ...settings });
+    return upstream;
   });
 
   const video = (overrides: Parameters<typeof videoRequest>[0] = {}) =>
@@ -68,12 +65,12 @@ describe('Replicate’s predictions', () => {
   });
 
   it('renders the video that was ordered', async () => {
-    const state = await endOf(upstream, await submit(upstream, video({ resolution: '1080p', aspectRatio: '9:16' })));
-    if (state.state !== 'succeeded' || !state.results[0]) throw new Error(`no result: ${JSON.stringify(state)}`);
-    const { body } = await upstream.fetchResult(state.results[0], signal);
-    const facts = readMp4(Buffer.from(await new Response(body).arrayBuffer()));
-    expect([facts.codedSize, facts.durationSeconds]).to.deep.equal([[1080, 1920], 4]);
-    expect(state.cost).to.deep.equal({ amount: '4.25', unit: 'seconds' });
+    const request = video({ resolution: '1080p', aspectRatio: '9:16' });
+    expect(await renderVideo(upstream, request)).to.deep.include({
+      codedSize: [1080, 1920],
+      durationSeconds: 4,
+      cost: { amount: '4.25', unit: 'seconds' },
+    });
   });
 
   it('renders with a version of a model, to several files', async () => {
@@ -217,16 +214,7 @@ describe('Replicate’s predictions', () => {
     });
   });
 
-  for (const [directive, outcome] of [
-    ['reject=content_policy_violation', { code: 'content_policy_violation' }],
-    ['reject=bad_request', { code: 'bad_request' }],
-    ['broke', { leavesRoute: true }],
-    ['limited=1', { leavesRoute: false, retryAfterMs: 1_000 }],
-  ] as const) {
-    it(`says what is wrong with a submission: ${directive}`, async () => {
-      expect(await rejectionOf(submit(upstream, video({ prompt: `[sim:${directive}]` })))).to.include(outcome);
-    });
-  }
+  itReadsRefusals((prompt) => submit(upstream, video({ prompt })));
 
   it('leaves the route when a credential is refused, or a model or version does not exist', async () => {
     const other = testUpstream({ adapter: replicate, baseUrl, credential: { apiKey: 'wrong' } });
@@ -295,19 +283,9 @@ describe('Replicate’s predictions', () => {
   });
 
   it('announces the end with the signature of the account, as Replicate’s client checks it', async () => {
-    const arrived: { headers: Record<string, string>; body: Buffer }[] = [];
-    const receiver = await startReceiver((incoming, response) => {
-      const chunks: Buffer[] = [];
-      incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
-      incoming.on('end', () => {
-        const entries = Object.entries(incoming.headers).map(([name, value]) => [name, String(value)]);
-        arrived.push({ headers: Object.fromEntries(entries), body: Buffer.concat(chunks) });
-        response.end();
-      });
-    });
-    const callbackUrl = `${receiver.url}/v1/provider-callbacks/replicate/task_1`;
-    const jobId = await submit(upstream, video({ callbackUrl }));
-    const { headers, body: rawBody } = await eventually(() => arrived[0]);
+    const { jobId, headers, rawBody } = await announcementFrom(upstream, (origin) =>
+      video({ callbackUrl: `${origin}/v1/provider-callbacks/replicate/task_1` }),
+    );
     const delivery = {
       id: headers['webhook-id'] ?? '',
       timestamp: headers['webhook-timestamp'] ?? '',
@@ -330,6 +308,5 @@ describe('Replicate’s predictions', () => {
     ]) {
       expect(await rejectionOf(read(changes))).to.be.instanceOf(InvalidCallbackError);
     }
-    await receiver.close();
   });
 });
