@@ -42,6 +42,7 @@ interface Given {
   readonly failed: Task;
   /** Reservations, as the ledger has them: of the queued task, of a text request, and one that the settlement resolved. */
   readonly reservation: Row;
+  readonly heldTask: Task;
   readonly hold: Row;
   readonly settledHold: Row;
   readonly settlement: Row;
@@ -62,7 +63,6 @@ const SHADOWED: Readonly<Record<string, string>> = {
   accounts_low_no_more: 'refuses nothing: it notes that a balance is no longer low',
   submissions_claim_jobs: 'vendor_jobs_of_one_task refuses what it does',
   tasks_ended_late: 'refuses nothing: it marks a day whose usage is to be summed again',
-  text_requests_changed_late: 'refuses nothing: it marks a day whose usage is to be summed again',
   text_requests_recorded_late: 'refuses nothing: it marks a day whose usage is to be summed again',
   transfers_dated_late: 'refuses nothing: it adds the transfer to a sum',
 };
@@ -208,8 +208,7 @@ describe('the rules of the database', () => {
           signup_amount: 0,
           opened_at: created_at,
           created_at,
-          task_id,
-          text_request_id: null,
+          ...ofTask(task_id),
           ...reserved,
         }),
       );
@@ -362,11 +361,23 @@ describe('the rules of the database', () => {
       () => insertAdjustment({ author: null }),
       () => insertAdjustment({ reason: null }),
     );
-    refuses('two causes', 'transfers_have_one_cause', ({ queued }) =>
-      insertAdjustment({ task_id: queued.id, text_request_id: newId('textRequest'), kind: 'adjustment' }),
+    refuses(
+      'a reservation of no task, and a task of another transfer',
+      'transfers_name_their_task',
+      ({ key }) => insert('transfers', reservationOf(key, { ...ofTask(null) })),
+      ({ queued }) => insertAdjustment({ task_id: queued.id }),
     );
-    refuses('a reservation without a cause', 'transfers_reservations_have_a_cause', ({ key }) =>
-      insert('transfers', reservationOf(key, { text_request_id: null })),
+    refuses(
+      'a charge of no text request, and a text request of another transfer',
+      'transfers_name_their_text_request',
+      ({ key }) => insert('transfers', reservationOf(key, { kind: 'charge', debit: 'reserved', credit: 'revenue' })),
+      () => insertAdjustment({ text_request_id: newId('textRequest') }),
+    );
+    refuses(
+      'money of text processes that is of no allowance, and an allowance of another transfer',
+      'transfers_name_their_allowance',
+      ({ key }) => insert('transfers', reservationOf(key, { allowance_id: null })),
+      () => insertAdjustment({ allowance_id: newId('allowance') }),
     );
     refuses('a first row that is not the start of its chain', 'transfers_chain_opens_with_first_row', () =>
       insertAdjustment({ opened_at: new Date(Date.now() - 1_000) }),
@@ -377,18 +388,8 @@ describe('the rules of the database', () => {
       () => insertAdjustment({ kind: 'topup', debit: 'payments', signup_amount: 1_000 }),
       () => insertAdjustment({ kind: 'signup_grant', debit: 'signup_credit' }),
     );
-    refuses(
-      'more signup credit than there is money, also in what is released',
-      'transfers_signup_is_a_part',
-      () => insertAdjustment({ signup_amount: 1_001 }),
-      ({ hold }) =>
-        insert(
-          'transfers',
-          resolutionOf(hold, { amount: 900, released: 100, released_signup: 101, signup_amount: 299 }),
-        ),
-    );
-    refuses('a release that is not part of a settlement', 'transfers_only_settlements_release', () =>
-      insertAdjustment({ released: 1 }),
+    refuses('more signup credit than there is money', 'transfers_signup_is_a_part', () =>
+      insertAdjustment({ signup_amount: 1_001 }),
     );
     refuses('a time in a month that has no partition', '23514', () =>
       insertAdjustment({ opened_at: '2001-01-01T00:00:00Z', created_at: '2001-01-01T00:00:00Z' }),
@@ -428,7 +429,7 @@ describe('the rules of the database', () => {
       'one of no reservation',
       'transfers_match_reservation',
       ({ hold }) => resolve(hold, { pending_id: newId('transfer') }),
-      ({ settledHold, settlement }) => resolve(settledHold, { pending_id: settlement['id'] }),
+      ({ hold, settlement }) => resolve(hold, { pending_id: settlement['id'] }),
     );
     refuses(
       'one that opens at another time: not in another month either',
@@ -438,32 +439,33 @@ describe('the rules of the database', () => {
       ({ settledHold }) => resolve(settledHold, { opened_at: nextMonth() }),
     );
     refuses(
-      'one of another account, key or request',
+      'one of another account, key or task',
       'transfers_match_reservation',
       ({ hold, other }) => resolve(hold, { account_id: other.id }),
       ({ hold, otherKey }) => resolve(hold, { api_key_id: otherKey.id }),
       ({ hold }) => resolve(hold, { api_key_id: null }),
-      ({ hold }) => resolve(hold, { text_request_id: newId('textRequest') }),
-      ({ hold, queued }) => resolve(hold, { text_request_id: null, task_id: queued.id }),
+      ({ hold, queued }) => resolve(hold, { task_id: queued.id }),
     );
     refuses(
       'one of more, of less, or of other credit than was held',
       'transfers_match_reservation',
-      ({ hold }) => resolve(hold, { amount: 1_001 }),
-      ({ hold }) => resolve(hold, { amount: 999 }),
-      ({ hold }) => resolve(hold, { signup_amount: 399 }),
-      ({ hold }) => resolve(hold, { amount: 900, released: 99 }),
-      ({ hold }) => resolve(hold, { amount: 900, released: 100, released_signup: 1 }),
-      ({ hold }) => resolve(hold, { ...REFUND, amount: 999 }),
-    );
-    refuses('a refund that keeps a part', 'transfers_only_settlements_release', ({ hold }) =>
-      resolve(hold, { ...REFUND, amount: 900, released: 100 }),
+      ({ hold, heldTask: { price } }) => resolve(hold, { amount: price + 1n }),
+      ({ hold, heldTask: { price } }) => resolve(hold, { amount: price - 1n, signup_amount: 0 }),
+      ({ hold }) => resolve(hold, { signup_amount: 1 }),
+      ({ hold, heldTask: { price } }) => resolve(hold, { ...REFUND, amount: price - 1n, signup_amount: 0 }),
     );
     refuses(
       'a resolution that names no reservation, and other kinds that do',
       'transfers_resolution_names_reservation',
       ({ hold }) => resolve(hold, { pending_id: null, opened_at: hold['opened_at'], created_at: hold['opened_at'] }),
-      ({ hold }) => resolve(hold, { kind: 'excess', debit: 'available', credit: 'revenue' }),
+      ({ hold }) =>
+        resolve(hold, {
+          kind: 'excess',
+          debit: 'available',
+          credit: 'revenue',
+          task_id: null,
+          text_request_id: newId('textRequest'),
+        }),
     );
   });
 
@@ -673,34 +675,10 @@ describe('the rules of the database', () => {
 
     describe('and their money', () => {
       refuses('money without a task, at commit', 'transfers_task_exists', ({ key }) =>
-        insert('transfers', reservationOf(key, { text_request_id: null, task_id: newId('task') })),
+        insert('transfers', reservationOf(key, ofTask(newId('task')))),
       );
       refuses('a second reservation for a task', 'transfers_once_per_task', ({ reservation }) =>
         insert('transfers', { ...reservation, id: newId('transfer') }),
-      );
-      refuses(
-        'a task that costs more or less than its price',
-        'transfers_tasks_cost_their_price_or_nothing',
-        ({ reservation, queued: { price } }) =>
-          insert(
-            'transfers',
-            resolutionOf(reservation, {
-              amount: price - 1n,
-              signup_amount: price - 1n,
-              released: 1,
-              released_signup: 1,
-            }),
-          ),
-        ({ reservation }) =>
-          insert('transfers', { ...reservation, id: newId('transfer'), kind: 'excess', credit: 'revenue' }),
-        ({ reservation }) =>
-          insert('transfers', {
-            ...reservation,
-            id: newId('transfer'),
-            kind: 'absorbed_loss',
-            debit: 'absorbed_loss',
-            credit: 'revenue',
-          }),
       );
       refuses(
         'money resolved behind the back of the task, at commit',
@@ -1052,7 +1030,7 @@ describe('the rules of the database', () => {
       const funded = { funded_available: 1, funded_reserved: 0 };
       return { account_id: id, month, signup_available: 0, signup_reserved: 0, ...funded };
     };
-    const usageOf = ({ key: { id } }: Given): Row => ({ api_key_id: id, month, used: 1 });
+    const usageOf = ({ key: { id } }: Given): Row => ({ api_key_id: id, month, used: 1, reserved: 0 });
     for (const [table, column, kept, rowOf] of [
       ['carried_balances', 'account_id', 'carried_balances_are_kept', balanceOf],
       ['carried_usage', 'api_key_id', 'carried_usage_is_kept', usageOf],
@@ -1077,7 +1055,7 @@ describe('the rules of the database', () => {
         [{ outcome: 'failed', charge: 0 }, { error_code: 'processing_failed' }],
         'text_requests_failed_has_code',
       ],
-      ['a charge for what failed or was abandoned', { outcome: 'abandoned' }, 'text_requests_answers_cost'],
+      ['a charge for what failed', { outcome: 'failed', error_code: 'x' }, 'text_requests_answers_cost'],
       [
         'a charge above the hold that nobody bears, and a surplus that nothing explains',
         [{ charge: 11 }, { absorbed: 1 }],
@@ -1088,30 +1066,15 @@ describe('the rules of the database', () => {
       const row = textRequestOf(key);
       return database('text_requests').insert([row, row]);
     });
-    refuses(
-      'a change of a request that ended',
-      'text_requests_are_final',
-      ({ key }) =>
-        withRow('text_requests', textRequestOf(key), (transaction) =>
-          transaction('text_requests').update({ charge: 9 }),
-        ),
-      ({ key }) =>
-        withRow('text_requests', textRequestOf(key, { outcome: 'abandoned', charge: 0 }), (transaction) =>
-          transaction('text_requests').update({ model: 'another' }),
-        ),
-    );
-    refusesRemoval('text_requests', ({ key }) => textRequestOf(key));
+    keepsRows('text_requests', ({ key }) => textRequestOf(key), { charge: 9 });
 
-    refuses('a request that is held twice', 'text_holds_pkey', ({ key }) => {
-      const row = textHoldOf(key);
-      return database('text_holds').insert([row, row]);
+    refuses('an allowance twice', 'text_allowances_pkey', ({ key }) => {
+      const row = allowanceOf(key);
+      return database('text_allowances').insert([row, row]);
     });
-    refusesRows('text_holds', ({ key }) => textHoldOf(key), [
-      [
-        'a hold without a reservation, and a reservation of nothing',
-        [{ reservation_id: null }, { amount: 0 }],
-        'text_holds_reserve_what_they_hold',
-      ],
+    refusesRows('text_allowances', ({ key }) => allowanceOf(key), [
+      ['an id of another form', { id: 'alw_1' }],
+      ['more signup credit than it has', { signup_amount: 11 }, 'text_allowances_signup_is_a_part'],
     ]);
     const slot = { text_request_id: newId('textRequest'), taken_at: new Date() };
     refusesTwice('a slot of a request', 'text_free_slots', ({ account }) => ({ ...slot, account_id: account.id }));
@@ -1268,7 +1231,7 @@ describe('the rules of the database', () => {
       update('accounts', given.account, { has_promo: true }),
     );
 
-    const hold = { reservation_id: newId('transfer'), amount: 1 };
+    const hold = { hold_id: newId('transfer'), amount: 1 };
     refuses('a hold of no grant', 'promo_holds_grant_id_fkey', () =>
       insert('promo_holds', { ...hold, grant_id: newId('promoGrant') }),
     );
@@ -1456,6 +1419,9 @@ const LAWFUL_BOOKS: readonly (readonly [kind: string, pairs: readonly (readonly 
     ['reservation', [['available', 'reserved']]],
     ['settlement', [['reserved', 'revenue']]],
     ['refund', [['reserved', 'available']]],
+    ['allowance', [['available', 'reserved']]],
+    ['charge', [['reserved', 'revenue']]],
+    ['release', [['reserved', 'available']]],
     ['excess', [['available', 'revenue']]],
     ['absorbed_loss', [['absorbed_loss', 'revenue']]],
     [
@@ -1476,7 +1442,9 @@ async function prepare(database: Database): Promise<Given> {
   await deleteApiKey(database, deletedKey.id);
   const endpoint = await createEndpoint(database, account);
 
-  const [queued, processing, succeeded, failed] = [
+  const [queued, processing, succeeded, failed, heldTask, settledTask] = [
+    await createTaskRow(database, key),
+    await createTaskRow(database, key),
     await createTaskRow(database, key),
     await createTaskRow(database, key),
     await createTaskRow(database, key),
@@ -1486,10 +1454,8 @@ async function prepare(database: Database): Promise<Given> {
   await finishAsSucceeded(database, succeeded);
   await finishAsFailed(database, failed);
 
-  const hold = reservationOf(key, { signup_amount: 400 });
-  const settled = reservationOf(key, { signup_amount: 400 });
-  const settlement = resolutionOf(settled);
-  for (const transfer of [hold, settled, settlement]) await database('transfers').insert(transfer);
+  await finishAsSucceeded(database, settledTask);
+  const settledHold = await reservationRow(database, settledTask);
   await spendSignupCredit(database, account, key);
   const action = await recordOperatorAction(database, {
     taskId: queued.id,
@@ -1507,9 +1473,10 @@ async function prepare(database: Database): Promise<Given> {
     processing,
     succeeded,
     failed,
-    hold,
-    settledHold: settled,
-    settlement,
+    heldTask,
+    hold: await reservationRow(database, heldTask),
+    settledHold,
+    settlement: await rowOf(database, 'transfers', { pending_id: settledHold['id'] }),
     reservation: await reservationRow(database, queued),
     endpoint: await rowOf(database, 'webhook_endpoints', { id: endpoint.id }),
     lateEndpoint: await rowOf(database, 'webhook_endpoints', { id: (await createEndpoint(database, account)).id }),
@@ -1542,24 +1509,28 @@ function adjustmentOf({ id: account_id }: Pick<Account, 'id'>, changes: Row = {}
   };
 }
 
-/** A hold for a text request, unless the changes say otherwise. */
+/** What a text process takes, unless the changes say otherwise. */
 function reservationOf(key: TestKey, changes: Row = {}): Row {
   const now = new Date();
   return {
     id: newId('transfer'),
     opened_at: now,
     created_at: now,
-    kind: 'reservation',
+    kind: 'allowance',
     debit: 'available',
     credit: 'reserved',
     amount: 1_000,
     signup_amount: 0,
     account_id: key.accountId,
     api_key_id: key.id,
-    task_id: null,
-    text_request_id: newId('textRequest'),
+    allowance_id: newId('allowance'),
     ...changes,
   };
+}
+
+/** The changes that make it the reservation of a task. */
+function ofTask(task_id: unknown): Row {
+  return { kind: 'reservation', allowance_id: null, task_id };
 }
 
 /** The settlement of a reservation, unless the changes say otherwise. */
@@ -1626,17 +1597,15 @@ function textRequestOf(key: TestKey, changes: Row = {}): Row {
   };
 }
 
-/** What is held for one that is under way. */
-function textHoldOf(key: TestKey, changes: Row = {}): Row {
+function allowanceOf({ id: api_key_id, accountId: account_id }: TestKey): Row {
   return {
-    ...textIdentityOf(key),
+    id: newId('allowance'),
     process_id: randomUUID(),
-    reservation_id: newId('transfer'),
-    opened_at: new Date(),
+    account_id,
+    api_key_id,
     amount: 10,
     signup_amount: 0,
-    funded_only: false,
-    ...changes,
+    opened_at: new Date(),
   };
 }
 

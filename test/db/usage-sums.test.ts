@@ -240,21 +240,21 @@ async function plainStatement(
   database: Database,
   { accountId, from, to }: { readonly accountId: string; readonly from: Date; readonly to: Date },
 ): Promise<Statement> {
-  const rows = await database<
-    Record<'kind' | 'debit' | 'credit' | 'amount' | 'released', string> & { created_at: Date }
-  >('transfers')
+  const rows = await database<Record<'kind' | 'debit' | 'credit' | 'amount', string> & { created_at: Date }>(
+    'transfers',
+  )
     .where('account_id', accountId)
     .where('created_at', '<', to)
     .orderBy('kind');
   const opening = { available: 0n, reserved: 0n };
   const closing = { available: 0n, reserved: 0n };
   const activity = new Map<string, { kind: string; transfers: number; available: bigint; reserved: bigint }>();
-  for (const { kind, debit, credit, amount, released, created_at: at } of rows) {
+  for (const { kind, debit, credit, amount, created_at: at } of rows) {
     const sum = activity.get(kind) ?? { kind, transfers: 0, available: 0n, reserved: 0n };
     if (at >= from) activity.set(kind, { ...sum, transfers: sum.transfers + 1 });
     for (const book of ['available', 'reserved'] as const) {
       const sign = (credit === book ? 1n : 0n) - (debit === book ? 1n : 0n);
-      const change = sign * BigInt(amount) + (book === 'available' ? 1n : -1n) * BigInt(released);
+      const change = sign * BigInt(amount);
       closing[book] += change;
       const within = activity.get(kind);
       if (at < from) opening[book] += change;

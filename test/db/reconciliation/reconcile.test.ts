@@ -589,8 +589,8 @@ async function preparePromo(
 }
 
 async function allowanceOf(database: Database, { id }: TestKey): Promise<string> {
-  const row = await database<{ id: string }>('text_allowances').where({ api_key_id: id }).first('id');
-  return row?.id ?? '';
+  const [allowance] = await database('text_allowances').where({ api_key_id: id }).pluck<string[]>('id');
+  return allowance ?? '';
 }
 
 /** Text requests of every outcome, charged as the catalogue says. */
