@@ -1,5 +1,5 @@
 /** Loaded by mocha before any test: reports what the process runs, and stops at the end what tests asked for. */
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import Mocha from 'mocha';
 import { stopTestServices } from './services.ts';
@@ -12,7 +12,10 @@ const progressFolder = process.env['GENWAY_TEST_PROGRESS'];
 let file = '';
 
 function reportProgress(activity: string): void {
-  if (progressFolder) writeFileSync(join(progressFolder, String(process.pid)), `${file}: ${activity}`);
+  // Where the folder is gone, nobody watches this process.
+  if (progressFolder && existsSync(progressFolder)) {
+    writeFileSync(join(progressFolder, String(process.pid)), `${file}: ${activity}`);
+  }
 }
 
 // A file can hang while it loads, before any hook.

@@ -59,7 +59,7 @@ export interface TestText {
   ask(format: WireFormatName, model: string, prompt: string, options?: AskOptions): Promise<Response>;
   /** Forgets what was wrong with the upstreams. */
   resumeUpstreams(): void;
-  /** Resolves when every request so far is settled. */
+  /** Resolves when every request so far is recorded. */
   idle(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -108,7 +108,7 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
   );
   const catalogue = testCatalogue(options.models ?? []);
   const billing = createTextBilling({ database, databaseUrl: testDatabase.url, catalogue, log: logger, metrics });
-  const { recording, charges, outcomes } = recorded(billing, options.refuseHold);
+  const { recording, charges, outcomes, settled } = recorded(billing, options.refuseHold);
   const service = testTextService(database, {
     catalogue,
     upstreams,
@@ -172,7 +172,10 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
       upstreams.obey(
         settings.map(({ name: upstream }) => ({ id: randomUUID(), upstream, createdAt: new Date(), until: null })),
       ),
-    idle: () => service.idle(),
+    idle: async () => {
+      await service.idle();
+      await settled();
+    },
     stop: async () => {
       service.stop(0);
       await server.stop(0);
@@ -251,6 +254,7 @@ export function textModel(
 function recorded(billing: TextBilling, refuse: (charge: TextCharge) => Error | null = () => null) {
   const charges: TextCharge[] = [];
   const outcomes: TextOutcome[] = [];
+  const settling: Promise<void>[] = [];
   const recording: TextBilling = {
     hold: async (charge) => {
       const refusal = refuse(charge);
@@ -264,12 +268,14 @@ function recorded(billing: TextBilling, refuse: (charge: TextCharge) => Error | 
           if (settled) throw new Error('settled twice');
           settled = true;
           outcomes.push(outcome);
-          await hold.settle(outcome);
+          const done = hold.settle(outcome);
+          settling.push(done);
+          await done;
         },
       };
     },
   };
-  return { recording, charges, outcomes };
+  return { recording, charges, outcomes, settled: () => Promise.all(settling) };
 }
 
 async function seenBy(simulatorUrl: string, limit: number): Promise<readonly SeenRequest[]> {

@@ -3,6 +3,7 @@
  * 1,024 output tokens a request beyond what it has. Clients are random; the upstream makes as much as it is let.
  */
 import { expect } from 'chai';
+import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import {
   array,
   assert,
@@ -83,8 +84,14 @@ describe('a text request', () => {
 
         const { charged, absorbed } = await booksOf(text, account.id);
         const tolerance = BigInt(clients.length * rounds) * TOLERANCE;
-        const { fundedAvailable, fundedReserved } = await reloadAccount(text.database, account);
-        expect(fundedReserved).to.equal(0n);
+        const { fundedAvailable } = await waitUntil(
+          async () => {
+            const reloaded = await reloadAccount(text.database, account);
+            expect(reloaded.fundedReserved).to.equal(0n);
+            return reloaded;
+          },
+          { timeoutMs: 10_000 },
+        );
         expect(fundedAvailable).to.equal(balance - (charged - absorbed));
         expect(absorbed <= tolerance, `${absorbed} absorbed`).to.equal(true);
         if (usageLimit !== null) expect(charged <= usageLimit + tolerance, `${charged} charged`).to.equal(true);

@@ -111,6 +111,7 @@ describe('text endpoints', () => {
 
   /** What was charged for each request, in the order in which they were settled. */
   async function charges(): Promise<readonly { outcome: string; input: number; output: number; charge: bigint }[]> {
+    await text.idle();
     const rows: { outcome: string; input_tokens: string; output_tokens: string; charge: string }[] = await text
       .database('text_requests')
       .orderBy('id')

@@ -213,6 +213,7 @@ describe('an upstream that fails before its answer begins', () => {
     readonly upstream: string;
     readonly outcome: string;
   }> {
+    await text.idle();
     return text.database('text_requests').orderBy('id', 'desc').first('charge', 'upstream', 'outcome');
   }
 

@@ -358,6 +358,7 @@ describe('an upstream of a text model', () => {
         const response = await text.ask(client, 'texta-scripted', 'Hi', { stream });
         await response.text();
         await text.idle();
+        await text.idle();
         const last = await text.database('text_requests').orderBy('id', 'desc').first('input_tokens', 'output_tokens');
         expect(Number(last.input_tokens)).to.be.within(1, 20);
         expect(Number(last.output_tokens)).to.be.within(60, 90);
@@ -383,6 +384,7 @@ describe('an upstream of a text model', () => {
         const response = await text.post(path, { ...body, ...wish, max_tokens: 700 });
         expect(response.status).to.equal(400);
         expect(codeOf('chat-completions', await response.text())).to.equal('bad_request');
+        await text.idle();
         await text.idle();
         const last = await text.database('text_requests').orderBy('id', 'desc').first('outcome', 'output_tokens');
         const tokens = String(700 * Number(wish['n'] ?? 1));

@@ -189,6 +189,7 @@ describe('a text upstream', () => {
         scripts = [script];
         expect((await ask('in-pairs')).status).to.equal(503);
         expect(asked).to.deep.equal(['one', 'two', 'two']);
+        await text.idle();
         const last: { charge: string } = await text.database('text_requests').orderBy('id', 'desc').first('charge');
         expect(last.charge).to.equal('0');
       }

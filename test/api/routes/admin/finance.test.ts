@@ -64,8 +64,8 @@ describe('finance', () => {
         'reservation',
         'refund',
         'reservation',
-        'refund',
-        'reservation',
+        'allowance',
+        'release',
       ]);
     });
 
@@ -77,7 +77,7 @@ describe('finance', () => {
       expect(lines).to.have.length(10);
       expect(lines).to.deep.equal(lines.toSorted());
       const lineOf = (kind: string): string | undefined => lines.find((line) => line.includes(`,${kind},`));
-      expect(lineOf('signup_grant')).to.include(',signup_grant,signup_credit,available,1,1,0,');
+      expect(lineOf('signup_grant')).to.include(',signup_grant,signup_credit,available,1,1,');
       expect(lineOf('adjustment')).to.include(',adjustment,available,adjustments,0.000000000001,');
       expect(lineOf('adjustment')).to.include(`"jo, ""the admin""",'=1+1`);
     });
@@ -120,8 +120,10 @@ describe('finance', () => {
         activity.map(({ kind, available_usd, reserved_usd }) => [kind, available_usd, reserved_usd]),
       ).to.deep.equal([
         ['adjustment', '-0.000000000001', '0'],
-        ['refund', '1.000000001', '-1.000000001'],
-        ['reservation', '-3.000000001', '3.000000001'],
+        ['allowance', '-0.000000001', '0.000000001'],
+        ['refund', '1', '-1'],
+        ['release', '0.000000001', '-0.000000001'],
+        ['reservation', '-3', '3'],
         ['settlement', '0', '-1'],
         ['signup_grant', '1', '0'],
         ['topup', '10', '0'],
@@ -165,8 +167,10 @@ describe('finance', () => {
         'line,transfers,available_usd,reserved_usd,total_usd',
         'opening,,0,0,0',
         'adjustment,1,-0.000000000001,0,-0.000000000001',
-        'refund,2,1.000000001,-1.000000001,0',
-        'reservation,4,-3.000000001,3.000000001,0',
+        'allowance,1,-0.000000001,0.000000001,0',
+        'refund,1,1,-1,0',
+        'release,1,0.000000001,-0.000000001,0',
+        'reservation,3,-3,3,0',
         'settlement,1,0,-1,-1',
         'signup_grant,1,1,0,1',
         'topup,1,10,0,10',
@@ -184,11 +188,9 @@ describe('finance', () => {
   it('lists refunds with their cause and the history of their task', async () => {
     const { data } = await read(`/refunds?account_id=${caller.accountId}`);
     expect(data.map(({ cause, amount_usd }) => [cause, amount_usd])).to.deep.equal([
-      ['processing_failed', 1e-9],
       ['content_policy_violation', 1],
     ]);
-    expect(data[0]).to.include({ task_id: null, history_url: null, model: 'textc-M3' });
-    expect(data[1]).to.include({
+    expect(data[0]).to.include({
       task_id: failedTaskId,
       model: 'vidone-3.0',
       message: 'It failed. Try again.',
@@ -200,9 +202,9 @@ describe('finance', () => {
     const csv = await (await ask(`/refunds?account_id=${caller.accountId}`, { accept: 'text/csv' })).text();
     const [header, ...lines] = csv.trimEnd().split('\r\n');
     expect(header).to.match(/^created_at,id,account_id,api_key_id,amount_usd,reservation_id,task_id/);
-    expect(lines).to.have.length(2);
-    expect(lines[0]).to.include(',0.000000001,').and.to.include(',processing_failed,');
-    expect(lines[1]).to.include(`/namespaces/default/workflows/${failedTaskId}`);
+    expect(lines).to.have.length(1);
+    expect(lines[0]).to.include(',1,').and.to.include(',content_policy_violation,');
+    expect(lines[0]).to.include(`/namespaces/default/workflows/${failedTaskId}`);
   });
 
   describe('the usage of an account', () => {

@@ -77,8 +77,8 @@ describe('api/routes/admin/months', () => {
       ['reservation', null],
       ['refund', 'content_policy_violation'],
     ]);
-    const [, settled] = of('text_request_id', hold.id);
-    expect(settled).to.include({ kind: 'settlement', request_kind: 'text', account_id: one.accountId });
+    const [settled] = of('text_request_id', hold.id);
+    expect(settled).to.include({ kind: 'charge', request_kind: 'text', account_id: one.accountId });
     expect(settled?.['input_tokens']).to.be.a('string');
     const [counted] = await app.database('transfers').count<{ count: string }[]>();
     expect(rows).to.have.length(Number(counted?.count));

@@ -114,7 +114,7 @@ describe('usage', () => {
   it('tells how each text request ended, and is narrowed by key, model and time', async () => {
     const other = await app.createAccount({ fundedUsd: 10 });
     const key = { id: other.keyId, accountId: other.accountId };
-    const outcomes = ['succeeded', 'disconnected', 'failed', 'abandoned'];
+    const outcomes = ['succeeded', 'disconnected', 'failed'];
     for (const [index, outcome] of outcomes.entries()) {
       const error_code = outcome === 'failed' ? 'processing_failed' : null;
       const id = newId('textRequest', Date.parse(today) + index);
@@ -123,11 +123,11 @@ describe('usage', () => {
     const outcomesOf = async (query: string) =>
       (await get(`/v1/usage/requests?${query}`, other)).data.map(({ outcome }) => outcome);
     expect(await outcomesOf('')).to.deep.equal(outcomes.toReversed());
-    expect(await outcomesOf('model=model-1')).to.deep.equal(['abandoned', 'disconnected']);
-    expect(await outcomesOf(`api_key_id=${other.keyId}`)).to.have.length(4);
+    expect(await outcomesOf('model=model-1')).to.deep.equal(['disconnected']);
+    expect(await outcomesOf(`api_key_id=${other.keyId}`)).to.have.length(3);
     expect(await outcomesOf(`api_key_id=${caller.keyId}`)).to.deep.equal([]);
     expect(await outcomesOf(`to=${today}T00:00:00Z`)).to.deep.equal([]);
-    expect(await outcomesOf(`from=${today}T00:00:00Z`)).to.have.length(4);
+    expect(await outcomesOf(`from=${today}T00:00:00Z`)).to.have.length(3);
   });
 
   it('refuses a cursor that is not its own', async () => {
