@@ -9,27 +9,23 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { Allowance, amountOf, type Credit, NO_CREDIT } from '../../domain/allowance.ts';
+import { amountOf, type Credit, NO_CREDIT } from '../../domain/allowance.ts';
 import { ServiceError } from '../../domain/errors.ts';
-import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { RefusedHold } from '../../domain/text-refusal.ts';
-import { isConnectionLost, isUnavailable } from '../connections.ts';
-import { isRefusal } from '../database.ts';
-import { LEASE_SECONDS } from '../text-lease.ts';
 import type { RequestWindow } from '../queries/request-windows.ts';
+import { LEASE_SECONDS } from '../text-lease.ts';
+import { Entry, nameOf, returnAll, windowAt } from './entry.ts';
 import type {
-  AllowanceAsk,
-  AskAnswer,
   KeptAllowance,
   NewTextHold,
   TextDecision,
   TextLedger,
   TextSettlement,
-  TextWrite,
   WaitingHold,
   WrittenText,
 } from './ledger.ts';
+import { NumberedWrites } from './numbered-writes.ts';
 
 /** The money that a request holds. */
 export interface HeldText {
@@ -46,41 +42,6 @@ export type DecidedHold = HeldText | (RefusedHold & { readonly window: RequestWi
 /** A settlement before the allowance pays for it. */
 export type UnpaidSettlement = Omit<TextSettlement, 'allowanceId' | 'held' | 'paid'>;
 
-export interface Allowances {
-  /**
-   * Decides at once if the allowance covers the request.
-   *
-   * @throws ServiceError `processing_unavailable` if the database does not answer in time
-   */
-  hold(hold: NewTextHold): DecidedHold | Promise<DecidedHold>;
-  /** Whether so many settlements wait for the database that no new request should be accepted. */
-  isFull(): boolean;
-  /** Extends the lease soon, and registers the process. */
-  renew(): void;
-  /** Writes everything, and returns all allowances. @returns how many settlements were not written in time */
-  close(timeoutMs: number): Promise<number>;
-}
-
-const RENEW_EVERY_MS = 250;
-const LEASE_MS = LEASE_SECONDS * 1000;
-const WRITE_WITHIN_MS = 20;
-const MAX_SETTLEMENTS_AT_ONCE = 1_000;
-const MAX_HOLDS_AT_ONCE = 500;
-const MAX_WAITING_SETTLEMENTS = 20_000;
-/** An allowance that nobody used for so long returns. */
-const IDLE_MS = 1_000;
-/** The time in which `extra` is spent. */
-const PERIOD_MS = 1_000;
-/** An answer takes at most so long; afterwards the client should come back later. */
-const ASK_TIMEOUT_MS = 5_000;
-const RETRY_AFTER_SECONDS = 2;
-/** The other processes return money within their renewal, or their leases end. */
-const RECALL_AGAIN_MS = 25;
-const RECALL_TIMEOUT_MS = LEASE_MS + 500;
-const FIRST_PAUSE_MS = 50;
-const LONGEST_PAUSE_MS = 1_000;
-const REFUSED_PAUSE_MS = 5_000;
-
 /** A request that waits for the ledger. */
 interface Waiting extends WaitingHold {
   readonly sinceMs: number;
@@ -91,91 +52,119 @@ interface Waiting extends WaitingHold {
   readonly isAbandoned: () => boolean;
 }
 
-/** The allowance of an account's key, and what decides how large it is. */
-interface Entry {
-  readonly name: string;
-  readonly id: string;
-  readonly accountId: string;
-  readonly apiKeyId: string;
-  readonly allowance: Allowance;
-  waiting: Waiting[];
-  hasPlenty: boolean;
-  isRecalled: boolean;
-  /** When its key expires, by `performance.now()`. */
-  validUntilMs: number;
-  /** Places in the minute that this process may give away. */
-  places: { next: number; readonly last: number; readonly untilMs: number };
-  usedAtMs: number;
-  /** Holds of this period and the previous one. */
-  period: { startedAtMs: number; holds: number; amount: PicoUsd; largest: PicoUsd };
-  previous: { holds: number; amount: PicoUsd; largest: PicoUsd };
-}
-
 interface WaitingSettlement {
   readonly settlement: TextSettlement;
   readonly entry: Entry;
   readonly resolve: () => void;
 }
 
-const NO_PLACES = { next: 1, last: 0, untilMs: 0 };
-const NO_HOLDS = { holds: 0, amount: 0n, largest: 0n };
+/** An entry in a write, with the requests that it asks for. */
+interface Asking {
+  readonly entry: Entry;
+  readonly waiting: readonly Waiting[];
+  /** Whether this answers a recall. */
+  readonly isAnswered: boolean;
+}
 
-export function createAllowances(ledger: Pick<TextLedger, 'write'>, log: Logger): Allowances {
-  const entries = new Map<string, Entry>();
-  const entriesById = new Map<string, Entry>();
-  /** Entries with requests that wait, or money to return. */
-  const asking = new Set<Entry>();
-  let settlements: WaitingSettlement[] = [];
+const RENEW_EVERY_MS = 250;
+const WRITE_WITHIN_MS = 20;
+const MAX_SETTLEMENTS_AT_ONCE = 1_000;
+const MAX_HOLDS_AT_ONCE = 500;
+const MAX_WAITING_SETTLEMENTS = 20_000;
+/** A request waits at most so long for the ledger; afterwards the client should come back later. */
+const ASK_TIMEOUT_MS = 5_000;
+const RETRY_AFTER_SECONDS = 2;
+/** The other processes return money within their renewal, or their leases end. */
+const RECALL_AGAIN_MS = 25;
+const RECALL_TIMEOUT_MS = LEASE_SECONDS * 1000 + 500;
+const REFUSED_PAUSE_MS = 5_000;
+
+export class Allowances {
+  readonly #writes: NumberedWrites;
+  readonly #log: Logger;
+  readonly #entries = new Map<string, Entry>();
+  readonly #entriesById = new Map<string, Entry>();
+  /** Entries with requests that wait, or money to return, and their requests. */
+  readonly #asking = new Map<Entry, Waiting[]>();
+  readonly #ticking: NodeJS.Timeout;
+  #settlements: WaitingSettlement[] = [];
   /** Settlements that are not written, in whatever state. */
-  let unwritten = 0;
-  /** Allowances that the ledger has and nothing here knows. */
-  let strays: readonly KeptAllowance[] = [];
-  let lastNumber = 0;
-  let leaseUntilMs = 0;
-  let isRenewalDue = false;
-  let wantsAll = false;
-  let isClosed = false;
-  let isReported = false;
-  let writing: Promise<void> | null = null;
-  let timer: NodeJS.Timeout | null = null;
-  let isScheduled = false;
-  let idleWaiters: (() => void)[] = [];
-  const ticking = setInterval(tick, RENEW_EVERY_MS);
-  ticking.unref();
+  #unwritten = 0;
+  /** Allowances that the ledger has and this process does not know. */
+  #strays: readonly KeptAllowance[] = [];
+  #isRenewalDue = false;
+  /** Whether to compare all allowances with the ledger. */
+  #wantsAll = false;
+  #isWriting = false;
+  #isScheduled = false;
+  #timer: NodeJS.Timeout | null = null;
+  #idleWaiters: (() => void)[] = [];
 
-  function entryOf({ accountId, apiKeyId }: NewTextHold): Entry {
-    const name = `${accountId} ${apiKeyId}`;
-    const known = entries.get(name);
+  constructor(ledger: Pick<TextLedger, 'write'>, log: Logger) {
+    this.#writes = new NumberedWrites(ledger, log);
+    this.#log = log;
+    this.#ticking = setInterval(() => this.#tick(), RENEW_EVERY_MS);
+    this.#ticking.unref();
+  }
+
+  /**
+   * Decides at once if the allowance covers the request.
+   *
+   * @throws ServiceError `processing_unavailable` if the database does not answer in time
+   */
+  hold(hold: NewTextHold): DecidedHold | Promise<DecidedHold> {
+    const nowMs = performance.now();
+    const entry = this.#entryOf(hold);
+    entry.count(hold.mostAmount, nowMs);
+    const window = hold.requestLimit === null ? null : entry.takePlace(nowMs);
+    const counted = window === null ? hold : uncounted(hold);
+    const held = nowMs < this.#writes.leaseUntilMs ? entry.hold(counted, nowMs) : null;
+    return held ? this.#toHeld(entry, held, window, counted) : this.#waitForLedger(entry, counted, window, nowMs);
+  }
+
+  /** Whether so many settlements wait for the database that no new request should be accepted. */
+  isFull(): boolean {
+    return this.#unwritten >= MAX_WAITING_SETTLEMENTS;
+  }
+
+  /** Extends the lease soon, and registers the process. */
+  renew(): void {
+    if (this.#writes.isClosed) return;
+    this.#isRenewalDue = true;
+    this.#scheduleNow();
+  }
+
+  /** Writes everything, and returns all allowances. @returns how many settlements were not written in time */
+  async close(timeoutMs: number): Promise<number> {
+    clearInterval(this.#ticking);
+    this.#isRenewalDue = false;
+    for (const entry of this.#entries.values()) if (!entry.allowance.isEmpty) this.#waitingOf(entry);
+    const idle = new Promise<void>((resolve) => this.#idleWaiters.push(resolve));
+    this.#startWriting();
+    await Promise.race([idle, sleep(timeoutMs, undefined, { ref: false })]);
+    this.#writes.close();
+    return this.#unwritten;
+  }
+
+  #entryOf(hold: NewTextHold): Entry {
+    const known = this.#entries.get(nameOf(hold));
     if (known) return known;
-    const entry: Entry = {
-      name,
-      id: newId('allowance'),
-      accountId,
-      apiKeyId,
-      allowance: new Allowance(),
-      waiting: [],
-      hasPlenty: false,
-      isRecalled: false,
-      validUntilMs: 0,
-      places: NO_PLACES,
-      usedAtMs: 0,
-      period: { startedAtMs: 0, ...NO_HOLDS },
-      previous: NO_HOLDS,
-    };
-    entries.set(name, entry);
-    entriesById.set(entry.id, entry);
+    const entry = new Entry(hold);
+    this.#entries.set(entry.name, entry);
+    this.#entriesById.set(entry.id, entry);
     return entry;
   }
 
-  /** Holds in memory. @returns null if the ledger must decide */
-  function holdAtOnce(entry: Entry, hold: NewTextHold, window: RequestWindow | null, nowMs: number): HeldText | null {
-    const isUsable = entry.hasPlenty && !entry.isRecalled && nowMs < leaseUntilMs && nowMs < entry.validUntilMs;
-    if (hold.free || hold.requestLimit !== null || !isUsable) return null;
-    const held = entry.allowance.hold(hold.mostAmount, hold);
-    return held && toHeld(entry, held, window, hold);
+  /** The requests that wait with an entry, which becomes a part of the next write. */
+  #waitingOf(entry: Entry): Waiting[] {
+    const known = this.#asking.get(entry);
+    if (known) return known;
+    const waiting: Waiting[] = [];
+    this.#asking.set(entry, waiting);
+    return waiting;
   }
 
-  function toHeld(entry: Entry, held: Credit, window: RequestWindow | null, hold: NewTextHold): HeldText {
+  #toHeld(entry: Entry, held: Credit, window: RequestWindow | null, hold: NewTextHold): HeldText {
     return {
       refusal: null,
       amount: amountOf(held),
@@ -184,398 +173,240 @@ export function createAllowances(ledger: Pick<TextLedger, 'write'>, log: Logger)
         new Promise((resolve) => {
           const payment = entry.allowance.settle(held, unpaid.charge, hold);
           const allowanceId = amountOf(payment.paid) > 0n ? entry.id : null;
-          settlements.push({ settlement: { ...unpaid, ...payment, allowanceId }, entry, resolve });
-          unwritten += 1;
-          if (!entry.hasPlenty && amountOf(entry.allowance.free) > 0n) asking.add(entry);
-          scheduleSoon();
+          this.#settlements.push({ settlement: { ...unpaid, ...payment, allowanceId }, entry, resolve });
+          this.#unwritten += 1;
+          if (entry.hasSurplus()) this.#waitingOf(entry);
+          this.#scheduleSoon();
         }),
     };
   }
 
-  function waitForLedger(
-    entry: Entry,
-    hold: NewTextHold,
-    window: RequestWindow | null,
-    nowMs: number,
-  ): Promise<DecidedHold> {
+  #waitForLedger(entry: Entry, hold: NewTextHold, window: RequestWindow | null, sinceMs: number): Promise<DecidedHold> {
     return new Promise((resolve, reject) => {
       let isAbandoned = false;
       const giveUp = setTimeout(() => {
         isAbandoned = true;
-        entry.waiting = entry.waiting.filter((waiting) => !waiting.isAbandoned());
         reject(unavailable());
       }, ASK_TIMEOUT_MS);
-      const first: Waiting = {
+      const stop = <Outcome>(then: (outcome: Outcome) => void) => {
+        return (outcome: Outcome): void => {
+          clearTimeout(giveUp);
+          then(outcome);
+        };
+      };
+      this.#ask(entry, {
         hold,
         recalledSince: null,
-        sinceMs: nowMs,
+        sinceMs,
         window,
-        resolve: (decided) => {
-          clearTimeout(giveUp);
-          resolve(decided);
-        },
-        reject: (error) => {
-          clearTimeout(giveUp);
-          reject(error);
-        },
+        resolve: stop(resolve),
+        reject: stop(reject),
         isAbandoned: () => isAbandoned,
-      };
-      ask(entry, first);
+      });
     });
   }
 
-  function ask(entry: Entry, waiting: Waiting): void {
-    entry.waiting.push(waiting);
-    asking.add(entry);
-    scheduleNow();
+  #ask(entry: Entry, waiting: Waiting): void {
+    this.#waitingOf(entry).push(waiting);
+    this.#scheduleNow();
   }
 
-  /** Asks the ledger again a little later: other processes return money meanwhile. */
-  function askAgain(waiting: Waiting): void {
-    setTimeout(() => {
-      // The entry may have been forgotten meanwhile.
-      if (!waiting.isAbandoned()) ask(entryOf(waiting.hold), waiting);
-    }, RECALL_AGAIN_MS);
-  }
-
-  function scheduleNow(): void {
-    if (isScheduled || writing) return;
-    isScheduled = true;
+  #scheduleNow(): void {
+    if (this.#isScheduled || this.#isWriting) return;
+    this.#isScheduled = true;
     // Everything that has already arrived becomes part of the write.
     setImmediate(() => {
-      isScheduled = false;
-      startWriting();
+      this.#isScheduled = false;
+      this.#startWriting();
     });
   }
 
-  function scheduleSoon(): void {
-    if (timer || isScheduled) return;
-    timer = setTimeout(() => {
-      timer = null;
-      startWriting();
-    }, WRITE_WITHIN_MS);
+  #scheduleSoon(): void {
+    this.#timer ??= setTimeout(() => this.#startWriting(), WRITE_WITHIN_MS);
   }
 
-  function startWriting(): void {
-    if (writing) return;
-    if (timer) clearTimeout(timer);
-    timer = null;
-    writing = writeNext()
-      .catch((error: unknown) => log.error({ err: error }, 'a write of allowances failed'))
+  #startWriting(): void {
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#timer = null;
+    if (this.#isWriting) return;
+    this.#isWriting = true;
+    void this.#writeNext()
+      .catch((error: unknown) => this.#log.error({ err: error }, 'a write of allowances failed'))
       .finally(() => {
-        writing = null;
-        if (asking.size > 0 || isRenewalDue || wantsAll || strays.length > 0) scheduleNow();
-        else if (settlements.length > 0) scheduleSoon();
-        else resolveIdle();
+        this.#isWriting = false;
+        this.#scheduleNext();
       });
   }
 
-  function resolveIdle(): void {
-    for (const resolve of idleWaiters) resolve();
-    idleWaiters = [];
+  #scheduleNext(): void {
+    if (this.#asking.size > 0 || this.#isRenewalDue || this.#wantsAll || this.#strays.length > 0) {
+      if (!this.#writes.isClosed) this.#scheduleNow();
+    } else if (this.#settlements.length > 0) {
+      this.#scheduleSoon();
+    } else {
+      for (const resolve of this.#idleWaiters) resolve();
+      this.#idleWaiters = [];
+    }
   }
 
-  async function writeNext(): Promise<void> {
-    if (isRenewalDue) {
-      isRenewalDue = false;
-      await writeRenewal();
-    }
-    if (wantsAll) await reconcile();
-    const batch = nextEntries();
-    const ended = settlements.slice(0, MAX_SETTLEMENTS_AT_ONCE);
-    settlements = settlements.slice(ended.length);
-    if (batch.length + ended.length + strays.length > 0) await writeBatch(batch, ended);
+  async #writeNext(): Promise<void> {
+    if (this.#isRenewalDue) await this.#writeRenewal();
+    if (this.#wantsAll) await this.#compareAll();
+    const asking = this.#nextAsking();
+    const ended = this.#settlements.slice(0, MAX_SETTLEMENTS_AT_ONCE);
+    this.#settlements = this.#settlements.slice(ended.length);
+    if (asking.length + ended.length + this.#strays.length > 0) await this.#writeBatch(asking, ended);
   }
 
   /** Those that ask, up to a limit of requests; the rest stays for the next write. */
-  function nextEntries(): Entry[] {
-    const batch: Entry[] = [];
+  #nextAsking(): Asking[] {
+    const next: Asking[] = [];
     let holds = 0;
-    for (const entry of asking) {
+    for (const [entry, waiting] of this.#asking) {
       if (holds >= MAX_HOLDS_AT_ONCE) break;
-      batch.push(entry);
-      asking.delete(entry);
-      holds += entry.waiting.length;
+      this.#asking.delete(entry);
+      next.push({ entry, waiting: waiting.filter((one) => !one.isAbandoned()), isAnswered: entry.isRecalled });
+      holds += waiting.length;
     }
-    return batch;
+    return next;
   }
 
-  async function writeRenewal(): Promise<void> {
-    const written = await writeUntilAnswered({ asks: [], settlements: [] });
-    recall(written.recalled);
-    const sum = [...entries.values()].reduce((total, { allowance }) => total + amountOf(allowance.total), 0n);
-    if (written.sum !== null && written.sum !== sum) wantsAll = true;
+  async #writeRenewal(): Promise<void> {
+    this.#isRenewalDue = false;
+    const written = await this.#writes.send({ asks: [], settlements: [] });
+    this.#recall(written.recalled);
+    const sum = [...this.#entries.values()].reduce((total, { allowance }) => total + amountOf(allowance.total), 0n);
+    if (written.sum !== sum) this.#wantsAll = true;
   }
 
   /** Takes over what the ledger has, after a write or the database's recent past was lost. */
-  async function reconcile(): Promise<void> {
-    wantsAll = false;
-    const { allowances } = await writeUntilAnswered({ asks: [], settlements: [], wantsAll: true });
+  async #compareAll(): Promise<void> {
+    this.#wantsAll = false;
+    const { allowances } = await this.#writes.send({ asks: [], settlements: [], wantsAll: true });
     const totals = new Map(allowances.map(({ id, total }) => [id, total]));
-    for (const entry of entries.values()) entry.allowance.setTotal(totals.get(entry.id) ?? NO_CREDIT);
-    strays = allowances.filter(({ id }) => !entriesById.has(id));
+    for (const entry of this.#entries.values()) entry.allowance.setTotal(totals.get(entry.id) ?? NO_CREDIT);
+    this.#strays = allowances.filter(({ id }) => !this.#entriesById.has(id));
   }
 
   /** Writes a batch; if PostgreSQL refuses it, each part alone, so that a bad one fails only itself. */
-  async function writeBatch(batch: readonly Entry[], ended: readonly WaitingSettlement[]): Promise<void> {
-    const nowMs = performance.now();
-    const taken = batch.map((entry) => ({ entry, waiting: takeWaiting(entry), isAnswered: entry.isRecalled }));
-    const returned = strays.map(returnAll);
-    strays = [];
-    const asks = [...taken.map(({ entry, waiting }) => toAsk(entry, waiting, nowMs)), ...returned];
+  async #writeBatch(asking: readonly Asking[], ended: readonly WaitingSettlement[]): Promise<void> {
+    const asks = [...asking.map(({ entry, waiting }) => entry.toAsk(waiting)), ...this.#strays.map(returnAll)];
+    this.#strays = [];
     let written: WrittenText;
     try {
-      written = await writeUntilAnswered({ asks, settlements: ended.map(({ settlement }) => settlement) });
+      written = await this.#writes.send({ asks, settlements: ended.map(({ settlement }) => settlement) });
     } catch (error) {
-      for (const { entry, waiting } of taken) {
-        entry.allowance.cancelReturn();
-        entry.waiting = [...waiting, ...entry.waiting];
-      }
-      await writeAlone(batch, ended, error);
-      return;
+      for (const { entry } of asking) entry.allowance.cancelReturn();
+      return this.#writeAlone(asking, ended, error);
     }
     for (const { settlement, entry, resolve } of ended) {
       entry.allowance.confirm(settlement.paid);
-      unwritten -= 1;
+      this.#unwritten -= 1;
       resolve();
     }
     const totals = new Map(written.allowances.map(({ id, total }) => [id, total]));
-    const touched = ended.flatMap(({ settlement, entry }) => (settlement.allowanceId === null ? [] : [entry]));
-    for (const entry of new Set([...batch, ...touched])) {
+    const charged = ended.flatMap(({ settlement, entry }) => (settlement.allowanceId === null ? [] : [entry]));
+    for (const entry of new Set([...asking.map(({ entry }) => entry), ...charged])) {
       entry.allowance.setTotal(totals.get(entry.id) ?? NO_CREDIT);
     }
-    if (written.isRepeated) {
-      for (const { entry, waiting } of taken)
-        for (const one of waiting) ask(entry, { ...one, hold: uncounted(one.hold) });
-    } else {
-      applyAnswers(taken, written);
-    }
-    recall(written.recalled);
+    if (written.isRepeated) this.#askAnew(asking);
+    else this.#applyAnswers(asking, written);
+    this.#recall(written.recalled);
   }
 
-  function takeWaiting(entry: Entry): readonly Waiting[] {
-    const { waiting } = entry;
-    entry.waiting = [];
-    return waiting.filter((one) => !one.isAbandoned());
-  }
-
-  function toAsk(entry: Entry, waiting: readonly Waiting[], nowMs: number): AllowanceAsk {
-    const { holds, amount, largest } = recentHolds(entry, nowMs);
-    return {
-      id: entry.id,
-      accountId: entry.accountId,
-      apiKeyId: entry.apiKeyId,
-      returned: entry.allowance.startReturn(),
-      extra: amount,
-      largest,
-      extraRequests: holds,
-      isAnswered: entry.isRecalled,
-      holds: waiting,
-    };
-  }
-
-  async function writeAlone(
-    batch: readonly Entry[],
-    ended: readonly WaitingSettlement[],
-    error: unknown,
-  ): Promise<void> {
-    if (batch.length + ended.length > 1) {
-      for (const entry of batch) await writeBatch([entry], []);
-      for (const settlement of ended) await writeBatch([], [settlement]);
+  async #writeAlone(asking: readonly Asking[], ended: readonly WaitingSettlement[], error: unknown): Promise<void> {
+    if (asking.length + ended.length > 1) {
+      for (const one of asking) await this.#writeBatch([one], []);
+      for (const one of ended) await this.#writeBatch([], [one]);
       return;
     }
-    for (const entry of batch) {
-      for (const { reject } of takeWaiting(entry)) reject(error);
-    }
-    for (const waiting of ended) {
-      const { id } = waiting.settlement.hold;
-      log.error({ err: error, text_request_id: id }, 'a settlement could not be written yet');
+    for (const { waiting } of asking) for (const { reject } of waiting) reject(error);
+    for (const one of ended) {
+      const { id } = one.settlement.hold;
+      this.#log.error({ err: error, text_request_id: id }, 'a settlement could not be written yet');
       setTimeout(() => {
-        settlements.push(waiting);
-        scheduleSoon();
+        this.#settlements.push(one);
+        this.#scheduleSoon();
       }, REFUSED_PAUSE_MS).unref();
     }
   }
 
-  function applyAnswers(
-    taken: readonly { readonly entry: Entry; readonly waiting: readonly Waiting[]; readonly isAnswered: boolean }[],
-    { decisions, answers, msLeft, at }: WrittenText,
-  ): void {
-    const nowMs = performance.now();
+  /** The decisions of a write whose answer was lost are unknown: what it granted is free money now. */
+  #askAnew(asking: readonly Asking[]): void {
+    for (const { entry, waiting } of asking) {
+      for (const one of waiting) this.#ask(entry, { ...one, hold: uncounted(one.hold) });
+    }
+  }
+
+  #applyAnswers(asking: readonly Asking[], { decisions, answers, msLeft, at }: WrittenText): void {
     const next = decisions.values();
-    taken.forEach(({ entry, waiting, isAnswered }, index) => {
-      const answer = answers[index];
-      if (!answer) throw new Error('write_text answers every ask');
-      applyAnswer(entry, answer, nowMs);
-      if (isAnswered) entry.isRecalled = false;
+    asking.forEach(({ entry, waiting, isAnswered }, index) => {
       let lastPlace = 0;
       for (const one of waiting) {
         const decision = next.next().value;
         if (!decision) throw new Error('write_text decides on every request');
         lastPlace = Math.max(lastPlace, decision.position ?? 0);
         const window = decision.position === null ? one.window : windowAt(decision.position, msLeft);
-        decide(entry, { ...one, window }, decision, at, nowMs);
+        this.#decide(entry, { ...one, window }, decision, at);
       }
-      const { countedTo } = answer;
-      if (countedTo !== null && countedTo > lastPlace) {
-        entry.places = { next: lastPlace + 1, last: countedTo, untilMs: nowMs + msLeft };
-      }
-      if (!entry.hasPlenty && amountOf(entry.allowance.free) > 0n) asking.add(entry);
+      const answer = answers[index];
+      if (!answer) throw new Error('write_text answers every ask');
+      entry.answer(answer, lastPlace, msLeft);
+      if (isAnswered) entry.isRecalled = false;
+      if (entry.hasSurplus()) this.#waitingOf(entry);
     });
   }
 
-  function applyAnswer(entry: Entry, { hasPlenty, hasToppedUp, validMs }: AskAnswer, nowMs: number): void {
-    entry.hasPlenty = hasPlenty;
-    entry.validUntilMs = validMs === null ? Infinity : nowMs + validMs;
-    entry.allowance.setToppedUp(hasToppedUp);
-  }
-
-  function decide(entry: Entry, waiting: Waiting, decision: TextDecision, at: string, nowMs: number): void {
-    const { hold, window } = waiting;
+  #decide(entry: Entry, waiting: Waiting, decision: TextDecision, at: string): void {
+    const { hold, window, recalledSince } = waiting;
     // The money of a request that was given up stays free, and returns.
     if (waiting.isAbandoned()) return;
     if (decision.refusal === null) {
       entry.allowance.addHold(decision.held);
-      return waiting.resolve(toHeld(entry, decision.held, window, hold));
+      return waiting.resolve(this.#toHeld(entry, decision.held, window, hold));
     }
-    if (decision.isRecalling && nowMs - waiting.sinceMs < RECALL_TIMEOUT_MS) {
-      const recalledSince = waiting.recalledSince ?? at;
-      return askAgain({ ...waiting, hold: uncounted(hold), recalledSince });
+    if (!decision.isRecalling || performance.now() - waiting.sinceMs >= RECALL_TIMEOUT_MS) {
+      return waiting.resolve({ ...decision, window });
     }
-    waiting.resolve({ ...decision, window });
+    // Other processes return money meanwhile. The entry may have been forgotten by then.
+    const again = { ...waiting, hold: uncounted(hold), recalledSince: recalledSince ?? at };
+    setTimeout(() => {
+      if (!again.isAbandoned()) this.#ask(this.#entryOf(hold), again);
+    }, RECALL_AGAIN_MS);
   }
 
-  function recall(ids: readonly string[]): void {
+  #recall(ids: readonly string[]): void {
     for (const id of ids) {
-      const entry = entriesById.get(id);
-      if (entry) {
-        entry.isRecalled = true;
-        asking.add(entry);
-      } else {
-        wantsAll = true;
+      const entry = this.#entriesById.get(id);
+      if (!entry) {
+        this.#wantsAll = true;
+        continue;
       }
-    }
-  }
-
-  /** @throws DatabaseError if PostgreSQL refuses; retries everything else until the process closes */
-  async function writeUntilAnswered(write: Omit<TextWrite, 'number'>): Promise<WrittenText> {
-    lastNumber += 1;
-    const numbered = { ...write, number: lastNumber };
-    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
-      const sentAtMs = performance.now();
-      try {
-        const written = await ledger.write(numbered);
-        // The database counts from later on.
-        leaseUntilMs = sentAtMs + LEASE_MS;
-        if (isReported) log.info('the database answers again');
-        isReported = false;
-        return written;
-      } catch (error) {
-        if (isRefusal(error) && !isConnectionLost(error) && !isUnavailable(error)) throw error;
-        if (isClosed) throw error;
-        if (!isReported) log.error({ err: error }, 'the database does not answer; text waits for it');
-        isReported = true;
-      }
-      await sleep(pauseMs);
+      entry.isRecalled = true;
+      this.#waitingOf(entry);
     }
   }
 
   /** Renews the lease, returns what nobody uses, and forgets what is empty. */
-  function tick(): void {
+  #tick(): void {
     const nowMs = performance.now();
-    for (const entry of entries.values()) {
-      if (nowMs - entry.usedAtMs < IDLE_MS || entry.waiting.length > 0) continue;
-      if (amountOf(entry.allowance.free) > 0n) asking.add(entry);
-      else if (entry.allowance.isEmpty && !asking.has(entry)) {
-        entries.delete(entry.name);
-        entriesById.delete(entry.id);
-      }
+    for (const entry of this.#entries.values()) {
+      if (!entry.isIdle(nowMs) || this.#asking.has(entry)) continue;
+      if (entry.hasFree()) this.#waitingOf(entry);
+      else if (entry.allowance.isEmpty) this.#forget(entry);
     }
-    if (entries.size === 0) return;
-    isRenewalDue = true;
-    scheduleNow();
+    if (this.#entries.size > 0) this.renew();
   }
 
-  return {
-    hold(hold) {
-      const nowMs = performance.now();
-      const entry = entryOf(hold);
-      countHold(entry, hold.mostAmount, nowMs);
-      const window = hold.requestLimit === null ? null : takePlace(entry, nowMs);
-      const counted = window === null ? hold : uncounted(hold);
-      return holdAtOnce(entry, counted, window, nowMs) ?? waitForLedger(entry, counted, window, nowMs);
-    },
-
-    isFull: () => unwritten >= MAX_WAITING_SETTLEMENTS,
-
-    renew: () => {
-      if (isClosed) return;
-      isRenewalDue = true;
-      scheduleNow();
-    },
-
-    async close(timeoutMs) {
-      clearInterval(ticking);
-      isRenewalDue = false;
-      for (const entry of entries.values()) if (!entry.allowance.isEmpty) asking.add(entry);
-      const done = new Promise<void>((resolve) => idleWaiters.push(resolve));
-      if (!writing) startWriting();
-      await Promise.race([done, sleep(timeoutMs, undefined, { ref: false })]);
-      isClosed = true;
-      return unwritten;
-    },
-  };
+  #forget(entry: Entry): void {
+    this.#entries.delete(entry.name);
+    this.#entriesById.delete(entry.id);
+  }
 }
 
 /** The request has been counted already. */
 function uncounted(hold: NewTextHold): NewTextHold {
   return { ...hold, requestLimit: null };
-}
-
-function returnAll({ id, accountId, apiKeyId, total }: KeptAllowance): AllowanceAsk {
-  return {
-    id,
-    accountId,
-    apiKeyId,
-    returned: total,
-    extra: 0n,
-    largest: 0n,
-    extraRequests: 0,
-    isAnswered: true,
-    holds: [],
-  };
-}
-
-function windowAt(position: number, msLeft: number): RequestWindow {
-  return { position, secondsLeft: Math.max(1, Math.ceil(msLeft / 1000)) };
-}
-
-/** A place of the minute that this process may give away; null if it has none. */
-function takePlace({ places }: Entry, nowMs: number): RequestWindow | null {
-  if (places.next > places.last || nowMs >= places.untilMs) return null;
-  return windowAt(places.next++, places.untilMs - nowMs);
-}
-
-function countHold(entry: Entry, amount: PicoUsd, nowMs: number): void {
-  const { period } = entry;
-  const ageMs = nowMs - period.startedAtMs;
-  if (ageMs >= PERIOD_MS) {
-    entry.previous = ageMs < 2 * PERIOD_MS ? period : NO_HOLDS;
-    entry.period = { startedAtMs: nowMs, holds: 1, amount, largest: amount };
-  } else {
-    period.holds += 1;
-    period.amount += amount;
-    if (amount > period.largest) period.largest = amount;
-  }
-  entry.usedAtMs = nowMs;
-}
-
-/** What the next period may need, as the last ones did. */
-function recentHolds({ period, previous }: Entry, nowMs: number): typeof NO_HOLDS {
-  if (nowMs - period.startedAtMs >= 2 * PERIOD_MS) return NO_HOLDS;
-  const largest = period.largest > previous.largest ? period.largest : previous.largest;
-  const busier = period.holds > previous.holds ? period : previous;
-  return { holds: busier.holds, amount: busier.amount, largest };
 }
 
 function unavailable(): ServiceError {

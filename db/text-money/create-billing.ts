@@ -9,7 +9,7 @@ import type { Database } from '../database.ts';
 import { withPartitions } from '../partitions.ts';
 import { recordRateCards, type TextRateCard } from '../queries/rate-cards.ts';
 import type { BilledModel, TextBilling, TextMoneyMetrics } from './billing.ts';
-import { createAllowances } from './allowances.ts';
+import { Allowances } from './allowances.ts';
 import { releaseDeadAllowances, removeProcess } from './dead-processes.ts';
 import { holdText } from './holds.ts';
 import { createTextLedger, type TextWrite, type WrittenText } from './ledger.ts';
@@ -55,7 +55,7 @@ export function createTextBilling(dependencies: TextBillingDependencies): TextBi
     freeRequestsPerMinute: FREE_REQUESTS_PER_MINUTE,
   });
   const write = (one: TextWrite): Promise<WrittenText> => withPartitions(database, () => ledger.write(one));
-  const allowances = createAllowances({ write }, log);
+  const allowances = new Allowances({ write }, log);
   let heartbeat: Repetition | undefined;
   const ready = onceItSucceeds(async () => {
     await recordRateCards(database, rateCardsOf(catalogue));

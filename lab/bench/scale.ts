@@ -101,7 +101,7 @@ async function measureTasks(): Promise<void> {
 async function whenNothingIsHeld(): Promise<void> {
   await waitUntil(
     async () => {
-      const held = await stack.database('text_holds').first('id');
+      const held = await stack.database('text_allowances').first('id');
       if (held) throw new Error('something is still held');
     },
     { timeoutMs: SETTLED_WITHIN_MS },

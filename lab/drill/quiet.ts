@@ -25,7 +25,7 @@ async function countUnfinished(database: Database, temporal: Client): Promise<Un
   const { rows } = await database.raw<{ rows: { what: string; count: string }[] }>(/* sql */ `
     SELECT 'tasks' AS what, count(*) FROM tasks WHERE status IN ('queued', 'processing')
     UNION ALL SELECT 'deliveries', count(*) FROM deliveries WHERE status = 'pending'
-    UNION ALL SELECT 'text requests', count(*) FROM text_holds`);
+    UNION ALL SELECT 'allowances', count(*) FROM text_allowances`);
   const { count: workflows } = await temporal.workflow.count(OPEN_WORKFLOWS);
   const counts = [...rows, { what: 'workflows', count: workflows }];
   return Object.fromEntries(

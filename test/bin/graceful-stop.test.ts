@@ -65,7 +65,7 @@ describe('a text process that is asked to stop', function () {
     await stack.text.stop();
     expect(await short.rest).to.match(/data: \[DONE\]\s*$/);
     expect(await endless.rest).to.not.include('[DONE]');
-    expect(await stack.database('text_holds').select('id')).to.deep.equal([]);
+    expect(await stack.database('text_allowances').select('id')).to.deep.equal([]);
     const requests: { outcome: string; charge: string }[] = await stack
       .database('text_requests')
       .orderBy('outcome', 'desc')
@@ -85,7 +85,7 @@ describe('a text process that is asked to stop', function () {
     await sleep((GRACE_S + 6) * 1_000);
     proxy.refuseNew(false);
     await stopped;
-    expect(await stack.database('text_holds').select('id')).to.deep.equal([]);
+    expect(await stack.database('text_allowances').select('id')).to.deep.equal([]);
     expect(await stack.database('text_requests').where('charge', '>', 0)).to.have.length(3);
   });
 });

@@ -108,7 +108,7 @@ describe('the billing pages', () => {
   for (const cursor of ['garbage', '99999999999999.tr_0', `99999999999999.tr_${'z'.repeat(32)}`, '-1.x', "'", 'é']) {
     it(`take the cursor ${cursor.slice(0, 20)} for no place, or one at the beginning`, async () => {
       const asked = encodeURIComponent(cursor);
-      expect((await owner.get(`${path}/movements?cursor=${asked}`)).text).to.include('Held for a request');
+      expect((await owner.get(`${path}/movements?cursor=${asked}`)).text).to.include('Held for a task');
       expect((await owner.get(`${path}/top-ups?cursor=${asked}`)).text).to.include('first');
     });
   }

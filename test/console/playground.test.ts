@@ -131,7 +131,7 @@ describe('the playground', () => {
     const streamed = await visitor.send(theirs, fields, { accept: 'text/event-stream' });
     expect(streamed.status).to.be.within(402, 403);
     expect(JSON.parse(streamed.text).error.message).to.include('op up');
-    expect(await app.database('text_holds').where({ account_id: poor.accountId })).to.deep.equal([]);
+    expect(await app.database('text_allowances').where({ account_id: poor.accountId })).to.deep.equal([]);
   });
 
   it('answers whatever is sent with less than 500', async () => {

@@ -122,10 +122,10 @@ describe('the usage page', () => {
     for (let first = 1; first < 100_000; first += 10_000) {
       await app.database.raw(
         /* sql */ `
-        INSERT INTO text_requests (id, created_at, account_id, api_key_id, reservation_id, request_id, model, format, streamed,
+        INSERT INTO text_requests (id, created_at, account_id, api_key_id, request_id, model, format, streamed,
           outcome, catalogue_version, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, estimated, held, excess,
           charge, absorbed)
-        SELECT first_id_at('txt_', now()) || lpad(n::text, 22, '0'), now(), :accountId, 'key_' || lpad((n % 2000 + 1)::text, 32, '0'), 'tr', 'req',
+        SELECT first_id_at('txt_', now()) || lpad(n::text, 22, '0'), now(), :accountId, 'key_' || lpad((n % 2000 + 1)::text, 32, '0'), 'req',
           'model-' || n % 40, 'chat-completions', false, 'succeeded', 'test', 1, 0, 0, 1, false, n, 0, n, 0
         FROM generate_series(:first, :first + 9999) AS n`,
         { accountId, first },

@@ -1,11 +1,13 @@
 /** Trying models: choose one, see what it costs, and watch the task or read the answer. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { countAction } from '../../../api/services/account-limit.ts';
 import { answerChat, streamChat } from '../../../api/services/chat.ts';
 import { placeTask } from '../../../api/services/place-task.ts';
 import type { CreateTaskRequest } from '../../../api/services/create-task.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import type { MediaModel, TextModel } from '../../../catalogue/types.ts';
-import { findTextUsageOfRequest } from '../../../db/queries/usage.ts';
+import type { Database } from '../../../db/database.ts';
+import { findTextUsageOfRequest, type TextUsage } from '../../../db/queries/usage.ts';
 import { errorHeaders, presentError } from '../../../domain/error-envelope.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
@@ -22,6 +24,8 @@ import { playground, type Shown } from './view.tsx';
 const PATH = '/accounts/{account_id}/playground';
 /** A page asks at most every 600 ms, while somebody types. */
 const PRICES = { what: 'prices of the playground', perMinute: 200 };
+const RECORD_ATTEMPTS = 5;
+const RECORD_PAUSE_MS = 50;
 
 export const playgroundPages = [
   member.page(PATH, 'develop', async (visit, services) =>
@@ -51,14 +55,21 @@ export const playgroundPages = [
   ),
   member.page(`${PATH}/cost/{request_id}`, 'develop', async ({ account, params }, { database }) => {
     const { request_id: requestId = '' } = params;
-    const usage = isId('request', requestId)
-      ? await findTextUsageOfRequest(database, account.accountId, requestId)
-      : null;
+    const usage = isId('request', requestId) ? await findRecorded(database, account.accountId, requestId) : null;
     if (!usage) throw new ServiceError('not_found', 'There is no such request.');
     return { kind: 'part', content: <Cost usage={usage} /> };
   }),
   ...filePages,
 ];
+
+/** A stream ends a moment before its charge is recorded. */
+async function findRecorded(database: Database, accountId: string, requestId: string): Promise<TextUsage | null> {
+  for (let attempt = 1; ; attempt += 1) {
+    const usage = await findTextUsageOfRequest(database, accountId, requestId);
+    if (usage || attempt === RECORD_ATTEMPTS) return usage;
+    await sleep(RECORD_PAUSE_MS);
+  }
+}
 
 function show(visit: MemberVisit, services: ApiServices, chosen: Tried | null, shown: Partial<Shown> = {}): Answer {
   const groups = modelsByKind(services.catalogue);

@@ -12,7 +12,7 @@ import { LEDGER_CHECKS } from '../../../db/reconciliation/ledger-checks.ts';
 import { PROMO_CHECKS } from '../../../db/reconciliation/promo-checks.ts';
 import { runChecks } from '../../../db/reconciliation/reconcile.ts';
 import { TEXT_CHECKS } from '../../../db/reconciliation/text-checks.ts';
-import { type Allowances, createAllowances, type DecidedHold } from '../../../db/text-money/allowances.ts';
+import { Allowances, type DecidedHold } from '../../../db/text-money/allowances.ts';
 import { createTextLedger, type NewTextHold, type TextLedger } from '../../../db/text-money/ledger.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import { startTcpProxy, type TcpProxy } from '../../../lab/stack/tcp-proxy.ts';
@@ -23,9 +23,9 @@ import { newHold, settlementOf } from '../../support/text-money.ts';
 const USD = parseUsd(1);
 const PROCESSES = 4;
 
-interface Process extends Allowances {
-  readonly id: string;
-  close(): Promise<number>;
+interface Process {
+  hold(hold: NewTextHold): DecidedHold | Promise<DecidedHold>;
+  close(): Promise<void>;
 }
 
 describe('allowances', () => {
@@ -47,21 +47,18 @@ describe('allowances', () => {
   });
 
   function open(url: string): Process {
-    const id = randomUUID();
     const ledger: TextLedger = createTextLedger({
       url,
       poolSize: 2,
-      processId: id,
+      processId: randomUUID(),
       freeRequestsPerMinute: { neverToppedUp: 1, toppedUp: 10 },
     });
-    const allowances = createAllowances(ledger, pino({ level: 'silent' }));
+    const allowances = new Allowances(ledger, pino({ level: 'silent' }));
     return {
-      ...allowances,
-      id,
+      hold: (hold) => allowances.hold(hold),
       close: async () => {
-        const left = await allowances.close(10_000);
+        await allowances.close(10_000);
         await ledger.close();
-        return left;
       },
     };
   }
@@ -287,7 +284,7 @@ describe('allowances', () => {
     });
     await assert(
       asyncProperty(array(request, { minLength: 1, maxLength: 60 }), nat({ max: 100_000 }), async (requests, funds) => {
-        const account = await createAccount(database, { fundedUsd: Number(funds + 1) / 1e12, signupUsd: 0.000000001 });
+        const account = await createAccount(database, { fundedUsd: (funds + 1) / 1e12, signupUsd: 0.000000001 });
         const keys = [await createKey(database, account), await createKey(database, account, { usageLimit: 20_000n })];
         await Promise.all(
           requests.map(({ process, key, amount, charge }) => {

@@ -187,9 +187,7 @@ describe('finance', () => {
 
   it('lists refunds with their cause and the history of their task', async () => {
     const { data } = await read(`/refunds?account_id=${caller.accountId}`);
-    expect(data.map(({ cause, amount_usd }) => [cause, amount_usd])).to.deep.equal([
-      ['content_policy_violation', 1],
-    ]);
+    expect(data.map(({ cause, amount_usd }) => [cause, amount_usd])).to.deep.equal([['content_policy_violation', 1]]);
     expect(data[0]).to.include({
       task_id: failedTaskId,
       model: 'vidone-3.0',

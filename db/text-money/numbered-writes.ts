@@ -1,0 +1,64 @@
+/** Sends the writes of a process one after the other, each until it is answered. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { isConnectionLost, isUnavailable } from '../connections.ts';
+import { isRefusal } from '../database.ts';
+import { LEASE_SECONDS } from '../text-lease.ts';
+import type { TextLedger, TextWrite, WrittenText } from './ledger.ts';
+
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 1_000;
+
+export class NumberedWrites {
+  readonly #ledger: Pick<TextLedger, 'write'>;
+  readonly #log: Logger;
+  #lastNumber = 0;
+  #leaseUntilMs = 0;
+  #isReported = false;
+  #isClosed = false;
+
+  constructor(ledger: Pick<TextLedger, 'write'>, log: Logger) {
+    this.#ledger = ledger;
+    this.#log = log;
+  }
+
+  /** Until when the process may spend its allowances, by `performance.now()`. */
+  get leaseUntilMs(): number {
+    return this.#leaseUntilMs;
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /**
+   * Repeats the write with its number while the database does not answer. Call it again only when it has ended.
+   *
+   * @throws DatabaseError if PostgreSQL refuses, and whatever went wrong last if this is closed
+   */
+  async send(write: Omit<TextWrite, 'number'>): Promise<WrittenText> {
+    this.#lastNumber += 1;
+    const numbered = { ...write, number: this.#lastNumber };
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+      const sentAtMs = performance.now();
+      try {
+        const written = await this.#ledger.write(numbered);
+        // The lease in the database starts later.
+        this.#leaseUntilMs = sentAtMs + LEASE_SECONDS * 1000;
+        if (this.#isReported) this.#log.info('the database answers again');
+        this.#isReported = false;
+        return written;
+      } catch (error) {
+        if (this.#isClosed || (isRefusal(error) && !isConnectionLost(error) && !isUnavailable(error))) throw error;
+        if (!this.#isReported) this.#log.error({ err: error }, 'the database does not answer; text waits for it');
+        this.#isReported = true;
+      }
+      await sleep(pauseMs);
+    }
+  }
+
+  /** Gives up a write that is not answered. */
+  close(): void {
+    this.#isClosed = true;
+  }
+}
