@@ -5,6 +5,7 @@ import { OutcomeUnknownError } from '../../db/connections.ts';
 import type { Database } from '../../db/database.ts';
 import { type Clock, MACHINE_CLOCK } from '../../db/database-clock.ts';
 import { withPartitions } from '../../db/partitions.ts';
+import { recallAllowances } from '../../db/queries/allowances.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
 import { type CreateOutcome, createTasks, findTaskRefusal, type NewTask } from '../../db/queries/tasks.ts';
 import { refusedKey } from '../../domain/api-key.ts';
@@ -88,7 +89,8 @@ export function createTaskCreator({
     const uploadIds = uploadsIn(request.render, storage);
     const startsHere = starter.takesNext(task.id);
     const nextStartAt = startsHere ? new Date(task.createdAt.getTime() + OWN_START_MS) : task.createdAt;
-    const outcome = await batcher.add({ ...task, nextStartAt, uploadIds, idempotency }).catch((error: unknown) => {
+    const create = (): Promise<CreateOutcome> => batcher.add({ ...task, nextStartAt, uploadIds, idempotency });
+    const outcome = await withAllowances(database, caller, create).catch((error: unknown) => {
       starter.forget(task.id);
       throw error instanceof OutcomeUnknownError ? mayExist(task.id, error) : error;
     });
@@ -117,12 +119,14 @@ export type AssertAffordable = (caller: Caller, request: Pick<CreateTaskRequest,
 
 export function createAffordabilityCheck(database: Database, { concurrentTasks }: TaskLimits): AssertAffordable {
   return async ({ account, key }, { model, price }) => {
-    const refusal = await findTaskRefusal(database, {
-      accountId: account.id,
-      apiKeyId: key.id,
-      price,
-      maxConcurrentTasks: concurrentTasks,
-    });
+    const refusal = await withAllowances(database, { account }, () =>
+      findTaskRefusal(database, {
+        accountId: account.id,
+        apiKeyId: key.id,
+        price,
+        maxConcurrentTasks: concurrentTasks,
+      }),
+    );
     if (refusal !== null) throw REFUSALS[refusal]({ model: model.id, price });
   };
 }
@@ -178,6 +182,19 @@ function asCreated(task: NewTaskWithoutClaim) {
 }
 
 type Refusal = Exclude<CreateOutcome, 'created'>;
+
+const SHORTAGES: ReadonlySet<CreateOutcome | null> = new Set(['key_limit', 'insufficient_credits']);
+
+/** Before a refusal for lack of money, text processes return what they do not use. */
+async function withAllowances<Outcome extends CreateOutcome | null>(
+  database: Database,
+  { account }: Pick<Caller, 'account'>,
+  decide: () => Promise<Outcome>,
+): Promise<Outcome> {
+  const outcome = await decide();
+  if (!SHORTAGES.has(outcome)) return outcome;
+  return (await recallAllowances(database, { accountId: account.id })) ? decide() : outcome;
+}
 
 const REFUSALS: Readonly<Record<Refusal, (task: Pick<NewTask, 'model' | 'price'>) => ServiceError>> = {
   claim_lost: claimLost,

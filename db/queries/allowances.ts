@@ -10,11 +10,13 @@ const TIMEOUT_MS = LEASE_SECONDS * 1000 + 1_000;
 /**
  * Makes every text process return the money that it may spend for the account, or for one of its keys, and waits until
  * each has confirmed or may not spend any more. Call it after the change is committed: who asks for money again sees it.
+ *
+ * @returns whether there were any
  */
 export async function recallAllowances(
   database: Database,
   { accountId, apiKeyId }: { readonly accountId: string; readonly apiKeyId?: string },
-): Promise<void> {
+): Promise<boolean> {
   const recalled = await database.transaction(async (transaction) => {
     await transaction('accounts').where({ id: accountId }).forNoKeyUpdate().select('id');
     return transaction('text_allowances')
@@ -32,7 +34,8 @@ export async function recallAllowances(
           AND ${isLeaseValid('clock_timestamp()')}) AS waits`,
       [recalled.map(({ id }) => id)],
     );
-    if (rows[0]?.waits !== true) return;
+    if (rows[0]?.waits !== true) break;
     await sleep(POLL_MS);
   }
+  return recalled.length > 0;
 }

@@ -1,8 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
+import pino from 'pino';
 import type { CreateTaskRequest } from '../../../api/services/create-task.ts';
-import { createTaskCreator } from '../../../api/services/create-task.ts';
+import { createAffordabilityCheck, createTaskCreator } from '../../../api/services/create-task.ts';
 import { loadCatalogue } from '../../../catalogue/load.ts';
 import { createDatabase, type Database } from '../../../db/database.ts';
+import { Allowances } from '../../../db/text-money/allowances.ts';
+import { createTextLedger } from '../../../db/text-money/ledger.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import { createMetrics } from '../../../telemetry/metrics.ts';
@@ -10,6 +14,7 @@ import { useTestDatabase } from '../../support/database.ts';
 import { createFundedKey } from '../../support/factories.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 import { NO_STARTER } from '../../support/starter.ts';
+import { newHold, settlementOf } from '../../support/text-money.ts';
 import { startTcpProxy, type TcpProxy } from '../../../lab/stack/tcp-proxy.ts';
 
 describe('a create call whose commit is not acknowledged', () => {
@@ -67,5 +72,36 @@ describe('a create call whose commit is not acknowledged', () => {
     expect(error).to.be.instanceOf(ServiceError);
     expect(error).to.include({ status: 503, code: 'processing_unavailable' });
     expect(error.message).to.include(taskId).and.to.include('may have been created');
+  });
+});
+
+describe('a create call that the balance does not cover', () => {
+  const testDatabase = useTestDatabase();
+
+  it('gets the money that a text process holds and does not use', async () => {
+    const { database } = testDatabase;
+    const key = await createFundedKey(database, 1);
+    const ledger = createTextLedger({
+      url: testDatabase.url,
+      poolSize: 1,
+      processId: randomUUID(),
+      freeRequestsPerMinute: { neverToppedUp: 1, toppedUp: 10 },
+    });
+    const allowances = new Allowances(ledger, pino({ level: 'silent' }));
+    try {
+      const hold = newHold(key);
+      const decided = await allowances.hold(hold);
+      if (decided.refusal !== null) throw new Error('the account has enough');
+      await decided.settle(settlementOf(hold, { charge: 0n }));
+      const check = createAffordabilityCheck(database, { deadlineMs: 60_000, concurrentTasks: 10 });
+      const caller = { key, account: { id: key.accountId, toppedUpAt: new Date(), suspendedAt: null } };
+      const model = loadCatalogue().videoModels.get('vidone-3.0');
+      if (!model) throw new Error('the catalogue has no such model');
+      expect(await database('text_allowances').where({ account_id: key.accountId })).to.have.length(1);
+      await check(caller, { model, price: parseUsd(1) });
+    } finally {
+      await allowances.close(5_000);
+      await ledger.close();
+    }
   });
 });
