@@ -6,7 +6,7 @@
  * probes the upstream, and the others keep to their other route; {@link openDurationMs} says how long an opening lasts. A
  * refusal for load is no fault: the task waits or takes its next route.
  */
-import { openDurationMs } from './circuit.ts';
+import { type CircuitState, circuitState, openDurationMs, type Opening } from './circuit.ts';
 
 /** How an upstream can fail to take a job. */
 export const MEDIA_FAULTS = ['unreachable', 'access_refused', 'failed'] as const;
@@ -25,66 +25,52 @@ export interface MediaOutcome {
   readonly verdict: MediaVerdict;
 }
 
-export interface MediaRest {
-  readonly cause: MediaFault;
-  readonly sinceMs: number;
-  readonly untilMs: number;
-}
-
-/** `due`: the rest is over, and the next submission is the trial. `tried`: the trial is under way. */
-export type MediaStanding = 'ready' | 'resting' | 'due' | 'tried';
-
 export interface MediaHealth {
-  readonly standing: MediaStanding;
-  /** The current rest, or the one whose end is still to be tried. */
-  readonly rest: MediaRest | null;
+  readonly state: CircuitState;
+  /** The current opening, or the last one until a probe shows that it is over. */
+  readonly opening: Opening<MediaFault> | null;
 }
 
-const FIRST_REST_MS = 10_000;
+const FIRST_OPEN_MS = 10_000;
 const FAILURES_IN_A_ROW = 5;
 /** Our key, our money or the model is missing, which no second submission changes. */
 const AT_ONCE: ReadonlySet<MediaFault> = new Set(['access_refused']);
-/** A trial without an outcome blocks others for no longer than this. */
-const TRIAL_PATIENCE_MS = 60_000;
+/** A probe without an outcome blocks others for no longer than this. */
+const PROBE_PATIENCE_MS = 60_000;
 
 /** @param outcomes of the submissions of one model to one upstream, in any order */
 export function mediaHealthOf(outcomes: readonly MediaOutcome[], nowMs: number): MediaHealth {
-  const rest = restAfter(outcomes);
-  if (rest === null) return { standing: 'ready', rest };
-  if (nowMs < rest.untilMs) return { standing: 'resting', rest };
-  const isTried = outcomes.some(
-    ({ submittedAtMs, settledAtMs }) =>
-      settledAtMs === null && submittedAtMs >= rest.untilMs && nowMs - submittedAtMs < TRIAL_PATIENCE_MS,
-  );
-  return { standing: isTried ? 'tried' : 'due', rest };
+  const opening = inOrder(outcomes).reduce(noteOutcome, CLEAN).opening;
+  const isProbed = ({ untilMs }: Opening<MediaFault>): boolean =>
+    outcomes.some(
+      ({ submittedAtMs, settledAtMs }) =>
+        settledAtMs === null && submittedAtMs >= untilMs && nowMs - submittedAtMs < PROBE_PATIENCE_MS,
+    );
+  return { state: circuitState(opening, nowMs, isProbed), opening };
 }
 
 interface Record {
-  readonly rest: MediaRest | null;
+  readonly opening: Opening<MediaFault> | null;
   readonly failuresInRow: number;
-  readonly restsInRow: number;
+  readonly openingsInRow: number;
 }
 
-const CLEAN: Record = { rest: null, failuresInRow: 0, restsInRow: 0 };
-
-function restAfter(outcomes: readonly MediaOutcome[]): MediaRest | null {
-  return inOrder(outcomes).reduce(noteOutcome, CLEAN).rest;
-}
+const CLEAN: Record = { opening: null, failuresInRow: 0, openingsInRow: 0 };
 
 function noteOutcome(record: Record, { submittedAtMs, settledAtMs, verdict }: SettledOutcome): Record {
-  const { rest, restsInRow } = record;
+  const { opening, openingsInRow } = record;
   if (verdict === null || verdict === 'busy') return record;
   // A submission from before an opening shows nothing about its end, and a fault during an opening only confirms it.
-  if (rest !== null && submittedAtMs < (verdict === 'well' ? rest.sinceMs : rest.untilMs)) return record;
+  if (opening !== null && submittedAtMs < (verdict === 'well' ? opening.sinceMs : opening.untilMs)) return record;
   if (verdict === 'well') return CLEAN;
   const failuresInRow = record.failuresInRow + 1;
-  const isTooMuch = rest !== null || AT_ONCE.has(verdict) || failuresInRow >= FAILURES_IN_A_ROW;
+  const isTooMuch = opening !== null || AT_ONCE.has(verdict) || failuresInRow >= FAILURES_IN_A_ROW;
   if (!isTooMuch) return { ...record, failuresInRow };
-  const restMs = openDurationMs(FIRST_REST_MS, restsInRow);
+  const openMs = openDurationMs(FIRST_OPEN_MS, openingsInRow);
   return {
-    rest: { cause: verdict, sinceMs: rest?.sinceMs ?? settledAtMs, untilMs: settledAtMs + restMs },
+    opening: { cause: verdict, sinceMs: opening?.sinceMs ?? settledAtMs, untilMs: settledAtMs + openMs },
     failuresInRow,
-    restsInRow: restsInRow + 1,
+    openingsInRow: openingsInRow + 1,
   };
 }
 

@@ -1,22 +1,22 @@
 import { Gauge, type Registry } from 'prom-client';
 
-interface Rest {
+interface OpenCircuit {
   readonly upstream: string;
   /** The upstream's name for it. */
   readonly model: string;
   readonly cause: string;
 }
 
-/** Reports which upstreams are paused. @param list the upstreams that are currently paused */
-export function watchRests(registry: Registry, list: () => readonly Rest[]): void {
-  const resting = new Gauge({
+/** Reports the open circuits of text upstreams. @param list the circuits that are open now */
+export function watchRests(registry: Registry, list: () => readonly OpenCircuit[]): void {
+  const open = new Gauge({
     name: 'genway_text_upstream_resting',
-    help: 'Text upstreams that the process has paused, per model and key, by reason',
+    help: 'Text upstreams whose circuit is open in the process, per model and key, by cause',
     labelNames: ['upstream', 'model', 'cause'],
     registers: [registry],
     collect() {
-      resting.reset();
-      for (const rest of list()) resting.inc({ ...rest });
+      open.reset();
+      for (const circuit of list()) open.inc({ ...circuit });
     },
   });
 }

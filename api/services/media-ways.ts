@@ -2,7 +2,8 @@
 import type { Catalogue } from '../../catalogue/types.ts';
 import type { Database } from '../../db/database.ts';
 import { listMediaHealth, type ModelHealth } from '../../db/queries/media-outcomes.ts';
-import { listUpstreamOrders, type UpstreamOrder } from '../../db/queries/upstream-orders.ts';
+import { listUpstreamOverrides, type UpstreamOverride } from '../../db/queries/upstream-overrides.ts';
+import { showCircuit, type ShownCircuit } from '../../domain/circuit.ts';
 import type { MediaFault } from '../../domain/media-health.ts';
 import type { MediaRoute } from '../../domain/media-route.ts';
 import { MEDIA_APIS } from '../../providers/media/protocols.ts';
@@ -18,17 +19,13 @@ export interface MediaVendor {
 }
 
 /** The state of one way to a media model. */
-export interface MediaWayState {
+export interface MediaWayState extends ShownCircuit<MediaFault | 'operator'> {
   readonly name: string;
   /** Null for an upstream that is not configured. */
   readonly protocol: string | null;
   /** The upstream's name for the model. */
   readonly model: string;
   readonly key: string | null;
-  readonly state: 'ok' | 'resting' | 'probing';
-  readonly cause: MediaFault | 'operator' | null;
-  readonly sinceMs: number | null;
-  readonly untilMs: number | null;
   readonly requests: number;
   readonly failures: number;
 }
@@ -46,19 +43,19 @@ export async function listMediaWays(
   vendors: readonly MediaVendor[],
   nowMs: number,
 ): Promise<readonly MediaWayState[]> {
-  const orders = await listUpstreamOrders(database);
-  const health = await listMediaHealth(database, nowMs, orders);
+  const overrides = await listUpstreamOverrides(database);
+  const health = await listMediaHealth(database, nowMs, overrides);
   const routes = [...videoModels.values(), ...imageModels.values()].flatMap((model) => model.routes);
   return waysOf(routes).map(([name, model]) => {
     const vendor = vendors.find((one) => one.name === name);
     const known = health.find((one) => one.provider === name && one.model === model);
-    const order = orders.find(({ upstream }) => upstream === name);
+    const override = overrides.find(({ upstream }) => upstream === name);
     return {
       name,
       protocol: vendor?.protocol ?? null,
       model,
       key: vendor?.key ?? null,
-      ...stateOf(known, order, nowMs),
+      ...stateOf(known, override, nowMs),
       requests: known?.requests ?? 0,
       failures: known?.failures ?? 0,
     };
@@ -72,17 +69,15 @@ function waysOf(routes: readonly MediaRoute[]): readonly (readonly [provider: st
   return [...new Map(ways.map((way) => [JSON.stringify(way), way])).values()];
 }
 
-/** An operator's order comes before what was found out. */
+/** An operator's override comes before the circuit. */
 function stateOf(
   health: ModelHealth | undefined,
-  order: UpstreamOrder | undefined,
+  override: UpstreamOverride | undefined,
   nowMs: number,
-): Pick<MediaWayState, 'state' | 'cause' | 'sinceMs' | 'untilMs'> {
-  const closedUntilMs = order?.until?.getTime() ?? 0;
-  if (order && closedUntilMs > nowMs) {
-    return { state: 'resting', cause: 'operator', sinceMs: order.createdAt.getTime(), untilMs: closedUntilMs };
+): ShownCircuit<MediaFault | 'operator'> {
+  const closedUntilMs = override?.until?.getTime() ?? 0;
+  if (override && closedUntilMs > nowMs) {
+    return { state: 'resting', cause: 'operator', sinceMs: override.createdAt.getTime(), untilMs: closedUntilMs };
   }
-  const rest = health?.rest ?? null;
-  if (rest === null) return { state: 'ok', cause: null, sinceMs: null, untilMs: null };
-  return { state: nowMs < rest.untilMs ? 'resting' : 'probing', ...rest };
+  return showCircuit(health?.opening ?? null, nowMs);
 }

@@ -1,18 +1,18 @@
-/** Lets operators disable models and enable them again: in all processes, by way of the database. */
+/** Lets operators disable models and enable them again: in all processes, through the database. */
 import type { Logger } from 'pino';
 import type { Database } from '../../db/database.ts';
-import { listModelOrders, type ModelOrder } from '../../db/queries/model-orders.ts';
+import { listModelOverrides, type ModelOverride } from '../../db/queries/model-overrides.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { repeat } from '../../domain/repeat.ts';
 
 export interface ModelControl {
   /** @throws ServiceError 503 `processing_unavailable` for a model that is disabled */
   assertEnabled(model: string): void;
-  /** By which order a model is disabled; null when it is not. */
-  disabledBy(model: string): ModelOrder | null;
-  /** Does what operators ordered, now rather than in a while. */
+  /** The override that disables a model; null if the model is enabled. */
+  disabledBy(model: string): ModelOverride | null;
+  /** Applies new overrides now instead of at the next interval. */
   obey(): Promise<void>;
-  /** Leaves the orders that come to others. */
+  /** Stops applying overrides. */
   stop(): void;
 }
 
@@ -24,19 +24,19 @@ interface ModelControlOptions {
 
 const PAUSE_MS = 1_000;
 
-/** Looks for orders from time to time. Without the database the last ones stay in force. */
+/** Starts polling for overrides. While the database is unavailable, the last ones stay in force. */
 export function startModelControl({ database, log, pauseMs = PAUSE_MS }: ModelControlOptions): ModelControl {
-  let orders: ReadonlyMap<string, ModelOrder> = new Map();
+  let overrides: ReadonlyMap<string, ModelOverride> = new Map();
   const obey = async (): Promise<void> => {
-    orders = new Map((await listModelOrders(database)).map((order) => [order.model, order]));
+    overrides = new Map((await listModelOverrides(database)).map((override) => [override.model, override]));
   };
-  const disabledBy = (model: string): ModelOrder | null => {
-    const order = orders.get(model);
-    return order?.kind === 'disable' ? order : null;
+  const disabledBy = (model: string): ModelOverride | null => {
+    const override = overrides.get(model);
+    return override?.kind === 'disable' ? override : null;
   };
   const obeying = repeat(obey, {
     pauseMs,
-    onError: (error) => log.debug({ err: error }, 'cannot look for orders to models'),
+    onError: (error) => log.debug({ err: error }, 'cannot read overrides for models'),
   });
 
   return {

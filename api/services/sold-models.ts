@@ -1,11 +1,11 @@
 import { offerOf, type OfferedModel } from '../../catalogue/offer.ts';
-import type { ModelOrder } from '../../db/queries/model-orders.ts';
+import type { ModelOverride } from '../../db/queries/model-overrides.ts';
 import type { ApiServices } from './services.ts';
 
-/** A model of the catalogue in force, with its prices and terms. */
+/** A model of the current catalogue, with its prices and terms. */
 export interface SoldModel extends OfferedModel {
-  /** By which order it is disabled; null while it is sold. */
-  readonly disabledBy: ModelOrder | null;
+  /** The override that disables the model; null while it is sold. */
+  readonly disabledBy: ModelOverride | null;
 }
 
 export function listSoldModels({ catalogue, models }: Pick<ApiServices, 'catalogue' | 'models'>): readonly SoldModel[] {

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Catalogue, TextModel } from '../../catalogue/types.ts';
 import type { Database } from '../../db/database.ts';
 import { type Clock, MACHINE_CLOCK } from '../../db/database-clock.ts';
-import { listUpstreamOrders } from '../../db/queries/upstream-orders.ts';
+import { listUpstreamOverrides } from '../../db/queries/upstream-overrides.ts';
 import type { TextUpstreams } from '../../providers/text/text-upstreams.ts';
 import type { WayState } from '../../providers/text/way-state.ts';
 import { listMediaWays, type MediaVendor, type MediaWayState } from './media-ways.ts';
@@ -16,9 +16,9 @@ export interface UpstreamControl {
   hasRoute(model: Pick<TextModel, 'routes'>): boolean;
   /** The state of each way to a media model of the catalogue, from the latest submissions of all workers. */
   listMedia(): Promise<readonly MediaWayState[]>;
-  /** Applies new orders of operators now instead of at the next interval. */
+  /** Applies new overrides of operators now instead of at the next interval. */
   obey(): Promise<void>;
-  /** Stops applying orders. */
+  /** Stops applying overrides. */
   stop(): void;
 }
 
@@ -35,14 +35,14 @@ interface UpstreamControlOptions {
 
 const PAUSE_MS = 2_000;
 
-/** Starts polling for orders. While the database is unavailable, the last ones stay in force. */
+/** Starts polling for overrides. While the database is unavailable, the last ones stay in force. */
 export function startUpstreamControl(options: UpstreamControlOptions): UpstreamControl {
   const { database, catalogue, upstreams, log, media = () => [], clock = MACHINE_CLOCK, pauseMs = PAUSE_MS } = options;
   const routes = () => [...catalogue().textModels.values()].flatMap((model) => model.routes);
-  const obey = async (): Promise<void> => upstreams.obey(await listUpstreamOrders(database));
+  const obey = async (): Promise<void> => upstreams.obey(await listUpstreamOverrides(database));
   const obeying = repeat(obey, {
     pauseMs,
-    onError: (error) => log.debug({ err: error }, 'cannot read orders for upstreams'),
+    onError: (error) => log.debug({ err: error }, 'cannot read overrides for upstreams'),
   });
   return {
     list: () => upstreams.list(routes()),

@@ -9,7 +9,7 @@ import {
 } from '../../domain/media-health.ts';
 import type { Submission, SubmissionOutcome } from '../../domain/media-route.ts';
 import type { Database } from '../database.ts';
-import type { UpstreamOrder } from './upstream-orders.ts';
+import type { UpstreamOverride } from './upstream-overrides.ts';
 
 /** The health of one model at one upstream. */
 export interface ModelHealth extends MediaHealth {
@@ -40,12 +40,12 @@ const LATEST = 40;
 /**
  * The health of every upstream and model that was submitted to lately.
  *
- * @param orders of operators; one that put an upstream back into service clears its record
+ * @param overrides of operators; one that put an upstream back into service clears its record
  */
 export async function listMediaHealth(
   database: Database,
   nowMs: number,
-  orders: readonly UpstreamOrder[],
+  overrides: readonly UpstreamOverride[],
 ): Promise<readonly ModelHealth[]> {
   const since = nowMs - OUTCOMES_OF_MS;
   const { rows } = await database.raw<{ rows: OutcomeRow[] }>(
@@ -68,7 +68,7 @@ export async function listMediaHealth(
   return [...byRoute.values()].flatMap((ofRoute) => {
     const [first] = ofRoute;
     if (!first) return [];
-    const resumed = orders.find(({ upstream, until }) => upstream === first.provider && until === null);
+    const resumed = overrides.find(({ upstream, until }) => upstream === first.provider && until === null);
     const resumedAtMs = resumed?.createdAt.getTime() ?? 0;
     const outcomes = ofRoute.map(toOutcome).filter(({ submittedAtMs }) => submittedAtMs >= resumedAtMs);
     return {

@@ -3,7 +3,7 @@ import { ServiceError } from '../../domain/errors.ts';
 import { AnswerTooLongError, SILENT, UpstreamError, type UpstreamFault } from '../../text/upstream-errors.ts';
 import type { UpstreamRequest } from '../../text/wire-format.ts';
 import { Answer, codeOf } from './answer.ts';
-import type { WayHealth, WayTrial } from './health-board.ts';
+import type { WayHealth, WayCall } from './health-board.ts';
 import type { UpstreamEndpoint } from './upstream-endpoint.ts';
 
 /** A request prepared for a route. */
@@ -61,7 +61,7 @@ export async function attempt<Prepared extends PreparedRequest>(
 ): Promise<FailedAttempt | null> {
   const { signal, left } = reader;
   const startedAtMs = nowMs();
-  const trial = health.start(startedAtMs, reader.account);
+  const call = health.start(startedAtMs, reader.account);
   const expire = (): void => {
     if (!reader.streamed || !prepared.hasHeard()) answer.giveUp(new UpstreamError(SILENT));
   };
@@ -70,7 +70,7 @@ export async function attempt<Prepared extends PreparedRequest>(
   const isSilent = (): boolean =>
     !prepared.hasHeard() && nowMs() - startedAtMs >= SILENCE_MS[reader.streamed ? 'streamed' : 'whole'];
   const noteLeaving = (): void => {
-    if (isSilent()) trial.failed('silent', nowMs(), null);
+    if (isSilent()) call.failed('silent', nowMs(), null);
   };
   left.addEventListener('abort', noteLeaving);
   let hadBegun = false;
@@ -78,13 +78,13 @@ export async function attempt<Prepared extends PreparedRequest>(
     await endpoint.send(prepared.upstreamRequest, answer);
     await reader.begin(answer, prepared);
     hadBegun = true;
-    trial.begun();
+    call.begun();
     await reader.readOn(answer, prepared);
-    trial.ended(nowMs());
+    call.ended(nowMs());
     return null;
   } catch (error) {
     const fault = signal.aborted ? (isSilent() ? 'silent' : null) : faultOf(error);
-    noteFailure(trial, fault, error, nowMs());
+    noteFailure(call, fault, error, nowMs());
     return { error, fault, hadBegun, isTransient: isTransient(error, nowMs() - startedAtMs) };
   } finally {
     clearTimeout(timer);
@@ -93,10 +93,10 @@ export async function attempt<Prepared extends PreparedRequest>(
   }
 }
 
-function noteFailure(trial: WayTrial, fault: UpstreamFault | null, error: unknown, nowMs: number): void {
-  if (fault === null) return trial.released();
+function noteFailure(call: WayCall, fault: UpstreamFault | null, error: unknown, nowMs: number): void {
+  if (fault === null) return call.released();
   const askedSeconds = error instanceof UpstreamError ? error.askedWaitSeconds : null;
-  trial.failed(fault, nowMs, askedSeconds === null ? null : askedSeconds * 1000);
+  call.failed(fault, nowMs, askedSeconds === null ? null : askedSeconds * 1000);
 }
 
 /** Statuses of an upstream that is unavailable for a moment. */

@@ -1,9 +1,10 @@
-/** This process's knowledge of the health of text upstreams: which are resting, why and until when. */
+/** The circuits of text upstreams in this process: which are open, why and until when. */
+import { type CircuitState, type Opening, showCircuit, type ShownCircuit } from '../../domain/circuit.ts';
 import type { UpstreamFault } from '../../text/upstream-errors.ts';
-import { Health, type Rest, type Standing, type Trial } from './health.ts';
+import { type Call, Health } from './health.ts';
 import type { Way } from './ways.ts';
 
-/** The parts of an upstream that fail and rest separately; `access` is that of a key to a model. */
+/** The parts of an upstream that fail separately, each with a circuit of its own; `access` is that of a key to a model. */
 const PARTS = ['address', 'key', 'model', 'access'] as const;
 type Part = (typeof PARTS)[number];
 
@@ -34,12 +35,7 @@ export function shareFault(one: Way, other: Way, fault: UpstreamFault): boolean 
 }
 
 /** The health of a way, for operators. */
-export interface WayReport {
-  /** `probing`: its rest is over, and one request tests whether it works again. */
-  readonly state: 'ok' | 'resting' | 'probing';
-  readonly cause: UpstreamFault | null;
-  readonly sinceMs: number | null;
-  readonly untilMs: number | null;
+export interface WayReport extends ShownCircuit<UpstreamFault> {
   /** Since the process started. */
   readonly requests: number;
   readonly failures: number;
@@ -85,7 +81,7 @@ export class HealthBoard {
  */
 const PROVOCABLE: ReadonlySet<UpstreamFault> = new Set(['access_refused', 'model_unknown']);
 
-/** The health of one way, which rests while any part of it does. */
+/** The health of one way: its circuit is open while that of any part is. */
 export class WayHealth {
   readonly #parts: readonly (readonly [Part, Health])[];
   #requests = 0;
@@ -97,27 +93,22 @@ export class WayHealth {
     this.#parts = parts;
   }
 
-  standing(nowMs: number): Standing {
-    let worst: Standing = 'ready';
-    for (const [, health] of this.#parts) {
-      const standing = health.standing(nowMs);
-      if (standing === 'resting') return 'resting';
-      if (standing === 'due') worst = 'due';
-    }
-    return worst;
+  state(nowMs: number): CircuitState {
+    const states = this.#parts.map(([, health]) => health.state(nowMs));
+    return (['open', 'half-open'] as const).find((state) => states.includes(state)) ?? 'closed';
   }
 
-  /** The current rest that ends last; null if there is none. */
-  restAt(nowMs: number): Rest | null {
-    const rest = this.#longestRest();
-    return rest !== null && rest.untilMs > nowMs ? rest : null;
+  /** The current opening that ends last; null if there is none. */
+  openingAt(nowMs: number): Opening<UpstreamFault> | null {
+    const opening = this.#latestOpening();
+    return opening !== null && opening.untilMs > nowMs ? opening : null;
   }
 
-  /** Begins a request. */
-  start(nowMs: number, account: string): WayTrial {
+  /** Starts a request. */
+  start(nowMs: number, account: string): WayCall {
     this.#requests += 1;
-    const trials = this.#parts.map(([part, health]) => ({ part, health, trial: health.start(nowMs) }));
-    return new WayTrial(trials, {
+    const calls = this.#parts.map(([part, health]) => ({ part, health, call: health.start(nowMs) }));
+    return new WayCall(calls, {
       begun: () => (this.#refusedAccount = null),
       failed: (fault) => {
         this.#failures += 1;
@@ -136,76 +127,68 @@ export class WayHealth {
   }
 
   report(nowMs: number): WayReport {
-    const rest = this.#longestRest();
-    return {
-      state: rest === null ? 'ok' : nowMs < rest.untilMs ? 'resting' : 'probing',
-      cause: rest?.cause ?? null,
-      sinceMs: rest?.sinceMs ?? null,
-      untilMs: rest?.untilMs ?? null,
-      requests: this.#requests,
-      failures: this.#failures,
-    };
+    return { ...showCircuit(this.#latestOpening(), nowMs), requests: this.#requests, failures: this.#failures };
   }
 
-  #longestRest(): Rest | null {
-    let longest: Rest | null = null;
-    for (const [, { rest }] of this.#parts) {
-      if (rest !== null && (longest === null || rest.untilMs > longest.untilMs)) longest = rest;
+  #latestOpening(): Opening<UpstreamFault> | null {
+    let latest: Opening<UpstreamFault> | null = null;
+    for (const [, { opening }] of this.#parts) {
+      if (opening !== null && (latest === null || opening.untilMs > latest.untilMs)) latest = opening;
     }
-    return longest;
+    return latest;
   }
 }
 
 /** The outcome of a request, as its way records it. */
-interface TrialObserver {
+interface CallObserver {
   readonly begun: () => void;
   /** @returns whether the fault is the upstream's for certain */
   readonly failed: (fault: UpstreamFault) => boolean;
 }
 
 /** A request over one way whose outcome will be reported. */
-export class WayTrial {
-  readonly #trials: readonly { readonly part: Part; readonly health: Health; readonly trial: Trial }[];
-  readonly #observer: TrialObserver;
+export class WayCall {
+  readonly #calls: readonly { readonly part: Part; readonly health: Health; readonly call: Call }[];
+  readonly #observer: CallObserver;
   #hasFailed = false;
 
   constructor(
-    trials: readonly { readonly part: Part; readonly health: Health; readonly trial: Trial }[],
-    observer: TrialObserver,
+    calls: readonly { readonly part: Part; readonly health: Health; readonly call: Call }[],
+    observer: CallObserver,
   ) {
-    this.#trials = trials;
+    this.#calls = calls;
     this.#observer = observer;
   }
 
-  /** The answer has begun. */
+  /** The answer has started. */
   begun(): void {
     this.#observer.begun();
-    for (const { health, trial } of this.#trials) health.begun(trial);
+    for (const { health, call } of this.#calls) health.begun(call);
   }
 
   /** The answer was complete. */
   ended(nowMs: number): void {
-    for (const { health, trial } of this.#trials) health.ended(trial, nowMs);
+    for (const { health, call } of this.#calls) health.ended(call, nowMs);
   }
 
   /**
    * The upstream failed; only the first failure counts.
    *
-   * @param askedRestMs how long it asked to be left alone; null if it did not
+   * @param askedWaitMs how long it asked to wait; null if it did not
    */
-  failed(fault: UpstreamFault, nowMs: number, askedRestMs: number | null): void {
+  failed(fault: UpstreamFault, nowMs: number, askedWaitMs: number | null): void {
     if (this.#hasFailed) return;
     this.#hasFailed = true;
     const isCertain = this.#observer.failed(fault);
-    for (const { part, health, trial } of this.#trials) {
-      if (isCertain && part === PART_OF_FAULT[fault]) health.failed(trial, fault, nowMs, askedRestMs);
-      else if (part === 'address') health.begun(trial);
-      else health.released(trial);
+    for (const { part, health, call } of this.#calls) {
+      if (isCertain && part === PART_OF_FAULT[fault]) health.failed(call, fault, nowMs, askedWaitMs);
+      else if (part === 'address') health.begun(call);
+      else health.released(call);
     }
   }
 
-  /** It ended without saying anything about the upstream. */
+  /** The request ended without showing anything about the upstream. */
   released(): void {
-    for (const { health, trial } of this.#trials) health.released(trial);
+    for (const { health, call } of this.#calls) health.released(call);
   }
 }

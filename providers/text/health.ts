@@ -5,47 +5,38 @@
  * When an opening has passed, the circuit is half-open: a single request probes the part, and others take another route
  * if they can. {@link openDurationMs} says how long an opening lasts. Requests from before an opening do not end it.
  */
-import { openDurationMs } from '../../domain/circuit.ts';
+import { type CircuitState, circuitState, openDurationMs, type Opening } from '../../domain/circuit.ts';
 import type { UpstreamFault } from '../../text/upstream-errors.ts';
 
-/** `resting`: the circuit is open, or a probe is under way. `due`: it is half-open, and the next request is the probe. */
-export type Standing = 'ready' | 'due' | 'resting';
-
-export interface Rest {
-  readonly cause: UpstreamFault;
-  readonly sinceMs: number;
-  readonly untilMs: number;
-}
-
 /** A request whose outcome will be reported. */
-export interface Trial {
-  /** The number of rests before it began. */
-  readonly restsBefore: number;
+export interface Call {
+  /** The number of openings before it started. */
+  readonly openingsBefore: number;
   /** Whether its answer began. */
   hasBegun: boolean;
 }
 
 /** Upstreams that ask for longer are tried again anyway: some use units other than seconds. */
-export const LONGEST_ASKED_REST_MS = 60 * 60_000;
+export const MAX_ASKED_WAIT_MS = 60 * 60_000;
 export const FAILURES_IN_A_ROW = 5;
 /** A probe without an outcome blocks others for no longer than this. */
-export const TRIAL_PATIENCE_MS = 30_000;
+export const PROBE_PATIENCE_MS = 30_000;
 
 interface Rule {
   /** Whether a single failure opens the circuit; others are counted. */
   readonly atOnce: boolean;
-  readonly firstRestMs: number;
+  readonly firstOpenMs: number;
 }
 
-const COUNTED: Rule = { atOnce: false, firstRestMs: 10_000 };
-const AT_ONCE: Rule = { atOnce: true, firstRestMs: 10_000 };
+const COUNTED: Rule = { atOnce: false, firstOpenMs: 10_000 };
+const AT_ONCE: Rule = { atOnce: true, firstOpenMs: 10_000 };
 
 const RULES: Readonly<Record<UpstreamFault, Rule>> = {
   unreachable: COUNTED,
   key_refused: AT_ONCE,
   access_refused: AT_ONCE,
   model_unknown: AT_ONCE,
-  rate_limited: { atOnce: true, firstRestMs: 5_000 },
+  rate_limited: { atOnce: true, firstOpenMs: 5_000 },
   failed: COUNTED,
   silent: COUNTED,
 };
@@ -53,114 +44,112 @@ const RULES: Readonly<Record<UpstreamFault, Rule>> = {
 export class Health {
   /** From 0 to 1: shortens openings by up to a fifth, so that processes do not probe at the same time. */
   readonly #random: () => number;
-  #rest: Rest | null = null;
-  #restCount = 0;
-  /** Rests since the last complete answer. */
-  #restsInRow = 0;
+  #opening: Opening<UpstreamFault> | null = null;
+  #openingCount = 0;
+  /** Openings since the last complete answer. */
+  #openingsInRow = 0;
   /** Failed attempts since an answer last began. */
   #failuresInRow = 0;
   /** Broken answers since one was last complete. */
   #breaksInRow = 0;
-  #trial: { readonly of: Trial; readonly sinceMs: number } | null = null;
+  #probe: { readonly call: Call; readonly sinceMs: number } | null = null;
   #recent = new RecentOutcomes();
 
   constructor(random: () => number) {
     this.#random = random;
   }
 
-  /** The current rest, or the one whose end is still to be tried. */
-  get rest(): Rest | null {
-    return this.#rest;
+  /** The current opening, or the last one until a probe shows that it is over. */
+  get opening(): Opening<UpstreamFault> | null {
+    return this.#opening;
   }
 
-  standing(nowMs: number): Standing {
-    if (this.#rest === null) return 'ready';
-    if (nowMs < this.#rest.untilMs) return 'resting';
-    const isTried = this.#trial !== null && nowMs - this.#trial.sinceMs < TRIAL_PATIENCE_MS;
-    return isTried ? 'resting' : 'due';
+  state(nowMs: number): CircuitState {
+    const probe = this.#probe;
+    return circuitState(this.#opening, nowMs, () => probe !== null && nowMs - probe.sinceMs < PROBE_PATIENCE_MS);
   }
 
-  /** Begins a request; it is the trial if one is due. */
-  start(nowMs: number): Trial {
-    const trial: Trial = { restsBefore: this.#restCount, hasBegun: false };
-    if (this.standing(nowMs) === 'due') this.#trial = { of: trial, sinceMs: nowMs };
-    return trial;
+  /** Starts a request; it is the probe if the circuit is half-open. */
+  start(nowMs: number): Call {
+    const call: Call = { openingsBefore: this.#openingCount, hasBegun: false };
+    if (this.state(nowMs) === 'half-open') this.#probe = { call, sinceMs: nowMs };
+    return call;
   }
 
   /** Reports that the answer has started, or that something else showed that this part works. */
-  begun(trial: Trial): void {
-    trial.hasBegun = true;
-    if (this.#isOld(trial)) return;
+  begun(call: Call): void {
+    call.hasBegun = true;
+    if (this.#isOld(call)) return;
     this.#failuresInRow = 0;
-    this.#wake();
+    this.#close();
   }
 
   /** Reports that the answer was complete. */
-  ended(trial: Trial, nowMs: number): void {
+  ended(call: Call, nowMs: number): void {
     this.#recent.note('good', nowMs);
-    if (this.#isOld(trial)) return;
+    if (this.#isOld(call)) return;
     this.#failuresInRow = 0;
     this.#breaksInRow = 0;
-    this.#restsInRow = 0;
-    this.#wake();
+    this.#openingsInRow = 0;
+    this.#close();
   }
 
-  /** @param askedRestMs how long the upstream asked to be left alone; null if it did not */
-  failed(trial: Trial, fault: UpstreamFault, nowMs: number, askedRestMs: number | null): void {
-    const wasTrial = this.#trial?.of === trial;
-    this.released(trial);
-    if (askedRestMs !== null) return this.#restFor(fault, nowMs, Math.min(askedRestMs, LONGEST_ASKED_REST_MS));
-    if (this.#isOld(trial)) return;
-    if (this.#rest !== null) {
+  /** @param askedWaitMs how long the upstream asked to wait; null if it did not */
+  failed(call: Call, fault: UpstreamFault, nowMs: number, askedWaitMs: number | null): void {
+    const wasProbe = this.#probe?.call === call;
+    this.released(call);
+    if (askedWaitMs !== null) return this.#openFor(fault, nowMs, Math.min(askedWaitMs, MAX_ASKED_WAIT_MS));
+    if (this.#isOld(call)) return;
+    if (this.#opening !== null) {
       // Any other request was sent here while the circuit was open, for lack of an alternative: it proves nothing new.
-      if (wasTrial) this.#restLonger(fault, nowMs);
+      if (wasProbe) this.#openForLonger(fault, nowMs);
       return;
     }
     this.#recent.note('bad', nowMs);
-    const inRow = trial.hasBegun ? (this.#breaksInRow += 1) : (this.#failuresInRow += 1);
+    const inRow = call.hasBegun ? (this.#breaksInRow += 1) : (this.#failuresInRow += 1);
     const isTooMuch = RULES[fault].atOnce || inRow >= FAILURES_IN_A_ROW || this.#recent.areBad(nowMs);
-    if (isTooMuch) this.#restLonger(fault, nowMs);
+    if (isTooMuch) this.#openForLonger(fault, nowMs);
   }
 
   /** Ends a request that showed nothing about the part. */
-  released(trial: Trial): void {
-    if (this.#trial?.of === trial) this.#trial = null;
+  released(call: Call): void {
+    if (this.#probe?.call === call) this.#probe = null;
   }
 
   /** Resets everything, on an operator's order. */
   reset(): void {
-    this.#wake();
-    this.#restCount += 1;
-    this.#restsInRow = 0;
+    this.#close();
+    this.#openingCount += 1;
+    this.#openingsInRow = 0;
     this.#failuresInRow = 0;
     this.#breaksInRow = 0;
     this.#recent = new RecentOutcomes();
   }
 
-  #isOld({ restsBefore }: Trial): boolean {
-    return restsBefore < this.#restCount;
+  #isOld({ openingsBefore }: Call): boolean {
+    return openingsBefore < this.#openingCount;
   }
 
-  #wake(): void {
-    this.#rest = null;
-    this.#trial = null;
+  #close(): void {
+    this.#opening = null;
+    this.#probe = null;
   }
 
-  #restLonger(fault: UpstreamFault, nowMs: number): void {
-    const restMs = openDurationMs(RULES[fault].firstRestMs, this.#restsInRow);
-    this.#restsInRow += 1;
-    this.#restFor(fault, nowMs, restMs * (1 - this.#random() / 5));
+  #openForLonger(fault: UpstreamFault, nowMs: number): void {
+    const openMs = openDurationMs(RULES[fault].firstOpenMs, this.#openingsInRow);
+    this.#openingsInRow += 1;
+    this.#openFor(fault, nowMs, openMs * (1 - this.#random() / 5));
   }
 
-  /** A rest never shortens another. */
-  #restFor(cause: UpstreamFault, nowMs: number, restMs: number): void {
-    const isNew = this.#rest === null || this.#rest.untilMs <= nowMs;
-    const untilMs = nowMs + restMs;
-    if (!isNew && this.#rest !== null && this.#rest.untilMs >= untilMs) return;
-    this.#rest = { cause, sinceMs: this.#rest?.sinceMs ?? nowMs, untilMs };
+  /** An opening never shortens another. */
+  #openFor(cause: UpstreamFault, nowMs: number, openMs: number): void {
+    const isNew = this.#opening === null || this.#opening.untilMs <= nowMs;
+    const untilMs = nowMs + openMs;
+    if (!isNew && this.#opening !== null && this.#opening.untilMs >= untilMs) return;
+    this.#opening = { cause, sinceMs: this.#opening?.sinceMs ?? nowMs, untilMs };
     if (!isNew) return;
-    this.#restCount += 1;
-    this.#trial = null;
+    this.#openingCount += 1;
+    this.#probe = null;
     this.#failuresInRow = 0;
     this.#recent = new RecentOutcomes();
   }
@@ -168,7 +157,7 @@ export class Health {
 
 const SLOT_MS = 10_000;
 const SLOTS = 6;
-const LEAST_OUTCOMES = 10;
+const MIN_OUTCOMES = 10;
 
 /** The outcomes of the last minute, in steps of ten seconds. */
 class RecentOutcomes {
@@ -191,6 +180,6 @@ class RecentOutcomes {
       good += slot.good;
       bad += slot.bad;
     }
-    return good + bad >= LEAST_OUTCOMES && bad > good;
+    return good + bad >= MIN_OUTCOMES && bad > good;
   }
 }

@@ -5,7 +5,7 @@ import { ServiceError } from '../../domain/errors.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { attempt, type AnswerReader, type PreparedRequest } from './attempt.ts';
 import { decisionOn, describeAttempt, errorForClient, type AttemptReport } from './attempt-report.ts';
-import { Closures, type UpstreamOrder } from './closures.ts';
+import { Overrides, type UpstreamOverride } from './overrides.ts';
 import { HealthBoard } from './health-board.ts';
 import type { TextUpstreamSettings } from './settings.ts';
 import { createUpstreamEndpoint } from './upstream-endpoint.ts';
@@ -48,8 +48,8 @@ export interface TextUpstreams {
   call<Route extends UpstreamRoute, Prepared extends PreparedRequest>(call: TextCall<Route, Prepared>): Promise<void>;
   /** The health of each way of some routes, except those without an upstream. */
   list(routes: readonly UpstreamRoute[]): readonly WayState[];
-  /** Applies operators' orders, each once. @param orders the latest for each upstream */
-  obey(orders: readonly UpstreamOrder[]): void;
+  /** Applies operators' overrides, each once. @param latest the latest for each upstream */
+  obey(latest: readonly UpstreamOverride[]): void;
   /** Replaces the upstreams for requests that begin from now on; those under way keep theirs. */
   replace(settings: readonly TextUpstreamSettings[]): void;
   close(): Promise<void>;
@@ -74,7 +74,7 @@ export function createTextUpstreams(
   nowMs: () => number = Date.now,
 ): TextUpstreams {
   const board = new HealthBoard();
-  const closures = new Closures();
+  const overrides = new Overrides();
   const set = new UpstreamSet(settings, opener(maxSilenceMs, observer));
 
   async function serve<Route extends UpstreamRoute, Prepared extends PreparedRequest>(
@@ -83,7 +83,7 @@ export function createTextUpstreams(
   ): Promise<void> {
     const startedAtMs = nowMs();
     const keysOf = (route: Route): readonly string[] => upstreams.keysOf(route);
-    const ways = closures.open(orderWays(call.routes, keysOf, call.affinity), startedAtMs);
+    const ways = overrides.open(orderWays(call.routes, keysOf, call.affinity), startedAtMs);
     const walk = new Walk(ways, (way) => board.of(way), startedAtMs + maxSilenceMs);
     for (;;) {
       const step = nextStep(call, walk, nowMs);
@@ -117,11 +117,11 @@ export function createTextUpstreams(
 
     list: (routes) =>
       waysOf(routes, set.current).map((way) =>
-        stateOf(way, board.of(way).report(nowMs()), closures.of(way.route.provider, nowMs())),
+        stateOf(way, board.of(way).report(nowMs()), overrides.of(way.route.provider, nowMs())),
       ),
 
-    obey: (orders) => {
-      for (const upstream of closures.obey(orders)) board.reset(upstream);
+    obey: (latest) => {
+      for (const upstream of overrides.obey(latest)) board.reset(upstream);
     },
 
     replace: (upstreams) => {

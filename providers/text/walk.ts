@@ -5,7 +5,7 @@ import type { FailedAttempt } from './attempt.ts';
 import { shareFault, type WayHealth } from './health-board.ts';
 import type { UpstreamRoute, Way } from './ways.ts';
 
-const MOST_ATTEMPTS = 3;
+const MAX_ATTEMPTS = 3;
 /** Faults that time alone does not heal. */
 const FAULTS_FOR_OPERATORS: ReadonlySet<UpstreamFault> = new Set(['key_refused', 'access_refused', 'model_unknown']);
 
@@ -14,7 +14,7 @@ export class Walk<Route extends UpstreamRoute> {
   readonly #healthOf: (way: Way) => WayHealth;
   readonly #deadlineMs: number;
   #left: readonly Way<Route>[];
-  #hasAskedResting = false;
+  #hasAskedOpen = false;
   /** The attempts so far, all of which failed. */
   readonly #failures: { readonly way: Way<Route>; readonly error: ServiceError }[] = [];
   #cannotExpress: ServiceError | null = null;
@@ -43,7 +43,7 @@ export class Walk<Route extends UpstreamRoute> {
     const chosen = this.peek(nowMs);
     if (chosen === null) return null;
     if (chosen === this.#again) this.#hasRetried = true;
-    if (this.#healthOf(chosen).standing(nowMs) === 'resting') this.#hasAskedResting = true;
+    if (this.#healthOf(chosen).state(nowMs) === 'open') this.#hasAskedOpen = true;
     this.#left = this.#left.filter((way) => way !== chosen);
     return chosen;
   }
@@ -51,8 +51,8 @@ export class Walk<Route extends UpstreamRoute> {
   /** The way that {@link next} would take. */
   peek(nowMs: number): Way<Route> | null {
     const isOver = this.#failures.length > 0 && nowMs >= this.#deadlineMs;
-    if (isOver || this.#failures.length >= MOST_ATTEMPTS) return null;
-    const isAvailable = (way: Way<Route>): boolean => this.#healthOf(way).standing(nowMs) !== 'resting';
+    if (isOver || this.#failures.length >= MAX_ATTEMPTS) return null;
+    const isAvailable = (way: Way<Route>): boolean => this.#healthOf(way).state(nowMs) !== 'open';
     const again = this.#again !== null && isAvailable(this.#again) ? this.#again : undefined;
     return this.#left.find(isAvailable) ?? again ?? this.#firstToReturn(nowMs) ?? null;
   }
@@ -98,8 +98,8 @@ export class Walk<Route extends UpstreamRoute> {
   }
 
   #firstToReturn(nowMs: number): Way<Route> | undefined {
-    if (this.#hasAskedResting) return undefined;
-    const returns = (way: Way<Route>): number => this.#healthOf(way).restAt(nowMs)?.untilMs ?? 0;
+    if (this.#hasAskedOpen) return undefined;
+    const returns = (way: Way<Route>): number => this.#healthOf(way).openingAt(nowMs)?.untilMs ?? 0;
     return this.#left.toSorted((one, other) => returns(one) - returns(other))[0];
   }
 
@@ -114,9 +114,9 @@ export class Walk<Route extends UpstreamRoute> {
   #waitSeconds(way: Way<Route>, nowMs: number): number {
     const asked = this.#failures.find((failure) => failure.way === way)?.error.retryAfterSeconds;
     if (asked !== undefined) return asked;
-    const rest = this.#healthOf(way).restAt(nowMs);
-    if (rest === null) return 0;
-    return FAULTS_FOR_OPERATORS.has(rest.cause) ? Infinity : Math.ceil((rest.untilMs - nowMs) / 1000);
+    const opening = this.#healthOf(way).openingAt(nowMs);
+    if (opening === null) return 0;
+    return FAULTS_FOR_OPERATORS.has(opening.cause) ? Infinity : Math.ceil((opening.untilMs - nowMs) / 1000);
   }
 }
 

@@ -1,7 +1,7 @@
 /** The state of ways to models, for operators. */
 import type { UpstreamFormatName } from '../../domain/wire-format-name.ts';
 import { UPSTREAM_FAULTS } from '../../text/upstream-errors.ts';
-import type { Closure } from './closures.ts';
+import type { OutOfService } from './overrides.ts';
 import type { WayReport } from './health-board.ts';
 import type { Way } from './ways.ts';
 
@@ -26,13 +26,15 @@ export function shownKey(key: string): string {
   return key.slice(-SHOWN_KEY_CHARACTERS);
 }
 
-/** @param closure the operator's order that took the upstream out of service, if any */
+/** @param outOfService the operator's order that took the upstream out of service, if any */
 export function stateOf(
   { route: { provider, format, model }, key }: Way,
   report: WayReport,
-  closure: Closure | null,
+  outOfService: OutOfService | null,
 ): WayState {
   const rest =
-    closure === null ? report : { ...report, ...closure, state: 'resting' as const, cause: 'operator' as const };
+    outOfService === null
+      ? report
+      : { ...report, ...outOfService, state: 'resting' as const, cause: 'operator' as const };
   return { name: provider, format, model, key: shownKey(key), ...rest };
 }

@@ -1,7 +1,7 @@
 /** Models as operators see them: which are sold, and disabling one for all customers at once. */
 import { allModels, type MediaModel, type TextModel } from '../../../catalogue/types.ts';
 import type { Authorship } from '../../../db/queries/operator-actions.ts';
-import type { ModelOrder } from '../../../db/queries/model-orders.ts';
+import type { ModelOverride } from '../../../db/queries/model-overrides.ts';
 import { arrayOf, text } from '../../../domain/json-schema.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { resource } from '../../../domain/resource/resource.ts';
@@ -9,14 +9,14 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody, optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { authorshipOf } from '../../services/administrator.ts';
-import { orderModel } from '../../services/order-model.ts';
+import { overrideModel } from '../../services/override-model.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { operatorActionSchema, optionalReasonSchema } from './schema.ts';
 
-/** A model, and the order that disabled it. */
+/** A model, and the override that disables it. */
 interface SoldModel {
   readonly model: MediaModel | TextModel;
-  readonly disabled: ModelOrder | null;
+  readonly disabled: ModelOverride | null;
 }
 
 const SOLD_MODEL = resource<SoldModel>('SoldModel', {
@@ -57,7 +57,7 @@ export const disableModel = endpoint({
   answers: { 200: dataOf(SOLD_MODEL.schema, 'The model, disabled') },
   refusals: ['not_found'],
   handle: ({ params, caller, body }, services) =>
-    order(services, params.model_id, 'disable', authorshipOf(caller, body)),
+    change(services, params.model_id, 'disable', authorshipOf(caller, body)),
 });
 
 export const enableModel = endpoint({
@@ -71,10 +71,10 @@ export const enableModel = endpoint({
   answers: { 200: dataOf(SOLD_MODEL.schema, 'The model, enabled') },
   refusals: ['not_found'],
   handle: ({ params, caller, body }, services) =>
-    order(services, params.model_id, 'enable', authorshipOf(caller, body)),
+    change(services, params.model_id, 'enable', authorshipOf(caller, body)),
 });
 
-async function order(services: ApiServices, id: string, kind: ModelOrder['kind'], why: Authorship) {
-  const model = await orderModel(services, { model: id, kind, ...why });
+async function change(services: ApiServices, id: string, kind: ModelOverride['kind'], why: Authorship) {
+  const model = await overrideModel(services, { model: id, kind, ...why });
   return { data: SOLD_MODEL.present({ model, disabled: services.models.disabledBy(id) }) };
 }

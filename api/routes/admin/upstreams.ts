@@ -1,5 +1,5 @@
 /** Upstreams: their health, taking them out of service and putting them back. */
-import type { UpstreamOrder } from '../../../db/queries/upstream-orders.ts';
+import type { UpstreamOverride } from '../../../db/queries/upstream-overrides.ts';
 import type { Authorship } from '../../../db/queries/operator-actions.ts';
 import { arrayOf, nullable, text } from '../../../domain/json-schema.ts';
 import * as field from '../../../domain/resource/field.ts';
@@ -11,7 +11,7 @@ import { jsonBody, optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { authorshipOf } from '../../services/administrator.ts';
 import type { MediaWayState } from '../../services/media-ways.ts';
-import { orderUpstream } from '../../services/order-upstream.ts';
+import { overrideUpstream } from '../../services/override-upstream.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { optionalReasonSchema, restUpstreamSchema } from './schema.ts';
 
@@ -43,7 +43,7 @@ export const UPSTREAM = resource<WayState | MediaWayState>('Upstream', {
   failures: field.count('failures', 'How many of them the upstream failed'),
 });
 
-const UPSTREAM_ORDER = resource<UpstreamOrder>('UpstreamOrder', {
+const UPSTREAM_ORDER = resource<UpstreamOverride>('UpstreamOrder', {
   object: field.constant('upstream_order'),
   upstream: field.text('upstream', 'The name of the upstream'),
   kind: field.oneOf(['rest', 'resume'])(({ until }) => (until === null ? 'resume' : 'rest')),
@@ -79,7 +79,7 @@ export const restUpstream = endpoint({
   answers: { 200: dataOf(UPSTREAM_ORDER.schema, 'Out of service') },
   refusals: ['not_found'],
   handle: ({ params, caller, body }, services) =>
-    order(services, params.upstream, body.seconds, authorshipOf(caller, body)),
+    change(services, params.upstream, body.seconds, authorshipOf(caller, body)),
 });
 
 export const resumeUpstream = endpoint({
@@ -92,14 +92,14 @@ export const resumeUpstream = endpoint({
   body: optionalJsonBody('ResumeUpstream', optionalReasonSchema),
   answers: { 200: dataOf(UPSTREAM_ORDER.schema, 'Back in service') },
   refusals: ['not_found'],
-  handle: ({ params, caller, body }, services) => order(services, params.upstream, null, authorshipOf(caller, body)),
+  handle: ({ params, caller, body }, services) => change(services, params.upstream, null, authorshipOf(caller, body)),
 });
 
-async function order(
+async function change(
   services: Pick<ApiServices, 'database' | 'upstreams'>,
   upstream: string,
   restSeconds: number | null,
   why: Authorship,
 ) {
-  return { data: UPSTREAM_ORDER.present(await orderUpstream(services, { upstream, restSeconds, ...why })) };
+  return { data: UPSTREAM_ORDER.present(await overrideUpstream(services, { upstream, restSeconds, ...why })) };
 }

@@ -1,14 +1,14 @@
-/** The health of routes as this worker sees it: from the submissions of all workers, and operators' orders. */
+/** The health of routes as this worker sees it: from the submissions of all workers, and operators' overrides. */
 import { listMediaHealth, type ModelHealth } from '../../../db/queries/media-outcomes.ts';
-import { listUpstreamOrders, type UpstreamOrder } from '../../../db/queries/upstream-orders.ts';
+import { listUpstreamOverrides, type UpstreamOverride } from '../../../db/queries/upstream-overrides.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
 import type { RouteHealth, Turn } from './routes.ts';
 
-/** What is read serves all tasks of this worker for so long. */
+/** All tasks of this worker use a reading for so long. */
 const KEPT_MS = 2_000;
 
 export interface WatchedRouteHealth extends RouteHealth {
-  /** This worker submits to a route; if a trial is due there, no other task makes one until the next look. */
+  /** This worker submits to a route; if the circuit is half-open, no other task probes the route until the next reading. */
   began(turn: Pick<Turn, 'route' | 'model'>): void;
 }
 
@@ -27,8 +27,8 @@ export function createRouteHealth({ database, clock }: Pick<MediaTaskDependencie
   };
 
   async function read(nowMs: number): Promise<WatchedRouteHealth> {
-    const orders = await listUpstreamOrders(database);
-    return healthFrom(await listMediaHealth(database, nowMs, orders), orders, nowMs);
+    const overrides = await listUpstreamOverrides(database);
+    return healthFrom(await listMediaHealth(database, nowMs, overrides), overrides, nowMs);
   }
 }
 
@@ -38,20 +38,19 @@ function nameOf(provider: string, model: string): string {
 
 function healthFrom(
   models: readonly ModelHealth[],
-  orders: readonly UpstreamOrder[],
+  overrides: readonly UpstreamOverride[],
   nowMs: number,
 ): WatchedRouteHealth {
-  const standings = new Map(models.map(({ provider, model, standing }) => [nameOf(provider, model), standing]));
-  const closedUntil = new Map(orders.map(({ upstream, until }) => [upstream, until?.getTime() ?? 0]));
+  const states = new Map(models.map(({ provider, model, state }) => [nameOf(provider, model), state]));
+  const closedUntil = new Map(overrides.map(({ upstream, until }) => [upstream, until?.getTime() ?? 0]));
   return {
     isReady: ({ route, model }) => {
-      const standing = standings.get(nameOf(route.provider, model)) ?? 'ready';
-      return standing === 'ready' || standing === 'due';
+      return states.get(nameOf(route.provider, model)) !== 'open';
     },
     closedForMs: (provider) => Math.max((closedUntil.get(provider) ?? 0) - nowMs, 0),
     began: ({ route, model }) => {
       const name = nameOf(route.provider, model);
-      if (standings.get(name) === 'due') standings.set(name, 'tried');
+      if (states.get(name) === 'half-open') states.set(name, 'open');
     },
   };
 }

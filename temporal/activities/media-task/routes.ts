@@ -30,7 +30,7 @@ export interface RouteSteps {
 
 /** What is known of the health of routes. */
 export interface RouteHealth {
-  /** Whether the route takes tasks, or is due for a trial. */
+  /** Whether the route's circuit is closed or half-open. */
   isReady(turn: Pick<Turn, 'route' | 'model'>): boolean;
   /** How long an operator keeps the upstream out of service; 0 when it is in service. */
   closedForMs(provider: string): number;
@@ -40,7 +40,7 @@ const ALL_WELL: RouteHealth = { isReady: () => true, closedForMs: () => 0 };
 
 /**
  * The route after the one that was tried last, cyclically, without routes that have nothing to offer. Routes whose upstream
- * is out of service come last, and before them those that rest.
+ * is out of service come last, and before them those with an open circuit.
  *
  * @param submissions of the task, oldest first; none of them open or accepted
  * @returns null if none is left

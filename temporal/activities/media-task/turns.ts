@@ -19,7 +19,7 @@ const NOT_TAKEN = 'NotTaken';
 export interface Turns {
   /** @throws ApplicationFailure if no upstream can take the task, or none did in time; one that is retried while it must wait */
   take(task: Task, submissions: readonly KeptSubmission[]): Promise<Turn>;
-  /** The task is submitted now; if a trial was due there, this is it. */
+  /** The task is submitted now; if the circuit was half-open, this is the probe. */
   began(turn: Turn): Promise<void>;
   /**
    * Returns if another route is left to try now.

@@ -1,5 +1,5 @@
 /** Models and prices in force, what the files would change about them, and what processes took up. */
-import { orderModel } from '../../../../api/services/order-model.ts';
+import { overrideModel } from '../../../../api/services/override-model.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { listSoldModels } from '../../../../api/services/sold-models.ts';
 import { listConfigurations } from '../../../../db/queries/configurations.ts';
@@ -28,7 +28,7 @@ export const staffModelPages = [
     staff.form(`/staff/models/{model_id}/${kind}`, 'operate', async (visit, services) => {
       const model = visit.params['model_id'] ?? '';
       return carryOut(
-        async () => orderModel(services, { model, kind, ...authorshipOf(visit) }),
+        async () => overrideModel(services, { model, kind, ...authorshipOf(visit) }),
         `/staff/models/${encodeURIComponent(model)}`,
         (problem) => showModel(visit, services, problem),
       );

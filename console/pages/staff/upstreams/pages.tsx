@@ -1,5 +1,5 @@
 /** Upstreams of text and media: how each is, and taking one out of service. */
-import { orderUpstream } from '../../../../api/services/order-upstream.ts';
+import { overrideUpstream } from '../../../../api/services/override-upstream.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { badRequest, type ServiceError } from '../../../../domain/errors.ts';
 import { carryOut } from '../../../form-problem.ts';
@@ -43,7 +43,7 @@ async function showUpstreams(
 async function order(visit: UserVisit, services: ApiServices, secondsOf: () => number | null): Promise<Answer> {
   const upstream = visit.form.text('upstream');
   return carryOut(
-    async () => orderUpstream(services, { upstream, restSeconds: secondsOf(), ...authorshipOf(visit) }),
+    async () => overrideUpstream(services, { upstream, restSeconds: secondsOf(), ...authorshipOf(visit) }),
     '/staff/upstreams',
     (problem) => showUpstreams(visit, services, problem),
   );

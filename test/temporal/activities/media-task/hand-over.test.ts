@@ -20,7 +20,7 @@ import {
 } from '../../../../db/queries/submissions.ts';
 import type { NewTask } from '../../../../db/queries/tasks.ts';
 import { recordResultFile } from '../../../../db/queries/result-files.ts';
-import { recordUpstreamOrder } from '../../../../db/queries/upstream-orders.ts';
+import { recordUpstreamOverride } from '../../../../db/queries/upstream-overrides.ts';
 import type { NotTakenCause } from '../../../../domain/media-health.ts';
 import type { MediaRoute } from '../../../../domain/media-route.ts';
 import type { Task } from '../../../../domain/task.ts';
@@ -336,19 +336,19 @@ describe('handing a task over', function () {
     it('never takes a route that an operator took out of service, and takes it when it is back', async () => {
       const [name, other] = [upstreamWith({}), upstreamWith({})];
       const why = { upstream: name, author: 'ada', reason: 'a test' };
-      await recordUpstreamOrder(database, { ...why, restSeconds: 600 });
+      await recordUpstreamOverride(database, { ...why, restSeconds: 600 });
       await untilReadAgain();
       expect(await attemptsOf(await run(await taskOn(name, other)))).to.deep.equal([
         `${other}: accepted by the answer`,
       ]);
       expect((await run(await taskOn(name))).failure, 'for too long').to.include({ code: 'processing_unavailable' });
-      await recordUpstreamOrder(database, { ...why, restSeconds: 60 });
+      await recordUpstreamOverride(database, { ...why, restSeconds: 60 });
       await untilReadAgain();
       const waiting = await taskOn(name);
       const ended = run(waiting);
       await untilReadAgain();
       expect(await attemptsOf(waiting), 'out of service').to.deep.equal([]);
-      await recordUpstreamOrder(database, { ...why, restSeconds: null });
+      await recordUpstreamOverride(database, { ...why, restSeconds: null });
       await ended;
       expect(await attemptsOf(waiting)).to.deep.equal([`${name}: accepted by the answer`]);
     });

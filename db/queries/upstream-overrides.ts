@@ -1,8 +1,8 @@
-/** Operators' orders about upstreams: see `db/migrations/0010-operations.ts`. */
+/** Operators' overrides for upstreams: see `db/migrations/0010-operations.ts`. */
 import type { Database } from '../database.ts';
 import { camelCased, type RowOf } from '../row.ts';
 
-export interface NewUpstreamOrder {
+export interface NewUpstreamOverride {
   readonly upstream: string;
   /** How long to keep it out of service; null to put it back. */
   readonly restSeconds: number | null;
@@ -11,7 +11,7 @@ export interface NewUpstreamOrder {
   readonly reason: string;
 }
 
-export interface UpstreamOrder {
+export interface UpstreamOverride {
   readonly id: string;
   readonly upstream: string;
   /** When it returns to service; null once it was put back. */
@@ -21,10 +21,13 @@ export interface UpstreamOrder {
   readonly createdAt: Date;
 }
 
-type UpstreamOrderRow = RowOf<UpstreamOrder>;
+type UpstreamOverrideRow = RowOf<UpstreamOverride>;
 
-export async function recordUpstreamOrder(database: Database, order: NewUpstreamOrder): Promise<UpstreamOrder> {
-  const { upstream, restSeconds, author, reason } = order;
+export async function recordUpstreamOverride(
+  database: Database,
+  override: NewUpstreamOverride,
+): Promise<UpstreamOverride> {
+  const { upstream, restSeconds, author, reason } = override;
   const [row] = await database('upstream_orders')
     .insert({
       upstream,
@@ -33,14 +36,14 @@ export async function recordUpstreamOrder(database: Database, order: NewUpstream
       author,
       reason,
     })
-    .returning<UpstreamOrderRow[]>('*');
-  if (!row) throw new Error(`the order for ${upstream} was not written`);
+    .returning<UpstreamOverrideRow[]>('*');
+  if (!row) throw new Error(`the override for ${upstream} was not written`);
   return camelCased(row);
 }
 
-/** The latest order for each upstream that ever had one. */
-export async function listUpstreamOrders(database: Database): Promise<readonly UpstreamOrder[]> {
-  const { rows } = await database.raw<{ rows: UpstreamOrderRow[] }>(
+/** The latest override for each upstream that ever had one. */
+export async function listUpstreamOverrides(database: Database): Promise<readonly UpstreamOverride[]> {
+  const { rows } = await database.raw<{ rows: UpstreamOverrideRow[] }>(
     'SELECT DISTINCT ON (upstream) * FROM upstream_orders ORDER BY upstream, id DESC',
   );
   return rows.map(camelCased);

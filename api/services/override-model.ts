@@ -1,5 +1,5 @@
 import { allModels, type MediaModel, type TextModel } from '../../catalogue/types.ts';
-import { type NewModelOrder, recordModelOrder } from '../../db/queries/model-orders.ts';
+import { type NewModelOverride, recordModelOverride } from '../../db/queries/model-overrides.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import type { ApiServices } from './services.ts';
 
@@ -8,13 +8,13 @@ import type { ApiServices } from './services.ts';
  *
  * @throws ServiceError `not_found`
  */
-export async function orderModel(
+export async function overrideModel(
   { database, catalogue, models }: Pick<ApiServices, 'database' | 'catalogue' | 'models'>,
-  order: NewModelOrder,
+  override: NewModelOverride,
 ): Promise<MediaModel | TextModel> {
-  const model = allModels(catalogue).find(({ id }) => id === order.model);
+  const model = allModels(catalogue).find(({ id }) => id === override.model);
   if (!model) throw new ServiceError('not_found', 'There is no such model. GET /admin/v1/models lists them.');
-  await recordModelOrder(database, order);
+  await recordModelOverride(database, override);
   await models.obey();
   return model;
 }

@@ -1,24 +1,24 @@
 import type { Database } from '../../db/database.ts';
 import type { Authorship } from '../../db/queries/operator-actions.ts';
-import { recordUpstreamOrder, type UpstreamOrder } from '../../db/queries/upstream-orders.ts';
+import { recordUpstreamOverride, type UpstreamOverride } from '../../db/queries/upstream-overrides.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import type { UpstreamControl } from './upstream-control.ts';
 
 /**
  * Takes an upstream out of service for a while, or puts it back: in all processes within seconds, in this one at once.
  *
- * @param order.restSeconds null to put it back
+ * @param override.restSeconds null to put it back
  * @throws ServiceError `not_found`
  */
-export async function orderUpstream(
+export async function overrideUpstream(
   { database, upstreams }: { readonly database: Database; readonly upstreams: UpstreamControl },
-  order: Authorship & { readonly upstream: string; readonly restSeconds: number | null },
-): Promise<UpstreamOrder> {
+  override: Authorship & { readonly upstream: string; readonly restSeconds: number | null },
+): Promise<UpstreamOverride> {
   const known = [...upstreams.list(), ...(await upstreams.listMedia())];
-  if (!known.some(({ name }) => name === order.upstream)) {
+  if (!known.some(({ name }) => name === override.upstream)) {
     throw new ServiceError('not_found', 'There is no such upstream. GET /admin/v1/upstreams lists them.');
   }
-  const recorded = await recordUpstreamOrder(database, order);
+  const recorded = await recordUpstreamOverride(database, override);
   await upstreams.obey();
   return recorded;
 }

@@ -1,9 +1,9 @@
-/** Upstreams that operators have taken out of service. They get no requests, even if no other is left. */
+/** Operators' overrides: an upstream out of service gets no requests, even if no other is left. */
 import { ServiceError } from '../../domain/errors.ts';
 import type { Way } from './ways.ts';
 
-/** An operator's order about an upstream. */
-export interface UpstreamOrder {
+/** An operator's decision about an upstream. */
+export interface UpstreamOverride {
   readonly id: string;
   readonly upstream: string;
   readonly createdAt: Date;
@@ -11,32 +11,32 @@ export interface UpstreamOrder {
   readonly until: Date | null;
 }
 
-export interface Closure {
+export interface OutOfService {
   readonly sinceMs: number;
   readonly untilMs: number;
 }
 
-export class Closures {
-  /** The latest known order for each upstream. */
-  readonly #orders = new Map<string, UpstreamOrder>();
+export class Overrides {
+  /** The latest known override for each upstream. */
+  readonly #overrides = new Map<string, UpstreamOverride>();
 
   /**
-   * Applies orders.
+   * Applies overrides.
    *
-   * @param orders the latest for each upstream
+   * @param overrides the latest for each upstream
    * @returns the upstreams that return to service, each once
    */
-  obey(orders: readonly UpstreamOrder[]): readonly string[] {
-    const others = orders.filter(({ id, upstream }) => this.#orders.get(upstream)?.id !== id);
-    for (const order of others) this.#orders.set(order.upstream, order);
+  obey(overrides: readonly UpstreamOverride[]): readonly string[] {
+    const others = overrides.filter(({ id, upstream }) => this.#overrides.get(upstream)?.id !== id);
+    for (const override of others) this.#overrides.set(override.upstream, override);
     return others.filter(({ until }) => until === null).map(({ upstream }) => upstream);
   }
 
   /** How long an upstream is out of service; null if it is in service. */
-  of(upstream: string, nowMs: number): Closure | null {
-    const order = this.#orders.get(upstream);
-    if (order === undefined || order.until === null || order.until.getTime() <= nowMs) return null;
-    return { sinceMs: order.createdAt.getTime(), untilMs: order.until.getTime() };
+  of(upstream: string, nowMs: number): OutOfService | null {
+    const override = this.#overrides.get(upstream);
+    if (override === undefined || override.until === null || override.until.getTime() <= nowMs) return null;
+    return { sinceMs: override.createdAt.getTime(), untilMs: override.until.getTime() };
   }
 
   /**
@@ -45,7 +45,7 @@ export class Closures {
    * @throws ServiceError 503 `processing_unavailable` if all of them are out of service
    */
   open<SomeWay extends Way>(ways: readonly SomeWay[], nowMs: number): readonly SomeWay[] {
-    if (this.#orders.size === 0) return ways;
+    if (this.#overrides.size === 0) return ways;
     const open = ways.filter(({ route }) => this.of(route.provider, nowMs) === null);
     if (open.length > 0 || ways.length === 0) return open;
     const untilMs = Math.min(...ways.map(({ route }) => this.of(route.provider, nowMs)?.untilMs ?? nowMs));

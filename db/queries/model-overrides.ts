@@ -1,0 +1,36 @@
+/** Operators' overrides for models: see `db/migrations/0010-operations.ts`. */
+import type { Database } from '../database.ts';
+import { camelCased, type RowOf } from '../row.ts';
+
+export interface NewModelOverride {
+  /** By its id. */
+  readonly model: string;
+  readonly kind: 'disable' | 'enable';
+  /** Who. */
+  readonly author: string;
+  /** Why, for other operators. */
+  readonly reason: string;
+}
+
+export interface ModelOverride extends NewModelOverride {
+  readonly createdAt: Date;
+}
+
+type ModelOverrideRow = RowOf<ModelOverride>;
+
+export async function recordModelOverride(database: Database, override: NewModelOverride): Promise<ModelOverride> {
+  const { model, kind, author, reason } = override;
+  const [row] = await database('model_orders')
+    .insert({ model, kind, author, reason })
+    .returning<ModelOverrideRow[]>(['model', 'kind', 'author', 'reason', 'created_at']);
+  if (!row) throw new Error('an insert always returns its row');
+  return camelCased(row);
+}
+
+/** The newest override of each model that ever had one. */
+export async function listModelOverrides(database: Database): Promise<readonly ModelOverride[]> {
+  const { rows } = await database.raw<{ rows: ModelOverrideRow[] }>(
+    'SELECT DISTINCT ON (model) model, kind, author, reason, created_at FROM model_orders ORDER BY model, id DESC',
+  );
+  return rows.map(camelCased);
+}
