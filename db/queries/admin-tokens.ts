@@ -2,7 +2,7 @@
 import type { AdminRole } from '../../domain/roles.ts';
 import { newId } from '../../domain/ids.ts';
 import type { Database } from '../database.ts';
-import type { RowOf } from '../row.ts';
+import { camelCased, type RowOf } from '../row.ts';
 
 export interface AdminToken {
   readonly id: string;
@@ -82,16 +82,9 @@ export interface AdminAction extends NewAdminAction {
 type AdminActionRow = RowOf<AdminAction>;
 
 export async function recordAdminAction(database: Database, action: NewAdminAction): Promise<void> {
-  const { author, tokenId, path, requestId } = action;
+  const { author, tokenId, action: call, path, requestId } = action;
   const id = newId('adminAction');
-  await database('admin_actions').insert({
-    id,
-    author,
-    token_id: tokenId,
-    action: action.action,
-    path,
-    request_id: requestId,
-  });
+  await database('admin_actions').insert({ id, author, token_id: tokenId, action: call, path, request_id: requestId });
 }
 
 export interface AdminActionFilter {
@@ -113,16 +106,7 @@ export async function listAdminActions(
   if (from !== undefined) void query.where('created_at', '>=', from);
   if (to !== undefined) void query.where('created_at', '<', to);
   if (before !== undefined) void query.where('id', '<', before);
-  const rows = await query;
-  return rows.map((row) => ({
-    id: row.id,
-    author: row.author,
-    tokenId: row.token_id,
-    action: row.action,
-    path: row.path,
-    requestId: row.request_id,
-    createdAt: row.created_at,
-  }));
+  return (await query).map(camelCased);
 }
 
 function toAdminToken(row: AdminTokenRow): AdminToken {

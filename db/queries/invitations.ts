@@ -1,7 +1,7 @@
 /** Invitations to accounts, and the e-mails that bring them: see `db/migrations/0008-people.ts`. */
 import type { MemberRole } from '../../domain/roles.ts';
 import type { Database } from '../database.ts';
-import type { RowOf } from '../row.ts';
+import { camelCased, type RowOf } from '../row.ts';
 
 export interface Invitation {
   readonly accountId: string;
@@ -35,7 +35,7 @@ export interface InvitationMail {
   readonly attempts: number;
 }
 
-type InvitationRow = Omit<RowOf<Invitation>, 'account_name'> & { readonly name: string };
+type InvitationRow = RowOf<Invitation>;
 
 /** Makes an invitation. An earlier one to the same account for that address ends. */
 export async function putInvitation(database: Database, invitation: NewInvitation): Promise<void> {
@@ -91,13 +91,13 @@ export async function endInvitationMail(database: Database, digest: Buffer, mail
 /** The invitations to an account that may still be accepted, by address. */
 export async function listInvitations(database: Database, accountId: string): Promise<readonly Invitation[]> {
   const rows = await open(database).where({ account_id: accountId }).orderBy('account_invitations.email');
-  return rows.map(toInvitation);
+  return rows.map(camelCased);
 }
 
 /** @returns null when there is none, or it has expired */
 export async function findInvitation(database: Database, digest: Buffer): Promise<Invitation | null> {
   const row = await open(database).where({ digest }).first();
-  return row ? toInvitation(row) : null;
+  return row ? camelCased(row) : null;
 }
 
 /** Uses an invitation up. @returns it, as {@link findInvitation} does */
@@ -121,16 +121,12 @@ function open(database: Database) {
   return database<InvitationRow>('account_invitations')
     .join('accounts', 'accounts.id', 'account_invitations.account_id')
     .whereRaw('expires_at > now()')
-    .select('account_id', 'accounts.name', 'account_invitations.email', 'role', 'expires_at', 'mail');
-}
-
-function toInvitation(row: InvitationRow): Invitation {
-  return {
-    accountId: row.account_id,
-    accountName: row.name,
-    email: row.email,
-    role: row.role,
-    expiresAt: row.expires_at,
-    mail: row.mail,
-  };
+    .select<InvitationRow[]>(
+      'account_id',
+      'accounts.name as account_name',
+      'account_invitations.email',
+      'role',
+      'expires_at',
+      'mail',
+    );
 }

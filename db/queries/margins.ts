@@ -77,10 +77,7 @@ export async function sumMargins(
     { from, to },
   );
   return rows.map((row) => ({
-    kind: row.kind,
-    model: row.model,
-    upstream: row.upstream,
-    upstreamModel: row.upstream_model,
+    ...camelCased(row),
     succeeded: Number(row.succeeded),
     failed: Number(row.failed),
     withoutCost: Number(row.without_cost),
