@@ -46,12 +46,12 @@ export interface Config {
   readonly database: { readonly url: string; readonly poolSize: number };
   readonly temporal: TemporalConfig;
   readonly secrets: {
-    /** Those that the administration takes without the database. */
+    /** The tokens that the administration accepts without the database. */
     readonly adminTokens: readonly string[];
     readonly metricsToken: string;
-    /** Those under which API keys may be stored; new ones are stored under the first. */
+    /** The peppers under which API keys may be stored; new ones are stored under the first. */
     readonly keyPeppers: OneOrMore<Buffer>;
-    /** Those with which secrets may be encrypted, 32 bytes each; new ones are encrypted with the first. */
+    /** The keys with which secrets may be encrypted, 32 bytes each; new ones are encrypted with the first. */
     readonly encryptionKeys: OneOrMore<Buffer>;
   };
   readonly storage: StorageConfig;
@@ -74,7 +74,7 @@ export interface Config {
   readonly payments: {
     /** The secret with which the payment provider signs its events; without it, none are accepted. */
     readonly webhookSecret: string | undefined;
-    /** Where customers pay, with a place for the id of their account; without it, the console does not say where. */
+    /** The page on which customers pay, with a place for the id of their account; without it, the console links to none. */
     readonly topUpUrl: string | undefined;
     /** Above this amount it takes two people to move money by hand; null if it never does. */
     readonly fourEyesAbove: PicoUsd | null;
@@ -115,7 +115,7 @@ export interface Config {
     readonly allowPrivateAddresses: boolean;
     readonly rejectedUserAgents: readonly string[];
   };
-  /** Where traces are sent; without an endpoint, tracing is off. */
+  /** The collector of traces; without an endpoint, tracing is off. */
   readonly tracing: { readonly endpoint: string | undefined; readonly ratio: number };
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
   readonly shutdownGraceMs: number;
@@ -153,7 +153,7 @@ export type StorageConfig =
 export interface StackConfig {
   /** The state folder. */
   readonly home: string;
-  /** Where a Temporal server is kept across runs and projects. */
+  /** The folder that keeps a Temporal server across runs and projects. */
   readonly cacheFolder: string;
   readonly ports: {
     readonly api: number;
@@ -375,7 +375,7 @@ export interface CommandConfig {
   readonly home: string;
 }
 
-/** Where the files are that the operator writes, and the simulator that stands in for upstreams. */
+/** The operator's files, and the address of the simulator that stands in for upstreams. */
 export type FilesConfig = Pick<Config, 'catalogueFile' | 'providers' | 'simulator'>;
 
 /** @throws ConfigurationError naming every variable that is invalid */

@@ -40,7 +40,7 @@ import { createUploads, type UploadLimits } from './services/uploads.ts';
 import type { RequestState } from './state.ts';
 
 export interface AppDependencies extends GivenServices {
-  /** That in force. */
+  /** The current catalogue. */
   readonly catalogue: () => Catalogue;
   /** The database's clock; the process uses the machine's own clock without it. */
   readonly clock?: DatabaseClock;

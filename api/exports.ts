@@ -72,10 +72,10 @@ function toLine(cells: readonly string[]): string {
   return `${cells.map(quoted).join(',')}\r\n`;
 }
 
-/** What some spreadsheet takes for the start of a formula, full-width signs too. */
+/** The characters that some spreadsheet takes for the start of a formula, full-width signs too. */
 const FORMULA = String.raw`[=+\-@\t\r\n＝＋－＠]`;
 const STARTS_FORMULA = new RegExp(`^${FORMULA}`);
-/** Where the separator of lists is a semicolon or a tab, spreadsheets split cells there, and drop quotation marks around them. */
+/** Spreadsheets whose list separator is a semicolon or a tab split cells there, and drop quotation marks around them. */
 const HIDDEN_FORMULA = new RegExp(String.raw`([;\t][\s"']*)(?=${FORMULA})`, 'g');
 
 /**

@@ -1,4 +1,4 @@
-/** Where operators view workflow histories. */
+/** The pages on which operators view workflow histories. */
 export interface HistoryLinks {
   readonly uiUrl: string;
   readonly namespace: string;

@@ -9,7 +9,7 @@ import { catalogueComponent } from './openapi/components.ts';
 import { toJsonSchema } from './openapi/joi-schema.ts';
 import { requireObject } from './validation.ts';
 
-/** What a check needs from outside, as it does no I/O itself. */
+/** The I/O that a check needs. */
 export interface MediaRequestContext {
   /** Whether a text is, by its syntax, a link that upstreams and the gateway may follow. */
   readonly isInputLink: (text: string) => boolean;

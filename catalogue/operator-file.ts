@@ -40,7 +40,7 @@ export interface OperatorFile {
   readonly written: unknown;
   /** The YAML errors, and the variables that are not set. */
   readonly findings: readonly Finding[];
-  /** The fields that name a variable that is not set, so that nothing else need be said of them. */
+  /** The fields that name a variable that is not set: no other finding about them is needed. */
   readonly unsetPaths: ReadonlySet<string>;
   /** @param at whether the name of the field is meant, or its value */
   finding(path: FieldPath, message: string, options?: FindingOptions): Finding;

@@ -53,7 +53,7 @@ function findingOf(file: OperatorFile, shape: JsonObject, detail: Joi.Validation
   }
 }
 
-/** Where the schema's own words say too little, or show the value, which may be a key. */
+/** Messages that replace the schema's own, which are too short, or show the value, which may be a key. */
 const REWORDED: Readonly<Record<string, string>> = {
   'string.uriCustomScheme': 'must be an address that begins with http:// or https://',
   'string.pattern.base': 'has characters that are not allowed here',

@@ -23,7 +23,7 @@ export interface MediaModelBase {
   readonly id: string;
   /** Version of the model's contract, shown on its tasks; null when it has none. */
   readonly capabilityVersion: number | null;
-  /** Where it is rendered; never empty. */
+  /** The upstreams that render the model; never empty. */
   readonly routes: readonly [RankedRoute, ...RankedRoute[]];
   readonly resultCheck: ResultCheck;
   readonly images: { readonly max: number; readonly required: boolean };

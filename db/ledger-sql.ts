@@ -6,7 +6,7 @@ export function signOf(book: AccountBook): string {
   return `((credit = '${book}')::int - (debit = '${book}')::int)`;
 }
 
-/** What a row adds to `available` and `reserved`. */
+/** The amounts that a row adds to `available` and `reserved`. */
 export const CHANGE = {
   available: `(amount * ${signOf('available')})`,
   reserved: `(amount * ${signOf('reserved')})`,

@@ -11,7 +11,7 @@ import { onSummedUsage, sumUsedIn, USAGE_MEASURES, USAGE_NAMES } from './queries
  * Later than this nothing is recorded without a mark (`late_usage`), with five minutes for a clock that was set back.
  */
 const SETTLED_AFTER_MINUTES = 65;
-/** What is summed in one step: little enough for any limit on statements. */
+/** The period that one step sums: short enough for any limit on statements. */
 const STEP = '1 hour';
 /** Days of accounts that are summed again in one step. */
 const LATE_DAYS = 100;
@@ -35,8 +35,8 @@ export async function sumUsage(
 }
 
 /**
- * Finds a time before which every row is committed or will come with a mark: it has been an hour, and whoever wrote without a
- * mark then has ended.
+ * Finds a time before which every row is committed or will come with a mark: an hour has passed, and every transaction that wrote without
+ * a mark then has ended.
  *
  * @returns null when a transaction from before does not end
  */

@@ -3,7 +3,7 @@
 /** The value of an environment variable, if it is set. */
 export type ReadVariable = (name: string) => string | undefined;
 
-/** Where a value is in a document: the names of fields, and places in lists from 0. */
+/** The place of a value in a document: the names of fields, and places in lists from 0. */
 export type FieldPath = readonly (string | number)[];
 
 /** A variable that is not set. */

@@ -15,7 +15,7 @@ export type ImageChoiceEntries = {
   readonly [Listed in Choice as Listed['list']]?: readonly string[];
 } & { readonly [Name in ImageChoice as `default_${Name}`]?: string };
 
-/** What a request chose. */
+/** The values that a request chose. */
 export type ChosenValues = { readonly [Name in ImageChoice]?: string };
 
 /** @param valueOf returns undefined for what is not chosen */

@@ -24,7 +24,7 @@ export const IMAGE_SIZE_LIMITS = {
 export const IMAGE_SIZE_PATTERN = /^([1-9]\d{0,4})x([1-9]\d{0,4})$/;
 
 /** The largest `size` that is billed as that tier; everything above 2K is 4K. */
-const MOST_BILLED_PIXELS = { '1K': 2_097_152, '2K': 5_898_240 } as const;
+const MAX_BILLED_PIXELS = { '1K': 2_097_152, '2K': 5_898_240 } as const;
 
 /** The most pixels that are rendered when a request asks only for a tier. */
 const RENDERED_PIXELS: Readonly<Record<ImageTier, number>> = {
@@ -48,8 +48,8 @@ export function parseImageSize(text: string): PixelSize | null {
 /** The tier as which a size is billed. */
 export function imageTierOf({ width, height }: PixelSize): ImageTier {
   const pixels = width * height;
-  if (pixels <= MOST_BILLED_PIXELS['1K']) return '1K';
-  return pixels <= MOST_BILLED_PIXELS['2K'] ? '2K' : '4K';
+  if (pixels <= MAX_BILLED_PIXELS['1K']) return '1K';
+  return pixels <= MAX_BILLED_PIXELS['2K'] ? '2K' : '4K';
 }
 
 /**

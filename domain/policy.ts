@@ -43,7 +43,7 @@ export const USAGE = { defaultDays: 30, maxDays: 92 };
 
 /** Contract 4.7 and 6. */
 export const WEBHOOKS = {
-  /** Per account. Whoever has more receivers should run one that passes events on. */
+  /** Per account. An account with more receivers should run one that passes events on. */
   maxEndpoints: 20,
   /** How long the old secret still signs beside the new one, for receivers that accept several signatures. */
   secretOverlapSeconds: DAY_SECONDS,

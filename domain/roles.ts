@@ -10,7 +10,7 @@ export const MEMBER_ROLES = ['owner', 'developer', 'finance'] as const;
 
 export type MemberRole = (typeof MEMBER_ROLES)[number];
 
-/** What the staff may do, and the roles that include it. */
+/** The permissions of the staff, and the roles that include each. */
 export const STAFF_PERMISSIONS = {
   /** See everything, except prompts. */
   read: ADMIN_ROLES,
@@ -22,7 +22,7 @@ export const STAFF_PERMISSIONS = {
 
 export type StaffPermission = keyof typeof STAFF_PERMISSIONS;
 
-/** What members may do with their account, and the roles that include it. */
+/** The permissions of members for their account, and the roles that include each. */
 const MEMBER_PERMISSIONS = {
   see: MEMBER_ROLES,
   /** Use models, keys, files and webhooks. */

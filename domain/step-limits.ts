@@ -17,7 +17,7 @@ export const DISPATCH_LIMIT_MS = 2 * 60_000;
 export const SUBMISSION_SURELY_SENT_MS = 2 * PROVIDER_ANSWER_MS;
 /** How long the outcome of a submission is searched for, as a multiple of the patience with providers. */
 export const RECOVERY_PATIENCES = 5;
-/** How long an upstream is told that nobody waits for a job. One that cannot be reached may still be rendering. */
+/** The time limit for cancelling a job. An upstream that cannot be reached may still be rendering. */
 export const CANCEL_LIMIT_MS = 9 * 60_000;
 /** How often a provider is asked once more about a task whose deadline has passed, and how long each time. */
 export const RECHECK = { attempts: 8, attemptMs: 2 * PROVIDER_ANSWER_MS, pauseMs: 5_000 } as const;

@@ -72,9 +72,9 @@ export interface ConsumptionPrice extends TextTokens {
 }
 
 /** No request is served with fewer output tokens per answer. */
-const LEAST_OUTPUT_TOKENS = 1_024;
+const MIN_OUTPUT_TOKENS = 1_024;
 /** Upstreams that refuse a smaller limit get up to this one; the client does not pay for what is cut off. */
-const LARGEST_LEAST_BOUND = 16;
+const MAX_MIN_BOUND = 16;
 
 /**
  * Returns the amount to hold: the price of the whole prompt at the highest rate, in each call, and of all answers. A request without
@@ -87,7 +87,7 @@ export function holdAmounts(estimate: TextEstimate): HoldAmounts {
   }
   const most = longestAnswer(estimate);
   return {
-    leastAmount: priceWith(estimate, Math.min(LEAST_OUTPUT_TOKENS, most)),
+    leastAmount: priceWith(estimate, Math.min(MIN_OUTPUT_TOKENS, most)),
     usualAmount: priceWith(estimate, Math.min(estimate.model.assumedOutputTokens, most)),
     mostAmount: priceWith(estimate, most),
   };
@@ -102,7 +102,7 @@ export function boundOf(estimate: TextEstimate, amount: PicoUsd): number | null 
 }
 
 /**
- * The usage that the complete answer to a call is charged for, which is also what its client is told: what the upstream
+ * The usage that the complete answer to a call is charged for, which its client also gets: the counts that the upstream
  * reported, or the gateway's own counts where it reported nothing. Input counts up to the model's context, and output up
  * to the bound. Cached tokens and reasoning that were not reported stay null.
  *
@@ -199,7 +199,7 @@ function isBeyondBounds(
   { usage, choiceCount }: CallConsumption,
 ): boolean {
   const mostOutput = mostOutputTokens(estimate, bound, choiceCount);
-  const leastBound = LARGEST_LEAST_BOUND * (choiceCount ?? estimate.choiceCount);
+  const leastBound = MAX_MIN_BOUND * (choiceCount ?? estimate.choiceCount);
   return (
     (usage?.inputTotal ?? 0) > estimate.model.mostInputTokens ||
     (usage?.outputTotal ?? 0) > Math.max(mostOutput, leastBound)

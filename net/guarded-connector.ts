@@ -56,7 +56,7 @@ async function resolvePermitted(
   const host = withoutBrackets(hostname);
   const addresses = isIP(host) === 0 ? [...(await resolve(host))] : [host];
   if (addresses.length === 0) throw new AddressRefusedError(`the name ${host} has no address`);
-  // Does not say which one: whoever gave the name may read this, and would learn about internal names.
+  // The message does not name the address: the caller who gave the name may read it, and would learn about internal names.
   if (!addresses.every((address) => permitsAddress(address, policy))) {
     throw new AddressRefusedError(`${host} leads to an address that is not public`);
   }

@@ -191,7 +191,7 @@ function endGently(request: IncomingMessage): void {
   };
 }
 
-/** Discards the rest of a request, whoever was reading it. */
+/** Discards the rest of a request. */
 function drop(request: IncomingMessage): void {
   request.unpipe();
   request.removeAllListeners('readable').removeAllListeners('data');

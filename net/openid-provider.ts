@@ -28,7 +28,7 @@ export interface OpenIdSettings {
   readonly name: string;
   /** Whether the operator relies on it to ask for a second factor. */
   readonly asksSecondFactor: boolean;
-  /** Where the provider sends people back to; it has to be registered there. */
+  /** The address to which the provider redirects; it must be registered there. */
   readonly redirectUri: string;
 }
 
@@ -51,7 +51,7 @@ export interface Identity {
 }
 
 export interface OpenIdProvider extends Pick<OpenIdSettings, 'issuer' | 'name' | 'asksSecondFactor'> {
-  /** Where to send a browser. @throws ProviderDownError */
+  /** Returns the address to which the browser is redirected. @throws ProviderDownError */
   authorizationUrl(attempt: OpenIdAttempt): Promise<string>;
   /**
    * Exchanges the code that a browser came back with.
@@ -60,7 +60,7 @@ export interface OpenIdProvider extends Pick<OpenIdSettings, 'issuer' | 'name' |
    * @throws ProviderDownError; SignInRefusedError when the answer is not one to this attempt, or the provider refused
    */
   identityOf(query: string, attempt: OpenIdAttempt): Promise<Identity>;
-  /** Where people sign out of the provider; null when it has no such place, or does not answer. */
+  /** The address at which people sign out of the provider; null if there is none, or the provider does not answer. */
   signOutUrl(returnTo: string): Promise<string | null>;
 }
 

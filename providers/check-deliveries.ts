@@ -235,9 +235,9 @@ function usualRequest({ kind }: VideoModel | ImageModel, route: RankedRoute, has
     params: route.params ?? {},
     fields: route.fields ?? {},
     deadlineAt: DEADLINE,
-    files: new Map(linksTo('image', MOST_IMAGES).map((link) => [link, file])),
+    files: new Map(linksTo('image', MAX_IMAGES).map((link) => [link, file])),
   };
 }
 
 const TASK_ID = newId('task');
-const MOST_IMAGES = 100;
+const MAX_IMAGES = 100;

@@ -6,7 +6,7 @@ import { assertStorageKey, keyOfLink, publicLink } from './keys.ts';
 import type { Storage } from './storage.ts';
 
 interface LocalStorageOptions {
-  /** Where the files are; created when missing. */
+  /** The folder of the files; created when missing. */
   readonly directory: string;
   /** The address at which `serveLocalFiles` answers, such as `http://127.0.0.1:8080/files`. */
   readonly publicUrl: string;

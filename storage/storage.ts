@@ -1,4 +1,4 @@
-/** Where results and uploads are stored. `createLocalStorage` and `createS3Storage` implement it. */
+/** The store of results and uploads. `createLocalStorage` and `createS3Storage` implement it. */
 
 export interface StoredObject {
   /** Public link. */

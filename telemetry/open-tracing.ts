@@ -1,6 +1,6 @@
 import { NO_TRACING, type Tracing } from './tracing.ts';
 
-/** Where traces are sent, and how many. */
+/** The collector of traces, and the share that is sent. */
 export interface TracingSettings {
   /** Address of an OTLP/HTTP collector, without `/v1/traces`. */
   readonly endpoint: string | undefined;

@@ -26,7 +26,7 @@ export interface PendingActivity {
   readonly lastFailure?: RecordedFailure | null;
 }
 
-/** What happened, in order, without the events that are Temporal's own bookkeeping. */
+/** The steps of a history, in order, without the events that are Temporal's own bookkeeping. */
 export function readHistorySteps(history: History): readonly HistoryStep[] {
   const events = history.events ?? [];
   const byId = new Map(events.map((event) => [String(event.eventId), event]));

@@ -24,7 +24,7 @@ export function readRecordedEnding(history: History): RecordedEnding | null {
   return null;
 }
 
-/** What a step returned that charged or refunded. The marker of a local activity names it in JSON; a failed one has no result. */
+/** The result of a step that charged or refunded. The marker of a local activity names it in JSON; a failed one has no result. */
 function readResolution({ markerRecordedEventAttributes: marker }: HistoryEvent): Resolution | null {
   const [data] = marker?.details?.['data']?.payloads ?? [];
   const [result] = marker?.details?.['result']?.payloads ?? [];

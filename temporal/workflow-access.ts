@@ -26,7 +26,7 @@ export interface WorkflowState {
 export interface WorkflowStory {
   readonly state: WorkflowState;
   readonly steps: readonly HistoryStep[];
-  /** What it is doing now. */
+  /** The steps in progress. */
   readonly pending: readonly string[];
 }
 

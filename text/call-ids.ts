@@ -7,7 +7,7 @@ import type { Turn } from './canonical.ts';
 
 const MAXIMUM_LENGTH = 64;
 /** `_` and the number that distinguishes ids with the same beginning. */
-const LONGEST_SUFFIX = 9;
+const MAX_SUFFIX = 9;
 const PORTABLE = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** The prefix of ids that the gateway makes, which no upstream uses. */
@@ -41,7 +41,7 @@ export function callIdReplacements(turns: readonly Turn[]): ReadonlyMap<string, 
     if (PORTABLE.test(id)) continue;
     let replacement = id.slice(0, MAXIMUM_LENGTH).replaceAll(/[^A-Za-z0-9_-]/g, '_') || 'call';
     // Ids with the same beginning share a counter, so that no number is tried twice.
-    const beginning = replacement.slice(0, MAXIMUM_LENGTH - LONGEST_SUFFIX);
+    const beginning = replacement.slice(0, MAXIMUM_LENGTH - MAX_SUFFIX);
     let count = counts.get(beginning) ?? 1;
     while (ids.has(replacement)) {
       count += 1;

@@ -14,7 +14,7 @@ export interface TextPart {
   readonly text: string;
 }
 
-/** Where the bytes of an image or file are: in the request as base64, or at an address that the upstream fetches. */
+/** The source of the bytes of an image or file: in the request as base64, or at an address that the upstream fetches. */
 export type Source =
   | { readonly kind: 'base64'; readonly mediaType: string; readonly data: string }
   | { readonly kind: 'url'; readonly url: string; readonly mediaType?: string | undefined };

@@ -34,7 +34,7 @@ export type Wrap = (stage: Stage<StreamEvent, string>) => Stage<StreamEvent, str
 
 /** How many calls a request for so many answers takes over an upstream of this format. */
 export function callCountOf(upstream: UpstreamHalf, choiceCount = 1): number {
-  return upstream.upstream.givesOneAnswer === true ? choiceCount : 1;
+  return upstream.upstream.isOneAnswerPerCall === true ? choiceCount : 1;
 }
 
 /**
@@ -79,7 +79,7 @@ export function planConversion(
 /** The output bound at which the gateway itself cuts, because the upstream is given a larger one; null for none. */
 function boundToCut({ upstream }: UpstreamHalf, { sampling }: TextRequest): number | null {
   const { maxOutputTokens } = sampling;
-  return maxOutputTokens !== undefined && maxOutputTokens < (upstream.leastOutputTokens ?? 1) ? maxOutputTokens : null;
+  return maxOutputTokens !== undefined && maxOutputTokens < (upstream.minOutputTokens ?? 1) ? maxOutputTokens : null;
 }
 
 /** The sequences at which the gateway itself cuts. They are not sent upstream, which would hide which one hit. */
@@ -88,12 +88,12 @@ export function stopSequencesToCut(
   upstream: UpstreamHalf,
   request: TextRequest,
 ): readonly string[] {
-  const { stopSequences, takesStopSequence, mostStopSequences } = upstream.upstream;
+  const { stopSequences, canSendStopSequence, maxStopSequences } = upstream.upstream;
   const upstreamDoes =
-    stopSequences === 'reported' || (stopSequences === 'unreported' && !client.client.reportsStopSequence);
+    stopSequences === 'reported' || (stopSequences === 'unreported' && !client.client.hasStopSequence);
   const sequences = request.sampling.stopSequences ?? [];
   if (!upstreamDoes) return sequences;
-  const taken = sequences.filter((sequence) => takesStopSequence?.(sequence) !== false).slice(0, mostStopSequences);
+  const taken = sequences.filter((sequence) => canSendStopSequence?.(sequence) !== false).slice(0, maxStopSequences);
   return sequences.filter((sequence) => !taken.includes(sequence));
 }
 

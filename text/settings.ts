@@ -12,7 +12,7 @@ export const VERBOSITY = oneOf(['low', 'medium', 'high']);
 export const JSON_SCHEMA = described(readObject, 'A JSON Schema');
 
 /** For formats with a limit of their own: contract 4.8.2 and 4.8.4. */
-export const MOST_OUTPUT_TOKENS = 1_073_741_823;
+export const MAX_OUTPUT_TOKENS = 1_073_741_823;
 
 /** @param most null for the largest exact number */
 export function outputTokens(most: number | null = null) {

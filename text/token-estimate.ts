@@ -48,7 +48,7 @@ const OPTIONS: TokenEstimationOptions = { languageConfigs: [...SCRIPTS, ...NO_WO
 const NOT_ASCII = /[^\0-\x7f]/;
 
 /** Up to this many UTF-16 units are read; of longer texts, slices at random places that add up to about as much. */
-const MOST_READ = 8 * 1024;
+const MAX_READ = 8 * 1024;
 const SLICE_LENGTH = 256;
 
 /**
@@ -58,18 +58,18 @@ const SLICE_LENGTH = 256;
 export function estimateTokens(texts: readonly string[]): number {
   let length = 0;
   for (const text of texts) length += text.length;
-  if (length > MOST_READ) return Math.ceil(estimateSample(texts, length));
+  if (length > MAX_READ) return Math.ceil(estimateSample(texts, length));
   let tokens = 0;
   for (const text of texts) tokens += estimateShort(text);
   return tokens;
 }
 
 /** Tokens are rarely longer. */
-const MOST_TOKEN_LENGTH = 64;
+const MAX_TOKEN_LENGTH = 64;
 
 /** The beginning of a text with about `count` tokens, or the whole text if it has no more. @param count small */
 export function firstTokens(text: string, count: number): string {
-  const beginning = text.slice(0, count * MOST_TOKEN_LENGTH);
+  const beginning = text.slice(0, count * MAX_TOKEN_LENGTH);
   return sliceByTokens(beginning, 0, count, optionsFor(beginning));
 }
 
@@ -83,12 +83,12 @@ function optionsFor(text: string): TokenEstimationOptions {
 }
 
 function estimateSample(texts: readonly string[], length: number): number {
-  const sliceCount = MOST_READ / SLICE_LENGTH;
+  const sliceCount = MAX_READ / SLICE_LENGTH;
   const stride = length / sliceCount;
   let tokens = 0;
   let read = 0;
   let taken = 0;
-  /** Where the current text begins in the concatenation of all texts. */
+  /** The offset of the current text in the concatenation of all texts. */
   let start = 0;
   let next = Math.random() * stride;
   for (const text of texts) {
@@ -105,8 +105,8 @@ function estimateSample(texts: readonly string[], length: number): number {
 }
 
 /** The most blocks that are kept of a text that arrives in pieces. */
-const MOST_BLOCKS = 32;
-const BLOCK_LENGTH = MOST_READ / MOST_BLOCKS;
+const MAX_BLOCKS = 32;
+const BLOCK_LENGTH = MAX_READ / MAX_BLOCKS;
 
 /**
  * Counts the tokens of a text that arrives in pieces. Until the count is asked for, which is rare, it does next to
@@ -145,7 +145,7 @@ export class TokenCounter {
 
   #endBlock(): void {
     if (this.#isKept()) this.#blocks.push(this.#open.join(''));
-    if (this.#blocks.length === MOST_BLOCKS) {
+    if (this.#blocks.length === MAX_BLOCKS) {
       this.#blocks = this.#blocks.filter((_, index) => index % 2 === 0);
       this.#stride *= 2;
     }

@@ -30,7 +30,7 @@ export interface RenderContext {
 /** The half towards clients. */
 export interface ClientFormat {
   /** Whether answers in this format say which stop sequence hit. */
-  readonly reportsStopSequence: boolean;
+  readonly hasStopSequence: boolean;
   /**
    * Sent occasionally on a silent stream, to keep the connection open; null if clients tolerate nothing of the kind.
    */
@@ -112,13 +112,13 @@ export interface UpstreamFormat {
   /** Whether upstreams of this format accept stop sequences, and whether their answers say which one hit. */
   readonly stopSequences: 'unsupported' | 'unreported' | 'reported';
   /** Whether upstreams that accept stop sequences accept this one; by default they accept any. */
-  readonly takesStopSequence?: (sequence: string) => boolean;
+  readonly canSendStopSequence?: (sequence: string) => boolean;
   /** How many stop sequences upstreams of this format accept; any number by default. */
-  readonly mostStopSequences?: number;
+  readonly maxStopSequences?: number;
   /** Whether upstreams of this format give one answer to a call, however many a request asks for. */
-  readonly givesOneAnswer?: boolean;
+  readonly isOneAnswerPerCall?: boolean;
   /** The smallest output bound that upstreams accept; a smaller one is raised to it. 1 by default. */
-  readonly leastOutputTokens?: number;
+  readonly minOutputTokens?: number;
 
   /** @throws ServiceError `bad_request` when this format cannot express the request */
   buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest;

@@ -51,7 +51,7 @@ export function createGates(settings: GateSettings): Gates {
   const text = { findCaller: findTextCaller, clock, forText: true };
   return {
     key: keyGate({ findCaller, clock }),
-    'create-key': keyGate({ findCaller, clock, acceptsExhausted: true }),
+    'create-key': keyGate({ findCaller, clock, canBeExhausted: true }),
     'any-key': keyGate({ findCaller, clock, places: ANY }),
     'text-key': keyGate(text),
     'messages-key': keyGate({ ...text, places: MESSAGES }),

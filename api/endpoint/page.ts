@@ -46,7 +46,7 @@ export function pageOf(items: JsonSchema, description: string): Answer {
   return { description, content: json(object(list)) };
 }
 
-/** Where a page starts, and how many rows to read. */
+/** The start of a page, and how many rows to read. */
 export interface Slice<Position = string> {
   /** Only rows after this position; undefined on the first page. */
   readonly before: Position | undefined;

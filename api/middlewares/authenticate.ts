@@ -28,7 +28,7 @@ export interface Authentication {
   /** For text endpoints. */
   readonly forText?: boolean;
   /** Leaves it to the endpoint to refuse exhausted keys. By default they may only read. */
-  readonly acceptsExhausted?: boolean;
+  readonly canBeExhausted?: boolean;
 }
 
 /** Finds the owner of a request's API key and records it in `state.caller`. @throws ServiceError 401 or 403 */
@@ -36,13 +36,13 @@ export type Authenticate = (context: Context) => Promise<Caller>;
 
 /** Requires an API key: contract 5. */
 export function createAuthenticator(authentication: Authentication): Authenticate {
-  const { findCaller, clock, places = {}, forText = false, acceptsExhausted = false } = authentication;
+  const { findCaller, clock, places = {}, forText = false, canBeExhausted = false } = authentication;
   return async (context) => {
     const apiKey = credentialOf(context, places);
     const caller = apiKey.length <= MAX_KEY_LENGTH ? await findCaller(apiKey) : null;
     if (!caller) throw refusedKey('key_unknown');
     assertUsable(caller.key, caller.account, new Date(clock.nowMs()));
-    if (!acceptsExhausted && !READS.has(context.method)) assertNotExhausted(caller.key);
+    if (!canBeExhausted && !READS.has(context.method)) assertNotExhausted(caller.key);
     assertAllowedAddress(caller.key, context.ip, forText ? 'access_denied' : 'forbidden');
     context.state.caller = caller;
     return caller;

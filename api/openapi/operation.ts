@@ -69,7 +69,7 @@ export const RATE_LIMIT_HEADERS = [
   'x-ratelimit-reset-requests',
 ] as const;
 
-/** What an access rule implies. */
+/** The description of an access rule. */
 interface AccessDescription {
   /** Any one of these credentials is enough. */
   readonly security: readonly JsonSchema[];

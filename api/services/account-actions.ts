@@ -1,4 +1,4 @@
-/** What operators do to accounts: done and written down together, or not at all. */
+/** Operators' actions on accounts: each is done and recorded together, or not at all. */
 import type { Database } from '../../db/database.ts';
 import { reopenAccount as reopen, suspendAccount as suspend } from '../../db/queries/accounts.ts';
 import { type AccountActionKind, type Authorship, recordAccountAction } from '../../db/queries/operator-actions.ts';

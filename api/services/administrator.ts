@@ -32,7 +32,7 @@ export function newAdminToken(): string {
   return PREFIX + randomLetters(SECRET_LENGTH);
 }
 
-/** What of a token people may see again, to tell it from others. */
+/** The part of a token that people may see again, to recognise the token. */
 export function hintOfAdminToken(token: string): string {
   return `${PREFIX}…${token.slice(-4)}`;
 }
@@ -81,7 +81,7 @@ export interface AdminCall {
   readonly requestId: string;
 }
 
-/** Writes down what is about to be done, so that nothing is done that nobody can be asked about. */
+/** Records a call before it is carried out, so that every action has an author. */
 export async function noteAction(
   database: Database,
   administrator: Administrator,

@@ -1,4 +1,4 @@
-/** What an upstream's announcement reveals about the job of a task. */
+/** The job of a task, as an upstream's announcement reveals it. */
 import {
   findOwnedJobs,
   isJobOfAnotherTask,
@@ -26,7 +26,7 @@ export async function takeAnnouncedJob(
   { provider, upstream, jobId }: { provider: string; upstream: Pick<CallbackReader, 'cancel'>; jobId: string },
 ): Promise<void> {
   const submissions = await listSubmissions(services.database, task.id);
-  // What has this job is known already, and the task's workflow sees to it.
+  // The job's submission is known already, and the task's workflow handles the job.
   if (submissions.some((one) => one.jobId === jobId)) return;
   const [submission] = submissions.filter((one) => one.provider === provider && isUnclear(one));
   if (!submission) return;

@@ -10,7 +10,7 @@ import type { ApiServices } from './services.ts';
 export interface Chat {
   readonly context: Context;
   readonly caller: Caller;
-  /** Of a chat completion. */
+  /** The body of a chat completion. */
   readonly body: JsonObject;
 }
 

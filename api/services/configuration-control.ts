@@ -3,7 +3,7 @@ import type { OfferChange } from '../../catalogue/offer.ts';
 /** The operator's files, the catalogue and the upstreams, as the answering process uses them. */
 export interface ConfigurationControl {
   show(): ConfigurationState;
-  /** What the files as they are now would change; null where they are in force. */
+  /** The changes that the files as they are now would make; null if they are in force. */
   preview(): Promise<ConfigurationPreview | null>;
   /**
    * Takes up the files as they are now, rather than in a while.

@@ -58,11 +58,11 @@ export interface GivenServices {
 
 /** All services: those, and the ones that `createServices` builds from them. */
 export interface ApiServices extends GivenServices {
-  /** Where clients and people reach the api process, without a trailing slash. */
+  /** The public address of the api process, without a trailing slash. */
   readonly publicUrl: string;
   /** Whether links are sent by e-mail, too. */
   readonly sendsMail: boolean;
-  /** That in force, which may be another each time. */
+  /** The current catalogue. It can change between reads. */
   readonly catalogue: Catalogue;
   readonly uploads: Uploads;
   /** How long an upload is kept if no task uses it. */
@@ -71,11 +71,11 @@ export interface ApiServices extends GivenServices {
   readonly keyPeppers: KeyPeppers;
   /** The secret that signs the payment provider's events; null when payments are not taken. */
   readonly paymentWebhookSecret: string | null;
-  /** Where customers pay, with `{account_id}` in the place of their account's id; null where it is not known. */
+  /** The page on which customers pay, with `{account_id}` in the place of their account's id; null if unknown. */
   readonly topUpUrl: string | null;
   /** Above this amount it takes two people to move money by hand; null if it never does. */
   readonly fourEyesAbove: PicoUsd | null;
-  /** Where operators view workflow histories. */
+  /** The pages on which operators view workflow histories. */
   readonly temporal: HistoryLinks;
   readonly gates: Gates;
   readonly requestLimit: RequestLimit;
@@ -97,7 +97,7 @@ export interface ApiServices extends GivenServices {
    * @throws ServiceError `content_policy_violation`, or `processing_unavailable` without a verdict
    */
   readonly moderate: Moderate | null;
-  /** What a month brought in and cost, as it stood at most a quarter of a minute ago. */
+  /** Revenue and cost of a month, at most 15 seconds old. */
   readonly sumMonth: SumMonth;
   readonly inTurn: InTurn;
   readonly readStatement: ReadStatement;

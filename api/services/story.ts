@@ -25,12 +25,12 @@ export interface StoryEvent {
 }
 
 export interface Story {
-  /** Of what it is about. */
+  /** The id of the subject. */
   readonly id: string;
   /** How it stands, in a sentence or two. */
   readonly verdict: string;
   readonly events: readonly StoryEvent[];
-  /** What is being done now. */
+  /** The current step. */
   readonly pending?: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** What accounts do with their webhook endpoints, by the API or in the console. */
+/** Actions of accounts on their webhook endpoints, by the API or in the console. */
 import type { Database } from '../../db/database.ts';
 import type { Sealer } from '../../db/sealing.ts';
 import { type Delivery, insertTestDelivery } from '../../db/queries/deliveries.ts';

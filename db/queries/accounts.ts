@@ -8,7 +8,7 @@ export interface Account {
   readonly id: string;
   readonly name: string;
   readonly email: string | null;
-  /** What another system calls the customer; no two accounts have the same. */
+  /** The customer's id in another system; no two accounts have the same. */
   readonly externalId: string | null;
   readonly signupAvailable: PicoUsd;
   readonly signupReserved: PicoUsd;
@@ -24,7 +24,7 @@ export interface Account {
   readonly createdAt: Date;
 }
 
-/** What operators may say of an account. What is absent stays. */
+/** The fields of an account that operators may change. An absent field stays. */
 export interface AccountDetails {
   readonly name?: string | undefined;
   readonly email?: string | null | undefined;
@@ -125,7 +125,7 @@ export async function findAccount(database: Database, accountId: string): Promis
 
 /** Everybody who moves money locks the account first; until the transaction ends, nobody else moves any. */
 export async function lockAccount(transaction: Database, accountId: string): Promise<void> {
-  // A top-up may follow. Whoever creates the tables of a month locks these two tables in this order, too.
+  // A top-up may follow. The creation of a month's tables locks these two tables in this order, too.
   await transaction.raw('LOCK TABLE top_ups IN ROW EXCLUSIVE MODE');
   await transaction('accounts').where({ id: accountId }).forNoKeyUpdate().select('id');
 }

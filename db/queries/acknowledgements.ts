@@ -25,12 +25,12 @@ export interface Acknowledgement extends NewAcknowledgement {
   readonly decidedAt: Date | null;
 }
 
-/** What of a finding is the same in every report that finds it. */
+/** The condition by which a finding is recognised in every report. */
 const SAME_FINDING = /* sql */ `acknowledgement.check_name = finding ->> 'check'
   AND md5(acknowledgement.subject) = md5(finding ->> 'subject')
   AND md5(acknowledgement.detail) = md5(finding ->> 'detail')`;
 
-/** Notes why a finding stays as it is; nothing for one that is acknowledged, or waits to be, already. */
+/** Records why a finding stays as it is, unless an acknowledgement of it counts or waits already. */
 export async function insertAcknowledgement(database: Database, acknowledgement: NewAcknowledgement): Promise<void> {
   const { author, takesTwo } = acknowledgement;
   await database('acknowledgements')

@@ -33,7 +33,7 @@ export async function insertAdminToken(database: Database, token: NewAdminToken)
   return toAdminToken(row);
 }
 
-/** Those that have not been revoked, newest first; expired ones among them. */
+/** The tokens that have not been revoked, newest first; expired ones among them. */
 export async function listAdminTokens(database: Database): Promise<readonly AdminToken[]> {
   const rows = await database<AdminTokenRow>('admin_tokens').whereNull('revoked_at').orderBy('id', 'desc');
   return rows.map(toAdminToken);

@@ -88,7 +88,7 @@ export async function findApiKey(database: Database, keyId: string): Promise<Api
   return row ? toApiKey(row) : null;
 }
 
-/** What people call a key. */
+/** The name and the hint by which people recognise a key. */
 export type KeyName = Pick<ApiKey, 'name' | 'hint'>;
 
 /** The names of all keys that an account has or had, by their ids: for what they did before they were deleted, too. */

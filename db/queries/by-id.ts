@@ -1,9 +1,9 @@
-/** Rows by their ids alone, whoever owns them and whether or not they were deleted: for operators who look something up. */
+/** Rows by their ids alone, of any account and deleted ones too: for operators who look something up. */
 import { createdAtMsOf, firstIdAt } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
 
-/** What all of them have. */
+/** The fields that all of them have. */
 interface Owned {
   readonly id: string;
   readonly accountId: string;
@@ -43,7 +43,7 @@ export interface FoundUpload extends Owned {
   readonly deletedAt: Date | null;
 }
 
-/** What an operator did: to a task, or to an account. */
+/** An operator's action on a task or an account. */
 export interface FoundAction {
   readonly id: string;
   readonly createdAt: Date;

@@ -33,7 +33,7 @@ export interface AcknowledgedFinding {
 
 /** Why a month cannot be closed. */
 export type MonthRefusal =
-  /** It ended less than a day ago: what began in it may still be written. */
+  /** The month ended less than a day ago: rows that started in it may still be written. */
   | { readonly reason: 'not over' }
   /** Months are closed one after the other. */
   | { readonly reason: 'out of turn'; readonly next: string }
@@ -44,7 +44,7 @@ export type MonthRefusal =
 export interface Books {
   /** How many transfers it has. */
   readonly transfers: number;
-  /** What the transfers of each kind add up to. */
+  /** The sum of the transfers of each kind. */
   readonly amounts: ReadonlyMap<string, PicoUsd>;
 }
 

@@ -8,9 +8,9 @@ export type CorrectionOutcome = 'approved' | 'rejected' | 'withdrawn';
 export interface NewCorrection {
   readonly id: string;
   readonly accountId: string;
-  /** What the account is given, or what is taken if it is negative. */
+  /** The amount that the account gets; negative if it pays. */
   readonly amount: PicoUsd;
-  /** Of a payment that is credited by hand; null for an adjustment. */
+  /** The reference of a payment that is credited by hand; null for an adjustment. */
   readonly reference: string | null;
   readonly reason: string;
   /** Who asks for it. */
@@ -25,7 +25,7 @@ export interface Correction extends NewCorrection {
   readonly outcome: CorrectionOutcome | 'expired' | null;
   readonly decidedBy: string | null;
   readonly decidedAt: Date | null;
-  /** That carried it out. */
+  /** The transfer of an approved correction. */
   readonly transferId: string | null;
 }
 
@@ -97,7 +97,7 @@ export async function decideCorrection(
   });
 }
 
-/** Those that wait for a second person, oldest first. */
+/** The corrections that wait for a second person, oldest first. */
 export async function listPendingCorrections(database: Database, limit: number): Promise<readonly Correction[]> {
   const { rows } = await database.raw<{ rows: CorrectionRow[] }>(
     `SELECT ${COLUMNS} ${FROM} WHERE outcome IS NULL AND expires_at > now() ORDER BY correction.id LIMIT ?`,
@@ -106,7 +106,7 @@ export async function listPendingCorrections(database: Database, limit: number):
   return rows.map(toCorrection);
 }
 
-/** Those that are approved, rejected, withdrawn or expired, newest first. */
+/** The corrections that are approved, rejected, withdrawn or expired, newest first. */
 export async function listDecidedCorrections(database: Database, limit: number): Promise<readonly Correction[]> {
   const { rows } = await database.raw<{ rows: CorrectionRow[] }>(
     `SELECT ${COLUMNS} ${FROM} WHERE outcome IS NOT NULL OR expires_at <= now() ORDER BY correction.id DESC LIMIT ?`,

@@ -1,4 +1,4 @@
-/** What the transfers of an account add up to a day, by kind. db/usage-sums.ts writes the sums. */
+/** Sums of an account's transfers by day and kind. db/usage-sums.ts writes the sums. */
 import { CHANGE } from '../ledger-sql.ts';
 
 /** SQL that adds up transfers by account, day (UTC) and kind, with the columns of `daily_transfers`. @param where which ones */

@@ -10,7 +10,7 @@ export interface Invitation {
   readonly email: string;
   readonly role: MemberRole;
   readonly expiresAt: Date;
-  /** What became of its e-mail; null for one whose link is handed over. */
+  /** The status of the e-mail; null if the link is handed over instead. */
   readonly mail: 'ordered' | 'sent' | 'failed' | null;
 }
 
@@ -100,7 +100,7 @@ export async function findInvitation(database: Database, digest: Buffer): Promis
   return row ? camelCased(row) : null;
 }
 
-/** Uses an invitation up. @returns it, as {@link findInvitation} does */
+/** Deletes an invitation that is accepted. @returns as {@link findInvitation} */
 export async function takeInvitation(database: Database, digest: Buffer): Promise<Invitation | null> {
   const invitation = await findInvitation(database, digest);
   const taken = await database('account_invitations').where({ digest }).delete();

@@ -8,7 +8,7 @@ import { createdIn, type Period } from '../period.ts';
 import { streamPages } from '../stream-pages.ts';
 import { camelCased, type RowOf } from '../row.ts';
 
-/** What one upstream rendered or answered for one model. */
+/** The sums of one model at one upstream. */
 export interface Margin {
   readonly kind: TaskKind | 'text';
   readonly model: string;
@@ -18,12 +18,12 @@ export interface Margin {
   readonly upstreamModel: string | null;
   readonly succeeded: number;
   readonly failed: number;
-  /** Those that succeeded and whose cost nobody knows. */
+  /** Requests that succeeded and whose cost is unknown. */
   readonly withoutCost: number;
   readonly revenue: PicoUsd;
-  /** Of those that succeeded, as far as it is known. */
+  /** The cost of requests that succeeded, as far as it is known. */
   readonly cost: PicoUsd;
-  /** Of those that failed: the upstream charged, and the client got everything back. */
+  /** The cost of requests that failed: the upstream charged, and the client got a refund. */
   readonly failedCost: PicoUsd;
   /** The list price of what may have been rendered or generated for nobody. */
   readonly possibleLoss: PicoUsd;
@@ -101,7 +101,7 @@ export interface Render {
   readonly upstream: string;
   readonly upstreamModel: string | null;
   readonly jobId: string | null;
-  /** What the account paid: nothing if the task failed. */
+  /** The amount that the account paid: nothing if the task failed. */
   readonly revenue: PicoUsd;
   readonly cost: PicoUsd | null;
   readonly vendorCost: VendorCost | null;

@@ -1,4 +1,4 @@
-/** What became of the latest submissions to media upstreams, from which their health follows. */
+/** The outcomes of the latest submissions to media upstreams, from which their health follows. */
 import { firstIdAt } from '../../domain/ids.ts';
 import {
   MEDIA_FAULTS,
@@ -16,7 +16,7 @@ export interface ModelHealth extends MediaHealth {
   readonly provider: string;
   /** The upstream's name for the model. */
   readonly model: string;
-  /** Of all tasks that were created within {@link OUTCOMES_OF_MS}. */
+  /** The submissions of all tasks that were created within {@link OUTCOMES_OF_MS}. */
   readonly requests: number;
   readonly failures: number;
 }
@@ -34,7 +34,7 @@ interface OutcomeRow {
 
 /** Submissions of older tasks are not looked at. */
 const OUTCOMES_OF_MS = 15 * 60_000;
-/** As many as decide about rests, and some that came at once. */
+/** As many as decide about openings, and some that came at once. */
 const LATEST = 40;
 
 /**

@@ -32,9 +32,9 @@ export interface BookedTransfer extends SummedTokens<string | null> {
   readonly upstreamModel: string | null;
   readonly billableSeconds: number | null;
   readonly catalogueVersion: string | null;
-  /** Of a settlement or refund: what the vendor charged, as far as it is known. Zero for what else was charged. */
+  /** The vendor's charge, as far as it is known, beside a settlement or refund. Zero for other charges. */
   readonly cost: PicoUsd | null;
-  /** Of a refund: the code of the failure. */
+  /** The code of the failure that a refund is for. */
   readonly cause: string | null;
   readonly message: string | null;
   readonly reference: string | null;
@@ -50,7 +50,7 @@ type Row = Omit<BookedTransfer, 'amount' | 'signupAmount' | 'cost'> & {
 
 const MS_PER_DAY = 24 * 60 * 60 * 1000;
 /** Nothing that a chain of transfers pays for takes as long. */
-export const LONGEST_CHAIN_MS = 31 * MS_PER_DAY;
+export const MAX_CHAIN_MS = 31 * MS_PER_DAY;
 
 /** Before that of every transfer from that moment on: an id is made before its row, but not by a day. */
 export function firstTransferIdOf(moment: Date): string {
@@ -63,7 +63,7 @@ export function streamMonth(database: Database, month: Month): AsyncIterable<Boo
     const { rows } = await database.raw<{ rows: Row[] }>(PAGE, {
       from: month.from,
       to: month.to,
-      opened: new Date(month.from.getTime() - LONGEST_CHAIN_MS),
+      opened: new Date(month.from.getTime() - MAX_CHAIN_MS),
       after: after?.id ?? firstTransferIdOf(month.from),
       limit,
     });

@@ -1,10 +1,10 @@
-/** What a month brought in and cost: by model, vendor, customer and day. Counts what is booked in it, as its export does. */
+/** Revenue and cost of a month: by model, vendor, customer and day. Counts what is booked in it, as its export does. */
 import type { PicoUsd } from '../../domain/money.ts';
 import type { Month } from '../../domain/month.ts';
 import type { TaskKind } from '../../domain/task.ts';
 import { type Database, picoUsd } from '../database.ts';
 import { CHARGES, isFirstCharge } from '../ledger-sql.ts';
-import { LONGEST_CHAIN_MS } from './month-export.ts';
+import { MAX_CHAIN_MS } from './month-export.ts';
 
 /** Revenue is what is left of it in three parts: margin, cost, and what nobody knows the cost of. */
 export interface Earnings {
@@ -38,9 +38,9 @@ export interface MonthSums {
   readonly total: Earnings;
   readonly models: readonly ModelEarnings[];
   readonly vendors: readonly VendorEarnings[];
-  /** Those with the highest revenue. */
+  /** The customers with the highest revenue. */
   readonly customers: readonly CustomerEarnings[];
-  /** What all other customers add up to; null if there are none. */
+  /** The sum of all other customers; null if there are none. */
   readonly otherCustomers: Earnings | null;
   /** By day, such as `2026-11-22`; days without revenue are left out. */
   readonly revenueByDay: ReadonlyMap<string, PicoUsd>;
@@ -69,7 +69,7 @@ export async function sumMonth(database: Database, month: Month, mostCustomers: 
   const { rows } = await database.raw<{ rows: Row[] }>(SUMS, {
     from: month.from,
     to: month.to,
-    opened: new Date(month.from.getTime() - LONGEST_CHAIN_MS),
+    opened: new Date(month.from.getTime() - MAX_CHAIN_MS),
     mostCustomers,
   });
   const partsOf = (part: Row['part']) => rows.filter((row) => row.part === part);

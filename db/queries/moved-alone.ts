@@ -1,9 +1,9 @@
-/** What one person moved by hand for an account: see `db/migrations/0009-finance.ts`. */
+/** Manual adjustments by one person alone: see `db/migrations/0009-finance.ts`. */
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
 
 export interface MovedAlone {
-  /** Of the transfer, or of the grant of promo credit. */
+  /** The id of the transfer, or of the grant of promo credit. */
   readonly id: string;
   readonly accountId: string;
   /** Given or taken; positive. */
@@ -12,7 +12,7 @@ export interface MovedAlone {
   readonly author: string;
 }
 
-/** What was moved alone for an account within the last hours, by whoever. Exact under the lock of the account. */
+/** The sum of an account's manual adjustments by one person alone within the last hours. Exact under the account's lock. */
 export async function sumMovedAlone(
   database: Database,
   { accountId, hours }: { readonly accountId: string; readonly hours: number },

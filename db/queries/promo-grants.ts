@@ -13,9 +13,9 @@ export interface PromoGrant {
   readonly accountId: string;
   readonly reference: string;
   readonly amount: PicoUsd;
-  /** What can be spent. */
+  /** The amount that can be spent. */
   readonly available: PicoUsd;
-  /** What is held for tasks and requests under way. What comes back after `expiresAt` expires then. */
+  /** The amount held for tasks and requests in progress. An amount released after `expiresAt` expires then. */
   readonly reserved: PicoUsd;
   readonly spent: PicoUsd;
   readonly expired: PicoUsd;
@@ -30,7 +30,7 @@ export interface NewPromoGrant {
   readonly amount: PicoUsd;
   /** Later than now. */
   readonly expiresAt: Date;
-  /** What it is given for, 1 to 255 characters; an account is given it once. */
+  /** From 1 to 255 characters; an account gets one grant for each reference. */
   readonly reference: string;
   readonly author: string;
   readonly reason: string;
@@ -84,13 +84,13 @@ export async function listPromoGrants(
   return (await query.orderBy('id', 'desc').limit(limit)).map(toGrant);
 }
 
-/** The grant of that id, whoever it was given: for operators. */
+/** The grant with the id, of any account: for operators. */
 export async function findPromoGrantById(database: Database, id: string): Promise<PromoGrant | null> {
   const row = await database<PromoGrantRow>('promo_grants').where({ id }).first();
   return row ? toGrant(row) : null;
 }
 
-/** What of an account's balance is promo credit, and when the first of it expires. */
+/** The promo credit in an account's balance, and when the first of it expires. */
 export async function sumPromoCredit(
   database: Database,
   accountId: string,
@@ -124,7 +124,7 @@ export async function expirePromoCredit(database: Database, limit: number): Prom
     await withPartitions(database, () =>
       database.transaction(async (transaction) => {
         await lockAccount(transaction, accountId);
-        // What it was before the lock may have been spent, or taken back by another process.
+        // The amount read before the lock may have been spent, or expired by another process.
         const [row] = await transaction('promo_grants')
           .where({ id })
           .select<{ available: string; now: Date }[]>('available', transaction.raw('clock_timestamp() AS now'));

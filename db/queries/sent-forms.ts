@@ -1,7 +1,7 @@
 /** Forms of the console that were sent, each by the id that its page gave it: see `db/migrations/0008-people.ts`. */
 import type { Database } from '../database.ts';
 
-/** What is shown once stays readable for so long, so that a reload does not lose it. */
+/** A secret that is shown once stays readable for so long, so that a reload does not lose it. */
 export const ANSWER_SHOWN_SECONDS = 15 * 60;
 
 /** A form that was sent. */

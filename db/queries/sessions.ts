@@ -7,7 +7,7 @@ export interface Session {
   readonly user: User;
   /** The password was right, and the code of the second factor is still to come. */
   readonly secondFactorPending: boolean;
-  /** Whether a provider of OpenID Connect said who it is. */
+  /** Whether the user signed in through an OpenID Connect provider. */
   readonly byProvider: boolean;
 }
 
@@ -193,7 +193,7 @@ export async function takeUserLink(database: Database, digest: Buffer): Promise<
   return row ? findUser(database, row.user_id) : null;
 }
 
-/** What is limited, such as a user or an address, and how often in a window that begins with the first attempt. */
+/** The subject of a limit, such as a user or an address, and its maximum in a window that starts with the first attempt. */
 export interface AttemptLimit {
   readonly subjects: readonly string[];
   readonly most: number;

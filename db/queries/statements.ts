@@ -4,7 +4,7 @@ import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
 import { createdIn, type Period } from '../period.ts';
 import { sumTransfersWhere } from './daily-transfers.ts';
-import { firstTransferIdOf, LONGEST_CHAIN_MS } from './month-export.ts';
+import { firstTransferIdOf, MAX_CHAIN_MS } from './month-export.ts';
 import { streamPages } from '../stream-pages.ts';
 import { camelCased, type RowOf } from '../row.ts';
 
@@ -105,7 +105,7 @@ export interface RefundFilter extends Period {
   readonly cause?: string | undefined;
 }
 
-/** What the refunds for one cause add up to. */
+/** The sum of the refunds for one cause. */
 export interface RefundSum {
   /** Null for refunds of which nothing else is known. */
   readonly cause: string | null;
@@ -138,7 +138,7 @@ export async function sumRefunds(database: Database, filter: RefundFilter): Prom
 
 /** When that began which is refunded from a moment on: it excludes the partitions before. */
 function begunBefore(from: Date | undefined): Period {
-  return from ? { from: new Date(from.getTime() - LONGEST_CHAIN_MS) } : {};
+  return from ? { from: new Date(from.getTime() - MAX_CHAIN_MS) } : {};
 }
 
 function refundsIn(database: Database, { accountId, from, to }: RefundFilter): Knex.QueryBuilder {

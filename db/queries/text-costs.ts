@@ -1,4 +1,4 @@
-/** What text costs the operator, for each edition of the catalogue, kept as long as the usage that it applies to. */
+/** The operator's costs of text, for each edition of the catalogue, kept as long as the usage that it applies to. */
 import { OperatorError } from '../../domain/operator-error.ts';
 import type { TextCost } from '../../domain/pricing.ts';
 import type { Database } from '../database.ts';

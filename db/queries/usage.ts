@@ -117,7 +117,7 @@ function withIdsIn(query: Knex.QueryBuilder, { from, to }: Period): void {
   if (to) void query.where('id', '<', firstIdAt('textRequest', to.getTime()));
 }
 
-/** The text request of that id once it has ended, whoever made it: for operators. */
+/** The text request with the id, once it has ended, of any account: for operators. */
 export async function findTextUsage(database: Database, id: string): Promise<TextUsage | null> {
   const createdAt = new Date(createdAtMsOf('textRequest', id));
   const row = await database<TextRow>('text_requests').where({ id, created_at: createdAt }).first();
@@ -129,7 +129,7 @@ const BEGINS_WITHIN_MS = 10 * 60_000;
 /** Two processes may read their clocks so differently. */
 const CLOCKS_APART_MS = 60_000;
 
-/** What a request of the account has used, once it has ended. @param requestId `req_…` */
+/** The usage of a request of the account, once it has ended. @param requestId `req_…` */
 export async function findTextUsageOfRequest(
   database: Database,
   accountId: string,

@@ -8,7 +8,7 @@ export interface User {
   /** In lower case. */
   readonly email: string;
   readonly name: string;
-  /** What the user may do as one of the gateway's own staff; null for customers. */
+  /** The user's role among the gateway's own staff; null for customers. */
   readonly staffRole: AdminRole | null;
   readonly hasPassword: boolean;
   readonly hasSecondFactor: boolean;
@@ -18,7 +18,7 @@ export interface User {
   readonly createdAt: Date;
 }
 
-/** What operators may say of a user. What is absent stays. */
+/** The fields of a user that operators may change. An absent field stays. */
 export interface UserDetails {
   readonly name?: string | undefined;
   readonly staffRole?: AdminRole | null | undefined;
@@ -34,7 +34,7 @@ export interface UserFilter {
   readonly isDisabled?: boolean | undefined;
 }
 
-/** What signing in needs to know. */
+/** The secrets that signing in checks. */
 export interface UserSecrets {
   readonly passwordHash: string | null;
   /** Sealed with the user's id. */
@@ -185,7 +185,7 @@ export async function listMemberships(database: Database, userId: string): Promi
   return rows.map(({ account_id: accountId, name, role }) => ({ accountId, accountName: name, role }));
 }
 
-/** Those who belong to an account, by name. */
+/** The members of an account, by name. */
 export async function listMembers(database: Database, accountId: string): Promise<readonly Member[]> {
   const rows = await database<UserRow & { role: MemberRole }>('account_members')
     .join('users', 'users.id', 'account_members.user_id')
@@ -195,7 +195,7 @@ export async function listMembers(database: Database, accountId: string): Promis
   return rows.map((row) => ({ ...toUser(row), role: row.role }));
 }
 
-/** A member of an account, for whoever changes its members. */
+/** A member of an account, for a caller that changes the members. */
 export interface LockedMember {
   readonly userId: string;
   readonly email: string;

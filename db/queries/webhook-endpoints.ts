@@ -95,7 +95,7 @@ export async function listWebhookEndpoints(
 
 export interface EndpointFilter {
   readonly accountId?: string | undefined;
-  /** Those whose last attempt failed, those that were disabled for it included. */
+  /** The endpoints whose last attempt failed, including endpoints that were disabled for it. */
   readonly failing?: boolean | undefined;
   /** The id of the last endpoint on the previous page. */
   readonly before?: string | undefined;
@@ -114,7 +114,7 @@ export async function listAllWebhookEndpoints(
   return (await query.orderBy('id', 'desc').limit(limit).select('*')).map(toEndpoint);
 }
 
-/** The endpoint of that id, whoever owns it; null also if it was deleted: for operators. */
+/** The endpoint with the id, of any account; null also if it was deleted: for operators. */
 export async function findAnyWebhookEndpoint(database: Database, endpointId: string): Promise<WebhookEndpoint | null> {
   const row = await database<EndpointRow>('webhook_endpoints')
     .where({ id: endpointId })

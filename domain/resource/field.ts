@@ -25,7 +25,7 @@ export interface Field<Row> {
   readonly columns: Columns<Row>;
 }
 
-/** What follows the field's name in the name of the column, and the cell. */
+/** The suffix that the column's name adds to the field's name, and the cell. */
 type Columns<From> = readonly (readonly [suffix: string, cell: (from: From) => Cell])[];
 
 /** How a value is described, and written as JSON and CSV. */

@@ -56,7 +56,7 @@ export function nested<Row>(fields: Fields<Row>, description?: string): Resource
   };
 }
 
-/** What the deletion of a resource answers. @param object the resource's own `object` */
+/** The answer to the deletion of a resource. @param object the resource's own `object` */
 export function deletionOf(kind: IdKind, object: string): Resource<{ readonly id: string }> {
   return nested({ id: id(kind)('id'), object: constant(object), deleted: boolean(() => true) });
 }

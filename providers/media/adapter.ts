@@ -24,7 +24,7 @@ export interface RenderRequest extends RenderInputs {
   /** Further fields of the body, unchanged. */
   readonly params: Readonly<Record<string, unknown>>;
   readonly fields: FieldNames;
-  /** Where the upstream may announce the end of the job; absent if callbacks are off. */
+  /** The address to which the upstream may announce the end of the job; absent if callbacks are off. */
   readonly callbackUrl?: string;
   /** When the result is no longer needed. */
   readonly deadlineAt: Date;
@@ -65,7 +65,7 @@ export interface KindTraits {
   /** The vendor's words for resolutions of videos, which are all that it renders; absent if it takes any, or pixels. */
   readonly resolutions?: ResolutionWords;
   /** Whether jobs that moderation stopped are charged. */
-  readonly billsRefusals?: boolean;
+  readonly isRefusalBilled?: boolean;
 }
 
 /**

@@ -33,7 +33,7 @@ export interface CallbackFormat {
    * MAC, keyed with the credential if there is no secret.
    */
   readonly proof: 'secret' | 'keys' | 'address';
-  /** Where the vendor publishes its keys: for the proof `keys`, and for `address` if it signs, but not the body. */
+  /** The address of the vendor's keys: for the proof `keys`, and for `address` if it signs, but not the body. */
   readonly keysUrl?: string;
   /** Checks the proof, except the address, and reads the announcement. @throws InvalidCallbackError */
   read(callback: CallbackRequest, proof: CallbackProof): Announcement | Promise<Announcement>;

@@ -53,8 +53,8 @@ function unlessEmpty(links: readonly string[]): readonly string[] | undefined {
 /** A picture that was sent but ignored would be charged anyway. */
 function assertAllTaken(request: RenderRequest, names: FieldNames): void {
   const { images = [], referenceVideos = [], referenceAudios = [], imagesAs } = request;
-  const takesLast = imagesAs === 'first_and_last_frame' && Boolean(names.last_image);
-  const taken = names.images ? images.length : Number(Boolean(names.image)) + Number(takesLast);
+  const hasLast = imagesAs === 'first_and_last_frame' && Boolean(names.last_image);
+  const taken = names.images ? images.length : Number(Boolean(names.image)) + Number(hasLast);
   if (images.length > taken) {
     throw new JobRefusedError(
       'bad_request',

@@ -28,12 +28,12 @@ export function costIn(amount: unknown, unit: string): { readonly cost?: VendorC
 /** When a job ended as an upstream reports it, in Unix seconds, milliseconds or ISO 8601; nothing for what is none of them. */
 export function endIn(time: unknown): { readonly endedAt?: Date } {
   const number = typeof time === 'string' ? Date.parse(time) : Number(time);
-  const ms = number < LEAST_MILLISECONDS ? number * 1000 : number;
+  const ms = number < MIN_MILLISECONDS ? number * 1000 : number;
   return ms > 0 && ms < LAST_DATE_MS ? { endedAt: new Date(ms) } : {};
 }
 
 /** Smaller numbers are seconds: as milliseconds they would lie before 1974. */
-const LEAST_MILLISECONDS = 1e11;
+const MIN_MILLISECONDS = 1e11;
 /** ECMA-262, "Time Values and Time Range". */
 const LAST_DATE_MS = 8.64e15;
 

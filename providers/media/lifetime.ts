@@ -1,4 +1,4 @@
-/** How long a request may take, for vendors that can be told. */
+/** The time limit of a request, for vendors that accept one. */
 import { createdAtMsOf } from '../../domain/ids.ts';
 import type { RenderRequest } from './adapter.ts';
 

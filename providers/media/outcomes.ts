@@ -71,7 +71,7 @@ export class OutcomeUnknownError extends ProviderUnreachableError {
 
 export type SubmissionError = JobRefusedError | NotTakenError | OutcomeUnknownError;
 
-/** Messages are stored, and shown to operators: what an upstream said in them is cleaned up. */
+/** Messages are stored, and shown to operators: an upstream's own words in them are cleaned up. */
 function lineOf(message: string): string {
   return wordsOf(message) ?? 'the upstream gave no reason';
 }

@@ -42,7 +42,7 @@ export interface MediaUpstreamSettings {
   readonly baseUrl: string | null;
   readonly credential: Credential;
   readonly callbackSecret: string | null;
-  /** Where the vendor publishes its signing keys; null for its own. */
+  /** The address of the vendor's signing keys; null for the usual one. */
   readonly keysUrl: string | null;
   /** Replaces further addresses of the vendor, by the adapter's names for them. */
   readonly addresses: Readonly<Record<string, string>>;
@@ -63,7 +63,7 @@ export interface MediaUpstreamOptions {
   readonly externalDispatcher?: Dispatcher;
   /** Adds the trace to requests. */
   readonly traced?: (dispatcher: Dispatcher) => Dispatcher;
-  /** Where announcements arrive, without name and task; null if callbacks are off. */
+  /** The address for announcements, without name and task; null if callbacks are off. */
   readonly callbackBase?: string | null;
   /** Dates signatures and judges announcements, in milliseconds since 1970; the machine's clock by default. */
   readonly nowMs?: () => number;
@@ -91,7 +91,7 @@ export interface MediaUpstream extends CallbackReader {
   /** Null for a kind that is not rendered there. */
   traitsOf(kind: TaskKind): KindTraits | null;
   poll(kind: TaskKind): PollPace;
-  /** Where the upstream should announce the end of a task's job; null without callbacks. */
+  /** The address to which the upstream should announce the end of a task's job; null without callbacks. */
   callbackUrl(taskId: string): string | null;
   /** The submission for a request, always the same. @throws JobRefusedError for what the upstream cannot deliver */
   prepare(request: RenderRequest): VendorCall;

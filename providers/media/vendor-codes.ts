@@ -23,7 +23,7 @@ export type CodeMeaning =
 export type CodeRow = readonly [code: string | number, means: CodeMeaning, explanation: string];
 
 export interface VendorCodes {
-  /** Where the vendor publishes the table. */
+  /** The vendor's page with the table. */
   readonly source: string;
   readonly rows: readonly CodeRow[];
   /** The meaning of a code; null for an unknown one. `Name.Detail` means what `Name` does, unless it has its own row. */

@@ -41,7 +41,7 @@ export class Answer implements Dispatcher.DispatchHandler {
       this.#resolveHead = resolve;
       this.#rejectHead = reject;
     });
-    // It may fail before anything awaits it.
+    // The promise may reject before anything awaits it.
     this.head.catch(() => {});
     if (signal.aborted) this.#abort();
     else signal.addEventListener('abort', this.#abort);
@@ -96,7 +96,7 @@ export class Answer implements Dispatcher.DispatchHandler {
     this.#controller?.abort(new Error('the rest of the answer is not needed'));
   }
 
-  /** Ends the answer with an error for whoever waits for it or reads it. */
+  /** Ends the answer with an error for its readers. */
   giveUp(error: ServiceError): void {
     if (this.#ended || this.#failure !== null) return;
     this.#failure = error;

@@ -71,7 +71,7 @@ export function describeAttempt(
 }
 
 /**
- * The error for the client, including what the upstream said about a request that it refused.
+ * The error for the client, including the upstream's message about a request that it refused.
  *
  * @param body the client's request
  */

@@ -9,7 +9,7 @@ import type { UpstreamEndpoint } from './upstream-endpoint.ts';
 /** A request prepared for a route. */
 export interface PreparedRequest {
   readonly upstreamRequest: UpstreamRequest;
-  /** Whether the answer has said anything yet; keep-alives do not count. */
+  /** Whether any of the answer has arrived; keep-alives do not count. */
   hasHeard(): boolean;
   /** How many events of the answer were skipped because they could not be read. */
   unreadableEvents?(): number;
@@ -41,7 +41,7 @@ export interface FailedAttempt {
 }
 
 /** The longest that timers support. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 /** If the client leaves after this much silence, the upstream counts as silent. Whole answers come late. */
 const SILENCE_MS = { streamed: 10_000, whole: 60_000 };
 
@@ -65,7 +65,7 @@ export async function attempt<Prepared extends PreparedRequest>(
   const expire = (): void => {
     if (!reader.streamed || !prepared.hasHeard()) answer.giveUp(new UpstreamError(SILENT));
   };
-  const timer = setTimeout(expire, Math.min(limitMs, LONGEST_TIMER_MS));
+  const timer = setTimeout(expire, Math.min(limitMs, MAX_TIMER_MS));
   const answer = new Answer(signal, () => void (reader.streamed || timer.refresh()));
   const isSilent = (): boolean =>
     !prepared.hasHeard() && nowMs() - startedAtMs >= SILENCE_MS[reader.streamed ? 'streamed' : 'whole'];

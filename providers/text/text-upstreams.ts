@@ -96,8 +96,8 @@ export function createTextUpstreams(
         walk.leftMs(attemptedAtMs),
       );
       const failure = await attempt(endpoint, board.of(way), prepared, call, limitMs, nowMs);
-      const goesOn = failure !== null && !call.signal.aborted && walk.failed(way, failure);
-      const following = goesOn ? walk.peek(nowMs()) : null;
+      const canGoOn = failure !== null && !call.signal.aborted && walk.failed(way, failure);
+      const following = canGoOn ? walk.peek(nowMs()) : null;
       observer.attempted({
         requestId: call.requestId,
         ...describeAttempt(way, failure, keysOf(way.route)),
@@ -106,7 +106,7 @@ export function createTextUpstreams(
         seconds: (nowMs() - attemptedAtMs) / 1000,
       });
       if (failure === null) return;
-      if (!goesOn) throw errorForClient(failure.error, call.body);
+      if (!canGoOn) throw errorForClient(failure.error, call.body);
     }
   }
 

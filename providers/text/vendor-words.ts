@@ -1,10 +1,10 @@
 /**
- * Cleans up what an upstream said when it failed: for operators, in the log, and for the client whose request it was.
+ * Cleans up the message of an upstream that failed: for operators, in the log, and for the client of the request.
  */
 
-const LONGEST_LINE = 300;
+const MAX_LINE = 300;
 
-/** Anything that looks like a credential, whoever owns it. */
+/** Anything that looks like a credential. */
 const SECRETS: readonly RegExp[] = [
   /\bbearer\s+[\w.~+/=-]+/gi,
   /\b(?:sk|pk|rk|gsk|xai|key|api|AIza|ya29|eyJ)[-_.]?[\w*.-]{12,}/gi,
@@ -50,8 +50,8 @@ const VOCABULARY: ReadonlySet<string> = new Set(
 /** A number with its unit, a name, or a path of names. */
 const WORD = /[\p{L}\p{N}_$]+(?:[.'-][\p{L}\p{N}_$]+)*/gu;
 const NUMBER = /^\d{1,9}(?:\.\d{1,4})?$/;
-/** Where an upstream's sentence says less than this share of it, it says nothing. */
-const LEAST_KEPT = 0.6;
+/** A sentence of which less than this share is left says nothing. */
+const MIN_KEPT = 0.6;
 const LEFT_OUT = '…';
 
 /**
@@ -88,7 +88,7 @@ export function wordsForClient(message: string, sentFields: ReadonlySet<string>)
     // Between words stays what separates them in a sentence or a path.
     .replaceAll(/[^\p{L}\p{N}_$ .,:;>=<()[\]'"`…-]/gu, LEFT_OUT)
     .replaceAll(/…(?:[^\p{L}\p{N}]*…)+/gu, LEFT_OUT);
-  return kept < total * LEAST_KEPT ? '' : cut(words);
+  return kept < total * MIN_KEPT ? '' : cut(words);
 }
 
 /** Whether a word is a field that the client sent, or a path of such: `messages.1.content`. */
@@ -101,7 +101,7 @@ function isPath(word: string, sentFields: ReadonlySet<string>): boolean {
 export function fieldNamesOf(body: unknown): ReadonlySet<string> {
   const names = new Set<string>();
   const waiting = [body];
-  while (waiting.length > 0 && names.size < MOST_FIELD_NAMES) {
+  while (waiting.length > 0 && names.size < MAX_FIELD_NAMES) {
     const value = waiting.pop();
     if (typeof value !== 'object' || value === null) continue;
     for (const [name, inner] of Object.entries(value)) {
@@ -112,7 +112,7 @@ export function fieldNamesOf(body: unknown): ReadonlySet<string> {
   return names;
 }
 
-const MOST_FIELD_NAMES = 1_000;
+const MAX_FIELD_NAMES = 1_000;
 const FIELD_NAME = /^[A-Za-z_$][\w$-]{0,63}$/;
 
 function withoutSecrets(message: string, secrets: readonly string[]): string {
@@ -132,9 +132,9 @@ function withoutLongQuotes(line: string): string {
 
 /** Longer text is not worth searching; a cut word might be part of a secret. */
 function beginningOf(message: string): string {
-  return message.length <= 4 * LONGEST_LINE ? message : message.slice(0, 4 * LONGEST_LINE).replace(/\S*$/, '');
+  return message.length <= 4 * MAX_LINE ? message : message.slice(0, 4 * MAX_LINE).replace(/\S*$/, '');
 }
 
 function cut(line: string): string {
-  return line.length <= LONGEST_LINE ? line : `${line.slice(0, LONGEST_LINE)}…`;
+  return line.length <= MAX_LINE ? line : `${line.slice(0, MAX_LINE)}…`;
 }

@@ -6,7 +6,7 @@ import { listStartedDeliveries } from '../../db/queries/recovery.ts';
 import { streamPages } from '../../db/stream-pages.ts';
 import type { WorkflowAccess } from '../workflow-access.ts';
 
-/** What is done with a delivery, and why, in words. */
+/** The decision about a delivery, and the reason, in words. */
 export const DELIVERY_FATES = {
   revived: 'revived: no workflow makes its next attempt',
   running: 'left alone: its workflow is running',

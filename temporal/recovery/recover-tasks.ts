@@ -11,7 +11,7 @@ import { LOST } from '../task-repair.ts';
 import { startWorkflow } from '../task-starter.ts';
 import type { WorkflowAccess } from '../workflow-access.ts';
 
-/** What is done with a task, and why, in words. */
+/** The decision about a task, and the reason, in words. */
 export const TASK_FATES = {
   charged: 'charged: its history says that it succeeded',
   failed: 'refunded: its history says that it failed',

@@ -25,7 +25,7 @@ export async function* findUnknownWorkflows(
   since: Date,
 ): AsyncIterable<UnknownWorkflow> {
   const queries = [
-    // Those that have ended come first, so that a workflow is not reported again after it has been terminated.
+    // Closed workflows come first, so that a workflow is not reported again after it has been terminated.
     {
       query: `WorkflowType = 'mediaTask' AND ExecutionStatus != 'Running' AND StartTime > '${since.toISOString()}'`,
       findUnknown: findUnknownTasks,

@@ -42,7 +42,7 @@ describe('conversion', () => {
     const request = textRequest({ sampling: { stopSequences: ['END'] } });
     const telling: WireFormat = {
       ...chatCompletions,
-      client: { ...chatCompletions.client, reportsStopSequence: true },
+      client: { ...chatCompletions.client, hasStopSequence: true },
     };
     const sentBy = (client: WireFormat): unknown =>
       planConversion(client, chatCompletions, request, options, new Meter()).upstreamRequest.body['stop'];

@@ -179,7 +179,7 @@ function renderTool(tool: Tool): JsonObject {
   return { type: 'function', function: compact({ name, description, parameters, strict }) };
 }
 
-/** Upstreams refuse what is said about tools without any. */
+/** Upstreams refuse settings for tools in a request without tools. */
 function renderToolSettings({ tools, toolChoice, parallelToolCalls }: TextRequest): JsonObject {
   if (tools.length === 0) return {};
   const choice = toolChoice === undefined ? undefined : renderToolChoice(toolChoice);

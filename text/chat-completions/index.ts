@@ -12,7 +12,7 @@ import { parseError, parseResult, parseStream } from './upstream.ts';
 export const chatCompletions: WireFormat = {
   name: 'chat-completions',
   client: {
-    reportsStopSequence: false,
+    hasStopSequence: false,
     keepAliveFrame: COMMENT_FRAME,
     parseRequest,
     renderResult,
@@ -22,7 +22,7 @@ export const chatCompletions: WireFormat = {
   },
   upstream: {
     stopSequences: 'unreported',
-    mostStopSequences: 4,
+    maxStopSequences: 4,
     buildRequest,
     forwardRequest,
     parseResult,

@@ -11,7 +11,7 @@ import { parseError, parseResult, parseStream } from './upstream.ts';
 export const generateContent: WireFormat = {
   name: 'generate-content',
   client: {
-    reportsStopSequence: false,
+    hasStopSequence: false,
     // The Python SDK mistakes a comment for data.
     keepAliveFrame: null,
     parseRequest,
@@ -23,7 +23,7 @@ export const generateContent: WireFormat = {
   },
   upstream: {
     stopSequences: 'unreported',
-    mostStopSequences: 5,
+    maxStopSequences: 5,
     buildRequest,
     forwardRequest,
     parseResult,

@@ -24,13 +24,13 @@ import {
   readStopSequences,
   readString,
 } from '../read.ts';
-import { JSON_SCHEMA, MOST_OUTPUT_TOKENS, outputTokens, PENALTY, TEMPERATURE } from '../settings.ts';
+import { JSON_SCHEMA, MAX_OUTPUT_TOKENS, outputTokens, PENALTY, TEMPERATURE } from '../settings.ts';
 import { readFileData, readInlineData } from './media.ts';
 import { closedNativeFields, nativeFields } from './names.ts';
 import { jsonSchemaOf } from './schema.ts';
 
-const MOST_STOP_SEQUENCES_USED = 4;
-const MOST_CANDIDATES = 8;
+const MAX_STOP_SEQUENCES_USED = 4;
+const MAX_CANDIDATES = 8;
 
 // ------------------------------------------------------------------------------------------------------------- parts
 
@@ -112,12 +112,12 @@ const systemInstruction = reader(
 );
 
 export const generationConfig = closedNativeFields({
-  maxOutputTokens: optional(outputTokens(MOST_OUTPUT_TOKENS)),
+  maxOutputTokens: optional(outputTokens(MAX_OUTPUT_TOKENS)),
   temperature: optional(TEMPERATURE),
   topP: optional(described(numberBetween(0, 1), '0 counts as not sent')),
   topK: optional(described(integerBetween(0, null), '0 counts as not sent')),
   stopSequences: optional(described(readStopSequences, 'The first 4 are used')),
-  candidateCount: optional(integerBetween(1, MOST_CANDIDATES)),
+  candidateCount: optional(integerBetween(1, MAX_CANDIDATES)),
   presencePenalty: optional(PENALTY),
   frequencyPenalty: optional(PENALTY),
   thinkingConfig: ignored,
@@ -150,7 +150,7 @@ function samplingOf(config: ReturnType<typeof generationConfig>): Sampling {
     // Zero means "not set" in both.
     topP: config.get('topP') || undefined,
     topK: config.get('topK') || undefined,
-    stopSequences: config.get('stopSequences')?.slice(0, MOST_STOP_SEQUENCES_USED),
+    stopSequences: config.get('stopSequences')?.slice(0, MAX_STOP_SEQUENCES_USED),
     frequencyPenalty: config.get('frequencyPenalty'),
     presencePenalty: config.get('presencePenalty'),
     choiceCount: config.get('candidateCount'),

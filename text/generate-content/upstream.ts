@@ -109,7 +109,7 @@ class NativeStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     for (const [position, item] of arrayOf(response['candidates']).entries()) {
       this.#takeCandidate(objectOf(item), position, emit);
     }
-    // It includes the parts of this event.
+    // The count includes the parts of this event.
     if (usage !== null) emit({ type: 'usage', usage });
   }
 
@@ -203,12 +203,12 @@ function usageOf(metadata: JsonObject): Usage {
   const reasoning = count('thoughtsTokenCount');
   const total = count('totalTokenCount');
   const both = candidates === null && reasoning === null ? null : (candidates ?? 0) + (reasoning ?? 0);
-  const fitsBoth = total === null || total >= (input ?? 0) + (both ?? 0);
+  const canBeBoth = total === null || total >= (input ?? 0) + (both ?? 0);
   return settleUsage({
     input,
     cacheRead: count('cachedContentTokenCount'),
     cacheWrite: null,
-    output: fitsBoth ? both : (candidates ?? reasoning),
+    output: canBeBoth ? both : (candidates ?? reasoning),
     reasoning,
     total,
   });

@@ -9,9 +9,9 @@ const STEP_COST = 512 * 1024;
 /** Each value takes about as long as this many bytes of text. */
 const VALUE_COST = 64;
 /** RFC 8259, section 9, lets parsers limit the length of numbers. */
-const MOST_NUMBER_BYTES = 1_024;
+const MAX_NUMBER_BYTES = 1_024;
 
-/** It skips a byte order mark. */
+/** Skips a byte order mark. */
 const decoder = new TextDecoder();
 
 /**
@@ -174,7 +174,7 @@ class Parser {
   /** A number, or `true`, `false` or `null`. */
   #readScalar(): unknown {
     const start = this.#at;
-    const most = Math.min(start + MOST_NUMBER_BYTES, this.#bytes.length);
+    const most = Math.min(start + MAX_NUMBER_BYTES, this.#bytes.length);
     let end = start;
     for (; end < most; end += 1) {
       const byte = this.#bytes[end];

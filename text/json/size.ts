@@ -15,7 +15,7 @@ export interface JsonLimits {
 const MAXIMUM_NAME_BYTES = 4_096;
 
 /** Longer than any model name. */
-const LONGEST_TOP_TEXT = 200;
+const MAX_TOP_TEXT = 200;
 
 // These are repeated in parse.ts: reading each byte takes a third longer with another module's constants.
 const QUOTE = 0x22;
@@ -109,14 +109,14 @@ export class JsonSizer {
     const end = endOfText(bytes, this.#place === 'escape' ? from + 1 : from);
     const isEscaped = end > bytes.length;
     const index = Math.min(end, bytes.length);
-    if (this.#depth === 1 && this.#textLength < LONGEST_TOP_TEXT) {
-      this.#topText += Buffer.from(bytes.subarray(from, Math.min(index, from + LONGEST_TOP_TEXT))).toString('latin1');
+    if (this.#depth === 1 && this.#textLength < MAX_TOP_TEXT) {
+      this.#topText += Buffer.from(bytes.subarray(from, Math.min(index, from + MAX_TOP_TEXT))).toString('latin1');
     }
     this.#textLength += index - from;
     if (index === bytes.length) this.#place = isEscaped ? 'escape' : 'text';
     else {
       this.#place = 'outside';
-      const isWhole = this.#textLength <= LONGEST_TOP_TEXT && !this.#topText.includes('\\');
+      const isWhole = this.#textLength <= MAX_TOP_TEXT && !this.#topText.includes('\\');
       if (this.#depth === 1 && this.#topField === 'model') this.#model = isWhole ? this.#topText : null;
     }
     return index;

@@ -146,7 +146,7 @@ function isBlank(text: string): boolean {
   return text.trim() === '';
 }
 
-export function takesStopSequence(sequence: string): boolean {
+export function canSendStopSequence(sequence: string): boolean {
   return !isBlank(sequence);
 }
 

@@ -1,7 +1,7 @@
 /** The messages format: contract 4.8.3. The endpoint checks its version header. */
 import { encodeEvent } from '../sse.ts';
 import type { WireFormat } from '../wire-format.ts';
-import { buildRequest, forwardRequest, takesStopSequence } from './build-request.ts';
+import { buildRequest, forwardRequest, canSendStopSequence } from './build-request.ts';
 import { renderError, renderStreamError } from './errors.ts';
 import { createRepairer } from './repair.ts';
 import { parseRequest } from './parse-request.ts';
@@ -12,7 +12,7 @@ import { parseError, parseResult, parseStream } from './upstream.ts';
 export const messages: WireFormat = {
   name: 'messages',
   client: {
-    reportsStopSequence: true,
+    hasStopSequence: true,
     keepAliveFrame: encodeEvent('{"type":"ping"}', 'ping'),
     parseRequest,
     renderResult,
@@ -21,9 +21,9 @@ export const messages: WireFormat = {
     renderStreamError,
   },
   upstream: {
-    givesOneAnswer: true,
+    isOneAnswerPerCall: true,
     stopSequences: 'reported',
-    takesStopSequence,
+    canSendStopSequence,
     buildRequest,
     forwardRequest,
     parseResult,

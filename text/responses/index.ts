@@ -15,7 +15,7 @@ import { parseResult, parseStream } from './upstream.ts';
 export const responses: WireFormat = {
   name: 'responses',
   client: {
-    reportsStopSequence: false,
+    hasStopSequence: false,
     keepAliveFrame: COMMENT_FRAME,
     parseRequest,
     renderResult,
@@ -24,9 +24,9 @@ export const responses: WireFormat = {
     renderStreamError,
   },
   upstream: {
-    givesOneAnswer: true,
+    isOneAnswerPerCall: true,
     stopSequences: 'unsupported',
-    leastOutputTokens: MINIMUM_OUTPUT_TOKENS,
+    minOutputTokens: MINIMUM_OUTPUT_TOKENS,
     buildRequest,
     forwardRequest,
     parseResult,

@@ -20,7 +20,7 @@ import {
 import {
   EFFORT,
   JSON_SCHEMA,
-  MOST_OUTPUT_TOKENS,
+  MAX_OUTPUT_TOKENS,
   outputTokens,
   STREAM,
   TEMPERATURE,
@@ -121,7 +121,7 @@ export const readRequest = fields(
     model: readName,
     input: readInput,
     instructions: optional(described(readString, 'Placed before the input')),
-    max_output_tokens: optional(outputTokens(MOST_OUTPUT_TOKENS)),
+    max_output_tokens: optional(outputTokens(MAX_OUTPUT_TOKENS)),
     stream: optional(STREAM),
     temperature: optional(TEMPERATURE),
     top_p: optional(TOP_P),

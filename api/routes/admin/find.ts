@@ -66,7 +66,7 @@ function nothingFound(id: string): ServiceError {
 const OF_ANSWERS =
   "An answer that was forwarded as the vendor wrote it has the vendor's id: look for the `x-request-id` that came with it.";
 
-/** What else may be the matter, by how an id begins. */
+/** Hints by the prefix of an id. */
 const HINTS: Readonly<Record<string, string>> = {
   'chatcmpl-': OF_ANSWERS,
   resp_: OF_ANSWERS,

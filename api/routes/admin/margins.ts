@@ -1,4 +1,4 @@
-/** What was sold and what it cost: by model and upstream, and render by render. */
+/** Revenue and cost: by model and upstream, and render by render. */
 import {
   listRenders as findRenders,
   type Margin,

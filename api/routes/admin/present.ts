@@ -120,7 +120,7 @@ interface AdminTask extends Task {
   readonly submissions: readonly KeptSubmission[];
   readonly temporal: HistoryLinks;
   /** Only on request, which is recorded. */
-  readonly showsPrompt?: boolean;
+  readonly canReadPrompt?: boolean;
 }
 
 const accepted = ({ submissions }: AdminTask) => submissions.find(({ outcome }) => outcome === 'accepted');
@@ -145,7 +145,7 @@ export const ADMIN_TASK = resource<AdminTask>('AdminTask', {
   workflow_id: field.text('id', 'The id of its workflow'),
   history_url: field.url(({ id, temporal }) => historyUrl(temporal, id), 'The workflow’s history in Temporal'),
   prompt: field.text.orAbsent(
-    ({ request, showsPrompt }) => (showsPrompt ? request.prompt : undefined),
+    ({ request, canReadPrompt }) => (canReadPrompt ? request.prompt : undefined),
     'Only on request, which is recorded',
   ),
 });

@@ -64,7 +64,7 @@ const ACKNOWLEDGEMENT = resource<Acknowledgement>(
   'Why nobody can remedy a finding. It holds for every report that finds the same.',
 );
 
-/** A finding of a report, with what somebody said about it. */
+/** A finding of a report, with its acknowledgement. */
 export interface ReportedFinding extends Finding {
   readonly acknowledgement: Acknowledgement | null;
 }

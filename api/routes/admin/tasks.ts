@@ -22,7 +22,7 @@ import { ADMIN_TASK } from './present.ts';
 import { EXPLANATION, OPERATOR_ACTION } from './present-explanation.ts';
 import { operatorActionSchema } from './schema.ts';
 
-/** Prompts are the customers' own words: whoever reads them says why, and that is kept. */
+/** Prompts are the customers' own words: an operator who reads them gives a reason, which is recorded. */
 const PROMPTS = {
   prompts: aFlag('Whether to show the prompts, too; recorded with each task in the log of operator actions'),
   reason: anyText('Why the prompts are read; required with `prompts`'),
@@ -56,14 +56,14 @@ export const listAllTasks = endpoint({
     const { account_id: accountId, status, model, from, to } = query;
     const read = async (slice: Slice) => {
       const tasks = await listTasks(database, { accountId, status, model, from, to, ...slice });
-      const showsPrompt = await mayReadPrompts(database, caller, tasks.slice(0, query.limit), query);
+      const canReadPrompt = await mayReadPrompts(database, caller, tasks.slice(0, query.limit), query);
       const all = await listSubmissionsOf(
         database,
         tasks.map(({ id }) => id),
       );
       return tasks.map((task) => {
         const submissions = all.filter(({ taskId }) => taskId === task.id);
-        return { ...task, submissions, temporal, showsPrompt };
+        return { ...task, submissions, temporal, canReadPrompt };
       });
     };
     return listPage(query, read, ADMIN_TASK.present);
@@ -82,7 +82,7 @@ export const getAnyTask = endpoint({
     const task = await existingTask(database, params.task_id);
     const prompt = await mayReadPrompts(database, caller, [task], query);
     const submissions = await listSubmissions(database, task.id);
-    return { data: ADMIN_TASK.present({ ...task, submissions, temporal, showsPrompt: prompt }) };
+    return { data: ADMIN_TASK.present({ ...task, submissions, temporal, canReadPrompt: prompt }) };
   },
 });
 
@@ -144,7 +144,7 @@ export const explainTask = endpoint({
  * Writes down who reads the prompts of these tasks.
  *
  * @returns whether they are asked for
- * @throws ServiceError `bad_request` without a reason, `forbidden` for whoever is no operator
+ * @throws ServiceError `bad_request` without a reason, `forbidden` for a caller who is no operator
  */
 async function mayReadPrompts(
   database: Database,

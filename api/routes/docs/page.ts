@@ -2,11 +2,11 @@
 
 import type { DescriptionPart } from '../../openapi/parts.ts';
 
-/** Where the pages and their assets are served. */
+/** The path of the pages and their assets. */
 export const DOCS_PATH = '/docs';
 export const DESCRIPTION_PATH = '/openapi.json';
 
-/** What the pages may load. Swagger UI embeds small images in its style sheet and sets a few inline styles. */
+/** The sources that the pages may load from. Swagger UI embeds small images in its style sheet and sets a few inline styles. */
 export const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",

@@ -88,7 +88,7 @@ function openForm(request: IncomingMessage): Form {
   const part = new Promise<FilePart>((resolve) => {
     let files = 0;
     parser.on('file', (name: string | undefined, content, { filename = null }) => {
-      // Whoever reads the content handles its failure.
+      // The reader of the content handles its failure.
       content.on('error', () => {});
       files += 1;
       if (name !== FILE_PART || files > 1) parser.destroy(badRequest(ONE_FILE_ONLY));

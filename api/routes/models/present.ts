@@ -12,7 +12,7 @@ import { UNAVAILABLE_REASONS, type UnavailableReason } from '../../services/unav
 
 const TOKENS_PER_PRICE = 1_000_000n;
 
-/** What an answer says of a model beyond its terms. */
+/** The fields of a model in an answer beyond its terms. */
 interface Listing {
   readonly version: string;
   /** Why the model cannot be called now; null where it can. */

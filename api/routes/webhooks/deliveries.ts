@@ -24,7 +24,7 @@ import { type RedeliverBody, redeliverSchema, toDate } from './schema.ts';
 
 const PAGE = { status: oneOf(DELIVERY_STATUSES, 'Only deliveries in that state'), ...pageById('delivery') };
 
-/** Of many deliveries at once. */
+/** The result of a call that sends many deliveries again. */
 export const REDELIVERY = nested<Awaited<ReturnType<typeof requestRedeliveries>>>({
   object: field.constant('webhook_redelivery'),
   count: field.integer('count'),

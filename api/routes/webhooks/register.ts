@@ -1,4 +1,4 @@
-/** Registering a webhook endpoint, whoever does it for the account. */
+/** Registers a webhook endpoint, for calls of the account and of the administration. */
 import type { Database } from '../../../db/database.ts';
 import type { Sealer } from '../../../db/sealing.ts';
 import { insertWebhookEndpoint, type WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';

@@ -85,7 +85,7 @@ async function findingsOf(
 }
 
 /**
- * Confirms, rejects or withdraws what waits for a second person, once. Whoever decides the same again changes nothing.
+ * Confirms, rejects or withdraws an acknowledgement that waits for a second person, once. The same decision again changes nothing.
  *
  * @throws ServiceError `not_found`; `forbidden` when it is not for them to decide; `idempotency_conflict` when it was decided
  *   before

@@ -13,7 +13,7 @@ export interface FourEyes {
   readonly publicUrl: string;
 }
 
-/** What one person moves by hand. */
+/** A manual adjustment by one person. */
 export interface HandMove {
   readonly accountId: string;
   /** Given, or taken if it is negative. */

@@ -14,12 +14,12 @@ const CHARGES: ReadonlySet<string> = new Set(
   Object.entries(TRANSFERS).flatMap(([kind, move]) => (isCharge(move) ? [kind] : [])),
 );
 
-/** What accounts were charged in a month. */
+/** The amount that accounts were charged in a month. */
 export function revenueOfBooks({ amounts }: Books): PicoUsd {
   return [...amounts].reduce((total, [kind, amount]) => total + (CHARGES.has(kind) ? amount : 0n), 0n);
 }
 
-/** What an account was charged by a transfer; null for one that charges nothing. */
+/** The amount that a transfer charges; null for a transfer that is not a charge. */
 function revenueOf({ kind, amount }: BookedTransfer): PicoUsd | null {
   return CHARGES.has(kind) ? amount : null;
 }

@@ -1,4 +1,4 @@
-/** What months brought in and cost, kept for a while: counting a large month takes seconds. */
+/** Revenue and cost of months, cached for a while: summing a large month takes seconds. */
 import type { Database } from '../../../db/database.ts';
 import { type MonthSums, sumMonth } from '../../../db/queries/month-sums.ts';
 import { parseMonth } from '../../../domain/month.ts';
@@ -8,7 +8,7 @@ import { cached } from '../cached.ts';
 export type SumMonth = (month: string, isClosed: boolean) => Promise<MonthSums>;
 
 /** How many customers a month lists separately. */
-const MOST_CUSTOMERS = 100;
+const MAX_CUSTOMERS = 100;
 const OPEN = { forMs: 15_000, maxEntries: 24 };
 const CLOSED = { forMs: 24 * 3_600_000, maxEntries: 60 };
 
@@ -16,7 +16,7 @@ export function createSumMonth(reports: Database): SumMonth {
   const count = async (name: string): Promise<MonthSums> => {
     const month = parseMonth(name);
     if (!month) throw new RangeError(`not a month: ${name}`);
-    return sumMonth(reports, month, MOST_CUSTOMERS);
+    return sumMonth(reports, month, MAX_CUSTOMERS);
   };
   const ofOpen = cached(count, OPEN);
   const ofClosed = cached(count, CLOSED);

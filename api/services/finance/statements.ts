@@ -4,14 +4,14 @@ import { readStatement, type Statement } from '../../../db/queries/statements.ts
 import { ServiceError } from '../../../domain/errors.ts';
 
 /**
- * Runs a report when it is the holder's turn: an account, or whoever asks for a report over all accounts.
+ * Runs a report when it is the holder's turn: an account, or the caller of a report over all accounts.
  *
  * @throws ServiceError `rate_limit_exceeded` when many reports of the holder wait
  */
 export type InTurn = <Report>(holder: string, report: () => Promise<Report>) => Promise<Report>;
 export type ReadStatement = (asked: Parameters<typeof readStatement>[1]) => Promise<Statement>;
 
-/** Of the connections for reports; the rest is left to other reports. */
+/** Connections that these reports use at once; other reports use the rest. */
 const MAX_AT_ONCE = 2;
 const MAX_WAITING_PER_HOLDER = 5;
 const RETRY_SECONDS = 5;

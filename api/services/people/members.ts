@@ -85,7 +85,7 @@ export async function takeUpInvitationMail(
   return due && { ...due, digest, path: invitationPath(token) };
 }
 
-/** Where somebody accepts the invitation with this token. */
+/** The path at which the invitation with the token is accepted. */
 function invitationPath(token: string): string {
   return `/console/join/${token}`;
 }
@@ -154,7 +154,7 @@ export function findInvitationOf(database: Database, token: string): Promise<Inv
 
 /** Accepts an invitation as somebody who has signed in. @returns null when it does not work, or is for somebody else */
 export function acceptInvitation(database: Database, token: string, session: Session): Promise<Invitation | null> {
-  // Whoever chooses a new password waits: no link that an earlier account's owner holds leads into the new account.
+  // The choice of a new password waits: no link that an earlier account's owner holds leads into the new account.
   return inOpenSession(database, session, async (transaction) => {
     const { user } = session;
     const found = await findInvitation(transaction, digestToken(token));
@@ -198,7 +198,7 @@ export async function acceptAsNewUser(
   return { user };
 }
 
-/** @throws ServiceError `forbidden` for whoever is no owner any more */
+/** @throws ServiceError `forbidden` for a user who is no owner any more */
 function asOwner<Result>(
   database: Database,
   { accountId, ownerId }: LinkMaker,

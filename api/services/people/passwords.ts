@@ -6,7 +6,7 @@ export const PASSWORD_LENGTH = { min: 12, max: 200 } as const;
 
 const PARAMETERS = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
 
-/** What is compared when there is no such user, so that both cases take as long. */
+/** The hash that is compared when there is no such user, so that both cases take as long. */
 let nobodysHash: Promise<string> | undefined;
 
 export function hashPassword(password: string): Promise<string> {

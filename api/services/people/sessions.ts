@@ -25,7 +25,7 @@ export const SESSION_COOKIE = '__Host-genway-session';
 const TOKEN_BYTES = 32;
 export const SESSION_LIFETIME_SECONDS = 30 * 24 * 3600;
 const IDLE_SECONDS = 7 * 24 * 3600;
-/** Those used last stay: each browser has one. */
+/** The sessions used last stay: each browser has one. */
 const MAX_SESSIONS = 50;
 /** To give the code of the second factor in. */
 const PENDING_LIFETIME_SECONDS = 10 * 60;
@@ -80,7 +80,7 @@ export function inOpenSession<Result>(
   });
 }
 
-/** Where somebody is signed in, the session used last first. */
+/** A user's open sessions, the one used last first. */
 export function listOpenSessions(database: Database, userId: string): Promise<readonly ListedSession[]> {
   return listSessions(database, userId, IDLE_SECONDS);
 }

@@ -33,7 +33,7 @@ import { takeRecoveryCode } from './recovery-codes.ts';
 import { isAppCode, stepOfCode } from './second-factor.ts';
 import { inOpenSession, newToken } from './sessions.ts';
 
-/** Within a quarter of an hour, for one user from one network: whoever guesses keeps nobody out who is elsewhere. */
+/** Within a quarter of an hour, for one user from one network: an attacker locks out nobody on another network. */
 const MAX_ATTEMPTS = 10;
 /** For everybody in one network, which many people may share. */
 const MAX_NETWORK_ATTEMPTS = 50;
@@ -226,7 +226,7 @@ export function findLink(database: Database, token: string): Promise<User | null
   return findUserLink(database, digestToken(token));
 }
 
-/** What is wrong with a new password; null when nothing is. */
+/** The fault of a new password; null if there is none. */
 export function passwordFault(password: string, repeated: string): 'too short' | 'too long' | 'different' | null {
   const length = lengthOf(password);
   if (length < PASSWORD_LENGTH.min) return 'too short';

@@ -1,4 +1,4 @@
-/** What the administration does with users beyond a single change of their row. */
+/** Actions of the administration on users that change more than their row. */
 import type { Database } from '../../../db/database.ts';
 import { deleteSessionsOf, deleteUserLinks } from '../../../db/queries/sessions.ts';
 import {
@@ -15,7 +15,7 @@ export interface UserChanges extends UserDetails {
   readonly secondFactor?: null | undefined;
 }
 
-/** Changes what is given, all or nothing. Whoever is disabled is signed out at once, and their links stop working. */
+/** Changes the given fields, all or nothing. Disabling a user signs them out at once, and their links stop working. */
 export function changeUser(
   database: Database,
   userId: string,

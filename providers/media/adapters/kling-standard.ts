@@ -13,13 +13,13 @@ import type { VendorAnswer, VendorCall, VendorHttp } from '../vendor-http.ts';
 import { wordsOf } from '../words.ts';
 import { acceptedData, failedFor, filesAt, framesOf, tooMuch, unreadable, withDefined } from './kling-answers.ts';
 
-/** Where all tasks are asked for; also the first part of their names here. */
+/** The path of tasks; also the first part of their names here. */
 export const TASKS = 'tasks';
 
 /** The vendor's words for resolutions. */
 export const RESOLUTIONS = { '720p': '720p', '1080p': '1080p', '4k': '4k' };
 
-const MOST_REFERENCE_VIDEOS = 1;
+const MAX_REFERENCE_VIDEOS = 1;
 
 export function submissionOf(request: RenderRequest): VendorCall {
   const { callbackUrl: callback_url, taskId: external_task_id, model } = request;
@@ -67,7 +67,7 @@ function contentOf(request: RenderRequest): readonly [family: string, content: J
   const text = { type: 'prompt', text: prompt };
   if (referenceAudios.length > 0) throw tooMuch('no reference audios');
   if (imagesAs === 'references') {
-    if (referenceVideos.length > MOST_REFERENCE_VIDEOS) throw tooMuch('at most one reference video');
+    if (referenceVideos.length > MAX_REFERENCE_VIDEOS) throw tooMuch('at most one reference video');
     const references = [
       ...images.map((url) => ({ type: 'refer_image', url })),
       ...referenceVideos.map((url) => ({ type: 'feature_video', url })),

@@ -40,7 +40,7 @@ const USUAL_FIELDS: Readonly<Record<'image' | 'video', FieldNames>> = {
   },
 };
 
-const LEAST_LIFETIME_SECONDS = 60;
+const MIN_LIFETIME_SECONDS = 60;
 const MAX_PAGES = 20;
 /** The list may be out of date; if it contains a prediction that is this much younger, it is not. */
 const LIST_LAG_MS = 90_000;
@@ -84,7 +84,7 @@ export const replicate: MediaAdapter = {
     return {
       path: version === undefined ? `v1/models/${model}/predictions` : PREDICTIONS,
       // No `Prefer: wait`, which would delay the answer by up to a minute.
-      headers: { 'cancel-after': `${Math.max(lifetimeSecondsOf(request), LEAST_LIFETIME_SECONDS)}s` },
+      headers: { 'cancel-after': `${Math.max(lifetimeSecondsOf(request), MIN_LIFETIME_SECONDS)}s` },
       body: { json: { ...(version !== undefined && { version }), input, ...hook } },
       identity: { model: request.model, input },
     };

@@ -4,7 +4,7 @@ import { ProviderUnreachableError } from '../../../providers/media/outcomes.ts';
 
 /** An upstream that asks for more is asked after this: a job that may be done is not left for longer. */
 const MAX_WAIT_MS = 5 * 60_000;
-/** What remains for the last call before the end of what it serves. */
+/** The time that remains for the last call before the deadline. */
 const LAST_CALL_MS = 2 * PROVIDER_ANSWER_MS;
 
 /**

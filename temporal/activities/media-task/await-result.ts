@@ -11,7 +11,7 @@ import { taskFailure } from './task-failure.ts';
 /** An upstream that keeps reporting an unknown job has lost it; during a deployment it may do so only for a while. */
 const UNKNOWN_ANSWERS_UNTIL_LOST = 5;
 
-/** What the upstream reported about a render that ended; links are not part of it, since they may expire. */
+/** The upstream's report about a render that ended, without links, which may expire. */
 export interface RenderedJob {
   /** How many files there are. */
   readonly files: number;
@@ -63,8 +63,8 @@ export async function readVerdict(
   { code, message, cost }: Extract<JobState, { state: 'failed' }>,
   { task, upstream, recordCost }: { task: Task; upstream: MediaUpstream; recordCost: RecordCost },
 ): Promise<Error> {
-  const billsRefusals = upstream.traitsOf(task.kind)?.billsRefusals ?? false;
-  await recordCost(task, cost ?? null, billsRefusals && code === 'content_policy_violation');
+  const isRefusalBilled = upstream.traitsOf(task.kind)?.isRefusalBilled ?? false;
+  await recordCost(task, cost ?? null, isRefusalBilled && code === 'content_policy_violation');
   return taskFailure(code, message);
 }
 

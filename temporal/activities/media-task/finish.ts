@@ -15,7 +15,7 @@ export interface Resolution {
   readonly transferId: string;
   readonly taskStatus: string;
   readonly deliveryIds: readonly string[];
-  /** What the step was given. Histories do not hold what local activities are given, only what they return. */
+  /** The input of the step. Histories hold the results of local activities, but not their inputs. */
   readonly ending: TaskEnding;
 }
 

@@ -1,6 +1,6 @@
 /**
  * Submits a task to an upstream so that it is rendered once, whatever dies when. The submission is committed before
- * anything is sent. Whoever finds a submission without an outcome first finds out what happened to it (`recover.ts`),
+ * anything is sent. An attempt that finds a submission without an outcome first finds out what happened to it (`recover.ts`),
  * and sends nothing before that. What was certainly not accepted is submitted again, to the next route or later.
  */
 import { type KeptSubmission, listSubmissions } from '../../../db/queries/submissions.ts';
@@ -22,7 +22,7 @@ export type HandedOver =
   | Submitted
   /** An earlier attempt stored the files. */
   | { readonly state: 'stored'; readonly files: readonly GeneratedMedia[] }
-  /** It is the turn of the next route, whose steps run elsewhere. */
+  /** The next route follows, whose steps run elsewhere. */
   | { readonly state: 'moving'; readonly steps: RouteSteps };
 
 export function createHandOver(dependencies: MediaTaskDependencies) {

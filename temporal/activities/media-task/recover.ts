@@ -138,7 +138,7 @@ type Found =
   | { readonly state: 'none' | 'several' | 'cannot tell'; readonly error?: undefined }
   | { readonly state: 'unreachable'; readonly error: Error };
 
-/** What tells a submission's job from those of others. */
+/** How a submission's job is distinguished from other jobs. */
 type Submitted = Pick<KeptSubmission, 'taskId' | 'vendor' | 'model' | 'fingerprint' | 'submittedAt'>;
 
 /**

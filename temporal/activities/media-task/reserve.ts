@@ -6,7 +6,7 @@ import { nextTurn, type RouteSteps, stepsOf } from './routes.ts';
 export type ConfirmedReservation = { readonly reservationId: string } & (
   | {
       readonly isFinal: false;
-      /** Of the first route. */
+      /** The steps of the first route. */
       readonly steps: RouteSteps;
     }
   | {

@@ -20,7 +20,7 @@ export interface Turn {
   readonly isFirst: boolean;
 }
 
-/** Where and how the steps of a route run. */
+/** The task queue of a route's steps, and how they run. */
 export interface RouteSteps {
   /** If not the workflow's. */
   readonly taskQueue?: string;
@@ -28,7 +28,7 @@ export interface RouteSteps {
   readonly answers: KindTraits['answers'];
 }
 
-/** What is known of the health of routes. */
+/** The known health of routes. */
 export interface RouteHealth {
   /** Whether the route's circuit is closed or half-open. */
   isReady(turn: Pick<Turn, 'route' | 'model'>): boolean;

@@ -16,7 +16,7 @@ import type { Turn } from './routes.ts';
 import { taskFailure } from './task-failure.ts';
 import type { Turns } from './turns.ts';
 
-/** What an upstream accepted. */
+/** A submission that an upstream accepted. */
 export type Submitted =
   | { readonly state: 'waiting'; readonly jobId: string }
   /** The files, which exist only here. */

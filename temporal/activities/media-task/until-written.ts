@@ -3,12 +3,12 @@ import { Context } from '@temporalio/activity';
 import { isRefusal } from '../../../db/database.ts';
 
 const PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 10_000;
+const MAX_PAUSE_MS = 10_000;
 
 /** Retries a write while PostgreSQL cannot be reached and the step may continue. @throws PostgreSQL's refusals */
 export async function untilWritten<Result>(write: () => Promise<Result>): Promise<Result> {
   const context = Context.current();
-  for (let pauseMs = PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+  for (let pauseMs = PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
     try {
       return await write();
     } catch (error) {

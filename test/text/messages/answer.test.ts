@@ -85,7 +85,7 @@ describe('messages answer', () => {
       stop_reason: 'stop_sequence',
       stop_sequence: 'END',
     });
-    expect(client.reportsStopSequence).to.equal(true);
+    expect(client.hasStopSequence).to.equal(true);
   });
 
   it('counts cached tokens apart from the input, and takes them in again', () => {
