@@ -8,7 +8,7 @@ import type { MediaFault } from '../../domain/media-health.ts';
 import type { MediaRoute } from '../../domain/media-route.ts';
 import { MEDIA_APIS } from '../../providers/media/protocols.ts';
 import type { MediaUpstreamSettings } from '../../providers/media/upstream.ts';
-import { shownKey } from '../../providers/text/way-state.ts';
+import { shownKey } from '../../providers/text/circuit-state.ts';
 
 /** A media upstream as operators recognise it. */
 export interface MediaVendor {
@@ -18,8 +18,8 @@ export interface MediaVendor {
   readonly key: string | null;
 }
 
-/** The state of one way to a media model. */
-export interface MediaWayState extends ShownCircuit<MediaFault | 'operator'> {
+/** The circuit of one route to a media model. */
+export interface MediaCircuitState extends ShownCircuit<MediaFault | 'operator'> {
   readonly name: string;
   /** Null for an upstream that is not configured. */
   readonly protocol: string | null;
@@ -37,16 +37,16 @@ export function vendorOf({ name, adapter, credential }: MediaUpstreamSettings): 
 }
 
 /** One for each upstream's model that a media model of the catalogue has as its route, in the order of the catalogue. */
-export async function listMediaWays(
+export async function listMediaCircuits(
   database: Database,
   { videoModels, imageModels }: Catalogue,
   vendors: readonly MediaVendor[],
   nowMs: number,
-): Promise<readonly MediaWayState[]> {
+): Promise<readonly MediaCircuitState[]> {
   const overrides = await listUpstreamOverrides(database);
   const health = await listMediaHealth(database, nowMs, overrides);
   const routes = [...videoModels.values(), ...imageModels.values()].flatMap((model) => model.routes);
-  return waysOf(routes).map(([name, model]) => {
+  return candidatesOf(routes).map(([name, model]) => {
     const vendor = vendors.find((one) => one.name === name);
     const known = health.find((one) => one.provider === name && one.model === model);
     const override = overrides.find(({ upstream }) => upstream === name);
@@ -62,11 +62,11 @@ export async function listMediaWays(
   });
 }
 
-function waysOf(routes: readonly MediaRoute[]): readonly (readonly [provider: string, model: string])[] {
-  const ways = routes.flatMap(({ provider, model, modelWithImages }) =>
+function candidatesOf(routes: readonly MediaRoute[]): readonly (readonly [provider: string, model: string])[] {
+  const pairs = routes.flatMap(({ provider, model, modelWithImages }) =>
     [model, ...(modelWithImages === undefined ? [] : [modelWithImages])].map((name) => [provider, name] as const),
   );
-  return [...new Map(ways.map((way) => [JSON.stringify(way), way])).values()];
+  return [...new Map(pairs.map((pair) => [JSON.stringify(pair), pair])).values()];
 }
 
 /** An operator's override comes before the circuit. */

@@ -5,17 +5,17 @@ import type { Database } from '../../db/database.ts';
 import { type Clock, MACHINE_CLOCK } from '../../db/database-clock.ts';
 import { listUpstreamOverrides } from '../../db/queries/upstream-overrides.ts';
 import type { TextUpstreams } from '../../providers/text/text-upstreams.ts';
-import type { WayState } from '../../providers/text/way-state.ts';
-import { listMediaWays, type MediaVendor, type MediaWayState } from './media-ways.ts';
+import type { TextCircuitState } from '../../providers/text/circuit-state.ts';
+import { listMediaCircuits, type MediaVendor, type MediaCircuitState } from './media-ways.ts';
 import { repeat } from '../../domain/repeat.ts';
 
 export interface UpstreamControl {
-  /** The state of each way to a model of the catalogue, as this process sees it. */
-  list(): readonly WayState[];
+  /** The state of each route and key of a model of the catalogue, as this process sees it. */
+  list(): readonly TextCircuitState[];
   /** Whether any route of a text model leads to an upstream that is in service. */
   hasRoute(model: Pick<TextModel, 'routes'>): boolean;
-  /** The state of each way to a media model of the catalogue, from the latest submissions of all workers. */
-  listMedia(): Promise<readonly MediaWayState[]>;
+  /** The state of each route of a media model of the catalogue, from the latest submissions of all workers. */
+  listMedia(): Promise<readonly MediaCircuitState[]>;
   /** Applies new overrides of operators now instead of at the next interval. */
   obey(): Promise<void>;
   /** Stops applying overrides. */
@@ -47,7 +47,7 @@ export function startUpstreamControl(options: UpstreamControlOptions): UpstreamC
   return {
     list: () => upstreams.list(routes()),
     hasRoute: (model) => upstreams.list(model.routes).some(({ cause }) => cause !== 'operator'),
-    listMedia: () => listMediaWays(database, catalogue(), media(), clock.nowMs()),
+    listMedia: () => listMediaCircuits(database, catalogue(), media(), clock.nowMs()),
     obey,
     stop: () => void obeying.stop(),
   };

@@ -6,7 +6,7 @@
 import { createServer, type RequestListener } from 'node:http';
 import { createTextUpstreams, type TextUpstreams } from '../../providers/text/text-upstreams.ts';
 import { baseUrlsAt } from '../../providers/text/settings.ts';
-import type { UpstreamRoute } from '../../providers/text/ways.ts';
+import type { UpstreamRoute } from '../../providers/text/candidates.ts';
 import { percentile, rounded } from './statistics.ts';
 
 const PAIRS = 3_000;

@@ -5,8 +5,8 @@ import { UpstreamError, type UpstreamFault } from '../../text/upstream-errors.ts
 import { codeOf } from './answer.ts';
 import type { AnswerReader, FailedAttempt, PreparedRequest } from './attempt.ts';
 import { fieldNamesOf, lineForOperators, wordsForClient } from './vendor-words.ts';
-import { shownKey } from './way-state.ts';
-import type { Way } from './ways.ts';
+import { shownKey } from './circuit-state.ts';
+import type { Candidate } from './candidates.ts';
 
 /** A finished attempt. */
 export interface AttemptReport {
@@ -52,7 +52,7 @@ export function decisionOn(
 
 /** @param secrets never to be logged, whatever an upstream says */
 export function describeAttempt(
-  { route: { provider, format, model }, key }: Way,
+  { route: { provider, format, model }, key }: Candidate,
   failure: FailedAttempt | null,
   secrets: readonly string[],
 ): Omit<AttemptReport, 'requestId' | 'decision' | 'unreadableEvents' | 'seconds'> {

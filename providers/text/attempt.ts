@@ -3,7 +3,7 @@ import { ServiceError } from '../../domain/errors.ts';
 import { AnswerTooLongError, SILENT, UpstreamError, type UpstreamFault } from '../../text/upstream-errors.ts';
 import type { UpstreamRequest } from '../../text/wire-format.ts';
 import { Answer, codeOf } from './answer.ts';
-import type { WayHealth, WayCall } from './health-board.ts';
+import type { CandidateHealth, CandidateCall } from './health-board.ts';
 import type { UpstreamEndpoint } from './upstream-endpoint.ts';
 
 /** A request prepared for a route. */
@@ -53,7 +53,7 @@ const SILENCE_MS = { streamed: 10_000, whole: 60_000 };
  */
 export async function attempt<Prepared extends PreparedRequest>(
   endpoint: UpstreamEndpoint,
-  health: WayHealth,
+  health: CandidateHealth,
   prepared: Prepared,
   reader: AnswerReader<Prepared>,
   limitMs: number,
@@ -93,7 +93,7 @@ export async function attempt<Prepared extends PreparedRequest>(
   }
 }
 
-function noteFailure(call: WayCall, fault: UpstreamFault | null, error: unknown, nowMs: number): void {
+function noteFailure(call: CandidateCall, fault: UpstreamFault | null, error: unknown, nowMs: number): void {
   if (fault === null) return call.released();
   const askedSeconds = error instanceof UpstreamError ? error.askedWaitSeconds : null;
   call.failed(fault, nowMs, askedSeconds === null ? null : askedSeconds * 1000);

@@ -2,7 +2,7 @@
 import { type CircuitState, type Opening, showCircuit, type ShownCircuit } from '../../domain/circuit.ts';
 import type { UpstreamFault } from '../../text/upstream-errors.ts';
 import { type Call, Health } from './health.ts';
-import type { Way } from './ways.ts';
+import type { Candidate } from './candidates.ts';
 
 /** The parts of an upstream that fail separately, each with a circuit of its own; `access` is that of a key to a model. */
 const PARTS = ['address', 'key', 'model', 'access'] as const;
@@ -18,8 +18,8 @@ const PART_OF_FAULT: Readonly<Record<UpstreamFault, Part>> = {
   silent: 'model',
 };
 
-/** The parts of a way, by the names under which ways share them. */
-function partsOf({ route: { provider, format, model }, key }: Way): Readonly<Record<Part, string>> {
+/** The parts of a candidate, by the names under which candidates share them. */
+function partsOf({ route: { provider, format, model }, key }: Candidate): Readonly<Record<Part, string>> {
   return {
     address: JSON.stringify([provider, format]),
     key: JSON.stringify([provider, 'key', key]),
@@ -28,14 +28,14 @@ function partsOf({ route: { provider, format, model }, key }: Way): Readonly<Rec
   };
 }
 
-/** Whether two ways share the part that a fault concerns. */
-export function shareFault(one: Way, other: Way, fault: UpstreamFault): boolean {
+/** Whether two candidates share the part that a fault concerns. */
+export function shareFault(one: Candidate, other: Candidate, fault: UpstreamFault): boolean {
   const part = PART_OF_FAULT[fault];
   return partsOf(one)[part] === partsOf(other)[part];
 }
 
-/** The health of a way, for operators. */
-export interface WayReport extends ShownCircuit<UpstreamFault> {
+/** The health of a candidate, for operators. */
+export interface HealthReport extends ShownCircuit<UpstreamFault> {
   /** Since the process started. */
   readonly requests: number;
   readonly failures: number;
@@ -45,27 +45,27 @@ export class HealthBoard {
   readonly #random: () => number;
   /** At most as many as the catalogue's routes and the upstreams' keys produce. */
   readonly #parts = new Map<string, Health>();
-  readonly #ways = new Map<string, { readonly provider: string; readonly health: WayHealth }>();
+  readonly #candidates = new Map<string, { readonly provider: string; readonly health: CandidateHealth }>();
 
   /** @param random from 0 to 1 */
   constructor(random: () => number = Math.random) {
     this.#random = random;
   }
 
-  of(way: Way): WayHealth {
-    const { provider, format, model } = way.route;
-    const name = `${provider}\n${format}\n${model}\n${way.key}`;
-    const known = this.#ways.get(name);
+  of(candidate: Candidate): CandidateHealth {
+    const { provider, format, model } = candidate.route;
+    const name = `${provider}\n${format}\n${model}\n${candidate.key}`;
+    const known = this.#candidates.get(name);
     if (known !== undefined) return known.health;
-    const parts = partsOf(way);
-    const health = new WayHealth(PARTS.map((part) => [part, this.#part(parts[part])]));
-    this.#ways.set(name, { provider, health });
+    const parts = partsOf(candidate);
+    const health = new CandidateHealth(PARTS.map((part) => [part, this.#part(parts[part])]));
+    this.#candidates.set(name, { provider, health });
     return health;
   }
 
   /** Clears an upstream's record of failures, on an operator's order. */
   reset(provider: string): void {
-    for (const way of this.#ways.values()) if (way.provider === provider) way.health.reset();
+    for (const candidate of this.#candidates.values()) if (candidate.provider === provider) candidate.health.reset();
   }
 
   #part(name: string): Health {
@@ -81,8 +81,8 @@ export class HealthBoard {
  */
 const PROVOCABLE: ReadonlySet<UpstreamFault> = new Set(['access_refused', 'model_unknown']);
 
-/** The health of one way: its circuit is open while that of any part is. */
-export class WayHealth {
+/** The health of one candidate: its circuit is open while that of any part is. */
+export class CandidateHealth {
   readonly #parts: readonly (readonly [Part, Health])[];
   #requests = 0;
   #failures = 0;
@@ -105,10 +105,10 @@ export class WayHealth {
   }
 
   /** Starts a request. */
-  start(nowMs: number, account: string): WayCall {
+  start(nowMs: number, account: string): CandidateCall {
     this.#requests += 1;
     const calls = this.#parts.map(([part, health]) => ({ part, health, call: health.start(nowMs) }));
-    return new WayCall(calls, {
+    return new CandidateCall(calls, {
       begun: () => (this.#refusedAccount = null),
       failed: (fault) => {
         this.#failures += 1;
@@ -126,7 +126,7 @@ export class WayHealth {
     for (const [, health] of this.#parts) health.reset();
   }
 
-  report(nowMs: number): WayReport {
+  report(nowMs: number): HealthReport {
     return { ...showCircuit(this.#latestOpening(), nowMs), requests: this.#requests, failures: this.#failures };
   }
 
@@ -139,15 +139,15 @@ export class WayHealth {
   }
 }
 
-/** The outcome of a request, as its way records it. */
+/** The outcome of a request, as its candidate records it. */
 interface CallObserver {
   readonly begun: () => void;
   /** @returns whether the fault is the upstream's for certain */
   readonly failed: (fault: UpstreamFault) => boolean;
 }
 
-/** A request over one way whose outcome will be reported. */
-export class WayCall {
+/** A request over one candidate whose outcome will be reported. */
+export class CandidateCall {
   readonly #calls: readonly { readonly part: Part; readonly health: Health; readonly call: Call }[];
   readonly #observer: CallObserver;
   #hasFailed = false;

@@ -1,6 +1,6 @@
 /** Operators' overrides: an upstream out of service gets no requests, even if no other is left. */
 import { ServiceError } from '../../domain/errors.ts';
-import type { Way } from './ways.ts';
+import type { Candidate } from './candidates.ts';
 
 /** An operator's decision about an upstream. */
 export interface UpstreamOverride {
@@ -40,15 +40,15 @@ export class Overrides {
   }
 
   /**
-   * The ways that are in service.
+   * The candidates that are in service.
    *
    * @throws ServiceError 503 `processing_unavailable` if all of them are out of service
    */
-  open<SomeWay extends Way>(ways: readonly SomeWay[], nowMs: number): readonly SomeWay[] {
-    if (this.#overrides.size === 0) return ways;
-    const open = ways.filter(({ route }) => this.of(route.provider, nowMs) === null);
-    if (open.length > 0 || ways.length === 0) return open;
-    const untilMs = Math.min(...ways.map(({ route }) => this.of(route.provider, nowMs)?.untilMs ?? nowMs));
+  open<SomeCandidate extends Candidate>(candidates: readonly SomeCandidate[], nowMs: number): readonly SomeCandidate[] {
+    if (this.#overrides.size === 0) return candidates;
+    const open = candidates.filter(({ route }) => this.of(route.provider, nowMs) === null);
+    if (open.length > 0 || candidates.length === 0) return open;
+    const untilMs = Math.min(...candidates.map(({ route }) => this.of(route.provider, nowMs)?.untilMs ?? nowMs));
     throw new ServiceError('processing_unavailable', 'The model is out of service for now; use another model.', {
       retryAfterSeconds: Math.max(Math.ceil((untilMs - nowMs) / 1000), 1),
     });

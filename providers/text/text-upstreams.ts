@@ -10,9 +10,9 @@ import { HealthBoard } from './health-board.ts';
 import type { TextUpstreamSettings } from './settings.ts';
 import { createUpstreamEndpoint } from './upstream-endpoint.ts';
 import { type OpenEndpoint, UpstreamSet, type UpstreamsInUse } from './upstream-set.ts';
-import { Walk } from './walk.ts';
-import { stateOf, type WayState } from './way-state.ts';
-import { orderWays, type UpstreamRoute, type Way } from './ways.ts';
+import { Failover } from './failover.ts';
+import { stateOf, type TextCircuitState } from './circuit-state.ts';
+import { orderCandidates, type UpstreamRoute, type Candidate } from './candidates.ts';
 
 /** A request to a model, and the reader of its answer. */
 export interface TextCall<
@@ -23,7 +23,7 @@ export interface TextCall<
   /** The client's request, whose fields an error may name. */
   readonly body: unknown;
   readonly routes: readonly Route[];
-  /** Requests with the same affinity go the same way if possible. */
+  /** Requests with the same affinity use the same candidate if possible. */
   readonly affinity: string;
   /**
    * Prepares the request for a route.
@@ -39,18 +39,18 @@ export interface TextUpstreams {
   serves(route: Pick<UpstreamRoute, 'provider' | 'format'>): boolean;
   /**
    * Sends a request over one of the routes and has its answer read. If an upstream fails before its answer begins, the
-   * next is tried: each way once, three attempts at most, within the time limit of one. Where no other way is available,
+   * next is tried: each candidate once, three attempts at most, within the time limit of one. Where no other candidate is available,
    * the one that failed for a moment is tried once more.
    *
    * @throws ServiceError the client's error for the failures; the errors of the call's functions; the reason of its
    *   signal
    */
   call<Route extends UpstreamRoute, Prepared extends PreparedRequest>(call: TextCall<Route, Prepared>): Promise<void>;
-  /** The health of each way of some routes, except those without an upstream. */
-  list(routes: readonly UpstreamRoute[]): readonly WayState[];
+  /** The health of each candidate of some routes, except those without an upstream. */
+  list(routes: readonly UpstreamRoute[]): readonly TextCircuitState[];
   /** Applies operators' overrides, each once. @param latest the latest for each upstream */
   obey(latest: readonly UpstreamOverride[]): void;
-  /** Replaces the upstreams for requests that begin from now on; those under way keep theirs. */
+  /** Replaces the upstreams for requests that begin from now on; requests in progress keep theirs. */
   replace(settings: readonly TextUpstreamSettings[]): void;
   close(): Promise<void>;
 }
@@ -83,26 +83,26 @@ export function createTextUpstreams(
   ): Promise<void> {
     const startedAtMs = nowMs();
     const keysOf = (route: Route): readonly string[] => upstreams.keysOf(route);
-    const ways = overrides.open(orderWays(call.routes, keysOf, call.affinity), startedAtMs);
-    const walk = new Walk(ways, (way) => board.of(way), startedAtMs + maxSilenceMs);
+    const candidates = overrides.open(orderCandidates(call.routes, keysOf, call.affinity), startedAtMs);
+    const failover = new Failover(candidates, (candidate) => board.of(candidate), startedAtMs + maxSilenceMs);
     for (;;) {
-      const step = nextStep(call, walk, nowMs);
-      const endpoint = step && upstreams.endpointOf(step.way.route);
-      if (!step || !endpoint) throw walk.refusal(nowMs());
-      const { way, prepared } = step;
+      const step = nextStep(call, failover, nowMs);
+      const endpoint = step && upstreams.endpointOf(step.candidate.route);
+      if (!step || !endpoint) throw failover.refusal(nowMs());
+      const { candidate, prepared } = step;
       const attemptedAtMs = nowMs();
       const limitMs = Math.min(
-        timeoutOf(call.streamed, way.route, upstreams.settingsOf(way.route.provider)),
-        walk.leftMs(attemptedAtMs),
+        timeoutOf(call.streamed, candidate.route, upstreams.settingsOf(candidate.route.provider)),
+        failover.leftMs(attemptedAtMs),
       );
-      const failure = await attempt(endpoint, board.of(way), prepared, call, limitMs, nowMs);
-      const canGoOn = failure !== null && !call.signal.aborted && walk.failed(way, failure);
-      const following = canGoOn ? walk.peek(nowMs()) : null;
+      const failure = await attempt(endpoint, board.of(candidate), prepared, call, limitMs, nowMs);
+      const canGoOn = failure !== null && !call.signal.aborted && failover.failed(candidate, failure);
+      const following = canGoOn ? failover.peek(nowMs()) : null;
       observer.attempted({
         requestId: call.requestId,
-        ...describeAttempt(way, failure, keysOf(way.route)),
+        ...describeAttempt(candidate, failure, keysOf(candidate.route)),
         unreadableEvents: prepared.unreadableEvents?.() ?? 0,
-        decision: decisionOn(failure, following && (following === way ? 'retry' : 'next'), call),
+        decision: decisionOn(failure, following && (following === candidate ? 'retry' : 'next'), call),
         seconds: (nowMs() - attemptedAtMs) / 1000,
       });
       if (failure === null) return;
@@ -116,8 +116,8 @@ export function createTextUpstreams(
     call: (call) => set.during((upstreams) => serve(call, upstreams)),
 
     list: (routes) =>
-      waysOf(routes, set.current).map((way) =>
-        stateOf(way, board.of(way).report(nowMs()), overrides.of(way.route.provider, nowMs())),
+      candidatesOf(routes, set.current).map((candidate) =>
+        stateOf(candidate, board.of(candidate).report(nowMs()), overrides.of(candidate.route.provider, nowMs())),
       ),
 
     obey: (latest) => {
@@ -133,12 +133,15 @@ export function createTextUpstreams(
   };
 }
 
-/** Each way of the routes once. */
-function waysOf(routes: readonly UpstreamRoute[], upstreams: UpstreamsInUse): readonly Way[] {
-  const ways = routes.flatMap((route) => upstreams.keysOf(route).map((key) => ({ route, key })));
+/** Each candidate of the routes once. */
+function candidatesOf(routes: readonly UpstreamRoute[], upstreams: UpstreamsInUse): readonly Candidate[] {
+  const candidates = routes.flatMap((route) => upstreams.keysOf(route).map((key) => ({ route, key })));
   return [
     ...new Map(
-      ways.map((way) => [JSON.stringify([way.route.provider, way.route.format, way.route.model, way.key]), way]),
+      candidates.map((candidate) => [
+        JSON.stringify([candidate.route.provider, candidate.route.format, candidate.route.model, candidate.key]),
+        candidate,
+      ]),
     ).values(),
   ];
 }
@@ -167,18 +170,18 @@ export function timeoutOf(streamed: boolean, route: AnswerTimeouts, upstream: An
   return route[name] ?? upstream?.[name] ?? DEFAULT_TIMEOUTS[name];
 }
 
-/** The next way whose route can express the request, with the prepared request; null if none is left. */
+/** The next candidate whose route can express the request, with the prepared request; null if none is left. */
 function nextStep<Route extends UpstreamRoute, Prepared extends PreparedRequest>(
   call: TextCall<Route, Prepared>,
-  walk: Walk<Route>,
+  failover: Failover<Route>,
   nowMs: () => number,
-): { readonly way: Way<Route>; readonly prepared: Prepared } | null {
-  for (let way = walk.next(nowMs()); way !== null; way = walk.next(nowMs())) {
+): { readonly candidate: Candidate<Route>; readonly prepared: Prepared } | null {
+  for (let candidate = failover.next(nowMs()); candidate !== null; candidate = failover.next(nowMs())) {
     try {
-      return { way, prepared: call.prepare(way.route, way.key) };
+      return { candidate, prepared: call.prepare(candidate.route, candidate.key) };
     } catch (error) {
       if (!(error instanceof ServiceError) || error.code !== 'bad_request') throw error;
-      walk.cannotExpress(way, error);
+      failover.cannotExpress(candidate, error);
     }
   }
   return null;

@@ -2,7 +2,7 @@
 import { UPSTREAM_FORMAT_NAMES, type UpstreamFormatName } from '../../domain/wire-format-name.ts';
 import type { TextUpstreamSettings } from './settings.ts';
 import type { UpstreamEndpoint } from './upstream-endpoint.ts';
-import type { UpstreamRoute } from './ways.ts';
+import type { UpstreamRoute } from './candidates.ts';
 
 type Target = Pick<UpstreamRoute, 'provider' | 'format'>;
 

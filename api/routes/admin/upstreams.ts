@@ -5,12 +5,12 @@ import { arrayOf, nullable, text } from '../../../domain/json-schema.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { resource } from '../../../domain/resource/resource.ts';
 import { UPSTREAM_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
-import { WAY_CAUSES, type WayState } from '../../../providers/text/way-state.ts';
+import { CIRCUIT_CAUSES, type TextCircuitState } from '../../../providers/text/circuit-state.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody, optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { authorshipOf } from '../../services/administrator.ts';
-import type { MediaWayState } from '../../services/media-ways.ts';
+import type { MediaCircuitState } from '../../services/media-ways.ts';
 import { overrideUpstream } from '../../services/override-upstream.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { optionalReasonSchema, restUpstreamSchema } from './schema.ts';
@@ -18,7 +18,7 @@ import { optionalReasonSchema, restUpstreamSchema } from './schema.ts';
 /** A time of this process's clock. */
 const momentOf = (atMs: number | null): Date | null => (atMs === null ? null : new Date(atMs));
 
-export const UPSTREAM = resource<WayState | MediaWayState>('Upstream', {
+export const UPSTREAM = resource<TextCircuitState | MediaCircuitState>('Upstream', {
   name: field.text('name', 'The name that catalogue routes use'),
   kind: field.oneOf(['text', 'media'])((way) => ('format' in way ? 'text' : 'media')),
   format: field
@@ -33,7 +33,7 @@ export const UPSTREAM = resource<WayState | MediaWayState>('Upstream', {
     'state',
     '`probing`: its pause is over, and one request tests whether it works again',
   ),
-  cause: field.oneOf(WAY_CAUSES).orNull('cause', 'Why it is out of service'),
+  cause: field.oneOf(CIRCUIT_CAUSES).orNull('cause', 'Why it is out of service'),
   since: field.isoTime.orNull(({ sinceMs }) => momentOf(sinceMs), 'When it went out of service'),
   until: field.isoTime.orNull(({ untilMs }) => momentOf(untilMs), 'When it may be tried again'),
   requests: field.count(

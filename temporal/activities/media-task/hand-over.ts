@@ -13,7 +13,7 @@ import { createRecovery } from './recover.ts';
 import { type RouteSteps, stepsOf } from './routes.ts';
 import { createSubmit, type Submitted } from './submit.ts';
 import { taskFailure, throwIfFailed, throwIfStoreAway, transferFailed, unavailable } from './task-failure.ts';
-import { createTurns } from './turns.ts';
+import { createFailover } from './failover.ts';
 
 const NO_JOB = 'the upstream has no job for it';
 
@@ -28,8 +28,8 @@ export type HandedOver =
 export function createHandOver(dependencies: MediaTaskDependencies) {
   const { database, storage } = dependencies;
   const recover = createRecovery(dependencies);
-  const turns = createTurns(dependencies);
-  const submit = createSubmit(dependencies, turns);
+  const failover = createFailover(dependencies);
+  const submit = createSubmit(dependencies, failover);
 
   /**
    * Continues submitting a task, wherever an earlier attempt left off.
@@ -51,15 +51,15 @@ export function createHandOver(dependencies: MediaTaskDependencies) {
       if (last?.outcome === 'unknown' && !isSentAgain(submissions)) throw unavailable();
       if (last?.outcome === null) {
         const outcome = await recover(task, last, say);
-        if (outcome === 'not_taken') await turns.throwUnlessElsewhere(task, new NotTakenError(NO_JOB));
+        if (outcome === 'not_taken') await failover.throwUnlessElsewhere(task, new NotTakenError(NO_JOB));
         continue;
       }
-      const turn = await turns.take(task, submissions);
-      const steps = stepsOf(dependencies, turn);
+      const candidate = await failover.choose(task, submissions);
+      const steps = stepsOf(dependencies, candidate);
       if (steps.answers !== here.answers || steps.taskQueue !== here.taskQueue) return { state: 'moving', steps };
       if (submissions.length === 0) await throwIfStoreAway(storage);
-      await turns.began(turn);
-      const handedOver = await submit(task, turn, submissions.length + 1);
+      await failover.started(candidate);
+      const handedOver = await submit(task, candidate, submissions.length + 1);
       if (handedOver) return handedOver;
     }
   };

@@ -1,7 +1,7 @@
 import { markTakenUp, mayStillRender } from '../../../db/queries/tasks.ts';
 import { isFinal } from '../../../domain/task.ts';
 import { type MediaTaskDependencies, required } from './dependencies.ts';
-import { nextTurn, type RouteSteps, stepsOf } from './routes.ts';
+import { nextCandidate, type RouteSteps, stepsOf } from './routes.ts';
 
 export type ConfirmedReservation = { readonly reservationId: string } & (
   | {
@@ -28,7 +28,7 @@ export function createReserve(dependencies: MediaTaskDependencies) {
       const hasJobToCancel = status === 'failed' && (await mayStillRender(database, taskId));
       return { reservationId, isFinal: true, hasJobToCancel };
     }
-    const turn = nextTurn(dependencies, task, []);
-    return { reservationId, isFinal: false, steps: turn ? stepsOf(dependencies, turn) : { answers: 'job' } };
+    const candidate = nextCandidate(dependencies, task, []);
+    return { reservationId, isFinal: false, steps: candidate ? stepsOf(dependencies, candidate) : { answers: 'job' } };
   };
 }

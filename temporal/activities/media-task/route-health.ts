@@ -2,14 +2,14 @@
 import { listMediaHealth, type ModelHealth } from '../../../db/queries/media-outcomes.ts';
 import { listUpstreamOverrides, type UpstreamOverride } from '../../../db/queries/upstream-overrides.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
-import type { RouteHealth, Turn } from './routes.ts';
+import type { RouteHealth, Candidate } from './routes.ts';
 
 /** All tasks of this worker use a reading for so long. */
 const KEPT_MS = 2_000;
 
 export interface WatchedRouteHealth extends RouteHealth {
   /** This worker submits to a route; if the circuit is half-open, no other task probes the route until the next reading. */
-  began(turn: Pick<Turn, 'route' | 'model'>): void;
+  started(candidate: Pick<Candidate, 'route' | 'model'>): void;
 }
 
 export function createRouteHealth({ database, clock }: Pick<MediaTaskDependencies, 'database' | 'clock'>) {
@@ -42,13 +42,13 @@ function healthFrom(
   nowMs: number,
 ): WatchedRouteHealth {
   const states = new Map(models.map(({ provider, model, state }) => [nameOf(provider, model), state]));
-  const closedUntil = new Map(overrides.map(({ upstream, until }) => [upstream, until?.getTime() ?? 0]));
+  const outOfServiceUntil = new Map(overrides.map(({ upstream, until }) => [upstream, until?.getTime() ?? 0]));
   return {
     isReady: ({ route, model }) => {
       return states.get(nameOf(route.provider, model)) !== 'open';
     },
-    closedForMs: (provider) => Math.max((closedUntil.get(provider) ?? 0) - nowMs, 0),
-    began: ({ route, model }) => {
+    outOfServiceMs: (provider) => Math.max((outOfServiceUntil.get(provider) ?? 0) - nowMs, 0),
+    started: ({ route, model }) => {
       const name = nameOf(route.provider, model);
       if (states.get(name) === 'half-open') states.set(name, 'open');
     },

@@ -7,8 +7,8 @@ import type { KindTraits } from '../../../providers/media/adapter.ts';
 import type { MediaUpstream } from '../../../providers/media/upstream.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
 
-/** A route to try. */
-export interface Turn {
+/** A route that a task may try. */
+export interface Candidate {
   /** Its position in the task's list. */
   readonly index: number;
   readonly route: MediaRoute;
@@ -31,12 +31,12 @@ export interface RouteSteps {
 /** The known health of routes. */
 export interface RouteHealth {
   /** Whether the route's circuit is closed or half-open. */
-  isReady(turn: Pick<Turn, 'route' | 'model'>): boolean;
+  isReady(candidate: Pick<Candidate, 'route' | 'model'>): boolean;
   /** How long an operator keeps the upstream out of service; 0 when it is in service. */
-  closedForMs(provider: string): number;
+  outOfServiceMs(provider: string): number;
 }
 
-const ALL_WELL: RouteHealth = { isReady: () => true, closedForMs: () => 0 };
+const ALL_WELL: RouteHealth = { isReady: () => true, outOfServiceMs: () => 0 };
 
 /**
  * The route after the one that was tried last, cyclically, without routes that have nothing to offer. Routes whose upstream
@@ -46,13 +46,13 @@ const ALL_WELL: RouteHealth = { isReady: () => true, closedForMs: () => 0 };
  * @returns null if none is left
  * @throws Error if none of the upstreams is configured
  */
-export function nextTurn(
+export function nextCandidate(
   { upstreams }: Pick<MediaTaskDependencies, 'upstreams'>,
   { request: { kind, routes, images = [] } }: Pick<Task, 'request'>,
   submissions: readonly Submission[],
   health: RouteHealth = ALL_WELL,
-): Turn | null {
-  const turns = routes.flatMap((route, index): Turn[] => {
+): Candidate | null {
+  const candidates = routes.flatMap((route, index): Candidate[] => {
     const upstream = upstreams.get(route.provider);
     const traits = upstream?.traitsOf(kind);
     if (!upstream || !traits) return [];
@@ -61,19 +61,19 @@ export function nextTurn(
       { index, route, model, upstream, traits, isFirst: submissions.every((earlier) => earlier.route !== index) },
     ];
   });
-  if (turns.length === 0) throw new Error(`no upstream of these is configured: ${namesOf(routes)}`);
-  const open = turns.filter(({ index }) => !submissions.some((one) => one.leavesRoute && one.route === index));
+  if (candidates.length === 0) throw new Error(`no upstream of these is configured: ${namesOf(routes)}`);
+  const open = candidates.filter(({ index }) => !submissions.some((one) => one.leavesRoute && one.route === index));
   const last = submissions.at(-1);
   // A submission that may have been accepted is repeated, if at all, at the same upstream.
   if (last?.outcome === 'unknown') return open.find(({ index }) => index >= last.route) ?? open[0] ?? null;
   const from = last === undefined ? 0 : last.route + 1;
-  const inTurn = [...open.filter(({ index }) => index >= from), ...open.filter(({ index }) => index < from)];
-  const inService = inTurn.filter(({ route }) => health.closedForMs(route.provider) === 0);
+  const inOrder = [...open.filter(({ index }) => index >= from), ...open.filter(({ index }) => index < from)];
+  const inService = inOrder.filter(({ route }) => health.outOfServiceMs(route.provider) === 0);
   return (
-    inService.find((turn) => turn.isFirst && health.isReady(turn)) ??
+    inService.find((candidate) => candidate.isFirst && health.isReady(candidate)) ??
     inService.find(({ isFirst }) => isFirst) ??
     inService[0] ??
-    inTurn[0] ??
+    inOrder[0] ??
     null
   );
 }
@@ -85,7 +85,7 @@ export function modelOf(route: MediaRoute, hasImages: boolean): string {
 
 export function stepsOf(
   { isLimited }: Pick<MediaTaskDependencies, 'isLimited'>,
-  { route: { provider }, traits: { answers } }: Turn,
+  { route: { provider }, traits: { answers } }: Candidate,
 ): RouteSteps {
   if (isLimited(provider)) return { answers, taskQueue: providerQueue(provider) };
   return answers === 'files' ? { answers, taskQueue: TASK_QUEUES.renders } : { answers };

@@ -12,9 +12,9 @@ import type { MediaTaskDependencies } from './dependencies.ts';
 import { UnreadableInputError } from './read-inputs.ts';
 import { createOutcomeRecorder } from './record-outcome.ts';
 import { renderRequestOf } from './render-request.ts';
-import type { Turn } from './routes.ts';
+import type { Candidate } from './routes.ts';
 import { taskFailure } from './task-failure.ts';
-import type { Turns } from './turns.ts';
+import type { Failover } from './failover.ts';
 
 /** A submission that an upstream accepted. */
 export type Submitted =
@@ -31,53 +31,53 @@ export type Submitted =
  * @returns null if another route must be taken, or something must be found out first
  * @throws ApplicationFailure if the task, or this attempt of the step, is over
  */
-export type Submit = (task: Task, turn: Turn, attempt: number) => Promise<Submitted | null>;
+export type Submit = (task: Task, candidate: Candidate, attempt: number) => Promise<Submitted | null>;
 
 interface Attempt {
   readonly task: Task;
-  readonly turn: Turn;
+  readonly candidate: Candidate;
   readonly attempt: number;
   readonly call: VendorCall;
   /** The vendor's name for it. */
   readonly model: string;
 }
 
-export function createSubmit(dependencies: MediaTaskDependencies, turns: Turns): Submit {
+export function createSubmit(dependencies: MediaTaskDependencies, failover: Failover): Submit {
   const { database, metrics } = dependencies;
   const recordOutcome = createOutcomeRecorder(dependencies);
 
-  return async function submit(task, turn, attempt) {
-    const request = await requestFor(task, turn);
-    const call = prepared(turn.upstream, request);
+  return async function submit(task, candidate, attempt) {
+    const request = await requestFor(task, candidate);
+    const call = prepared(candidate.upstream, request);
     const startedAt = performance.now();
-    const submission = await open({ task, turn, attempt, call, model: request.model });
+    const submission = await open({ task, candidate, attempt, call, model: request.model });
     if (!submission) return null;
     // By now a worker that froze here counts as dead, and another is looking for a submission that was never sent.
     if (performance.now() - startedAt > HEARTBEAT_TIMEOUT_MS) throw new Error('the worker was frozen');
     try {
-      const { upstream, traits } = turn;
+      const { upstream, traits } = candidate;
       const answer = await upstream.submit(call, request, signalFor(traits.answers));
       if ('files' in answer) return { state: 'answered', submission, answer, upstream };
       const settlement = { outcome: 'accepted', learntFrom: 'the answer', jobId: answer.jobId } as const;
       await recordOutcome(submission, settlement).catch(asUnknown);
       return { state: 'waiting', jobId: answer.jobId };
     } catch (error) {
-      await recordFailure(task, submission, turn, error);
+      await recordFailure(task, submission, error);
       return null;
     }
   };
 
-  async function requestFor(task: Task, turn: Turn): Promise<RenderRequest> {
+  async function requestFor(task: Task, candidate: Candidate): Promise<RenderRequest> {
     const files =
-      turn.traits.inputs === 'bytes'
+      candidate.traits.inputs === 'bytes'
         ? await dependencies.readInputs(task.request, Context.current().cancellationSignal).catch(asBadRequest)
         : new Map<string, never>();
-    return { ...renderRequestOf(task, turn.route, turn.upstream), files };
+    return { ...renderRequestOf(task, candidate.route, candidate.upstream), files };
   }
 
   /** @returns null if another worker has written down this attempt, or the task is final */
-  function open({ task, turn, attempt, call, model }: Attempt): Promise<KeptSubmission | null> {
-    const { route, traits, index } = turn;
+  function open({ task, candidate, attempt, call, model }: Attempt): Promise<KeptSubmission | null> {
+    const { route, traits, index } = candidate;
     return openSubmission(
       database,
       {
@@ -85,7 +85,7 @@ export function createSubmit(dependencies: MediaTaskDependencies, turns: Turns):
         attempt,
         route: index,
         provider: route.provider,
-        vendor: turn.upstream.vendor,
+        vendor: candidate.upstream.vendor,
         model,
         fingerprint: fingerprintOf(call.identity ?? call.body),
       },
@@ -93,7 +93,7 @@ export function createSubmit(dependencies: MediaTaskDependencies, turns: Turns):
     );
   }
 
-  async function recordFailure(task: Task, submission: KeptSubmission, turn: Turn, error: unknown): Promise<void> {
+  async function recordFailure(task: Task, submission: KeptSubmission, error: unknown): Promise<void> {
     if (error instanceof JobRefusedError) {
       const { code, message: detail } = error;
       await recordOutcome(submission, { outcome: 'refused', learntFrom: 'the answer', code, detail });
@@ -102,12 +102,12 @@ export function createSubmit(dependencies: MediaTaskDependencies, turns: Turns):
     if (error instanceof NotTakenError) {
       const { leavesRoute, reason: code, message: detail } = error;
       await recordOutcome(submission, { outcome: 'not_taken', learntFrom: 'the answer', code, detail, leavesRoute });
-      await turns.throwUnlessElsewhere(task, error);
+      await failover.throwUnlessElsewhere(task, error);
       return;
     }
-    // Left open: the next turn of the loop, or the next attempt, finds out the outcome.
+    // Left open: the next pass of the loop, or the next attempt, finds out the outcome.
     if (!(error instanceof OutcomeUnknownError)) throw error;
-    metrics.submissionUnclear(turn.route.provider);
+    metrics.submissionUnclear(submission.provider);
   }
 }
 

@@ -1,22 +1,22 @@
-/** The state of ways to models, for operators. */
+/** The circuits of text upstreams, for operators. */
 import type { UpstreamFormatName } from '../../domain/wire-format-name.ts';
 import { UPSTREAM_FAULTS } from '../../text/upstream-errors.ts';
 import type { OutOfService } from './overrides.ts';
-import type { WayReport } from './health-board.ts';
-import type { Way } from './ways.ts';
+import type { HealthReport } from './health-board.ts';
+import type { Candidate } from './candidates.ts';
 
-/** Why a way is resting: its upstream's fault, or an operator's order. */
-export const WAY_CAUSES = [...UPSTREAM_FAULTS, 'operator'] as const;
+/** Why a circuit is open: the upstream's fault, or an operator's override. */
+export const CIRCUIT_CAUSES = [...UPSTREAM_FAULTS, 'operator'] as const;
 
-/** The state of one way to a model. */
-export interface WayState extends Omit<WayReport, 'cause'> {
+/** The circuit of one candidate for a model. */
+export interface TextCircuitState extends Omit<HealthReport, 'cause'> {
   readonly name: string;
   readonly format: UpstreamFormatName;
   /** The upstream's name for the model. */
   readonly model: string;
   /** The last four characters of the key. */
   readonly key: string;
-  readonly cause: (typeof WAY_CAUSES)[number] | null;
+  readonly cause: (typeof CIRCUIT_CAUSES)[number] | null;
 }
 
 const SHOWN_KEY_CHARACTERS = 4;
@@ -26,12 +26,12 @@ export function shownKey(key: string): string {
   return key.slice(-SHOWN_KEY_CHARACTERS);
 }
 
-/** @param outOfService the operator's order that took the upstream out of service, if any */
+/** @param outOfService the operator's override that took the upstream out of service, if any */
 export function stateOf(
-  { route: { provider, format, model }, key }: Way,
-  report: WayReport,
+  { route: { provider, format, model }, key }: Candidate,
+  report: HealthReport,
   outOfService: OutOfService | null,
-): WayState {
+): TextCircuitState {
   const rest =
     outOfService === null
       ? report

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { orderWays, type UpstreamRoute } from '../../../providers/text/ways.ts';
+import { orderCandidates, type UpstreamRoute } from '../../../providers/text/candidates.ts';
 
 function route(provider: string, settings: Partial<UpstreamRoute> = {}): UpstreamRoute {
   return { provider, format: 'messages', model: 'm', order: 0, weight: 1, ...settings };
@@ -10,7 +10,7 @@ const ONE_KEY = (): readonly string[] => ['key'];
 const MANY = Array.from({ length: 4_000 }, (_, index) => `user-${index}`);
 
 function providersOf(routes: readonly UpstreamRoute[], affinity: string): string[] {
-  return orderWays(routes, ONE_KEY, affinity).map(({ route: { provider } }) => provider);
+  return orderCandidates(routes, ONE_KEY, affinity).map(({ route: { provider } }) => provider);
 }
 
 /** The share of affinities for which a route comes first. */
@@ -18,7 +18,7 @@ function shareOf(provider: string, routes: readonly UpstreamRoute[]): number {
   return MANY.filter((affinity) => providersOf(routes, affinity)[0] === provider).length / MANY.length;
 }
 
-describe('the order of the ways to a model', () => {
+describe('the order of the candidates for a model', () => {
   it('follows the order of their routes for every caller', () => {
     const routes = [route('c', { order: 2 }), route('a', { order: 0 }), route('b', { order: 1 })];
     fc.assert(
@@ -59,7 +59,7 @@ describe('the order of the ways to a model', () => {
   describe('with several keys', () => {
     const keysOf = ({ provider }: UpstreamRoute): readonly string[] => ['1', '2', '3'].map((key) => provider + key);
     const keysFor = (affinity: string): string[] =>
-      orderWays([route('a'), route('b', { order: 1 })], keysOf, affinity).map(({ key }) => key);
+      orderCandidates([route('a'), route('b', { order: 1 })], keysOf, affinity).map(({ key }) => key);
 
     it('tries two of the first route, two of the next, and then the others', () => {
       for (const affinity of MANY.slice(0, 50)) {
@@ -78,6 +78,6 @@ describe('the order of the ways to a model', () => {
   });
 
   it('leaves out routes without an upstream', () => {
-    expect(orderWays([route('a')], () => [], 'user-1')).to.deep.equal([]);
+    expect(orderCandidates([route('a')], () => [], 'user-1')).to.deep.equal([]);
   });
 });

@@ -1,58 +1,62 @@
-/** The path of a request from upstream to upstream: which to try next, and the error if none answers. */
+/** The failover of a request: which upstream to try next, and the error if none answers. */
 import { ServiceError } from '../../domain/errors.ts';
 import type { UpstreamFault } from '../../text/upstream-errors.ts';
 import type { FailedAttempt } from './attempt.ts';
-import { shareFault, type WayHealth } from './health-board.ts';
-import type { UpstreamRoute, Way } from './ways.ts';
+import { shareFault, type CandidateHealth } from './health-board.ts';
+import type { UpstreamRoute, Candidate } from './candidates.ts';
 
 const MAX_ATTEMPTS = 3;
 /** Faults that time alone does not heal. */
 const FAULTS_FOR_OPERATORS: ReadonlySet<UpstreamFault> = new Set(['key_refused', 'access_refused', 'model_unknown']);
 
-export class Walk<Route extends UpstreamRoute> {
-  readonly #all: readonly Way<Route>[];
-  readonly #healthOf: (way: Way) => WayHealth;
+export class Failover<Route extends UpstreamRoute> {
+  readonly #all: readonly Candidate<Route>[];
+  readonly #healthOf: (candidate: Candidate) => CandidateHealth;
   readonly #deadlineMs: number;
-  #left: readonly Way<Route>[];
+  #left: readonly Candidate<Route>[];
   #hasAskedOpen = false;
   /** The attempts so far, all of which failed. */
-  readonly #failures: { readonly way: Way<Route>; readonly error: ServiceError }[] = [];
+  readonly #failures: { readonly candidate: Candidate<Route>; readonly error: ServiceError }[] = [];
   #cannotExpress: ServiceError | null = null;
-  /** The way that just failed, if it may answer when it is asked again. */
-  #again: Way<Route> | null = null;
+  /** The candidate that just failed, if it may answer when it is asked again. */
+  #again: Candidate<Route> | null = null;
   #hasRetried = false;
 
   /**
-   * @param ways best first
+   * @param candidates best first
    * @param deadlineMs no further upstream is tried after this, in milliseconds since 1970
    */
-  constructor(ways: readonly Way<Route>[], healthOf: (way: Way) => WayHealth, deadlineMs: number) {
-    this.#all = ways;
-    this.#left = ways;
+  constructor(
+    candidates: readonly Candidate<Route>[],
+    healthOf: (candidate: Candidate) => CandidateHealth,
+    deadlineMs: number,
+  ) {
+    this.#all = candidates;
+    this.#left = candidates;
     this.#healthOf = healthOf;
     this.#deadlineMs = deadlineMs;
   }
 
   /**
-   * Takes the best remaining way whose circuit is not open. If there is none, takes the way that just failed once more,
+   * Takes the best remaining candidate whose circuit is not open. If there is none, takes the candidate that just failed once more,
    * if that may help, or else the one whose circuit closes first.
    *
-   * @returns null if no way is left
+   * @returns null if no candidate is left
    */
-  next(nowMs: number): Way<Route> | null {
+  next(nowMs: number): Candidate<Route> | null {
     const chosen = this.peek(nowMs);
     if (chosen === null) return null;
     if (chosen === this.#again) this.#hasRetried = true;
     if (this.#healthOf(chosen).state(nowMs) === 'open') this.#hasAskedOpen = true;
-    this.#left = this.#left.filter((way) => way !== chosen);
+    this.#left = this.#left.filter((candidate) => candidate !== chosen);
     return chosen;
   }
 
-  /** The way that {@link next} would take. */
-  peek(nowMs: number): Way<Route> | null {
+  /** The candidate that {@link next} would take. */
+  peek(nowMs: number): Candidate<Route> | null {
     const isOver = this.#failures.length > 0 && nowMs >= this.#deadlineMs;
     if (isOver || this.#failures.length >= MAX_ATTEMPTS) return null;
-    const isAvailable = (way: Way<Route>): boolean => this.#healthOf(way).state(nowMs) !== 'open';
+    const isAvailable = (candidate: Candidate<Route>): boolean => this.#healthOf(candidate).state(nowMs) !== 'open';
     const again = this.#again !== null && isAvailable(this.#again) ? this.#again : undefined;
     return this.#left.find(isAvailable) ?? again ?? this.#firstToReturn(nowMs) ?? null;
   }
@@ -67,17 +71,17 @@ export class Walk<Route extends UpstreamRoute> {
    *
    * @returns whether others may be tried: not if the request is at fault, and not if the client has some of the answer
    */
-  failed(way: Way<Route>, { error, fault, hadBegun, isTransient }: FailedAttempt): boolean {
+  failed(candidate: Candidate<Route>, { error, fault, hadBegun, isTransient }: FailedAttempt): boolean {
     if (fault === null || hadBegun || !(error instanceof ServiceError)) return false;
-    this.#failures.push({ way, error });
-    this.#again = isTransient && !this.#hasRetried ? way : null;
-    // The fault also excludes all ways that share the faulty part.
-    this.#left = this.#left.filter((other) => !shareFault(way, other, fault));
+    this.#failures.push({ candidate, error });
+    this.#again = isTransient && !this.#hasRetried ? candidate : null;
+    // The fault also excludes all candidates that share the faulty part.
+    this.#left = this.#left.filter((other) => !shareFault(candidate, other, fault));
     return true;
   }
 
   /** Continues after a route that cannot express the request. */
-  cannotExpress({ route }: Way<Route>, error: ServiceError): void {
+  cannotExpress({ route }: Candidate<Route>, error: ServiceError): void {
     this.#cannotExpress ??= error;
     this.#left = this.#left.filter((other) => other.route !== route);
   }
@@ -97,24 +101,24 @@ export class Walk<Route extends UpstreamRoute> {
     return new ServiceError(shown.code, shown.message, { retryAfterSeconds, cause: shown.cause });
   }
 
-  #firstToReturn(nowMs: number): Way<Route> | undefined {
+  #firstToReturn(nowMs: number): Candidate<Route> | undefined {
     if (this.#hasAskedOpen) return undefined;
-    const returns = (way: Way<Route>): number => this.#healthOf(way).openingAt(nowMs)?.untilMs ?? 0;
+    const returns = (candidate: Candidate<Route>): number => this.#healthOf(candidate).openingAt(nowMs)?.untilMs ?? 0;
     return this.#left.toSorted((one, other) => returns(one) - returns(other))[0];
   }
 
   /** Null if unknown: another request may be answered at once, or only after an operator acts. */
   #shortestWaitSeconds(nowMs: number): number | null {
-    const waits = this.#all.map((way) => this.#waitSeconds(way, nowMs));
+    const waits = this.#all.map((candidate) => this.#waitSeconds(candidate, nowMs));
     const shortest = Math.min(...waits);
     return shortest > 0 && Number.isFinite(shortest) ? shortest : null;
   }
 
-  /** How long a way is unavailable: 0 if it is available, infinite if unknown. */
-  #waitSeconds(way: Way<Route>, nowMs: number): number {
-    const asked = this.#failures.find((failure) => failure.way === way)?.error.retryAfterSeconds;
+  /** How long a candidate is unavailable: 0 if it is available, infinite if unknown. */
+  #waitSeconds(candidate: Candidate<Route>, nowMs: number): number {
+    const asked = this.#failures.find((failure) => failure.candidate === candidate)?.error.retryAfterSeconds;
     if (asked !== undefined) return asked;
-    const opening = this.#healthOf(way).openingAt(nowMs);
+    const opening = this.#healthOf(candidate).openingAt(nowMs);
     if (opening === null) return 0;
     return FAULTS_FOR_OPERATORS.has(opening.cause) ? Infinity : Math.ceil((opening.untilMs - nowMs) / 1000);
   }

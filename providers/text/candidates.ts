@@ -1,6 +1,6 @@
 /**
- * The order in which ways to a model are tried. Requests that belong together go the same way if possible, so that
- * upstreams' prompt caches stay warm; other requests spread out. This needs no memory.
+ * The order in which candidates for a model are tried. Requests that belong together use the same candidate if possible,
+ * so that upstreams' prompt caches stay warm; other requests spread out. The order needs no memory.
  */
 import { createHash } from 'node:crypto';
 import type { AnswerTimeouts } from '../../catalogue/answer-timeouts.ts';
@@ -18,8 +18,8 @@ export interface UpstreamRoute extends AnswerTimeouts {
   readonly weight: number;
 }
 
-/** A route with one of its upstream's keys. */
-export interface Way<Route extends UpstreamRoute = UpstreamRoute> {
+/** A candidate: a route with one of its upstream's keys. */
+export interface Candidate<Route extends UpstreamRoute = UpstreamRoute> {
   readonly route: Route;
   readonly key: string;
 }
@@ -28,18 +28,18 @@ export interface Way<Route extends UpstreamRoute = UpstreamRoute> {
 const KEYS_IN_A_ROW = 2;
 
 /**
- * The ways of some routes, best first.
+ * The candidates of some routes, best first.
  *
  * @param keysOf the keys of a route's upstream; none if there is no such upstream
- * @param affinity identifies requests that should go the same way
+ * @param affinity identifies requests that should use the same candidate
  */
-export function orderWays<Route extends UpstreamRoute>(
+export function orderCandidates<Route extends UpstreamRoute>(
   routes: readonly Route[],
   keysOf: (route: Route) => readonly string[],
   affinity: string,
-): readonly Way<Route>[] {
-  const first: Way<Route>[] = [];
-  const last: Way<Route>[] = [];
+): readonly Candidate<Route>[] {
+  const first: Candidate<Route>[] = [];
+  const last: Candidate<Route>[] = [];
   for (const route of orderRoutes(routes, affinity)) {
     const keys = spread(
       keysOf(route),
