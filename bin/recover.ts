@@ -12,8 +12,8 @@ import { findNewestTaskTime } from '../db/queries/recovery.ts';
 import type { FileLookup } from '../db/reconciliation/check.ts';
 import { findMissingResults, findMissingUploads, tasksWithFiles } from '../db/reconciliation/missing-files.ts';
 import { connectionOptions } from '../temporal/connection.ts';
-import { DELIVERY_FATES, recoverDeliveries } from '../temporal/recovery/recover-deliveries.ts';
-import { recoverTasks, TASK_FATES } from '../temporal/recovery/recover-tasks.ts';
+import { DELIVERY_DECISIONS, recoverDeliveries } from '../temporal/recovery/recover-deliveries.ts';
+import { recoverTasks, TASK_DECISIONS } from '../temporal/recovery/recover-tasks.ts';
 import { cancelLeftJobs } from '../temporal/recovery/left-jobs.ts';
 import {
   findUnknownWorkflows,
@@ -108,11 +108,11 @@ export async function recover(
 }
 
 async function handleTasks({ database, client }: RecoveryDependencies, { isDryRun }: RecoveryOptions, print: Print) {
-  const tally = createTally(TASK_FATES);
+  const tally = createTally(TASK_DECISIONS);
   const workflows = createWorkflowAccess(client);
-  for await (const { taskId, fate } of recoverTasks({ database, client, workflows }, isDryRun)) {
-    tally.count(fate);
-    if (fate !== 'running' && fate !== 'waiting') print(`${taskId}  ${TASK_FATES[fate]}`);
+  for await (const { taskId, decision } of recoverTasks({ database, client, workflows }, isDryRun)) {
+    tally.count(decision);
+    if (decision !== 'running' && decision !== 'waiting') print(`${taskId}  ${TASK_DECISIONS[decision]}`);
     if (tally.total() % PROGRESS_EVERY === 0) print(`… ${tally.total()} tasks checked`);
   }
   tally.summary('unfinished tasks', print);
@@ -132,11 +132,11 @@ async function handleDeliveries(
   { isDryRun }: RecoveryOptions,
   print: Print,
 ) {
-  const tally = createTally(DELIVERY_FATES);
+  const tally = createTally(DELIVERY_DECISIONS);
   const workflows = createWorkflowAccess(client);
-  for await (const { deliveryId, fate } of recoverDeliveries({ database, workflows }, isDryRun)) {
-    tally.count(fate);
-    if (fate === 'revived') print(`${deliveryId}  ${DELIVERY_FATES[fate]}`);
+  for await (const { deliveryId, decision } of recoverDeliveries({ database, workflows }, isDryRun)) {
+    tally.count(decision);
+    if (decision === 'revived') print(`${deliveryId}  ${DELIVERY_DECISIONS[decision]}`);
     if (tally.total() % PROGRESS_EVERY === 0) print(`… ${tally.total()} deliveries checked`);
   }
   tally.summary('pending deliveries', print);
@@ -187,17 +187,17 @@ async function checkFiles({ database, files }: RecoveryDependencies, since: Date
   print(`files checked: ${checked}, missing: ${missing}`);
 }
 
-/** Counts fates. */
-function createTally<Fate extends string>(fates: Readonly<Record<Fate, string>>) {
+/** Counts decisions. */
+function createTally<Decision extends string>(decisions: Readonly<Record<Decision, string>>) {
   const counts = new Map<string, number>();
   const total = (): number => [...counts.values()].reduce((sum, count) => sum + count, 0);
   return {
-    count: (fate: Fate) => void counts.set(fate, (counts.get(fate) ?? 0) + 1),
+    count: (decision: Decision) => void counts.set(decision, (counts.get(decision) ?? 0) + 1),
     total,
     summary: (what: string, print: Print) => {
       print(`${what}: ${total()}`);
-      for (const [fate, meaning] of Object.entries<string>(fates)) {
-        const count = counts.get(fate) ?? 0;
+      for (const [decision, meaning] of Object.entries<string>(decisions)) {
+        const count = counts.get(decision) ?? 0;
         if (count > 0) print(`  ${count} ${meaning}`);
       }
     },

@@ -3,7 +3,7 @@ import Joi from 'joi';
 
 /** In milliseconds. An absent one is decided elsewhere: by the upstream, or by default. */
 export interface AnswerTimeouts {
-  /** How long a streamed answer may take to begin; keep-alives do not count. */
+  /** How long a streamed answer may take to start; keep-alives do not count. */
   readonly firstByteTimeoutMs?: number;
   /** How long a whole answer may be silent, before its first byte and after. */
   readonly silenceTimeoutMs?: number;

@@ -1,4 +1,4 @@
-/** Prices and costs that are written down, but cannot apply to anything that is sold, or sell it for nothing. */
+/** Prices and costs that are recorded, but cannot apply to anything that is sold, or sell it for nothing. */
 import { isObject } from '../domain/json.ts';
 import { type FieldPath, writePath } from '../domain/fill-in.ts';
 import { choose } from './schema-findings.ts';

@@ -188,7 +188,7 @@ function isMergeKey(key: unknown): boolean {
 }
 
 /*
- * `[${KEY}]` is no YAML: a brace begins a map there. As operators write it all the same, the braces of references are others
+ * `[${KEY}]` is no YAML: a brace starts a map there. As operators write it all the same, the braces of references are others
  * while the file is parsed, of the same length, so that places stay what they are.
  */
 const OPEN = '\u{e000}';

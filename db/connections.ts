@@ -21,7 +21,7 @@ export interface ConnectionLimits {
 
 /**
  * For everything that a request or task waits for. A silent process loses its locks before others give up waiting for
- * them, with time to spare: the one that waits may have begun at the same moment.
+ * them, with time to spare: the one that waits may have started at the same moment.
  */
 export const SERVING_LIMITS: ConnectionLimits = {
   statementMs: 3_500,

@@ -59,7 +59,7 @@ async function findSettled(database: Database, patienceMs: number): Promise<Date
   }
 }
 
-/** Adds what began, and was transferred, in the next hour. @returns whether there was anything left to sum before `settled` */
+/** Adds what started, and was transferred, in the next hour. @returns whether there was anything left to sum before `settled` */
 async function sumNextHour(database: Database, settled: Date): Promise<boolean> {
   return database.transaction(async (transaction) => {
     const part = await lockSummed(transaction, settled);

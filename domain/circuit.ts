@@ -4,7 +4,7 @@
  * upstream that recovers soon gets its traffic back soon.
  */
 
-/** `half-open`: the next request is the probe. While a probe is under way, the circuit is `open` to all others. */
+/** `half-open`: the next request is the probe. While a probe is in progress, the circuit is `open` to all others. */
 export type CircuitState = 'closed' | 'half-open' | 'open';
 
 export interface Opening<Cause> {
@@ -13,7 +13,7 @@ export interface Opening<Cause> {
   readonly untilMs: number;
 }
 
-/** @param isProbed whether a probe is under way after an opening */
+/** @param isProbed whether a probe is in progress after an opening */
 export function circuitState<Cause>(
   opening: Opening<Cause> | null,
   nowMs: number,

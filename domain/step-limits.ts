@@ -13,7 +13,7 @@ export const STORE_SILENCE_MS = 60_000;
 export const RENDER_LIMIT_MS = 10 * 60_000;
 /** How long providers may take no job before the task is given up as unavailable. */
 export const DISPATCH_LIMIT_MS = 2 * 60_000;
-/** By then a submission that is written down has arrived at its upstream, or never will. */
+/** By then a submission that is recorded has arrived at its upstream, or never will. */
 export const SUBMISSION_SURELY_SENT_MS = 2 * PROVIDER_ANSWER_MS;
 /** How long the outcome of a submission is searched for, as a multiple of the patience with providers. */
 export const RECOVERY_PATIENCES = 5;
@@ -26,7 +26,7 @@ export const HEARTBEAT_MS = 5_000;
 /** How long a dead or frozen worker goes unnoticed. The SDK sends heartbeats at most every four fifths of this. */
 export const HEARTBEAT_TIMEOUT_MS = 15_000;
 /**
- * How long storing a result is retried while the store is away. The result exists by then, so it may be stored even
+ * How long storing a result is retried while the store is unavailable. The result exists by then, so it may be stored even
  * long after the deadline; upstreams keep their files for an hour (docs/provider-protocol.md, "Results").
  */
 export const STORE_LIMIT_MS = 60 * 60_000;

@@ -32,8 +32,8 @@ const LINGER_MS = 5_000;
 const LINGER_BYTES = 64 * 2 ** 20;
 const LINGER_CHECK_MS = 100;
 /**
- * The most requests that may be under way on a connection. Today's clients send one after the other. Without this
- * limit, a single packet could contain thousands of small requests, which would all begin before anybody else is
+ * The most requests that may be in progress on a connection. Today's clients send one after the other. Without this
+ * limit, a single packet could contain thousands of small requests, which would all start before anybody else is
  * served.
  */
 export const MAX_REQUESTS_UNDER_WAY = 16;
@@ -87,7 +87,7 @@ interface Use {
 }
 
 /**
- * Tracks which connections have a request under way. After `close`, Node itself would keep connections open that never
+ * Tracks which connections have a request in progress. After `close`, Node itself would keep connections open that never
  * had a request, and those whose answer ends later.
  */
 function trackUse(server: Server): Use {
@@ -145,7 +145,7 @@ async function stop(server: Server, use: Use, graceMs: number): Promise<void> {
   clearTimeout(timer);
 }
 
-/** Connections whose last answer has begun, although more may still arrive. */
+/** Connections whose last answer has started, although more may still arrive. */
 const ending = new WeakSet<Socket>();
 
 /**

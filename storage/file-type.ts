@@ -81,7 +81,7 @@ function hasTagHeader(head: Uint8Array): boolean {
 }
 
 /**
- * MPEG audio without a tag begins with a frame: eleven or twelve set bits, then fields of which some values do not
+ * MPEG audio without a tag starts with a frame: eleven or twelve set bits, then fields of which some values do not
  * exist. Layer bits of 0 mean ADTS, that is AAC (ISO/IEC 13818-7); 1 means Layer III (ISO/IEC 11172-3).
  */
 function detectAudioFrame(head: Uint8Array): FileType | null {

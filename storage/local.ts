@@ -12,7 +12,7 @@ interface LocalStorageOptions {
   readonly publicUrl: string;
 }
 
-/** Holds unfinished files. No key can name it, because keys cannot begin with a full stop. */
+/** Holds unfinished files. No key can name it, because keys cannot start with a full stop. */
 const UNFINISHED_DIRECTORY = '.unfinished';
 /** Far longer than any upload or download may take, so nobody is still writing the file. */
 const ABANDONED_AFTER_MS = 60 * 60 * 1000;

@@ -12,9 +12,9 @@ export interface WatchedStorage extends Storage {
 }
 
 interface WatchOptions {
-  /** Called when the store begins to fail, and when it is back. */
+  /** Called when the store starts to fail, and when it is back. */
   readonly onChange: (isAvailable: boolean, reason: unknown) => void;
-  /** The pause between tries while the store is away. */
+  /** The pause between tries while the store is unavailable. */
   readonly retryMs?: number;
 }
 

@@ -15,7 +15,7 @@ export interface Metrics {
   /**
    * @param upstream the name of a text model's upstream
    * @param outcome the status of its answer, `unreachable`, or `cancelled`
-   * @param seconds until the answer began
+   * @param seconds until the answer started
    */
   upstreamAnswered(call: { upstream: string; outcome: string; seconds: number }): void;
   /**

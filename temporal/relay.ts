@@ -108,7 +108,7 @@ function endTasksOutOfTime({ database, workflows, metrics }: RelayDependencies):
     const taskIds = await findTasksOutOfTime(database, BATCH_SIZE);
     await Promise.all(
       taskIds.map(async (taskId) => {
-        // If the database was restored to an earlier moment, the task may have begun, and even ended; then it is repaired.
+        // If the database was restored to an earlier moment, the task may have started, and even ended; then it is repaired.
         if (await workflows.describe(taskId).catch(unlessUnreachable)) return markWorkflowsStarted(database, [taskId]);
         const { applied, task } = await finishTask(database, taskId, NEVER_STARTED, null);
         if (applied) metrics.taskEnded(task);

@@ -31,7 +31,7 @@ export class JoinedCalls {
 
   /**
    * The stage that takes the legal events of the next answer, and emits its part of the joined answer: the usage, which
-   * is the sum, and the finishes come with the last. A call that fails before its answer begins may be repeated, with a
+   * is the sum, and the finishes come with the last. A call that fails before its answer starts may be repeated, with a
    * new stage.
    */
   stage(): Stage<StreamEvent, StreamEvent> {

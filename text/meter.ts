@@ -127,7 +127,7 @@ export class Meter {
     let hasEnded = false;
     return {
       push: (event, emit) => {
-        // Usage before the first part is what formats begin with.
+        // Usage before the first part is what formats start with.
         if (event.type === 'usage' && hasParts) return;
         if (event.type === 'finish' && !hasEnded) {
           hasEnded = true;

@@ -4,7 +4,7 @@
  *
  * - missing or repeated starts and ends: the first delta opens a part, and it is closed once;
  * - interleaved tool calls: each waits for those before it, which end when their end arrives, when their arguments are
- *   complete JSON and another part begins, or with the stream;
+ *   complete JSON and another part starts, or with the stream;
  * - empty or repeated call ids: replaced; empty arguments: `{}`;
  * - a finish reason that contradicts the presence of tool calls: corrected;
  * - a finish or usage that comes early, late, twice or in pieces: merged and emitted at the end, usage first;
@@ -42,7 +42,7 @@ interface ChoiceState {
   /** The open part, for which the following ones wait. */
   first: QueuedPart | null;
   last: QueuedPart | null;
-  /** Parts that end when another one begins: always text, and tool calls whose arguments are complete. */
+  /** Parts that end when another one starts: always text, and tool calls whose arguments are complete. */
   readonly mayEnd: Set<QueuedPart>;
   hasToolCalls: boolean;
   finish: Finish | null;
@@ -107,7 +107,7 @@ class Normalizer implements Stage<StreamEvent, StreamEvent> {
     emit(event.type === 'response-start' ? event : { type: 'response-start', id: null, model: null });
   }
 
-  /** Usage known before the first part is emitted at once, because some formats begin with it; later usage waits. */
+  /** Usage known before the first part is emitted at once, because some formats start with it; later usage waits. */
   #takeUsage(usage: Usage, emit: Emit<StreamEvent>): void {
     const isFirst = this.#usage === null;
     this.#usage = this.#usage === null ? usage : mergeUsage(this.#usage, usage);
@@ -177,7 +177,7 @@ class Normalizer implements Stage<StreamEvent, StreamEvent> {
     return part;
   }
 
-  /** Text that continues after another part has begun becomes a part of its own, with an id of its own. */
+  /** Text that continues after another part has started becomes a part of its own, with an id of its own. */
   #withUnusedId(start: StartEvent): StartEvent {
     let id = start.id;
     let count = this.#idCounts.get(start.id) ?? 1;

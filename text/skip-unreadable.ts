@@ -1,6 +1,6 @@
 /**
  * Skips an event in the middle of a stream that cannot be read, if the next one can: a proxy that garbles one event
- * costs a few words, and breaking off would cost the answer. Before the answer has begun another upstream can be tried
+ * costs a few words, and breaking off would cost the answer. Before the answer has started another upstream can be tried
  * instead, and two unreadable events in a row, or one at the end, are no accident.
  */
 import type { StreamEvent } from './canonical.ts';

@@ -1,4 +1,4 @@
-/** The story of a task from every source: its row, the ledger, deliveries, Temporal, and operator actions. */
+/** The timeline of a task from every source: its row, the ledger, deliveries, Temporal, and operator actions. */
 import type { Database } from '../../db/database.ts';
 import { type Delivery, listDeliveries } from '../../db/queries/deliveries.ts';
 import { listOperatorActions, type OperatorAction } from '../../db/queries/operator-actions.ts';
@@ -8,7 +8,7 @@ import { ServiceError } from '../../domain/errors.ts';
 import { noteOf } from '../../domain/media-route.ts';
 import { formatUsd } from '../../domain/money.ts';
 import { isFinal, type Task } from '../../domain/task.ts';
-import { oldestFirst, renderStory, type StoryEvent, tellDelivery, tellTransfer } from './story.ts';
+import { oldestFirst, renderTimeline, type TimelineEvent, deliveryEvents, transferEvent } from './timeline.ts';
 import type { WorkflowAccess, WorkflowStory } from '../../temporal/workflow-access.ts';
 
 export interface TaskExplanation {
@@ -22,7 +22,7 @@ export interface TaskExplanation {
   /** Null if Temporal knows no workflow of the task; undefined if Temporal does not answer. */
   readonly workflow: WorkflowStory | null | undefined;
   /** All events, oldest first. */
-  readonly events: readonly StoryEvent[];
+  readonly events: readonly TimelineEvent[];
 }
 
 /** More deliveries than any account has endpoints. */
@@ -52,7 +52,7 @@ export async function explainTask(
 
 /** Renders the verdict, followed by the events as lines of text. */
 export function renderExplanation({ task, verdict, events, workflow }: TaskExplanation): readonly string[] {
-  return renderStory({ id: task.id, verdict, events, pending: workflow?.pending ?? [] });
+  return renderTimeline({ id: task.id, verdict, events, pending: workflow?.pending ?? [] });
 }
 
 function judge(task: Task, workflow: WorkflowStory | null | undefined): string {
@@ -78,16 +78,16 @@ function eventsOf(
     actions,
     workflow,
   }: Pick<TaskExplanation, 'transfers' | 'submissions' | 'deliveries' | 'actions' | 'workflow'>,
-): readonly StoryEvent[] {
-  const events: StoryEvent[] = [
+): readonly TimelineEvent[] {
+  const events: TimelineEvent[] = [
     { at: task.createdAt, source: 'task', text: `Created by request ${task.requestId} with key ${task.apiKeyId}` },
-    ...transfers.map(tellTransfer),
+    ...transfers.map(transferEvent),
     ...submissions.flatMap(submissionEvents),
-    ...(workflow?.steps ?? []).map(({ at, text }): StoryEvent => ({ at, source: 'workflow', text })),
-    ...actions.map(({ createdAt, kind, author, reason }): StoryEvent => {
+    ...(workflow?.steps ?? []).map(({ at, text }): TimelineEvent => ({ at, source: 'workflow', text })),
+    ...actions.map(({ createdAt, kind, author, reason }): TimelineEvent => {
       return { at: createdAt, source: 'operator', text: `${kind} by ${author}: ${reason}` };
     }),
-    ...deliveries.flatMap(tellDelivery),
+    ...deliveries.flatMap(deliveryEvents),
   ];
   if (task.completedAt && isFinal(task.status)) {
     const how = task.failure ? `: ${task.failure.code}` : '';
@@ -97,7 +97,7 @@ function eventsOf(
 }
 
 /** The events of a submission to an upstream, and its outcome if known. */
-function submissionEvents(submission: KeptSubmission): StoryEvent[] {
+function submissionEvents(submission: KeptSubmission): TimelineEvent[] {
   const { attempt, provider, model, submittedAt, settledAt } = submission;
   const sent = {
     at: submittedAt,

@@ -1,4 +1,4 @@
-/** Whatever has an id leads to its account and its story. */
+/** Finds the account and the timeline of any id. */
 import type { Database } from '../../db/database.ts';
 import { type Account, findAccount } from '../../db/queries/accounts.ts';
 import { listApiKeys } from '../../db/queries/api-keys.ts';
@@ -20,24 +20,24 @@ import { ID_PREFIX, type IdKind, isId } from '../../domain/ids.ts';
 import { formatUsd } from '../../domain/money.ts';
 import type { WorkflowAccess } from '../../temporal/workflow-access.ts';
 import { explainTask } from './explain-task.ts';
-import { oldestFirst, type Story, type StoryEvent, tellDelivery, tellTransfer } from './story.ts';
+import { oldestFirst, type Timeline, type TimelineEvent, deliveryEvents, transferEvent } from './timeline.ts';
 
 interface Sources {
   readonly database: Database;
   readonly workflows: WorkflowAccess;
 }
 
-/** The story of what was found, and whose it is. */
-interface OwnedStory extends Story {
+/** The timeline of a resource, and its account. */
+interface OwnedTimeline extends Timeline {
   readonly accountId: string;
 }
 
-export interface Found extends Story {
+export interface Found extends Timeline {
   readonly kind: FindableKind;
   readonly account: Account;
 }
 
-type Finder = (sources: Sources, id: string) => Promise<OwnedStory | null>;
+type Finder = (sources: Sources, id: string) => Promise<OwnedTimeline | null>;
 
 const FINDERS = {
   account: findAccountStory,
@@ -57,7 +57,7 @@ const FINDERS = {
 export type FindableKind = keyof typeof FINDERS;
 
 export const FINDABLE_KINDS = Object.keys(FINDERS).filter((kind): kind is FindableKind => kind in FINDERS);
-/** How the ids begin that lead somewhere, those of answers included. */
+/** How the ids start that lead somewhere, those of answers included. */
 export const FINDABLE_PREFIXES = [...FINDABLE_KINDS.map((kind) => ID_PREFIX[kind]), 'chatcmpl-', 'resp_', 'msg_'];
 
 /** Answers that Genway puts into words itself have the letters of their request's id. */
@@ -71,12 +71,12 @@ export async function findById(sources: Sources, given: string): Promise<Found |
   const answer = ANSWER_ID.exec(given)?.[1];
   const id = answer === undefined ? given : `${ID_PREFIX.request}${answer}`;
   const kind = FINDABLE_KINDS.find((candidate) => isId(candidate, id));
-  const story = kind && (await FINDERS[kind](sources, id));
-  const account = story && (await findAccount(sources.database, story.accountId));
-  return account ? { ...story, kind, account } : null;
+  const timeline = kind && (await FINDERS[kind](sources, id));
+  const account = timeline && (await findAccount(sources.database, timeline.accountId));
+  return account ? { ...timeline, kind, account } : null;
 }
 
-async function findAccountStory({ database }: Sources, id: string): Promise<OwnedStory | null> {
+async function findAccountStory({ database }: Sources, id: string): Promise<OwnedTimeline | null> {
   const account = await findAccount(database, id);
   if (!account) return null;
   const [keys, actions] = await Promise.all([
@@ -94,12 +94,12 @@ async function findAccountStory({ database }: Sources, id: string): Promise<Owne
     events: oldestFirst([
       { at: createdAt, source: 'account', text: 'Created' },
       ...at(toppedUpAt, 'account', 'Topped up for the first time'),
-      ...keys.map((key): StoryEvent => ({
+      ...keys.map((key): TimelineEvent => ({
         at: key.createdAt,
         source: 'key',
         text: `${key.id} (${key.hint}) created, now ${key.disabledAt ? 'disabled' : 'enabled'}`,
       })),
-      ...actions.map(({ createdAt, kind, author, reason }): StoryEvent => ({
+      ...actions.map(({ createdAt, kind, author, reason }): TimelineEvent => ({
         at: createdAt,
         source: 'operator',
         text: `${kind} by ${author}: ${reason}`,
@@ -108,7 +108,7 @@ async function findAccountStory({ database }: Sources, id: string): Promise<Owne
   };
 }
 
-async function findKeyStory({ database }: Sources, id: string): Promise<OwnedStory | null> {
+async function findKeyStory({ database }: Sources, id: string): Promise<OwnedTimeline | null> {
   const key = await findKeyById(database, id);
   if (!key) return null;
   const { deletedAt, disabledAt, expiresAt, createdAt, usageLimit } = key;
@@ -127,19 +127,19 @@ async function findKeyStory({ database }: Sources, id: string): Promise<OwnedSto
   };
 }
 
-async function findTaskStory(sources: Sources, id: string): Promise<OwnedStory | null> {
+async function findTaskStory(sources: Sources, id: string): Promise<OwnedTimeline | null> {
   const task = await findTask(sources.database, id);
   if (!task) return null;
   const { verdict, events, workflow } = await explainTask(sources, task);
   return { id, accountId: task.accountId, verdict, events, pending: workflow?.pending ?? [] };
 }
 
-async function findTextStory({ database }: Sources, id: string): Promise<OwnedStory | null> {
+async function findTextStory({ database }: Sources, id: string): Promise<OwnedTimeline | null> {
   const request = await findTextUsage(database, id);
   if (!request) return null;
   const { accountId, createdAt, requestId, apiKeyId, model } = request;
   const transfers = await listTransfersOfText(database, { accountId, textRequestId: id, since: createdAt });
-  const began: StoryEvent = {
+  const began: TimelineEvent = {
     at: createdAt,
     source: 'text',
     text: `${model} asked by request ${requestId} with key ${apiKeyId}`,
@@ -147,7 +147,7 @@ async function findTextStory({ database }: Sources, id: string): Promise<OwnedSt
   const { outcome, errorCode, charged, absorbed, upstream, upstreamModel, inputTokens, outputTokens, latencyMs } =
     request;
   const loss = absorbed > 0n ? `, and ${formatUsd(absorbed)} USD were our loss` : '';
-  const answered: StoryEvent = {
+  const answered: TimelineEvent = {
     at: new Date(createdAt.getTime() + (latencyMs ?? 0)),
     source: 'upstream',
     text: `${upstream ?? 'Nobody'} as ${upstreamModel ?? model}: ${outcome}, ${inputTokens} tokens in, ${outputTokens} out`,
@@ -156,18 +156,18 @@ async function findTextStory({ database }: Sources, id: string): Promise<OwnedSt
     id,
     accountId,
     verdict: `${outcome}${errorCode === null ? '' : ` with ${errorCode}`}; ${formatUsd(charged)} USD were charged${loss}.`,
-    events: oldestFirst([began, answered, ...transfers.map(tellTransfer)]),
+    events: oldestFirst([began, answered, ...transfers.map(transferEvent)]),
   };
 }
 
-/** A request has no story of its own: it gets that of the task or text request that it made. */
-async function findRequestStory(sources: Sources, requestId: string): Promise<OwnedStory | null> {
+/** A request has no timeline of its own, but that of the task or text request that it made. */
+async function findRequestStory(sources: Sources, requestId: string): Promise<OwnedTimeline | null> {
   const id = await findLeftByRequest(sources.database, requestId);
   if (id === null) return null;
   return isId('task', id) ? findTaskStory(sources, id) : findTextStory(sources, id);
 }
 
-async function findTransferStory(sources: Sources, id: string): Promise<OwnedStory | null> {
+async function findTransferStory(sources: Sources, id: string): Promise<OwnedTimeline | null> {
   const transfer = await findTransferById(sources.database, id);
   if (!transfer) return null;
   const { accountId, taskId, textRequestId, kind, amount } = transfer;
@@ -177,10 +177,10 @@ async function findTransferStory(sources: Sources, id: string): Promise<OwnedSto
   const what = `${kind} of ${formatUsd(amount)} USD`;
   if (cause) return { ...cause, id, verdict: `${what} for ${cause.id}, which ${cause.verdict}` };
   const why = transfer.reference ?? transfer.reason ?? 'no reference';
-  return { id, accountId, verdict: `${what}: ${why}`, events: [tellTransfer(transfer)] };
+  return { id, accountId, verdict: `${what}: ${why}`, events: [transferEvent(transfer)] };
 }
 
-async function findEndpointStory({ database }: Sources, id: string): Promise<OwnedStory | null> {
+async function findEndpointStory({ database }: Sources, id: string): Promise<OwnedTimeline | null> {
   const endpoint = await findEndpointById(database, id);
   if (!endpoint) return null;
   const { accountId, url, deletedAt, disabledAt, disabledReason, failingSince, createdAt } = endpoint;
@@ -198,7 +198,7 @@ async function findEndpointStory({ database }: Sources, id: string): Promise<Own
   };
 }
 
-async function findEventStory({ database }: Sources, id: string): Promise<OwnedStory | null> {
+async function findEventStory({ database }: Sources, id: string): Promise<OwnedTimeline | null> {
   const event = await findEventById(database, id);
   if (!event) return null;
   const { accountId, type, taskId, createdAt } = event;
@@ -210,12 +210,12 @@ async function findEventStory({ database }: Sources, id: string): Promise<OwnedS
     verdict: `${type}${about}, for ${deliveries.length} endpoints.`,
     events: oldestFirst([
       { at: createdAt, source: 'webhook', text: `${type}${about} happened` },
-      ...deliveries.flatMap(tellDelivery),
+      ...deliveries.flatMap(deliveryEvents),
     ]),
   };
 }
 
-async function findDeliveryStory({ database }: Sources, id: string): Promise<OwnedStory | null> {
+async function findDeliveryStory({ database }: Sources, id: string): Promise<OwnedTimeline | null> {
   const delivery = await findDelivery(database, { deliveryId: id });
   if (!delivery) return null;
   const { accountId, eventType, endpointId, status, attempts } = delivery;
@@ -223,11 +223,11 @@ async function findDeliveryStory({ database }: Sources, id: string): Promise<Own
     id,
     accountId,
     verdict: `${eventType} to ${endpointId} is ${status} after ${attempts.length} attempts.`,
-    events: oldestFirst(tellDelivery(delivery)),
+    events: oldestFirst(deliveryEvents(delivery)),
   };
 }
 
-async function findFileStory({ database }: Sources, id: string): Promise<OwnedStory | null> {
+async function findFileStory({ database }: Sources, id: string): Promise<OwnedTimeline | null> {
   const file = await findUploadById(database, id);
   if (!file) return null;
   const { accountId, filename, mimeType, bytes, createdAt, storedAt, usedAt, deletedAt } = file;
@@ -244,7 +244,7 @@ async function findFileStory({ database }: Sources, id: string): Promise<OwnedSt
   };
 }
 
-async function findActionStory(sources: Sources, id: string): Promise<OwnedStory | null> {
+async function findActionStory(sources: Sources, id: string): Promise<OwnedTimeline | null> {
   const action = await findActionById(sources.database, id);
   if (!action) return null;
   const { accountId, taskId, kind, author, reason } = action;
@@ -254,7 +254,7 @@ async function findActionStory(sources: Sources, id: string): Promise<OwnedStory
   return subject ? { ...subject, id, verdict: `${kind} of ${subject.id} by ${author}: ${reason}` } : null;
 }
 
-async function findPromoStory({ database }: Sources, id: string): Promise<OwnedStory | null> {
+async function findPromoStory({ database }: Sources, id: string): Promise<OwnedTimeline | null> {
   const grant = await findPromoGrantById(database, id);
   if (!grant) return null;
   const { accountId, amount, available, reserved, spent, expired, createdAt, expiresAt, author, reason } = grant;
@@ -271,6 +271,6 @@ async function findPromoStory({ database }: Sources, id: string): Promise<OwnedS
 }
 
 /** The event of a moment that may not have come. */
-function at(moment: Date | null, source: StoryEvent['source'], text: string): StoryEvent[] {
+function at(moment: Date | null, source: TimelineEvent['source'], text: string): TimelineEvent[] {
   return moment === null ? [] : [{ at: moment, source, text }];
 }

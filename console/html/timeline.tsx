@@ -1,5 +1,5 @@
 /** What happened to something, oldest first. */
-import type { StoryEvent } from '../../api/services/story.ts';
+import type { TimelineEvent } from '../../api/services/timeline.ts';
 import { LinkedIds } from './linked-ids.tsx';
 import { useTexts } from './use-texts.ts';
 
@@ -7,7 +7,7 @@ export function Timeline({
   events,
   pending = [],
 }: {
-  readonly events: readonly StoryEvent[];
+  readonly events: readonly TimelineEvent[];
   /** What is being done now. */
   readonly pending?: readonly string[];
 }) {

@@ -66,7 +66,7 @@ export function sumUsedIn(part: string, { ofAccount }: { readonly ofAccount: boo
 }
 
 /**
- * Sums by day, model and key over everything that began in a period, newest day first. Tasks count once they are final.
+ * Sums by day, model and key over everything that started in a period, newest day first. Tasks count once they are final.
  *
  * @param from inclusive
  * @param to exclusive

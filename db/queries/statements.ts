@@ -136,7 +136,7 @@ export async function sumRefunds(database: Database, filter: RefundFilter): Prom
   return rows.map(({ cause, refunds, amount }) => ({ cause, refunds: Number(refunds), amount: picoUsd(amount) }));
 }
 
-/** When that began which is refunded from a moment on: it excludes the partitions before. */
+/** When that started which is refunded from a moment on: it excludes the partitions before. */
 function begunBefore(from: Date | undefined): Period {
   return from ? { from: new Date(from.getTime() - MAX_CHAIN_MS) } : {};
 }

@@ -78,13 +78,13 @@ export async function findTransfer(database: Database, id: string, openedAt: Dat
   return row ? toTransfer(row) : null;
 }
 
-/** The transfer of that id, whenever its chain began: for operators, because it looks into every month. */
+/** The transfer of that id, whenever its chain started: for operators, because it looks into every month. */
 export async function findTransferById(database: Database, id: string): Promise<Transfer | null> {
   const row = await database<TransferRow>('transfers').where({ id }).first();
   return row ? toTransfer(row) : null;
 }
 
-/** All transfers of a text request, in order. @param since when it began */
+/** All transfers of a text request, in order. @param since when it started */
 export async function listTransfersOfText(
   database: Database,
   { accountId, textRequestId, since }: { accountId: string; textRequestId: string; since: Date },

@@ -77,7 +77,7 @@ export async function listTextUsage(
     // Repeats part of the pair's condition to exclude newer partitions.
     void query.where('created_at', '<=', createdAt).whereRaw('(created_at, id) < (?, ?)', [createdAt, before]);
   }
-  // Ids begin with the time: both orders are one. Each is that of the index that finds the rows.
+  // Ids start with the time: both orders are one. Each is that of the index that finds the rows.
   if (accountId !== undefined) void query.orderBy('created_at', 'desc');
   else if (before !== undefined) void query.where('id', '<', before);
   return (await query.orderBy('id', 'desc').limit(limit)).map(toTextUsage);
@@ -110,7 +110,7 @@ async function findUseOfModel(
   return { from: use.from, to: use.to ?? undefined };
 }
 
-/** By their ids as well, which say when they began. */
+/** By their ids as well, which say when they started. */
 function withIdsIn(query: Knex.QueryBuilder, { from, to }: Period): void {
   createdIn(query, { from, to });
   if (from) void query.where('id', '>=', firstIdAt('textRequest', from.getTime()));
@@ -124,7 +124,7 @@ export async function findTextUsage(database: Database, id: string): Promise<Tex
   return row ? toTextUsage(row) : null;
 }
 
-/** A request begins to be served within so long after it arrived. */
+/** A request starts to be served within so long after it arrived. */
 const BEGINS_WITHIN_MS = 10 * 60_000;
 /** Two processes may read their clocks so differently. */
 const CLOCKS_APART_MS = 60_000;

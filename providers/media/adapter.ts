@@ -101,7 +101,7 @@ export interface MediaAdapter {
   readonly kinds: Readonly<Partial<Record<TaskKind, KindTraits>>>;
   /** The vendor's origin; null if the operator must configure one. */
   readonly baseUrl: string | null;
-  /** The path with which every call begins, such as `v1`; operators may include it in `base_url` or not. */
+  /** The path with which every call starts, such as `v1`; operators may include it in `base_url` or not. */
   readonly versionPath?: string;
   readonly authorization: Authorization;
   /** Whether the credential may be an access key with a secret key. */

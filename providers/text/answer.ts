@@ -18,7 +18,7 @@ const SPACE = 0x20;
  * everything else that the gateway does with a short answer.
  */
 export class Answer implements Dispatcher.DispatchHandler {
-  /** Resolves when the answer begins. Rejects with undici's error, or the reason of the abort. */
+  /** Resolves when the answer starts. Rejects with undici's error, or the reason of the abort. */
   readonly head: Promise<AnswerHead>;
   readonly #signal: AbortSignal;
   readonly #onBytes: () => void;
@@ -131,7 +131,7 @@ export class Answer implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     this.#failure ??= failureOfBody(error);
-    // No effect once the answer has begun.
+    // No effect once the answer has started.
     this.#rejectHead(error);
     this.#release();
   }

@@ -48,7 +48,7 @@ const SILENCE_MS = { streamed: 10_000, whole: 60_000 };
 /**
  * Sends a request and has its answer read.
  *
- * @param limitMs how long a streamed answer may take to begin, and a whole answer may be silent
+ * @param limitMs how long a streamed answer may take to start, and a whole answer may be silent
  * @returns how it failed; null if the whole answer was read
  */
 export async function attempt<Prepared extends PreparedRequest>(
@@ -111,7 +111,7 @@ function isTransient(error: unknown, tookMs: number): boolean {
   return TRANSIENT_STATUSES.has(error.upstreamStatus) || TRANSIENT_CODES.has(codeOf(error.cause));
 }
 
-/** Errors of answers that began successfully but failed. */
+/** Errors of answers that started successfully but failed. */
 const FAILURE_CODES: ReadonlySet<string> = new Set([
   'processing_unavailable',
   'processing_timeout',

@@ -86,7 +86,7 @@ export class CandidateHealth {
   readonly #parts: readonly (readonly [Part, Health])[];
   #requests = 0;
   #failures = 0;
-  /** The account that was refused last since an answer began; null if none was. */
+  /** The account that was refused last since an answer started; null if none was. */
   #refusedAccount: string | null = null;
 
   constructor(parts: readonly (readonly [Part, Health])[]) {

@@ -12,7 +12,7 @@ import type { UpstreamFault } from '../../text/upstream-errors.ts';
 export interface Call {
   /** The number of openings before it started. */
   readonly openingsBefore: number;
-  /** Whether its answer began. */
+  /** Whether its answer started. */
   hasBegun: boolean;
 }
 
@@ -48,7 +48,7 @@ export class Health {
   #openingCount = 0;
   /** Openings since the last complete answer. */
   #openingsInRow = 0;
-  /** Failed attempts since an answer last began. */
+  /** Failed attempts since an answer last started. */
   #failuresInRow = 0;
   /** Broken answers since one was last complete. */
   #breaksInRow = 0;

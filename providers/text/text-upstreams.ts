@@ -38,7 +38,7 @@ export interface TextUpstreams {
   /** Whether an upstream with this name speaks the format. */
   serves(route: Pick<UpstreamRoute, 'provider' | 'format'>): boolean;
   /**
-   * Sends a request over one of the routes and has its answer read. If an upstream fails before its answer begins, the
+   * Sends a request over one of the routes and has its answer read. If an upstream fails before its answer starts, the
    * next is tried: each candidate once, three attempts at most, within the time limit of one. Where no other candidate is available,
    * the one that failed for a moment is tried once more.
    *
@@ -50,7 +50,7 @@ export interface TextUpstreams {
   list(routes: readonly UpstreamRoute[]): readonly TextCircuitState[];
   /** Applies operators' overrides, each once. @param latest the latest for each upstream */
   obey(latest: readonly UpstreamOverride[]): void;
-  /** Replaces the upstreams for requests that begin from now on; requests in progress keep theirs. */
+  /** Replaces the upstreams for requests that start from now on; requests in progress keep theirs. */
   replace(settings: readonly TextUpstreamSettings[]): void;
   close(): Promise<void>;
 }
@@ -59,7 +59,7 @@ export interface TextUpstreams {
 export interface TextUpstreamObserver {
   /** Adds the trace to requests. */
   readonly traced: (name: string, dispatcher: Dispatcher) => Dispatcher;
-  /** Called when an answer begins or fails. @param outcome its status, `unreachable`, or `cancelled` by the caller */
+  /** Called when an answer starts or fails. @param outcome its status, `unreachable`, or `cancelled` by the caller */
   readonly answered: (name: string, outcome: string, seconds: number) => void;
   readonly attempted: (attempt: AttemptReport) => void;
 }
@@ -161,7 +161,7 @@ function opener(maxSilenceMs: number, { traced, answered }: TextUpstreamObserver
 const DEFAULT_TIMEOUTS: Required<AnswerTimeouts> = { firstByteTimeoutMs: 30_000, silenceTimeoutMs: 120_000 };
 
 /**
- * How long an answer may keep its request waiting, in milliseconds: a streamed one to begin, a whole one between bytes.
+ * How long an answer may keep its request waiting, in milliseconds: a streamed one to start, a whole one between bytes.
  *
  * @param upstream undefined if it has no limits of its own
  */

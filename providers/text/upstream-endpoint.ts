@@ -8,7 +8,7 @@ import { type Answer, codeOf, silenceOf } from './answer.ts';
 
 export interface UpstreamEndpoint {
   /**
-   * Sends a request. Resolves when a successful answer begins.
+   * Sends a request. Resolves when a successful answer starts.
    *
    * @param answer receives the data
    * @throws UpstreamError if the upstream refuses, fails or cannot be reached; the reason if the answer is aborted or
@@ -27,7 +27,7 @@ export interface EndpointSettings {
   readonly maxSilenceMs: number;
   /** Adds the trace to requests. */
   readonly traced: (dispatcher: Dispatcher) => Dispatcher;
-  /** Called for each answer that begins. @param outcome its status, `unreachable`, or `cancelled` by the caller */
+  /** Called for each answer that starts. @param outcome its status, `unreachable`, or `cancelled` by the caller */
   readonly answered: (outcome: string, seconds: number) => void;
 }
 

@@ -80,7 +80,7 @@ export class UpstreamSet {
   }
 
   /**
-   * Replaces the upstreams for requests that begin from now on. Addresses that stay keep their connections.
+   * Replaces the upstreams for requests that start from now on. Addresses that stay keep their connections.
    *
    * @returns the names of those that are not what they were
    */

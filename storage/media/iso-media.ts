@@ -109,7 +109,7 @@ function shownSize(matrixAndSize: Buffer): PixelSize {
   return isTurned ? { width: down, height: across } : { width: across, height: down };
 }
 
-/** Movie and media headers begin in the same way: two dates, then time scale and duration. */
+/** Movie and media headers start in the same way: two dates, then time scale and duration. */
 function* readDuration(input: StreamedInput, box: Box): Parsing<Duration> {
   const { isWide, fields } = yield* readFullBox(input, box, 16, 28);
   const scaleOffset = isWide ? 16 : 8;
@@ -123,7 +123,7 @@ function ticksAt(fields: Buffer, offset: number, isWide: boolean): number | null
   return ticks === 0n || ticks === unknown ? null : Number(ticks);
 }
 
-/** A box whose content begins with a version: times have 32 bits in version 0, and 64 bits in version 1. */
+/** A box whose content starts with a version: times have 32 bits in version 0, and 64 bits in version 1. */
 function* readFullBox(
   input: StreamedInput,
   box: Box,

@@ -1,4 +1,4 @@
-/** JPEG (ITU-T T.81 annex B): markers of 0xFF and a code, most of which begin a segment that starts with its length. */
+/** JPEG (ITU-T T.81 annex B): markers of 0xFF and a code, most of which start a segment that starts with its length. */
 import type { Content } from './content.ts';
 import { BrokenMediaError, type Parsing, type StreamedInput } from './streamed-input.ts';
 

@@ -1,4 +1,4 @@
-/** Decides the fate of pending webhook deliveries, from what Temporal knows about their workflows. */
+/** Decides what happens to pending webhook deliveries, from what Temporal knows about their workflows. */
 import type { Database } from '../../db/database.ts';
 import { inPages } from '../../db/in-pages.ts';
 import { restartDelivery } from '../../db/queries/deliveries.ts';
@@ -7,12 +7,12 @@ import { streamPages } from '../../db/stream-pages.ts';
 import type { WorkflowAccess } from '../workflow-access.ts';
 
 /** The decision about a delivery, and the reason, in words. */
-export const DELIVERY_FATES = {
+export const DELIVERY_DECISIONS = {
   revived: 'revived: no workflow makes its next attempt',
   running: 'left alone: its workflow is running',
 } as const;
 
-export type DeliveryFate = keyof typeof DELIVERY_FATES;
+export type DeliveryDecision = keyof typeof DELIVERY_DECISIONS;
 
 const AT_ONCE = 20;
 
@@ -26,15 +26,15 @@ const AT_ONCE = 20;
 export async function* recoverDeliveries(
   { database, workflows }: { readonly database: Database; readonly workflows: WorkflowAccess },
   isDryRun: boolean,
-): AsyncIterable<{ readonly deliveryId: string; readonly fate: DeliveryFate }> {
+): AsyncIterable<{ readonly deliveryId: string; readonly decision: DeliveryDecision }> {
   const pending = streamPages<string>((after, limit) => listStartedDeliveries(database, { after, limit }));
   for await (const deliveryIds of inPages(pending, AT_ONCE)) {
     yield* await Promise.all(
       deliveryIds.map(async (deliveryId) => {
         const workflow = await workflows.describe(deliveryId);
-        if (workflow && workflow.closedAt === null) return { deliveryId, fate: 'running' as const };
+        if (workflow && workflow.closedAt === null) return { deliveryId, decision: 'running' as const };
         if (!isDryRun) await restartDelivery(database, deliveryId);
-        return { deliveryId, fate: 'revived' as const };
+        return { deliveryId, decision: 'revived' as const };
       }),
     );
   }

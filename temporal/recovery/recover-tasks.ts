@@ -1,4 +1,4 @@
-/** Decides the fate of unfinished tasks, from what Temporal knows about their workflows. */
+/** Decides what happens to unfinished tasks, from what Temporal knows about their workflows. */
 import type { Client } from '@temporalio/client';
 import type { Database } from '../../db/database.ts';
 import { inPages } from '../../db/in-pages.ts';
@@ -12,7 +12,7 @@ import { startWorkflow } from '../task-starter.ts';
 import type { WorkflowAccess } from '../workflow-access.ts';
 
 /** The decision about a task, and the reason, in words. */
-export const TASK_FATES = {
+export const TASK_DECISIONS = {
   charged: 'charged: its history says that it succeeded',
   failed: 'refunded: its history says that it failed',
   late: 'started again: no workflow works on it, and its deadline has passed',
@@ -22,10 +22,10 @@ export const TASK_FATES = {
   waiting: 'left alone: it has not begun; an api process will start it',
 } as const;
 
-export type TaskFate = keyof typeof TASK_FATES;
+export type TaskDecision = keyof typeof TASK_DECISIONS;
 
 interface Verdict {
-  readonly fate: TaskFate;
+  readonly decision: TaskDecision;
   /** For a task that had ended before. */
   readonly recorded?: RecordedEnding;
 }
@@ -47,7 +47,7 @@ const AT_ONCE = 20;
 export async function* recoverTasks(
   recovery: TaskRecovery,
   isDryRun: boolean,
-): AsyncIterable<{ readonly taskId: string; readonly fate: TaskFate }> {
+): AsyncIterable<{ readonly taskId: string; readonly decision: TaskDecision }> {
   const unfinished = streamPages<UnfinishedTask>((after, limit) =>
     listUnfinishedTasks(recovery.database, { after: after?.id, limit }),
   );
@@ -56,7 +56,7 @@ export async function* recoverTasks(
       tasks.map(async (task) => {
         const verdict = await judge(recovery, task);
         if (!isDryRun) await carryOut(recovery, task, verdict);
-        return { taskId: task.id, fate: verdict.fate };
+        return { taskId: task.id, decision: verdict.decision };
       }),
     );
   }
@@ -64,22 +64,22 @@ export async function* recoverTasks(
 
 async function judge({ workflows }: TaskRecovery, { id, isStarted, isOutOfTime }: UnfinishedTask): Promise<Verdict> {
   const workflow = await workflows.describe(id);
-  if (workflow && workflow.closedAt === null) return { fate: 'running' };
+  if (workflow && workflow.closedAt === null) return { decision: 'running' };
   const recorded = workflow && (await workflows.readEnding(id));
-  if (recorded) return { fate: recorded.ending.status === 'succeeded' ? 'charged' : 'failed', recorded };
-  if (workflow?.status === 'COMPLETED') return { fate: 'over' };
-  if (!isStarted) return { fate: 'waiting' };
-  return { fate: isOutOfTime ? 'late' : 'restarted' };
+  if (recorded) return { decision: recorded.ending.status === 'succeeded' ? 'charged' : 'failed', recorded };
+  if (workflow?.status === 'COMPLETED') return { decision: 'over' };
+  if (!isStarted) return { decision: 'waiting' };
+  return { decision: isOutOfTime ? 'late' : 'restarted' };
 }
 
 async function carryOut(
   { database, client, workflows }: TaskRecovery,
   task: UnfinishedTask,
-  { fate, recorded }: Verdict,
+  { decision, recorded }: Verdict,
 ): Promise<void> {
   if (recorded) await endAsRecorded({ database, workflows }, task.id, recorded);
-  else if (fate === 'over') await finishTask(database, task.id, LOST, eventOf(LOST));
-  else if (fate === 'restarted') await restartTask(database, task.id);
+  else if (decision === 'over') await finishTask(database, task.id, LOST, eventOf(LOST));
+  else if (decision === 'restarted') await restartTask(database, task.id);
   // The relay would refund it, while the workflow looks whether its render ended in time.
-  else if (fate === 'late') await startWorkflow(client, task);
+  else if (decision === 'late') await startWorkflow(client, task);
 }

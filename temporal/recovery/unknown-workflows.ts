@@ -1,4 +1,4 @@
-/** Finds workflows whose task or delivery is not in the database, which was restored to a moment before they began. */
+/** Finds workflows whose task or delivery is not in the database, which was restored to a moment before they started. */
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import type { Database } from '../../db/database.ts';
 import { inPages } from '../../db/in-pages.ts';
@@ -19,7 +19,7 @@ export interface UnknownWorkflow {
 
 const PAGE_SIZE = 200;
 
-/** @param since of the workflows that have ended, only those of tasks that began after this are considered */
+/** @param since of the workflows that have ended, only those of tasks that started after this are considered */
 export async function* findUnknownWorkflows(
   { client, database }: { readonly client: Client; readonly database: Database },
   since: Date,

@@ -173,7 +173,7 @@ async function awaitResult(taskId: string, jobId: string, queue: ProviderQueue, 
       'The heartbeat of the pending activity shows what the provider last reported.',
   );
   for (let attempt = 1; ; attempt += 1) {
-    // The end may have been announced before this activity began.
+    // The end may have been announced before this activity started.
     const isAnnounced = announced;
     announced = false;
     const { awaitResult } = proxyActivities<MediaTaskActivities>({

@@ -72,7 +72,7 @@ class ChatStreamRenderer implements Stage<StreamEvent, string> {
     emit(encodeEvent(DONE));
   }
 
-  /** The state of a choice. A choice begins with a delta that has the role. */
+  /** The state of a choice. A choice starts with a delta that has the role. */
   #choice(index: number, emit: Emit<string>): ChoiceState {
     let choice = this.#choices.get(index);
     if (choice === undefined) {

@@ -84,7 +84,7 @@ export class TaggedText {
   }
 }
 
-/** The length of the longest suffix of `text` with which a closing tag begins. */
+/** The length of the longest suffix of `text` with which a closing tag starts. */
 function lengthOfPossibleStart(text: string): number {
   let length = Math.min(CLOSING.length - 1, text.length);
   while (!CLOSING.startsWith(text.slice(text.length - length))) length -= 1;

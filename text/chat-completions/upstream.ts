@@ -209,8 +209,8 @@ function emitPieces(pieces: readonly Piece[], choice: number, emit: Emit<StreamE
 }
 
 /**
- * Whether a delta begins a new call although there is one with its index: some upstreams give every call the index 0. A
- * call begins with a name. A delta that merely repeats the name has the same id or, without ids, follows unfinished
+ * Whether a delta starts a new call although there is one with its index: some upstreams give every call the index 0. A
+ * call starts with a name. A delta that merely repeats the name has the same id or, without ids, follows unfinished
  * arguments.
  */
 function isAnotherCall(call: ToolCall, id: string, name: string): boolean {

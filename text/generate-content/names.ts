@@ -14,7 +14,7 @@ export function camelCased(object: JsonObject): JsonObject {
 
 function camelCase(name: string): string {
   if (name.length > MAXIMUM_NAME_LENGTH) return name;
-  // One name begins with `_`.
+  // One name starts with `_`.
   return name.replace(/(?<=.)_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 

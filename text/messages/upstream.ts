@@ -172,7 +172,7 @@ class MessagesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
 
   /**
    * Takes a start, which may come twice. A start after content that is for another message, or that leaves a call half
-   * written, begins the answer anew. The client already has the first try, and both together are not an answer.
+   * written, starts the answer anew. The client already has the first try, and both together are not an answer.
    */
   #startMessage(message: JsonObject, emit: Emit<StreamEvent>): void {
     const isOther = message['id'] !== this.#message['id'];

@@ -6,12 +6,12 @@ import { text } from '../../../domain/json-schema.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested, resource } from '../../../domain/resource/resource.ts';
 import { FINDABLE_KINDS, FINDABLE_PREFIXES, findById, type Found } from '../../services/find-by-id.ts';
-import { renderStory, STORY_SOURCES } from '../../services/story.ts';
+import { renderTimeline, TIMELINE_SOURCES } from '../../services/timeline.ts';
 import { LISTED_ACCOUNT } from './present.ts';
 
 const EVENT = nested<Found['events'][number]>({
   at: field.isoTime('at', 'When'),
-  source: field.oneOf(STORY_SOURCES)('source', 'Who knows of it'),
+  source: field.oneOf(TIMELINE_SOURCES)('source', 'Who knows of it'),
   text: field.text('text', 'What happened'),
 });
 
@@ -49,7 +49,7 @@ export const find = endpoint({
 function renderFound(found: Found): readonly string[] {
   const { id, name, email, externalId, suspendedAt } = found.account;
   const owner = [id, name, ...(email === null ? [] : [email]), ...(externalId === null ? [] : [externalId])].join(', ');
-  return [`account: ${owner}${suspendedAt === null ? '' : ' (suspended)'}`, ...renderStory(found)];
+  return [`account: ${owner}${suspendedAt === null ? '' : ' (suspended)'}`, ...renderTimeline(found)];
 }
 
 function nothingFound(id: string): ServiceError {

@@ -1,4 +1,4 @@
-/** A task's story, and the actions of operators on it, as operators see them. */
+/** A task's timeline, and the actions of operators on it, as operators see them. */
 import { type OperatorAction, TASK_ACTIONS } from '../../../db/queries/operator-actions.ts';
 import type { WorkflowStory } from '../../../temporal/workflow-access.ts';
 import * as field from '../../../domain/resource/field.ts';
@@ -6,7 +6,7 @@ import { nested, resource } from '../../../domain/resource/resource.ts';
 import type { HistoryLinks } from '../../history-link.ts';
 import { text } from '../../../domain/json-schema.ts';
 import { renderExplanation, type TaskExplanation } from '../../services/explain-task.ts';
-import type { StoryEvent } from '../../services/story.ts';
+import type { TimelineEvent } from '../../services/timeline.ts';
 import { ADMIN_DELIVERY } from '../webhooks/present.ts';
 import { SUBMISSION } from './present-submissions.ts';
 import { ADMIN_TASK, TRANSFER } from './present.ts';
@@ -30,7 +30,7 @@ const WORKFLOW = nested<WorkflowStory>({
   pending: field.words(text())('pending', 'Its current step'),
 });
 
-const EVENT = nested<StoryEvent>({
+const EVENT = nested<TimelineEvent>({
   at: field.isoTime('at', 'When'),
   source: field.text('source'),
   text: field.text('text'),

@@ -1,4 +1,4 @@
-/** Tasks of all accounts: their stories, and the actions of operators on them. */
+/** Tasks of all accounts: their timelines, and the actions of operators on them. */
 import type { Database } from '../../../db/database.ts';
 import { recordPromptsRead } from '../../../db/queries/operator-actions.ts';
 import { listSubmissions, listSubmissionsOf } from '../../../db/queries/submissions.ts';

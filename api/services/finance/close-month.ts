@@ -11,7 +11,7 @@ import type { Month } from '../../../domain/month.ts';
 
 const MS_PER_DAY = 24 * 60 * 60 * 1000;
 
-/** From when on a month can be closed: what began in it may still be booked for a day. */
+/** From when on a month can be closed: what started in it may still be booked for a day. */
 export function closableFrom({ to }: Month): Date {
   return new Date(to.getTime() + MS_PER_DAY);
 }

@@ -65,7 +65,7 @@ export async function closeSession(database: Database, session: Session): Promis
 
 /**
  * Changes a user on the word of a session that is open until the change is made: whoever ends the user's sessions, as with a
- * link for a new password, ends what they began as well.
+ * link for a new password, ends what they started as well.
  *
  * @returns null when the session is over
  */

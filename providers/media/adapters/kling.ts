@@ -1,7 +1,7 @@
 /**
  * Kling (docs/vendors/kling.md). Every submission carries our task id as `external_task_id`, which is unique per account
  * and by which tasks can be looked up, so a lost answer costs nothing. The vendor has two APIs for videos; a job's name
- * begins with the part of them that knows it, so that either adapter can ask about it.
+ * starts with the part of them that knows it, so that either adapter can ask about it.
  */
 import type { Accepted, JobState, KindTraits, MediaAdapter } from '../adapter.ts';
 import { type CallbackFormat, parseCallbackBody } from '../callbacks.ts';

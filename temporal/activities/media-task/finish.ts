@@ -36,7 +36,7 @@ export function createRefund(finish: FinishTask) {
     finish(taskId, { status: 'failed', failure: { code, message } }, code !== 'processing_timeout');
 }
 
-/** Tasks that end while a transaction is under way share the next one. */
+/** Tasks that end while a transaction is in progress share the next one. */
 export function createFinish({ database, metrics }: MediaTaskDependencies): FinishTask {
   const batcher = createBatcher<Finish, FinishedTask | null>((finishes) => finishTasks(database, finishes), {
     maxItems: MAX_TASKS_PER_TRANSACTION,

@@ -1,4 +1,4 @@
-/** One attempt to submit a task: written down before it is sent, and settled by its answer. */
+/** One attempt to submit a task: recorded before it is sent, and settled by its answer. */
 import { Context } from '@temporalio/activity';
 import { isJobOfAnotherTask, type KeptSubmission, openSubmission } from '../../../db/queries/submissions.ts';
 import { HEARTBEAT_TIMEOUT_MS } from '../../../domain/step-limits.ts';
@@ -75,7 +75,7 @@ export function createSubmit(dependencies: MediaTaskDependencies, failover: Fail
     return { ...renderRequestOf(task, candidate.route, candidate.upstream), files };
   }
 
-  /** @returns null if another worker has written down this attempt, or the task is final */
+  /** @returns null if another worker has recorded this attempt, or the task is final */
   function open({ task, candidate, attempt, call, model }: Attempt): Promise<KeptSubmission | null> {
     const { route, traits, index } = candidate;
     return openSubmission(

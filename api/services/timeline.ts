@@ -1,9 +1,9 @@
-/** Stories: what happened to a thing, oldest first, as operators read it. */
+/** Timelines: the events of a resource, oldest first, as operators read them. */
 import type { Delivery } from '../../db/queries/deliveries.ts';
 import type { Transfer } from '../../db/queries/transfers.ts';
 import { formatUsd } from '../../domain/money.ts';
 
-export const STORY_SOURCES = [
+export const TIMELINE_SOURCES = [
   'account',
   'key',
   'task',
@@ -17,25 +17,25 @@ export const STORY_SOURCES = [
   'operator',
 ] as const;
 
-/** One thing that happened, and who knows of it. */
-export interface StoryEvent {
+/** An event, and the source that reports it. */
+export interface TimelineEvent {
   readonly at: Date;
-  readonly source: (typeof STORY_SOURCES)[number];
+  readonly source: (typeof TIMELINE_SOURCES)[number];
   readonly text: string;
 }
 
-export interface Story {
+export interface Timeline {
   /** The id of the subject. */
   readonly id: string;
-  /** How it stands, in a sentence or two. */
+  /** The status, in a sentence or two. */
   readonly verdict: string;
-  readonly events: readonly StoryEvent[];
+  readonly events: readonly TimelineEvent[];
   /** The current step. */
   readonly pending?: readonly string[];
 }
 
 /** The events as lines of text, under the verdict. */
-export function renderStory({ id, verdict, events, pending = [] }: Story): readonly string[] {
+export function renderTimeline({ id, verdict, events, pending = [] }: Timeline): readonly string[] {
   const width = Math.max(...events.map(({ source }) => source.length));
   return [
     `${id}: ${verdict}`,
@@ -44,15 +44,15 @@ export function renderStory({ id, verdict, events, pending = [] }: Story): reado
   ];
 }
 
-export function oldestFirst(events: readonly StoryEvent[]): readonly StoryEvent[] {
+export function oldestFirst(events: readonly TimelineEvent[]): readonly TimelineEvent[] {
   return events.toSorted((one, other) => one.at.getTime() - other.at.getTime());
 }
 
-export function tellTransfer({ createdAt, kind, amount, debit, credit, id }: Transfer): StoryEvent {
+export function transferEvent({ createdAt, kind, amount, debit, credit, id }: Transfer): TimelineEvent {
   return { at: createdAt, source: 'ledger', text: `${kind} of ${formatUsd(amount)} USD, ${debit} to ${credit}: ${id}` };
 }
 
-export function tellDelivery({
+export function deliveryEvents({
   id,
   eventType,
   endpointId,
@@ -60,11 +60,11 @@ export function tellDelivery({
   attempts,
   createdAt,
   nextAttemptAt,
-}: Delivery): StoryEvent[] {
+}: Delivery): TimelineEvent[] {
   const next = status === 'pending' && nextAttemptAt ? `, next attempt at ${nextAttemptAt.toISOString()}` : '';
   return [
     { at: createdAt, source: 'delivery', text: `${eventType} to ${endpointId}: ${id}, now ${status}${next}` },
-    ...attempts.map(({ number, startedAt, status, error, latencyMs }): StoryEvent => {
+    ...attempts.map(({ number, startedAt, status, error, latencyMs }): TimelineEvent => {
       const answer = error ?? `HTTP ${status}`;
       return { at: startedAt, source: 'delivery', text: `${id}, attempt ${number}: ${answer}, after ${latencyMs} ms` };
     }),
