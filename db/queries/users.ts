@@ -221,26 +221,25 @@ export async function lockUser(database: Database, userId: string): Promise<void
   await database('users').where({ id: userId }).forUpdate().first();
 }
 
-/** Makes a user a member of an account; one who is stays what they are. */
-export async function addMember(
-  database: Database,
-  { accountId, userId, role }: { readonly accountId: string; readonly userId: string; readonly role: MemberRole },
-): Promise<void> {
-  await database('account_members')
-    .insert({ account_id: accountId, user_id: userId, role })
-    .onConflict(['account_id', 'user_id'])
-    .ignore();
+interface NewMember {
+  readonly accountId: string;
+  readonly userId: string;
+  readonly role: MemberRole;
+}
+
+/** Makes a user a member of an account. A user who is a member keeps their role. */
+export async function addMember(database: Database, member: NewMember): Promise<void> {
+  await insertMember(database, member).ignore();
 }
 
 /** Makes a user a member of an account, or changes the role of one who is. */
-export async function setMember(
-  database: Database,
-  { accountId, userId, role }: { readonly accountId: string; readonly userId: string; readonly role: MemberRole },
-): Promise<void> {
-  await database('account_members')
-    .insert({ account_id: accountId, user_id: userId, role })
-    .onConflict(['account_id', 'user_id'])
-    .merge(['role']);
+export async function setMember(database: Database, member: NewMember): Promise<void> {
+  await insertMember(database, member).merge(['role']);
+}
+
+function insertMember(database: Database, { accountId, userId, role }: NewMember) {
+  const row = { account_id: accountId, user_id: userId, role };
+  return database('account_members').insert(row).onConflict(['account_id', 'user_id']);
 }
 
 /** @returns whether the user was a member */
