@@ -77,7 +77,7 @@ class Gathering {
 /**
  * @param flush handles a batch, entirely or not at all; must return one result per item, in order. If PostgreSQL
  *   refuses a batch of several items, each is tried alone, so that a bad item fails only itself. If the connection is
- *   lost, the batch is repeated once. If PostgreSQL cannot be reached, all items fail, since each would wait in vain.
+ *   lost, the batch is repeated once. If PostgreSQL cannot be reached, all items fail, since each would wait without success.
  */
 export function createBatcher<Item, Result>(
   flush: (items: readonly Item[]) => Promise<readonly Result[]>,

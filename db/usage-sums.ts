@@ -35,8 +35,8 @@ export async function sumUsage(
 }
 
 /**
- * Finds a time before which every row is committed or will come with a mark: an hour has passed, and every transaction that wrote without
- * a mark then has ended.
+ * Finds a time before which every row is committed or will come with a mark: an hour has passed, and every transaction that
+ * wrote without a mark then has ended.
  *
  * @returns null when a transaction from before does not end
  */

@@ -17,7 +17,7 @@ const REFERENCE = /\$(?:\$|\{([A-Za-z_][A-Za-z0-9_]*)\})/g;
 /**
  * Fills every string of a parsed document in, the names of its fields excepted.
  *
- * @returns the document, and what is missing; a reference to that stays as it is
+ * @returns the document, and the missing variables; references to them stay unchanged
  */
 export function fillIn(
   document: unknown,

@@ -137,7 +137,7 @@ export interface Submission {
   readonly jobId: string | null;
   /** Whether that upstream has nothing to offer for this task. */
   readonly leavesRoute: boolean;
-  /** The list price of what may have been rendered in vain, in pico-USD. */
+  /** The list price of a render that nobody may get, in pico-USD. */
   readonly possibleLoss: PicoUsd | null;
   readonly vendorCost: VendorCost | null;
 }

@@ -5,7 +5,7 @@ export const PERSON_NAME_LENGTH = 100;
 const DISGUISE = /[\p{Cc}\p{Co}\p{Cs}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
 const VISIBLE = /[\p{L}\p{N}\p{P}\p{S}]/u;
 
-/** Whether somebody may be called so: others see something, and see it as it is. */
+/** Whether a text can be a person's name: it is visible, and shows as it is written. */
 export function isPersonName(name: string): boolean {
   return Array.from(name).length <= PERSON_NAME_LENGTH && VISIBLE.test(name) && !DISGUISE.test(name);
 }

@@ -6,7 +6,7 @@ interface Configuration {
   readonly isRefused: boolean;
 }
 
-/** Tells Prometheus which version of the operator's files is in force. @param read as it is at the moment */
+/** Reports the current version of the operator's files. @param read returns the current configuration */
 export function watchConfiguration(registry: Registry, read: () => Configuration): void {
   const inForce = new Gauge({
     name: 'genway_configuration_info',

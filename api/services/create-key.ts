@@ -8,7 +8,7 @@ import type { KeyPeppers } from './find-caller.ts';
 /**
  * Makes a key for an account. Only its digest is stored.
  *
- * @returns the key as it is stored, and the secret, which nobody can be shown again
+ * @returns the key as it is stored, and the secret, which cannot be shown again
  */
 export async function createApiKey(
   database: Database,

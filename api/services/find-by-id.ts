@@ -57,7 +57,7 @@ const FINDERS = {
 export type FindableKind = keyof typeof FINDERS;
 
 export const FINDABLE_KINDS = Object.keys(FINDERS).filter((kind): kind is FindableKind => kind in FINDERS);
-/** How the ids start that lead somewhere, those of answers included. */
+/** The prefixes of ids that can be found, including the ids of answers. */
 export const FINDABLE_PREFIXES = [...FINDABLE_KINDS.map((kind) => ID_PREFIX[kind]), 'chatcmpl-', 'resp_', 'msg_'];
 
 /** Answers that Genway puts into words itself have the letters of their request's id. */

@@ -109,7 +109,7 @@ export function findActionById(database: Database, id: string): Promise<FoundAct
   );
 }
 
-/** A request that was admitted has left its task or text request within so long. */
+/** The row of a task or text request exists within so long after its request was admitted. */
 const LEFT_WITHIN_MS = 10 * 60_000;
 /** Two processes may read their clocks so differently. */
 const CLOCKS_APART_MS = 60_000;

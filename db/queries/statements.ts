@@ -136,7 +136,7 @@ export async function sumRefunds(database: Database, filter: RefundFilter): Prom
   return rows.map(({ cause, refunds, amount }) => ({ cause, refunds: Number(refunds), amount: picoUsd(amount) }));
 }
 
-/** When that started which is refunded from a moment on: it excludes the partitions before. */
+/** The period in which a request refunded since a moment started: the condition excludes earlier partitions. */
 function begunBefore(from: Date | undefined): Period {
   return from ? { from: new Date(from.getTime() - MAX_CHAIN_MS) } : {};
 }

@@ -84,9 +84,9 @@ export async function listTextUsage(
 }
 
 /**
- * When a model was used, by the sums of usage: a list of what no index finds need not look anywhere else.
+ * Finds when a model was used, from the sums of usage. A list that no index serves need not look outside this period.
  *
- * @returns a period, perhaps longer than it was used; one that has not ended while it was used lately
+ * @returns a period, perhaps longer than the use; without an end if the model was used lately
  */
 async function findUseOfModel(
   database: Database,
@@ -110,7 +110,7 @@ async function findUseOfModel(
   return { from: use.from, to: use.to ?? undefined };
 }
 
-/** By their ids as well, which say when they started. */
+/** Limits the ids as well, since an id contains the time of its request. */
 function withIdsIn(query: Knex.QueryBuilder, { from, to }: Period): void {
   createdIn(query, { from, to });
   if (from) void query.where('id', '>=', firstIdAt('textRequest', from.getTime()));

@@ -79,8 +79,8 @@ async function askForCorrection(database: Database, asked: NewCorrection): Promi
 }
 
 /**
- * Approves, rejects or withdraws a correction. An approved one is carried out at once, and once, whoever else decides at the
- * same moment. The same decision again changes nothing.
+ * Approves, rejects or withdraws a correction. An approved correction is booked at once, and only
+ * once if two people decide at the same moment. The same decision again changes nothing.
  *
  * @param by who decides
  * @throws ServiceError `not_found`; `forbidden` when it is not for them to decide; `idempotency_conflict` when it was decided

@@ -34,8 +34,8 @@ export class TakesTwoError extends ServiceError {
 }
 
 /**
- * Moves money by hand, as far as one person may without a second one. Whatever is moved alone for an account within a day
- * adds up; whoever moves more at the same moment waits, and is refused if it is too much by then.
+ * Makes a manual adjustment, up to the amount that needs no second person. The adjustments of an account by one person alone
+ * within a day add up. A concurrent adjustment waits, and is refused if the sum is too large by then.
  *
  * @param move writes the transfer in the transaction that it is given, or finds what was moved before
  * @throws TakesTwoError, after which nothing was moved

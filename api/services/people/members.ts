@@ -1,6 +1,6 @@
 /**
  * The people of an account, as its owners change them. Every change locks the members of its account first: an account keeps
- * an owner however many changes come at once, and whoever is no owner any more changes nothing.
+ * an owner under concurrent changes, and a user who is no owner any more changes nothing.
  */
 import type { Database } from '../../../db/database.ts';
 import {
@@ -124,8 +124,8 @@ export function removeMember(database: Database, by: LinkMaker, userId: string):
 }
 
 /**
- * Lets a member choose a new password: by a link that is sent to them where e-mail is configured, and otherwise by one for the
- * owner to hand over. The latter only for those who belong to no other account: whoever holds it can sign in as them.
+ * Lets a member choose a new password: by a link that is e-mailed to them, or, without e-mail, by a link that the owner hands
+ * over. The latter is only for members of no other account: the holder of the link can sign in as the member.
  *
  * @throws ServiceError `not_found`
  */

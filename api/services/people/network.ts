@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js';
 
-/** What is counted as one address: for IPv6 the first 64 bits, since whoever has one address there has them all: RFC 6177. */
+/** The part of an address that counts as one client: for IPv6 the first 64 bits, all of which one client has: RFC 6177. */
 export function networkOf(ip: string): string {
   if (!ipaddr.isValid(ip)) return ip;
   const address = ipaddr.process(ip);

@@ -3,8 +3,8 @@
  * somebody else. An e-mail address leads to a user only once, and only while the invitation to it is open:
  *
  * - An address that the provider has not verified is what somebody typed there, and would let them in as anybody.
- * - A verified address may be given to another person later. Who has a password, and perhaps a second factor, would lose
- *   the account to whoever has the address then; they connect the provider themselves, signed in and with their password.
+ * - A verified address may be given to another person later. A user with a password, and perhaps a second factor, would
+ *   lose the account to the next holder of the address; they connect the provider themselves, signed in and with their password.
  * - Nobody is made a user by signing in: people are invited.
  */
 import { createHmac } from 'node:crypto';

@@ -64,8 +64,8 @@ export async function closeSession(database: Database, session: Session): Promis
 }
 
 /**
- * Changes a user on the word of a session that is open until the change is made: whoever ends the user's sessions, as with a
- * link for a new password, ends what they started as well.
+ * Changes a user if a session stays open until the change is made: a caller that ends the user's sessions, as a new password
+ * does, also ends their unfinished changes.
  *
  * @returns null when the session is over
  */

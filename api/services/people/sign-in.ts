@@ -46,8 +46,8 @@ const MAX_PROVIDER_ANSWERS = 100;
 /** Fewer, since each fills a mailbox. */
 const MAX_LINKS = 3;
 /**
- * Wrong codes of one user in a day. Three of a million codes are right at a time, so that whoever knows the password and
- * tries as many every day needs decades.
+ * Wrong codes of one user in a day. Three of a million codes are right at a time, so that an attacker who knows the password
+ * and tries as many every day needs decades.
  */
 const MAX_CODES_A_DAY = 30;
 const DAY_SECONDS = 24 * 3600;
@@ -235,8 +235,8 @@ export function passwordFault(password: string, repeated: string): 'too short' |
 }
 
 /**
- * Uses a link up. Whoever was signed in as the user is not any more, and no provider leads to the user: whoever had the link
- * before may have connected one.
+ * Sets the password by a link, which works once. Ends all sessions of the user and disconnects all providers: an earlier
+ * holder of the link may have connected one.
  *
  * @returns `over` when the link does not work any more
  */
