@@ -1,6 +1,8 @@
 /** What narrows a list down, and takes it home. */
 import type { Child } from 'hono/jsx';
 import { EXPORT_FORMATS } from '../export.ts';
+import { Choice } from './components.tsx';
+import { wordFor } from './resource-table.tsx';
 import { useTexts } from './use-texts.ts';
 
 export function Filters({ downloads, children }: { readonly downloads?: Child; readonly children: Child }) {
@@ -16,13 +18,25 @@ export function Filters({ downloads, children }: { readonly downloads?: Child; r
   );
 }
 
-/** The options of a filter: all, or one of those that are known. */
-export function optionsOf<Name extends string>(
-  all: string,
-  names: readonly Name[],
-  words: Readonly<Record<Name, string>>,
-): readonly (readonly [value: string, label: string])[] {
-  return [['', all], ...names.map((name) => [name, words[name]] as const)];
+/** Narrows a list down to one value of a field. @param all what stands for all values */
+export function ChoiceFilter({
+  query,
+  name,
+  label,
+  all,
+  values,
+  field = name,
+}: {
+  readonly query: URLSearchParams;
+  readonly name: string;
+  readonly label: string;
+  readonly all: string;
+  readonly values: readonly string[];
+  readonly field?: string;
+}) {
+  const texts = useTexts();
+  const options = values.map((value) => [value, wordFor(field, value, texts)] as const);
+  return <Choice name={name} label={label} value={query.get(name) ?? ''} options={[['', all], ...options]} />;
 }
 
 /** Leads to a file of each format. @param path of the list; `/export` is below it @param query what narrows the list down */

@@ -4,6 +4,7 @@ import type { Field } from '../../domain/resource/field.ts';
 import type { Fields } from '../../domain/resource/resource.ts';
 import type { Texts } from '../texts/texts.ts';
 import { Badge, Card, Empty, ExactMoney, Noted, Time, type Tone } from './components.tsx';
+import { Facts } from './facts.tsx';
 import { AnyId } from './linked-ids.tsx';
 import { useTexts } from './use-texts.ts';
 
@@ -62,10 +63,9 @@ export function TableCard<Row>({
 
 /** A table that scrolls inside its card where it is too wide. */
 export function ResourceTable<Row>(props: TableProps<Row>) {
-  const texts = useTexts();
   const { label, rows, pageOf, none, total, isSum } = props;
   if (rows.length === 0 && none !== undefined) return <Empty>{none}</Empty>;
-  const [head, ...others] = props.columns.flatMap((column) => (column === null ? [] : [cellsOf(column, props, texts)]));
+  const [head, ...others] = allCells(props, useTexts());
   const line = (row: Row): Child => (
     <tr {...(isSum?.(row) && { class: 'sum' })}>
       <th scope="row">{pageOf ? <a href={pageOf(row)}>{head?.show(row)}</a> : head?.show(row)}</th>
@@ -94,7 +94,19 @@ export function ResourceTable<Row>(props: TableProps<Row>) {
   );
 }
 
-function cellsOf<Row>(column: Column<Row>, { of, notes }: TableProps<Row>, texts: Texts): Cells<Row> {
+/** Fields of one row. */
+export function ResourceFacts<Row>(props: Pick<TableProps<Row>, 'of' | 'columns'> & { readonly row: Row }) {
+  const cells = allCells(props, useTexts());
+  return <Facts facts={cells.map(({ title, show }) => [title, show(props.row)])} />;
+}
+
+type CellProps<Row> = Pick<TableProps<Row>, 'of' | 'columns' | 'notes'>;
+
+function allCells<Row>(props: CellProps<Row>, texts: Texts): readonly Cells<Row>[] {
+  return props.columns.flatMap((column) => (column === null ? [] : [cellsOf(column, props, texts)]));
+}
+
+function cellsOf<Row>(column: Column<Row>, { of, notes }: CellProps<Row>, texts: Texts): Cells<Row> {
   const [title, show, cellClass] = typeof column === 'string' ? [texts.fields[column], column] : column;
   if (typeof show === 'function') return { title, show, cellClass };
   const note = notes?.[show];
@@ -180,7 +192,7 @@ export function Chosen({ name, value }: { readonly name: string; readonly value:
 }
 
 /** A value that has no word is shown as it is. */
-function wordFor(name: string, value: string, { values }: Texts): string {
+export function wordFor(name: string, value: string, { values }: Texts): string {
   const words: Readonly<Record<string, Readonly<Record<string, string>>>> = values;
   return words[name]?.[value] ?? value;
 }

@@ -5,9 +5,9 @@ import { findAccountTask, listTasks } from '../../../db/queries/tasks.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
 import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../domain/task.ts';
-import { Card, Choice, Copyable, Empty, Field, Money, Pages, Time } from '../../html/components.tsx';
+import { Card, Copyable, Empty, Field, Money, Pages, Time } from '../../html/components.tsx';
 import { Facts } from '../../html/facts.tsx';
-import { Filters, optionsOf } from '../../html/filters.tsx';
+import { ChoiceFilter, Filters } from '../../html/filters.tsx';
 import { readListPage } from '../../list-page.ts';
 import { member, type MemberVisit, showPage } from '../../page.ts';
 import { periodOf } from '../../period.ts';
@@ -38,18 +38,14 @@ export const taskPages = [
         words.title,
         <>
           <Filters>
-            <Choice
+            <ChoiceFilter
+              query={query}
               name="status"
               label={texts.common.status}
-              value={status ?? ''}
-              options={optionsOf(words.allStatuses, TASK_STATUSES, texts.values.status)}
+              all={words.allStatuses}
+              values={TASK_STATUSES}
             />
-            <Choice
-              name="kind"
-              label={words.result}
-              value={kind ?? ''}
-              options={optionsOf(words.allKinds, TASK_KINDS, words.kinds)}
-            />
+            <ChoiceFilter query={query} name="kind" label={words.result} all={words.allKinds} values={TASK_KINDS} />
             <Field name="model" label={texts.common.model} value={query.get('model') ?? ''} />
             <Field name="from" label={words.from} type="date" value={query.get('from') ?? ''} />
             <Field name="to" label={words.to} type="date" value={query.get('to') ?? ''} />

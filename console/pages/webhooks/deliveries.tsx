@@ -1,8 +1,8 @@
 /** What was sent to an endpoint, with each attempt. Asks for itself again while something is pending. */
 import { DELIVERY } from '../../../api/routes/webhooks/present.ts';
 import { DELIVERY_STATUSES, type Delivery, type DeliveryAttempt } from '../../../db/queries/deliveries.ts';
-import { Card, Choice, FormButton, Noted, Pages, Time } from '../../html/components.tsx';
-import { Filters, optionsOf } from '../../html/filters.tsx';
+import { Card, FormButton, Noted, Pages, Time } from '../../html/components.tsx';
+import { ChoiceFilter, Filters } from '../../html/filters.tsx';
 import { ResourceTable, TableCard } from '../../html/resource-table.tsx';
 import { mayAsMember } from '../../../domain/roles.ts';
 import type { MemberVisit } from '../../page.ts';
@@ -29,11 +29,12 @@ export function Deliveries({ deliveries, next, path, visit }: Props) {
     <div id="deliveries" {...live}>
       <Card title={words.deliveries}>
         <Filters>
-          <Choice
+          <ChoiceFilter
+            query={query}
             name="status"
             label={texts.common.status}
-            value={query.get('status') ?? ''}
-            options={optionsOf(words.allStatuses, DELIVERY_STATUSES, texts.values.status)}
+            all={words.allStatuses}
+            values={DELIVERY_STATUSES}
           />
         </Filters>
         <DeliveryTable deliveries={deliveries} path={path} visit={visit} />

@@ -1,8 +1,8 @@
 /** Tasks in rows, without what customers wrote. */
 import { LISTED_TASK } from '../../../../api/routes/admin/present.ts';
 import { type Task, TASK_KINDS, TASK_STATUSES } from '../../../../domain/task.ts';
-import { Card, Choice, Field, Money, Pages } from '../../../html/components.tsx';
-import { Filters, optionsOf } from '../../../html/filters.tsx';
+import { Card, Field, Money, Pages } from '../../../html/components.tsx';
+import { ChoiceFilter, Filters } from '../../../html/filters.tsx';
 import type { ListProps } from '../../../list-page.ts';
 import { ResourceTable } from '../../../html/resource-table.tsx';
 import { durationOf } from '../../tasks/gallery.tsx';
@@ -17,18 +17,14 @@ export function TaskList({ page: { entries: tasks, next }, query, path }: ListPr
       <Filters>
         <Field name="account" label={staff.accountId} value={given('account')} />
         <Field name="model" label={common.model} value={given('model')} />
-        <Choice
+        <ChoiceFilter
+          query={query}
           name="status"
           label={common.status}
-          value={given('status')}
-          options={optionsOf(taskWords.allStatuses, TASK_STATUSES, texts.values.status)}
+          all={taskWords.allStatuses}
+          values={TASK_STATUSES}
         />
-        <Choice
-          name="kind"
-          label={words.kind}
-          value={given('kind')}
-          options={optionsOf(taskWords.allKinds, TASK_KINDS, taskWords.kinds)}
-        />
+        <ChoiceFilter query={query} name="kind" label={words.kind} all={taskWords.allKinds} values={TASK_KINDS} />
         <Field name="from" label={staff.from} type="date" value={given('from')} />
         <Field name="to" label={staff.to} type="date" value={given('to')} />
       </Filters>

@@ -4,12 +4,12 @@ import { ADMIN_TEXT_REQUEST } from '../../../../api/routes/admin/present-finance
 import type { Found } from '../../../../api/services/find-by-id.ts';
 import { TEXT_OUTCOMES, type TextUsage } from '../../../../db/queries/usage.ts';
 import { TOKEN_COUNTS } from '../../../../domain/text-tokens.ts';
-import { Card, Choice, Copyable, Field, Money, Noted, Pages } from '../../../html/components.tsx';
+import { Card, Copyable, Field, Noted, Pages } from '../../../html/components.tsx';
 import { Facts } from '../../../html/facts.tsx';
-import { Filters, optionsOf } from '../../../html/filters.tsx';
+import { ChoiceFilter, Filters } from '../../../html/filters.tsx';
 import type { ListProps } from '../../../list-page.ts';
 import { AnyId } from '../../../html/linked-ids.tsx';
-import { Chosen, TableCard } from '../../../html/resource-table.tsx';
+import { Chosen, ResourceFacts, TableCard } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import type { Texts } from '../../../texts/texts.ts';
 import { useTexts } from '../../../html/use-texts.ts';
@@ -24,11 +24,13 @@ export function RequestList({ page: { entries: requests, next }, query, path }: 
         <Field name="id" label={words.anyId} value={given('id')} />
         <Field name="account" label={staff.accountId} value={given('account')} />
         <Field name="model" label={common.model} value={given('model')} />
-        <Choice
+        <ChoiceFilter
+          query={query}
           name="status"
           label={common.status}
-          value={given('status')}
-          options={optionsOf(tasks.allStatuses, TEXT_OUTCOMES, texts.values.outcome)}
+          all={tasks.allStatuses}
+          values={TEXT_OUTCOMES}
+          field="outcome"
         />
         <Field name="from" label={staff.from} type="date" value={given('from')} />
         <Field name="to" label={staff.to} type="date" value={given('to')} />
@@ -94,10 +96,27 @@ export function RequestContent({
       {usage === null ? null : (
         <div class="grid">
           <Card title={words.tokenCounts}>
-            <Tokens usage={usage} />
+            <ResourceFacts
+              of={ADMIN_TEXT_REQUEST}
+              row={usage}
+              columns={[
+                ...TOKEN_COUNTS.map(({ column }) => column),
+                [words.counted, ({ estimated }) => (estimated ? words.estimated : words.reported)],
+              ]}
+            />
           </Card>
           <Card title={words.money}>
-            <Charges usage={usage} />
+            <ResourceFacts
+              of={ADMIN_TEXT_REQUEST}
+              row={usage}
+              columns={[
+                'held_usd',
+                'charged_usd',
+                'absorbed_usd',
+                'rates_version',
+                ...usage.modifiers.map(({ kind, factor }) => [kind, () => `× ${factor}`] as const),
+              ]}
+            />
           </Card>
         </div>
       )}
@@ -121,35 +140,4 @@ function routeOf(usage: TextUsage, texts: Texts): readonly (readonly [name: stri
     [words.whole, timeOf(latencyMs)],
     [staffTasks.key, <AnyId id={usage.apiKeyId} />],
   ];
-}
-
-function Tokens({ usage }: { readonly usage: TextUsage }) {
-  const { staffTextRequests: words, language } = useTexts();
-  const tokens = (count: number) => count.toLocaleString(language);
-  return (
-    <Facts
-      facts={[
-        ...TOKEN_COUNTS.map(({ name }): readonly [string, Child] | null => {
-          const count = usage[name];
-          return count === null ? null : [words.counts[name], tokens(count)];
-        }),
-        [words.counted, usage.estimated ? words.estimated : words.reported],
-      ]}
-    />
-  );
-}
-
-function Charges({ usage }: { readonly usage: TextUsage }) {
-  const { staffTextRequests: words, fields } = useTexts();
-  return (
-    <Facts
-      facts={[
-        [words.held, <Money amount={usage.held} />],
-        [fields.charged_usd, <Money amount={usage.charged} />],
-        [words.absorbed, <Money amount={usage.absorbed} />],
-        [words.version, usage.catalogueVersion],
-        ...usage.modifiers.map(({ kind, factor }) => [kind.replaceAll('_', ' '), `× ${factor}`] as const),
-      ]}
-    />
-  );
 }

@@ -7,7 +7,7 @@ import type { WebhookEndpoint } from '../../../../db/queries/webhook-endpoints.t
 import { Card, Choice, Copyable, Form, Pages, Field, Time } from '../../../html/components.tsx';
 import { EndpointState } from '../../../html/endpoint-state.tsx';
 import { Facts } from '../../../html/facts.tsx';
-import { Filters, optionsOf } from '../../../html/filters.tsx';
+import { ChoiceFilter, Filters } from '../../../html/filters.tsx';
 import type { ListPage, ListProps } from '../../../list-page.ts';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { TableCard } from '../../../html/resource-table.tsx';
@@ -91,11 +91,12 @@ export function EndpointContent({
         ) : null}
       </Card>
       <Filters>
-        <Choice
+        <ChoiceFilter
+          query={query}
           name="status"
           label={common.status}
-          value={query.get('status') ?? ''}
-          options={optionsOf(texts.tasks.allStatuses, DELIVERY_STATUSES, texts.values.status)}
+          all={texts.tasks.allStatuses}
+          values={DELIVERY_STATUSES}
         />
       </Filters>
       <Deliveries
