@@ -185,9 +185,10 @@ async function send(context: Context, visit: Visit, answer: Answer): Promise<voi
 }
 
 function draw(visit: Visit, answer: Extract<Answer, { kind: 'page' | 'part' }>): string {
-  if (answer.kind === 'part') return renderPart(answer.content, visit.texts);
+  const page = { texts: visit.texts, formToken: visit.session?.formToken ?? null };
+  if (answer.kind === 'part') return renderPart(answer.content, page);
   const { title, content, problem = null, bare, current } = answer;
-  return renderPage({ title, content, problem, signedIn: bare ? null : signedInOf(visit, current) }, visit.texts);
+  return renderPage({ title, content, problem, signedIn: bare ? null : signedInOf(visit, current) }, page);
 }
 
 /** Null for strangers, and for whoever has not given the second factor yet: they see nothing of the user. */
@@ -196,7 +197,6 @@ function signedInOf(visit: Visit, current: string | undefined): SignedIn | null 
   if (!session || session.secondFactorPending) return null;
   return {
     user: session.user,
-    formToken: session.formToken,
     memberships: visit.memberships,
     account: accountOf(visit),
     current,

@@ -2,7 +2,7 @@
 import type { Child } from 'hono/jsx';
 import { formatUsd, type PicoUsd } from '../../domain/money.ts';
 import { FormId } from './form-id.tsx';
-import { useTexts } from './use-texts.ts';
+import { usePage, useTexts } from './page-context.ts';
 
 /** An amount of money for reading: at least to the cent, and at most to the millionth of a dollar. */
 export function usd(amount: PicoUsd): string {
@@ -165,22 +165,20 @@ export function Choice({ name, id = `field-${name}`, label, value, options }: Ch
 
 /** A form that changes something: it carries the token of the session, and an id by which it is acted on once. */
 export function Form({
-  token,
   action,
   children,
   ...rest
 }: {
-  /** Null for strangers. */
-  readonly token: string | null;
   readonly action: string;
   readonly class?: string;
   readonly id?: string;
   readonly [data: `data-${string}`]: string;
   readonly children: Child;
 }) {
+  const { formToken } = usePage();
   return (
     <form method="post" action={action} {...rest}>
-      {token === null ? null : <input type="hidden" name="form_token" value={token} />}
+      {formToken === null ? null : <input type="hidden" name="form_token" value={formToken} />}
       <FormId />
       {children}
     </form>
@@ -189,18 +187,16 @@ export function Form({
 
 /** A button that changes something by itself. */
 export function FormButton({
-  token,
   action,
   label,
   look = 'quiet',
 }: {
-  readonly token: string;
   readonly action: string;
   readonly label: string;
   readonly look?: 'quiet' | 'danger' | '';
 }) {
   return (
-    <Form token={token} action={action}>
+    <Form action={action}>
       <button type="submit" class={look}>
         {label}
       </button>
@@ -209,19 +205,11 @@ export function FormButton({
 }
 
 /** Deletes what a page has named, after it asked: by `path` + `/delete`. */
-export function ConfirmDeletion({
-  token,
-  path,
-  backTo,
-}: {
-  readonly token: string;
-  readonly path: string;
-  readonly backTo: string;
-}) {
+export function ConfirmDeletion({ path, backTo }: { readonly path: string; readonly backTo: string }) {
   const { common } = useTexts();
   return (
     <div class="row">
-      <Form token={token} action={`${path}/delete`}>
+      <Form action={`${path}/delete`}>
         <button type="submit" class="danger">
           {common.delete}
         </button>

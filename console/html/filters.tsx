@@ -3,7 +3,7 @@ import type { Child } from 'hono/jsx';
 import { EXPORT_FORMATS } from '../export.ts';
 import { Choice } from './components.tsx';
 import { wordFor } from './resource-table.tsx';
-import { useTexts } from './use-texts.ts';
+import { useTexts } from './page-context.ts';
 
 export function Filters({ downloads, children }: { readonly downloads?: Child; readonly children: Child }) {
   const texts = useTexts();

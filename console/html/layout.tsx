@@ -7,7 +7,7 @@ import type { ServiceError } from '../../domain/errors.ts';
 import { mayAsMember, type MemberPermission } from '../../domain/roles.ts';
 import type { Texts } from '../texts/texts.ts';
 import { Form, Problem } from './components.tsx';
-import { TextsContext, useTexts } from './use-texts.ts';
+import { CurrentPage, type PageContext, useTexts } from './page-context.ts';
 
 const HTMX_SETTINGS = JSON.stringify({ includeIndicatorStyles: false, allowEval: false, selfRequestsOnly: true });
 
@@ -21,7 +21,6 @@ interface Frame {
 
 export interface SignedIn {
   readonly user: User;
-  readonly formToken: string;
   readonly memberships: readonly Membership[];
   /** The account whose page it is, or the one that was looked at last. */
   readonly account: Membership | null;
@@ -66,12 +65,12 @@ const STAFF_ENTRIES: readonly {
   { name: 'corrections', path: '/corrections' },
 ];
 
-export function renderPage(frame: Frame, texts: Texts): string {
-  return `<!doctype html>${renderPart(<Document {...frame} />, texts)}`;
+export function renderPage(frame: Frame, page: PageContext): string {
+  return `<!doctype html>${renderPart(<Document {...frame} />, page)}`;
 }
 
-export function renderPart(content: Child, texts: Texts): string {
-  return renderToString(<TextsContext.Provider value={texts}>{content}</TextsContext.Provider>);
+export function renderPart(content: Child, page: PageContext): string {
+  return renderToString(<CurrentPage.Provider value={page}>{content}</CurrentPage.Provider>);
 }
 
 function Document({ title, content, problem, signedIn }: Frame) {
@@ -106,7 +105,7 @@ function Document({ title, content, problem, signedIn }: Frame) {
 
 function Navigation({ signedIn }: { readonly signedIn: SignedIn }) {
   const texts = useTexts();
-  const { user, account, memberships, current, formToken } = signedIn;
+  const { user, account, memberships, current } = signedIn;
   const { navigation: words, staffNavigation: staffWords } = texts;
   return (
     <header class="side">
@@ -145,7 +144,7 @@ function Navigation({ signedIn }: { readonly signedIn: SignedIn }) {
         </nav>
         <div class="who">
           <a href="/console/profile">{user.name}</a>
-          <Form token={formToken} action="/console/sign-out">
+          <Form action="/console/sign-out">
             <button type="submit" class="quiet">
               {words.signOut}
             </button>

@@ -3,7 +3,7 @@ import { PASSWORD_LENGTH } from '../../api/services/people/passwords.ts';
 import type { passwordFault } from '../../api/services/people/sign-in.ts';
 import type { Texts } from '../texts/texts.ts';
 import { Field } from './components.tsx';
-import { useTexts } from './use-texts.ts';
+import { useTexts } from './page-context.ts';
 
 /** Sends `password` and `repeated`. */
 export function NewPassword() {

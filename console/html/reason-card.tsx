@@ -1,8 +1,8 @@
 /** A form by which operators do something, each with a reason. */
 import type { Child } from 'hono/jsx';
 import type { ServiceError } from '../../domain/errors.ts';
-import type { UserVisit } from '../page.ts';
 import { Card, Field, Form, Problem } from './components.tsx';
+import { useTexts } from './page-context.ts';
 
 export function ReasonCard({
   title,
@@ -11,7 +11,6 @@ export function ReasonCard({
   look,
   problem = null,
   reason,
-  visit: { texts, session },
   children,
 }: {
   /** The button says the same. */
@@ -23,17 +22,17 @@ export function ReasonCard({
   readonly problem?: ServiceError | null;
   /** The reason given before. */
   readonly reason?: string;
-  readonly visit: UserVisit;
   /** The fields before the reason. */
   readonly children?: Child;
 }) {
+  const { staff } = useTexts();
   return (
     <Card title={title}>
       <Problem message={problem?.message ?? null} />
       <p class="soft">{hint}</p>
-      <Form token={session.formToken} action={`/console/staff/${action}`}>
+      <Form action={`/console/staff/${action}`}>
         {children}
-        <Field name="reason" id={`${action}-reason`} label={texts.staff.reason} value={reason ?? ''} required />
+        <Field name="reason" id={`${action}-reason`} label={staff.reason} value={reason ?? ''} required />
         <button type="submit" class={look}>
           {title}
         </button>

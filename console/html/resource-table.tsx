@@ -6,7 +6,7 @@ import type { Texts } from '../texts/texts.ts';
 import { Badge, Card, Empty, ExactMoney, Noted, Time, type Tone } from './components.tsx';
 import { Facts } from './facts.tsx';
 import { AnyId } from './linked-ids.tsx';
-import { useTexts } from './use-texts.ts';
+import { useTexts } from './page-context.ts';
 
 const CLASSES = { number: 'right number', words: 'words' } as const;
 type CellClass = keyof typeof CLASSES;
@@ -140,55 +140,23 @@ function valueOf<Row>(fields: Fields<Row>, name: string, row: Row, texts: Texts)
   return look === 'id' ? <AnyId id={value} /> : value;
 }
 
-/** The fields whose values are shown as badges. */
-const TONES: Readonly<Record<string, Readonly<Record<string, Tone>>>> = {
-  status: {
-    queued: 'busy',
-    processing: 'busy',
-    pending: 'busy',
-    succeeded: 'good',
-    delivered: 'good',
-    failed: 'bad',
-  },
-  outcome: {
-    accepted: 'good',
-    refused: 'bad',
-    not_taken: 'calm',
-    unknown: 'bad',
-    succeeded: 'good',
-    disconnected: 'calm',
-    failed: 'bad',
-    abandoned: 'bad',
-    approved: 'good',
-    rejected: 'calm',
-    withdrawn: 'calm',
-    expired: 'calm',
-  },
-  state: {
-    enabled: 'good',
-    failing: 'bad',
-    disabled: 'calm',
-    active: 'good',
-    expired: 'bad',
-    open: 'good',
-    suspended: 'bad',
-    ok: 'good',
-    resting: 'bad',
-    probing: 'busy',
-    running: 'busy',
-    over: 'calm',
-    'to close': 'bad',
-    closed: 'good',
-  },
-  mail: { ordered: 'busy', sent: 'calm', failed: 'bad' },
-};
+/** The fields whose values are badges. A value that is neither good nor bad is calm. */
+const BADGES: ReadonlySet<string> = new Set(['status', 'outcome', 'state', 'mail']);
+const GOOD = 'succeeded delivered accepted approved enabled active open ok closed'.split(' ');
+const BUSY = 'queued processing pending running probing ordered'.split(' ');
+const BAD = ['failed', 'abandoned', 'refused', 'unknown', 'failing', 'expired', 'suspended', 'resting', 'to close'];
+
+function toneOf(value: string): Tone {
+  if (GOOD.includes(value)) return 'good';
+  if (BUSY.includes(value)) return 'busy';
+  return BAD.includes(value) ? 'bad' : 'calm';
+}
 
 /** One of the values that a field may have. */
 export function Chosen({ name, value }: { readonly name: string; readonly value: string }) {
   const texts = useTexts();
-  const tone = TONES[name]?.[value];
   const word = wordFor(name, value, texts);
-  return tone === undefined ? <>{word}</> : <Badge tone={tone}>{word}</Badge>;
+  return BADGES.has(name) ? <Badge tone={toneOf(value)}>{word}</Badge> : <>{word}</>;
 }
 
 /** A value that has no word is shown as it is. */

@@ -1,7 +1,7 @@
 /** What an account had at the beginning of a month, what changed it, and what it had at the end. */
 import { type linesOf, STATEMENT_LINE } from '../../api/routes/admin/present-finance.ts';
 import { ResourceTable } from './resource-table.tsx';
-import { useTexts } from './use-texts.ts';
+import { useTexts } from './page-context.ts';
 
 export function StatementTable({
   lines,

@@ -1,7 +1,7 @@
 /** What happened to something, oldest first. */
 import type { TimelineEvent } from '../../api/services/timeline.ts';
 import { LinkedIds } from './linked-ids.tsx';
-import { useTexts } from './use-texts.ts';
+import { useTexts } from './page-context.ts';
 
 export function Timeline({
   events,

@@ -16,7 +16,7 @@ import { monthsBetween } from '../usage/period.ts';
 import { AddFunds } from './add-funds.tsx';
 import { movementPages, Movements } from './movements.tsx';
 import { statementPages } from './statements.tsx';
-import { useTexts } from '../../html/use-texts.ts';
+import { useTexts } from '../../html/page-context.ts';
 
 /** What the first page shows of each list. */
 const LATEST = 10;

@@ -34,7 +34,7 @@ export const filePages = [
     );
   }),
   member.page('/accounts/{account_id}/files/{file_id}/delete', 'develop', async (visit, services) => {
-    const { texts, session, account, params } = visit;
+    const { texts, account, params } = visit;
     const upload = await findUpload(services.database, account.accountId, params['file_id'] ?? '');
     if (!upload) throw noSuchFile();
     const list = `/console${pathOf(visit)}`;
@@ -43,7 +43,7 @@ export const filePages = [
       texts.files.deleteTitle(upload.filename ?? upload.id),
       <Card>
         <p>{texts.files.delete}</p>
-        <ConfirmDeletion token={session.formToken} path={`${list}/${upload.id}`} backTo={list} />
+        <ConfirmDeletion path={`${list}/${upload.id}`} backTo={list} />
       </Card>,
     );
   }),

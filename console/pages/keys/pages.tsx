@@ -26,7 +26,7 @@ import { Chosen, TableCard } from '../../html/resource-table.tsx';
 import { type Answer, member, type MemberVisit, showPage } from '../../page.ts';
 import type { Texts } from '../../texts/texts.ts';
 import { readSettings } from './key-form.ts';
-import { useTexts } from '../../html/use-texts.ts';
+import { useTexts } from '../../html/page-context.ts';
 
 /** As many as one page shows; more would be a leak of somebody's program rather than a need. */
 const MAX_KEYS = 200;
@@ -76,7 +76,7 @@ async function ownKey({ account, params }: MemberVisit, { database }: ApiService
 }
 
 async function keys(visit: MemberVisit, services: ApiServices, problem: string | null): Promise<Answer> {
-  const { texts, session } = visit;
+  const { texts } = visit;
   const found = await listKeys(visit, services);
   const { keys: words, common } = texts;
   return showPage(
@@ -86,7 +86,7 @@ async function keys(visit: MemberVisit, services: ApiServices, problem: string |
       <KeyTable keys={found} visit={visit} />
       <Card title={words.create}>
         <Problem message={problem} />
-        <Form token={session.formToken} action={`/console${pathOf(visit)}`} class="grid">
+        <Form action={`/console${pathOf(visit)}`} class="grid">
           <Field name="name" label={common.name} />
           <Field name="usage_limit_usd" label={words.limit} hint={words.limitHint} inputMode="decimal" />
           <Field name="rate_limit_rpm" label={words.rate} hint={common.optional} inputMode="numeric" />
@@ -105,7 +105,7 @@ async function keys(visit: MemberVisit, services: ApiServices, problem: string |
 }
 
 function KeyTable({ keys: found, visit }: { readonly keys: readonly ApiKey[]; readonly visit: MemberVisit }) {
-  const { texts, session } = visit;
+  const { texts } = visit;
   const { keys: words, common } = texts;
   const pathTo = (id: string, action: string) => `/console${pathOf(visit)}/${id}/${action}`;
   return (
@@ -121,7 +121,6 @@ function KeyTable({ keys: found, visit }: { readonly keys: readonly ApiKey[]; re
           ({ id, disabledAt }) => (
             <div class="row">
               <FormButton
-                token={session.formToken}
                 action={pathTo(id, disabledAt ? 'enable' : 'disable')}
                 label={disabledAt ? words.enable : words.disable}
               />
@@ -193,14 +192,14 @@ function made(visit: MemberVisit, secret: string): Answer {
 }
 
 function confirmDeletion(visit: MemberVisit, key: ApiKey): Answer {
-  const { texts, session } = visit;
+  const { texts } = visit;
   const list = `/console${pathOf(visit)}`;
   return showPage(
     'keys',
     texts.keys.deleteTitle(key.name || texts.keys.unnamed),
     <Card>
       <p>{texts.keys.delete}</p>
-      <ConfirmDeletion token={session.formToken} path={`${list}/${key.id}`} backTo={list} />
+      <ConfirmDeletion path={`${list}/${key.id}`} backTo={list} />
     </Card>,
   );
 }

@@ -52,7 +52,7 @@ async function join(visit: Visit, invitation: Invitation, database: Database): P
     return bare(
       visit,
       invitation,
-      <Form token={session?.formToken ?? null} action={visit.path}>
+      <Form action={visit.path}>
         <p>{words.joinAs(texts.values.role[role])}</p>
         <button type="submit">{words.joinAccount(accountName)}</button>
       </Form>,
@@ -81,7 +81,7 @@ function newUserForm(visit: Visit, invitation: Invitation, problem: string | nul
     <>
       <Problem message={problem} />
       <p>{words.joinAs(values.role[invitation.role])}</p>
-      <Form token={visit.session?.formToken ?? null} action={visit.path}>
+      <Form action={visit.path}>
         <Field name="email" label={signIn.email} type="email" value={invitation.email} autocomplete="username" />
         <Field name="name" label={common.name} value={visit.form.text('name')} required autocomplete="name" />
         <NewPassword />

@@ -94,7 +94,7 @@ async function showMembers(
   { database }: ApiServices,
   problem: { readonly words: string; readonly status: number } | null,
 ): Promise<Answer> {
-  const { texts, session, account, form } = visit;
+  const { texts, account, form } = visit;
   const { members: words } = texts;
   const members = await listMembers(database, account.accountId);
   return showPage(
@@ -105,7 +105,7 @@ async function showMembers(
       {await Invitations({ visit, database })}
       <Card title={words.invite}>
         <Problem message={problem?.words ?? null} />
-        <Form token={session.formToken} action={`/console${pathOf(visit)}`}>
+        <Form action={`/console${pathOf(visit)}`}>
           <Field
             name="email"
             label={texts.signIn.email}
@@ -192,7 +192,7 @@ async function Invitations({
         [
           words.withdraw,
           ({ email }) => (
-            <Form token={visit.session.formToken} action={`/console${pathOf(visit)}/withdraw`}>
+            <Form action={`/console${pathOf(visit)}/withdraw`}>
               <input type="hidden" name="email" value={email} />
               <button type="submit" class="quiet" aria-label={words.withdrawOf(email)}>
                 {words.withdraw}
@@ -206,7 +206,7 @@ async function Invitations({
 }
 
 async function showMember(visit: MemberVisit, { database }: ApiServices, refusal: Refusal | null): Promise<Answer> {
-  const { texts, session, account, params } = visit;
+  const { texts, account, params } = visit;
   const { members: words } = texts;
   const member = (await listMembers(database, account.accountId)).find(({ id }) => id === params['user_id']);
   if (!member) throw new ServiceError('not_found', 'Nobody like that belongs to the account.');
@@ -218,7 +218,7 @@ async function showMember(visit: MemberVisit, { database }: ApiServices, refusal
       <Problem message={refusal && words.refusals[refusal]} />
       <Card title={texts.fields.role}>
         <p class="soft">{member.email}</p>
-        <Form token={session.formToken} action={`${path}/role`}>
+        <Form action={`${path}/role`}>
           <RoleChoice value={member.role} visit={visit} />
           <button type="submit">{texts.common.save}</button>
         </Form>
@@ -226,7 +226,7 @@ async function showMember(visit: MemberVisit, { database }: ApiServices, refusal
       {member.id === visit.user.id ? null : (
         <Card title={words.lostPassword}>
           <p>{words.linkExplained}</p>
-          <Form token={session.formToken} action={`${path}/link`}>
+          <Form action={`${path}/link`}>
             <button type="submit" class="quiet">
               {words.makeNewLink}
             </button>
@@ -235,7 +235,7 @@ async function showMember(visit: MemberVisit, { database }: ApiServices, refusal
       )}
       <Card title={words.remove}>
         <p>{words.removeExplained}</p>
-        <Form token={session.formToken} action={`${path}/remove`}>
+        <Form action={`${path}/remove`}>
           <button type="submit" class="danger">
             {words.removeName(member.name)}
           </button>

@@ -4,7 +4,7 @@ import type { TextUsage } from '../../../db/queries/usage.ts';
 import { isObject } from '../../../domain/json.ts';
 import { Field, Money } from '../../html/components.tsx';
 import type { MemberVisit } from '../../page.ts';
-import { useTexts } from '../../html/use-texts.ts';
+import { useTexts } from '../../html/page-context.ts';
 
 export interface WholeAnswer {
   readonly text: string;

@@ -6,7 +6,7 @@ import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { Problem } from '../../html/components.tsx';
 import { member, type MemberVisit } from '../../page.ts';
 import { consoleCaller } from './caller.ts';
-import { useTexts } from '../../html/use-texts.ts';
+import { useTexts } from '../../html/page-context.ts';
 
 const PICTURES = 'image/png,image/jpeg,image/webp';
 

@@ -4,7 +4,7 @@ import type { PicoUsd } from '../../../domain/money.ts';
 import { Copyable, Money } from '../../html/components.tsx';
 import { examplesOf } from './calls.ts';
 import { endpointOf, isMedia, type Tried } from './models.ts';
-import { useTexts } from '../../html/use-texts.ts';
+import { useTexts } from '../../html/page-context.ts';
 
 const TOKENS_PER_PRICE = 1_000_000n;
 /** Each example has the whole body, twice. */

@@ -91,13 +91,13 @@ function TryForm({
   readonly path: string;
   readonly problem: string | null;
 }) {
-  const { texts, session, form } = visit;
+  const { texts, form } = visit;
   const words = texts.playground;
   const streamed = isMedia(model) ? {} : { 'data-cost-at': `${path}/cost/`, 'data-broken': words.broken };
   return (
     <Card>
       <Problem message={problem} />
-      <Form token={session.formToken} action={path} id="playground" {...streamed}>
+      <Form action={path} id="playground" {...streamed}>
         <input type="hidden" name="model" value={model.id} />
         <div id="prompt" hx-preserve="true">
           <Field name="prompt" label={texts.tasks.prompt} value={form.text('prompt')} required lines={5} />

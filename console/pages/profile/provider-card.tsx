@@ -4,7 +4,7 @@ import { CurrentPassword } from './second-factor.tsx';
 
 /** For those who have a password to come back with. */
 export function ProviderCard({
-  visit: { texts, session },
+  visit: { texts },
   name,
   isConnected,
   problem,
@@ -20,7 +20,7 @@ export function ProviderCard({
     <Card title={words.connection(name)}>
       <Problem message={problem} />
       <p>{isConnected ? words.connected : words.notConnected}</p>
-      <Form token={session.formToken} action={action}>
+      <Form action={action}>
         <CurrentPassword label={words.current} id="provider" />
         <button type="submit" class={isConnected ? 'danger' : ''}>
           {isConnected ? words.disconnect : words.connect}

@@ -49,7 +49,7 @@ export function AddSecondFactor({
   return (
     <Card title={words.secondFactor}>
       <Problem message={problem} />
-      <Form token={session.formToken} action="/console/profile/second-factor">
+      <Form action="/console/profile/second-factor">
         <p>
           {words.addSecondFactor} <a href={secondFactorAddress(secret, user.email)}>{words.openApp}</a>
         </p>
@@ -64,7 +64,7 @@ export function AddSecondFactor({
 }
 
 export function OwnSecondFactor({
-  visit: { texts, session },
+  visit: { texts },
   codesLeft,
   problem,
   codesProblem,
@@ -80,7 +80,7 @@ export function OwnSecondFactor({
       <Card title={words.secondFactor}>
         <Problem message={problem} />
         <p>{words.hasSecondFactor}</p>
-        <Form token={session.formToken} action="/console/profile/second-factor/remove">
+        <Form action="/console/profile/second-factor/remove">
           <CurrentPassword label={words.current} id="second-factor" />
           <button type="submit" class="danger">
             {words.removeSecondFactor}
@@ -90,7 +90,7 @@ export function OwnSecondFactor({
       <Card title={words.recoveryCodes}>
         <Problem message={codesProblem} />
         <p>{words.codesLeft(codesLeft)}</p>
-        <Form token={session.formToken} action="/console/profile/recovery-codes">
+        <Form action="/console/profile/recovery-codes">
           <CurrentPassword label={words.current} id="recovery-codes" />
           <button type="submit">{words.newCodes}</button>
         </Form>

@@ -46,7 +46,7 @@ export function Sessions({
             digest.equals(own.digest) ? (
               <Badge tone="good">{words.thisSession}</Badge>
             ) : (
-              <Form token={own.formToken} action="/console/profile/sessions/end">
+              <Form action="/console/profile/sessions/end">
                 <input type="hidden" name="session" value={digest.toString('base64url')} />
                 <button type="submit" class="quiet">
                   {words.endSession}
@@ -57,12 +57,7 @@ export function Sessions({
       ]}
     >
       {sessions.length < 2 ? null : (
-        <FormButton
-          token={own.formToken}
-          action="/console/profile/sessions/end-others"
-          label={words.endOthers}
-          look="danger"
-        />
+        <FormButton action="/console/profile/sessions/end-others" label={words.endOthers} look="danger" />
       )}
     </TableCard>
   );

@@ -73,11 +73,11 @@ interface OfVisit {
   readonly visit: UserVisit;
 }
 
-function Language({ visit: { user, texts, session } }: OfVisit) {
+function Language({ visit: { user, texts } }: OfVisit) {
   const { profile: words, common } = texts;
   return (
     <Card title={words.language}>
-      <Form token={session.formToken} action="/console/profile/language">
+      <Form action="/console/profile/language">
         <Choice name="language" label={words.language} value={user.language} options={Object.entries(LANGUAGE_NAMES)} />
         <button type="submit">{common.save}</button>
       </Form>
@@ -85,12 +85,12 @@ function Language({ visit: { user, texts, session } }: OfVisit) {
   );
 }
 
-function Password({ visit: { texts, session }, problem }: OfVisit & { readonly problem: string | null }) {
+function Password({ visit: { texts }, problem }: OfVisit & { readonly problem: string | null }) {
   const { profile: words, common } = texts;
   return (
     <Card title={words.password}>
       <Problem message={problem} />
-      <Form token={session.formToken} action="/console/profile/password">
+      <Form action="/console/profile/password">
         <CurrentPassword label={words.current} id="password" />
         <NewPassword />
         <button type="submit">{common.save}</button>

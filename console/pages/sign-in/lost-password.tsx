@@ -31,7 +31,7 @@ function assertMail({ sendsMail }: ApiServices): void {
 }
 
 function lostPassword(
-  { texts: { signIn: words }, session }: Visit,
+  { texts: { signIn: words } }: Visit,
   { email, problem }: { readonly email: string; readonly problem: string | null },
 ): Answer {
   return bare(
@@ -39,7 +39,7 @@ function lostPassword(
     <Card>
       <Problem message={problem} />
       <p>{words.lostIntro}</p>
-      <Form token={session?.formToken ?? null} action="/console/lost-password">
+      <Form action="/console/lost-password">
         <Field name="email" label={words.email} type="email" value={email} required autocomplete="username" />
         <button type="submit">{words.sendLink}</button>
       </Form>

@@ -21,7 +21,7 @@ export const signInPages = [
   ...providerPages,
   everybody.page('/sign-in', async ({ session, texts }, services) => {
     if (!session) return signInForm(texts, services, {});
-    return session.secondFactorPending ? secondFactor(texts, session.formToken, null) : { kind: 'redirect', path: '' };
+    return session.secondFactorPending ? secondFactor(texts, null) : { kind: 'redirect', path: '' };
   }),
   everybody.form('/sign-in', async (visit, services) => {
     const { database } = services;
@@ -39,8 +39,8 @@ export const signInPages = [
     const nowMs = services.clock.nowMs();
     const { user } = session;
     const result = await checkSecondFactor(services, { user, code: form.text('code'), nowMs });
-    if (result === 'wrong') return secondFactor(texts, session.formToken, texts.signIn.wrongCode);
-    if (result === 'too many') return secondFactor(texts, session.formToken, texts.signIn.tooMany);
+    if (result === 'wrong') return secondFactor(texts, texts.signIn.wrongCode);
+    if (result === 'too many') return secondFactor(texts, texts.signIn.tooMany);
     return enter(visit, services.database, user, { byProvider: session.byProvider });
   }),
   everybody.form('/sign-out', async ({ session, texts }, { database, openIdProvider, publicUrl }) => {
@@ -68,16 +68,16 @@ export const signInPages = [
   }),
 ];
 
-function secondFactor({ signIn: words }: Texts, formToken: string, problem: string | null): Answer {
+function secondFactor({ signIn: words }: Texts, problem: string | null): Answer {
   return bare(
     words.codeTitle,
     <Card>
       <Problem message={problem} />
-      <Form token={formToken} action="/console/sign-in/code">
+      <Form action="/console/sign-in/code">
         <Field name="code" label={words.code} hint={words.recoveryHint} required autocomplete="one-time-code" />
         <button type="submit">{words.submit}</button>
       </Form>
-      <Form token={formToken} action="/console/sign-out" class="start-over">
+      <Form action="/console/sign-out" class="start-over">
         <button type="submit" class="quiet">
           {words.startOver}
         </button>
@@ -88,7 +88,7 @@ function secondFactor({ signIn: words }: Texts, formToken: string, problem: stri
 }
 
 function welcome(
-  { texts, path, session }: Visit,
+  { texts, path }: Visit,
   { email, problem }: { readonly email: string; readonly problem: string | null },
 ): Answer {
   const { welcome: words, signIn: labels } = texts;
@@ -96,7 +96,7 @@ function welcome(
     words.title,
     <Card>
       <Problem message={problem} />
-      <Form token={session?.formToken ?? null} action={path}>
+      <Form action={path}>
         <Field name="email" label={labels.email} type="email" value={email} autocomplete="username" />
         <NewPassword />
         <button type="submit">{words.submit}</button>

@@ -27,7 +27,7 @@ export function signInForm(
           </a>
         </p>
       )}
-      <Form token={null} action="/console/sign-in">
+      <Form action="/console/sign-in">
         <Field name="email" label={words.email} type="email" value={email} required autocomplete="username" />
         <Field name="password" label={words.password} type="password" required autocomplete="current-password" />
         <button type="submit">{words.submit}</button>

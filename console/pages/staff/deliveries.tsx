@@ -5,19 +5,19 @@ import type { Delivery } from '../../../db/queries/deliveries.ts';
 import { FormButton, Noted } from '../../html/components.tsx';
 import { AnyId } from '../../html/linked-ids.tsx';
 import { TableCard } from '../../html/resource-table.tsx';
-import { useTexts } from '../../html/use-texts.ts';
+import { useTexts } from '../../html/page-context.ts';
 
 export function Deliveries({
   deliveries,
   none,
   temporal,
-  redeliver = null,
+  redeliverPath = null,
 }: {
   readonly deliveries: readonly Delivery[];
   readonly none: string;
   readonly temporal: HistoryLinks;
   /** Where each may be sent again; null for whoever may not. */
-  readonly redeliver?: { readonly path: string; readonly token: string } | null;
+  readonly redeliverPath?: string | null;
 }) {
   const { staffTasks: words, fields } = useTexts();
   return (
@@ -46,16 +46,14 @@ export function Deliveries({
             </a>
           ),
         ],
-        redeliver && [
-          words.redeliverOne,
-          ({ id }) => (
-            <FormButton
-              token={redeliver.token}
-              action={`${redeliver.path}/deliveries/${id}/redeliver`}
-              label={words.redeliverOne}
-            />
-          ),
-        ],
+        redeliverPath === null
+          ? null
+          : [
+              words.redeliverOne,
+              ({ id }) => (
+                <FormButton action={`${redeliverPath}/deliveries/${id}/redeliver`} label={words.redeliverOne} />
+              ),
+            ],
       ]}
     />
   );

@@ -4,7 +4,7 @@ import { isFinal } from '../../../domain/task.ts';
 import { Money, Time, usd } from '../../html/components.tsx';
 import { Chosen } from '../../html/resource-table.tsx';
 import type { Texts } from '../../texts/texts.ts';
-import { useTexts } from '../../html/use-texts.ts';
+import { useTexts } from '../../html/page-context.ts';
 
 export function Gallery({ tasks, accountId }: { readonly tasks: readonly Task[]; readonly accountId: string }) {
   return (

@@ -16,7 +16,7 @@ import { TableCard } from '../../html/resource-table.tsx';
 import { member, type MemberVisit, showPage } from '../../page.ts';
 import { daysOf, LAST_DAYS, monthsBetween, type NamedPeriod, readPeriod } from './period.ts';
 import { dearestFirst, type NamedSum, sumBy, sumOf } from './sums.ts';
-import { useTexts } from '../../html/use-texts.ts';
+import { useTexts } from '../../html/page-context.ts';
 
 /** A table shows the dearest; the export has them all. */
 const MAX_ROWS = 100;

@@ -6,7 +6,7 @@ import { ChoiceFilter, Filters } from '../../html/filters.tsx';
 import { ResourceTable, TableCard } from '../../html/resource-table.tsx';
 import { mayAsMember } from '../../../domain/roles.ts';
 import type { MemberVisit } from '../../page.ts';
-import { useTexts } from '../../html/use-texts.ts';
+import { useTexts } from '../../html/page-context.ts';
 
 interface Props {
   readonly deliveries: readonly Delivery[];
@@ -80,7 +80,7 @@ export function SentEvents({
 }
 
 function DeliveryTable({ deliveries, path, visit }: Omit<Props, 'next'>) {
-  const { texts, account, session, query } = visit;
+  const { texts, account, query } = visit;
   const { webhooks: words, fields } = texts;
   return (
     <ResourceTable
@@ -122,13 +122,7 @@ function DeliveryTable({ deliveries, path, visit }: Omit<Props, 'next'>) {
         'created_at',
         [
           words.redeliver,
-          ({ id }) => (
-            <FormButton
-              token={session.formToken}
-              action={`${path}/deliveries/${id}/redeliver`}
-              label={words.redeliver}
-            />
-          ),
+          ({ id }) => <FormButton action={`${path}/deliveries/${id}/redeliver`} label={words.redeliver} />,
         ],
       ]}
     />

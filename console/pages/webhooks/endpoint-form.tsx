@@ -33,7 +33,7 @@ function fieldsOf(form: SentForm) {
 export function EndpointForm({
   endpoint,
   action,
-  visit: { texts, session, form },
+  visit: { texts, form },
 }: {
   readonly endpoint: WebhookEndpoint | null;
   readonly action: string;
@@ -43,7 +43,7 @@ export function EndpointForm({
   const wasSent = form.text('url') !== '';
   const events: readonly string[] = wasSent ? form.all('events') : (endpoint?.events ?? TASK_EVENTS);
   return (
-    <Form token={session.formToken} action={action}>
+    <Form action={action}>
       <Field
         name="url"
         label={texts.fields.url}

@@ -9,7 +9,7 @@ import { TableCard } from '../../html/resource-table.tsx';
 import { type Answer, type MemberVisit, showPage } from '../../page.ts';
 import { Deliveries } from './deliveries.tsx';
 import { EndpointForm } from './endpoint-form.tsx';
-import { useTexts } from '../../html/use-texts.ts';
+import { useTexts } from '../../html/page-context.ts';
 
 export function endpointList(
   visit: MemberVisit,
@@ -95,14 +95,14 @@ export function secretPage(
 }
 
 export function confirmDeletion(visit: MemberVisit, { id, url }: WebhookEndpoint): Answer {
-  const { texts, session } = visit;
+  const { texts } = visit;
   const path = `${listPath(visit)}/${id}`;
   return showPage(
     'webhooks',
     texts.webhooks.deleteTitle,
     <Card title={url}>
       <p>{texts.webhooks.delete}</p>
-      <ConfirmDeletion token={session.formToken} path={path} backTo={path} />
+      <ConfirmDeletion path={path} backTo={path} />
     </Card>,
   );
 }
@@ -134,7 +134,7 @@ function Details({ endpoint }: EndpointProps) {
 function Actions({
   endpoint: { disabledAt },
   path,
-  visit: { texts, session },
+  visit: { texts },
 }: {
   readonly endpoint: WebhookEndpoint;
   readonly path: string;
@@ -156,7 +156,6 @@ function Actions({
     <div class="row actions">
       {actions.map(([name, label]) => (
         <FormButton
-          token={session.formToken}
           action={`${path}/${name}`}
           label={label}
           look={name === 'test' || name === 'enable' ? '' : 'quiet'}

@@ -17,7 +17,7 @@ import { keyColumns } from '../../keys/pages.tsx';
 import { MEMBER } from '../../members/pages.tsx';
 import { TaskTable } from '../tasks/list.tsx';
 import { AccountState } from './search.tsx';
-import { useTexts } from '../../../html/use-texts.ts';
+import { useTexts } from '../../../html/page-context.ts';
 
 const ACTION = nested<AccountAction>({
   created_at: field.isoTime('createdAt'),
@@ -124,19 +124,18 @@ function StateForm({ account, form, visit }: Props) {
       action={`accounts/${account.id}/${isOpen ? 'suspend' : 'reopen'}`}
       look={isOpen ? 'danger' : ''}
       problem={form.about === 'state' ? (form.problem ?? null) : null}
-      visit={visit}
     />
   );
 }
 
 function AdjustmentForm({ account, form, visit }: Props) {
-  const { texts, session } = visit;
+  const { texts } = visit;
   const { staffAccounts: words, staff } = texts;
   const isAgain = form.about === 'adjustment';
   return (
     <Card title={words.adjust}>
       <Problem message={isAgain ? (form.problem?.message ?? null) : null} />
-      <Form token={session.formToken} action={`/console/staff/accounts/${account.id}/adjust`}>
+      <Form action={`/console/staff/accounts/${account.id}/adjust`}>
         <input type="hidden" name="adjustment_id" value={form.adjustmentId} />
         <Field
           name="amount_usd"
@@ -159,7 +158,7 @@ function AdjustmentForm({ account, form, visit }: Props) {
   );
 }
 
-function Keys({ account, keys, visit: { texts, session }, mayChange }: Props & { readonly mayChange: boolean }) {
+function Keys({ account, keys, visit: { texts }, mayChange }: Props & { readonly mayChange: boolean }) {
   const { staffAccounts: words, keys: keyWords } = texts;
   return (
     <TableCard
@@ -174,7 +173,6 @@ function Keys({ account, keys, visit: { texts, session }, mayChange }: Props & {
           ({ id, disabledAt }) =>
             mayChange ? (
               <FormButton
-                token={session.formToken}
                 action={`/console/staff/accounts/${account.id}/keys/${id}/${disabledAt ? 'enable' : 'disable'}`}
                 label={disabledAt ? keyWords.enable : keyWords.disable}
               />

@@ -6,7 +6,7 @@ import { Card, Money } from '../../../html/components.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
-import { useTexts } from '../../../html/use-texts.ts';
+import { useTexts } from '../../../html/page-context.ts';
 
 export function AccountTable({ accounts }: { readonly accounts: readonly Account[] }) {
   const { staffAccounts: words, fields } = useTexts();

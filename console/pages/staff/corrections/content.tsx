@@ -42,11 +42,11 @@ export function CorrectionContent(props: Props) {
   );
 }
 
-function CorrectionForm({ formIds, visit: { texts, session, form } }: Props) {
+function CorrectionForm({ formIds, visit: { texts, form } }: Props) {
   const { corrections: words, common } = texts;
   return (
     <Card title={words.ask}>
-      <Form token={session.formToken} action={ROOM} class="grid">
+      <Form action={ROOM} class="grid">
         <input type="hidden" name="correction_id" value={formIds.correctionId} />
         <input type="hidden" name="adjustment_id" value={formIds.adjustmentId} />
         <Field name="account_id" label={words.accountId} value={form.text('account_id')} required />
@@ -127,14 +127,13 @@ function Pending({ pending, visit }: Pick<Props, 'pending' | 'visit'>) {
 }
 
 function Decisions({ correction, visit }: { readonly correction: Correction; readonly visit: UserVisit }) {
-  const { texts, session, user } = visit;
+  const { texts, user } = visit;
   if (!may(visit, 'moveMoney')) return <>–</>;
   const decisions = correction.author === user.email ? (['withdraw'] as const) : (['approve', 'reject'] as const);
   return (
     <div class="row">
       {decisions.map((decision) => (
         <FormButton
-          token={session.formToken}
           action={`${ROOM}/${correction.id}/${decision}`}
           label={texts.corrections[decision]}
           look={decision === 'approve' ? '' : 'quiet'}

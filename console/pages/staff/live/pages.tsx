@@ -5,7 +5,7 @@ import { Badge, Card, type Tone } from '../../../html/components.tsx';
 import { Facts } from '../../../html/facts.tsx';
 import { showPage, staff, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
-import { useTexts } from '../../../html/use-texts.ts';
+import { useTexts } from '../../../html/page-context.ts';
 
 type Readiness = Awaited<ReturnType<ApiServices['checkHealth']>>;
 

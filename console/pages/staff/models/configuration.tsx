@@ -8,7 +8,7 @@ import { Badge, Card, Empty, FormButton, Noted, Time } from '../../../html/compo
 import { Facts } from '../../../html/facts.tsx';
 import { ResourceTable, TableCard } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
-import { useTexts } from '../../../html/use-texts.ts';
+import { useTexts } from '../../../html/page-context.ts';
 
 const OFFER_CHANGE = nested<ConfigurationPreview['changes'][number]>({
   model: field.text('model'),
@@ -27,7 +27,7 @@ export function ConfigurationContent({
   readonly records: readonly ConfigurationRecord[];
   readonly visit: UserVisit;
 }) {
-  const { texts, session } = visit;
+  const { texts } = visit;
   const { staffModels: words } = texts;
   return (
     <>
@@ -49,12 +49,7 @@ export function ConfigurationContent({
       <Card title={words.wouldChange}>
         <Changes preview={preview} state={state} />
         {may(visit, 'operate') && (preview !== null || state.refusal !== null) ? (
-          <FormButton
-            token={session.formToken}
-            action="/console/staff/models/configuration"
-            label={words.apply}
-            look=""
-          />
+          <FormButton action="/console/staff/models/configuration" label={words.apply} look="" />
         ) : null}
       </Card>
       <History records={records} />

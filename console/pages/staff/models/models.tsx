@@ -8,7 +8,7 @@ import { Facts } from '../../../html/facts.tsx';
 import { ReasonCard } from '../../../html/reason-card.tsx';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
-import { useTexts } from '../../../html/use-texts.ts';
+import { useTexts } from '../../../html/page-context.ts';
 
 const OFFERED = nested<SoldModel>({ id: field.text('id'), kind: field.oneOf(['video', 'image', 'text'])('kind') });
 
@@ -100,7 +100,6 @@ export function ModelContent({ model, visit }: { readonly model: SoldModel; read
           hint={words.orderHints[action]}
           action={`models/${encodeURIComponent(model.id)}/${action}`}
           look={action === 'disable' ? 'danger' : ''}
-          visit={visit}
         />
       ) : null}
     </>

@@ -4,7 +4,7 @@ import { Card } from '../../../html/components.tsx';
 import { LinkedIds } from '../../../html/linked-ids.tsx';
 import { ResourceTable } from '../../../html/resource-table.tsx';
 import { FoundRow } from '../reconciliations/list.tsx';
-import { useTexts } from '../../../html/use-texts.ts';
+import { useTexts } from '../../../html/page-context.ts';
 
 /** The findings that stand in the books of a month, with who said why; nothing where there are none. */
 export function AcknowledgedFindings({ findings }: { readonly findings: readonly AcknowledgedFinding[] }) {

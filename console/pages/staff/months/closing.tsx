@@ -18,7 +18,7 @@ export function ClosingContent({
   books,
   refusal,
   acknowledged,
-  visit: { texts, session },
+  visit: { texts },
 }: {
   readonly month: Month;
   readonly books: Books;
@@ -41,7 +41,7 @@ export function ClosingContent({
         </ul>
         <div class="row actions">
           {refusal === null ? (
-            <FormButton token={session.formToken} action={`${path}/close`} label={words.close} look="danger" />
+            <FormButton action={`${path}/close`} label={words.close} look="danger" />
           ) : (
             <a class="button quiet" href="/console/staff/reconciliations">
               {reconciliation.title}

@@ -4,7 +4,7 @@ import { Badge, FormButton, Pages } from '../../../html/components.tsx';
 import { LinkedIds } from '../../../html/linked-ids.tsx';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
-import { useTexts } from '../../../html/use-texts.ts';
+import { useTexts } from '../../../html/page-context.ts';
 
 /** How many rows disagree; null while it runs. */
 export function findingsOf({ report }: Reconciliation): number | null {
@@ -31,14 +31,14 @@ export function ReconciliationList({
   readonly next: string | null;
   readonly visit: UserVisit;
 }) {
-  const { texts, session, path, query } = visit;
+  const { texts, path, query } = visit;
   const { reconciliation: words } = texts;
   return (
     <>
       <p class="soft">{words.explained}</p>
       {may(visit, 'moveMoney') ? (
         <div class="row actions">
-          <FormButton token={session.formToken} action={path} label={words.runNow} look="" />
+          <FormButton action={path} label={words.runNow} look="" />
         </div>
       ) : null}
       <TableCard

@@ -107,7 +107,7 @@ function Acknowledged({
   readonly path: string;
   readonly visit: UserVisit;
 }) {
-  const { texts, session, user } = visit;
+  const { texts, user } = visit;
   const { reconciliation: words, corrections } = texts;
   return (
     <>
@@ -122,7 +122,7 @@ function Acknowledged({
       {outcome === null && may(visit, 'moveMoney') ? (
         <div class="row">
           {(author === user.email ? (['withdraw'] as const) : (['confirm', 'reject'] as const)).map((decision) => (
-            <Form token={session.formToken} action={`${path}/${decision}`}>
+            <Form action={`${path}/${decision}`}>
               <input type="hidden" name="acknowledgement_id" value={id} />
               <button type="submit" class={decision === 'confirm' ? '' : 'quiet'}>
                 {words.decisions[decision]}
@@ -135,12 +135,12 @@ function Acknowledged({
   );
 }
 
-function AcknowledgeForm({ reconciliation, visit: { texts, session, form } }: Props) {
+function AcknowledgeForm({ reconciliation, visit: { texts, form } }: Props) {
   const { reconciliation: words } = texts;
   return (
     <Card title={words.acknowledge}>
       <p>{words.acknowledgeExplained}</p>
-      <Form token={session.formToken} action={`${pathOf(reconciliation)}/acknowledge`} id={FORM_ID}>
+      <Form action={`${pathOf(reconciliation)}/acknowledge`} id={FORM_ID}>
         <Field name="reason" label={words.reason} value={form.text('reason')} required />
         <button type="submit">{words.acknowledge}</button>
       </Form>

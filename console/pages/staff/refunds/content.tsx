@@ -8,7 +8,7 @@ import { AnyId } from '../../../html/linked-ids.tsx';
 import { TableCard } from '../../../html/resource-table.tsx';
 import type { UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
-import { useTexts } from '../../../html/use-texts.ts';
+import { useTexts } from '../../../html/page-context.ts';
 
 interface Props {
   readonly refunds: readonly Refund[];

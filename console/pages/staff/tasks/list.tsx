@@ -6,7 +6,7 @@ import { ChoiceFilter, Filters } from '../../../html/filters.tsx';
 import type { ListProps } from '../../../list-page.ts';
 import { ResourceTable } from '../../../html/resource-table.tsx';
 import { durationOf } from '../../tasks/gallery.tsx';
-import { useTexts } from '../../../html/use-texts.ts';
+import { useTexts } from '../../../html/page-context.ts';
 
 export function TaskList({ page: { entries: tasks, next }, query, path }: ListProps<Task>) {
   const texts = useTexts();

@@ -14,7 +14,7 @@ import { Timeline } from '../../../html/timeline.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import { Deliveries } from '../deliveries.tsx';
 import { Result, TaskStatus } from '../../tasks/gallery.tsx';
-import { useTexts } from '../../../html/use-texts.ts';
+import { useTexts } from '../../../html/page-context.ts';
 
 interface Props {
   readonly explanation: TaskExplanation;
@@ -164,7 +164,6 @@ function Actions({
           hint={hint}
           action={`tasks/${task.id}/${name}`}
           look={name === 'cancel' ? 'danger' : 'quiet'}
-          visit={visit}
         />
       ))}
     </div>

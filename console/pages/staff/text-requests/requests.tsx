@@ -12,7 +12,7 @@ import { AnyId } from '../../../html/linked-ids.tsx';
 import { Chosen, ResourceFacts, TableCard } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import type { Texts } from '../../../texts/texts.ts';
-import { useTexts } from '../../../html/use-texts.ts';
+import { useTexts } from '../../../html/page-context.ts';
 
 export function RequestList({ page: { entries: requests, next }, query, path }: ListProps<TextUsage>) {
   const texts = useTexts();

@@ -5,7 +5,7 @@ import { Choice, Empty, Field, Noted, Time } from '../../../html/components.tsx'
 import { ReasonCard } from '../../../html/reason-card.tsx';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
-import { useTexts } from '../../../html/use-texts.ts';
+import { useTexts } from '../../../html/page-context.ts';
 
 type TextWay = ReturnType<ApiServices['upstreams']['list']>[number];
 type MediaWay = Awaited<ReturnType<ApiServices['upstreams']['listMedia']>>[number];
@@ -77,7 +77,6 @@ function Orders({ ways, visit }: { readonly ways: Ways; readonly visit: UserVisi
         action="upstreams/rest"
         look="danger"
         reason={form.text('reason')}
-        visit={visit}
       >
         <UpstreamChoice id="rest-upstream" />
         <Field
@@ -88,7 +87,7 @@ function Orders({ ways, visit }: { readonly ways: Ways; readonly visit: UserVisi
           required
         />
       </ReasonCard>
-      <ReasonCard title={words.resume} hint={words.resumeHint} action="upstreams/resume" look="" visit={visit}>
+      <ReasonCard title={words.resume} hint={words.resumeHint} action="upstreams/resume" look="">
         <UpstreamChoice id="resume-upstream" />
       </ReasonCard>
     </div>

@@ -13,7 +13,7 @@ import { AnyId } from '../../../html/linked-ids.tsx';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import { Deliveries } from '../deliveries.tsx';
-import { useTexts } from '../../../html/use-texts.ts';
+import { useTexts } from '../../../html/page-context.ts';
 
 export function EndpointList({ page: { entries: endpoints, next }, query, path }: ListProps<WebhookEndpoint>) {
   const { staffWebhooks: words, staff, fields } = useTexts();
@@ -60,7 +60,7 @@ export function EndpointContent({
   readonly temporal: HistoryLinks;
   readonly visit: UserVisit;
 }) {
-  const { texts, session, query } = visit;
+  const { texts, query } = visit;
   const { staffWebhooks: words, staff, common, fields } = texts;
   const path = `/console/staff/webhooks/${endpoint.id}`;
   const mayAct = may(visit, 'operate');
@@ -83,7 +83,7 @@ export function EndpointContent({
           ]}
         />
         {mayAct ? (
-          <Form token={session.formToken} action={`${path}/redeliver`} class="after">
+          <Form action={`${path}/redeliver`} class="after">
             <button type="submit" class="quiet">
               {words.redeliverFailed}
             </button>
@@ -99,11 +99,7 @@ export function EndpointContent({
           values={DELIVERY_STATUSES}
         />
       </Filters>
-      <Deliveries
-        {...{ deliveries, temporal }}
-        none={words.noDeliveries}
-        redeliver={mayAct ? { path, token: session.formToken } : null}
-      />
+      <Deliveries {...{ deliveries, temporal }} none={words.noDeliveries} redeliverPath={mayAct ? path : null} />
       <Pages path={path} query={query} next={next} />
     </>
   );

@@ -1,0 +1,22 @@
+/** What components find out without properties: nothing that differs within a page. */
+import { createContext, useContext } from 'hono/jsx';
+import type { Texts } from '../texts/texts.ts';
+
+export interface PageContext {
+  /** In the language of whoever sees the page. */
+  readonly texts: Texts;
+  /** The token that the session's forms carry; null for strangers. */
+  readonly formToken: string | null;
+}
+
+export const CurrentPage = createContext<PageContext | null>(null);
+
+export function usePage(): PageContext {
+  const page = useContext(CurrentPage);
+  if (page === null) throw new Error('A component was called outside of a page. Write it as an element.');
+  return page;
+}
+
+export function useTexts(): Texts {
+  return usePage().texts;
+}
