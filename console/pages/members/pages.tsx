@@ -19,6 +19,7 @@ import { Badge, Card, Choice, Copyable, Field, Form, Problem } from '../../html/
 import { TableCard } from '../../html/resource-table.tsx';
 import { type Answer, member, type MemberVisit, showPage } from '../../page.ts';
 import { joinPages } from './join.tsx';
+import { useTexts } from '../../html/page-context.ts';
 
 export const memberPages = [
   ...joinPages,
@@ -83,8 +84,8 @@ function roleIn({ form }: MemberVisit): MemberRole {
   return role;
 }
 
-function RoleChoice({ value, visit: { texts } }: { readonly value: MemberRole; readonly visit: MemberVisit }) {
-  const { members: words, fields, values } = texts;
+function RoleChoice({ value }: { readonly value: MemberRole }) {
+  const { members: words, fields, values } = useTexts();
   const options = MEMBER_ROLES.map((role) => [role, `${values.role[role]}: ${words.rolesDo[role]}`] as const);
   return <Choice name="role" label={fields.role} value={value} options={options} />;
 }
@@ -114,7 +115,7 @@ async function showMembers(
             required
             autocomplete="off"
           />
-          <RoleChoice value="developer" visit={visit} />
+          <RoleChoice value="developer" />
           <button type="submit">{words.makeLink}</button>
         </Form>
       </Card>
@@ -219,7 +220,7 @@ async function showMember(visit: MemberVisit, { database }: ApiServices, refusal
       <Card title={texts.fields.role}>
         <p class="soft">{member.email}</p>
         <Form action={`${path}/role`}>
-          <RoleChoice value={member.role} visit={visit} />
+          <RoleChoice value={member.role} />
           <button type="submit">{texts.common.save}</button>
         </Form>
       </Card>

@@ -5,6 +5,7 @@ import { AnswerCard, ChatFields, type WholeAnswer } from './chat.tsx';
 import { MediaFields } from './media.tsx';
 import { isMedia, type ModelGroups, type Tried } from './models.ts';
 import { PriceCard, type Priced } from './price.tsx';
+import { useTexts } from '../../html/page-context.ts';
 
 export interface Shown {
   readonly groups: ModelGroups;
@@ -22,7 +23,7 @@ export function playground(visit: MemberVisit, { groups, model, priced, problem,
     'playground',
     texts.playground.title,
     <>
-      <ModelChoice groups={groups} model={model} visit={visit} path={path} />
+      <ModelChoice groups={groups} model={model} path={path} />
       <div id="tried" class="grid">
         {model === null || priced === null ? null : (
           <>
@@ -40,12 +41,8 @@ export function playground(visit: MemberVisit, { groups, model, priced, problem,
   );
 }
 
-function ModelChoice({
-  groups,
-  model,
-  visit: { texts },
-  path,
-}: Pick<Shown, 'groups' | 'model'> & { readonly visit: MemberVisit; readonly path: string }) {
+function ModelChoice({ groups, model, path }: Pick<Shown, 'groups' | 'model'> & { readonly path: string }) {
+  const texts = useTexts();
   return (
     <form method="get" action={path} class="filters">
       <div class="field">

@@ -1,20 +1,18 @@
 import { Card, Form, Problem } from '../../html/components.tsx';
-import type { UserVisit } from '../../page.ts';
 import { CurrentPassword } from './second-factor.tsx';
+import { useTexts } from '../../html/page-context.ts';
 
 /** For those who have a password to come back with. */
 export function ProviderCard({
-  visit: { texts },
   name,
   isConnected,
   problem,
 }: {
-  readonly visit: UserVisit;
   readonly name: string;
   readonly isConnected: boolean;
   readonly problem: string | null;
 }) {
-  const { profile: words } = texts;
+  const { profile: words } = useTexts();
   const action = isConnected ? '/console/profile/provider/disconnect' : '/console/profile/provider';
   return (
     <Card title={words.connection(name)}>

@@ -3,6 +3,7 @@ import { newSecondFactorSecret, sealOffer, secondFactorAddress } from '../../../
 import type { ApiServices } from '../../../api/services/services.ts';
 import { Card, Copyable, Field, Form, Problem } from '../../html/components.tsx';
 import type { Answer, UserVisit } from '../../page.ts';
+import { useTexts } from '../../html/page-context.ts';
 
 /** The codes, this once. */
 export function recoveryCodes({ texts }: UserVisit, codes: readonly string[]) {
@@ -64,17 +65,15 @@ export function AddSecondFactor({
 }
 
 export function OwnSecondFactor({
-  visit: { texts },
   codesLeft,
   problem,
   codesProblem,
 }: {
-  readonly visit: UserVisit;
   readonly codesLeft: number;
   readonly problem: string | null;
   readonly codesProblem: string | null;
 }) {
-  const { profile: words } = texts;
+  const { profile: words } = useTexts();
   return (
     <>
       <Card title={words.secondFactor}>

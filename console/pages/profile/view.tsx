@@ -55,12 +55,12 @@ export async function profile(
             <NoPassword visit={visit} />
           )}
           {!user.hasPassword ? null : user.hasSecondFactor ? (
-            <OwnSecondFactor visit={visit} codesLeft={codesLeft} problem={secondFactor} codesProblem={codesProblem} />
+            <OwnSecondFactor codesLeft={codesLeft} problem={secondFactor} codesProblem={codesProblem} />
           ) : (
             <AddSecondFactor visit={visit} sealer={sealer} offered={offered} problem={secondFactor} />
           )}
           {openIdProvider !== null && user.hasPassword ? (
-            <ProviderCard visit={visit} name={openIdProvider.name} isConnected={isConnected} problem={provider} />
+            <ProviderCard name={openIdProvider.name} isConnected={isConnected} problem={provider} />
           ) : null}
           <Sessions visit={visit} sessions={sessions} />
         </div>

@@ -13,6 +13,7 @@ import { member, type MemberVisit, showPage } from '../../page.ts';
 import { periodOf } from '../../period.ts';
 import { SentEvents } from '../webhooks/deliveries.tsx';
 import { durationOf, Gallery, Result, TaskStatus, TaskTile } from './gallery.tsx';
+import { useTexts } from '../../html/page-context.ts';
 
 const PAGE_SIZE = 24;
 const TASK_LIST = { kind: 'task', size: PAGE_SIZE } as const;
@@ -63,7 +64,7 @@ export const taskPages = [
       'tasks',
       visit.texts.tasks.title,
       <>
-        <Details task={task} visit={visit} />
+        <Details task={task} />
         <SentEvents deliveries={await deliveriesOf(task, services)} visit={visit} />
       </>,
     );
@@ -74,7 +75,7 @@ export const taskPages = [
   }),
   member.page('/accounts/{account_id}/tasks/{task_id}/details', 'see', async (visit, services) => ({
     kind: 'part',
-    content: <Details task={await ownTask(visit, services)} visit={visit} />,
+    content: <Details task={await ownTask(visit, services)} />,
   })),
 ];
 
@@ -89,7 +90,8 @@ async function ownTask({ account, params }: MemberVisit, { database }: ApiServic
   return task;
 }
 
-function Details({ task, visit: { texts } }: { readonly task: Task; readonly visit: MemberVisit }) {
+function Details({ task }: { readonly task: Task }) {
+  const texts = useTexts();
   const { tasks: words, common } = texts;
   const path = `/console/accounts/${task.accountId}/tasks/${task.id}/details`;
   const live = isFinal(task.status) ? {} : { 'hx-get': path, 'hx-trigger': 'every 2s', 'hx-swap': 'outerHTML' };

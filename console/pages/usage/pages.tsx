@@ -108,7 +108,6 @@ function Usage({
   const texts = useTexts();
   const { usage: words } = texts;
   const total = sumOf(rows);
-  const table = { total };
   const byDay = sumBy(rows, ({ date }) => date);
   const charged = new Map(byDay.map((sum) => [sum.name, sum.charged]));
   const nameOfKey = (id: string) => <NameOfKey apiKey={keys.get(id)} id={id} unnamed={texts.keys.unnamed} />;
@@ -133,21 +132,21 @@ function Usage({
         </Card>
       </div>
       <SumTable
-        {...table}
+        total={total}
         title={words.byModel}
         head={texts.fields.model}
         sums={dearestFirst(sumBy(rows, ({ model }) => model))}
         nameOf={(name) => name}
       />
       <SumTable
-        {...table}
+        total={total}
         title={words.byKey}
         head={words.key}
         sums={dearestFirst(sumBy(rows, ({ apiKeyId }) => apiKeyId))}
         nameOf={nameOfKey}
       />
       <SumTable
-        {...table}
+        total={total}
         title={words.byDay}
         head={words.day}
         sums={byDay}

@@ -58,7 +58,7 @@ export function endpointPage(visit: MemberVisit, { endpoint, deliveries, next, p
       <div class="grid">
         <Card title={endpoint.url}>
           <Details endpoint={endpoint} />
-          <Actions endpoint={endpoint} path={path} visit={visit} />
+          <Actions endpoint={endpoint} path={path} />
         </Card>
         <Card title={words.edit}>
           <EndpointForm endpoint={endpoint} action={path} visit={visit} />
@@ -131,15 +131,8 @@ function Details({ endpoint }: EndpointProps) {
   );
 }
 
-function Actions({
-  endpoint: { disabledAt },
-  path,
-  visit: { texts },
-}: {
-  readonly endpoint: WebhookEndpoint;
-  readonly path: string;
-  readonly visit: MemberVisit;
-}) {
+function Actions({ endpoint: { disabledAt }, path }: { readonly endpoint: WebhookEndpoint; readonly path: string }) {
+  const texts = useTexts();
   const words = texts.webhooks;
   const actions: readonly (readonly [name: string, label: string])[] =
     disabledAt === null

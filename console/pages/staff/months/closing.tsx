@@ -6,8 +6,8 @@ import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
 import { Card, ExactMoney, FormButton, Problem } from '../../../html/components.tsx';
 import { TableCard } from '../../../html/resource-table.tsx';
-import type { UserVisit } from '../../../page.ts';
 import { AcknowledgedFindings } from './acknowledged.tsx';
+import { useTexts } from '../../../html/page-context.ts';
 
 type Booked = Books['amounts'] extends Iterable<infer Entry> ? Entry : never;
 
@@ -18,15 +18,14 @@ export function ClosingContent({
   books,
   refusal,
   acknowledged,
-  visit: { texts },
 }: {
   readonly month: Month;
   readonly books: Books;
   /** Why it cannot be closed now. */
   readonly refusal: string | null;
   readonly acknowledged: readonly AcknowledgedFinding[];
-  readonly visit: UserVisit;
 }) {
+  const texts = useTexts();
   const { months: words, common, reconciliation } = texts;
   const path = `/console/staff/months/${month.name}`;
   const names: Readonly<Record<string, string>> = words.lines;

@@ -12,6 +12,7 @@ import { daysOf } from '../../usage/period.ts';
 import { AcknowledgedFindings } from './acknowledged.tsx';
 import { EARNING_COLUMNS, EARNINGS, MonthBadge } from './list.tsx';
 import type { MonthOverview } from './months.ts';
+import { useTexts } from '../../../html/page-context.ts';
 
 interface Props {
   readonly overview: MonthOverview;
@@ -33,7 +34,7 @@ export function MonthContent(props: Props) {
         </Card>
       ) : (
         <>
-          <Totals overview={overview} total={sums.total} visit={visit} />
+          <Totals overview={overview} total={sums.total} />
           <Card title={words.byDay}>
             <BarChart
               bars={daysOf(month, nowMs).map((label) => ({ label, amount: sums.revenueByDay.get(label) ?? 0n }))}
@@ -84,16 +85,8 @@ function Actions({ overview: { month, state, closed }, visit }: Props) {
   );
 }
 
-function Totals({
-  overview,
-  total,
-  visit: { texts },
-}: {
-  readonly overview: MonthOverview;
-  readonly total: Earnings;
-  readonly visit: UserVisit;
-}) {
-  const { months: words, fields } = texts;
+function Totals({ overview, total }: { readonly overview: MonthOverview; readonly total: Earnings }) {
+  const { months: words, fields } = useTexts();
   const cards = [
     [fields.revenue_usd, overview.revenue, words.chargesAndRefunds(total.charges, total.refunds)],
     [fields.cost_usd, total.cost, null],
@@ -122,23 +115,22 @@ function EarningTables({
 }) {
   const { months: words, fields } = visit.texts;
   const { total, models, vendors, customers, otherCustomers } = sums;
-  const table = { total, visit };
   return (
     <>
       <EarningTable
-        {...table}
+        total={total}
         title={words.byModel}
         head={fields.model}
         rows={models.map((sum) => ({ ...sum, name: `${sum.model} (${words.kinds[sum.kind]})` }))}
       />
       <EarningTable
-        {...table}
+        total={total}
         title={words.byVendor}
         head={words.vendor}
         rows={vendors.map((sum) => ({ ...sum, name: sum.vendor ?? words.noVendor }))}
       />
       <EarningTable
-        {...table}
+        total={total}
         title={words.byCustomer}
         head={words.customer}
         rows={[
@@ -163,15 +155,13 @@ function EarningTable({
   head,
   rows,
   total,
-  visit: { texts },
 }: {
   readonly title: string;
   readonly head: string;
   readonly rows: readonly EarningRow[];
   readonly total: Earnings;
-  readonly visit: UserVisit;
 }) {
-  const { months: words, common } = texts;
+  const { months: words, common } = useTexts();
   return (
     <TableCard<EarningRow>
       title={title}

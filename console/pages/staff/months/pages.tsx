@@ -114,13 +114,7 @@ async function confirmClosing(visit: UserVisit, { reports }: ApiServices, proble
   return showPage(
     'months',
     visit.texts.months.closeTitle(monthName(month.name, visit.texts.language)),
-    <ClosingContent
-      month={month}
-      books={books}
-      refusal={problem ?? refusal}
-      acknowledged={acknowledged}
-      visit={visit}
-    />,
+    <ClosingContent month={month} books={books} refusal={problem ?? refusal} acknowledged={acknowledged} />,
     null,
     problem === null ? 200 : 409,
   );
