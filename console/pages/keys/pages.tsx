@@ -19,12 +19,12 @@ import {
   Form,
   FormButton,
   Money,
+  Noted,
   Problem,
   usd,
 } from '../../html/components.tsx';
 import { Chosen, TableCard } from '../../html/resource-table.tsx';
 import { type Answer, member, type MemberVisit, showPage } from '../../page.ts';
-import type { Texts } from '../../texts/texts.ts';
 import { readSettings } from './key-form.ts';
 import { useTexts } from '../../html/page-context.ts';
 
@@ -83,7 +83,7 @@ async function keys(visit: MemberVisit, services: ApiServices, problem: string |
     'keys',
     words.title,
     <>
-      <KeyTable keys={found} visit={visit} />
+      <KeyTable keys={found} none={words.none} path={`/console${pathOf(visit)}`} mayChange mayDelete />
       <Card title={words.create}>
         <Problem message={problem} />
         <Form action={`/console${pathOf(visit)}`} class="grid">
@@ -104,68 +104,56 @@ async function keys(visit: MemberVisit, services: ApiServices, problem: string |
   );
 }
 
-function KeyTable({ keys: found, visit }: { readonly keys: readonly ApiKey[]; readonly visit: MemberVisit }) {
-  const { texts } = visit;
-  const { keys: words, common } = texts;
-  const pathTo = (id: string, action: string) => `/console${pathOf(visit)}/${id}/${action}`;
+/** The keys of an account. */
+export function KeyTable({
+  keys: rows,
+  path,
+  mayChange,
+  mayDelete,
+  ...table
+}: {
+  readonly keys: readonly ApiKey[];
+  /** Of the pages of keys. */
+  readonly path: string;
+  readonly mayChange: boolean;
+  readonly mayDelete: boolean;
+  readonly title?: string;
+  readonly none: string;
+}) {
+  const { keys: words, staffAccounts, fields, common } = useTexts();
   return (
     <TableCard
-      of={API_KEY}
+      {...table}
       label={words.title}
-      rows={found}
-      none={words.none}
+      of={API_KEY}
+      rows={rows}
       columns={[
-        ...keyColumns(texts),
+        [fields.name, ({ name, hint }) => <Noted note={<code>{hint}</code>}>{name || words.unnamed}</Noted>],
         [
-          texts.staffAccounts.change,
-          ({ id, disabledAt }) => (
-            <div class="row">
-              <FormButton
-                action={pathTo(id, disabledAt ? 'enable' : 'disable')}
-                label={disabledAt ? words.enable : words.disable}
-              />
-              <a href={pathTo(id, 'delete')}>{common.delete}</a>
-            </div>
+          words.used,
+          ({ used, usageLimit }) => (
+            <>
+              <Money amount={used} /> {usageLimit === null ? '' : words.ofLimit(usd(usageLimit))}
+            </>
           ),
+          'number',
+        ],
+        [fields.status, (key) => <Chosen name="state" value={stateOf(key)} />],
+        'created_at',
+        [
+          staffAccounts.change,
+          ({ id, disabledAt }) => {
+            const action = disabledAt ? 'enable' : 'disable';
+            return (
+              <div class="row">
+                {mayChange ? <FormButton action={`${path}/${id}/${action}`} label={words[action]} /> : null}
+                {mayDelete ? <a href={`${path}/${id}/delete`}>{common.delete}</a> : null}
+              </div>
+            );
+          },
         ],
       ]}
     />
-  );
-}
-
-/** What every table of keys begins with. */
-export function keyColumns(texts: Texts) {
-  const { keys: words, fields } = texts;
-  return [
-    [fields.name, (key: ApiKey) => <KeyName apiKey={key} />],
-    [words.used, (key: ApiKey) => <KeyUse apiKey={key} />, 'number'],
-    [fields.status, (key: ApiKey) => <Chosen name="state" value={stateOf(key)} />],
-    'created_at',
-  ] as const;
-}
-
-interface KeyProps {
-  readonly apiKey: ApiKey;
-}
-
-function KeyName({ apiKey: { name, hint } }: KeyProps) {
-  const texts = useTexts();
-  return (
-    <>
-      {name || texts.keys.unnamed}
-      <br />
-      <code>{hint}</code>
-    </>
-  );
-}
-
-/** What was spent with a key, of what may be. */
-function KeyUse({ apiKey: { used, usageLimit } }: KeyProps) {
-  const texts = useTexts();
-  return (
-    <>
-      <Money amount={used} /> {usageLimit === null ? '' : texts.keys.ofLimit(usd(usageLimit))}
-    </>
   );
 }
 

@@ -28,7 +28,7 @@ export function TaskTile({ task, accountId }: { readonly task: Task; readonly ac
       </div>
       <div class="about">
         <div class="row">
-          <TaskStatus task={task} />
+          <Chosen name="status" value={task.status} />
           {task.status === 'failed' ? null : <Money amount={task.price} />}
         </div>
         <p class="prompt">
@@ -41,10 +41,6 @@ export function TaskTile({ task, accountId }: { readonly task: Task; readonly ac
       </div>
     </li>
   );
-}
-
-export function TaskStatus({ task: { status } }: { readonly task: Task }) {
-  return <Chosen name="status" value={status} />;
 }
 
 /** How long a task took, in words; null until it has ended. */

@@ -12,7 +12,8 @@ import { readListPage } from '../../list-page.ts';
 import { member, type MemberVisit, showPage } from '../../page.ts';
 import { periodOf } from '../../period.ts';
 import { SentEvents } from '../webhooks/deliveries.tsx';
-import { durationOf, Gallery, Result, TaskStatus, TaskTile } from './gallery.tsx';
+import { durationOf, Gallery, Result, TaskTile } from './gallery.tsx';
+import { Chosen } from '../../html/resource-table.tsx';
 import { useTexts } from '../../html/page-context.ts';
 
 const PAGE_SIZE = 24;
@@ -108,7 +109,7 @@ function Details({ task }: { readonly task: Task }) {
             [
               common.status,
               <>
-                <TaskStatus task={task} />
+                <Chosen name="status" value={task.status} />
                 {task.failure === null ? null : <p>{task.failure.message}</p>}
               </>,
             ],

@@ -1,5 +1,4 @@
 /** An account: what it has, who belongs to it, and what may be done about it. */
-import { API_KEY } from '../../../../api/routes/admin/present.ts';
 import type { Account } from '../../../../db/queries/accounts.ts';
 import type { ApiKey } from '../../../../db/queries/api-keys.ts';
 import { ACCOUNT_ACTIONS, type AccountAction } from '../../../../db/queries/operator-actions.ts';
@@ -8,15 +7,15 @@ import type { ServiceError } from '../../../../domain/errors.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
 import type { Task } from '../../../../domain/task.ts';
-import { Card, Copyable, Field, Form, FormButton, Money, Problem, Time, usd } from '../../../html/components.tsx';
+import { Card, Copyable, Field, Form, Money, Problem, Time, usd } from '../../../html/components.tsx';
 import { Facts } from '../../../html/facts.tsx';
 import { ReasonCard } from '../../../html/reason-card.tsx';
-import { TableCard } from '../../../html/resource-table.tsx';
+import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
-import { keyColumns } from '../../keys/pages.tsx';
+import { KeyTable } from '../../keys/pages.tsx';
 import { MEMBER } from '../../members/pages.tsx';
 import { TaskTable } from '../tasks/list.tsx';
-import { AccountState } from './search.tsx';
+import { accountStateOf } from './search.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 
 const ACTION = nested<AccountAction>({
@@ -43,7 +42,7 @@ interface Props {
 }
 
 export function AccountContent(props: Props) {
-  const { account, members, tasks, actions, visit } = props;
+  const { account, keys, members, tasks, actions, visit } = props;
   const { texts } = visit;
   const words = texts.staffAccounts;
   return (
@@ -64,7 +63,14 @@ export function AccountContent(props: Props) {
         {may(visit, 'operate') ? <StateForm {...props} /> : null}
         {may(visit, 'moveMoney') ? <AdjustmentForm {...props} /> : null}
       </div>
-      <Keys {...props} mayChange={may(visit, 'operate')} />
+      <KeyTable
+        title={texts.keys.title}
+        keys={keys}
+        none={words.noKeys}
+        path={`/console/staff/accounts/${account.id}/keys`}
+        mayChange={may(visit, 'operate')}
+        mayDelete={false}
+      />
       <Card title={words.latestTasks}>
         <TaskTable tasks={tasks} none={words.noTasks} hasAccounts={false} />
         {tasks.length === 0 ? null : (
@@ -100,7 +106,8 @@ function Details({ account }: { readonly account: Account }) {
         [
           common.status,
           <>
-            <AccountState account={account} /> {account.suspendedAt === null ? null : <Time at={account.suspendedAt} />}
+            <Chosen name="state" value={accountStateOf(account)} />{' '}
+            {account.suspendedAt === null ? null : <Time at={account.suspendedAt} />}
           </>,
         ],
         [texts.fields.email, account.email ?? words.notGiven],
@@ -155,30 +162,5 @@ function AdjustmentForm({ account, form, visit }: Props) {
         <button type="submit">{words.adjust}</button>
       </Form>
     </Card>
-  );
-}
-
-function Keys({ account, keys, visit: { texts }, mayChange }: Props & { readonly mayChange: boolean }) {
-  const { staffAccounts: words, keys: keyWords } = texts;
-  return (
-    <TableCard
-      of={API_KEY}
-      title={keyWords.title}
-      rows={keys}
-      none={words.noKeys}
-      columns={[
-        ...keyColumns(texts),
-        [
-          words.change,
-          ({ id, disabledAt }) =>
-            mayChange ? (
-              <FormButton
-                action={`/console/staff/accounts/${account.id}/keys/${id}/${disabledAt ? 'enable' : 'disable'}`}
-                label={disabledAt ? keyWords.enable : keyWords.disable}
-              />
-            ) : null,
-        ],
-      ]}
-    />
   );
 }

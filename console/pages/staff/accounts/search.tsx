@@ -26,15 +26,15 @@ export function AccountTable({ accounts }: { readonly accounts: readonly Account
           (account) => <Money amount={account.fundedAvailable + account.signupAvailable} />,
           'number',
         ],
-        [fields.status, (account) => <AccountState account={account} />],
+        [fields.status, (account) => <Chosen name="state" value={accountStateOf(account)} />],
         'created_at',
       ]}
     />
   );
 }
 
-export function AccountState({ account }: { readonly account: Account }) {
-  return <Chosen name="state" value={account.suspendedAt === null ? 'open' : 'suspended'} />;
+export function accountStateOf({ suspendedAt }: Account): string {
+  return suspendedAt === null ? 'open' : 'suspended';
 }
 
 export function FoundStory({ found: { id, kind, account, verdict, events, pending } }: { readonly found: Found }) {

@@ -5,7 +5,7 @@ import { Pages, Time } from '../../../html/components.tsx';
 import { monthName } from '../../../html/months.ts';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import type { UserVisit } from '../../../page.ts';
-import type { MonthOverview, MonthState } from './months.ts';
+import type { MonthOverview } from './months.ts';
 
 /** What a month brought in; null for amounts that nobody knows. */
 type ShownEarnings = { readonly [Name in keyof Earnings]: Earnings[Name] | null };
@@ -30,10 +30,6 @@ const UNKNOWN: ShownEarnings = {
   refunds: null,
 };
 
-export function MonthBadge({ state }: { readonly state: MonthState }) {
-  return <Chosen name="state" value={state} />;
-}
-
 export function MonthList({
   months,
   next,
@@ -56,7 +52,7 @@ export function MonthList({
           words.state,
           ({ state, closed }) => (
             <>
-              <MonthBadge state={state} />{' '}
+              <Chosen name="state" value={state} />{' '}
               {closed === null ? null : (
                 <span class="soft">
                   {closed.author}, <Time at={closed.closedAt} />

@@ -6,11 +6,11 @@ import type { Month } from '../../../../domain/month.ts';
 import { BarChart } from '../../../html/chart.tsx';
 import { Card, Empty, Money, Time } from '../../../html/components.tsx';
 import { Downloads } from '../../../html/filters.tsx';
-import { TableCard } from '../../../html/resource-table.tsx';
+import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import { daysOf } from '../../usage/period.ts';
 import { AcknowledgedFindings } from './acknowledged.tsx';
-import { EARNING_COLUMNS, EARNINGS, MonthBadge } from './list.tsx';
+import { EARNING_COLUMNS, EARNINGS } from './list.tsx';
 import type { MonthOverview } from './months.ts';
 import { useTexts } from '../../../html/page-context.ts';
 
@@ -59,7 +59,7 @@ function Actions({ overview: { month, state, closed }, visit }: Props) {
   return (
     <>
       <p>
-        <MonthBadge state={state} />{' '}
+        <Chosen name="state" value={state} />{' '}
         {closed ? (
           <>
             {words.closedBy(closed.author)} <Time at={closed.closedAt} />

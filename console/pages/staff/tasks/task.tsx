@@ -13,7 +13,7 @@ import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import { Deliveries } from '../deliveries.tsx';
-import { Result, TaskStatus } from '../../tasks/gallery.tsx';
+import { Result } from '../../tasks/gallery.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 
 interface Props {
@@ -67,7 +67,7 @@ export function TaskStory({ explanation }: { readonly explanation: TaskExplanati
     <div {...live}>
       <Card title={texts.staffTasks.story}>
         <p>
-          <TaskStatus task={task} /> {verdict}
+          <Chosen name="status" value={task.status} /> {verdict}
         </p>
         <Timeline events={events} pending={workflow?.pending ?? []} />
       </Card>
