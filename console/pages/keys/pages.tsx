@@ -78,7 +78,7 @@ async function ownKey({ account, params }: MemberVisit, { database }: ApiService
 async function keys(visit: MemberVisit, services: ApiServices, problem: string | null): Promise<Answer> {
   const { texts } = visit;
   const found = await listKeys(visit, services);
-  const { keys: words, common } = texts;
+  const { keys: words, common, fields } = texts;
   return showPage(
     'keys',
     words.title,
@@ -87,7 +87,7 @@ async function keys(visit: MemberVisit, services: ApiServices, problem: string |
       <Card title={words.create}>
         <Problem message={problem} />
         <Form action={`/console${pathOf(visit)}`} class="grid">
-          <Field name="name" label={common.name} />
+          <Field name="name" label={fields.name} />
           <Field name="usage_limit_usd" label={words.limit} hint={words.limitHint} inputMode="decimal" />
           <Field name="rate_limit_rpm" label={words.rate} hint={common.optional} inputMode="numeric" />
           <Field name="expires_on" label={words.expires} hint={common.optional} type="date" />

@@ -46,7 +46,7 @@ function ModelChoice({ groups, model, path }: Pick<Shown, 'groups' | 'model'> & 
   return (
     <form method="get" action={path} class="filters">
       <div class="field">
-        <label for="field-model">{texts.common.model}</label>
+        <label for="field-model">{texts.fields.model}</label>
         <select
           id="field-model"
           name="model"

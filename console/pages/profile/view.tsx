@@ -42,7 +42,7 @@ export async function profile(
         <Card>
           <Facts
             facts={[
-              [texts.common.name, user.name],
+              [texts.fields.name, user.name],
               [texts.signIn.email, user.email],
             ]}
           />

@@ -43,12 +43,12 @@ export const taskPages = [
             <ChoiceFilter
               query={query}
               name="status"
-              label={texts.common.status}
+              label={texts.fields.status}
               all={words.allStatuses}
               values={TASK_STATUSES}
             />
             <ChoiceFilter query={query} name="kind" label={words.result} all={words.allKinds} values={TASK_KINDS} />
-            <Field name="model" label={texts.common.model} value={query.get('model') ?? ''} />
+            <Field name="model" label={texts.fields.model} value={query.get('model') ?? ''} />
             <Field name="from" label={words.from} type="date" value={query.get('from') ?? ''} />
             <Field name="to" label={words.to} type="date" value={query.get('to') ?? ''} />
             <Field name="id" label={words.id} value={id} />
@@ -93,7 +93,7 @@ async function ownTask({ account, params }: MemberVisit, { database }: ApiServic
 
 function Details({ task }: { readonly task: Task }) {
   const texts = useTexts();
-  const { tasks: words, common } = texts;
+  const { tasks: words, common, fields } = texts;
   const path = `/console/accounts/${task.accountId}/tasks/${task.id}/details`;
   const live = isFinal(task.status) ? {} : { 'hx-get': path, 'hx-trigger': 'every 2s', 'hx-swap': 'outerHTML' };
   return (
@@ -107,16 +107,16 @@ function Details({ task }: { readonly task: Task }) {
         <Facts
           facts={[
             [
-              common.status,
+              fields.status,
               <>
                 <Chosen name="status" value={task.status} />
                 {task.failure === null ? null : <p>{task.failure.message}</p>}
               </>,
             ],
             [words.prompt, task.request.prompt],
-            [common.model, task.model],
+            [fields.model, task.model],
             [common.price, <Money amount={task.price} />],
-            [common.created, <Time at={task.createdAt} />],
+            [fields.created_at, <Time at={task.createdAt} />],
             isFinal(task.status) ? [words.took, durationOf(task, texts)] : null,
             [words.id, <Copyable text={task.id} label={words.id} />],
           ]}

@@ -32,7 +32,7 @@ export function Deliveries({ deliveries, next, path, visit }: Props) {
           <ChoiceFilter
             query={query}
             name="status"
-            label={texts.common.status}
+            label={texts.fields.status}
             all={words.allStatuses}
             values={DELIVERY_STATUSES}
           />

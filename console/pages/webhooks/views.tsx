@@ -117,14 +117,14 @@ interface EndpointProps {
 
 function Details({ endpoint }: EndpointProps) {
   const texts = useTexts();
-  const { webhooks: words, common } = texts;
+  const { webhooks: words, fields } = texts;
   const { id, failingSince, createdAt } = endpoint;
   return (
     <Facts
       facts={[
-        [common.status, <EndpointState endpoint={endpoint} />],
+        [fields.status, <EndpointState endpoint={endpoint} />],
         failingSince && [texts.fields.failing_since, <Time at={failingSince} />],
-        [common.created, <Time at={createdAt} />],
+        [fields.created_at, <Time at={createdAt} />],
         [words.id, <code>{id}</code>],
       ]}
     />

@@ -99,12 +99,12 @@ export function AccountContent(props: Props) {
 
 function Details({ account }: { readonly account: Account }) {
   const texts = useTexts();
-  const { staffAccounts: words, common } = texts;
+  const { staffAccounts: words, fields } = texts;
   return (
     <Facts
       facts={[
         [
-          common.status,
+          fields.status,
           <>
             <Chosen name="state" value={accountStateOf(account)} />{' '}
             {account.suspendedAt === null ? null : <Time at={account.suspendedAt} />}
@@ -114,7 +114,7 @@ function Details({ account }: { readonly account: Account }) {
         [texts.fields.external_id, account.externalId ?? words.notGiven],
         [words.concurrentTasks, account.maxConcurrentTasks ?? words.asAll],
         [words.toppedUp, account.toppedUpAt === null ? words.never : <Time at={account.toppedUpAt} />],
-        [common.created, <Time at={account.createdAt} />],
+        [fields.created_at, <Time at={account.createdAt} />],
         [words.id, <Copyable text={account.id} label={words.id} />],
       ]}
     />

@@ -62,7 +62,7 @@ async function search({ query, texts, path }: UserVisit, services: ApiServices):
         <Field name="search" label={words.search} type="search" value={wanted} />
         <Choice
           name="suspended"
-          label={texts.common.status}
+          label={texts.fields.status}
           value={suspended ?? ''}
           options={[
             ['', words.all],

@@ -64,7 +64,7 @@ function ModelState({ model }: { readonly model: SoldModel }) {
 
 export function ModelContent({ model, visit }: { readonly model: SoldModel; readonly visit: UserVisit }) {
   const { texts } = visit;
-  const { staffModels: words, common } = texts;
+  const { staffModels: words, fields } = texts;
   const { disabledBy } = model;
   const action = disabledBy === null ? 'disable' : 'enable';
   return (
@@ -73,7 +73,7 @@ export function ModelContent({ model, visit }: { readonly model: SoldModel; read
         <Facts
           facts={[
             [
-              common.status,
+              fields.status,
               <>
                 <ModelState model={model} />{' '}
                 {disabledBy === null ? null : (

@@ -10,17 +10,17 @@ import { useTexts } from '../../../html/page-context.ts';
 
 export function TaskList({ page: { entries: tasks, next }, query, path }: ListProps<Task>) {
   const texts = useTexts();
-  const { staffTasks: words, staff, tasks: taskWords, common } = texts;
+  const { staffTasks: words, staff, tasks: taskWords, fields } = texts;
   const given = (name: string): string => query.get(name) ?? '';
   return (
     <>
       <Filters>
         <Field name="account" label={staff.accountId} value={given('account')} />
-        <Field name="model" label={common.model} value={given('model')} />
+        <Field name="model" label={fields.model} value={given('model')} />
         <ChoiceFilter
           query={query}
           name="status"
-          label={common.status}
+          label={fields.status}
           all={taskWords.allStatuses}
           values={TASK_STATUSES}
         />

@@ -77,17 +77,17 @@ export function TaskStory({ explanation }: { readonly explanation: TaskExplanati
 
 function Details({ explanation: { task, workflow }, temporal }: Pick<Props, 'explanation' | 'temporal'> & {}) {
   const texts = useTexts();
-  const { staffTasks: words, staff, common, tasks: taskWords } = texts;
+  const { staffTasks: words, staff, common, tasks: taskWords, fields } = texts;
   return (
     <Facts
       facts={[
         [taskWords.id, <Copyable text={task.id} label={taskWords.id} />],
         [staff.account, <AnyId id={task.accountId} />],
         [words.key, <AnyId id={task.apiKeyId} />],
-        [common.model, task.model],
+        [fields.model, task.model],
         [texts.fields.upstream, task.provider],
         [common.price, <Money amount={task.price} />],
-        [common.created, <Time at={task.createdAt} />],
+        [fields.created_at, <Time at={task.createdAt} />],
         [words.deadline, <Time at={task.deadlineAt} />],
         [
           words.workflow,

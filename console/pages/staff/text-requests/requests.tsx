@@ -16,18 +16,18 @@ import { useTexts } from '../../../html/page-context.ts';
 
 export function RequestList({ page: { entries: requests, next }, query, path }: ListProps<TextUsage>) {
   const texts = useTexts();
-  const { staffTextRequests: words, staff, common, fields, tasks } = texts;
+  const { staffTextRequests: words, staff, fields, tasks } = texts;
   const given = (name: string): string => query.get(name) ?? '';
   return (
     <>
       <Filters>
         <Field name="id" label={words.anyId} value={given('id')} />
         <Field name="account" label={staff.accountId} value={given('account')} />
-        <Field name="model" label={common.model} value={given('model')} />
+        <Field name="model" label={fields.model} value={given('model')} />
         <ChoiceFilter
           query={query}
           name="status"
-          label={common.status}
+          label={fields.status}
           all={tasks.allStatuses}
           values={TEXT_OUTCOMES}
           field="outcome"
@@ -125,12 +125,12 @@ export function RequestContent({
 }
 
 function routeOf(usage: TextUsage, texts: Texts): readonly (readonly [name: string, fact: Child])[] {
-  const { staffTextRequests: words, staffTasks, common } = texts;
+  const { staffTextRequests: words, staffTasks, fields } = texts;
   const { upstream, upstreamFormat, upstreamModel, latencyMs, firstByteMs } = usage;
   const timeOf = (ms: number | null) => (ms === null ? staffTasks.notKnown : words.milliseconds(ms));
   return [
-    [common.status, <Outcome usage={usage} />],
-    [common.model, usage.model],
+    [fields.status, <Outcome usage={usage} />],
+    [fields.model, usage.model],
     [words.format, words.asked(usage.format, usage.streamed)],
     [
       words.route,

@@ -61,7 +61,7 @@ export function EndpointContent({
   readonly visit: UserVisit;
 }) {
   const { texts, query } = visit;
-  const { staffWebhooks: words, staff, common, fields } = texts;
+  const { staffWebhooks: words, staff, fields } = texts;
   const path = `/console/staff/webhooks/${endpoint.id}`;
   const mayAct = may(visit, 'operate');
   return (
@@ -72,7 +72,7 @@ export function EndpointContent({
             [fields.url, endpoint.url],
             [staff.account, <AnyId id={endpoint.accountId} />],
             [
-              common.status,
+              fields.status,
               <>
                 <EndpointState endpoint={endpoint} />{' '}
                 {endpoint.failingSince === null ? null : <Time at={endpoint.failingSince} />}
@@ -94,7 +94,7 @@ export function EndpointContent({
         <ChoiceFilter
           query={query}
           name="status"
-          label={common.status}
+          label={fields.status}
           all={texts.tasks.allStatuses}
           values={DELIVERY_STATUSES}
         />
