@@ -1,4 +1,4 @@
-/** Whole lists as files, in the formats in which the API exports them: CSV for spreadsheets, JSON lines for programs. */
+/** Exports of whole lists as files, in the formats of the API: CSV for spreadsheets, JSON lines for programs. */
 import type { Presentation } from '../domain/resource/resource.ts';
 import { CSV, NDJSON, type Rows, toCsv, toNdjson } from '../api/exports.ts';
 import { badRequest } from '../domain/errors.ts';

@@ -1,7 +1,7 @@
 import { ServiceError } from '../domain/errors.ts';
 import type { Answer } from './page.ts';
 
-/** Does what a form asks for. @returns why it was not done, for the form to be shown again; null when it was */
+/** Runs the work of a form. @returns why the form was refused, or null if the work was done */
 export async function problemOf(work: () => Promise<unknown>): Promise<ServiceError | null> {
   try {
     await work();
@@ -12,7 +12,7 @@ export async function problemOf(work: () => Promise<unknown>): Promise<ServiceEr
   }
 }
 
-/** Does what a form asks for, and leads to a page. @param showAgain shows the page of the form, with why it was not done */
+/** Runs the work of a form, then redirects. @param showAgain shows the page of the form again, with the reason of a refusal */
 export async function carryOut(
   work: () => Promise<unknown>,
   path: string,

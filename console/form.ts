@@ -1,4 +1,4 @@
-/** What browsers send in forms: https://url.spec.whatwg.org/#application/x-www-form-urlencoded */
+/** Forms as browsers send them: https://url.spec.whatwg.org/#application/x-www-form-urlencoded */
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { readBody } from '../api/middlewares/json-body.ts';
@@ -15,22 +15,22 @@ export class Form {
     this.#fields = fields;
   }
 
-  /** The field's text without the space around it; empty when it was not sent. */
+  /** Returns the trimmed text of a field, or an empty text if the field was not sent. */
   text(name: string): string {
     return (this.#fields.get(name) ?? '').trim();
   }
 
-  /** As it was typed: for passwords. */
+  /** Returns the text unchanged, for passwords. */
   exact(name: string): string {
     return this.#fields.get(name) ?? '';
   }
 
-  /** The texts of all fields of that name, without the space around them. */
+  /** Returns the trimmed texts of all fields with this name. */
   all(name: string): string[] {
     return this.#fields.getAll(name).map((value) => value.trim());
   }
 
-  /** The words of all fields of that name, at most one more than `most`: enough to see that there are too many. */
+  /** Returns the words of all fields with this name, at most `most` + 1: enough to detect too many words. */
   words(name: string, most: number, word = /\S+/g): string[] {
     const found: string[] = [];
     for (const value of this.#fields.getAll(name)) {
@@ -41,25 +41,25 @@ export class Form {
     return found;
   }
 
-  /** The same form with another value in one field. */
+  /** Returns the form with one field replaced. */
   with(name: string, value: string): Form {
     const fields = new URLSearchParams(this.#fields);
     fields.set(name, value);
     return new Form(fields);
   }
 
-  /** As browsers send it. */
+  /** Encodes the form as browsers do. */
   toString(): string {
     return this.#fields.toString();
   }
 
-  /** Null when nothing was typed. */
+  /** Returns null for an empty field. */
   optional(name: string): string | null {
     return this.text(name) || null;
   }
 }
 
-/** @throws ServiceError `bad_request` for anything but a form */
+/** @throws ServiceError `bad_request` if the body is not a form */
 export async function readForm(request: IncomingMessage): Promise<Form> {
   const type = request.headers['content-type'] ?? '';
   if (!type.toLowerCase().startsWith('application/x-www-form-urlencoded')) {

@@ -1,16 +1,16 @@
-/** Lists that go on at older entries, by the id of the last one shown. Nothing is counted, so they are fast however long they are. */
+/** Pages of lists. The cursor is the id of the last entry shown; entries are not counted, so that long lists stay fast. */
 import { readPage, type Slice } from '../api/endpoint/page.ts';
 import { type IdKind, isId } from '../domain/ids.ts';
 import type { Visit } from './page.ts';
 
-/** As many entries as a page shows, and where the next page begins. */
+/** The entries of a page, and the start of the next page. */
 export interface ListPage<Entry> {
   readonly entries: readonly Entry[];
   /** The cursor of the next page; null on the last one. */
   readonly next: string | null;
 }
 
-/** What a list shows: a page, and the address and filters of the visit. */
+/** A page of a list, with the address and the filters of the visit. */
 export interface ListProps<Entry> extends Pick<Visit, 'query' | 'path'> {
   readonly page: ListPage<Entry>;
 }

@@ -1,8 +1,8 @@
 /**
- * Sends the e-mails that bring people a link. Whoever asks for one only leaves an order in PostgreSQL and waits for nothing;
- * every api process looks for orders. The link is made here, just before it is sent: nothing stored leads in. A process
- * that dies between sending and removing the order sends another link a minute later, which does no harm: both lead to the
- * same user, and the first one used ends the other. Of invitations to accounts, the order is the invitation itself.
+ * Sends the e-mails with links. A request for a link only writes an order to PostgreSQL; every api process reads orders. The
+ * link is made just before the e-mail is sent, so that no stored value grants access. If a process dies between sending the
+ * e-mail and removing the order, another e-mail follows a minute later: the first link that is used ends the other. The order
+ * of an invitation to an account is the invitation itself.
  */
 import { takeUpInvitationMail } from '../api/services/people/members.ts';
 import { makeLink } from '../api/services/people/sign-in.ts';
@@ -15,22 +15,22 @@ import { textsIn } from './texts/texts.ts';
 
 interface MailDependencies extends Pick<ApiServices, 'database' | 'log' | 'publicUrl'> {
   readonly mailer: {
-    /** @throws Error whose `isFinal` says that trying again is of no use */
+    /** @throws Error whose `isFinal` is true if another attempt is useless */
     send(mail: { readonly to: string; readonly subject: string; readonly text: string }): Promise<void>;
   };
 }
 
 const PAUSE_MS = 1_000;
-/** Within about twelve hours, since the pauses between attempts grow. */
+/** Takes about twelve hours, because the pauses between attempts grow. */
 const MAX_ATTEMPTS = 10;
 
-/** Looks for orders from now on. The e-mail in progress is sent before it stops. */
+/** Starts to read orders. Stopping waits for the e-mail in progress. */
 export function startMail(dependencies: MailDependencies): Repetition {
   const onError = (error: unknown): void => dependencies.log.error({ err: error }, 'e-mails could not be looked for');
   return repeat(() => sendNext(dependencies), { pauseMs: PAUSE_MS, onError });
 }
 
-/** @returns whether there was one to send */
+/** @returns whether an e-mail was due */
 async function sendNext(dependencies: MailDependencies): Promise<boolean> {
   return (await sendNextLink(dependencies)) || (await sendNextInvitation(dependencies));
 }
@@ -40,7 +40,7 @@ async function sendNextLink(dependencies: MailDependencies): Promise<boolean> {
   const order = await claimLinkMail(database);
   if (!order) return false;
   const found = await findUserByEmail(database, order.email);
-  // Anybody may ask for a link to any address.
+  // Anybody can request a link for any address.
   const isDone =
     !found || found.user.disabledAt !== null || (await sendLink(found.user, order, dependencies)) !== 'later';
   if (isDone) await removeLinkMail(database, order.email);
@@ -70,7 +70,7 @@ async function sendNextInvitation(dependencies: MailDependencies): Promise<boole
 
 type Outcome = 'sent' | 'failed' | 'later';
 
-/** @param facts of whom the log speaks; never the address or the link */
+/** @param facts the fields of the log line; never the address or the link */
 async function deliver(
   mail: { readonly to: string; readonly subject: string; readonly text: string },
   { attempts, facts }: { readonly attempts: number; readonly facts: Readonly<Record<string, string>> },

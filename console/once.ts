@@ -1,7 +1,7 @@
 /**
- * Acts on a form once, however often it arrives: two clicks, a reload, the back button, an answer that was lost. Each form has
- * an id of its own from the page that shows it; whoever sends it again is shown the first one's outcome. A page in answer to a
- * form is kept for a while and shown at an address of its own, so that a reload neither acts again nor loses a secret.
+ * Carries a form out once, however often the browser sends it: after two clicks, a reload, the back button or a lost response.
+ * Each page gives its form a new id. A browser that sends the form again gets the outcome of the first request. The page that
+ * answers a form is stored for a while at an address of its own, so that a reload neither repeats the work nor loses a secret.
  */
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -21,7 +21,7 @@ import { withNewFormIds } from './html/form-id.tsx';
 import type { Answer, Page, Visit } from './page.ts';
 
 const FORM_ID = /^[\w-]{22,64}$/;
-/** How long somebody who sent a form twice waits for the first one's outcome: the pauses between looks. */
+/** The pauses between reads of the first request's outcome, for a browser that sent a form twice. */
 const PAUSES_MS = [50, 50, 100, 100, 200, 200, 300, ...Array<number>(18).fill(500)];
 
 /** The form of a visit, by the id that its page gave it. */
@@ -32,19 +32,19 @@ export interface FormToSend {
 
 const KEPT_KINDS = ['redirect', 'part', 'page', 'unknown'] as const;
 
-/** What is kept of an answer. */
+/** The stored part of a response. */
 interface KeptAnswer {
   readonly kind: (typeof KEPT_KINDS)[number];
-  /** Where the browser goes next. */
+  /** The address that the browser opens next. */
   readonly to: string;
-  /** What a page or part shows. */
+  /** The HTML of a page or part. */
   readonly html: string;
-  /** The tokens of cookies that it sets; `end` for one that it removes. */
+  /** The tokens of the cookies that the response sets; `end` removes a cookie. */
   readonly session: string | null;
   readonly attempt: string | null;
 }
 
-/** Something may have been done. */
+/** The outcome is unknown: the work may have been done. */
 const UNKNOWN: KeptAnswer = { kind: 'unknown', to: '', html: '', session: null, attempt: null };
 
 /** Draws a page in its frame. */
@@ -57,7 +57,7 @@ export function formToSend(page: Page, { context, form, path }: Visit): FormToSe
   return { id, digest: createHash('sha256').update(`${path}\n${form.toString()}`).digest() };
 }
 
-/** The outcome of a form that was sent before; null for one that was not. It waits for one that is being acted on. */
+/** Returns the outcome of a form that was sent before, or null for a new form. Waits for a form in progress. */
 export async function earlierOutcome(visit: Visit, services: ApiServices, form: FormToSend): Promise<Answer | null> {
   const { database } = services;
   let found = await againIfLost(() => findSentForm(database, form.id));
@@ -71,11 +71,11 @@ export async function earlierOutcome(visit: Visit, services: ApiServices, form: 
   if (!found.digest.equals(form.digest)) throw sentBefore(words.otherEntries);
   const kept = keptIn(found, form.id, services);
   if (!kept || kept.kind === 'unknown') throw sentBefore(words.unknown);
-  // Whoever has a session by now keeps it, and what was shown once is not shown for ever.
+  // A browser that has a session keeps it. A stored page expires.
   return toAnswer(kept, form.id, visit.session === null && found.isRecent);
 }
 
-/** Acts on a form unless it was sent before. What was refused may be sent again. */
+/** Carries a form out unless it was sent before. A refused form can be sent again. */
 export async function once(
   visit: Visit,
   services: ApiServices,
@@ -88,7 +88,7 @@ export async function once(
   const keep = async (kept: KeptAnswer): Promise<void> => {
     const userId = kept.session === null ? (visit.session?.user.id ?? null) : null;
     const sealedAnswer = sealer.seal(JSON.stringify(kept), form.id);
-    // Without a row that says so, the outcome is unknown as well.
+    // The outcome is unknown without a row, too.
     const completed = againIfLost(() => completeSentForm(database, form.id, { userId, sealedAnswer }));
     await (kept.kind === 'unknown' ? completed.catch(() => undefined) : completed);
   };
@@ -106,7 +106,7 @@ export async function once(
   return kept.kind === 'page' ? toAnswer(kept, form.id, true) : answer;
 }
 
-/** The page that answered a form, for whoever sent it. @throws ServiceError `not_found` for everybody else, and later */
+/** Returns the page that answered a form to the user who sent it. @throws ServiceError `not_found` for other users, and later */
 export async function shownOutcome({ params, session, texts }: Visit, services: ApiServices): Promise<Answer> {
   const { form_id: formId = '' } = params;
   const found = await findSentForm(services.database, formId);
@@ -137,7 +137,7 @@ function toKept(answer: Answer, draw: Draw): KeptAnswer {
   }
 }
 
-/** @param setsCookies whether the browser still gets the cookies of the answer */
+/** @param canSetCookies whether the browser still gets the cookies of the response */
 function toAnswer(kept: KeptAnswer, formId: string, setsCookies: boolean): Answer {
   if (kept.kind === 'part') return { kind: 'part', content: raw(kept.html) };
   const next = { kind: 'redirect', path: kept.kind === 'page' ? `/outcomes/${formId}` : kept.to } as const;

@@ -1,6 +1,6 @@
 /**
- * A page of the console is one definition: where it is, who may see it, and what it shows or does. `console/pages.ts` lists
- * them all; `console/serve.ts` finds out who is asking before a page runs.
+ * One definition for each page of the console: its path, its access, and its handler. `console/pages.ts` lists all pages.
+ * `console/serve.ts` authenticates the visitor before the handler runs.
  */
 import type { Child } from 'hono/jsx';
 import type { Membership, User } from '../db/queries/users.ts';
@@ -12,7 +12,7 @@ import type { Form } from './form.ts';
 import type { OpenSession } from '../api/services/people/sessions.ts';
 import type { Texts } from './texts/texts.ts';
 
-/** Somebody asking for a page. */
+/** A request for a page. */
 export interface Visit {
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
@@ -22,60 +22,60 @@ export interface Visit {
   /** The address that the request came from. */
   readonly ip: string;
   readonly userAgent: string;
-  /** htmx asks for a part of a page. */
+  /** Whether htmx requests a part of a page. */
   readonly wantsPart: boolean;
-  /** What a form carried; empty unless something was sent. */
+  /** The fields of the sent form; empty for a GET request. */
   readonly form: Form;
-  /** The exchange itself, for files that arrive and answers that are streamed. */
+  /** The HTTP exchange, for uploads and streamed responses. */
   readonly context: Context;
-  /** The token of an attempt to sign in with the provider that this browser has begun. */
+  /** The token of the browser's sign-in with the provider, while the sign-in is in progress. */
   readonly attempt: string | null;
   /** Null for strangers. */
   readonly session: OpenSession | null;
   readonly memberships: readonly Membership[];
 }
 
-/** Somebody who has signed in. */
+/** A request by a user who has signed in. */
 export interface UserVisit extends Visit {
   readonly session: OpenSession;
   readonly user: User;
 }
 
-/** A member of the account whose page it is. */
+/** A request by a member of the page's account. */
 export interface MemberVisit extends UserVisit {
   readonly account: Membership;
 }
 
-/** What a page answers. */
+/** The response of a page. */
 export type Answer =
   | (Cookies & {
       readonly kind: 'page';
       readonly title: string;
-      /** The entry of the navigation that is current. */
+      /** The current entry of the navigation. */
       readonly current?: string;
       readonly content: Child;
       readonly problem?: ServiceError | null;
       readonly status?: number;
-      /** Without navigation: for strangers. */
+      /** Hides the navigation: for strangers. */
       readonly bare?: boolean;
     })
-  /** For htmx, which puts it into the page. */
+  /** A part that htmx puts into the page. */
   | { readonly kind: 'part'; readonly content: Child; readonly status?: number }
-  /** After something was done: the browser asks for that path of the console next. */
+  /** The browser opens a path of the console next. */
   | (Cookies & { readonly kind: 'redirect'; readonly path: string })
-  /** To the provider with which somebody signs in. */
+  /** The browser opens the OpenID provider. */
   | (Cookies & { readonly kind: 'leave'; readonly url: string })
-  /** A file for the browser to save, sent as it is made. */
+  /** A file that the browser saves, streamed. */
   | {
       readonly kind: 'file';
       readonly name: string;
       readonly type: string;
       readonly body: AsyncIterable<string | Uint8Array>;
     }
-  /** The page has answered by itself, as the answer came about. */
+  /** The page has already sent its response as a stream. */
   | { readonly kind: 'sent' };
 
-/** What an answer changes in the browser. */
+/** The cookies that a response sets or removes. */
 interface Cookies {
   readonly session?: { readonly token: string } | 'end';
   readonly attempt?: { readonly token: string } | 'end';
@@ -84,8 +84,8 @@ interface Cookies {
 /**
  * A page within the console.
  *
- * @param current the entry of the navigation that it belongs to
- * @param problem why a form was not carried out: shown above the page
+ * @param current the current entry of the navigation
+ * @param problem why a form was not carried out; shown above the content
  */
 export function showPage(
   current: string,
@@ -104,15 +104,15 @@ interface Definition extends Options {
 }
 
 interface Options {
-  /** What is posted: a form, unless the page receives a file; its tokens come in `x-form-token` and `x-form-id` then. */
+  /** The body of the request is a form by default. An upload has its tokens in `x-form-token` and `x-form-id`. */
   readonly receives?: 'file';
-  /** For what is posted only to look something up: it may be repeated. Everything else is acted on once. */
+  /** For a form that only reads, and may be repeated. Every other form is carried out once. */
   readonly changesNothing?: true;
 }
 
 type Handle<By extends Visit> = (visit: By, services: ApiServices) => Promise<Answer>;
 
-/** Who may ask for a page: everybody, whoever has signed in, members of the account in the path, or the gateway's staff. */
+/** A page with its access: everybody, users who have signed in, members of the account in the path, or operators. */
 export type Page = Definition &
   (
     | { readonly access: 'everybody'; readonly handle: Handle<Visit> }
@@ -121,7 +121,7 @@ export type Page = Definition &
     | { readonly access: 'staff'; readonly permission: StaffPermission; readonly handle: Handle<UserVisit> }
   );
 
-/** Makes pages that browsers get, and forms that they post. */
+/** Makes definers for GET pages and POST forms. */
 function byMethod<Make>(makerFor: (method: Definition['method']) => Make) {
   return { page: makerFor('get'), form: makerFor('post') };
 }
@@ -134,7 +134,7 @@ export const everybody = byMethod((method) => (path: string, handle: Handle<Visi
   handle,
 }));
 
-/** Pages for whoever has signed in. */
+/** Pages for users who have signed in. */
 export const user = byMethod((method) => (path: string, handle: Handle<UserVisit>): Page => ({
   access: 'user',
   method,
@@ -142,7 +142,7 @@ export const user = byMethod((method) => (path: string, handle: Handle<UserVisit
   handle,
 }));
 
-/** Pages of an account; their paths begin with `/accounts/{account_id}`. */
+/** Pages of an account. The paths start with `/accounts/{account_id}`. */
 export const member = byMethod(
   (method) =>
     (path: string, permission: MemberPermission, handle: Handle<MemberVisit>, options: Options = {}): Page => ({
@@ -155,7 +155,7 @@ export const member = byMethod(
     }),
 );
 
-/** Pages of the gateway's own staff; their paths begin with `/staff`. */
+/** Pages for operators. The paths start with `/staff`. */
 export const staff = byMethod(
   (method) =>
     (path: string, permission: StaffPermission, handle: Handle<UserVisit>): Page => ({
@@ -167,7 +167,7 @@ export const staff = byMethod(
     }),
 );
 
-/** Whether a member of the staff may do something: for what a page shows to some only. */
+/** Whether an operator has a permission, for the parts of a page that not all operators see. */
 export function may({ user: { staffRole } }: UserVisit, permission: StaffPermission): boolean {
   return mayAsStaff(staffRole, permission);
 }

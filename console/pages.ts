@@ -1,4 +1,4 @@
-/** Every page of the console. Where two paths match, the first one answers. */
+/** All pages of the console. The first page whose path matches is used. */
 import type { Page } from './page.ts';
 import { billingPages } from './pages/billing/pages.tsx';
 import { filePages } from './pages/files/pages.tsx';

@@ -1,4 +1,4 @@
-/** Puts the pages on Koa: finds out who is asking, keeps strangers and forged forms out, and turns answers and errors into HTTP. */
+/** Serves the pages with Koa: authenticates visitors, refuses forged forms, and turns responses and errors into HTTP. */
 import { Readable } from 'node:stream';
 import type { Router } from '@koa/router';
 import { againIfLost, isUnavailable } from '../db/connections.ts';
@@ -25,7 +25,7 @@ const PREFIX = '/console';
 /** Set by `Fetch` in all browsers: https://www.w3.org/TR/fetch-metadata/#sec-fetch-site-header */
 const OWN_SITES: readonly unknown[] = ['same-origin', 'none', undefined, ''];
 
-/** Puts what answers under `/console` on a router. */
+/** Adds the routes below `/console` to a router. */
 export function mountConsole(router: Router<RequestState>, services: ApiServices): void {
   const headers = headersFor(services.storage);
   const answer = (context: Context, page: Page) => {
@@ -62,7 +62,7 @@ async function serve(context: Context, page: Page, services: ApiServices): Promi
   }
 }
 
-/** Whoever asks, before anything is known of them. */
+/** Reads a request before the visitor is authenticated. */
 function strangerOf(context: Context): Visit {
   return {
     params: context.params,
@@ -97,10 +97,10 @@ async function answerTo(page: Page, visit: Visit, services: ApiServices): Promis
   return answerToForm(page, { ...visit, form }, services);
 }
 
-/** A form is taken from the page that this session was shown, and from nowhere else, and acted on once. */
+/** Accepts a form only with the token of its session, and carries the form out once. */
 async function answerToForm(page: Page, visit: Visit, services: ApiServices): Promise<Answer> {
   const form = page.changesNothing ? null : formToSend(page, visit);
-  // Before the session is looked at: the first one's answer may have been a new one, as when somebody signs in.
+  // Comes before the check of the session: the first request may have opened a new session, as a sign-in does.
   const earlier = form && (await earlierOutcome(visit, services, form));
   if (earlier) return earlier;
   const token = page.receives === 'file' ? visit.context.get('x-form-token') : visit.form.exact('form_token');
@@ -114,18 +114,18 @@ function answerOf(opened: Opened): Answer | Promise<Answer> {
   return typeof opened === 'function' ? opened() : opened;
 }
 
-/** Strangers have no session to tie a form to, but browsers say which site a form came from. */
+/** A stranger has no session token. The browser's headers tell the origin of the form instead. */
 function refuseOtherSites(context: Context): void {
   if (context.method === 'GET' || context.method === 'HEAD') return;
   if (!OWN_SITES.includes(context.get('sec-fetch-site'))) throw forgedForm();
 }
 
-/** What PostgreSQL cannot store, it cannot look for either. */
+/** PostgreSQL cannot search for text that it cannot store. */
 function refuseUnstorable({ params, query }: Visit): void {
   if (![...Object.values(params), ...query.values()].every(isStorable)) throw nothingHere();
 }
 
-/** A page's work, for whoever may have it done; otherwise where they are led. */
+/** Runs a page for a visitor with access. Redirects or refuses other visitors. */
 type Opened = Answer | (() => Promise<Answer>);
 
 async function open(page: Page, visit: Visit, services: ApiServices): Promise<Opened> {
@@ -149,7 +149,7 @@ async function open(page: Page, visit: Visit, services: ApiServices): Promise<Op
   return () => page.handle({ ...userVisit, account }, services);
 }
 
-/** Writes down what somebody of the staff is about to do, as the administration does of its callers. */
+/** Records the action of an operator, as the administration records the actions of its callers. */
 async function noteStaffAction(database: Database, page: Page, { user, path, requestId }: UserVisit): Promise<void> {
   const action = `console ${page.path}`;
   await recordAdminAction(database, { author: user.email, tokenId: null, action, path, requestId });
@@ -191,7 +191,7 @@ function draw(visit: Visit, answer: Extract<Answer, { kind: 'page' | 'part' }>):
   return renderPage({ title, content, problem, signedIn: bare ? null : signedInOf(visit, current) }, page);
 }
 
-/** Null for strangers, and for whoever has not given the second factor yet: they see nothing of the user. */
+/** Returns null for a stranger, and for a user whose second factor is pending: both see no navigation. */
 function signedInOf(visit: Visit, current: string | undefined): SignedIn | null {
   const { session } = visit;
   if (!session || session.secondFactorPending) return null;
@@ -203,7 +203,7 @@ function signedInOf(visit: Visit, current: string | undefined): SignedIn | null 
   };
 }
 
-/** The account of the page; where the page is of none, the first one. */
+/** The account of the page. A page without an account shows the first membership. */
 function accountOf({ memberships, params }: Visit): Membership | null {
   return memberships.find(({ accountId }) => accountId === params['account_id']) ?? memberships[0] ?? null;
 }
@@ -223,7 +223,7 @@ function setCookie(
 async function sendError(context: Context, visit: Visit, error: unknown, services: ApiServices): Promise<void> {
   const shown = toServiceError(error);
   const isOurs = shown.code === 'internal_error' || isUnavailable(error);
-  // Not the path itself: that of an invitation lets whoever reads it in.
+  // Logs no path: the path of an invitation grants access.
   const page = context.state.endpoint?.path;
   if (isOurs) services.log.error({ err: error, request_id: visit.requestId, page }, 'a page failed');
   const status = isUnavailable(error) ? 503 : shown.status;
@@ -244,7 +244,7 @@ function titleOf({ texts: { errors, sentForms } }: Visit, status: number): strin
   return status >= 500 ? errors.failedTitle : errors.formTitle;
 }
 
-/** OWASP HTTP headers; scripts and styles come from this origin's files only, results from wherever stored files are served. */
+/** OWASP HTTP headers; scripts and styles come from this origin only, and results from the origin of stored files. */
 function headersFor(storage: ApiServices['storage']): Readonly<Record<string, string>> {
   const media = ["'self'", 'data:', 'blob:', new URL(storage.urlOf('results')).origin].join(' ');
   const policy = [

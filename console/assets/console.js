@@ -13,7 +13,7 @@ document.addEventListener('click', (event) => {
   if (button) void copy(button);
 });
 
-// On a phone the menu begins closed.
+// On a phone, the menu is closed at first.
 if (matchMedia('(max-width: 48rem)').matches) document.querySelector('details.menu')?.removeAttribute('open');
 
 /* A form that is under way takes no second click. The server acts on it once in any case, by its id. */
@@ -28,12 +28,12 @@ document.addEventListener('submit', (event) => {
   if (isAsked && !isBusy) void ask(form).finally(() => form.removeAttribute('aria-busy'));
 });
 
-/** A page that the browser kept as it was left has nothing under way. */
+/** A page restored by the browser has no request in progress. */
 addEventListener('pageshow', () => {
   for (const form of document.querySelectorAll('form[aria-busy]')) form.removeAttribute('aria-busy');
 });
 
-/** For what the script sends by itself. */
+/** The headers of the script's own requests. */
 function newFormId() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
@@ -59,7 +59,7 @@ async function upload(area, files) {
   announceChange(area);
 }
 
-/** Lets the price follow. */
+/** Updates the price. */
 function announceChange(element) {
   element.dispatchEvent(new Event('change', { bubbles: true }));
 }
@@ -154,7 +154,7 @@ function showProblem(place, message) {
   place.replaceChildren(problem);
 }
 
-/** Shows what works by script alone; htmx calls it for what it puts into the page, too. */
+/** Shows the elements that need the script. htmx calls this function for new parts, too. */
 function showScripted(root) {
   for (const area of root.querySelectorAll('[data-drop]')) area.hidden = false;
 }

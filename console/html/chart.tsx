@@ -3,7 +3,7 @@ import type { PicoUsd } from '../../domain/money.ts';
 import { usd } from './components.tsx';
 
 export interface Bar {
-  /** Such as `2026-11-22`. */
+  /** A day, such as `2026-11-22`. */
   readonly label: string;
   readonly amount: PicoUsd;
 }

@@ -1,16 +1,16 @@
-/** What pages are built of. Text is escaped by construction: only elements are elements. */
+/** The components of pages. hono/jsx escapes all text. */
 import type { Child } from 'hono/jsx';
 import { formatUsd, type PicoUsd } from '../../domain/money.ts';
 import { FormId } from './form-id.tsx';
 import { usePage, useTexts } from './page-context.ts';
 
-/** An amount of money for reading: at least to the cent, and at most to the millionth of a dollar. */
+/** Formats an amount with two to six decimal places. */
 export function usd(amount: PicoUsd): string {
   const [whole = '', fraction = ''] = exactUsd(amount).split('.');
   return `${whole}.${fraction.slice(0, 6).replace(/0+$/, '').padEnd(2, '0')}`;
 }
 
-/** An amount of money to its last digit. */
+/** Formats an amount with all its digits. */
 export function exactUsd(amount: PicoUsd): string {
   const [whole = '0', fraction = ''] = formatUsd(amount).split('.');
   const sign = whole.startsWith('-') ? '-' : '';
@@ -26,12 +26,12 @@ export function Money({ amount }: { readonly amount: PicoUsd }) {
   );
 }
 
-/** For tables whose rows add up to their total. */
+/** An exact amount: the rows of a table add up to the total. */
 export function ExactMoney({ amount }: { readonly amount: PicoUsd }) {
   return <span class="money">{exactUsd(amount)}</span>;
 }
 
-/** A moment, in UTC; without script it reads as it is, and the browser's own time is shown as a hint where there is one. */
+/** A moment in UTC. The exact moment is the hint. */
 export function Time({ at }: { readonly at: Date }) {
   const iso = at.toISOString();
   return (
@@ -67,7 +67,7 @@ export function Empty({ children }: { readonly children: Child }) {
   return <p class="empty">{children}</p>;
 }
 
-/** Something with a note below it, where there is one. */
+/** Content with a note below. Without a note, the content only. */
 export function Noted({ note, children }: { readonly note: Child; readonly children: Child }) {
   return (
     <>
@@ -77,7 +77,7 @@ export function Noted({ note, children }: { readonly note: Child; readonly child
   );
 }
 
-/** What went wrong with a form, read out as soon as it appears. */
+/** Why a form was not carried out. Screen readers announce the text. */
 export function Problem({ message }: { readonly message: string | null }) {
   return message === null ? null : (
     <p class="problem" role="alert">
@@ -88,7 +88,7 @@ export function Problem({ message }: { readonly message: string | null }) {
 
 interface FieldProps {
   readonly name: string;
-  /** Where two forms of a page have fields of the same name. */
+  /** Needed if two forms of a page have fields with the same name. */
   readonly id?: string;
   readonly label: string;
   readonly hint?: string;
@@ -100,7 +100,7 @@ interface FieldProps {
   readonly lines?: number;
 }
 
-/** A labelled input, with its hint tied to it for screen readers. */
+/** An input with its label. Screen readers read the hint with the input. */
 export function Field({
   name,
   id = `field-${name}`,
@@ -141,7 +141,7 @@ export function Field({
 
 interface ChoiceProps {
   readonly name: string;
-  /** Where two forms of a page have fields of the same name. */
+  /** Needed if two forms of a page have fields with the same name. */
   readonly id?: string;
   readonly label: string;
   readonly value?: string;
@@ -163,7 +163,7 @@ export function Choice({ name, id = `field-${name}`, label, value, options }: Ch
   );
 }
 
-/** A form that changes something: it carries the token of the session, and an id by which it is acted on once. */
+/** A form that changes something. The form carries the session's token, and an id so that the form is carried out once. */
 export function Form({
   action,
   children,
@@ -185,7 +185,7 @@ export function Form({
   );
 }
 
-/** A button that changes something by itself. */
+/** A form that is only a button. */
 export function FormButton({
   action,
   label,
@@ -204,7 +204,7 @@ export function FormButton({
   );
 }
 
-/** Deletes what a page has named, after it asked: by `path` + `/delete`. */
+/** Asks before deletion. The form is sent to `path` + `/delete`. */
 export function ConfirmDeletion({ path, backTo }: { readonly path: string; readonly backTo: string }) {
   const { common } = useTexts();
   return (
@@ -221,7 +221,7 @@ export function ConfirmDeletion({ path, backTo }: { readonly path: string; reado
   );
 }
 
-/** Leads to older entries and back to the newest. */
+/** Links to older entries and to the newest entries. */
 export function Pages({
   path,
   query,
@@ -246,7 +246,7 @@ export function Pages({
   );
 }
 
-/** Text that people copy, such as a key; `lines` keeps those of code. */
+/** Text to copy, such as a key; `lines` keeps line breaks. */
 export function Copyable({
   text,
   label,

@@ -2,7 +2,7 @@ import type { WebhookEndpoint } from '../../db/queries/webhook-endpoints.ts';
 import { Noted } from './components.tsx';
 import { Chosen } from './resource-table.tsx';
 
-/** Whether events are sent to an endpoint, and why not. */
+/** Shows whether events are sent to an endpoint, and why an endpoint is disabled. */
 export function EndpointState({
   endpoint: { disabledAt, disabledReason, failingSince },
 }: {

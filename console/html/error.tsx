@@ -7,7 +7,7 @@ interface Shown {
   readonly requestId: string;
 }
 
-/** What is shown instead of a page that cannot be. */
+/** The content of an error page. */
 export function ErrorContent({ texts: { errors }, status, message, requestId }: Shown) {
   return (
     <section class="card" role="alert">

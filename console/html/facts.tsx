@@ -1,6 +1,6 @@
 import type { Child } from 'hono/jsx';
 
-/** @param facts of which those that are null are left out */
+/** @param facts null for a fact to leave out */
 export function Facts({ facts }: { readonly facts: readonly (readonly [name: string, fact: Child] | null)[] }) {
   return (
     <dl>

@@ -1,4 +1,4 @@
-/** What narrows a list down, and takes it home. */
+/** Filters of lists, and links that download a list. */
 import type { Child } from 'hono/jsx';
 import { EXPORT_FORMATS } from '../export.ts';
 import { Choice } from './components.tsx';
@@ -18,7 +18,7 @@ export function Filters({ downloads, children }: { readonly downloads?: Child; r
   );
 }
 
-/** Narrows a list down to one value of a field. @param all what stands for all values */
+/** Filters a list by one value of a field. @param all the option for all values */
 export function ChoiceFilter({
   query,
   name,
@@ -39,7 +39,7 @@ export function ChoiceFilter({
   return <Choice name={name} label={label} value={query.get(name) ?? ''} options={[['', all], ...options]} />;
 }
 
-/** Leads to a file of each format. @param path of the list; `/export` is below it @param query what narrows the list down */
+/** Links to a file of each format. @param path of the list; `/export` is below the path @param query the filters of the list */
 export function Downloads({ path, query }: { readonly path: string; readonly query?: URLSearchParams }) {
   const { common } = useTexts();
   const hrefOf = (format: string): string => {

@@ -1,14 +1,14 @@
-/** The id by which a form is acted on once, however often it is sent. Each time that a form is shown, it has another. */
+/** The id of a form, so that the form is carried out once however often the browser sends it. Each page gives a form a new id. */
 import { randomBytes } from 'node:crypto';
 
 const ID_BYTES = 16;
 
 export function FormId() {
-  // Browsers that restore what was typed would restore the id of a form that was sent already.
+  // A browser that restores inputs would restore the id of a form that was already sent.
   return <input type="hidden" name="form_id" value={newFormId()} autocomplete="off" />;
 }
 
-/** The same page with forms that were not sent yet. */
+/** Gives all forms of a page new ids. */
 export function withNewFormIds(html: string): string {
   return html.replaceAll(/(name="form_id" value=")[^"]*/g, (_, before: string) => before + newFormId());
 }

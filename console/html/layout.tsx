@@ -22,7 +22,7 @@ interface Frame {
 export interface SignedIn {
   readonly user: User;
   readonly memberships: readonly Membership[];
-  /** The account whose page it is, or the one that was looked at last. */
+  /** The account of the page. A page without an account shows the user's first account. */
   readonly account: Membership | null;
   readonly current: string | undefined;
 }
@@ -30,7 +30,7 @@ export interface SignedIn {
 type StaffEntry = keyof Texts['staffNavigation']['entries'];
 type Entry = 'home' | 'playground' | 'tasks' | 'keys' | 'usage' | 'billing' | 'files' | 'members' | 'webhooks';
 
-/** What members of an account find, and who of them. */
+/** The pages of an account, and the permission that each needs. */
 const ACCOUNT_ENTRIES: readonly {
   readonly name: Entry;
   readonly path: string;
@@ -47,7 +47,7 @@ const ACCOUNT_ENTRIES: readonly {
   { name: 'members', path: '/members', permission: 'own' },
 ];
 
-/** What all of the gateway's staff find. */
+/** The pages for all operators. */
 const STAFF_ENTRIES: readonly {
   readonly name: StaffEntry;
   readonly path: string;

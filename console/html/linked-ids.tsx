@@ -1,4 +1,4 @@
-/** Words in which each id leads to what it stands for. */
+/** Text in which each id is a link to the thing that it names. */
 import { FINDABLE_KINDS } from '../../api/services/find-by-id.ts';
 import { ID_PREFIX, isId } from '../../domain/ids.ts';
 
@@ -8,7 +8,7 @@ export function LinkedIds({ text }: { readonly text: string }) {
   return <>{text.split(ID).map((part) => (isFindable(part) ? <AnyId id={part} /> : part))}</>;
 }
 
-/** What has a page of its own for operators; everything else is found by the search. */
+/** The kinds that have pages for operators. The search finds the other kinds. */
 const OWN_PAGES = [
   ['webhookEndpoint', 'webhooks'],
   ['textRequest', 'text-requests'],
@@ -16,7 +16,7 @@ const OWN_PAGES = [
   ['task', 'tasks'],
 ] as const;
 
-/** An id, which leads operators to its page or its story. */
+/** An id as a link for operators, to the page or the timeline of the thing. */
 export function AnyId({ id }: { readonly id: string }) {
   const page = OWN_PAGES.find(([kind]) => isId(kind, id))?.[1];
   const path = page === undefined ? `accounts?search=${encodeURIComponent(id)}` : `${page}/${id}`;

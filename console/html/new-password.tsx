@@ -1,4 +1,4 @@
-/** Choosing a password: the fields of every form that asks for a new one, and what is said when it cannot be taken. */
+/** The fields of every form that sets a password, and the words for each fault of a password. */
 import { PASSWORD_LENGTH } from '../../api/services/people/passwords.ts';
 import type { passwordFault } from '../../api/services/people/sign-in.ts';
 import type { Texts } from '../texts/texts.ts';

@@ -1,9 +1,9 @@
-/** What components find out without properties: nothing that differs within a page. */
+/** The values that are the same for all components of a page. */
 import { createContext, useContext } from 'hono/jsx';
 import type { Texts } from '../texts/texts.ts';
 
 export interface PageContext {
-  /** In the language of whoever sees the page. */
+  /** In the language of the reader. */
   readonly texts: Texts;
   /** The token that the session's forms carry; null for strangers. */
   readonly formToken: string | null;

@@ -13,7 +13,7 @@ export function ReasonCard({
   reason,
   children,
 }: {
-  /** The button says the same. */
+  /** The text of the button, too. */
   readonly title: string;
   readonly hint: string;
   /** A path below `/console/staff`. */

@@ -1,4 +1,4 @@
-/** Tables. The columns of a table are fields of a resource: each field says how people see its value. */
+/** Tables whose columns are fields of a resource. Each field defines how people see its value. */
 import type { Child } from 'hono/jsx';
 import type { Field } from '../../domain/resource/field.ts';
 import type { Fields } from '../../domain/resource/resource.ts';
@@ -13,7 +13,7 @@ type CellClass = keyof typeof CLASSES;
 
 type FieldName = keyof Texts['fields'];
 
-/** A field, by itself or under another title; or what the table makes of a row. */
+/** A field under its own name or another title, or a function that shows a part of the row. */
 type Column<Row> = FieldName | readonly [title: string, show: FieldName | ((row: Row) => Child), cellClass?: CellClass];
 
 interface Cells<Row> {
@@ -34,12 +34,12 @@ interface TableProps<Row> {
   readonly pageOf?: (row: Row) => string;
   /** Shown instead of a table without rows. */
   readonly none?: string;
-  /** The last row, which adds the others up. */
+  /** The last row: the sum of the others. */
   readonly total?: Row;
   readonly isSum?: (row: Row) => boolean;
 }
 
-/** A card with a table, and what stands below the table. */
+/** A card with a table, and other content below the table. */
 export function TableCard<Row>({
   title,
   label = title ?? '',
@@ -94,7 +94,7 @@ export function ResourceTable<Row>(props: TableProps<Row>) {
   );
 }
 
-/** Fields of one row. */
+/** The fields of one row as a list of facts. */
 export function ResourceFacts<Row>(props: Pick<TableProps<Row>, 'of' | 'columns'> & { readonly row: Row }) {
   const cells = allCells(props, useTexts());
   return <Facts facts={cells.map(({ title, show }) => [title, show(props.row)])} />;
@@ -126,7 +126,7 @@ function fieldOf<Row>(fields: Fields<Row>, name: string): Field<Row> {
   return field;
 }
 
-/** What people see of a field; null for nothing. */
+/** Returns what people see of a field, or null if the field is empty. */
 function valueOf<Row>(fields: Fields<Row>, name: string, row: Row, texts: Texts): Child {
   const { look, value: read } = fieldOf(fields, name);
   const value = read(row);
@@ -152,14 +152,14 @@ function toneOf(value: string): Tone {
   return BAD.includes(value) ? 'bad' : 'calm';
 }
 
-/** One of the values that a field may have. */
+/** The value of a field that has few values, in the reader's language. */
 export function Chosen({ name, value }: { readonly name: string; readonly value: string }) {
   const texts = useTexts();
   const word = wordFor(name, value, texts);
   return BADGES.has(name) ? <Badge tone={toneOf(value)}>{word}</Badge> : <>{word}</>;
 }
 
-/** A value that has no word is shown as it is. */
+/** Returns the word for a value. A value without a word is shown unchanged. */
 export function wordFor(name: string, value: string, { values }: Texts): string {
   const words: Readonly<Record<string, Readonly<Record<string, string>>>> = values;
   return words[name]?.[value] ?? value;

@@ -1,4 +1,4 @@
-/** What an account had at the beginning of a month, what changed it, and what it had at the end. */
+/** The balance of an account at the start of a month, the changes, and the balance at the end. */
 import { type linesOf, STATEMENT_LINE } from '../../api/routes/admin/present-finance.ts';
 import { ResourceTable } from './resource-table.tsx';
 import { useTexts } from './page-context.ts';
@@ -10,7 +10,7 @@ export function StatementTable({
 }: {
   readonly lines: ReturnType<typeof linesOf>;
   readonly label: string;
-  /** In words; a line that has none is shown by its own name. */
+  /** The words for each line. A line without words is shown by its name. */
   readonly names: Readonly<Record<string, string>>;
 }) {
   const texts = useTexts();

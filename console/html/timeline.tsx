@@ -1,4 +1,4 @@
-/** What happened to something, oldest first. */
+/** Shows events in the order in which they happened. */
 import type { TimelineEvent } from '../../api/services/timeline.ts';
 import { LinkedIds } from './linked-ids.tsx';
 import { useTexts } from './page-context.ts';
@@ -8,7 +8,7 @@ export function Timeline({
   pending = [],
 }: {
   readonly events: readonly TimelineEvent[];
-  /** What is being done now. */
+  /** The steps in progress. */
   readonly pending?: readonly string[];
 }) {
   const { staff: words } = useTexts();
@@ -36,7 +36,7 @@ export function Timeline({
   );
 }
 
-/** To the second: what happens to a task happens within minutes. */
+/** Shows seconds, because the events of a task are seconds apart. */
 function Moment({ at }: { readonly at: Date }) {
   const iso = at.toISOString();
   return (

@@ -1,4 +1,4 @@
-/** What a form made is shown at an address of its own, for a while. */
+/** The page of a form's outcome, stored for a while. */
 import { shownOutcome } from '../once.ts';
 import { everybody } from '../page.ts';
 

@@ -6,12 +6,12 @@ export type Texts = typeof en;
 
 const LANGUAGES: Readonly<Record<string, Texts>> = { en, zh };
 
-/** The texts in that language; English where the console does not speak it. */
+/** Returns the texts of a language, or the English texts if there are none. */
 export function textsIn(language: string): Texts {
   return LANGUAGES[language] ?? en;
 }
 
-/** The language that a browser asks for, as far as the console speaks it: RFC 9110, section 12.5.4. */
+/** Returns the language of the console that the browser prefers: RFC 9110, section 12.5.4. */
 export function preferredLanguage(acceptLanguage: string): string {
   const wanted = acceptLanguage
     .slice(0, 200)

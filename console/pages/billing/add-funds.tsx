@@ -1,10 +1,10 @@
-/** Leads to where customers pay for their account. */
+/** A link to the payment page of the account. */
 import type { ApiServices } from '../../../api/services/services.ts';
 import type { Membership } from '../../../db/queries/users.ts';
 import { mayAsMember } from '../../../domain/roles.ts';
 import { useTexts } from '../../html/page-context.ts';
 
-/** Shown to those who pay, where it is known where. */
+/** Shown to members who may pay, if a payment page is configured. */
 export function AddFunds({
   account: { accountId, role },
   services: { topUpUrl },

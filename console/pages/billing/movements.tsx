@@ -1,4 +1,4 @@
-/** The movements of an account's balance: the rows of the ledger, without what only its operators say among themselves. */
+/** The movements of an account's balance: the rows of the ledger, without the notes of operators. */
 import { readPage } from '../../../api/endpoint/page.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested } from '../../../domain/resource/resource.ts';
@@ -57,7 +57,7 @@ const MOVEMENT = nested<Transfer>({
   reference: field.text.orNull('reference'),
 });
 
-/** Transfers, and what each changed. */
+/** A table of transfers and their changes of the balance. */
 export function Movements({
   transfers,
   visit: { account, texts },
@@ -90,7 +90,7 @@ export function Movements({
   );
 }
 
-/** What a movement was for. */
+/** The task, request or payment of a movement. */
 function Cause({
   transfer: { taskId, textRequestId, reference },
   accountId,
@@ -105,12 +105,12 @@ function Cause({
   return reference === null ? null : <code>{reference}</code>;
 }
 
-/** The place of a transfer in the list, as links to the next page have it. */
+/** Encodes the position of a transfer in the list, for links to the next page. */
 function writePosition({ createdAt, id }: Transfer): string {
   return `${createdAt.getTime()}.${id}`;
 }
 
-/** @returns undefined, and thereby the first page, for what {@link writePosition} did not write */
+/** @returns undefined, which selects the first page, for an invalid cursor */
 function readPosition(cursor: string | null): { readonly createdAt: Date; readonly id: string } | undefined {
   const [, time = '', id = ''] = /^(\d{1,14})\.(\w+)$/.exec(cursor ?? '') ?? [];
   return isId('transfer', id) ? { createdAt: new Date(Number(time)), id } : undefined;

@@ -1,4 +1,4 @@
-/** What an account has and has paid: its balance, its movements, its statements, and the funds that were added. */
+/** Balance, movements, statements and top-ups of an account. */
 import type { Child } from 'hono/jsx';
 import { CREDITED_TOP_UP } from '../../../api/routes/admin/credit.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
@@ -18,7 +18,7 @@ import { movementPages, Movements } from './movements.tsx';
 import { statementPages } from './statements.tsx';
 import { useTexts } from '../../html/page-context.ts';
 
-/** What the first page shows of each list. */
+/** The length of each list on the first page. */
 const LATEST = 10;
 const LATEST_MONTHS = 12;
 const TOP_UP_LIST = { kind: 'transfer', size: 50 } as const;
@@ -106,7 +106,7 @@ async function ownAccount({ account: { accountId } }: MemberVisit, { database }:
   return account;
 }
 
-/** The months in which the account has existed, latest first. */
+/** Returns the months since the account was created, latest first. */
 async function monthsOf(visit: MemberVisit, services: ApiServices): Promise<readonly string[]> {
   const { createdAt } = await ownAccount(visit, services);
   return monthsBetween(createdAt, new Date(services.clock.nowMs()));

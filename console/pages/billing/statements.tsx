@@ -1,4 +1,4 @@
-/** The statement of each month, as finance sees it: the balance at its beginning, what changed it, and at its end. */
+/** The statement of each month: opening balance, changes and closing balance. */
 import { linesOf, STATEMENT_LINE } from '../../../api/routes/admin/present-finance.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { ServiceError } from '../../../domain/errors.ts';

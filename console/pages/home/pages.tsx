@@ -1,4 +1,4 @@
-/** What an account has, spends and runs. */
+/** The home page of an account: balance, spending and tasks. */
 import { findAccount } from '../../../db/queries/accounts.ts';
 import { listTasks } from '../../../db/queries/tasks.ts';
 import { sumDailyUsage } from '../../../db/queries/daily-usage.ts';

@@ -8,7 +8,7 @@ import type { Form } from '../../form.ts';
 
 const validate = createValidator(createKeySchema);
 
-/** The settings that the form asks for, checked by the rules of the API; what is wrong with it otherwise. */
+/** Reads the settings of a key, validated by the schema of the API. Returns the error of an invalid form. */
 export function readSettings(form: Form, catalogue: Catalogue): KeySettings | ServiceError {
   const lines = (name: string): string[] => form.words(name, MAX_KEY_ENTRIES, /[^\s,]+/g);
   const [models, addresses] = [lines('models'), lines('ip_allowlist')];

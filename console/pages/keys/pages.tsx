@@ -28,7 +28,7 @@ import { type Answer, member, type MemberVisit, showPage } from '../../page.ts';
 import { readSettings } from './key-form.ts';
 import { useTexts } from '../../html/page-context.ts';
 
-/** As many as one page shows; more would be a leak of somebody's program rather than a need. */
+/** The most keys of an account. A program that creates more has a bug. */
 const MAX_KEYS = 200;
 
 export const keyPages = [
@@ -113,7 +113,7 @@ export function KeyTable({
   ...table
 }: {
   readonly keys: readonly ApiKey[];
-  /** Of the pages of keys. */
+  /** The path of the pages about the keys. */
   readonly path: string;
   readonly mayChange: boolean;
   readonly mayDelete: boolean;

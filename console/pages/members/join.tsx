@@ -1,4 +1,4 @@
-/** Where the link of an invitation leads: whoever it is for accepts it, as somebody new or after signing in. */
+/** The page of an invitation's link. The invited person accepts as a new user, or after signing in. */
 import type { Child } from 'hono/jsx';
 import { acceptAsNewUser, acceptInvitation, findInvitationOf } from '../../../api/services/people/members.ts';
 import { passwordFault } from '../../../api/services/people/sign-in.ts';
@@ -41,7 +41,7 @@ async function joinAsNewUser(visit: Visit, invitation: Invitation, database: Dat
   return enter(visit, database, result.user);
 }
 
-/** What somebody who opens the link can do. */
+/** Shows what the visitor can do with the invitation. */
 async function join(visit: Visit, invitation: Invitation, database: Database): Promise<Answer> {
   const { session, texts } = visit;
   const { members: words } = texts;

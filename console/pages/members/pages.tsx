@@ -1,4 +1,4 @@
-/** The people of an account: its owners invite them, say what they may do, and remove them. */
+/** The members of an account. Owners invite members, change roles and remove members. */
 import {
   changeRole,
   inviteMember,
@@ -248,7 +248,7 @@ async function showMember(visit: MemberVisit, { database }: ApiServices, refusal
   );
 }
 
-/** The only page that shows a link. */
+/** Shows a link. No other page shows it. */
 function showLink(
   visit: MemberVisit,
   { title, explained, link }: { readonly title: string; readonly explained: string; readonly link?: string },

@@ -1,4 +1,4 @@
-/** The bodies that programs would send for what the forms say. What was left empty is not sent. */
+/** Turns forms into request bodies of the API. Empty fields are left out. */
 import type { MediaModel } from '../../../catalogue/types.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { Form } from '../../form.ts';
@@ -8,13 +8,13 @@ export function bodyOf(model: Tried, form: Form): JsonObject {
   return isMedia(model) ? mediaBodyOf(model, form) : chatBodyOf(model.id, form);
 }
 
-/** @param prompt instead of an empty one, for prices and examples */
+/** @param prompt replaces an empty prompt, for prices and examples */
 export function withPrompt(form: Form, prompt: string): Form {
   return form.text('prompt') === '' ? form.with('prompt', prompt) : form;
 }
 
 function mediaBodyOf(model: MediaModel, form: Form): JsonObject {
-  // The links of uploaded pictures, and those that were typed; of too many only so many that they are refused.
+  // The links of uploaded pictures and typed links. Of too many links, one more than allowed is kept, so that the API refuses.
   const images = form.words('images', model.images.max);
   const duration = form.optional('duration');
   return {

@@ -6,14 +6,14 @@ import type { ApiServices } from '../../../api/services/services.ts';
 import { assertUsable } from '../../../domain/api-key.ts';
 import type { MemberVisit } from '../../page.ts';
 
-/** Usage and limits belong to keys. This one has no secret that anybody knows, and may be limited like every other. */
+/** Usage and limits belong to keys. Nobody knows the secret of this key, and the key can have limits like any other. */
 const KEY_NAME = 'Console';
 
 /**
- * Who the calls of the console are made by: the account's key of that name, which is made when it is first needed. Counts the
- * call among those that the key may make in a minute.
+ * Returns the caller of the console's calls: the account's key with this name, created at its first use. Counts the call
+ * against the key's rate limit.
  *
- * @throws ServiceError 401 `invalid_api_key` for a key that may not be used, 403 `forbidden` from where it may not be used, 429
+ * @throws ServiceError 401 `invalid_api_key` for a disabled key, 403 `forbidden` for an address that the key does not allow, 429
  *   `rate_limit_exceeded`
  */
 export async function consoleCaller({ account, context }: MemberVisit, services: ApiServices): Promise<Caller> {

@@ -1,10 +1,10 @@
-/** The same call for programs: one block of code for each language, which runs as it is once GENWAY_KEY is set. */
+/** The same call as code: one example for each language. Each example runs once GENWAY_KEY is set. */
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 
 export interface Call {
   readonly url: string;
   readonly body: JsonObject;
-  /** Where in the answer is what people want: `data.id`. */
+  /** The path of the result in the response, such as `data.id`. */
   readonly result: readonly (string | number)[];
 }
 
@@ -62,7 +62,7 @@ function typeScript({ url, body, result }: Call): string {
   ].join('\n');
 }
 
-/** Python reads JSON but for three of its words. */
+/** Python reads JSON except for `true`, `false` and `null`. */
 function inPython(value: unknown, depth: number): string {
   const pad = '    '.repeat(depth + 1);
   const end = '    '.repeat(depth);

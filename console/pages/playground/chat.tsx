@@ -8,7 +8,7 @@ import { useTexts } from '../../html/page-context.ts';
 
 export interface WholeAnswer {
   readonly text: string;
-  /** Null while it is not booked yet. */
+  /** Null until the charge is recorded. */
   readonly usage: TextUsage | null;
 }
 
@@ -34,7 +34,7 @@ export function ChatFields({
   );
 }
 
-/** Where the script of the page writes the answer as it comes; without script it holds the whole one. */
+/** The script of the page streams the answer into this card. Without script, the card holds the whole answer. */
 export function AnswerCard({ answer }: { readonly answer: WholeAnswer | null }) {
   const texts = useTexts();
   return (
@@ -60,7 +60,7 @@ export function Cost({ usage: { inputTokens, outputTokens, charged } }: { readon
   );
 }
 
-/** The text of a chat completion; empty where there is none. */
+/** Returns the text of a chat completion, or an empty text. */
 export function contentOf(completion: unknown): string {
   const [choice]: unknown[] = isObject(completion) && Array.isArray(completion['choices']) ? completion['choices'] : [];
   const message = isObject(choice) ? choice['message'] : null;

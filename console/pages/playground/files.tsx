@@ -1,4 +1,4 @@
-/** Pictures that are dropped into the playground or chosen: kept as the API keeps uploads, and sent along by their links. */
+/** Pictures dropped or chosen in the playground. The pictures are stored as uploads, and sent as links. */
 import { uploadBody } from '../../../api/routes/files/receive-upload.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import type { Upload } from '../../../db/queries/uploads.ts';
@@ -41,7 +41,7 @@ async function receive(visit: MemberVisit, services: ApiServices): Promise<Uploa
   });
 }
 
-/** Takes files once the script of the page shows it; without script people give links. */
+/** An input for files. The script of the page shows the input; without script, people enter links. */
 export function FileDrop({ visit: { account, session, texts } }: { readonly visit: MemberVisit }) {
   const words = texts.playground;
   return (

@@ -1,4 +1,4 @@
-/** The models that can be tried, by kind. */
+/** The models of the playground, by kind. */
 import type { Catalogue, MediaModel, TextModel } from '../../../catalogue/types.ts';
 
 export type Tried = MediaModel | TextModel;
@@ -7,7 +7,7 @@ export type TriedKind = MediaModel['kind'] | 'text';
 
 export type ModelGroups = readonly (readonly [kind: TriedKind, models: readonly Tried[]])[];
 
-/** In the order of the catalogue; of texts those that answer on chat completions, but for ids of earlier days. */
+/** In the order of the catalogue. Text models need the format chat-completions; aliases are left out. */
 export function modelsByKind({ videoModels, imageModels, textModels }: Catalogue): ModelGroups {
   const texts = [...textModels.values()].filter(
     ({ formats, legacy }) => formats.includes('chat-completions') && !legacy,
@@ -19,7 +19,7 @@ export function modelsByKind({ videoModels, imageModels, textModels }: Catalogue
   ];
 }
 
-/** Null for an id that names none of them. */
+/** Returns null for an unknown id. */
 export function findTried(catalogue: Catalogue, id: string | null): Tried | null {
   const all = modelsByKind(catalogue).flatMap(([, models]) => models);
   return all.find((model) => model.id === id) ?? null;
@@ -29,7 +29,7 @@ export function isMedia(model: Tried): model is MediaModel {
   return 'kind' in model;
 }
 
-/** Where programs send what the playground sends, and where in the answer is what they want. */
+/** The endpoint of the API for each kind, and the path of the result in the response. */
 export function endpointOf(model: Tried): { readonly path: string; readonly result: readonly (string | number)[] } {
   if (!isMedia(model)) return { path: '/v1/chat/completions', result: ['choices', 0, 'message', 'content'] };
   return { path: model.kind === 'image' ? '/v1/images/tasks' : '/v1/videos/tasks', result: ['data', 'id'] };

@@ -1,4 +1,4 @@
-/** Trying models: choose one, see what it costs, and watch the task or read the answer. */
+/** The playground: choose a model, see the price, and watch the task or read the answer. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { countAction } from '../../../api/services/account-limit.ts';
 import { answerChat, streamChat } from '../../../api/services/chat.ts';
@@ -22,7 +22,7 @@ import { PriceAndCalls, type Priced } from './price.tsx';
 import { playground, type Shown } from './view.tsx';
 
 const PATH = '/accounts/{account_id}/playground';
-/** A page asks at most every 600 ms, while somebody types. */
+/** A page sends at most one request each 600 ms while the user types. */
 const PRICES = { what: 'prices of the playground', perMinute: 200 };
 const RECORD_ATTEMPTS = 5;
 const RECORD_PAUSE_MS = 50;
@@ -77,7 +77,7 @@ function show(visit: MemberVisit, services: ApiServices, chosen: Tried | null, s
   return playground(visit, { groups, model, priced: model && price(visit, services, model), ...shown });
 }
 
-/** What the call would cost as the form stands; the prompt may follow later. */
+/** Returns the price of the call. The prompt may be empty. */
 function price(visit: MemberVisit, services: ApiServices, model: Tried): Priced {
   const body = bodyOf(model, withPrompt(visit.form, visit.texts.playground.examplePrompt));
   const priced = { model, body, publicUrl: services.publicUrl };
@@ -90,7 +90,7 @@ function price(visit: MemberVisit, services: ApiServices, model: Tried): Priced 
   }
 }
 
-/** As the API reads it. @throws ServiceError `bad_request` */
+/** Validates the form by the schema of the API. @throws ServiceError `bad_request` */
 function parse(services: ApiServices, model: MediaModel, body: JsonObject): CreateTaskRequest {
   return model.kind === 'image' ? services.parseImageRequest(body) : services.parseVideoRequest(body);
 }
@@ -104,7 +104,7 @@ async function place(visit: MemberVisit, services: ApiServices, model: MediaMode
   return { kind: 'redirect', path: `/accounts/${visit.account.accountId}/tasks/${taskId}` };
 }
 
-/** Shows the whole answer of a text model: for browsers without script. */
+/** Shows the whole answer of a text model, for browsers without script. */
 async function ask(visit: MemberVisit, services: ApiServices, model: TextModel): Promise<Answer> {
   const { context, account, requestId } = visit;
   const caller = await consoleCaller(visit, services);
@@ -119,7 +119,7 @@ function wantsStream({ context }: MemberVisit): boolean {
   return context.get('accept').includes('text/event-stream');
 }
 
-/** Sends the answer of a text model as it comes, to the script of the page; errors as the API sends them. */
+/** Streams the answer of a text model to the script of the page. Errors have the form of the API. */
 async function stream(visit: MemberVisit, services: ApiServices, model: Tried | null): Promise<Answer> {
   const { context, form, requestId } = visit;
   try {

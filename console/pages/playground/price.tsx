@@ -1,4 +1,4 @@
-/** What a call costs, and the same call for programs. Both change with the form. */
+/** The price of a call, and the same call as code. Both change with the form. */
 import type { JsonObject } from '../../../domain/json.ts';
 import type { PicoUsd } from '../../../domain/money.ts';
 import { Copyable, Money } from '../../html/components.tsx';
@@ -14,9 +14,9 @@ export interface Priced {
   readonly model: Tried;
   readonly body: JsonObject;
   readonly publicUrl: string;
-  /** Of a picture or video; null for text, which is paid by the token, and where the form is not complete. */
+  /** The price of a picture or video. Null for text, which is billed by the token, and for an incomplete form. */
   readonly price: PicoUsd | null;
-  /** What is missing or wrong. */
+  /** Why the form is invalid. */
   readonly problem: string | null;
 }
 
@@ -24,7 +24,7 @@ interface Props {
   readonly priced: Priced;
 }
 
-/** The languages are chosen by radio buttons that stay while the code beside them changes; no script is needed. */
+/** Radio buttons choose the language without script. The buttons stay while the code changes. */
 export function PriceCard({ priced, path }: Props & { readonly path: string }) {
   const texts = useTexts();
   const languages = examplesOf({ url: '', body: {}, result: [] }).map(({ language }) => language);

@@ -1,4 +1,4 @@
-/** The page of the playground. Choosing another model exchanges what is below, and keeps the prompt. */
+/** The page of the playground. Another choice of the model replaces the fields, and keeps the prompt. */
 import { Card, Field, Form, Problem } from '../../html/components.tsx';
 import { type Answer, type MemberVisit, showPage } from '../../page.ts';
 import { AnswerCard, ChatFields, type WholeAnswer } from './chat.tsx';
@@ -9,7 +9,7 @@ import { useTexts } from '../../html/page-context.ts';
 
 export interface Shown {
   readonly groups: ModelGroups;
-  /** Null where nothing is sold. */
+  /** Null if no model is enabled. */
   readonly model: Tried | null;
   readonly priced: Priced | null;
   readonly problem?: string;

@@ -1,4 +1,4 @@
-/** What users say about themselves: language, password, second factor, the provider they sign in with, and their sessions. */
+/** The pages of the profile: language, password, second factor, the provider they sign in with, and their sessions. */
 import { deleteSessionOf, deleteSessionsOf } from '../../../db/queries/sessions.ts';
 import { removeSecondFactor, setLanguage, setSecondFactor } from '../../../db/queries/users.ts';
 import { user } from '../../page.ts';

@@ -2,7 +2,7 @@ import { Card, Form, Problem } from '../../html/components.tsx';
 import { CurrentPassword } from './second-factor.tsx';
 import { useTexts } from '../../html/page-context.ts';
 
-/** For those who have a password to come back with. */
+/** Only users with a password can disconnect the provider: they can still sign in. */
 export function ProviderCard({
   name,
   isConnected,

@@ -1,4 +1,4 @@
-/** Connecting the provider of OpenID Connect to somebody who has a password, and taking it away again. */
+/** Connects the OpenID provider to a user who has a password, and disconnects it. */
 import { attemptOf, ProviderDownError } from '../../../api/services/people/provider-sign-in.ts';
 import { newToken } from '../../../api/services/people/sessions.ts';
 import { deleteIdentities } from '../../../db/queries/identities.ts';
@@ -33,7 +33,7 @@ export const providerProfilePages = [
   }),
 ];
 
-/** A link instead of a redirect, since a form may lead to this origin only. */
+/** Shows a link instead of a redirect, because the policy of the pages lets forms lead to this origin only. */
 function leadOn({ texts: { profile: words } }: UserVisit, name: string, url: string) {
   return {
     kind: 'page',

@@ -5,7 +5,7 @@ import { Card, Copyable, Field, Form, Problem } from '../../html/components.tsx'
 import type { Answer, UserVisit } from '../../page.ts';
 import { useTexts } from '../../html/page-context.ts';
 
-/** The codes, this once. */
+/** Shows the codes. No other page shows them. */
 export function recoveryCodes({ texts }: UserVisit, codes: readonly string[]) {
   const { profile: words } = texts;
   return {
@@ -41,7 +41,7 @@ export function AddSecondFactor({
   problem,
 }: Pick<ApiServices, 'sealer'> & {
   readonly visit: UserVisit;
-  /** What was offered before, so that a mistyped code does not need another entry in the app. */
+  /** The secret offered before, so that a mistyped code does not need a new entry in the app. */
   readonly offered: string | null;
   readonly problem: string | null;
 }) {

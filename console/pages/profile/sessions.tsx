@@ -1,11 +1,11 @@
-/** Where somebody is signed in. */
+/** The sessions of a user. */
 import { SESSION } from '../../../api/routes/admin/present-users.ts';
 import type { ListedSession } from '../../../db/queries/sessions.ts';
 import { Badge, Form, FormButton } from '../../html/components.tsx';
 import { TableCard } from '../../html/resource-table.tsx';
 import type { UserVisit } from '../../page.ts';
 
-/** By which a browser or a system is recognised in `User-Agent`; the first one that fits counts, since each names others, too. */
+/** The marks of browsers and systems in `User-Agent`. The first match counts, because each browser names others, too. */
 const BROWSERS = [
   ['Edg/', 'Edge'],
   ['OPR/', 'Opera'],
@@ -63,7 +63,7 @@ export function Sessions({
   );
 }
 
-/** Such as `Firefox, Linux`; null for what is not known. */
+/** Returns a name such as `Firefox, Linux`, or null for an unknown device. */
 function deviceOf(userAgent: string): string | null {
   const nameIn = (names: typeof BROWSERS | typeof SYSTEMS): string | undefined =>
     names.find(([mark]) => userAgent.includes(mark))?.[1];

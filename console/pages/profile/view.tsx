@@ -1,4 +1,4 @@
-/** The profile of whoever has signed in. */
+/** The profile of the user. */
 import type { ApiServices } from '../../../api/services/services.ts';
 import { listOpenSessions } from '../../../api/services/people/sessions.ts';
 import { hasIdentity } from '../../../db/queries/identities.ts';
@@ -12,7 +12,7 @@ import { ProviderCard } from './provider-card.tsx';
 import { AddSecondFactor, CurrentPassword, OwnSecondFactor } from './second-factor.tsx';
 import { Sessions } from './sessions.tsx';
 
-/** What is wrong with which form. */
+/** The problem of each form. */
 export interface ProfileProblems {
   readonly password?: string;
   readonly secondFactor?: string;

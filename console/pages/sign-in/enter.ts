@@ -4,9 +4,9 @@ import { closeSession, openSession } from '../../../api/services/people/sessions
 import type { Answer, Visit } from '../../page.ts';
 
 /**
- * Opens a session of its own, whatever the browser had before, which is over then.
+ * Opens a new session, and ends the browser's earlier session.
  *
- * @param how whether only the password was right so far, and whether a provider said who it is
+ * @param how whether the second factor is pending, and whether the user signed in with a provider
  */
 export async function enter(
   visit: Visit,

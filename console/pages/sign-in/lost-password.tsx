@@ -1,4 +1,4 @@
-/** A way back in for people who lost their password, where e-mail is sent. */
+/** Lets users who lost their password request a link. Needs e-mail to be configured. */
 import { askForLink } from '../../../api/services/people/sign-in.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { isEmailAddress } from '../../../domain/email-address.ts';

@@ -1,4 +1,4 @@
-/** The way in and out. */
+/** Signing in and out. */
 import { Card, Field, Form, Problem } from '../../html/components.tsx';
 import { faultWords, NewPassword } from '../../html/new-password.tsx';
 import { type Answer, everybody, type Visit } from '../../page.ts';
@@ -106,7 +106,7 @@ function welcome(
   );
 }
 
-/** Whoever signs out here may still be signed in at the provider. @param there where they sign out of it */
+/** Tells the user that the session at the provider may go on. @param there the provider's address to sign out */
 function signedOut({ signIn: words }: Texts, name: string, there: string) {
   return bare(
     words.signedOut,

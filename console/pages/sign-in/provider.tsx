@@ -1,7 +1,7 @@
 /**
- * Signing in with a provider of OpenID Connect, and connecting it to somebody who has a password. What leads to the provider
- * is always a link, never a form: the policy of the pages lets forms lead to this origin only, redirects included, and a
- * provider may redirect to whichever hosts it likes.
+ * Signs a user in with the OpenID provider, and connects the provider to a user who has a password. Links, never forms, lead to
+ * the provider: the policy of the pages lets forms and their redirects lead to this origin only, and a provider may redirect to
+ * other hosts.
  */
 import {
   attemptOf,
@@ -45,14 +45,14 @@ export const providerPages = [
   }),
 ];
 
-/** Whom the provider sent back, and what for. */
+/** The identity that the provider returned, and the purpose. */
 interface Arrival {
   readonly identity: Identity;
-  /** Whether somebody who is signed in is connecting the provider. */
+  /** Whether a user who has signed in connects the provider. */
   readonly isConnecting: boolean;
 }
 
-/** Its state says which of the two attempts it is: each has secrets of its own, and the second those of its session. */
+/** The returned state tells sign-in and connection apart: each has its own secrets. A connection uses the session's secrets. */
 async function identityOf(provider: OpenIdProvider, { query, session }: Visit, token: string): Promise<Arrival> {
   const given = query.get('state');
   const formToken = session && !session.secondFactorPending ? session.formToken : null;

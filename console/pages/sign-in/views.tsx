@@ -1,4 +1,4 @@
-/** What strangers see. */
+/** The pages for strangers. */
 import type { Child } from 'hono/jsx';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { Card, Field, Form, Problem } from '../../html/components.tsx';
@@ -10,7 +10,7 @@ export function bare(title: string, content: Child, status = 200) {
   return { kind: 'page', title, content, status, bare: true } satisfies Answer;
 }
 
-/** The form with which people sign in, and the other ways to do so. */
+/** The sign-in form, and links to the other ways to sign in. */
 export function signInForm(
   { signIn: words }: Texts,
   { sendsMail, openIdProvider }: Pick<ApiServices, 'sendsMail' | 'openIdProvider'>,

@@ -16,7 +16,7 @@ export function Deliveries({
   readonly deliveries: readonly Delivery[];
   readonly none: string;
   readonly temporal: HistoryLinks;
-  /** Where each may be sent again; null for whoever may not. */
+  /** The path of redelivery; null for operators without the permission. */
   readonly redeliverPath?: string | null;
 }) {
   const { staffTasks: words, fields } = useTexts();

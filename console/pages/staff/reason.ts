@@ -1,4 +1,4 @@
-/** Whoever changes something for a customer says why; it is kept with their name. */
+/** Operators give a reason for each change to a customer's account. The reason is stored with their name. */
 import { operatorActionSchema } from '../../../api/routes/admin/schema.ts';
 import { createValidator } from '../../../api/validation.ts';
 import type { Authorship } from '../../../db/queries/operator-actions.ts';
@@ -6,7 +6,7 @@ import type { UserVisit } from '../../page.ts';
 
 const validate = createValidator(operatorActionSchema);
 
-/** @throws ServiceError `bad_request` when no reason was given */
+/** @throws ServiceError `bad_request` without a reason */
 export function authorshipOf({ form, user }: UserVisit): Authorship {
   return { author: user.email, reason: validate({ reason: form.text('reason') }).reason };
 }

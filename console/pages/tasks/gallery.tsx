@@ -1,4 +1,4 @@
-/** Tasks as pictures and videos. The browser fetches a running one again until it has ended. */
+/** Tasks as pictures and videos. The browser fetches a running task again until the task is final. */
 import type { Task } from '../../../domain/task.ts';
 import { isFinal } from '../../../domain/task.ts';
 import { Money, Time, usd } from '../../html/components.tsx';
@@ -43,12 +43,12 @@ export function TaskTile({ task, accountId }: { readonly task: Task; readonly ac
   );
 }
 
-/** How long a task took, in words; null until it has ended. */
+/** Returns the duration of a task in words, or null until the task is final. */
 export function durationOf({ createdAt, completedAt }: Task, { tasks: words }: Texts): string | null {
   return completedAt && words.seconds(Math.round((completedAt.getTime() - createdAt.getTime()) / 1000));
 }
 
-/** The pictures and videos themselves; in words where there are none. */
+/** The pictures and videos of a task, or its status in words. */
 export function Result({
   task,
   controls,
@@ -56,7 +56,7 @@ export function Result({
 }: {
   readonly task: Task;
   readonly controls: boolean;
-  /** Instead of the prompt, which only its owner reads unasked. */
+  /** Replaces the prompt on operators' pages: operators read prompts only on request. */
   readonly description?: string;
 }) {
   const texts = useTexts();

@@ -1,4 +1,4 @@
-/** What an account used and was charged: by day, model and key. The same sums as `GET /v1/usage`. */
+/** Usage and charges of an account by day, model and key: the same sums as `GET /v1/usage`. */
 import type { Child } from 'hono/jsx';
 import * as field from '../../../domain/resource/field.ts';
 import { nested } from '../../../domain/resource/resource.ts';
@@ -18,7 +18,7 @@ import { daysOf, LAST_DAYS, monthsBetween, type NamedPeriod, readPeriod } from '
 import { dearestFirst, type NamedSum, sumBy, sumOf } from './sums.ts';
 import { useTexts } from '../../html/page-context.ts';
 
-/** A table shows the dearest; the export has them all. */
+/** A table shows the rows that cost most. The export has all rows. */
 const MAX_ROWS = 100;
 
 export const usagePages = [
@@ -61,7 +61,7 @@ async function askedUsage(
   return { period, rows: await sumDailyUsage(reports, { accountId, from: period.from, to: period.to }) };
 }
 
-/** The months in which the account has existed. */
+/** Returns the months since the account was created. */
 async function monthsOf({ account }: MemberVisit, { database, clock }: ApiServices): Promise<readonly string[]> {
   const found = await findAccount(database, account.accountId);
   if (!found) throw new Error(`account ${account.accountId} cannot have disappeared`);
@@ -207,7 +207,7 @@ function SumTable({
   );
 }
 
-/** A sum, and what it is the sum of. */
+/** A sum with the head of its row. */
 interface TableRow extends UsageCounts {
   readonly head: Child;
 }

@@ -1,4 +1,4 @@
-/** The periods that pages about money are about: a month, or the last days. */
+/** The periods of pages about money: a month, or the last days. */
 import { usagePeriod } from '../../../api/routes/usage/period.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import { parseMonth } from '../../../domain/month.ts';
@@ -6,7 +6,7 @@ import { USAGE } from '../../../domain/policy.ts';
 
 export const LAST_DAYS = 'last-days';
 
-/** A period by the name that links and files have it by. */
+/** A period with its name in links and files. */
 export interface NamedPeriod {
   /** {@link LAST_DAYS}, or a month such as `2026-11`. */
   readonly name: string;
@@ -36,7 +36,7 @@ export function monthsBetween(first: Date, last: Date): readonly string[] {
   );
 }
 
-/** Each day of a period up to now, in order, such as `2026-11-22`. At most as many as one may ask the usage of. */
+/** Returns the days of a period up to now, such as `2026-11-22`, at most as many as the usage endpoint allows. */
 export function daysOf({ from, to }: NamedPeriod, nowMs: number): readonly string[] {
   const days: string[] = [];
   const end = Math.min(to.getTime(), Math.max(nowMs, from.getTime() + 1));

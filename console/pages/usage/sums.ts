@@ -1,4 +1,4 @@
-/** Adds daily usage up, by whatever a table shows a row for. */
+/** Sums of daily usage: by day, by model or by key. */
 import type { UsageCounts } from '../../../api/routes/usage/present.ts';
 import type { DailyUsage } from '../../../db/queries/daily-usage.ts';
 
@@ -18,7 +18,7 @@ const NOTHING: UsageCounts = {
   charged: 0n,
 };
 
-/** The sums for each name, in the order in which the names come first. */
+/** Returns the sum for each name, in the order of first appearance. */
 export function sumBy(rows: readonly DailyUsage[], nameOf: (row: DailyUsage) => string): readonly NamedSum[] {
   const sums = new Map<string, UsageCounts>();
   for (const row of rows) sums.set(nameOf(row), plus(sums.get(nameOf(row)) ?? NOTHING, row));
@@ -29,7 +29,7 @@ export function sumOf(rows: readonly UsageCounts[]): UsageCounts {
   return rows.reduce(plus, NOTHING);
 }
 
-/** Those that cost most first. */
+/** Sorts sums by cost, highest first. */
 export function dearestFirst(sums: readonly NamedSum[]): readonly NamedSum[] {
   return sums.toSorted((one, other) => Number(other.charged > one.charged) - Number(other.charged < one.charged));
 }

@@ -1,4 +1,4 @@
-/** What was sent to an endpoint, with each attempt. Asks for itself again while something is pending. */
+/** The deliveries to an endpoint, with their attempts. The browser fetches the list again while a delivery is pending. */
 import { DELIVERY } from '../../../api/routes/webhooks/present.ts';
 import { DELIVERY_STATUSES, type Delivery, type DeliveryAttempt } from '../../../db/queries/deliveries.ts';
 import { Card, FormButton, Noted, Pages, Time } from '../../html/components.tsx';
@@ -12,7 +12,7 @@ interface Props {
   readonly deliveries: readonly Delivery[];
   /** The cursor of the next page; null on the last one. */
   readonly next: string | null;
-  /** Of the endpoint's page. */
+  /** The path of the endpoint's page. */
   readonly path: string;
   readonly visit: MemberVisit;
 }
@@ -44,7 +44,7 @@ export function Deliveries({ deliveries, next, path, visit }: Props) {
   );
 }
 
-/** What endpoints heard of a task; nothing where none did. */
+/** The deliveries about a task. Shows nothing if there are none. */
 export function SentEvents({
   deliveries,
   visit: { texts, account },
@@ -129,7 +129,7 @@ function DeliveryTable({ deliveries, path, visit }: Omit<Props, 'next'>) {
   );
 }
 
-/** The last attempt, and those before it on demand. */
+/** The last attempt. Earlier attempts unfold. */
 function Attempts({ attempts }: { readonly attempts: readonly DeliveryAttempt[] }) {
   const texts = useTexts();
   const last = attempts.at(-1);

@@ -1,4 +1,4 @@
-/** The form of a webhook endpoint, read by the rules of the API. */
+/** The form of a webhook endpoint, validated by the schema of the API. */
 import {
   type CreateEndpointBody,
   createEndpointSchema,
@@ -15,12 +15,12 @@ import type { MemberVisit } from '../../page.ts';
 const validateNew = createValidator(createEndpointSchema);
 const validateChanges = createValidator(updateEndpointSchema);
 
-/** @throws ServiceError `bad_request` that says what is wrong */
+/** @throws ServiceError `bad_request` for an invalid form */
 export function readNewEndpoint(form: SentForm): CreateEndpointBody {
   return validateNew(fieldsOf(form));
 }
 
-/** @throws ServiceError `bad_request` that says what is wrong */
+/** @throws ServiceError `bad_request` for an invalid form */
 export function readChanges(form: SentForm): UpdateEndpointBody {
   return validateChanges(fieldsOf(form));
 }
@@ -29,7 +29,7 @@ function fieldsOf(form: SentForm) {
   return { url: form.text('url'), description: form.optional('description'), events: form.all('events') };
 }
 
-/** @param endpoint the one to change; null for a new one */
+/** @param endpoint the endpoint to change; null for a new endpoint */
 export function EndpointForm({
   endpoint,
   action,

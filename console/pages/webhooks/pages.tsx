@@ -1,4 +1,4 @@
-/** The webhook endpoints of an account, and what was sent to them. */
+/** The webhook endpoints of an account and their deliveries. */
 import { registerEndpoint } from '../../../api/routes/webhooks/register.ts';
 import { redeliverOne } from '../../../api/services/redeliver.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
@@ -69,7 +69,7 @@ export const webhookPages = [
   }),
 ];
 
-/** A form on the page of an endpoint, which is shown again afterwards. */
+/** A form on the page of an endpoint. The page is shown again afterwards. */
 function change(
   path: string,
   act: (visit: MemberVisit, services: ApiServices, endpoint: WebhookEndpoint) => Promise<void>,
@@ -86,7 +86,7 @@ function change(
   });
 }
 
-/** Shows what is wrong with a form; what is not there at all stays an error. */
+/** Shows the problem of a form. `not_found` stays an error. */
 async function orProblem(act: () => Promise<Answer>, showAgain: (problem: string) => Promise<Answer>): Promise<Answer> {
   try {
     return await act();
@@ -128,7 +128,7 @@ async function show(
   return endpointPage(visit, { endpoint, deliveries, next, problem });
 }
 
-/** @throws ServiceError `not_found`, for another account's endpoint too */
+/** @throws ServiceError `not_found`, also for another account's endpoint */
 async function ownEndpoint({ account, params }: MemberVisit, { database }: ApiServices): Promise<WebhookEndpoint> {
   const endpoint = await findWebhookEndpoint(database, account.accountId, params['webhook_id'] ?? '');
   if (!endpoint) throw noSuchEndpoint();

@@ -1,4 +1,4 @@
-/** What the pages of webhooks look like. */
+/** The content of the pages about webhooks. */
 import { ENDPOINT } from '../../../api/routes/webhooks/present.ts';
 import type { Delivery } from '../../../db/queries/deliveries.ts';
 import type { WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
@@ -71,7 +71,7 @@ export function endpointPage(visit: MemberVisit, { endpoint, deliveries, next, p
   );
 }
 
-/** The only time that a secret is shown. */
+/** Shows a secret. No other page shows it. */
 export function secretPage(
   visit: MemberVisit,
   { updated, secret, hint }: { readonly updated: WebhookEndpoint; readonly secret: string; readonly hint?: string },

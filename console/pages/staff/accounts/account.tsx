@@ -1,4 +1,4 @@
-/** An account: what it has, who belongs to it, and what may be done about it. */
+/** An account: balance, keys, tasks, members and actions. */
 import type { Account } from '../../../../db/queries/accounts.ts';
 import type { ApiKey } from '../../../../db/queries/api-keys.ts';
 import { ACCOUNT_ACTIONS, type AccountAction } from '../../../../db/queries/operator-actions.ts';
@@ -25,7 +25,7 @@ const ACTION = nested<AccountAction>({
   reason: field.text('reason'),
 });
 
-/** A form that could not be carried out, and why. */
+/** A form that was not carried out, and the reason. */
 export interface ShownForm {
   readonly about: 'state' | 'adjustment';
   readonly problem: ServiceError;

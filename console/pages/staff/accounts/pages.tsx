@@ -1,4 +1,4 @@
-/** Accounts as the gateway's staff find and change them. */
+/** Searching and changing accounts. */
 import { adjustmentSchema } from '../../../../api/routes/admin/schema.ts';
 import { reopenAccount, suspendAccount } from '../../../../api/services/account-actions.ts';
 import { adjustBalanceOnce } from '../../../../api/services/adjust-balance.ts';
@@ -23,7 +23,7 @@ import { AccountContent, type ShownForm } from './account.tsx';
 import { AccountTable, FoundStory } from './search.tsx';
 
 const ACCOUNT_LIST = { kind: 'account', size: 50 } as const;
-/** As many as somebody reads. Whoever has more finds them by their id. */
+/** The keys that the page shows. The search finds other keys by id. */
 const MAX_KEYS = 50;
 const LATEST_TASKS = 10;
 
@@ -101,7 +101,7 @@ async function showAccount(visit: UserVisit, { database }: ApiServices, shown?: 
   );
 }
 
-/** Shows the account as it is then; with the form and its problem where it could not be changed. */
+/** Changes an account, and shows the account afterwards, or the form again with its problem. */
 async function change(
   visit: UserVisit,
   services: ApiServices,

@@ -1,4 +1,4 @@
-/** What a search finds: accounts, and the story of whatever has an id. */
+/** The results of a search: accounts, and the timeline of the thing with the given id. */
 import { LISTED_ACCOUNT } from '../../../../api/routes/admin/present.ts';
 import type { Found } from '../../../../api/services/find-by-id.ts';
 import type { Account } from '../../../../db/queries/accounts.ts';

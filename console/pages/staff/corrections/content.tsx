@@ -16,7 +16,7 @@ interface Props {
   readonly adjustments: readonly Transfer[];
   readonly next: string | null;
   readonly fourEyesAbove: PicoUsd | null;
-  /** What the form makes has these ids, so that it is made once. */
+  /** The ids of the correction and the adjustment that the form creates, so that both are created once. */
   readonly formIds: { readonly correctionId: string; readonly adjustmentId: string };
   readonly visit: UserVisit;
 }

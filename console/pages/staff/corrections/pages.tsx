@@ -1,4 +1,4 @@
-/** Corrections of balances by hand: at once, or above an amount by two people. */
+/** Manual corrections of balances. Corrections above an amount need two people. */
 import { adjustmentSchema, topUpSchema } from '../../../../api/routes/admin/schema.ts';
 import { correct as correctOrAsk, decide } from '../../../../api/services/finance/corrections.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
@@ -18,7 +18,7 @@ import { type Answer, showPage, staff, type UserVisit } from '../../../page.ts';
 import { CorrectionContent } from './content.tsx';
 
 const ADJUSTMENT_LIST = { kind: 'transfer', size: 50 } as const;
-/** More than finance leaves waiting. */
+/** More than finance leaves pending. */
 const MAX_PENDING = 100;
 const DECIDED_SHOWN = 25;
 
@@ -50,7 +50,7 @@ async function act(visit: UserVisit, services: ApiServices, work: () => Promise<
   });
 }
 
-/** Carries a correction out at once, or asks for the second person that it takes. */
+/** Books a correction, or creates a pending correction for a second person. */
 async function correct({ form, user: { email: author } }: UserVisit, services: ApiServices): Promise<void> {
   const given = { amount_usd: form.text('amount_usd') };
   const { amount_usd: amountUsd, reason } = validateAdjustment({ ...given, reason: form.text('reason') });

@@ -1,4 +1,4 @@
-/** How the gateway is at this moment: what it depends on, what waits, and what is late. */
+/** The current state of the gateway: its dependencies, and pending and late work. */
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { type Backlog, readBacklog } from '../../../../db/queries/backlog.ts';
 import { Badge, Card, type Tone } from '../../../html/components.tsx';
@@ -16,7 +16,7 @@ interface State {
 }
 
 const TONES: Readonly<Record<Readiness['status'], Tone>> = { ready: 'good', degraded: 'busy', not_ready: 'bad' };
-/** From so long on, what waits to be started means that a relay is down or behind: see docs/operations.md. */
+/** Work that waits longer than this means that a relay is down or behind: see docs/operations.md. */
 const LATE_SECONDS = 30;
 
 export const staffLivePages = [
@@ -34,7 +34,7 @@ async function readState({ database, checkHealth }: ApiServices): Promise<State>
   return { backlog, readiness };
 }
 
-/** Asks for itself again while it is looked at. */
+/** The browser fetches the state again while the page is open. */
 function Live({ state: { backlog, readiness } }: { readonly state: State }) {
   const texts = useTexts();
   const words = texts.staffLive;
@@ -99,7 +99,7 @@ function Relay({ backlog }: { readonly backlog: Backlog }) {
   );
 }
 
-/** @param seconds for which the oldest has waited */
+/** @param seconds the waiting time of the oldest entry */
 function Waiting({
   count,
   seconds,

@@ -1,4 +1,4 @@
-/** The operator's files: what is in force, what lies there, and what processes took up. */
+/** The configuration files: the version in force, the changes in the files, and the history of all processes. */
 import { CONFIGURATION_RECORD } from '../../../../api/routes/admin/configuration.ts';
 import type { ConfigurationPreview, ConfigurationState } from '../../../../api/services/configuration-control.ts';
 import type { ConfigurationRecord } from '../../../../db/queries/configurations.ts';

@@ -106,7 +106,7 @@ export function ModelContent({ model, visit }: { readonly model: SoldModel; read
   );
 }
 
-/** By what each is called in the catalogue file. */
+/** Shows each term under its name in the catalogue file. */
 function Terms({ terms }: { readonly terms: SoldModel['terms'] }) {
   return <Facts facts={Object.entries(terms).map(([name, value]) => [name.replaceAll('_', ' '), value])} />;
 }

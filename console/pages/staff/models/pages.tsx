@@ -1,4 +1,4 @@
-/** Models and prices in force, what the files would change about them, and what processes took up. */
+/** Models and prices in force, pending changes in the files, and the history of the configuration. */
 import { overrideModel } from '../../../../api/services/override-model.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { listSoldModels } from '../../../../api/services/sold-models.ts';

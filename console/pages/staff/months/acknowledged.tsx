@@ -6,7 +6,7 @@ import { ResourceTable } from '../../../html/resource-table.tsx';
 import { FoundRow } from '../reconciliations/list.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 
-/** The findings that stand in the books of a month, with who said why; nothing where there are none. */
+/** The acknowledged findings of a month, with author and reason. Shows nothing if there are none. */
 export function AcknowledgedFindings({ findings }: { readonly findings: readonly AcknowledgedFinding[] }) {
   const { months: words, reconciliation } = useTexts();
   if (findings.length === 0) return null;

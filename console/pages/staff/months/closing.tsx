@@ -1,4 +1,4 @@
-/** What closing a month freezes, before somebody does it. */
+/** Asks before a month is closed, and shows what closing freezes. */
 import { revenueOfBooks } from '../../../../api/services/finance/month-rows.ts';
 import type { AcknowledgedFinding, Books } from '../../../../db/queries/closed-months.ts';
 import type { Month } from '../../../../domain/month.ts';
@@ -21,7 +21,7 @@ export function ClosingContent({
 }: {
   readonly month: Month;
   readonly books: Books;
-  /** Why it cannot be closed now. */
+  /** Why the month cannot be closed now. */
   readonly refusal: string | null;
   readonly acknowledged: readonly AcknowledgedFinding[];
 }) {

@@ -7,7 +7,7 @@ import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import type { UserVisit } from '../../../page.ts';
 import type { MonthOverview } from './months.ts';
 
-/** What a month brought in; null for amounts that nobody knows. */
+/** The earnings of a month; null for unknown amounts. */
 type ShownEarnings = { readonly [Name in keyof Earnings]: Earnings[Name] | null };
 
 export const EARNINGS = nested<ShownEarnings>({

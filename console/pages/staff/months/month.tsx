@@ -145,7 +145,7 @@ function EarningTables({
   );
 }
 
-/** What a model, a vendor or a customer brought in. */
+/** The earnings of a model, a vendor or a customer. */
 interface EarningRow extends Earnings {
   readonly name: Child;
 }

@@ -1,4 +1,4 @@
-/** The months that finance looks at, and how far each of them is. */
+/** Months with their states and earnings. */
 import { closableFrom } from '../../../../api/services/finance/close-month.ts';
 import { revenueOfBooks } from '../../../../api/services/finance/month-rows.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
@@ -11,10 +11,9 @@ import { type Month, parseMonth } from '../../../../domain/month.ts';
 import type { UserVisit } from '../../../page.ts';
 import { monthsBetween } from '../../usage/period.ts';
 
-/** How far a month is. */
 export type MonthState = 'running' | 'over' | 'to close' | 'closed';
 
-/** A month with what it brought in. */
+/** A month with its earnings. */
 export interface MonthOverview {
   readonly month: Month;
   readonly state: MonthState;
@@ -31,7 +30,7 @@ export function monthOf({ params }: UserVisit): Month {
   return month;
 }
 
-/** From the first month with an account to the present one, latest first. */
+/** Returns the months from the first account's creation to now, latest first. */
 export async function listMonths({ reports, clock }: ApiServices): Promise<readonly Month[]> {
   const now = new Date(clock.nowMs());
   const [oldest, closed] = await Promise.all([findOldestAccount(reports), listClosedMonths(reports)]);

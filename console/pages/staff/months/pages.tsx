@@ -1,4 +1,4 @@
-/** Months: what they brought in and cost, their exports, customers' statements, and closing them. */
+/** Months: earnings, exports, customers' statements, and closing. */
 import { linesOf, STATEMENT_LINE } from '../../../../api/routes/admin/present-finance.ts';
 import { existingAccount } from '../../../../api/services/existing-account.ts';
 import { closeMonth, whyNotToClose } from '../../../../api/services/finance/close-month.ts';
@@ -22,7 +22,7 @@ import { listMonths, monthOf, overviewOf } from './months.ts';
 import { MonthContent } from './month.tsx';
 import { CustomerList, StatementContent } from './statements.tsx';
 
-/** As many months as the list shows at a time. */
+/** The number of months on a page. */
 const MONTHS_SHOWN = 12;
 const CUSTOMER_LIST = { kind: 'account', size: 50 } as const;
 
@@ -101,7 +101,7 @@ async function askedStatement(visit: UserVisit, { reports, readStatement }: ApiS
   return { month, account, statement };
 }
 
-/** What closing freezes, and why it cannot be done yet. */
+/** Shows what closing freezes, and why a month cannot be closed yet. */
 async function confirmClosing(visit: UserVisit, { reports }: ApiServices, problem: string | null): Promise<Answer> {
   const month = monthOf(visit);
   const closed = await findClosedMonth(reports, month.name);

@@ -1,4 +1,4 @@
-/** What customers had, moved and have left in a month. */
+/** Statements of customers for a month. */
 import { LISTED_ACCOUNT } from '../../../../api/routes/admin/present.ts';
 import { linesOf } from '../../../../api/routes/admin/present-finance.ts';
 import type { Account } from '../../../../db/queries/accounts.ts';

@@ -6,7 +6,7 @@ import { TableCard } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import { useTexts } from '../../../html/page-context.ts';
 
-/** How many rows disagree; null while it runs. */
+/** Returns the number of findings, or null while the reconciliation runs. */
 export function findingsOf({ report }: Reconciliation): number | null {
   return report && report.checks.reduce((total, { findings }) => total + findings, 0);
 }
@@ -60,7 +60,7 @@ export function ReconciliationList({
   );
 }
 
-/** The row that a finding is about, and the check that found it. */
+/** The row of a finding, and the check that found it. */
 export function FoundRow({ subject, check }: { readonly subject: string; readonly check: string }) {
   return (
     <>

@@ -1,4 +1,4 @@
-/** Reconciliations: their reports, what to do about each finding, and running one now. */
+/** Reconciliations: reports, acknowledgements, and starting a reconciliation. */
 import { FINDING, readFindings } from '../../../../api/routes/admin/reconciliations.ts';
 import { acknowledgeSchema } from '../../../../api/routes/admin/schema.ts';
 import { acknowledgeFindings, decideAcknowledgement } from '../../../../api/services/finance/acknowledgements.ts';
@@ -21,7 +21,7 @@ import { Report } from './report.tsx';
 
 const validate = createValidator(acknowledgeSchema);
 const REPORT_LIST = { kind: 'reconciliation', size: 25 } as const;
-/** One that has not ended after this has lost its worker, and is no reason not to run another. */
+/** A reconciliation that takes longer has lost its worker. Another reconciliation may start. */
 const LONGEST_RUN_MS = 10 * 60_000;
 
 export const staffReconciliationPages = [
@@ -54,7 +54,7 @@ function deciding(name: string, outcome: AcknowledgementOutcome) {
   );
 }
 
-/** Shows the report as it is then; with the problem where nothing could be done. */
+/** Carries an action out, and shows the report afterwards. */
 async function act(visit: UserVisit, services: ApiServices, work: () => Promise<void>): Promise<Answer> {
   const { id } = await existing(visit, services);
   return carryOut(work, `/staff/reconciliations/${id}`, (problem) => showOne(visit, services, problem));
@@ -80,7 +80,7 @@ async function showAll(visit: UserVisit, { database }: ApiServices): Promise<Ans
   );
 }
 
-/** Leads to the one that somebody has just begun, if it still runs: whoever clicks twice gets one report. */
+/** Starts a reconciliation, or opens the latest if it still runs: two clicks give one report. */
 async function runNow(_visit: UserVisit, services: ApiServices): Promise<Answer> {
   const [latest] = await listReconciliations(services.database, { limit: 1 });
   const id = latest && isRunning(latest, services) ? latest.id : await runReconciliation(services);

@@ -1,4 +1,4 @@
-/** What a reconciliation found, and what to do about it. Asks for itself again while it runs. */
+/** The findings of a reconciliation, and their remedies. The browser fetches the report again while the reconciliation runs. */
 import { CHECK, FINDING, type ReportedFinding } from '../../../../api/routes/admin/reconciliations.ts';
 import type { Acknowledgement } from '../../../../db/queries/acknowledgements.ts';
 import type { Reconciliation } from '../../../../db/queries/reconciliations.ts';
@@ -53,7 +53,7 @@ function isOpen({ acknowledgement }: ReportedFinding): boolean {
   return acknowledgement === null;
 }
 
-/** The form that the boxes beside the findings belong to. */
+/** The form of the checkboxes beside the findings. */
 const FORM_ID = 'acknowledge';
 
 function Findings({ reconciliation, findings, visit }: Props) {

@@ -101,7 +101,7 @@ function Sums({ sums }: { readonly sums: readonly RefundSum[] }) {
   );
 }
 
-/** A code of the API, in words where there are some. */
+/** Returns the words for an error code. A code without words is shown unchanged. */
 function causeInWords(cause: string | null, { refunds: words }: Texts): string {
   return cause === null ? words.unknownCause : (new Map(Object.entries(words.causes)).get(cause) ?? cause);
 }

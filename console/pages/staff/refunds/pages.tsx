@@ -1,4 +1,4 @@
-/** Refunds of all accounts, with what each was given for. */
+/** Refunds of all accounts, with their causes. */
 import { REFUND, streamShownRefunds } from '../../../../api/routes/admin/present-finance.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { listRefunds, type RefundFilter, sumRefunds } from '../../../../db/queries/statements.ts';
@@ -29,7 +29,7 @@ async function showRefunds(visit: UserVisit, { reports, inTurn, clock }: ApiServ
   return showPage('refunds', visit.texts.refunds.title, <RefundContent {...{ refunds, sums, filter, next, visit }} />);
 }
 
-/** What the filters ask for: the refunds of this month unless they name other days. */
+/** Reads the filters. Without days, the period is the current month. */
 function filterOf({ query }: UserVisit, nowMs: number): RefundFilter {
   const asked = periodOf(query);
   const now = new Date(nowMs);

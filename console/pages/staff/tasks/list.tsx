@@ -1,4 +1,4 @@
-/** Tasks in rows, without what customers wrote. */
+/** A table of tasks, without prompts. */
 import { LISTED_TASK } from '../../../../api/routes/admin/present.ts';
 import { type Task, TASK_KINDS, TASK_STATUSES } from '../../../../domain/task.ts';
 import { Card, Field, Money, Pages } from '../../../html/components.tsx';
@@ -36,7 +36,7 @@ export function TaskList({ page: { entries: tasks, next }, query, path }: ListPr
   );
 }
 
-/** @param tasks of which accounts are only named where there may be several */
+/** @param hasAccounts whether the table shows the account of each task */
 export function TaskTable({
   tasks,
   none,

@@ -54,7 +54,7 @@ async function list({ query, texts, path }: UserVisit, { database }: ApiServices
 
 interface Shown {
   readonly problem?: ServiceError | null;
-  /** Whether the customer's own words are shown, which is written down. */
+  /** Whether the page shows the prompt; reading a prompt is recorded. */
   readonly prompt?: boolean;
 }
 
@@ -69,7 +69,7 @@ async function showTask(visit: UserVisit, services: ApiServices, shown: Shown = 
   );
 }
 
-/** Shows the task as it is then; with the problem where nothing was done. */
+/** Carries an action out, and shows the task afterwards. */
 async function act(
   visit: UserVisit,
   services: ApiServices,

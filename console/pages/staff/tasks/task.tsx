@@ -1,4 +1,4 @@
-/** A task with its whole story: what it cost, who rendered it, what was sent of it, and what may be done. */
+/** A task with its timeline, submissions, costs, deliveries and actions. */
 import { SUBMISSION } from '../../../../api/routes/admin/present-submissions.ts';
 import { historyUrl, type HistoryLinks } from '../../../../api/history-link.ts';
 import type { TaskExplanation } from '../../../../api/services/explain-task.ts';
@@ -56,7 +56,7 @@ export function TaskContent({ explanation, temporal, isPromptShown, visit }: Pro
   );
 }
 
-/** What happened; the browser fetches it again until the task has ended. */
+/** The timeline of a task. The browser fetches the timeline again until the task is final. */
 export function TaskStory({ explanation }: { readonly explanation: TaskExplanation }) {
   const texts = useTexts();
   const { task, verdict, events, workflow } = explanation;

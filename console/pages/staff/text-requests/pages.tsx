@@ -33,7 +33,7 @@ async function list({ query, texts, path }: UserVisit, services: ApiServices): P
   return showPage('textRequests', texts.staffTextRequests.title, <RequestList {...{ page, query, path }} />);
 }
 
-/** By its own id, or by that of the request or the answer. */
+/** Finds a text request by its id, or by the id of the HTTP request or the response. */
 async function findRequest(services: ApiServices, id: string): Promise<Found | null> {
   const found = await findById(services, id);
   return found && isId('textRequest', found.id) ? found : null;

@@ -1,4 +1,4 @@
-/** Text requests in rows, and one with its route, its tokens and what it cost. */
+/** A table of text requests, and one request with its route, tokens and charges. */
 import type { Child } from 'hono/jsx';
 import { ADMIN_TEXT_REQUEST } from '../../../../api/routes/admin/present-finance.ts';
 import type { Found } from '../../../../api/services/find-by-id.ts';
@@ -73,7 +73,7 @@ export function RequestContent({
   usage,
 }: {
   readonly found: Found;
-  /** Null while it is under way. */
+  /** Null while the request is in progress. */
   readonly usage: TextUsage | null;
 }) {
   const texts = useTexts();

@@ -1,4 +1,4 @@
-/** The ways to models: upstream, model and key, with the health of each. */
+/** The upstreams of each model, with their keys and their health. */
 import { UPSTREAM } from '../../../../api/routes/admin/upstreams.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { Choice, Empty, Field, Noted, Time } from '../../../html/components.tsx';
@@ -24,7 +24,7 @@ export function UpstreamList({ ways, visit }: { readonly ways: Ways; readonly vi
   );
 }
 
-/** Asks for itself again while it is looked at. */
+/** The browser fetches the table again while the page is open. */
 export function UpstreamTable({ ways }: { readonly ways: Ways }) {
   const { staffUpstreams: words, fields } = useTexts();
   if (ways.length === 0) return <Empty>{words.none}</Empty>;

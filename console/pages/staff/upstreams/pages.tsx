@@ -1,4 +1,4 @@
-/** Upstreams of text and media: how each is, and taking one out of service. */
+/** Upstreams of text and media: their health, and overrides that take an upstream out of service. */
 import { overrideUpstream } from '../../../../api/services/override-upstream.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { badRequest, type ServiceError } from '../../../../domain/errors.ts';

@@ -1,4 +1,4 @@
-/** Webhook endpoints, and what was sent to one of them. */
+/** A table of webhook endpoints, and one endpoint with its deliveries. */
 import { ADMIN_ENDPOINT } from '../../../../api/routes/webhooks/present.ts';
 import type { HistoryLinks } from '../../../../api/history-link.ts';
 import type { Delivery } from '../../../../db/queries/deliveries.ts';

@@ -1,4 +1,4 @@
-/** Webhook endpoints of all accounts, the failing ones first of all, and their deliveries. */
+/** Webhook endpoints of all accounts and their deliveries. By default, the list shows failing endpoints. */
 import { redeliverOne } from '../../../../api/services/redeliver.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { DELIVERY_STATUSES, listDeliveries, requestRedeliveries } from '../../../../db/queries/deliveries.ts';
