@@ -28,8 +28,8 @@ export interface RecoveryOptions {
   /** Change nothing, only print what would be done. */
   readonly isDryRun: boolean;
   /** Terminate workflows that have no row; otherwise only list them. */
-  readonly terminatesUnknown: boolean;
-  /** Ended workflows are checked only if they began after this; by default, after the newest task was created. */
+  readonly canTerminateUnknown: boolean;
+  /** Final workflows are checked only if they started after this moment; by default, after the newest task was created. */
   readonly since?: Date;
   /** Look for files of tasks created since then; null for no files. */
   readonly filesSince: Date | null;
@@ -144,7 +144,7 @@ async function handleDeliveries(
 
 async function handleUnknown(
   { database, client }: RecoveryDependencies,
-  { isDryRun, terminatesUnknown, since }: RecoveryOptions & { readonly since: Date },
+  { isDryRun, canTerminateUnknown, since }: RecoveryOptions & { readonly since: Date },
   print: Print,
 ) {
   let open = 0;
@@ -153,9 +153,9 @@ async function handleUnknown(
     if (workflow.isOpen) open += 1;
     else over += 1;
     print(`${workflow.id}  ${describeUnknown(workflow)}`);
-    if (workflow.isOpen && terminatesUnknown && !isDryRun) await terminateUnknown(client, workflow);
+    if (workflow.isOpen && canTerminateUnknown && !isDryRun) await terminateUnknown(client, workflow);
   }
-  const ended = terminatesUnknown ? ', now terminated' : '; --terminate-unknown terminates them';
+  const ended = canTerminateUnknown ? ', now terminated' : '; --terminate-unknown terminates them';
   print(`workflows unknown to the database: ${open + over}`);
   if (open > 0) print(`  ${open} open${ended}`);
   if (over > 0) print(`  ${over} ended: their charges and refunds are lost with their rows`);
@@ -187,7 +187,7 @@ async function checkFiles({ database, files }: RecoveryDependencies, since: Date
   print(`files checked: ${checked}, missing: ${missing}`);
 }
 
-/** Counts decisions. */
+/** Counts outcomes. */
 function createTally<Decision extends string>(decisions: Readonly<Record<Decision, string>>) {
   const counts = new Map<string, number>();
   const total = (): number => [...counts.values()].reduce((sum, count) => sum + count, 0);

@@ -51,7 +51,7 @@ watchPool(metrics.registry, database);
 const clock = createDatabaseClock(database);
 await clock.measure().catch(() => undefined);
 const watch = watchDatabase({ url: config.database.url, clock, pings: [], log });
-// For work that reads or deletes a lot and that nobody waits for.
+// Runs background work that reads or deletes many rows.
 const background = createDatabase(config.database.url, BACKGROUND_CONNECTIONS, REPORT_LIMITS);
 const client = createGuardedClient(config.edge);
 // Errors in them are reported even while Temporal is unavailable.
@@ -94,7 +94,7 @@ const activities = {
   }),
   sweep: createSweepActivities({ database: background, storage, uploadExpiryMs: config.uploads.expiryMs }),
 };
-/** Waiting longer gains nothing: waiting for a provider takes minutes, and another worker takes over immediately. */
+/** A longer wait is useless: a provider takes minutes, and another worker takes over immediately. */
 const graceMs = Math.min(config.shutdownGraceMs, 10_000);
 const graceOf = () => ({
   usualMs: graceMs,

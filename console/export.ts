@@ -2,7 +2,7 @@
 import type { Presentation } from '../domain/resource/resource.ts';
 import { CSV, NDJSON, type Rows, toCsv, toNdjson } from '../api/exports.ts';
 import { badRequest } from '../domain/errors.ts';
-import type { Answer } from './page.ts';
+import type { PageResult } from './page.ts';
 
 /** By the ending of a file's name. */
 export const EXPORT_FORMATS = ['csv', 'jsonl'] as const;
@@ -19,7 +19,7 @@ export function exportFile<Row>(
   format: string,
   rows: Rows<Row>,
   { columns, present }: Presentation<Row>,
-): Answer {
+): PageResult {
   switch (format) {
     case 'csv':
       return { kind: 'file', name: `${name}.csv`, type: CSV, body: toCsv(rows, columns) };

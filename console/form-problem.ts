@@ -1,5 +1,5 @@
 import { ServiceError } from '../domain/errors.ts';
-import type { Answer } from './page.ts';
+import type { PageResult } from './page.ts';
 
 /** Runs the work of a form. @returns why the form was refused, or null if the work was done */
 export async function problemOf(work: () => Promise<unknown>): Promise<ServiceError | null> {
@@ -16,8 +16,8 @@ export async function problemOf(work: () => Promise<unknown>): Promise<ServiceEr
 export async function carryOut(
   work: () => Promise<unknown>,
   path: string,
-  showAgain: (problem: ServiceError) => Answer | Promise<Answer>,
-): Promise<Answer> {
+  showAgain: (problem: ServiceError) => PageResult | Promise<PageResult>,
+): Promise<PageResult> {
   const problem = await problemOf(work);
   return problem ? showAgain(problem) : { kind: 'redirect', path };
 }

@@ -26,7 +26,8 @@ const MAX_ATTEMPTS = 10;
 
 /** Starts to read orders. Stopping waits for the e-mail in progress. */
 export function startMail(dependencies: MailDependencies): Repetition {
-  const onError = (error: unknown): void => dependencies.log.error({ err: error }, 'e-mails could not be looked for');
+  const onError = (error: unknown): void =>
+    dependencies.log.error({ err: error }, 'the orders of e-mails could not be read');
   return repeat(() => sendNext(dependencies), { pauseMs: PAUSE_MS, onError });
 }
 

@@ -18,7 +18,7 @@ import {
 import { badRequest, ServiceError } from '../domain/errors.ts';
 import { isObject } from '../domain/json.ts';
 import { withNewFormIds } from './html/form-id.tsx';
-import type { Answer, Page, Visit } from './page.ts';
+import type { PageResult, Page, Visit } from './page.ts';
 
 const FORM_ID = /^[\w-]{22,64}$/;
 /** The pauses between reads of the first request's outcome, for a browser that sent a form twice. */
@@ -33,7 +33,7 @@ export interface FormToSend {
 const KEPT_KINDS = ['redirect', 'part', 'page', 'unknown'] as const;
 
 /** The stored part of a response. */
-interface KeptAnswer {
+interface StoredResult {
   readonly kind: (typeof KEPT_KINDS)[number];
   /** The address that the browser opens next. */
   readonly to: string;
@@ -45,10 +45,10 @@ interface KeptAnswer {
 }
 
 /** The outcome is unknown: the work may have been done. */
-const UNKNOWN: KeptAnswer = { kind: 'unknown', to: '', html: '', session: null, attempt: null };
+const UNKNOWN: StoredResult = { kind: 'unknown', to: '', html: '', session: null, attempt: null };
 
 /** Draws a page in its frame. */
-export type Draw = (answer: Extract<Answer, { kind: 'page' | 'part' }>) => string;
+export type Draw = (result: Extract<PageResult, { kind: 'page' | 'part' }>) => string;
 
 /** @throws ServiceError `bad_request` for a form without an id */
 export function formToSend(page: Page, { context, form, path }: Visit): FormToSend {
@@ -58,7 +58,11 @@ export function formToSend(page: Page, { context, form, path }: Visit): FormToSe
 }
 
 /** Returns the outcome of a form that was sent before, or null for a new form. Waits for a form in progress. */
-export async function earlierOutcome(visit: Visit, services: ApiServices, form: FormToSend): Promise<Answer | null> {
+export async function earlierOutcome(
+  visit: Visit,
+  services: ApiServices,
+  form: FormToSend,
+): Promise<PageResult | null> {
   const { database } = services;
   let found = await againIfLost(() => findSentForm(database, form.id));
   for (const pauseMs of PAUSES_MS) {
@@ -72,42 +76,42 @@ export async function earlierOutcome(visit: Visit, services: ApiServices, form: 
   const kept = keptIn(found, form.id, services);
   if (!kept || kept.kind === 'unknown') throw sentBefore(words.unknown);
   // A browser that has a session keeps it. A stored page expires.
-  return toAnswer(kept, form.id, visit.session === null && found.isRecent);
+  return toResult(kept, form.id, visit.session === null && found.isRecent);
 }
 
 /** Carries a form out unless it was sent before. A refused form can be sent again. */
 export async function once(
   visit: Visit,
   services: ApiServices,
-  { form, draw, act }: { readonly form: FormToSend; readonly draw: Draw; readonly act: () => Promise<Answer> },
-): Promise<Answer> {
+  { form, draw, act }: { readonly form: FormToSend; readonly draw: Draw; readonly act: () => Promise<PageResult> },
+): Promise<PageResult> {
   const { database, sealer } = services;
   if (!(await insertSentForm(database, form.id, form.digest))) {
     return (await earlierOutcome(visit, services, form)) ?? once(visit, services, { form, draw, act });
   }
-  const keep = async (kept: KeptAnswer): Promise<void> => {
+  const keep = async (kept: StoredResult): Promise<void> => {
     const userId = kept.session === null ? (visit.session?.user.id ?? null) : null;
     const sealedAnswer = sealer.seal(JSON.stringify(kept), form.id);
     // The outcome is unknown without a row, too.
     const completed = againIfLost(() => completeSentForm(database, form.id, { userId, sealedAnswer }));
     await (kept.kind === 'unknown' ? completed.catch(() => undefined) : completed);
   };
-  const answer = await act().catch(async (error: unknown) => {
+  const result = await act().catch(async (error: unknown) => {
     if (error instanceof ServiceError && error.status < 500) await deleteSentForm(database, form.id);
     else await keep(UNKNOWN);
     throw error;
   });
-  if (statusOf(answer, visit) >= 400) {
+  if (statusOf(result, visit) >= 400) {
     await deleteSentForm(database, form.id);
-    return answer;
+    return result;
   }
-  const kept = toKept(answer, draw);
+  const kept = toKept(result, draw);
   await keep(kept);
-  return kept.kind === 'page' ? toAnswer(kept, form.id, true) : answer;
+  return kept.kind === 'page' ? toResult(kept, form.id, true) : result;
 }
 
 /** Returns the page that answered a form to the user who sent it. @throws ServiceError `not_found` for other users, and later */
-export async function shownOutcome({ params, session, texts }: Visit, services: ApiServices): Promise<Answer> {
+export async function shownOutcome({ params, session, texts }: Visit, services: ApiServices): Promise<PageResult> {
   const { form_id: formId = '' } = params;
   const found = await findSentForm(services.database, formId);
   const userId = session && !session.secondFactorPending ? session.user.id : null;
@@ -117,31 +121,31 @@ export async function shownOutcome({ params, session, texts }: Visit, services: 
   return { kind: 'part', content: raw(withNewFormIds(kept.html)) };
 }
 
-function statusOf(answer: Answer, { context }: Visit): number {
-  if (answer.kind === 'sent') return context.status;
-  return 'status' in answer ? (answer.status ?? 200) : 200;
+function statusOf(result: PageResult, { context }: Visit): number {
+  if (result.kind === 'sent') return context.status;
+  return 'status' in result ? (result.status ?? 200) : 200;
 }
 
-function toKept(answer: Answer, draw: Draw): KeptAnswer {
-  const session = 'session' in answer ? tokenOf(answer.session) : null;
-  const attempt = 'attempt' in answer ? tokenOf(answer.attempt) : null;
+function toKept(result: PageResult, draw: Draw): StoredResult {
+  const session = 'session' in result ? tokenOf(result.session) : null;
+  const attempt = 'attempt' in result ? tokenOf(result.attempt) : null;
   const kept = { ...UNKNOWN, session, attempt };
-  switch (answer.kind) {
+  switch (result.kind) {
     case 'redirect':
-      return { ...kept, kind: 'redirect', to: answer.path };
+      return { ...kept, kind: 'redirect', to: result.path };
     case 'page':
     case 'part':
-      return { ...kept, kind: answer.kind, html: draw(answer) };
+      return { ...kept, kind: result.kind, html: draw(result) };
     default:
       return kept;
   }
 }
 
 /** @param canSetCookies whether the browser still gets the cookies of the response */
-function toAnswer(kept: KeptAnswer, formId: string, setsCookies: boolean): Answer {
+function toResult(kept: StoredResult, formId: string, canSetCookies: boolean): PageResult {
   if (kept.kind === 'part') return { kind: 'part', content: raw(kept.html) };
   const next = { kind: 'redirect', path: kept.kind === 'page' ? `/outcomes/${formId}` : kept.to } as const;
-  if (!setsCookies) return next;
+  if (!canSetCookies) return next;
   return {
     ...next,
     ...(kept.session !== null && { session: cookieOf(kept.session) }),
@@ -149,13 +153,13 @@ function toAnswer(kept: KeptAnswer, formId: string, setsCookies: boolean): Answe
   };
 }
 
-function keptIn({ sealedAnswer }: SentForm, formId: string, { sealer }: ApiServices): KeptAnswer | null {
+function keptIn({ sealedAnswer }: SentForm, formId: string, { sealer }: ApiServices): StoredResult | null {
   if (!sealedAnswer) return null;
   const kept: unknown = JSON.parse(sealer.open(sealedAnswer, formId));
   return isKept(kept) ? kept : null;
 }
 
-function isKept(value: unknown): value is KeptAnswer {
+function isKept(value: unknown): value is StoredResult {
   if (!isObject(value)) return false;
   const { kind, to, html, session, attempt } = value;
   return (

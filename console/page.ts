@@ -23,7 +23,7 @@ export interface Visit {
   readonly ip: string;
   readonly userAgent: string;
   /** Whether htmx requests a part of a page. */
-  readonly wantsPart: boolean;
+  readonly isPartRequest: boolean;
   /** The fields of the sent form; empty for a GET request. */
   readonly form: Form;
   /** The HTTP exchange, for uploads and streamed responses. */
@@ -47,7 +47,7 @@ export interface MemberVisit extends UserVisit {
 }
 
 /** The response of a page. */
-export type Answer =
+export type PageResult =
   | (Cookies & {
       readonly kind: 'page';
       readonly title: string;
@@ -93,7 +93,7 @@ export function showPage(
   content: Child,
   problem: ServiceError | null = null,
   status = problem?.status ?? 200,
-): Answer {
+): PageResult {
   return { kind: 'page', current, title, content, problem, status };
 }
 
@@ -110,7 +110,7 @@ interface Options {
   readonly changesNothing?: true;
 }
 
-type Handle<By extends Visit> = (visit: By, services: ApiServices) => Promise<Answer>;
+type Handle<By extends Visit> = (visit: By, services: ApiServices) => Promise<PageResult>;
 
 /** A page with its access: everybody, users who have signed in, members of the account in the path, or operators. */
 export type Page = Definition &

@@ -15,7 +15,7 @@ import { Form, readForm } from './form.ts';
 import { ErrorContent } from './html/error.tsx';
 import { renderPage, renderPart, type SignedIn } from './html/layout.tsx';
 import { earlierOutcome, formToSend, once } from './once.ts';
-import type { Answer, Page, UserVisit, Visit } from './page.ts';
+import type { PageResult, Page, UserVisit, Visit } from './page.ts';
 import { PAGES } from './pages.ts';
 import { ATTEMPT_COOKIE, ATTEMPT_LIFETIME_SECONDS } from '../api/services/people/provider-sign-in.ts';
 import { findSession, isFormToken, SESSION_COOKIE, SESSION_LIFETIME_SECONDS } from '../api/services/people/sessions.ts';
@@ -28,16 +28,16 @@ const OWN_SITES: readonly unknown[] = ['same-origin', 'none', undefined, ''];
 /** Adds the routes below `/console` to a router. */
 export function mountConsole(router: Router<RequestState>, services: ApiServices): void {
   const headers = headersFor(services.storage);
-  const answer = (context: Context, page: Page) => {
+  const handle = (context: Context, page: Page) => {
     context.set(headers);
     return serve(context, page, services);
   };
   assets(router);
   for (const page of PAGES) {
     const path = page.path.replaceAll(/\{(\w+)\}/g, ':$1');
-    router[page.method](`${PREFIX}${path}`, (context) => answer(context, page));
+    router[page.method](`${PREFIX}${path}`, (context) => handle(context, page));
   }
-  router.get(`${PREFIX}/{*rest}`, (context) => answer(context, NOTHING_HERE));
+  router.get(`${PREFIX}/{*rest}`, (context) => handle(context, NOTHING_HERE));
 }
 
 const NOTHING_HERE: Page = {
@@ -56,7 +56,7 @@ async function serve(context: Context, page: Page, services: ApiServices): Promi
     refuseOtherSites(context);
     refuseUnstorable(visit);
     visit = await withSession(context, visit, services);
-    await send(context, visit, await answerTo(page, visit, services));
+    await send(context, visit, await resultOf(page, visit, services));
   } catch (error) {
     await sendError(context, visit, error, services);
   }
@@ -72,7 +72,7 @@ function strangerOf(context: Context): Visit {
     requestId: context.state.requestId,
     ip: context.ip,
     userAgent: context.get('user-agent'),
-    wantsPart: context.get('hx-request') === 'true',
+    isPartRequest: context.get('hx-request') === 'true',
     form: new Form(),
     context,
     attempt: context.cookies.get(ATTEMPT_COOKIE) ?? null,
@@ -90,15 +90,15 @@ async function withSession(context: Context, visit: Visit, { database }: ApiServ
   return { ...known, memberships: await againIfLost(() => listMemberships(database, session.user.id)) };
 }
 
-async function answerTo(page: Page, visit: Visit, services: ApiServices): Promise<Answer> {
-  if (page.method === 'get') return answerOf(await open(page, visit, services));
+async function resultOf(page: Page, visit: Visit, services: ApiServices): Promise<PageResult> {
+  if (page.method === 'get') return runOpened(await open(page, visit, services));
   const { context } = visit;
   const form = page.receives === 'file' ? new Form() : await readForm(context.req);
-  return answerToForm(page, { ...visit, form }, services);
+  return resultOfForm(page, { ...visit, form }, services);
 }
 
 /** Accepts a form only with the token of its session, and carries the form out once. */
-async function answerToForm(page: Page, visit: Visit, services: ApiServices): Promise<Answer> {
+async function resultOfForm(page: Page, visit: Visit, services: ApiServices): Promise<PageResult> {
   const form = page.changesNothing ? null : formToSend(page, visit);
   // Comes before the check of the session: the first request may have opened a new session, as a sign-in does.
   const earlier = form && (await earlierOutcome(visit, services, form));
@@ -106,11 +106,11 @@ async function answerToForm(page: Page, visit: Visit, services: ApiServices): Pr
   const token = page.receives === 'file' ? visit.context.get('x-form-token') : visit.form.exact('form_token');
   if (visit.session && !isFormToken(visit.session, token)) throw forgedForm();
   const opened = await open(page, visit, services);
-  if (form === null || typeof opened !== 'function') return answerOf(opened);
-  return once(visit, services, { form, draw: (answer) => draw(visit, answer), act: opened });
+  if (form === null || typeof opened !== 'function') return runOpened(opened);
+  return once(visit, services, { form, draw: (result) => draw(visit, result), act: opened });
 }
 
-function answerOf(opened: Opened): Answer | Promise<Answer> {
+function runOpened(opened: Opened): PageResult | Promise<PageResult> {
   return typeof opened === 'function' ? opened() : opened;
 }
 
@@ -125,8 +125,8 @@ function refuseUnstorable({ params, query }: Visit): void {
   if (![...Object.values(params), ...query.values()].every(isStorable)) throw nothingHere();
 }
 
-/** Runs a page for a visitor with access. Redirects or refuses other visitors. */
-type Opened = Answer | (() => Promise<Answer>);
+/** The work of a page, or the redirect of a visitor without a session. */
+type Opened = PageResult | (() => Promise<PageResult>);
 
 async function open(page: Page, visit: Visit, services: ApiServices): Promise<Opened> {
   if (page.access === 'everybody') return () => page.handle(visit, services);
@@ -155,39 +155,35 @@ async function noteStaffAction(database: Database, page: Page, { user, path, req
   await recordAdminAction(database, { author: user.email, tokenId: null, action, path, requestId });
 }
 
-async function send(context: Context, visit: Visit, answer: Answer): Promise<void> {
-  if ('session' in answer) setCookie(context, SESSION_COOKIE, answer.session, SESSION_LIFETIME_SECONDS);
-  if ('attempt' in answer) setCookie(context, ATTEMPT_COOKIE, answer.attempt, ATTEMPT_LIFETIME_SECONDS);
-  switch (answer.kind) {
+async function send(context: Context, visit: Visit, result: PageResult): Promise<void> {
+  if ('session' in result) setCookie(context, SESSION_COOKIE, result.session, SESSION_LIFETIME_SECONDS);
+  if ('attempt' in result) setCookie(context, ATTEMPT_COOKIE, result.attempt, ATTEMPT_LIFETIME_SECONDS);
+  switch (result.kind) {
     case 'page':
-      context.status = answer.status ?? 200;
-      context.type = 'html';
-      context.body = draw(visit, answer);
-      return;
     case 'part':
-      context.status = answer.status ?? 200;
+      context.status = result.status ?? 200;
       context.type = 'html';
-      context.body = draw(visit, answer);
+      context.body = draw(visit, result);
       return;
     case 'file':
-      context.attachment(answer.name);
-      context.type = answer.type;
-      context.body = Readable.from(answer.body);
+      context.attachment(result.name);
+      context.type = result.type;
+      context.body = Readable.from(result.body);
       return;
     case 'sent':
       return;
     case 'redirect':
     case 'leave':
       context.status = 303;
-      context.set('Location', answer.kind === 'leave' ? answer.url : `${PREFIX}${answer.path}`);
+      context.set('Location', result.kind === 'leave' ? result.url : `${PREFIX}${result.path}`);
       context.body = '';
   }
 }
 
-function draw(visit: Visit, answer: Extract<Answer, { kind: 'page' | 'part' }>): string {
+function draw(visit: Visit, result: Extract<PageResult, { kind: 'page' | 'part' }>): string {
   const page = { texts: visit.texts, formToken: visit.session?.formToken ?? null };
-  if (answer.kind === 'part') return renderPart(answer.content, page);
-  const { title, content, problem = null, bare, current } = answer;
+  if (result.kind === 'part') return renderPart(result.content, page);
+  const { title, content, problem = null, bare, current } = result;
   return renderPage({ title, content, problem, signedIn: bare ? null : signedInOf(visit, current) }, page);
 }
 
@@ -231,7 +227,7 @@ async function sendError(context: Context, visit: Visit, error: unknown, service
   await send(
     context,
     visit,
-    visit.wantsPart
+    visit.isPartRequest
       ? { kind: 'part', content, status }
       : { kind: 'page', title: titleOf(visit, status), content, status },
   );

@@ -91,7 +91,7 @@ describe('the direction of imports', () => {
       const offenders = found.filter((statement) => {
         const target = targetOf(statement);
         if (target === undefined) return pure === true && !purePackages.includes(statement.from);
-        return target !== name && !imports.includes(target) && !(statement.typeOnly && types.includes(target));
+        return target !== name && !imports.includes(target) && !(statement.isTypeOnly && types.includes(target));
       });
       expect(offenders.map(show)).to.deep.equal([]);
     });
@@ -115,7 +115,7 @@ describe('the direction of imports', () => {
   });
 
   it('keeps the api out of the worker', () => {
-    const reached = importsBehind('bin/worker.ts', ({ typeOnly }) => !typeOnly).map(({ target }) => target);
+    const reached = importsBehind('bin/worker.ts', ({ isTypeOnly }) => !isTypeOnly).map(({ target }) => target);
     expect(reached.filter((file) => file?.startsWith('api/'))).to.deep.equal([]);
     expect(reached).to.include('domain/money.ts');
   });

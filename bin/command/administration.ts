@@ -1,4 +1,4 @@
-/** The administration as commands use it: what they call and print. */
+/** Calls of the administration endpoints, and their output, for commands. */
 import type { AdminClient } from './admin-client.ts';
 import type { Fields } from './json.ts';
 import { dataOf, describe, rowsOf, table, textOf } from './print.ts';
@@ -21,7 +21,7 @@ export interface Administration {
   readonly show: (...call: Parameters<AdminClient['call']>) => Promise<void>;
   /** Prints a page of a list, and how to get the next one. */
   readonly list: (path: string, columns: readonly string[]) => Promise<void>;
-  /** Prints an answer that the service itself puts into words. */
+  /** Prints a text answer. */
   readonly showText: (path: string) => Promise<void>;
   /** Prints all rows as CSV or NDJSON, if the options ask for it. @returns whether they did */
   readonly exportAll: (path: string, options: Options) => Promise<boolean>;

@@ -13,7 +13,7 @@ import { type ConfigTerminal, EXIT_CODES } from './config-terminal.ts';
 const PROBE_TIMEOUT_MS = 10_000;
 
 interface CheckOptions {
-  /** Whether to ask the upstreams, too. */
+  /** Whether to send requests to the upstreams, too. */
   readonly online: boolean;
 }
 
@@ -40,7 +40,7 @@ export async function checkConfig(
   return probes.some(isBad) ? EXIT_CODES.unreachable : EXIT_CODES.right;
 }
 
-/** Text upstreams are asked in the formats of their routes; without a catalogue, in the first that they have an address for. */
+/** Probes text upstreams in the formats of their routes; without a catalogue, in the first format that has an address. */
 function probe(upstreams: Upstreams, catalogue: Catalogue | null): Promise<readonly Probe[]> {
   const routes = [...(catalogue?.textModels.values() ?? [])].flatMap((model) => model.routes);
   const firstFormats = new Map(
@@ -85,7 +85,7 @@ function isBad({ verdict, endedModels }: Probe): boolean {
   return verdict === 'refused' || verdict === 'unreachable' || endedModels.length > 0;
 }
 
-/** Files that are named stand alone, but for those that the environment names. */
+/** A named file is checked with the other file that the environment names, if any. */
 export function pathsFor(config: FilesConfig, files: readonly string[]): FilePaths {
   const configured = configuredPaths(config);
   if (files.length === 0) return configured;

@@ -1,5 +1,5 @@
 /**
- * Commands that are one call of the administration. Each is derived from its endpoint: what it is for, its options, and
+ * Commands that are one call of the administration. Each is derived from its endpoint: its description, its options, and
  * whether it prints one object, a list, an export or text.
  */
 import { type Command, Option } from 'commander';
@@ -52,7 +52,7 @@ export function addEndpointCommand(program: Command, definition: EndpointCommand
   for (const input of inputs) {
     if (!parameters.includes(input.name)) for (const option of optionsOf(input, operation)) command.addOption(option);
   }
-  const isExport = offers(operation, 'text/csv');
+  const isExport = hasAnswerIn(operation, 'text/csv');
   if (isExport) addExportOptions(command);
 
   command.action(async () => {
@@ -61,7 +61,7 @@ export function addEndpointCommand(program: Command, definition: EndpointCommand
       parameters.includes(name) ? argument(name) : command.opts<Record<string, Given>>()[camelCase(name)];
     const path = pathOf(operation, argument) + queryOf(inputs, given);
     if (isExport && (await admin.exportAll(path, command.opts()))) return;
-    if (offers(operation, 'text/plain')) await admin.showText(path);
+    if (hasAnswerIn(operation, 'text/plain')) await admin.showText(path);
     else if (isList(operation)) await admin.list(path, columns);
     else await admin.show(methodOf(operation), path, bodyOf(inputs, given));
   });
@@ -139,7 +139,7 @@ function isFlag({ schema }: Input): boolean {
   return typesOf(schema).has('boolean') || (Array.isArray(choices) && choices.join() === 'true,false');
 }
 
-/** A field that may be null is emptied by its option with `--no-` before it, where something is changed. */
+/** In a command that changes something, the option with `--no-` sets a nullable field to null. */
 function optionsOf(input: Input, { method }: Operation): readonly Option[] {
   const { name, schema, description, isRequired } = input;
   const option = name.replaceAll('_', '-');
@@ -216,7 +216,7 @@ function typedAs(types: ReadonlySet<string>, text: string): string | number {
 }
 
 /** Whether the endpoint answers in this media type. */
-function offers({ answers }: Operation, mediaType: string): boolean {
+function hasAnswerIn({ answers }: Operation, mediaType: string): boolean {
   return Object.values(answers).some(({ content }) => content !== undefined && mediaType in content);
 }
 

@@ -8,7 +8,7 @@ import { addExportOptions, groupOf } from './endpoint-command.ts';
 import { type Json, type Fields } from './json.ts';
 import { dataOf, rowsOf, table, textOf } from './print.ts';
 
-/** Who did what is recorded. */
+/** The author of each action is recorded. */
 const AUTHOR = ['--author <name>', 'who; by default whose admin token it is'] as const;
 
 type Options = Readonly<Record<string, string | boolean | undefined>>;

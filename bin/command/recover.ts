@@ -29,7 +29,7 @@ export function addRecoverCommand(program: Command, load: () => RecoveryConfig, 
           dependencies,
           {
             isDryRun: dryRun === true,
-            terminatesUnknown: terminateUnknown === true,
+            canTerminateUnknown: terminateUnknown === true,
             ...(since && { since }),
             filesSince: files ? (filesSince ?? new Date(0)) : null,
           },

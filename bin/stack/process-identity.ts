@@ -9,7 +9,7 @@ const run = promisify(execFile);
 
 const KILL_WAIT_MS = 5_000;
 
-/** When the process began, in the system's own format; undefined if there is no such process. */
+/** The start time of the process, in the system's own format; undefined if there is no such process. */
 export async function processStart(pid: number): Promise<string | undefined> {
   if (platform() !== 'linux') return processStatus(pid, 'lstart');
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');

@@ -11,8 +11,8 @@ export interface Import {
   readonly names: string;
   /** The file that the import leads to; undefined for packages. */
   readonly target: string | undefined;
-  readonly typeOnly: boolean;
-  readonly dynamic: boolean;
+  readonly isTypeOnly: boolean;
+  readonly isDynamic: boolean;
 }
 
 const root = join(import.meta.dirname, '../..');
@@ -34,10 +34,10 @@ function readImports(file: string): Import[] {
   const targetOf = (from: string) =>
     from.startsWith('.') ? relative(root, resolve(root, dirname(file), from)) : undefined;
   const stated = [...text.matchAll(importStatement)].map(([, type, names = '', from = '']) => {
-    return { file, from, names, target: targetOf(from), typeOnly: type !== undefined, dynamic: false };
+    return { file, from, names, target: targetOf(from), isTypeOnly: type !== undefined, isDynamic: false };
   });
   const dynamic = [...text.matchAll(dynamicImport)].map(([, from = '']) => {
-    return { file, from, names: '', target: targetOf(from), typeOnly: false, dynamic: true };
+    return { file, from, names: '', target: targetOf(from), isTypeOnly: false, isDynamic: true };
   });
   return [...stated, ...dynamic];
 }

@@ -29,7 +29,7 @@ const NO_UNIT_LOADS = ['node:child_process', 'node:http', 'node:https', 'node:ne
 
 /** Reads the needs of a test file from the imports of the file and of all modules that load with the file. */
 export function readTestNeeds(file: string): TestNeeds {
-  const imports = importsBehind(file, ({ typeOnly, dynamic }) => !typeOnly && !dynamic);
+  const imports = importsBehind(file, ({ isTypeOnly, isDynamic }) => !isTypeOnly && !isDynamic);
   const names = imports
     .filter(({ target }) => target === SERVICES)
     .flatMap((statement) => statement.names.match(/\w+/g) ?? []);

@@ -478,7 +478,7 @@ export const zh: typeof en = {
     task: '任务',
     kind: '类型',
     none: '没有符合条件的任务。请放宽筛选条件，或在账户页搜索编号。',
-    story: '经过',
+    timeline: '经过',
     details: '详情',
     key: '密钥',
     deadline: '截止时间',

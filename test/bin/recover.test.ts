@@ -55,7 +55,7 @@ describe('recovery', function () {
   /** @returns what it prints */
   async function recovered(options: Partial<RecoveryOptions> = {}, client = stack.temporal): Promise<string[]> {
     const lines: string[] = [];
-    const all = { isDryRun: false, terminatesUnknown: false, filesSince: new Date(0), ...options };
+    const all = { isDryRun: false, canTerminateUnknown: false, filesSince: new Date(0), ...options };
     await withRecovery(loadRecoveryConfig(stack.environment), (dependencies) =>
       recover({ ...dependencies, client }, all, (line) => lines.push(line)),
     );
@@ -143,7 +143,7 @@ describe('recovery', function () {
 
     const wouldDo = await recovered({ isDryRun: true });
     expect(await stack.database('tasks').where({ status: 'succeeded' }).pluck('id')).to.deep.equal([pending.id]);
-    const lines = await recovered({ terminatesUnknown: true });
+    const lines = await recovered({ canTerminateUnknown: true });
     expect(lines.slice(0, 5)).to.deep.equal(wouldDo.slice(1, 6));
     expect(saidOf(lines, charged.id)).to.deep.equal(['charged: its history says that it succeeded']);
     expect(saidOf(lines, failed.id)).to.deep.equal(['refunded: its history says that it failed']);

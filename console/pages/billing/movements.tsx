@@ -9,7 +9,7 @@ import { changesBy } from '../../../domain/ledger.ts';
 import { exportFile } from '../../export.ts';
 import { Card, Pages } from '../../html/components.tsx';
 import { ResourceTable } from '../../html/resource-table.tsx';
-import { type Answer, member, type MemberVisit, showPage } from '../../page.ts';
+import { type PageResult, member, type MemberVisit, showPage } from '../../page.ts';
 import { readPeriod } from '../usage/period.ts';
 
 const PAGE_SIZE = 50;
@@ -35,7 +35,7 @@ export const movementPages = [
   ),
 ];
 
-function exportMovements({ account: { accountId }, query }: MemberVisit, { reports, clock }: ApiServices): Answer {
+function exportMovements({ account: { accountId }, query }: MemberVisit, { reports, clock }: ApiServices): PageResult {
   const { name, from, to } = readPeriod(query.get('period'), clock.nowMs());
   return exportFile(
     `movements-${name}`,

@@ -24,7 +24,7 @@ import {
   usd,
 } from '../../html/components.tsx';
 import { Chosen, TableCard } from '../../html/resource-table.tsx';
-import { type Answer, member, type MemberVisit, showPage } from '../../page.ts';
+import { type PageResult, member, type MemberVisit, showPage } from '../../page.ts';
 import { readSettings } from './key-form.ts';
 import { useTexts } from '../../html/page-context.ts';
 
@@ -75,7 +75,7 @@ async function ownKey({ account, params }: MemberVisit, { database }: ApiService
   return key;
 }
 
-async function keys(visit: MemberVisit, services: ApiServices, problem: string | null): Promise<Answer> {
+async function keys(visit: MemberVisit, services: ApiServices, problem: string | null): Promise<PageResult> {
   const { texts } = visit;
   const found = await listKeys(visit, services);
   const { keys: words, common, fields } = texts;
@@ -162,7 +162,7 @@ function stateOf({ disabledAt, expiresAt }: ApiKey): string {
   return expiresAt !== null && expiresAt.getTime() <= Date.now() ? 'expired' : 'active';
 }
 
-function made(visit: MemberVisit, secret: string): Answer {
+function made(visit: MemberVisit, secret: string): PageResult {
   const { texts } = visit;
   return showPage(
     'keys',
@@ -179,7 +179,7 @@ function made(visit: MemberVisit, secret: string): Answer {
   );
 }
 
-function confirmDeletion(visit: MemberVisit, key: ApiKey): Answer {
+function confirmDeletion(visit: MemberVisit, key: ApiKey): PageResult {
   const { texts } = visit;
   const list = `/console${pathOf(visit)}`;
   return showPage(

@@ -8,7 +8,7 @@ import { findUserByEmail } from '../../../db/queries/users.ts';
 import { isPersonName, PERSON_NAME_LENGTH } from '../../../domain/person-name.ts';
 import { Card, Field, Form, Problem } from '../../html/components.tsx';
 import { faultWords, NewPassword } from '../../html/new-password.tsx';
-import { type Answer, everybody, type Visit } from '../../page.ts';
+import { type PageResult, everybody, type Visit } from '../../page.ts';
 import { enter } from '../sign-in/enter.ts';
 
 export const joinPages = [
@@ -28,7 +28,7 @@ export const joinPages = [
   }),
 ];
 
-async function joinAsNewUser(visit: Visit, invitation: Invitation, database: Database): Promise<Answer> {
+async function joinAsNewUser(visit: Visit, invitation: Invitation, database: Database): Promise<PageResult> {
   const { form, params, texts, ip } = visit;
   const name = form.text('name');
   const password = form.exact('password');
@@ -42,7 +42,7 @@ async function joinAsNewUser(visit: Visit, invitation: Invitation, database: Dat
 }
 
 /** Shows what the visitor can do with the invitation. */
-async function join(visit: Visit, invitation: Invitation, database: Database): Promise<Answer> {
+async function join(visit: Visit, invitation: Invitation, database: Database): Promise<PageResult> {
   const { session, texts } = visit;
   const { members: words } = texts;
   const { accountName, email, role } = invitation;
@@ -73,7 +73,7 @@ async function join(visit: Visit, invitation: Invitation, database: Database): P
   );
 }
 
-function newUserForm(visit: Visit, invitation: Invitation, problem: string | null): Answer {
+function newUserForm(visit: Visit, invitation: Invitation, problem: string | null): PageResult {
   const { signIn, members: words, values, fields } = visit.texts;
   return bare(
     visit,
@@ -92,7 +92,7 @@ function newUserForm(visit: Visit, invitation: Invitation, problem: string | nul
   );
 }
 
-function bare({ texts }: Visit, { accountName }: Invitation, content: Child, status = 200): Answer {
+function bare({ texts }: Visit, { accountName }: Invitation, content: Child, status = 200): PageResult {
   return {
     kind: 'page',
     title: texts.members.joinTitle(accountName),
@@ -102,6 +102,6 @@ function bare({ texts }: Visit, { accountName }: Invitation, content: Child, sta
   };
 }
 
-function expired({ texts: { welcome: words } }: Visit): Answer {
+function expired({ texts: { welcome: words } }: Visit): PageResult {
   return { kind: 'page', title: words.expiredTitle, content: <Card>{words.expired}</Card>, status: 410, bare: true };
 }

@@ -17,7 +17,7 @@ import { nested } from '../../../domain/resource/resource.ts';
 import { MEMBER_ROLES, type MemberRole } from '../../../domain/roles.ts';
 import { Badge, Card, Choice, Copyable, Field, Form, Problem } from '../../html/components.tsx';
 import { TableCard } from '../../html/resource-table.tsx';
-import { type Answer, member, type MemberVisit, showPage } from '../../page.ts';
+import { type PageResult, member, type MemberVisit, showPage } from '../../page.ts';
 import { joinPages } from './join.tsx';
 import { useTexts } from '../../html/page-context.ts';
 
@@ -94,7 +94,7 @@ async function showMembers(
   visit: MemberVisit,
   { database }: ApiServices,
   problem: { readonly words: string; readonly status: number } | null,
-): Promise<Answer> {
+): Promise<PageResult> {
   const { texts, account, form } = visit;
   const { members: words } = texts;
   const members = await listMembers(database, account.accountId);
@@ -206,7 +206,7 @@ async function Invitations({
   );
 }
 
-async function showMember(visit: MemberVisit, { database }: ApiServices, refusal: Refusal | null): Promise<Answer> {
+async function showMember(visit: MemberVisit, { database }: ApiServices, refusal: Refusal | null): Promise<PageResult> {
   const { texts, account, params } = visit;
   const { members: words } = texts;
   const member = (await listMembers(database, account.accountId)).find(({ id }) => id === params['user_id']);
@@ -252,7 +252,7 @@ async function showMember(visit: MemberVisit, { database }: ApiServices, refusal
 function showLink(
   visit: MemberVisit,
   { title, explained, link }: { readonly title: string; readonly explained: string; readonly link?: string },
-): Answer {
+): PageResult {
   const { texts } = visit;
   return showPage(
     'members',

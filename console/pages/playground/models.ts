@@ -7,7 +7,7 @@ export type TriedKind = MediaModel['kind'] | 'text';
 
 export type ModelGroups = readonly (readonly [kind: TriedKind, models: readonly Tried[]])[];
 
-/** In the order of the catalogue. Text models need the format chat-completions; aliases are left out. */
+/** In the order of the catalogue. Text models need the format chat-completions; legacy ids are left out. */
 export function modelsByKind({ videoModels, imageModels, textModels }: Catalogue): ModelGroups {
   const texts = [...textModels.values()].filter(
     ({ formats, legacy }) => formats.includes('chat-completions') && !legacy,

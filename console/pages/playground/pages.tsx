@@ -12,7 +12,7 @@ import { errorHeaders, presentError } from '../../../domain/error-envelope.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
 import type { JsonObject } from '../../../domain/json.ts';
-import { type Answer, member, type MemberVisit } from '../../page.ts';
+import { type PageResult, member, type MemberVisit } from '../../page.ts';
 import { bodyOf, withPrompt } from './bodies.ts';
 import { consoleCaller } from './caller.ts';
 import { contentOf, Cost } from './chat.tsx';
@@ -33,7 +33,7 @@ export const playgroundPages = [
   ),
   member.form(PATH, 'develop', async (visit, services) => {
     const model = findTried(services.catalogue, visit.form.text('model'));
-    if (wantsStream(visit)) return stream(visit, services, model);
+    if (isStreamRequested(visit)) return stream(visit, services, model);
     try {
       if (!model) throw badRequest('There is no such model. Choose another.');
       return await (isMedia(model) ? place(visit, services, model) : ask(visit, services, model));
@@ -48,7 +48,7 @@ export const playgroundPages = [
     async (visit, services) => {
       await countAction(services.database, visit.account.accountId, PRICES);
       const model = findTried(services.catalogue, visit.form.text('model'));
-      if (!visit.wantsPart || !model) return show(visit, services, model);
+      if (!visit.isPartRequest || !model) return show(visit, services, model);
       return { kind: 'part', content: <PriceAndCalls priced={price(visit, services, model)} /> };
     },
     { changesNothing: true },
@@ -71,7 +71,7 @@ async function findRecorded(database: Database, accountId: string, requestId: st
   }
 }
 
-function show(visit: MemberVisit, services: ApiServices, chosen: Tried | null, shown: Partial<Shown> = {}): Answer {
+function show(visit: MemberVisit, services: ApiServices, chosen: Tried | null, shown: Partial<Shown> = {}): PageResult {
   const groups = modelsByKind(services.catalogue);
   const model = chosen ?? groups.flatMap(([, models]) => models)[0] ?? null;
   return playground(visit, { groups, model, priced: model && price(visit, services, model), ...shown });
@@ -95,7 +95,7 @@ function parse(services: ApiServices, model: MediaModel, body: JsonObject): Crea
   return model.kind === 'image' ? services.parseImageRequest(body) : services.parseVideoRequest(body);
 }
 
-async function place(visit: MemberVisit, services: ApiServices, model: MediaModel): Promise<Answer> {
+async function place(visit: MemberVisit, services: ApiServices, model: MediaModel): Promise<PageResult> {
   const request = parse(services, model, bodyOf(model, visit.form));
   const caller = await consoleCaller(visit, services);
   const checkLinks = model.kind === 'image' ? services.checkImageLinks : undefined;
@@ -105,7 +105,7 @@ async function place(visit: MemberVisit, services: ApiServices, model: MediaMode
 }
 
 /** Shows the whole answer of a text model, for browsers without script. */
-async function ask(visit: MemberVisit, services: ApiServices, model: TextModel): Promise<Answer> {
+async function ask(visit: MemberVisit, services: ApiServices, model: TextModel): Promise<PageResult> {
   const { context, account, requestId } = visit;
   const caller = await consoleCaller(visit, services);
   const completion: unknown = JSON.parse(
@@ -115,12 +115,12 @@ async function ask(visit: MemberVisit, services: ApiServices, model: TextModel):
   return show(visit, services, model, { answer: { text: contentOf(completion), usage } });
 }
 
-function wantsStream({ context }: MemberVisit): boolean {
+function isStreamRequested({ context }: MemberVisit): boolean {
   return context.get('accept').includes('text/event-stream');
 }
 
 /** Streams the answer of a text model to the script of the page. Errors have the form of the API. */
-async function stream(visit: MemberVisit, services: ApiServices, model: Tried | null): Promise<Answer> {
+async function stream(visit: MemberVisit, services: ApiServices, model: Tried | null): Promise<PageResult> {
   const { context, form, requestId } = visit;
   try {
     if (!model || isMedia(model)) throw badRequest('Only text models stream their answers.');

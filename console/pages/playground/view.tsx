@@ -1,6 +1,6 @@
 /** The page of the playground. Another choice of the model replaces the fields, and keeps the prompt. */
 import { Card, Field, Form, Problem } from '../../html/components.tsx';
-import { type Answer, type MemberVisit, showPage } from '../../page.ts';
+import { type PageResult, type MemberVisit, showPage } from '../../page.ts';
 import { AnswerCard, ChatFields, type WholeAnswer } from './chat.tsx';
 import { MediaFields } from './media.tsx';
 import { isMedia, type ModelGroups, type Tried } from './models.ts';
@@ -16,7 +16,7 @@ export interface Shown {
   readonly answer?: WholeAnswer;
 }
 
-export function playground(visit: MemberVisit, { groups, model, priced, problem, answer }: Shown): Answer {
+export function playground(visit: MemberVisit, { groups, model, priced, problem, answer }: Shown): PageResult {
   const { texts, account } = visit;
   const path = `/console/accounts/${account.accountId}/playground`;
   return showPage(

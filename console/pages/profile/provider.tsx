@@ -3,7 +3,7 @@ import { attemptOf, ProviderDownError } from '../../../api/services/people/provi
 import { newToken } from '../../../api/services/people/sessions.ts';
 import { deleteIdentities } from '../../../db/queries/identities.ts';
 import { Card } from '../../html/components.tsx';
-import { type Answer, user, type UserVisit } from '../../page.ts';
+import { type PageResult, user, type UserVisit } from '../../page.ts';
 import { passwordProblem } from './password-problem.ts';
 import { profile } from './view.tsx';
 
@@ -45,5 +45,5 @@ function leadOn({ texts: { profile: words } }: UserVisit, name: string, url: str
         </a>
       </Card>
     ),
-  } satisfies Answer;
+  } satisfies PageResult;
 }

@@ -2,7 +2,7 @@
 import { newSecondFactorSecret, sealOffer, secondFactorAddress } from '../../../api/services/people/second-factor.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { Card, Copyable, Field, Form, Problem } from '../../html/components.tsx';
-import type { Answer, UserVisit } from '../../page.ts';
+import type { PageResult, UserVisit } from '../../page.ts';
 import { useTexts } from '../../html/page-context.ts';
 
 /** Shows the codes. No other page shows them. */
@@ -31,7 +31,7 @@ export function recoveryCodes({ texts }: UserVisit, codes: readonly string[]) {
         </div>
       </Card>
     ),
-  } satisfies Answer;
+  } satisfies PageResult;
 }
 
 export function AddSecondFactor({

@@ -6,7 +6,7 @@ import { countRecoveryCodes } from '../../../db/queries/recovery-codes.ts';
 import { Card, Choice, Form, Problem } from '../../html/components.tsx';
 import { Facts } from '../../html/facts.tsx';
 import { NewPassword } from '../../html/new-password.tsx';
-import type { Answer, UserVisit } from '../../page.ts';
+import type { PageResult, UserVisit } from '../../page.ts';
 import { LANGUAGE_NAMES } from '../../texts/texts.ts';
 import { ProviderCard } from './provider-card.tsx';
 import { AddSecondFactor, CurrentPassword, OwnSecondFactor } from './second-factor.tsx';
@@ -26,7 +26,7 @@ export async function profile(
   services: ApiServices,
   problems: ProfileProblems = {},
   offered: string | null = null,
-): Promise<Answer> {
+): Promise<PageResult> {
   const { user, texts } = visit;
   const { database, sealer, openIdProvider } = services;
   const sessions = await listOpenSessions(database, user.id);

@@ -1,7 +1,7 @@
 import type { Database } from '../../../db/database.ts';
 import type { User } from '../../../db/queries/users.ts';
 import { closeSession, openSession } from '../../../api/services/people/sessions.ts';
-import type { Answer, Visit } from '../../page.ts';
+import type { PageResult, Visit } from '../../page.ts';
 
 /**
  * Opens a new session, and ends the browser's earlier session.
@@ -18,5 +18,5 @@ export async function enter(
   const { secondFactorPending = false, byProvider = false } = how;
   const { userAgent } = visit;
   const token = await openSession(database, { userId: user.id, secondFactorPending, byProvider, userAgent });
-  return { kind: 'redirect', path: secondFactorPending ? '/sign-in' : '', session: { token } } satisfies Answer;
+  return { kind: 'redirect', path: secondFactorPending ? '/sign-in' : '', session: { token } } satisfies PageResult;
 }

@@ -4,7 +4,7 @@ import type { ApiServices } from '../../../api/services/services.ts';
 import { isEmailAddress } from '../../../domain/email-address.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { Card, Field, Form, Problem } from '../../html/components.tsx';
-import { type Answer, everybody, type Visit } from '../../page.ts';
+import { type PageResult, everybody, type Visit } from '../../page.ts';
 import { bare } from './views.tsx';
 
 export const lostPasswordPages = [
@@ -33,7 +33,7 @@ function assertMail({ sendsMail }: ApiServices): void {
 function lostPassword(
   { texts: { signIn: words } }: Visit,
   { email, problem }: { readonly email: string; readonly problem: string | null },
-): Answer {
+): PageResult {
   return bare(
     words.lostPassword,
     <Card>

@@ -1,7 +1,7 @@
 /** Signing in and out. */
 import { Card, Field, Form, Problem } from '../../html/components.tsx';
 import { faultWords, NewPassword } from '../../html/new-password.tsx';
-import { type Answer, everybody, type Visit } from '../../page.ts';
+import { type PageResult, everybody, type Visit } from '../../page.ts';
 import { closeSession } from '../../../api/services/people/sessions.ts';
 import {
   checkPassword,
@@ -68,7 +68,7 @@ export const signInPages = [
   }),
 ];
 
-function secondFactor({ signIn: words }: Texts, problem: string | null): Answer {
+function secondFactor({ signIn: words }: Texts, problem: string | null): PageResult {
   return bare(
     words.codeTitle,
     <Card>
@@ -90,7 +90,7 @@ function secondFactor({ signIn: words }: Texts, problem: string | null): Answer 
 function welcome(
   { texts, path }: Visit,
   { email, problem }: { readonly email: string; readonly problem: string | null },
-): Answer {
+): PageResult {
   const { welcome: words, signIn: labels } = texts;
   return bare(
     words.title,
@@ -122,6 +122,6 @@ function signedOut({ signIn: words }: Texts, name: string, there: string) {
   );
 }
 
-function expired({ welcome: words }: Texts): Answer {
+function expired({ welcome: words }: Texts): PageResult {
   return bare(words.expiredTitle, <Card>{words.expired}</Card>, 410);
 }

@@ -16,7 +16,7 @@ import { mayAskProvider } from '../../../api/services/people/sign-in.ts';
 import { newToken } from '../../../api/services/people/sessions.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { ServiceError } from '../../../domain/errors.ts';
-import { type Answer, everybody, type Visit } from '../../page.ts';
+import { type PageResult, everybody, type Visit } from '../../page.ts';
 import { enter } from './enter.ts';
 import { signInForm } from './views.tsx';
 
@@ -78,7 +78,7 @@ async function finish(visit: Visit, services: ApiServices, { identity, isConnect
   return enter(visit, database, user, { byProvider: true, secondFactorPending });
 }
 
-type Shown = Extract<Answer, { kind: 'page' | 'redirect' }>;
+type Shown = Extract<PageResult, { kind: 'page' | 'redirect' }>;
 
 function failed(visit: Visit, services: ApiServices, error: unknown): Shown {
   const { signIn: words } = visit.texts;

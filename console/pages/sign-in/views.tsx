@@ -2,12 +2,12 @@
 import type { Child } from 'hono/jsx';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { Card, Field, Form, Problem } from '../../html/components.tsx';
-import type { Answer } from '../../page.ts';
+import type { PageResult } from '../../page.ts';
 import type { Texts } from '../../texts/texts.ts';
 
 /** A page for strangers. */
 export function bare(title: string, content: Child, status = 200) {
-  return { kind: 'page', title, content, status, bare: true } satisfies Answer;
+  return { kind: 'page', title, content, status, bare: true } satisfies PageResult;
 }
 
 /** The sign-in form, and links to the other ways to sign in. */

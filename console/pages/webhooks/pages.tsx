@@ -15,7 +15,7 @@ import { ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
 import { WEBHOOKS } from '../../../domain/policy.ts';
 import { readListPage } from '../../list-page.ts';
-import { type Answer, member, type MemberVisit } from '../../page.ts';
+import { type PageResult, member, type MemberVisit } from '../../page.ts';
 import { readChanges, readNewEndpoint } from './endpoint-form.tsx';
 import { confirmDeletion, endpointList, endpointPage, secretPage } from './views.tsx';
 
@@ -87,7 +87,10 @@ function change(
 }
 
 /** Shows the problem of a form. `not_found` stays an error. */
-async function orProblem(act: () => Promise<Answer>, showAgain: (problem: string) => Promise<Answer>): Promise<Answer> {
+async function orProblem(
+  act: () => Promise<PageResult>,
+  showAgain: (problem: string) => Promise<PageResult>,
+): Promise<PageResult> {
   try {
     return await act();
   } catch (error) {
@@ -105,7 +108,7 @@ async function create({ form, account }: MemberVisit, { database, sealer, checkW
   return { updated: created, secret };
 }
 
-async function list(visit: MemberVisit, { database }: ApiServices, problem: string | null): Promise<Answer> {
+async function list(visit: MemberVisit, { database }: ApiServices, problem: string | null): Promise<PageResult> {
   const { accountId } = visit.account;
   const endpoints = await listWebhookEndpoints(database, { accountId, limit: WEBHOOKS.maxEndpoints });
   return endpointList(visit, { endpoints, problem });
@@ -116,7 +119,7 @@ async function show(
   { database }: ApiServices,
   endpoint: WebhookEndpoint,
   problem: string | null,
-): Promise<Answer> {
+): Promise<PageResult> {
   const filter = {
     accountId: visit.account.accountId,
     endpointId: endpoint.id,

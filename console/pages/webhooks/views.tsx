@@ -6,7 +6,7 @@ import { Card, ConfirmDeletion, Copyable, FormButton, Problem, Time } from '../.
 import { EndpointState } from '../../html/endpoint-state.tsx';
 import { Facts } from '../../html/facts.tsx';
 import { TableCard } from '../../html/resource-table.tsx';
-import { type Answer, type MemberVisit, showPage } from '../../page.ts';
+import { type PageResult, type MemberVisit, showPage } from '../../page.ts';
 import { Deliveries } from './deliveries.tsx';
 import { EndpointForm } from './endpoint-form.tsx';
 import { useTexts } from '../../html/page-context.ts';
@@ -14,7 +14,7 @@ import { useTexts } from '../../html/page-context.ts';
 export function endpointList(
   visit: MemberVisit,
   { endpoints, problem }: { readonly endpoints: readonly WebhookEndpoint[]; readonly problem: string | null },
-): Answer {
+): PageResult {
   const { webhooks: words, fields } = visit.texts;
   const path = listPath(visit);
   return showPage(
@@ -47,7 +47,7 @@ interface ShownEndpoint {
   readonly problem: string | null;
 }
 
-export function endpointPage(visit: MemberVisit, { endpoint, deliveries, next, problem }: ShownEndpoint): Answer {
+export function endpointPage(visit: MemberVisit, { endpoint, deliveries, next, problem }: ShownEndpoint): PageResult {
   const { webhooks: words } = visit.texts;
   const path = `${listPath(visit)}/${endpoint.id}`;
   return showPage(
@@ -75,7 +75,7 @@ export function endpointPage(visit: MemberVisit, { endpoint, deliveries, next, p
 export function secretPage(
   visit: MemberVisit,
   { updated, secret, hint }: { readonly updated: WebhookEndpoint; readonly secret: string; readonly hint?: string },
-): Answer {
+): PageResult {
   const { texts } = visit;
   const words = texts.webhooks;
   return showPage(
@@ -94,7 +94,7 @@ export function secretPage(
   );
 }
 
-export function confirmDeletion(visit: MemberVisit, { id, url }: WebhookEndpoint): Answer {
+export function confirmDeletion(visit: MemberVisit, { id, url }: WebhookEndpoint): PageResult {
   const { texts } = visit;
   const path = `${listPath(visit)}/${id}`;
   return showPage(

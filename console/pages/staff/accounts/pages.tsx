@@ -17,10 +17,10 @@ import { parseUsd } from '../../../../domain/money.ts';
 import { carryOut } from '../../../form-problem.ts';
 import { Choice, Field, Pages } from '../../../html/components.tsx';
 import { readListPage } from '../../../list-page.ts';
-import { type Answer, showPage, staff, type UserVisit } from '../../../page.ts';
+import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { authorshipOf } from '../reason.ts';
 import { AccountContent, type ShownForm } from './account.tsx';
-import { AccountTable, FoundStory } from './search.tsx';
+import { AccountTable, FoundTimeline } from './search.tsx';
 
 const ACCOUNT_LIST = { kind: 'account', size: 50 } as const;
 /** The keys that the page shows. The search finds other keys by id. */
@@ -45,7 +45,7 @@ export const staffAccountPages = [
   changeKey('enable', false),
 ];
 
-async function search({ query, texts, path }: UserVisit, services: ApiServices): Promise<Answer> {
+async function search({ query, texts, path }: UserVisit, services: ApiServices): Promise<PageResult> {
   const wanted = (query.get('search') ?? '').trim();
   const suspended = query.get('suspended');
   const filter = { search: wanted || undefined, suspended: suspended === 'true' ? true : undefined };
@@ -71,7 +71,7 @@ async function search({ query, texts, path }: UserVisit, services: ApiServices):
         />
         <button type="submit">{words.find}</button>
       </form>
-      {found === null ? null : <FoundStory found={found} />}
+      {found === null ? null : <FoundTimeline found={found} />}
       {found !== null && accounts.length === 0 ? null : <AccountTable accounts={accounts} />}
       <Pages path={path} query={query} next={next} />
     </>,
@@ -82,7 +82,7 @@ function accountIdOf({ params }: UserVisit): string {
   return params['account_id'] ?? '';
 }
 
-async function showAccount(visit: UserVisit, { database }: ApiServices, shown?: ShownForm): Promise<Answer> {
+async function showAccount(visit: UserVisit, { database }: ApiServices, shown?: ShownForm): Promise<PageResult> {
   const accountId = accountIdOf(visit);
   const account = await existingAccount(database, accountId);
   const [keys, members, tasks, actions] = await Promise.all([
@@ -107,7 +107,7 @@ async function change(
   services: ApiServices,
   about: ShownForm['about'],
   work: () => Promise<unknown>,
-): Promise<Answer> {
+): Promise<PageResult> {
   return carryOut(work, `/staff/accounts/${accountIdOf(visit)}`, (problem) => {
     if (problem.code === 'not_found') throw problem;
     return showAccount(visit, services, { about, problem });

@@ -37,7 +37,7 @@ export function accountStateOf({ suspendedAt }: Account): string {
   return suspendedAt === null ? 'open' : 'suspended';
 }
 
-export function FoundStory({ found: { id, kind, account, verdict, events, pending } }: { readonly found: Found }) {
+export function FoundTimeline({ found: { id, kind, account, verdict, events, pending } }: { readonly found: Found }) {
   const texts = useTexts();
   const words = texts.staffAccounts;
   return (

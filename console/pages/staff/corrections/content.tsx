@@ -21,7 +21,7 @@ interface Props {
   readonly visit: UserVisit;
 }
 
-const ROOM = '/console/staff/corrections';
+const PATH = '/console/staff/corrections';
 
 export function CorrectionContent(props: Props) {
   const { pending, decided, fourEyesAbove, visit } = props;
@@ -46,7 +46,7 @@ function CorrectionForm({ formIds, visit: { texts, form } }: Props) {
   const { corrections: words, common } = texts;
   return (
     <Card title={words.ask}>
-      <Form action={ROOM} class="grid">
+      <Form action={PATH} class="grid">
         <input type="hidden" name="correction_id" value={formIds.correctionId} />
         <input type="hidden" name="adjustment_id" value={formIds.adjustmentId} />
         <Field name="account_id" label={words.accountId} value={form.text('account_id')} required />
@@ -134,7 +134,7 @@ function Decisions({ correction, visit }: { readonly correction: Correction; rea
     <div class="row">
       {decisions.map((decision) => (
         <FormButton
-          action={`${ROOM}/${correction.id}/${decision}`}
+          action={`${PATH}/${correction.id}/${decision}`}
           label={texts.corrections[decision]}
           look={decision === 'approve' ? '' : 'quiet'}
         />
@@ -191,7 +191,7 @@ function Adjustments({ adjustments, next, visit: { texts, query } }: Props) {
         'account_id',
       ]}
     >
-      <Pages path={ROOM} query={query} next={next} />
+      <Pages path={PATH} query={query} next={next} />
     </TableCard>
   );
 }

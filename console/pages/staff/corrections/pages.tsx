@@ -14,7 +14,7 @@ import { newId } from '../../../../domain/ids.ts';
 import { parseUsd } from '../../../../domain/money.ts';
 import { carryOut } from '../../../form-problem.ts';
 import { readListPage } from '../../../list-page.ts';
-import { type Answer, showPage, staff, type UserVisit } from '../../../page.ts';
+import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { CorrectionContent } from './content.tsx';
 
 const ADJUSTMENT_LIST = { kind: 'transfer', size: 50 } as const;
@@ -43,7 +43,7 @@ function deciding(name: string, outcome: CorrectionOutcome) {
   );
 }
 
-async function act(visit: UserVisit, services: ApiServices, work: () => Promise<void>): Promise<Answer> {
+async function act(visit: UserVisit, services: ApiServices, work: () => Promise<void>): Promise<PageResult> {
   return carryOut(work, '/staff/corrections', (problem) => {
     if (visit.params['correction_id'] !== undefined && problem.code === 'not_found') throw problem;
     return showCorrections(visit, services, problem);
@@ -64,7 +64,7 @@ async function showCorrections(
   visit: UserVisit,
   { database, reports, fourEyesAbove }: ApiServices,
   problem: ServiceError | null,
-): Promise<Answer> {
+): Promise<PageResult> {
   const [pending, decided, { entries: adjustments, next }] = await Promise.all([
     listPendingCorrections(database, MAX_PENDING),
     listDecidedCorrections(database, DECIDED_SHOWN),

@@ -6,7 +6,7 @@ import { listConfigurations } from '../../../../db/queries/configurations.ts';
 import { badRequest, ServiceError } from '../../../../domain/errors.ts';
 import { OperatorError } from '../../../../domain/operator-error.ts';
 import { carryOut } from '../../../form-problem.ts';
-import { type Answer, showPage, staff, type UserVisit } from '../../../page.ts';
+import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { authorshipOf } from '../reason.ts';
 import { ConfigurationContent } from './configuration.tsx';
 import { ModelContent, ModelTable } from './models.tsx';
@@ -36,7 +36,7 @@ export const staffModelPages = [
   ),
 ];
 
-async function showModels({ texts }: UserVisit, services: ApiServices): Promise<Answer> {
+async function showModels({ texts }: UserVisit, services: ApiServices): Promise<PageResult> {
   const models = listSoldModels(services);
   return showPage(
     'models',
@@ -45,7 +45,7 @@ async function showModels({ texts }: UserVisit, services: ApiServices): Promise<
   );
 }
 
-function showModel(visit: UserVisit, services: ApiServices, problem: ServiceError | null = null): Answer {
+function showModel(visit: UserVisit, services: ApiServices, problem: ServiceError | null = null): PageResult {
   const model = listSoldModels(services).find(({ id }) => id === visit.params['model_id']);
   if (!model) throw new ServiceError('not_found', 'There is no such model.');
   return showPage('models', model.id, <ModelContent model={model} visit={visit} />, problem);
@@ -55,7 +55,7 @@ async function showConfiguration(
   visit: UserVisit,
   { configuration, database }: ApiServices,
   problem: ServiceError | null = null,
-): Promise<Answer> {
+): Promise<PageResult> {
   const [preview, records] = await Promise.all([configuration.preview(), listConfigurations(database, LATEST_RECORDS)]);
   return showPage(
     'models',

@@ -15,7 +15,7 @@ import { exportFile } from '../../../export.ts';
 import { problemOf } from '../../../form-problem.ts';
 import { readListPage } from '../../../list-page.ts';
 import { monthName } from '../../../html/months.ts';
-import { type Answer, showPage, staff, type UserVisit } from '../../../page.ts';
+import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { ClosingContent } from './closing.tsx';
 import { MonthList } from './list.tsx';
 import { listMonths, monthOf, overviewOf } from './months.ts';
@@ -50,7 +50,7 @@ export const staffMonthPages = [
   }),
 ];
 
-async function showMonths(visit: UserVisit, services: ApiServices): Promise<Answer> {
+async function showMonths(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const { query, texts } = visit;
   const before = query.get('cursor') ?? '~';
   const [months, closed] = await Promise.all([listMonths(services), listClosedMonths(services.reports)]);
@@ -60,7 +60,7 @@ async function showMonths(visit: UserVisit, services: ApiServices): Promise<Answ
   return showPage('months', texts.months.title, <MonthList months={shown} next={next} visit={visit} />);
 }
 
-async function showMonth(visit: UserVisit, services: ApiServices): Promise<Answer> {
+async function showMonth(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const month = monthOf(visit);
   const closed = await findClosedMonth(services.reports, month.name);
   const overview = await overviewOf(month, closed ? [closed] : [], services);
@@ -71,7 +71,7 @@ async function showMonth(visit: UserVisit, services: ApiServices): Promise<Answe
   );
 }
 
-async function showCustomers(visit: UserVisit, { reports }: ApiServices): Promise<Answer> {
+async function showCustomers(visit: UserVisit, { reports }: ApiServices): Promise<PageResult> {
   const month = monthOf(visit);
   const { query, texts } = visit;
   const search = (query.get('search') ?? '').trim() || undefined;
@@ -85,7 +85,7 @@ async function showCustomers(visit: UserVisit, { reports }: ApiServices): Promis
   );
 }
 
-async function showStatement(visit: UserVisit, services: ApiServices): Promise<Answer> {
+async function showStatement(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const { month, account, statement } = await askedStatement(visit, services);
   return showPage(
     'months',
@@ -102,7 +102,7 @@ async function askedStatement(visit: UserVisit, { reports, readStatement }: ApiS
 }
 
 /** Shows what closing freezes, and why a month cannot be closed yet. */
-async function confirmClosing(visit: UserVisit, { reports }: ApiServices, problem: string | null): Promise<Answer> {
+async function confirmClosing(visit: UserVisit, { reports }: ApiServices, problem: string | null): Promise<PageResult> {
   const month = monthOf(visit);
   const closed = await findClosedMonth(reports, month.name);
   if (closed) return { kind: 'redirect', path: `/staff/months/${month.name}` };

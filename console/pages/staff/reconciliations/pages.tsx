@@ -15,7 +15,7 @@ import { ServiceError } from '../../../../domain/errors.ts';
 import { exportFile } from '../../../export.ts';
 import { carryOut } from '../../../form-problem.ts';
 import { readListPage } from '../../../list-page.ts';
-import { type Answer, showPage, staff, type UserVisit } from '../../../page.ts';
+import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { ReconciliationList } from './list.tsx';
 import { Report } from './report.tsx';
 
@@ -55,7 +55,7 @@ function deciding(name: string, outcome: AcknowledgementOutcome) {
 }
 
 /** Carries an action out, and shows the report afterwards. */
-async function act(visit: UserVisit, services: ApiServices, work: () => Promise<void>): Promise<Answer> {
+async function act(visit: UserVisit, services: ApiServices, work: () => Promise<void>): Promise<PageResult> {
   const { id } = await existing(visit, services);
   return carryOut(work, `/staff/reconciliations/${id}`, (problem) => showOne(visit, services, problem));
 }
@@ -69,7 +69,7 @@ async function acknowledge({ params, form, user }: UserVisit, services: ApiServi
   await acknowledgeFindings(services, { reconciliationId, numbers, reason, author: user.email });
 }
 
-async function showAll(visit: UserVisit, { database }: ApiServices): Promise<Answer> {
+async function showAll(visit: UserVisit, { database }: ApiServices): Promise<PageResult> {
   const { entries: reconciliations, next } = await readListPage(visit.query, REPORT_LIST, (slice) =>
     listReconciliations(database, slice),
   );
@@ -81,7 +81,7 @@ async function showAll(visit: UserVisit, { database }: ApiServices): Promise<Ans
 }
 
 /** Starts a reconciliation, or opens the latest if it still runs: two clicks give one report. */
-async function runNow(_visit: UserVisit, services: ApiServices): Promise<Answer> {
+async function runNow(_visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const [latest] = await listReconciliations(services.database, { limit: 1 });
   const id = latest && isRunning(latest, services) ? latest.id : await runReconciliation(services);
   return { kind: 'redirect', path: `/staff/reconciliations/${id}` };
@@ -91,7 +91,11 @@ function isRunning({ finishedAt, createdAt }: Reconciliation, { clock }: ApiServ
   return finishedAt === null && clock.nowMs() - createdAt.getTime() < LONGEST_RUN_MS;
 }
 
-async function showOne(visit: UserVisit, services: ApiServices, problem: ServiceError | null = null): Promise<Answer> {
+async function showOne(
+  visit: UserVisit,
+  services: ApiServices,
+  problem: ServiceError | null = null,
+): Promise<PageResult> {
   return showPage('reconciliation', visit.texts.reconciliation.title, await reportOf(visit, services), problem);
 }
 

@@ -4,7 +4,7 @@ import type { ApiServices } from '../../../../api/services/services.ts';
 import { listRefunds, type RefundFilter, sumRefunds } from '../../../../db/queries/statements.ts';
 import { exportFile } from '../../../export.ts';
 import { readListPage } from '../../../list-page.ts';
-import { type Answer, showPage, staff, type UserVisit } from '../../../page.ts';
+import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { periodOf } from '../../../period.ts';
 import { RefundContent } from './content.tsx';
 
@@ -20,7 +20,7 @@ export const staffRefundPages = [
   }),
 ];
 
-async function showRefunds(visit: UserVisit, { reports, inTurn, clock }: ApiServices): Promise<Answer> {
+async function showRefunds(visit: UserVisit, { reports, inTurn, clock }: ApiServices): Promise<PageResult> {
   const filter = filterOf(visit, clock.nowMs());
   const [{ entries: refunds, next }, sums] = await Promise.all([
     readListPage(visit.query, REFUND_LIST, (slice) => listRefunds(reports, { ...filter, ...slice })),

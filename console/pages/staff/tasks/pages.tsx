@@ -10,11 +10,11 @@ import type { ServiceError } from '../../../../domain/errors.ts';
 import { TASK_KINDS, TASK_STATUSES } from '../../../../domain/task.ts';
 import { carryOut, problemOf } from '../../../form-problem.ts';
 import { readListPage } from '../../../list-page.ts';
-import { type Answer, showPage, staff, type UserVisit } from '../../../page.ts';
+import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { periodOf } from '../../../period.ts';
 import { authorshipOf } from '../reason.ts';
 import { TaskList } from './list.tsx';
-import { TaskContent, TaskStory } from './task.tsx';
+import { TaskContent, TaskTimeline } from './task.tsx';
 
 const TASK_LIST = { kind: 'task', size: 50 } as const;
 
@@ -23,7 +23,7 @@ export const staffTaskPages = [
   staff.page('/staff/tasks/{task_id}', 'read', (visit, services) => showTask(visit, services)),
   staff.page('/staff/tasks/{task_id}/story', 'read', async ({ params }, services) => {
     const explanation = await explainTask(services, await existingTask(services.database, params['task_id'] ?? ''));
-    return { kind: 'part', content: <TaskStory explanation={explanation} /> };
+    return { kind: 'part', content: <TaskTimeline explanation={explanation} /> };
   }),
   staff.form('/staff/tasks/{task_id}/cancel', 'operate', (visit, services) =>
     act(visit, services, async (taskId) =>
@@ -40,7 +40,7 @@ export const staffTaskPages = [
   }),
 ];
 
-async function list({ query, texts, path }: UserVisit, { database }: ApiServices): Promise<Answer> {
+async function list({ query, texts, path }: UserVisit, { database }: ApiServices): Promise<PageResult> {
   const filter = {
     accountId: query.get('account')?.trim() || undefined,
     model: query.get('model')?.trim() || undefined,
@@ -58,7 +58,7 @@ interface Shown {
   readonly prompt?: boolean;
 }
 
-async function showTask(visit: UserVisit, services: ApiServices, shown: Shown = {}): Promise<Answer> {
+async function showTask(visit: UserVisit, services: ApiServices, shown: Shown = {}): Promise<PageResult> {
   const task = await existingTask(services.database, visit.params['task_id'] ?? '');
   const explanation = await explainTask(services, task);
   return showPage(
@@ -74,7 +74,7 @@ async function act(
   visit: UserVisit,
   services: ApiServices,
   work: (taskId: string) => Promise<unknown>,
-): Promise<Answer> {
+): Promise<PageResult> {
   const { id } = await existingTask(services.database, visit.params['task_id'] ?? '');
   return carryOut(
     () => work(id),

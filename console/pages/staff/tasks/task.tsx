@@ -30,7 +30,7 @@ export function TaskContent({ explanation, temporal, isPromptShown, visit }: Pro
   const mayAct = may(visit, 'operate');
   return (
     <>
-      <TaskStory explanation={explanation} />
+      <TaskTimeline explanation={explanation} />
       <div class="grid forms">
         <Card title={words.details}>
           <Details explanation={explanation} temporal={temporal} />
@@ -57,7 +57,7 @@ export function TaskContent({ explanation, temporal, isPromptShown, visit }: Pro
 }
 
 /** The timeline of a task. The browser fetches the timeline again until the task is final. */
-export function TaskStory({ explanation }: { readonly explanation: TaskExplanation }) {
+export function TaskTimeline({ explanation }: { readonly explanation: TaskExplanation }) {
   const texts = useTexts();
   const { task, verdict, events, workflow } = explanation;
   const live = isFinal(task.status)
@@ -65,7 +65,7 @@ export function TaskStory({ explanation }: { readonly explanation: TaskExplanati
     : { 'hx-get': `/console/staff/tasks/${task.id}/story`, 'hx-trigger': 'every 3s', 'hx-swap': 'outerHTML' };
   return (
     <div {...live}>
-      <Card title={texts.staffTasks.story}>
+      <Card title={texts.staffTasks.timeline}>
         <p>
           <Chosen name="status" value={task.status} /> {verdict}
         </p>

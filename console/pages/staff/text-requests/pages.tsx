@@ -5,7 +5,7 @@ import { findTextUsage, listTextUsage, TEXT_OUTCOMES, type TextUsage } from '../
 import { ServiceError } from '../../../../domain/errors.ts';
 import { isId } from '../../../../domain/ids.ts';
 import { readListPage } from '../../../list-page.ts';
-import { type Answer, showPage, staff, type UserVisit } from '../../../page.ts';
+import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { periodOf } from '../../../period.ts';
 import { RequestContent, RequestList } from './requests.tsx';
 
@@ -16,7 +16,7 @@ export const staffTextRequestPages = [
   staff.page('/staff/text-requests/{text_request_id}', 'read', showRequest),
 ];
 
-async function list({ query, texts, path }: UserVisit, services: ApiServices): Promise<Answer> {
+async function list({ query, texts, path }: UserVisit, services: ApiServices): Promise<PageResult> {
   const { database } = services;
   const id = (query.get('id') ?? '').trim();
   const found = id === '' ? null : await findRequest(services, id);
@@ -39,7 +39,7 @@ async function findRequest(services: ApiServices, id: string): Promise<Found | n
   return found && isId('textRequest', found.id) ? found : null;
 }
 
-async function showRequest({ params, texts }: UserVisit, services: ApiServices): Promise<Answer> {
+async function showRequest({ params, texts }: UserVisit, services: ApiServices): Promise<PageResult> {
   const id = params['text_request_id'] ?? '';
   const found = await findRequest(services, id);
   if (found?.id !== id) throw new ServiceError('not_found', 'There is no such text request.');

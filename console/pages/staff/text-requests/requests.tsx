@@ -80,7 +80,7 @@ export function RequestContent({
   const { staffTextRequests: words, staffTasks, staff } = texts;
   return (
     <>
-      <Card title={staffTasks.story}>
+      <Card title={staffTasks.timeline}>
         <p>{verdict}</p>
         <Timeline events={events} />
       </Card>

@@ -3,7 +3,7 @@ import { overrideUpstream } from '../../../../api/services/override-upstream.ts'
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { badRequest, type ServiceError } from '../../../../domain/errors.ts';
 import { carryOut } from '../../../form-problem.ts';
-import { type Answer, showPage, staff, type UserVisit } from '../../../page.ts';
+import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { authorshipOf } from '../reason.ts';
 import { UpstreamList, UpstreamTable, type Ways } from './list.tsx';
 
@@ -31,7 +31,7 @@ async function showUpstreams(
   visit: UserVisit,
   { upstreams }: ApiServices,
   problem: ServiceError | null = null,
-): Promise<Answer> {
+): Promise<PageResult> {
   return showPage(
     'upstreams',
     visit.texts.staffUpstreams.title,
@@ -40,7 +40,7 @@ async function showUpstreams(
   );
 }
 
-async function order(visit: UserVisit, services: ApiServices, secondsOf: () => number | null): Promise<Answer> {
+async function order(visit: UserVisit, services: ApiServices, secondsOf: () => number | null): Promise<PageResult> {
   const upstream = visit.form.text('upstream');
   return carryOut(
     async () => overrideUpstream(services, { upstream, restSeconds: secondsOf(), ...authorshipOf(visit) }),

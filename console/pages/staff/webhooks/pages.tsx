@@ -11,7 +11,7 @@ import { badRequest, ServiceError } from '../../../../domain/errors.ts';
 import { WEBHOOKS } from '../../../../domain/policy.ts';
 import { carryOut } from '../../../form-problem.ts';
 import { readListPage } from '../../../list-page.ts';
-import { type Answer, showPage, staff, type UserVisit } from '../../../page.ts';
+import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { EndpointContent, EndpointList } from './endpoints.tsx';
 
 const PAGE_SIZE = 50;
@@ -31,7 +31,7 @@ export const staffWebhookPages = [
   ),
 ];
 
-async function list({ query, texts, path }: UserVisit, { database }: ApiServices): Promise<Answer> {
+async function list({ query, texts, path }: UserVisit, { database }: ApiServices): Promise<PageResult> {
   const filter = {
     accountId: query.get('account')?.trim() || undefined,
     failing: query.get('show') === 'all' ? undefined : true,
@@ -46,7 +46,7 @@ async function showEndpoint(
   visit: UserVisit,
   { database, temporal }: ApiServices,
   problem: ServiceError | null = null,
-): Promise<Answer> {
+): Promise<PageResult> {
   const endpoint = await existingEndpoint(visit, database);
   const filter = {
     endpointId: endpoint.id,
@@ -83,7 +83,7 @@ async function act(
   visit: UserVisit,
   services: ApiServices,
   work: (endpoint: WebhookEndpoint) => Promise<unknown>,
-): Promise<Answer> {
+): Promise<PageResult> {
   const endpoint = await existingEndpoint(visit, services.database);
   return carryOut(
     () => work(endpoint),
