@@ -64,8 +64,8 @@ export function TableCard<Row>({
 /** A table that scrolls inside its card where it is too wide. */
 export function ResourceTable<Row>(props: TableProps<Row>) {
   const { label, rows, pageOf, none, total, isSum } = props;
-  if (rows.length === 0 && none !== undefined) return <Empty>{none}</Empty>;
   const [head, ...others] = allCells(props, useTexts());
+  if (rows.length === 0 && none !== undefined) return <Empty>{none}</Empty>;
   const line = (row: Row): Child => (
     <tr {...(isSum?.(row) && { class: 'sum' })}>
       <th scope="row">{pageOf ? <a href={pageOf(row)}>{head?.show(row)}</a> : head?.show(row)}</th>

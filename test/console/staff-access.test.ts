@@ -51,7 +51,7 @@ const FINANCE_ROOMS = [
   '/staff/revenue',
 ];
 
-describe('who finds the pages of operators', () => {
+describe('access to the pages of operators', () => {
   const rows = readAccessTable(ACCESS);
   const roles = ['operator', 'finance', 'readonly', 'customer'];
   let app: TestApp;
@@ -78,7 +78,7 @@ describe('who finds the pages of operators', () => {
   const addressOf = (path: string) =>
     `/console${path.replaceAll(/\{(\w+)\}/g, (_, name: string) => samples[name] ?? `no sample of ${name}`)}`;
 
-  it('is said of each of them', () => {
+  it('is defined for every page', () => {
     const found = PAGES.filter(
       ({ path }) => path.startsWith('/staff') && !FINANCE_ROOMS.some((room) => path.startsWith(room)),
     );
@@ -97,7 +97,7 @@ describe('who finds the pages of operators', () => {
     });
   }
 
-  it('is not asked of forms that were made for nobody: they are refused', async () => {
+  it("is refused for forms without a session's token", async () => {
     for (const { path } of rows.filter(({ method }) => method === 'post')) {
       for (const visitor of visitors) {
         expect((await visitor.send(addressOf(path), { form_token: 'guess' })).status, path).to.equal(403);
@@ -105,7 +105,7 @@ describe('who finds the pages of operators', () => {
     }
   });
 
-  it('is written down of each form that an operator sends, before it is carried out', async () => {
+  it('is recorded for each form of an operator before the form is carried out', async () => {
     const noted = await app
       .database('admin_actions')
       .where({ author: 'operator@example.com' })

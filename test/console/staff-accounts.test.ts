@@ -40,7 +40,7 @@ describe('accounts in the console of the staff', () => {
     });
   }
 
-  it('are found by the id of whatever is theirs, with its story', async () => {
+  it('are found by the id of anything that belongs to them, with its timeline', async () => {
     const task = await createTaskRow(app.database, { accountId: customer.accountId, id: customer.keyId });
     for (const id of [customer.accountId, customer.keyId, task.id, task.reservationId, task.requestId]) {
       const { text } = await operator.get(`/console/staff/accounts?search=${id}`);
@@ -48,20 +48,20 @@ describe('accounts in the console of the staff', () => {
     }
   });
 
-  it('are not found by what nobody has, and the page says what to do', async () => {
+  it('are not found by unknown text, and the page says what to do', async () => {
     for (const wanted of ['nobody-at-all', newId('task'), 'task_', '%25', "'"]) {
       const { status, text } = await operator.get(`/console/staff/accounts?search=${wanted}`);
       expect([status, text.includes('No account matches')], wanted).to.deep.equal([200, true]);
     }
   });
 
-  it('are not looked for by what no database can store', async () => {
+  it('are not searched for by text that the database cannot store', async () => {
     for (const at of ['?search=a%00b', '/acc_%00', '?cursor=%00']) {
       expect((await operator.get(`/console/staff/accounts${at}`)).status, at).to.equal(404);
     }
   });
 
-  it('are suspended and reopened with a reason, and it is written down who did it', async () => {
+  it('are suspended and reopened with a reason, and the author is recorded', async () => {
     await operator.get(path);
     expect((await operator.send(`${path}/suspend`, { reason: 'card was stolen' })).status).to.equal(303);
     const balance = () =>
@@ -104,7 +104,7 @@ describe('accounts in the console of the staff', () => {
     expect(adjustment).to.include({ id: adjustmentId, author: 'fin@example.com', reason: 'goodwill' });
   });
 
-  it('are not charged more than they have by hand, and the form keeps what was typed', async () => {
+  it('are not adjusted below zero, and the form keeps its input', async () => {
     const { accountId } = await app.createAccount({ fundedUsd: 1 });
     const at = `/console/staff/accounts/${accountId}`;
     await finance.get(at);

@@ -60,7 +60,7 @@ describe('findings that nobody can remedy', () => {
   const closing = async (month: Date): Promise<string> =>
     (await ada.get(`/console/staff/months/${month.toISOString().slice(0, 7)}/close`)).text;
 
-  it('keep a month open until they are acknowledged, about money by two people; the month and its export say so', async () => {
+  it('keep a month open until they are acknowledged, by two people if they are about money; the month and its export say so', async () => {
     const [money, operation] = [another(MONEY), another(OPERATION)];
     const id = await report(money, operation);
     const past = monthsAgo(3);
@@ -94,7 +94,7 @@ describe('findings that nobody can remedy', () => {
     expect(noted).to.include(`${REPORTS}/${id}/confirm`);
   });
 
-  it('are not confirmed by whoever acknowledged them, withdrawn by nobody else, and decided once', async () => {
+  it('are confirmed by a second person, withdrawn only by their author, and decided once', async () => {
     const id = await report(another(MONEY));
     await acknowledge(ada, id);
     expect((await ada.get(`${REPORTS}/${id}`)).text)
@@ -124,7 +124,7 @@ describe('findings that nobody can remedy', () => {
     expect(await app.database('acknowledgements').where({ reconciliation_id: id })).to.have.length(2);
   });
 
-  it('are acknowledged once however often the form is sent, and anew when they say something else', async () => {
+  it('are acknowledged once however often the form is sent, and again when the finding changes', async () => {
     const finding = another(OPERATION);
     const id = await report(finding);
     await Promise.all([acknowledge(ada, id), acknowledge(bob, id), acknowledge(ada, id)]);

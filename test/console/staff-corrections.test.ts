@@ -68,7 +68,7 @@ describe('corrections in the console of the staff', () => {
       .and.include('$100.00');
   });
 
-  it('wait above the amount for a second person, and move exactly the money once it approves', async () => {
+  it('wait for a second person above the amount, and move exactly the amount after the approval', async () => {
     const { accountId } = await app.createAccount({ fundedUsd: 1 });
     const path = await pendingFor(accountId);
     expect(await fundedOf(accountId)).to.equal('1');
@@ -85,7 +85,7 @@ describe('corrections in the console of the staff', () => {
     expect(noted).to.include(`${path}/approve`);
   });
 
-  it('take as well as give', async () => {
+  it('debit accounts, too', async () => {
     const { accountId } = await app.createAccount({ fundedUsd: 500 });
     await ask(ada, accountId, '-150');
     const [correction] = await correctionsOf(accountId);
@@ -94,7 +94,7 @@ describe('corrections in the console of the staff', () => {
     expect(await fundedOf(accountId)).to.equal('350');
   });
 
-  it('are asked for once, however often the form is sent, and not changed by it', async () => {
+  it('are created once, however often the form is sent, and not changed by a repetition', async () => {
     const { accountId } = await app.createAccount();
     const { fields } = await ask(ada, accountId, '200');
     const again = await Promise.all([ada.send(CORRECTIONS, fields), ada.send(CORRECTIONS, fields)]);
@@ -103,7 +103,7 @@ describe('corrections in the console of the staff', () => {
     expect(await correctionsOf(accountId)).to.have.length(1);
   });
 
-  it('are not approved or rejected by their author, and withdrawn by nobody else', async () => {
+  it('are approved or rejected by a second person, and withdrawn only by their author', async () => {
     const { accountId } = await app.createAccount();
     const path = await pendingFor(accountId);
     const shown = (await ada.get(CORRECTIONS)).text;
@@ -277,7 +277,7 @@ describe('corrections in the console of the staff', () => {
     });
   });
 
-  it('are refused with a sentence, which keeps what was typed', async () => {
+  it('are refused with a reason, and the form keeps its input', async () => {
     const { accountId } = await app.createAccount();
     for (const wrong of [
       { amount_usd: '0' },
@@ -298,7 +298,7 @@ describe('corrections in the console of the staff', () => {
     expect(await correctionsOf(accountId)).to.deep.equal([]);
   });
 
-  it('have no way around them by the administration or by the page of the account', async () => {
+  it('cannot be bypassed by the administration or by the page of the account', async () => {
     const { accountId } = await app.createAccount({ fundedUsd: 500 });
     const post = (path: string, body: object) =>
       call<ErrorBody>(`${app.baseUrl}/admin/v1/accounts${path}`, { key: app.adminToken, method: 'POST', body });

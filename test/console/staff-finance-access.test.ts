@@ -37,7 +37,7 @@ const ACCESS = `
 
 const ROOMS = ['/staff/months', '/staff/refunds', '/staff/reconciliations', '/staff/corrections'];
 
-describe('who finds the pages of finance', () => {
+describe('access to the pages of finance', () => {
   const rows = readAccessTable(ACCESS);
   let app: TestApp;
   let visitors: readonly Visitor[];
@@ -57,7 +57,7 @@ describe('who finds the pages of finance', () => {
   const addressOf = (path: string) =>
     `/console${path.replaceAll(/\{(\w+)\}/g, (_, name: string) => samples[name] ?? newId('task'))}`;
 
-  it('is said of each of them', () => {
+  it('is defined for every page', () => {
     const found = PAGES.filter(({ path }) => ROOMS.some((room) => path.startsWith(room)));
     expect(rows.map(({ method, path }) => `${method} ${path}`)).to.have.members(
       found.map(({ method, path }) => `${method} ${path}`),
@@ -76,7 +76,7 @@ describe('who finds the pages of finance', () => {
     });
   }
 
-  it('is nobody with a form that was not made for the session', async () => {
+  it("is refused for a form without the session's token", async () => {
     const [operator] = visitors;
     for (const { path } of rows.filter(({ method }) => method === 'post')) {
       for (const form_token of ['', 'guess']) {
@@ -85,7 +85,7 @@ describe('who finds the pages of finance', () => {
     }
   });
 
-  it('leads staff without an account from the start to what is theirs', async () => {
+  it('leads operators without an account from the start to their pages', async () => {
     const starts = await Promise.all(visitors.map((visitor) => visitor.get('/console')));
     expect(starts.map(({ headers }) => headers['location'])).to.deep.equal([
       '/console/staff/accounts',
@@ -95,7 +95,7 @@ describe('who finds the pages of finance', () => {
     ]);
   });
 
-  it('is nobody who has not signed in', async () => {
+  it('is refused without a session', async () => {
     for (const { path } of rows.filter(({ method }) => method === 'get')) {
       const { status, headers } = await new Visitor(app).get(addressOf(path));
       expect([status, headers['location']], path).to.deep.equal([303, '/console/sign-in']);

@@ -60,7 +60,7 @@ describe('months in the console of the staff', () => {
     return id;
   };
 
-  it('are listed from the first account on, with what they brought in', async () => {
+  it("are listed from the first account's month on, with their earnings", async () => {
     const { text } = await reader.get(MONTHS);
     const rows = rowsOf(text, 'Months');
     expect(rows).to.have.length(3);
@@ -109,7 +109,7 @@ describe('months in the console of the staff', () => {
     expect(text.split('\r\n')[0]).to.equal('line,transfers,available_usd,reserved_usd,total_usd');
   });
 
-  it('are closed after a page that says what it freezes, once, by whom', async () => {
+  it('are closed once, after a page that says what closing freezes, and record the author', async () => {
     await insertTransfer(app.database, {
       id: newId('transfer', past.moment.getTime()),
       kind: 'adjustment',
@@ -143,7 +143,7 @@ describe('months in the console of the staff', () => {
     expect((await finance.get(path)).text).to.include('<button type="submit" class="danger"');
   });
 
-  it('stay open before they are over, and out of turn', async () => {
+  it('stay open before they end, and while an earlier month is open', async () => {
     await finance.get(MONTHS);
     for (const month of [thisMonth.name, monthBefore(-1).name, '2020-01']) {
       expect((await finance.send(`${MONTHS}/${month}/close`)).status, month).to.equal(409);
@@ -151,7 +151,7 @@ describe('months in the console of the staff', () => {
     expect(await app.database('closed_months')).to.have.length(1);
   });
 
-  it('are not there under what is no month or no account', async () => {
+  it('are not found under an invalid month or account', async () => {
     for (const at of ['2026-13', 'x', '2026-1', '9999-01', '%00', "2026-10'"]) {
       for (const page of ['', '/export?format=csv', '/statements', '/close']) {
         expect((await finance.get(`${MONTHS}/${at}${page}`)).status, at + page).to.equal(404);

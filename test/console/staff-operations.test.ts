@@ -5,7 +5,7 @@ import type { TestApp, TestCaller } from '../support/app.ts';
 import { startTestConsole, Visitor } from '../support/console.ts';
 import { createEndpoint, createTaskRow, createTextRequestRow, finishAsSucceeded } from '../support/factories.ts';
 
-describe('what operators see to in the console', () => {
+describe('the pages of operators', () => {
   let app: TestApp;
   let customer: TestCaller;
   let operator: Visitor;
@@ -39,7 +39,7 @@ describe('what operators see to in the console', () => {
       expect((await operator.get(path)).text).not.to.include('the vendor is down');
     });
 
-    it('that are not in the catalogue are not there', async () => {
+    it('that are not in the catalogue are not found', async () => {
       expect((await operator.get('/console/staff/models/none')).status).to.equal(404);
       expect((await operator.send('/console/staff/models/none/disable', { reason: 'x' })).status).to.equal(404);
     });
@@ -59,7 +59,7 @@ describe('what operators see to in the console', () => {
       expect((await operator.get('/console/staff/upstreams/health')).text).to.include('In service');
     });
 
-    it('that nobody has configured are not ordered about', async () => {
+    it('that are not configured get no overrides', async () => {
       const fields = { upstream: 'none', minutes: '5', reason: 'x' };
       const shown = await operator.send('/console/staff/upstreams/rest', fields);
       expect([shown.status, shown.text.includes('role="alert"')]).to.deep.equal([404, true]);
@@ -78,7 +78,7 @@ describe('what operators see to in the console', () => {
   });
 
   describe('webhooks', () => {
-    it('that fail are listed, and what failed is sent again', async () => {
+    it('that fail are listed, and failed deliveries are sent again', async () => {
       const endpoint = await createEndpoint(app.database, { id: customer.accountId }, { url: 'https://failing.test/' });
       const working = await createEndpoint(app.database, { id: customer.accountId }, { url: 'https://working.test/' });
       await finishAsSucceeded(app.database, await createTaskRow(app.database, keyOf(customer)));
@@ -149,7 +149,7 @@ describe('what operators see to in the console', () => {
     });
   });
 
-  it('the live state counts what is under way, and asks for itself again', async () => {
+  it('the live state counts the work in progress, and the browser fetches it again', async () => {
     const before = await operator.get('/console/staff/live/state');
     const count = (text: string): number => Number(/class="big number">(\d+)</.exec(text)?.[1]);
     await createTaskRow(app.database, keyOf(customer));

@@ -33,11 +33,11 @@ describe('reconciliations in the console of the staff', () => {
     });
   };
 
-  it('say so before there is one', async () => {
+  it('show an empty list before the first one', async () => {
     expect((await finance.get(RECONCILIATIONS)).text).to.include('There is no report yet');
   });
 
-  it('are run now, once however often the button is pressed while it runs, and by whom is written down', async () => {
+  it('start once however often the button is pressed while one runs, and record the author', async () => {
     await finance.get(RECONCILIATIONS);
     const first = await finance.send(RECONCILIATIONS);
     const again = await finance.send(RECONCILIATIONS);
@@ -54,7 +54,7 @@ describe('reconciliations in the console of the staff', () => {
       .and.include('Running');
   });
 
-  it('say what is wrong and what to do about it, once they have ended', async () => {
+  it('show the findings and their remedies after the end', async () => {
     const { accountId } = await app.createAccount();
     const [id = ''] = started;
     await finish(id, 1, accountId);
@@ -81,7 +81,7 @@ describe('reconciliations in the console of the staff', () => {
     expect(text).to.include('Everything agrees').and.not.include('What to do');
   });
 
-  it('are not run while Temporal is away, and nothing is left behind', async () => {
+  it('do not start while Temporal is unavailable, and leave no row', async () => {
     isTemporalAway = true;
     await finance.get(RECONCILIATIONS);
     const before = await app.database('reconciliations').count();
@@ -90,7 +90,7 @@ describe('reconciliations in the console of the staff', () => {
     isTemporalAway = false;
   });
 
-  it('are not there under any other id', async () => {
+  it('are not found under another id', async () => {
     for (const id of ['x', newId('reconciliation'), newId('task')]) {
       for (const page of ['', '/report', '/export']) {
         expect((await finance.get(`${RECONCILIATIONS}/${id}${page}`)).status, id + page).to.equal(404);

@@ -45,7 +45,7 @@ describe('refunds in the console of the staff', () => {
     expect(text).to.include('$6.250000000001').and.include('$5.25').and.include('$1.000000000001');
   });
 
-  it('are chosen by reason, account and days', async () => {
+  it('are filtered by reason, account and days', async () => {
     expect(await show('cause=content_policy_violation'))
       .to.include(violation)
       .and.not.include(other.accountId);
@@ -56,7 +56,7 @@ describe('refunds in the console of the staff', () => {
     expect(await show(`from=${today}&to=${today}`)).to.include(violation);
   });
 
-  it('are exported as they were chosen', async () => {
+  it('are exported by the same filters', async () => {
     const { text, headers } = await reader.get(`${REFUNDS}/export?format=csv&cause=processing_failed`);
     expect(headers['content-disposition']).to.include('refunds.csv');
     expect(text.trim().split('\r\n')).to.have.length(3);

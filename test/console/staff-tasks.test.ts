@@ -58,7 +58,7 @@ describe('tasks of all accounts in the console of the staff', () => {
     }
   });
 
-  it('show their story, their renders and a link to Temporal, but not the prompt', async () => {
+  it('show their timeline, their submissions and a link to Temporal, but not the prompt', async () => {
     const task = await createTask();
     await submitTask(app.database, task, 'job-77');
     const { text } = await reader.get(pathOf(task));
@@ -74,7 +74,7 @@ describe('tasks of all accounts in the console of the staff', () => {
       .and.not.include('<html');
   });
 
-  it('show the prompt to an operator who says why, and that is written down', async () => {
+  it('show the prompt to an operator who gives a reason, and record the reading', async () => {
     const task = await createTask();
     await operator.get(pathOf(task));
     expect((await operator.send(`${pathOf(task)}/prompt`, { reason: '' })).text).not.to.include(PROMPT);
@@ -122,7 +122,7 @@ describe('tasks of all accounts in the console of the staff', () => {
     expect(delivery).to.include({ status: 'pending' });
   });
 
-  it('that nobody has are not there', async () => {
+  it('that do not exist are not found', async () => {
     await operator.get('/console/profile');
     for (const id of [newId('task'), 'task_', 'x']) {
       expect((await operator.get(pathOf({ id }))).status).to.equal(404);

@@ -530,11 +530,11 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
   },
   'console/staff-acknowledgements.test.ts': {
     'are acknowledged by the command, about money only in the console': '4.11:49',
-    'keep a month open until they are acknowledged, about money by two people; the month and its export say so':
+    'keep a month open until they are acknowledged, by two people if they are about money; the month and its export say so':
       '4.11:49',
   },
   'console/staff-tasks.test.ts': {
-    'show the prompt to an operator who says why, and that is written down': '4.11:26',
+    'show the prompt to an operator who gives a reason, and record the reading': '4.11:26',
   },
   'db/promo-model.test.ts': {
     'is neither lost nor invented, and agrees with its model after every step': '5:18',
