@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { startRelay } from '../../temporal/relay.ts';
-import { waitUntil } from '../../bin/stack/wait-until.ts';
 import type { Database } from '../../db/database.ts';
 import { sumTransfersWhere } from '../../db/queries/daily-transfers.ts';
 import { readStatement, type Statement } from '../../db/queries/statements.ts';
@@ -10,6 +9,7 @@ import { findTask } from '../../db/queries/tasks.ts';
 import { reconcile } from '../../db/reconciliation/reconcile.ts';
 import { newId } from '../../domain/ids.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
+import { eventually } from '../support/eventually.ts';
 import { useTestDatabase } from '../support/database.ts';
 import {
   createFundedKey,
@@ -205,12 +205,7 @@ describe('db/partitions', () => {
       metrics: createMetrics(),
       log: pino({ level: 'silent' }),
     });
-    await waitUntil(
-      async () => {
-        if (!(await months()).includes(coming)) throw new Error(`${coming} is missing`);
-      },
-      { timeoutMs: 30_000 },
-    );
+    await eventually(async () => (await months()).includes(coming));
     await relay.stop();
   });
 });

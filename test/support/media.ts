@@ -12,6 +12,7 @@ import {
   type MediaUpstreamSettings,
 } from '../../providers/media/upstream.ts';
 import { inspectMedia } from '../../storage/media-inspector.ts';
+import { eventually } from './eventually.ts';
 
 /** A complete video request; each call has a task id of its own. */
 export function videoRequest(overrides: Partial<RenderRequest> = {}): RenderRequest {
@@ -129,16 +130,4 @@ export async function lookUp(upstream: MediaUpstream, request: RenderRequest): P
   const { identity, body } = upstream.prepare(request);
   const fingerprint = fingerprintOf(identity ?? body);
   return upstream.find({ request, fingerprint, since: new Date(0) }, new AbortController().signal);
-}
-
-/** Repeats `look` until it finds something; gives up after a generous while. */
-export async function eventually<Found>(look: () => Promise<Found | undefined> | Found | undefined): Promise<Found> {
-  for (let attempt = 0; attempt < 500; attempt++) {
-    const found = await look();
-    if (found !== undefined) return found;
-    await new Promise((resolve) => {
-      setTimeout(resolve, 10);
-    });
-  }
-  throw new Error('it never happened');
 }

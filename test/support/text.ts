@@ -9,7 +9,6 @@ import { observeUpstreams } from '../../api/text/observe-upstreams.ts';
 import type { TextSettings } from '../../api/text/services.ts';
 import { digestApiKey, newApiKey } from '../../api/services/api-key-digest.ts';
 import { listen } from '../../net/http-server.ts';
-import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
 import { type Catalogue, type TextModel, type TextRoute } from '../../catalogue/types.ts';
 import type { Clock } from '../../db/database-clock.ts';
@@ -285,13 +284,4 @@ async function seenBy(simulatorUrl: string, limit: number): Promise<readonly See
   return data;
 }
 
-/** Longer than anything here takes, and shorter than a test may. */
-const PATIENCE_MS = 30_000;
-
-/** Waits until something has come about that nothing announces. */
-export async function eventually(isTrue: () => boolean | Promise<boolean>): Promise<void> {
-  const attempt = async (): Promise<void> => {
-    if (!(await isTrue())) throw new Error('what the test waits for did not come about');
-  };
-  await waitUntil(attempt, { timeoutMs: PATIENCE_MS, pauseMs: 5 });
-}
+export { eventually } from './eventually.ts';

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { newApiKey, digestApiKey } from '../../../api/services/api-key-digest.ts';
 import { createCachedFindCaller, createFindCaller } from '../../../api/services/find-caller.ts';
-import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { insertApiKey } from '../../../db/queries/api-keys.ts';
 import { pepperMark } from '../../../db/queries/secrets.ts';
 import { newId } from '../../../domain/ids.ts';
+import { eventually } from '../../support/eventually.ts';
 import { useTestDatabase } from '../../support/database.ts';
 import { createAccount } from '../../support/factories.ts';
 
@@ -32,14 +32,7 @@ describe('the pepper of API keys', () => {
       expect(await create(database, [newPepper])(secret), 'no overlap').to.equal(null);
       const found = await create(database, [newPepper, oldPepper])(secret);
       expect(found?.key.id).to.equal(id);
-      const moved = await waitUntil(
-        async () => {
-          const caller = await create(database, [newPepper])(secret);
-          if (!caller) throw new Error('it is not moved yet');
-          return caller;
-        },
-        { timeoutMs: 5_000 },
-      );
+      const moved = await eventually(async () => (await create(database, [newPepper])(secret)) ?? undefined);
       expect(moved.key.id).to.equal(id);
       expect(await create(database, [oldPepper])(secret)).to.equal(null);
     });

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { randomBytes } from 'node:crypto';
-import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import type { Database } from '../../../db/database.ts';
 import { suspendAccount } from '../../../db/queries/accounts.ts';
 import { deleteApiKey, findApiKey, type KeySettings } from '../../../db/queries/api-keys.ts';
@@ -9,6 +8,7 @@ import { type CreateOutcome, createTasks, type NewTask } from '../../../db/queri
 import { findTransfer } from '../../../db/queries/transfers.ts';
 import { newId } from '../../../domain/ids.ts';
 import { parseUsd } from '../../../domain/money.ts';
+import { eventually } from '../../support/eventually.ts';
 import { useTestDatabase } from '../../support/database.ts';
 import {
   createAccount,
@@ -334,13 +334,10 @@ function count(outcomes: readonly (string | undefined)[]): Record<string, number
 }
 
 async function waitForLock(database: Database): Promise<void> {
-  await waitUntil(
-    async () => {
-      const { rows } = await database.raw<{ rows: unknown[] }>(
-        `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-      );
-      if (rows.length === 0) throw new Error('nobody waits for a lock');
-    },
-    { timeoutMs: 5_000 },
-  );
+  await eventually(async () => {
+    const { rows } = await database.raw<{ rows: unknown[] }>(
+      `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+    );
+    return rows.length > 0;
+  });
 }

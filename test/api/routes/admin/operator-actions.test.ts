@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { waitUntil } from '../../../../bin/stack/wait-until.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { type TestApp, startTestApp } from '../../../support/app.ts';
 import { type Answer, call, startTestStack, type TestStack } from '../../../support/stack.ts';
 import {
@@ -263,12 +264,7 @@ describe('operators', function () {
     // The first connection is accepted before the next one is.
     await call(`${stack.baseUrl}/healthz`);
     const stopped = stack.api.stop();
-    await waitUntil(
-      async () => {
-        if (await fetch(`${stack.baseUrl}/healthz`).catch(() => null)) throw new Error('it takes requests still');
-      },
-      { timeoutMs: WAIT_MS },
-    );
+    await eventually(async () => (await fetch(`${stack.baseUrl}/healthz`).catch(() => null)) === null);
     socket.write(body.slice(10));
     expect(await answer).to.match(/^HTTP\/1\.1 201 Created\r\n/);
     await stopped;

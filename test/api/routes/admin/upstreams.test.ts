@@ -10,7 +10,7 @@ import { type ErrorBody, startTestApp, type TestApp } from '../../../support/app
 import { connectGenway, field, type Genway } from '../../../support/genway.ts';
 import { call } from '../../../support/stack.ts';
 import { type Receiver, startReceiver } from '../../../support/receiver.ts';
-import { eventually } from '../../../support/text.ts';
+import { eventually } from '../../../support/eventually.ts';
 
 const MODEL = 'textc-M3';
 

@@ -8,7 +8,8 @@ import {
   InvalidCallbackError,
 } from '../../../../providers/media/callbacks.ts';
 import { createSimulator } from '../../../../lab/simulator/simulator.ts';
-import { eventually, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { submit, testUpstream, videoRequest } from '../../../support/media.ts';
 import { startReceiver } from '../../../support/receiver.ts';
 
 const SECRET = 'example-callback-secret';

@@ -37,6 +37,7 @@ import { createLocalStorage } from '../../../../storage/local.ts';
 import { watchStorage, type WatchedStorage } from '../../../../storage/watched.ts';
 import { createMetrics, type Metrics } from '../../../../telemetry/metrics.ts';
 import { NO_TRACING } from '../../../../telemetry/tracing.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/database.ts';
 import {
   createFundedKey,
@@ -451,14 +452,10 @@ describe('handing a task over', function () {
       const name = upstreamWith({ recovery: 'callback' }, ['takes it, and the answer is lost'], settings, vendor.url);
       const task = await taskOn(name);
       const ended = run(task);
-      const submission = await waitUntil(
-        async () => {
-          const [open] = await listSubmissions(database, task.id);
-          if (!open || rendersOf(task).length === 0) throw new Error('it has not been handed over yet');
-          return open;
-        },
-        { timeoutMs: 10_000 },
-      );
+      const submission = await eventually(async () => {
+        const [open] = await listSubmissions(database, task.id);
+        return rendersOf(task).length === 0 ? undefined : open;
+      });
       const jobId = rendered.find(({ taskId }) => taskId === task.id)?.id ?? '';
       await settleSubmission(database, submission, { outcome: 'accepted', learntFrom: 'the callback', jobId });
       expect((await ended).status).to.equal('succeeded');
