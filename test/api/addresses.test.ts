@@ -71,7 +71,7 @@ describe('a fault of the service itself', () => {
   });
   after(() => app.stop());
 
-  it('is 500 internal_error, which may be retried and says nothing of the fault', async () => {
+  it('is 500 internal_error, which is retryable and reveals nothing of the fault', async () => {
     const { status, headers, body } = await call<ErrorBody>(`${app.baseUrl}/broken`);
     expect([status, body.error.code, body.error.retryable]).to.deep.equal([500, 'internal_error', true]);
     expect(body.error.request_id).to.equal(headers.get('x-request-id'));

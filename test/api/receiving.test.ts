@@ -121,7 +121,7 @@ describe('receiving bodies', () => {
     expect((process.memoryUsage().rss - before) / MAX_BYTES).to.be.below(100);
   });
 
-  it('reads no more than its share of many large bodies in one turn of the event loop', async () => {
+  it('reads only its share of many large bodies in one iteration of the event loop', async () => {
     let bytesOfTurn = 0;
     let mostBytes = 0;
     const look = (piece: Uint8Array): void => {

@@ -22,7 +22,7 @@ function refusalOf(body: unknown): string {
 }
 
 describe('validation of bodies', () => {
-  it('gives back what it checked', () => {
+  it('returns the value that it checked', () => {
     expect(validate({ first: 'abc', second: 'b' })).to.deep.equal({ first: 'abc', second: 'b' });
   });
 

@@ -48,7 +48,7 @@ describe('the genway command', function () {
     }
   });
 
-  describe('says in sentences what to put right, without a stack trace,', () => {
+  describe('explains in sentences what to correct, without a stack trace,', () => {
     const CASES: readonly {
       readonly what: string;
       readonly words: readonly string[];

@@ -126,7 +126,7 @@ text:
     ]);
   });
 
-  it('leaves the version before in force under load when it is wrong, and says everywhere why', async () => {
+  it('keeps the previous version in force under load when the file is invalid, and reports why everywhere', async () => {
     const end = load();
     const right = catalogue;
     await write('catalogue.yaml', (text) => versioned('broken')(text).replace(`id: ${MODEL}`, 'idd: lost'));

@@ -201,7 +201,7 @@ describe('recovery', function () {
     );
   }
 
-  it('of an empty Temporal starts every task again, and gives back what was not rendered in time', async () => {
+  it('of an empty Temporal starts every task again, and refunds what was not rendered in time', async () => {
     const stuck = await createTask(stack, told.apiKey, 'Has time left [sim:stuck]');
     const rendering = await createTask(stack, told.apiKey, 'Is rendered, and has none left [sim:stuck]');
     const given = await createTask(stack, told.apiKey, 'Failed, and nobody says whether it was cancelled [sim:stuck]');
@@ -251,7 +251,7 @@ describe('recovery', function () {
     );
   }
 
-  it('is a command that says in one sentence what is missing', async () => {
+  it('is a command that reports in one sentence what is missing', async () => {
     const genway = (env: Readonly<Record<string, string>>) =>
       runProgram('genway', ['recover', '--dry-run', '--no-files'], { ...stack.environment, ...env });
     expect((await genway({})).stdout).to.match(/^unfinished tasks: \d+$/m);

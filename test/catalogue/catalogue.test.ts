@@ -30,7 +30,7 @@ describe('the catalogue', () => {
       expect(new Set(textModels.map(({ routes }) => routes[0].format))).to.have.all.keys(...WIRE_FORMAT_NAMES);
     });
 
-    it('calls every upstream model by its id where nothing else is said', () => {
+    it("uses the model's id as the upstream's name for it unless the route has another", () => {
       for (const { id, routes } of textModels) expect(routes[0].model).to.equal(id);
     });
 

@@ -146,7 +146,7 @@ describe('loading a catalogue', () => {
     });
   });
 
-  it('knows what text costs at each upstream whose route says so, in USD a million tokens', () => {
+  it('reads the cost of text at each upstream whose route has one, in USD per million tokens', () => {
     const cost =
       "{ input: '0.05', output: '0.2', cached_input: '0.005', cache_write: '0.06', tiers: [{ threshold_tokens: 200000, applies: over, factor: '1.5' }] }";
     const routes = `[{ provider: a, format: messages, model: m, cost: ${cost} }, { provider: b, format: responses }]`;

@@ -203,7 +203,7 @@ describe('db/batcher', () => {
       ]);
     });
 
-    it('and says that nobody knows what became of it when it is lost again, or cannot be sent', async () => {
+    it('and reports an unknown outcome when the connection is lost again, or the batch cannot be sent', async () => {
       for (const second of [lost, new Error('connect ECONNREFUSED')]) {
         const { batcher, batches, flushes } = createManualBatcher({ maxItems: 10 });
         const failed = rejectionOf(batcher.add(1));

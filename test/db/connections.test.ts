@@ -126,7 +126,7 @@ describe('db/connections', () => {
       .catch(() => undefined);
   });
 
-  it('lets the server release what a transaction has locked whose client says nothing', async () => {
+  it('lets the server release the locks of a transaction whose client is silent', async () => {
     const other = createDatabase(testDatabase.url, 1);
     await database.raw('SELECT 1');
     const held = database.transaction(async (holder) => {

@@ -25,7 +25,7 @@ describe('the domain rules that PostgreSQL also enforces', () => {
     );
   }
 
-  it('let transfers move what the domain says, and nothing else', async () => {
+  it('let transfers move what the domain permits, and nothing else', async () => {
     const check = await constraintOf('transfers_books', 'transfers');
     const move = /kind = '(\w+)'::text\) AND \(debit = '(\w+)'::text\) AND \(credit = '(\w+)'/g;
     const allowed = [...check.matchAll(move)].map(([, ...words]) => words.join(' '));
@@ -46,7 +46,7 @@ describe('the domain rules that PostgreSQL also enforces', () => {
     });
   }
 
-  it('replay an idempotent answer for as long as the domain says', async () => {
+  it("replay an idempotent answer for the domain's time", async () => {
     const body = await definition(
       `SELECT prosrc AS definition FROM pg_proc WHERE proname = 'complete_idempotency_claim'`,
     );

@@ -53,7 +53,7 @@ describe('db/usage-sums', () => {
   const summedBefore = async (): Promise<number> =>
     (await database<{ before: Date }>('daily_usage_summed').first())?.before.getTime() ?? 0;
 
-  it('says the same before anything is summed, half-way and at the end', async () => {
+  it('returns the same before anything is summed, half-way and at the end', async () => {
     await beginAgain();
     await expectSumsOfRows(database, keys);
     let steps = 0;

@@ -12,7 +12,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
   'api/addresses.test.ts': {
     'take ${format} alike: the same keys, balances and models': '1:9 1:10 1:11',
     'differ in what else there is: the text address has neither media nor documentation': '4.12:4',
-    'is 500 internal_error, which may be retried and says nothing of the fault': '7.2:13',
+    'is 500 internal_error, which is retryable and reveals nothing of the fault': '7.2:13',
   },
   'api/endpoint/access.test.ts': {
     'are known for every call of the administration': '4.11:1 4.11:2',
@@ -46,7 +46,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'sent with Content-Encoding ${encoding} is 400 bad_request, which says why': '8.2:4',
   },
   'api/middlewares/limit-requests.test.ts': {
-    'says when to come back, alike in header and body': '2.3:5 7.4:3',
+    'reports when to retry, with the same value in header and body': '2.3:5 7.4:3',
     'lets through exactly as many as allowed in a minute, over all processes together': '7.2:11 8.1:1 8.1:6 8.1:8',
     'counts requests that only read apart from the others, with a limit of their own': '8.1:2',
     'lets a key read as often as it may send other requests, and never less often than all keys': '8.1:2',
@@ -87,7 +87,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
   },
   'api/routes/admin/accounts.test.ts': {
     'gives an external id to one account only': '4.11:5',
-    'edits what is sent, takes away what is null, and leaves the rest': '4.11:5 4.11:8',
+    'changes the fields that are sent, removes those that are null, and keeps the others': '4.11:5 4.11:8',
     'finds accounts by a part of what is known of them, in any case, newest first': '4.11:6',
     'has no key that works, in any process, and its owner reads why': '4.11:9 5:9 5:15',
     'keeps its running tasks, which are charged as they end': '4.11:9 5:15',
@@ -95,7 +95,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
   },
   'api/routes/admin/admin-tokens.test.ts': {
     'makes the name of a token the author of what is done with it': '4.11:2',
-    'lets nobody act under somebody else’s name, except with the token of the environment': '4.11:3 4.11:4',
+    "permits another author's name only with the token of the environment": '4.11:3 4.11:4',
     'shows a token once, and stores neither it nor anything that leads to it': '4.11:42',
     'refuses a token in another process as soon as it is revoked in this one': '4.11:42',
     'refuses the name that stands for the token of the environment, and unknown roles': '4.11:42',
@@ -163,19 +163,19 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
   },
   'api/routes/admin/upstreams.test.ts': {
     'shows each way to a model: four characters of its key, its health, and its requests': '4.11:35',
-    'shows each way to a media model, and why it rests': '4.11:35',
+    'shows each route of a media model, and why its circuit is open': '4.11:35',
     'takes an upstream out of service, so that it gets no requests, and puts it back': '4.11:36',
     'forgets what was wrong with an upstream when it is taken back': '4.11:36',
     'holds in every process, also in those that start later': '4.11:36',
     'refuses names that no model has a route to, and rests without an end or a reason': '4.11:36',
   },
   'api/routes/admin/users.test.ts': {
-    'invites somebody, who then signs in to the account': '4.11:43',
+    'invites a person, who then signs in to the account': '4.11:43',
     'refuses a second user with an e-mail address, in any case': '4.11:43',
     'finds users by a part of the name or address, account, staff role and whether they are disabled': '4.11:43',
-    'signs out at once whoever is disabled, for good: enabling brings no session and no link back': '4.11:43',
+    'signs a disabled user out at once and for good: enabling restores no session and no link': '4.11:43',
     'changes name and staff role, and takes the role away': '4.11:43',
-    'takes the second factor away from somebody who lost it': '4.11:43',
+    'removes a second factor that its user has lost': '4.11:43',
     'deletes users, who are signed out at once': '4.11:43',
     'gives and takes accounts, at once': '4.11:46',
   },
@@ -259,7 +259,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'takes the key in the header of any format, next to a client library’s placeholder': '4.6:3 5:1 5:4',
   },
   'api/routes/payment-events/routes.test.ts': {
-    'credits what ${kind} says was paid, exactly': '4.12:6',
+    'credits exactly the amount that ${kind} reports': '4.12:6',
     'there is no POST /v1/payment-events': '4.12:6',
     'refuses with 400 an event › signed with another secret': '7.2:24',
   },
@@ -275,9 +275,9 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
       '2.1:6 2.1:7 2.1:9 2.1:10 2.1:12 2.1:13 2.1:14 2.1:15 2.1:16 2.1:21 2.2:2 2.2:3 2.2:4 2.2:5 2.2:6 4.4:1',
     'is 200 for a task that failed with ${code}, refunded in full':
       '2.1:6 2.1:7 2.1:10 2.1:12 2.1:13 2.1:14 2.1:15 2.1:16 2.1:19 2.1:20 2.1:21 4.4:1 7.3:2 7.3:3',
-    'says when it was created, when it last changed and when it became final': '2.1:8',
+    'shows when it was created, when it last changed and when it became final': '2.1:8',
     'asks for a poll after 5 seconds for an image': '2.1:10 2.1:17',
-    'says how long such tasks take, once enough have ended': '2.1:11',
+    'shows how long such tasks take, once enough have completed': '2.1:11',
     'shows the pixels of each picture, and the link of the first again': '2.2:5',
     'is 404 not_found for another account’s task, and for an unknown one': '4.4:2 7.1:6 7.2:8',
     'lists ${count} for ${query}': '4.4:4 4.10:3',
@@ -337,7 +337,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'shows deliveries newest first, page by page, and by status': '2.4:15 4.7:8',
     'makes a delivery that failed pending again, and keeps its number of attempts': '4.7:9',
     'sends again what failed in a time, and nothing else': '4.7:10 4.7:11',
-    'says how many are left when a time holds more than one call sends again': '4.7:10 4.7:12',
+    'reports how many are left when a period holds more deliveries than one call repeats': '4.7:10 4.7:12',
     'refuses to send again ${JSON.stringify(body)}': '4.7:11',
     'refuses an account more tests and more redeliveries in a minute than others can bear, and says how long':
       '4.7:13 8.1:5',
@@ -379,7 +379,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'refuses ${path}, naming the field': '4.3:14',
     'three requests a link at most, redirects included': '4.3:15',
     'nothing again about a link that was refused within the minute': '4.3:16',
-    'nobody about a stored file, whose link may lead to a private address': '4.3:17 8.4:4',
+    'no server for a stored file, whose link may lead to a private address': '4.3:17 8.4:4',
   },
   'api/text/several-answers.test.ts': {
     "are choices of one ${stream ? 'stream' : 'whole answer'} of ${client} from ${via}, whose usage is charged":
@@ -483,7 +483,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'refuses text that the database cannot keep': '4.2:32',
   },
   'bin/command/commands.test.ts': {
-    'lists tasks with their times, and shows prompts to who says why': '4.11:26',
+    'lists tasks with their times, and shows prompts to administrators who give a reason': '4.11:26',
   },
   'bin/command/config.test.ts': {
     'shows what changes in prices, limits and models, as a table': '4.11:38',
@@ -493,7 +493,8 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'give promo credit once per reference, and show what became of it': '4.11:13',
   },
   'bin/live-configuration.test.ts': {
-    'leaves the version before in force under load when it is wrong, and says everywhere why': '4.11:37 4.11:39',
+    'keeps the previous version in force under load when the file is invalid, and reports why everywhere':
+      '4.11:37 4.11:39',
     'refuses other prices under a version that has charged': '4.11:37',
     'changes prices under load: no request fails, and each is charged what it was admitted at': '4.11:39',
   },
@@ -588,7 +589,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'keeps to a period: its first moment is in it, its last is not': '4.10:3',
   },
   'db/queries/typical-seconds.test.ts': {
-    'says nothing from fewer than ten tasks': '2.1:11',
+    'returns nothing for fewer than ten tasks': '2.1:11',
     'gives the time that half and nine tenths of the tasks stayed below, in whole seconds': '2.1:11',
     'counts no failures, no other models and nothing older than a day': '2.1:11',
     'goes by the latest 200 tasks': '2.1:11',
@@ -688,7 +689,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'charges an image by its tier': '8.5:2',
   },
   'domain/retry-schedule.test.ts': {
-    'waits as the schedule says before each attempt': '6:15',
+    'waits for the time of the schedule before each attempt': '6:15',
     'adds at most a fifth, and never shortens': '6:15',
     'waits longer, never shorter, when the receiver asks for it': '6:16',
     'takes a date in the past for now, and caps a wait that is too long': '6:16',
@@ -715,7 +716,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'makes the Standard Webhooks headers of the example that its libraries are tested with': '6:9 6:10',
   },
   'providers/media/adapters/ends.test.ts': {
-    'is a success without files while ${protocol} names none, and ended when the vendor says': '3:8',
+    "is a success without files when ${protocol} names none, and has the vendor's time of its end": '3:8',
   },
   'providers/text/vendor-words.test.ts': {
     'is passed on where it is about the request: ${shown}': '7.2:27',
@@ -826,7 +827,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'reads an answer that a client sends back, ignoring an empty signature': '4.8.3:16',
   },
   'text/messages/upstream.test.ts': {
-    'is told in words to answer in JSON where there is no schema': '4.8:19',
+    'is instructed in the prompt to answer in JSON if there is no schema': '4.8:19',
     'a schema for the answer and the name of the end user': '4.8.1:18',
     'the effort of reasoning, with none as disabled thinking': '4.8.3:11',
     'is forwarded no wish for a cache that costs more than the usual one': '4.8.3:13',
@@ -842,7 +843,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
   },
   'text/responses/answer.test.ts': {
     'repeats instructions and metadata as sent, and has every field of the format': '4.8.2:13 4.8.2:23',
-    'says that it is incomplete and why, on the response and on the item that was cut': '4.8.2:23',
+    'is marked incomplete with the reason, on the response and on the item that was cut': '4.8.2:23',
     'streams the whole sequence: each item and each part of one is announced, filled and concluded':
       '4.8.2:24 4.8.2:25 4.8.2:26',
     'reports an error after the first byte in a separate event, flat and nested, with the next number': '7.1:7',
@@ -856,7 +857,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'drops references to reasoning, which the model can do without, and refuses references to anything else':
       '4.8.2:19',
     'reads the items of one answer as one turn, and the results of its calls as another': '4.8.2:22',
-    'reads reasoning that only its model can read as redacted, and drops reasoning that says nothing': '4.8.2:22',
+    'reads encrypted reasoning as redacted, and drops empty reasoning': '4.8.2:22',
   },
   'text/responses/upstream.test.ts': {
     'is measured from its bytes on the way, which pass unchanged': '4.8.2:28',
@@ -865,7 +866,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'is accepted in every format: ${format}, ${name}': '4.8:18',
   },
   'text/settings.test.ts': {
-    'bound the output as the client says, however far beyond what models write': '4.8:10',
+    "bound the output by the client's limit, even far above what models write": '4.8:10',
     'are taken up to their bounds and refused by name beyond them: ${field} of ${format}':
       '4.8:13 4.8:15 4.8.1:6 4.8.1:7 4.8.1:8 4.8.1:10 4.8.1:12 4.8.1:15 4.8.1:16 4.8.1:17 4.8.2:6 4.8.2:11 4.8.3:7 4.8.4:9',
     'have a temperature of 1 at the most at upstreams of messages, whose own range ends there': '4.8:14',
@@ -913,7 +914,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'carries the task of the events that its endpoint asked for': '2.4:13 2.4:14 6:1 6:2 6:5 6:6 6:8',
     'delivers the same event under a fresh signature to a failing receiver, even if its worker is killed':
       '2.4:15 2.4:16 6:7 6:12 6:17',
-    'counts a receiver that says nothing for 15 seconds as failed': '2.4:16 4.7:7 6:4 6:13',
+    'counts an attempt as failed when the receiver is silent for 15 seconds': '2.4:16 4.7:7 6:4 6:13',
     'waits as long as Retry-After asks': '2.4:17 6:16',
     'fails when its endpoint is deleted between two attempts': '4.7:5',
     'is made again with all the others of a time that failed': '4.7:10',

@@ -6,7 +6,7 @@ const SCHEDULE = [0, 5, 300];
 const NOW_MS = Date.UTC(1994, 10, 6, 8, 49, 37);
 
 describe('domain/retry-schedule', () => {
-  it('waits as the schedule says before each attempt', () => {
+  it('waits for the time of the schedule before each attempt', () => {
     const delays = [1, 2, 3].map((attempt) => delayBeforeAttemptMs(attempt, { scheduleSeconds: SCHEDULE, random: 0 }));
     expect(delays).to.eql([0, 5000, 300_000]);
   });

@@ -70,7 +70,7 @@ describe('net/mailer', () => {
     expect(await failureOf(`smtp://127.0.0.1:${server.port}`)).to.include({ isFinal: true });
   });
 
-  it('may be tried again when the server is away or does not take it now', async () => {
+  it('can be repeated when the server is unavailable or refuses it for now', async () => {
     const server = await serve({
       onRcptTo: (_address, _session, callback) => callback(Object.assign(new Error('no'), { responseCode: 451 })),
     });

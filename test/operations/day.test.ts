@@ -117,7 +117,7 @@ describe('a day of an operator', function () {
     };
   }
 
-  it('is as docs/operations.md says', async () => {
+  it('matches docs/operations.md', async () => {
     await fillFilesWithMistakes();
     await correctThem();
     await start(stack.api, stack.text, stack.worker);

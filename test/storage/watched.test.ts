@@ -70,7 +70,7 @@ describe('a watched store', () => {
     expect(changes).to.deep.equal([]);
   });
 
-  it('is tried again while it is away, once for all who ask', async () => {
+  it('is retried while it is unavailable, once for all callers', async () => {
     const { state, watched, changes } = createStore();
     state.failure = new Error('503');
     await rejectionOf(watched.put('a', bytes(), OPTIONS));

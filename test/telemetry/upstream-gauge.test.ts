@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { Registry } from 'prom-client';
 import { watchRests } from '../../telemetry/upstream-gauge.ts';
 
-describe('the gauge of upstreams that rest', () => {
+describe('the gauge of upstreams whose circuit is open', () => {
   it('counts the ways that do, and forgets those that are back', async () => {
     const registry = new Registry();
     const rest = { upstream: 'studio', model: 'm', cause: 'failed' };

@@ -26,7 +26,7 @@ describe('access to workflows', function () {
     await client.workflow.start('anything', { workflowId, taskQueue: 'nobody' });
   }
 
-  it('says whether Temporal answers', async () => {
+  it('reports whether Temporal answers', async () => {
     expect(await access.isReachable()).to.equal(true);
     expect(await accessToNothing.isReachable()).to.equal(false);
   });

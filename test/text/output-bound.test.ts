@@ -17,7 +17,7 @@ function cut(maxTokens: number, parts: readonly AnswerPart[]): TextResult {
 
 describe('cutting at a bound', () => {
   for (const maxTokens of [1, 5, 13]) {
-    it(`leaves ${maxTokens} tokens of a text, and says so`, () => {
+    it(`leaves ${maxTokens} tokens of a text, and reports the cut`, () => {
       const { choices } = cut(maxTokens, [{ type: 'text', text: SENTENCE }]);
       const [part] = choices[0]?.parts ?? [];
       expect(part?.type === 'text' && SENTENCE.startsWith(part.text)).to.equal(true);

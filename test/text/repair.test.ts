@@ -411,7 +411,7 @@ describe('an answer that moderation refused', () => {
   }
 
   for (const reason of ['SAFETY', 'RECITATION', 'BLOCKLIST', 'SPII', 'MODEL_ARMOR', 'IMAGE_SAFETY', 'sensitive']) {
-    it(`is one whichever word says so: ${reason}`, () => {
+    it(`is recognized by each of its finish reasons: ${reason}`, () => {
       const native = { candidates: [{ content: { parts: [{ text: 'x' }] }, finishReason: reason }] };
       expect(() => plan('generate-content').checkResult(native)).to.throw(ServiceError, 'moderation');
       expect(() => plan('chat-completions').checkResult(completion({ content: 'x' }, reason))).to.throw('moderation');

@@ -116,7 +116,7 @@ describe('the settings of a text request', () => {
     }
   });
 
-  it('bound the output as the client says, however far beyond what models write', () => {
+  it("bound the output by the client's limit, even far above what models write", () => {
     const bound = 1_000_000_000;
     for (const [format, field] of [
       ['chat-completions', 'max_tokens'],

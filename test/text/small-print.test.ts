@@ -165,7 +165,7 @@ describe('the small print of vendors', () => {
       ];
       for (const error of errors) {
         for (const ending of ['', '\n', '\r\n', '\n\n']) {
-          it(`says ${JSON.stringify(error + ending)} in the middle of a stream, which no client hears`, () => {
+          it(`sends ${JSON.stringify(error + ending)} in the middle of a stream, which no client receives`, () => {
             const [first, second] = streamed('Hello', 'stop');
             const before = frames([first ?? {}, second ?? {}].slice(0, name === 'messages' ? 2 : 1));
             const stream = before + error + ending;
@@ -289,7 +289,7 @@ describe('the small print of vendors', () => {
       expect(answerOfStream(chat, stream).usage).to.include({ inputTotal: null, outputTotal: null });
     });
 
-    it('has a last chunk with the whole message in place of a delta, which is said once', () => {
+    it('has a last chunk with the whole message instead of a delta, whose text appears once', () => {
       const first = { choices: [{ index: 0, delta: { content: 'x' }, finish_reason: null }] };
       const message = { role: 'assistant', content: 'x' };
       for (const last of [

@@ -32,7 +32,7 @@ const BY_WORDS: readonly [keyof typeof FORMATS, number, object, UpstreamFault | 
 
 describe('an error of an upstream', () => {
   for (const { name, upstream } of Object.values(FORMATS)) {
-    it(`of ${name} says by its status whose fault it is`, () => {
+    it(`of ${name} shows by its status whose fault it is`, () => {
       const faults = BY_STATUS.map(([status]) => [status, upstream.parseError(status, null).fault]);
       expect(faults).to.deep.equal(BY_STATUS);
     });

@@ -36,7 +36,7 @@ describe('the usage of an upstream', () => {
     { prompt_cache_write_tokens: 20 },
   ];
   for (const cached of written) {
-    it(`has what ${JSON.stringify(cached)} says was written to the cache inside its input`, () => {
+    it(`counts what was written to the cache within the input: ${JSON.stringify(cached)}`, () => {
       expect(readUsage({ ...counted, ...cached })).to.include({ inputTotal: 64, cacheWrite: 20, outputTotal: 6 });
     });
   }

@@ -66,7 +66,7 @@ describe('the limit of requests', () => {
     expect(headers.get('x-ratelimit-reset-requests')).to.equal(`${headers.get('ratelimit-reset')}s`);
   });
 
-  it('says when to come back, alike in header and body', async () => {
+  it('reports when to retry, with the same value in header and body', async () => {
     await awaitRoomInMinute();
     const caller = await app.createAccount({ key: { rateLimitRpm: 1 } });
     await create(app.baseUrl, caller);

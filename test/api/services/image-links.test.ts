@@ -196,7 +196,7 @@ describe('api/services/image-links', () => {
       expect(await check(['/slow.png'], checker)).to.equal('accepted');
     });
 
-    it('nobody about a stored file, whose link may lead to a private address', async () => {
+    it('no server for a stored file, whose link may lead to a private address', async () => {
       const storage = {
         keyOf: (url: string) => (url.startsWith('http://10.0.0.1/files/') ? url.slice(22) : null),
         read: async (key: string) => (Object.hasOwn(FILES, `/${key}`) ? bytesOf(FILES[`/${key}`]) : null),

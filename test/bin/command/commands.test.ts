@@ -74,7 +74,7 @@ describe('the commands for accounts, keys and tasks', () => {
     expect(field(await genway('accounts', 'reopen', account), 'suspended')).to.equal('false');
   });
 
-  it('lists tasks with their times, and shows prompts to who says why', async () => {
+  it('lists tasks with their times, and shows prompts to administrators who give a reason', async () => {
     const { apiKey, accountId } = await app.createAccount({ fundedUsd: 10 });
     const { body } = await call<{ data: { id: string } }>(`${app.baseUrl}/v1/videos/tasks`, {
       key: apiKey,

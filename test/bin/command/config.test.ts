@@ -58,7 +58,7 @@ describe('genway config check', () => {
     });
 
     for (const name of ['catalogue.yaml', 'upstreams.yaml']) {
-      it(`says of each wrong line of the ${name} what is wrong, and of no other`, async () => {
+      it(`reports what is wrong with each wrong line of the ${name}, and with no other`, async () => {
         const text = await readFile(join(MISTAKES, name), 'utf8');
         const said = findings.filter(({ file }) => file === join(MISTAKES, name));
         const found = new Map(
@@ -123,7 +123,7 @@ describe('genway config check', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('says when a file stands alone, so that routes lead nowhere yet', async () => {
+  it('reports that a file is alone, so that its routes lead nowhere yet', async () => {
     const { printed, exitCode } = await config(['config', 'check', 'catalogue/vendors.yaml']);
     expect(printed).to.contain('Routes and upstreams were not compared: name both files.');
     expect(exitCode).to.equal(EXIT_CODES.right);
@@ -153,7 +153,7 @@ describe('genway config check', () => {
       expect(exitCode).to.equal(EXIT_CODES.wrong);
     });
 
-    it('says wherever it is not YAML, without showing the line', async () => {
+    it('reports where the file is not YAML, without showing the line', async () => {
       const path = join(folder, 'broken.yaml');
       await writeFile(path, 'text:\n  - name: x\n     api_key: sk-secret\n  - name: "y\n');
       const { printed } = await config(['config', 'check', path]);
@@ -197,7 +197,7 @@ describe('genway config check --online', () => {
     return config(['config', 'check', '--online', path]);
   }
 
-  it('says of each upstream and key whether it is accepted, and ends with its own exit code', async () => {
+  it('reports for each upstream and key whether it is accepted, and ends with its own exit code', async () => {
     const base_url = vendor.url;
     const { printed, exitCode } = await online({
       media: [
@@ -287,7 +287,7 @@ describe('genway config check --online', () => {
     expect(exitCode).to.equal(EXIT_CODES.right);
   });
 
-  it('asks nobody when the file is wrong', async () => {
+  it('sends no request when the file is wrong', async () => {
     const { printed, exitCode } = await online({ text: [{ name: 'one', base_url: vendor.url }] });
     expect(printed).to.contain('No upstreams were asked');
     expect(exitCode).to.equal(EXIT_CODES.wrong);
@@ -326,7 +326,7 @@ describe('genway config diff', () => {
   const DEARER_VIDEO = ["usd_per_second: { 720p: '0.10'", "usd_per_second: { 720p: '0.12'"] as const;
   const CHEAPER_TEXT = ["input: '0.21'", "input: '0.20'"] as const;
 
-  it('says that nothing changes where nothing does', async () => {
+  it('reports that nothing changes if nothing does', async () => {
     expect(await diff()).to.deep.equal({ printed: 'Nothing changes: 2026-10-01.', exitCode: EXIT_CODES.right });
   });
 

@@ -6,14 +6,14 @@ import { ServiceError } from '../../../domain/errors.ts';
 
 const AWAY = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:5432'), { code: 'ECONNREFUSED' });
 
-describe('the log of a process while the database is away', () => {
+describe('the log of a process while the database is unavailable', () => {
   function open(settings: { overAfterMs: number; reportEveryMs?: number }) {
     const lines: Record<string, unknown>[] = [];
     const log = pino({ hooks: foldOutages(settings) }, { write: (line) => void lines.push(JSON.parse(line)) });
     return { log, lines };
   }
 
-  it('has a line when it begins, and one with the counts when it is over', async () => {
+  it('has a line when the outage starts, and one with the counts when it ends', async () => {
     const { log, lines } = open({ overAfterMs: 40 });
     log.error({ err: AWAY, request_id: 'req_1' }, 'request failed');
     for (let count = 0; count < 100; count += 1) log.error({ err: AWAY }, 'request failed');

@@ -50,13 +50,13 @@ describe('the watch over the database', () => {
     throw new Error('no connection works');
   };
 
-  it('gives up the process whose connections fail although new ones work, and says so', async () => {
+  it('ends the process whose connections fail although new ones work, and logs it', async () => {
     const { log, givenUp } = await watch({ ping: fail });
     expect(givenUp).to.equal(1);
     expect(log).to.include('only on new connections');
   });
 
-  it('keeps a process whose database is away for everybody', async () => {
+  it('does not end a process while the database is unavailable to every process', async () => {
     const { givenUp } = await watch({ url: UNREACHABLE, ping: fail });
     expect(givenUp).to.equal(0);
   });

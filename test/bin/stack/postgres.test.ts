@@ -71,7 +71,7 @@ describe('PostgreSQL for development', () => {
     expect(await query(server.url, 'SELECT answer FROM kept')).to.deep.equal([{ answer: 42 }]);
   });
 
-  it('that cannot start says why', async () => {
+  it('that cannot start reports why', async () => {
     const impossible = startPostgres({
       dataDir: join(folder, 'impossible'),
       port: await findFreePort(),

@@ -37,7 +37,7 @@ function createStage() {
 }
 
 describe('supervision', () => {
-  it('starts a process again that ended unasked, and says why', async () => {
+  it('restarts a process that ended unexpectedly, and reports why', async () => {
     const { options, started, pids, reports } = createStage();
     const supervised = await supervise(options);
     started[0]?.end('SIGKILL');

@@ -90,7 +90,7 @@ describe('db/queries/api-keys', () => {
     expect(await database('api_keys').where({ id: key.id })).to.have.length(1);
   });
 
-  it('says that there is no such key', async () => {
+  it('reports that there is no such key', async () => {
     const id = newId('apiKey');
     expect(await findApiKey(database, id)).to.equal(null);
     expect(await updateApiKey(database, id, { name: 'x' })).to.equal(null);

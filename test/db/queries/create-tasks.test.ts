@@ -45,7 +45,7 @@ describe('db/queries/tasks: createTasks', () => {
   }
 
   describe('again, when the answer was lost', () => {
-    it('says what was created, whatever would refuse it by now, and creates what was not', async () => {
+    it('reports what was created, whatever would refuse it now, and creates the others', async () => {
       const key = await createFundedKey(database, 2);
       const task = newTask(key, { idempotency: await claim(key, 'lost') });
       const unsent = newTask(key);

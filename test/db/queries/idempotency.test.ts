@@ -78,7 +78,7 @@ describe('db/queries/idempotency', () => {
     expect(outcomes.toSorted()).to.deep.equal(['claimed', ...Array.from({ length: 19 }, () => 'in_progress')]);
   });
 
-  it('lets a claim that was given back be taken by any request', async () => {
+  it('lets any request take a claim that was released', async () => {
     await releaseIdempotencyKey(database, { accountId, key: KEY, claimToken: await claimToken() });
     expect((await claim(OTHER_REQUEST)).outcome).to.equal('claimed');
   });

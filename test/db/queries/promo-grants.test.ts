@@ -74,7 +74,7 @@ describe('db/queries/promo-grants', () => {
     expect(await kinds()).to.deep.equal([`promo_grant ${parseUsd(2)}`]);
   });
 
-  it('refuses credit whose time is over', async () => {
+  it('refuses credit that would already be expired', async () => {
     const refusal = await rejectionOf(give(2, 'launch', -1));
     expect(isDatabaseError(refusal, CHECK_VIOLATION)).to.equal(true);
   });
@@ -88,7 +88,7 @@ describe('db/queries/promo-grants', () => {
     expect([signupAvailable, fundedAvailable]).to.deep.equal([parseUsd(1), parseUsd(3)]);
   });
 
-  describe('is not spent once its time is over, though nobody has taken it back yet,', () => {
+  describe('is not spent once it has expired, though it has not been removed yet,', () => {
     beforeEach(async () => {
       // 2 USD of 6 have expired.
       await give(2);

@@ -81,7 +81,7 @@ describe('db/queries/request-windows', () => {
     expect(told).to.deep.equal([[2, 0, 3], [3]]);
   });
 
-  it('says how long the minute lasts', async () => {
+  it('reports how long the minute lasts', async () => {
     const [window] = await countRequests(database, [write(newId('apiKey'))]);
     expect(window?.secondsLeft).to.be.within(1, 60);
   });

@@ -29,7 +29,7 @@ describe('the secrets of a database', () => {
     return error.message;
   }
 
-  it('are noted at the first start, and others are refused from then on', async () => {
+  it('are recorded at the first start, and other secrets are refused from then on', async () => {
     await checkSecrets(testDatabase.database, before);
     await checkSecrets(testDatabase.database, before);
     expect(await refused({ ...before, sealer: createSealer(newKey) })).to.match(

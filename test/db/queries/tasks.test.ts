@@ -158,7 +158,7 @@ describe('db/queries/tasks', () => {
       expect(ids(await claimOne([key.accountId, other.accountId]))).to.deep.equal(ids(greedy.slice(0, 1)));
     });
 
-    it('says which tasks were taken up, when at first, and which are over', async () => {
+    it('reports which tasks were started, when first, and which are final', async () => {
       const [running, waiting, over] = await createSeries(3);
       if (!running || !waiting || !over) throw new Error('three were created');
       expect(await markTakenUp(database, running.id)).to.deep.equal(await findTask(database, running.id));

@@ -31,7 +31,7 @@ describe('db/queries/typical-seconds', () => {
     }
   }
 
-  it('says nothing from fewer than ten tasks', async () => {
+  it('returns nothing for fewer than ten tasks', async () => {
     await finishTasks(
       'few',
       Array.from({ length: 9 }, () => 30),
@@ -68,7 +68,7 @@ describe('db/queries/typical-seconds', () => {
     expect(typical?.p90).to.be.lessThan(60);
   });
 
-  it('never says less than a second', async () => {
+  it('never returns less than a second', async () => {
     await finishTasks(
       'quick',
       Array.from({ length: 10 }, () => 0),

@@ -64,7 +64,7 @@ describe('db/queries/uploads', () => {
     expect(rooms.filter(({ granted }) => granted !== null)).to.have.length(5);
   });
 
-  it('are listed only once they are stored, and no more once they are to go', async () => {
+  it('are listed only once they are stored, and not once they are to be removed', async () => {
     const stored = await store(0);
     await reserveUpload(database, newUpload(), { needed: 1, wanted: 1 }, QUOTA);
     const listed = async () => (await listUploads(database, { accountId, limit: 10 })).map(({ id }) => id);

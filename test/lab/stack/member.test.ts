@@ -50,7 +50,7 @@ describe('a member of a stack', () => {
     await member.stop();
   });
 
-  it('reports when it ends although nobody killed it, and is brought back', async () => {
+  it('is reported when it ends unexpectedly, and is started again', async () => {
     const processes: Killable[] = [];
     const { member, lines } = await startIdler(async () => {
       const running = await idle();

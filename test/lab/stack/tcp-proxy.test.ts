@@ -60,7 +60,7 @@ describe('the TCP proxy of drills', () => {
     return String(data);
   }
 
-  it('passes on what is said when a silence ends, and breaks nothing', async () => {
+  it('passes the data on when a silence ends, and breaks no connection', async () => {
     const client = await open();
     await say(client, 'before');
     proxy.silence();
@@ -71,7 +71,7 @@ describe('the TCP proxy of drills', () => {
     expect(await answered).to.equal('meanwhile');
   });
 
-  it('passes on what was said before the client left in a silence', async () => {
+  it('passes on the data that the client sent before it left in a silence', async () => {
     const client = await open();
     await say(client, 'before');
     proxy.silence();

@@ -108,7 +108,7 @@ describe('HTTP with an upstream of media', () => {
       });
     }
 
-    it('when the vendor itself says that it is overloaded', async () => {
+    it('when the vendor reports that it is overloaded', async () => {
       expect(await outcomeOf(503, '{"error": "overloaded"}')).to.be.instanceOf(NotTakenError);
     });
   });
@@ -120,7 +120,7 @@ describe('HTTP with an upstream of media', () => {
       });
     }
 
-    it('when a proxy says that the vendor is not there', async () => {
+    it('when a proxy reports that the vendor is unreachable', async () => {
       expect(await outcomeOf(503, '<html>Service Unavailable</html>')).to.be.instanceOf(OutcomeUnknownError);
     });
 
@@ -141,7 +141,7 @@ describe('HTTP with an upstream of media', () => {
     });
   });
 
-  it('believes what the adapter reads in an answer before what its status says', async () => {
+  it("prefers what the adapter reads in an answer to the answer's status", async () => {
     const { url } = await serve((_request, response) => response.writeHead(429).end('{"code": 1301}'));
     const refused = new JobRefusedError('content_policy_violation');
     const error = await rejectionOf(connect(url).submit(CALL, LIMITS, () => refused, signal));

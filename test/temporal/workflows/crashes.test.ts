@@ -82,7 +82,7 @@ describe('crashes', function () {
     expect(await transfersOf(stack, orphan.id)).to.deep.equal(['reservation', 'settlement']);
   });
 
-  it('stores a result although the database was away for longer than a broken result would be tried for', async () => {
+  it('stores a result although the database was unavailable for longer than a broken result is retried', async () => {
     const created = await createTask(stack, apiKey, 'x [sim:render_ms=1500]');
     await taskWhen(stack, apiKey, created.id, 'processing');
     await withDatabaseAway(async () => {

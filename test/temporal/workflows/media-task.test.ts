@@ -148,7 +148,7 @@ describe('a media task', function () {
     expect((await handle.describe()).historyLength).to.equal(26);
   });
 
-  it('says what a step learnt of its job in a few numbers, and never where the result lies', async () => {
+  it('records in the history what a step learnt of its job, and never where the result lies', async () => {
     const { id } = await final(await create('x'));
     const { events } = await stack.temporal.workflow.getHandle(id).fetchHistory();
     const results = (events ?? []).flatMap(({ activityTaskCompletedEventAttributes: completed }) =>

@@ -253,7 +253,7 @@ describe('a webhook delivery', function () {
     for (const hidden of [secret, 'hidden', 'created_at']) expect(history).to.not.include(hidden);
   });
 
-  it('counts a receiver that says nothing for 15 seconds as failed', async () => {
+  it('counts an attempt as failed when the receiver is silent for 15 seconds', async () => {
     const { endpointId, deliveryId } = unanswered;
     const delivery = await others.deliveryWhen(endpointId, deliveryId, hasAttempts(1));
     expect(delivery.attempts[0]).to.include({ http_status: null, error: 'no answer within 15 s' });

@@ -118,7 +118,7 @@ describe('chat completions upstream', () => {
     }
   });
 
-  it('reads what the model says when it declines as its text', () => {
+  it('reads a refusal of the model as its text', () => {
     expect(answer(delta({ refusal: 'No.' }, 'stop')).choices).to.deep.equal([
       { parts: [{ type: 'text', text: 'No.' }], finish: { reason: 'stop' } },
     ]);

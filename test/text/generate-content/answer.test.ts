@@ -138,7 +138,7 @@ describe('native answer', () => {
       expect(eventsOfText(streamed).map(({ data }) => JSON.parse(data))).to.have.length(3);
     });
 
-    it('to chat completions says that tools are called though the upstream says STOP', () => {
+    it('to chat completions reports tool calls although the upstream reports STOP', () => {
       const { whole, streamed } = roundTrip(chatCompletions, generateContent, events);
       expect(whole).to.have.nested.property('choices[0].finish_reason', 'tool_calls');
       expect(whole).to.have.nested.property('choices[0].message.tool_calls[0].id', 'a');

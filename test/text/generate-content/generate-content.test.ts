@@ -83,7 +83,7 @@ describe('native format', () => {
     maximumChoices: 3,
   });
 
-  it('says in the path of a request what the model is and whether to stream', () => {
+  it('names the model in the path of a request, and whether to stream', () => {
     const options = { model: 'upstream/model', apiKey: 'secret' };
     const request = {
       model: 'texth-4-argon',

@@ -305,7 +305,7 @@ describe('native request', () => {
       ]);
     });
 
-    it('are answered before what else the user says', () => {
+    it("are answered before the other content of the user's message", () => {
       const turns = turnsOf(
         { role: 'model', parts: [call('look')] },
         { role: 'user', parts: [{ text: 'Here:' }, response('look', { response: { output: 'Rain' } })] },

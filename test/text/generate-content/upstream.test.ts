@@ -282,14 +282,14 @@ describe('native upstream', () => {
       expect(errorOf(504, { status: 'DEADLINE_EXCEEDED' }).code).to.equal('processing_timeout');
     });
 
-    it('says when the prompt is too long', () => {
+    it('reports a prompt that is too long', () => {
       const message = 'The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).';
       const error = errorOf(400, { status: 'INVALID_ARGUMENT', message });
       expect(error.code).to.equal('bad_request');
       expect(error.message).to.contain('context window').and.not.contain('1100000');
     });
 
-    it('says how long to wait, by the header, else by the retry delay, else five seconds', () => {
+    it('reports how long to wait: from the header, else from the retry delay, else five seconds', () => {
       const exhausted = { status: 'RESOURCE_EXHAUSTED', details: [{ reason: 'x' }, { retryDelay: '34.07s' }] };
       expect(errorOf(429, exhausted)).to.include({ code: 'rate_limit_exceeded', retryAfterSeconds: 35 });
       expect(errorOf(429, exhausted, 7).retryAfterSeconds).to.equal(7);
@@ -383,7 +383,7 @@ describe('native upstream', () => {
       expect(contents).to.have.nested.property('[1].parts[1].functionResponse.id', 'b');
     });
 
-    it('says of a result that it is an error, and puts its images inside it', () => {
+    it('marks a tool result as an error, and puts its images inside it', () => {
       const image = { type: 'image', source: { kind: 'base64', mediaType: 'image/png', data: 'AAAA' } } as const;
       const content = [{ type: 'text', text: 'Lost' } as const, image];
       const turns: Turn[] = [
@@ -446,7 +446,7 @@ describe('native upstream', () => {
       );
     });
 
-    it('says the choice of tools in its own words, and nothing of it without tools', () => {
+    it("sends the choice of tools in the format's own terms, and none without tools", () => {
       const tools = [{ name: 'look' }];
       const configOf = (toolChoice: TextRequest['toolChoice']): unknown => bodyOf({ tools, toolChoice })['toolConfig'];
       expect(configOf({ type: 'auto' })).to.deep.equal({ functionCallingConfig: { mode: 'AUTO' } });

@@ -506,7 +506,7 @@ describe('messages upstream', () => {
     expect(forwarded.body).to.include({ temperature: 1 });
   });
 
-  it('is told in words to answer in JSON where there is no schema', () => {
+  it('is instructed in the prompt to answer in JSON if there is no schema', () => {
     for (const outputFormat of [{ type: 'json-object' }, { type: 'json-schema', name: 'x' }] as const) {
       expect(built({ outputFormat }))
         .to.have.property('system')

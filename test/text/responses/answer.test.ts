@@ -91,7 +91,7 @@ describe('responses answer', () => {
     expect(created).to.have.nested.property('response.completed_at', null);
   });
 
-  it('says that it is incomplete and why, on the response and on the item that was cut', () => {
+  it('is marked incomplete with the reason, on the response and on the item that was cut', () => {
     const parts = [reasoning, { ...call, arguments: '{"at"' }];
     const result = textResult({ parts, finish: { reason: 'length' } });
     const body = client.renderResult(result, renderContext());

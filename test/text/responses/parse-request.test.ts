@@ -196,7 +196,7 @@ describe('responses request', () => {
     ]);
   });
 
-  it('reads reasoning that only its model can read as redacted, and drops reasoning that says nothing', () => {
+  it('reads encrypted reasoning as redacted, and drops empty reasoning', () => {
     const hidden = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'c2ln' };
     const empty = { type: 'reasoning', id: 'rs_2', summary: [], encrypted_content: null };
     expect(turnsOf(hidden, empty)).to.deep.equal([

@@ -75,7 +75,7 @@ describe('api/routes/admin/accounts', () => {
     expect(second.body.next_cursor).to.equal(null);
   });
 
-  it('edits what is sent, takes away what is null, and leaves the rest', async () => {
+  it('changes the fields that are sent, removes those that are null, and keeps the others', async () => {
     const { id } = await create({ name: 'Before', email: 'a@b.example', external_id: 'edit-1' });
     const { body } = await admin<Envelope>(
       `/accounts/${id}`,

@@ -86,7 +86,7 @@ describe('api/routes/admin/admin-tokens', () => {
     expect(author).to.equal('Fay');
   });
 
-  it('lets nobody act under somebody else’s name, except with the token of the environment', async () => {
+  it("permits another author's name only with the token of the environment", async () => {
     const { accountId } = await app.createAccount({ fundedUsd: 5 });
     const gus = await create('Gus', 'finance');
     const words = ['accounts', 'adjust', accountId, '-1', '--reason', 'a test', '--author'];

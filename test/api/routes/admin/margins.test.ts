@@ -127,7 +127,7 @@ describe('revenue, cost and margin', () => {
       });
     });
 
-    it('count what may have been rendered for nobody', async () => {
+    it('count renders that may have reached no customer', async () => {
       const rows = (await rowsOf('/margins')).filter(({ model }) => model === FORMULA);
       expect(rows.reduce((sum, { possible_loss_usd: loss }) => sum + Number(loss), 0)).to.equal(1);
       expect(rows.map(({ margin_usd: margin }) => margin)).to.not.include(0);

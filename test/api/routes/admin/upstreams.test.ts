@@ -92,7 +92,7 @@ describe('api/routes/admin/upstreams', () => {
     }
   });
 
-  it('shows each way to a media model, and why it rests', async () => {
+  it('shows each route of a media model, and why its circuit is open', async () => {
     const url = `${app.baseUrl}/admin/v1/upstreams`;
     const mediaRow = async () => {
       const { body } = await call<{ data: readonly Row[] }>(url, { key: app.adminToken });

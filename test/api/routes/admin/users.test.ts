@@ -32,7 +32,7 @@ describe('api/routes/admin/users', () => {
   const isSignedIn = async (visitor: Visitor): Promise<boolean> =>
     (await visitor.get('/console/profile')).status === 200;
 
-  it('invites somebody, who then signs in to the account', async () => {
+  it('invites a person, who then signs in to the account', async () => {
     const { id, path } = await invite(
       'ada@example.com',
       '--account-id',
@@ -84,7 +84,7 @@ describe('api/routes/admin/users', () => {
     expect(second).to.include('page-1').and.not.include('more:');
   });
 
-  it('signs out at once whoever is disabled, for good: enabling brings no session and no link back', async () => {
+  it('signs a disabled user out at once and for good: enabling restores no session and no link', async () => {
     const { id, path } = await invite('gone@example.com');
     const visitor = await signIn(path);
     const link = new URL(field(await genway('users', 'link', id), 'link')).pathname;
@@ -105,7 +105,7 @@ describe('api/routes/admin/users', () => {
     expect(field(await genway('users', 'show', id), 'name')).to.equal('Rosa');
   });
 
-  it('takes the second factor away from somebody who lost it', async () => {
+  it('removes a second factor that its user has lost', async () => {
     const { id } = await invite('phone@example.com');
     await app
       .database('users')

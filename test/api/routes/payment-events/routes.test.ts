@@ -107,7 +107,7 @@ describe('POST /v1/payment-events', () => {
       () => checkoutCompleted({ payment_intent: 'pi_of_slow' }, 'checkout.session.async_payment_succeeded'),
     ],
   ] as const) {
-    it(`credits what ${kind} says was paid, exactly`, async () => {
+    it(`credits exactly the amount that ${kind} reports`, async () => {
       const { status, data } = await announce(event());
       expect([status, data?.outcome]).to.deep.equal([200, 'credited']);
       expect(data?.transfer_id).to.match(/^tr_/);

@@ -117,7 +117,7 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
     expect(await findTask(app.database, other)).to.include({ providerJobId: null });
   });
 
-  describe('about a job that nobody waits for', () => {
+  describe('about a job that no task waits for', () => {
     const GIVEN_UP = { outcome: 'unknown', learntFrom: 'nothing' } as const;
 
     /** A task of `studio` whose submission was given up. */

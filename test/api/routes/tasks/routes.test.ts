@@ -88,7 +88,7 @@ describe('GET /v1/tasks/{task_id}', () => {
       expect(task).to.not.have.property(field);
   });
 
-  it('says when it was created, when it last changed and when it became final', async () => {
+  it('shows when it was created, when it last changed and when it became final', async () => {
     const { id } = await newTask({ id: newId('task', Date.now() - 60_000) });
     const created = await poll(id);
     expect(created['updated_at']).to.equal(created['created_at']);
@@ -144,7 +144,7 @@ describe('GET /v1/tasks/{task_id}', () => {
     });
   }
 
-  it('says how long such tasks take, once enough have ended', async () => {
+  it('shows how long such tasks take, once enough have completed', async () => {
     const model = `model-${caller.accountId}`;
     const running = await newTask({ model });
     expect(await poll(running.id)).to.not.have.property('typical_seconds');

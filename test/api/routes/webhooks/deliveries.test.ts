@@ -92,7 +92,7 @@ describe('the delivery log', () => {
     ]);
   });
 
-  it('says how many are left when a time holds more than one call sends again', async () => {
+  it('reports how many are left when a period holds more deliveries than one call repeats', async () => {
     const { id } = await webhooks.create(URL);
     const common = { account_id: accountId, created_at: new Date() };
     const events = Array.from({ length: 205 }, () => ({ ...common, id: newId('event') }));

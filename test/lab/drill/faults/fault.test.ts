@@ -6,7 +6,7 @@ import { quietStage } from '../../../support/drill.ts';
 const random = createRandom(1);
 
 describe('a fault of a drill', () => {
-  it('strikes nobody that another fault is striking', async () => {
+  it('strikes no process that another fault is striking', async () => {
     const stage = quietStage();
     const victims = ['one', 'other'].map((name) => ({ name, isUp: () => true }));
     let under = 0;
@@ -28,7 +28,7 @@ describe('a fault of a drill', () => {
     expect(stage.struck).to.deep.equal(new Set());
   });
 
-  it('waits until there is somebody up to strike', async () => {
+  it('waits until a process runs that it can strike', async () => {
     let isUp = false;
     const victim = { name: 'sleeper', isUp: () => isUp };
     const struck = strikeOne(quietStage(), random, [victim], async ({ name }) => `${name} was up: ${isUp}`);

@@ -38,7 +38,7 @@ for (const client of CLIENTS) {
         expect(answer.usage.output).to.equal(5);
       });
 
-      it('says the words of a directive', async () => {
+      it('answers with the words of a directive', async () => {
         expect((await ask('[sim:say=Good_day,_you] x')).text).to.equal('Good day');
       });
 
@@ -46,7 +46,7 @@ for (const client of CLIENTS) {
         expect((await ask('[sim:say=late]', { system: '[sim:say=early,cached=3]' })).text).to.equal('late');
       });
 
-      it('says exactly the requested text, to the end of the message', async () => {
+      it('answers with exactly the requested text, to the end of the message', async () => {
         const words = '  Füße "q" \\ [x] \u{1f469}‍\u{1f469}‍\u{1f467}\n\n日本語の長い文章をそのまま。\tend \n';
         expect((await ask(`Please. Say exactly: ${words}`)).text).to.equal(words);
       });

@@ -80,7 +80,7 @@ describe('Ark', () => {
     });
   }
 
-  it('lists the tasks of the model that were made since, whatever they are about', async () => {
+  it("lists the model's tasks since a time, whatever their prompts", async () => {
     const request = video({ model: 'seedance-listed', prompt: '[sim:drop_submit]' });
     await rejectionOf(submit(upstream, request));
     const since = new Date(Date.now() - 30_000);

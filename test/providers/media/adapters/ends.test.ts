@@ -102,7 +102,7 @@ describe('a render that comes in the answer', () => {
 
 describe('a job that the vendor finished', () => {
   for (const [protocol, { jobId, document, endedAt }] of Object.entries(ENDED)) {
-    it(`is a success without files while ${protocol} names none, and ended when the vendor says`, async () => {
+    it(`is a success without files when ${protocol} names none, and has the vendor's time of its end`, async () => {
       const { signal } = new AbortController();
       const state = await withUpstream(protocol, document, (upstream) => upstream.status(jobId, signal));
       expect(state).to.deep.equal({ state: 'succeeded', results: [], ...(endedAt && { endedAt }) });

@@ -34,7 +34,7 @@ describe('fal’s queue', () => {
       ...overrides,
     });
 
-  it('is played as the client of fal expects it', async () => {
+  it('is simulated as fal’s own client expects it', async () => {
     const client = createFalClient({
       credentials: 'id:secret',
       fetch: (address, init) => {
@@ -129,7 +129,7 @@ describe('fal’s queue', () => {
     });
   }
 
-  it('is told to use no other model, how long to wait, and to keep files no longer than a task needs them', () => {
+  it('receives in headers not to use another model, how long to wait, and how long a task needs its files', () => {
     const headers = upstream.prepare(video({ deadlineAt: new Date(Date.now() + 600_000) })).headers ?? {};
     expect(headers).to.include({ 'x-app-fal-disable-fallback': 'true', 'x-app-fal-disable-fallbacks': 'true' });
     expect(Number(headers['x-fal-request-timeout'])).to.be.within(590, 601);

@@ -159,7 +159,7 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
       }
     });
 
-    it('of our credential as no statement about the job, whatever it says', async () => {
+    it('of our credential as no statement about the job, whatever its body', async () => {
       for (const status of [401, 403]) {
         const error = await refusal(status, { error: { code: 'bad_request', message: 'key sk-123 expired' } });
         expect(error).to.be.instanceOf(NotTakenError).with.property('leavesRoute', true);

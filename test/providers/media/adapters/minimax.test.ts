@@ -91,7 +91,7 @@ describe('MiniMax', () => {
     }
   });
 
-  it('lists the tasks of the model that were made since, over as many pages as it takes', async () => {
+  it("lists the model's tasks since a time, over all pages", async () => {
     const request = video({ model: 'MiniMax-listed', prompt: '[sim:drop_submit]' });
     for (let task = 0; task < 25; task += 1) await rejectionOf(submit(upstream, request));
     const since = new Date(Date.now() - 30_000);
@@ -140,7 +140,7 @@ describe('MiniMax', () => {
     });
   }
 
-  it('takes an answer that holds nothing, and a code that nobody knows, for no verdict', async () => {
+  it('treats an empty answer and an unknown code as an unknown outcome', async () => {
     for (const answer of [{}, { base_resp: { status_code: 1000 } }]) {
       const other = await answering(200, answer);
       expect(await rejectionOf(submit(other.upstream, video()))).to.be.instanceOf(OutcomeUnknownError);

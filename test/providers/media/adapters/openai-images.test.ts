@@ -90,7 +90,7 @@ describe('OpenAI’s images', () => {
     ['fail=processing_failed', { name: 'OutcomeUnknownError' }],
     ['unreadable_submit', { name: 'OutcomeUnknownError' }],
   ] as const) {
-    it(`end as the answer says: ${directive}`, async () => {
+    it(`end with the outcome of the answer: ${directive}`, async () => {
       for (const request of [imageRequest(), edit(LINKS)]) {
         const prompt = `${request.images ? 'An edit' : 'An image'} [sim:${directive}]`;
         expect(await rejectionOf(filesIn(upstream, { ...request, prompt }))).to.include(outcome);

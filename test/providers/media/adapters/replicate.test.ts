@@ -47,7 +47,7 @@ describe('Replicate’s predictions', () => {
     return state;
   }
 
-  it('is played as the client of Replicate expects it', async () => {
+  it('is simulated as Replicate’s own client expects it', async () => {
     const client = new Replicate({ auth: CREDENTIAL.apiKey, baseUrl: `${baseUrl}/v1`, useFileOutput: false });
     const input = { prompt: 'A lighthouse', duration: 4 };
     const created = await client.predictions.create({ model: 'google/veo-3.1-fast', input });

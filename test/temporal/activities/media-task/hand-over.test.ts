@@ -327,7 +327,7 @@ describe('handing a task over', function () {
       ]);
     });
 
-    it('keeps to its route though it rests, if there is no other', async () => {
+    it('uses a route whose circuit is open if there is no other', async () => {
       const name = upstreamWith({});
       await earlier(name, 5, 'unreachable');
       await untilReadAgain();
@@ -659,7 +659,7 @@ describe('handing a task over', function () {
       expect(rendersOf(task)).to.deep.equal([name]);
     });
 
-    it('keeps them while the store is away, and stores them later', async () => {
+    it('keeps them while the store is unavailable, and stores them later', async () => {
       failingPuts = 1;
       const name = files();
       const task = await run(await taskOn(name));

@@ -63,7 +63,7 @@ describe('a render whose answer holds the files', function () {
     expect(await reconciliationFindings()).to.deep.equal([]);
   });
 
-  it('is not needed again once its files are stored, whoever dies then', async () => {
+  it('is not needed again once its files are stored, whichever process dies then', async () => {
     await stack.database.raw(WAIT_BEFORE_COSTS);
     // What a render cost is written after its files are known; in between the worker waits for this lock.
     const task = await stack.database.transaction(async (holder) => {
