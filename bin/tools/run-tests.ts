@@ -59,6 +59,7 @@ interface TestFile {
 }
 
 const progressFolder = mkdtempSync(join(tmpdir(), 'genway-progress-'));
+process.once('exit', () => rmSync(progressFolder, { recursive: true, force: true }));
 const services = createServices(console.log, endRun);
 let child: RunningProcess | undefined;
 let isEnding = false;
@@ -81,7 +82,6 @@ try {
   console.error(error instanceof Error ? error.message : error);
 } finally {
   await services.stop();
-  rmSync(progressFolder, { recursive: true, force: true });
 }
 if (!SUMMARY.test(lastLine)) console.log('0 passed, 1 failed');
 process.exit(passed ? 0 : 1);
