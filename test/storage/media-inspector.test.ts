@@ -3,22 +3,20 @@ import * as fc from 'fast-check';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { renderMp4 } from '../../lab/simulator/render/mp4.ts';
-import { renderPng } from '../../lab/simulator/render/png.ts';
+import { box, renderMp4 } from '../../lab/simulator/render/mp4.ts';
+import { pngChunk, renderPng } from '../../lab/simulator/render/png.ts';
 import { createLocalStorage } from '../../storage/local.ts';
 import { matchesRequest } from '../../storage/media/matches-request.ts';
 import { BrokenMediaError } from '../../storage/media/streamed-input.ts';
 import { inspectMedia, type MediaFacts } from '../../storage/media-inspector.ts';
 import {
   type MovieOptions,
-  box,
   isoFile,
   jpegFile,
   jpegSegment,
   mediaBox,
   movieBox,
   openBox,
-  pngChunk,
   pngFile,
   pngOf,
   soundTrack,

@@ -1,5 +1,8 @@
 /** Builds small media files, whole ones and the parts of odd ones. Viewers show the images; the videos have no real frames. */
-import { crc32, deflateSync } from 'node:zlib';
+import { deflateSync } from 'node:zlib';
+import { latin1, uint16, uint32 } from '../../lab/simulator/render/bytes.ts';
+import { box } from '../../lab/simulator/render/mp4.ts';
+import { PNG_SIGNATURE, pngChunk } from '../../lab/simulator/render/png.ts';
 
 export interface ImageOptions {
   readonly width?: number;
@@ -8,8 +11,6 @@ export interface ImageOptions {
 
 /** How a PNG says that it is transparent: not at all, in a channel, or by a colour that stands for nothing. */
 export type PngAlpha = 'none' | 'channel' | 'colour';
-
-const PNG_SIGNATURE = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1');
 
 /** A black or fully transparent picture. */
 export function pngFile({ width = 16, height = 8, alpha = 'none' }: ImageOptions & { alpha?: PngAlpha } = {}): Buffer {
@@ -26,11 +27,6 @@ export function pngFile({ width = 16, height = 8, alpha = 'none' }: ImageOptions
 
 export function pngOf(...chunks: readonly Buffer[]): Buffer {
   return Buffer.concat([PNG_SIGNATURE, ...chunks]);
-}
-
-export function pngChunk(type: string, ...content: readonly Buffer[]): Buffer {
-  const checked = Buffer.concat([latin1(type), ...content]);
-  return Buffer.concat([uint32(checked.length - 4), checked, uint32(crc32(checked))]);
 }
 
 /** Blocks of a JPEG between two restart markers. */
@@ -195,11 +191,6 @@ function time(ticks: number | null, version: 0 | 1): Buffer {
   return bytes;
 }
 
-export function box(type: string, ...content: readonly Buffer[]): Buffer {
-  const bytes = Buffer.concat([latin1(type), ...content]);
-  return Buffer.concat([uint32(bytes.length + 4), bytes]);
-}
-
 /** The beginning of a box whose length has 64 bits. */
 export function wideBoxHeader(type: string, contentBytes: number): Buffer {
   const length = Buffer.alloc(8);
@@ -216,24 +207,8 @@ function fullBox(type: string, version: 0 | 1, ...content: readonly Buffer[]): B
   return box(type, Buffer.from([version, 0, 0, 3]), ...content);
 }
 
-function latin1(text: string): Buffer {
-  return Buffer.from(text, 'latin1');
-}
-
 function base64(text: string): Buffer {
   return Buffer.from(text, 'base64');
-}
-
-function uint16(...values: readonly number[]): Buffer {
-  const bytes = Buffer.alloc(values.length * 2);
-  values.forEach((value, index) => bytes.writeUInt16BE(value, index * 2));
-  return bytes;
-}
-
-function uint32(...values: readonly number[]): Buffer {
-  const bytes = Buffer.alloc(values.length * 4);
-  values.forEach((value, index) => bytes.writeUInt32BE(value, index * 4));
-  return bytes;
 }
 
 function littleUint32(value: number): Buffer {

@@ -13,6 +13,7 @@ import {
   type Picture,
   type TilePosition,
 } from './h264.ts';
+import { latin1, uint16, uint32 } from './bytes.ts';
 
 export interface VideoRequest extends FrameSize {
   /** Whole seconds, at least 1. */
@@ -40,7 +41,7 @@ const IDENTITY_MATRIX = uint32(0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000);
  */
 export function renderMp4(request: VideoRequest): Buffer {
   const samples = encodeSamples(request);
-  const fileType = box('ftyp', ascii('isom'), uint32(0x200), ascii('isomiso2avc1mp41'));
+  const fileType = box('ftyp', latin1('isom'), uint32(0x200), latin1('isomiso2avc1mp41'));
   // The index holds the place of the media, which depends on the index's length but not on the number itself.
   const indexBytes = movie(request, samples, 0).length;
   const mediaOffset = fileType.length + indexBytes + 8;
@@ -138,7 +139,7 @@ function media(request: VideoRequest, samples: readonly Buffer[], mediaOffset: n
   const undetermined = 0x55c4; // the language code `und`
   const duration = request.durationSeconds * TICKS_PER_SECOND;
   const header = fullBox('mdhd', 0, uint32(0, 0, TICKS_PER_SECOND, duration), uint16(undetermined, 0));
-  const handler = fullBox('hdlr', 0, uint32(0), ascii('vide'), uint32(0, 0, 0), ascii('video\0'));
+  const handler = fullBox('hdlr', 0, uint32(0), latin1('vide'), uint32(0, 0, 0), latin1('video\0'));
   const sameFile = box('dinf', fullBox('dref', 0, uint32(1), fullBox('url ', 1)));
   const videoHeader = fullBox('vmhd', 1, uint16(0, 0, 0, 0));
   return box('mdia', header, handler, box('minf', videoHeader, sameFile, sampleTable(request, samples, mediaOffset)));
@@ -184,27 +185,11 @@ function decoderConfiguration(size: FrameSize): Buffer {
   );
 }
 
-function box(type: string, ...content: readonly Uint8Array[]): Buffer {
+export function box(type: string, ...content: readonly Uint8Array[]): Buffer {
   const length = content.reduce((sum, part) => sum + part.length, 8);
-  return Buffer.concat([uint32(length), ascii(type), ...content], length);
+  return Buffer.concat([uint32(length), latin1(type), ...content], length);
 }
 
 function fullBox(type: string, flags: number, ...content: readonly Uint8Array[]): Buffer {
   return box(type, uint32(flags), ...content);
-}
-
-function ascii(text: string): Buffer {
-  return Buffer.from(text, 'latin1');
-}
-
-function uint16(...values: readonly number[]): Buffer {
-  const bytes = Buffer.alloc(values.length * 2);
-  values.forEach((value, index) => bytes.writeUInt16BE(value, index * 2));
-  return bytes;
-}
-
-function uint32(...values: readonly number[]): Buffer {
-  const bytes = Buffer.alloc(values.length * 4);
-  values.forEach((value, index) => bytes.writeUInt32BE(value, index * 4));
-  return bytes;
 }

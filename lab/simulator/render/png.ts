@@ -4,6 +4,7 @@
  */
 import { Readable } from 'node:stream';
 import { constants, crc32, createDeflate } from 'node:zlib';
+import { latin1, uint32 } from './bytes.ts';
 
 export interface ImageRequest {
   /** Pixels, from 1. */
@@ -13,7 +14,7 @@ export interface ImageRequest {
   readonly transparent: boolean;
 }
 
-const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+export const PNG_SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const BIT_DEPTH = 8;
 const COLOUR = { red_green_blue: 2, with_alpha: 6 } as const;
 const FILTER = { none: 0, up: 2 } as const;
@@ -22,15 +23,12 @@ const GROUND = 32;
 
 /** The whole file. The pixels are compressed as they are made: at no time are all of them in memory. */
 export async function renderPng(request: ImageRequest): Promise<Buffer> {
-  const header = Buffer.alloc(13);
-  header.writeUInt32BE(request.width, 0);
-  header.writeUInt32BE(request.height, 4);
-  header.writeUInt8(BIT_DEPTH, 8);
-  header.writeUInt8(request.transparent ? COLOUR.with_alpha : COLOUR.red_green_blue, 9);
-  const parts = [SIGNATURE, chunk('IHDR', header)];
+  const colour = request.transparent ? COLOUR.with_alpha : COLOUR.red_green_blue;
+  const header = [uint32(request.width, request.height), Buffer.from([BIT_DEPTH, colour, 0, 0, 0])];
+  const parts = [PNG_SIGNATURE, pngChunk('IHDR', ...header)];
   const compressed = Readable.from(scanlines(request)).pipe(createDeflate({ level: constants.Z_BEST_SPEED }));
-  for await (const data of compressed) parts.push(chunk('IDAT', data));
-  parts.push(chunk('IEND', Buffer.alloc(0)));
+  for await (const data of compressed) parts.push(pngChunk('IDAT', data));
+  parts.push(pngChunk('IEND'));
   return Buffer.concat(parts);
 }
 
@@ -64,11 +62,7 @@ function pixel({ width, height, transparent }: ImageRequest, left: number, top: 
   return [Math.round((255 * left) / width), Math.round((255 * top) / height), 160, 255];
 }
 
-function chunk(type: string, data: Buffer): Buffer {
-  const length = Buffer.alloc(4);
-  length.writeUInt32BE(data.length);
-  const body = Buffer.concat([Buffer.from(type, 'latin1'), data]);
-  const checksum = Buffer.alloc(4);
-  checksum.writeUInt32BE(crc32(body));
-  return Buffer.concat([length, body, checksum]);
+export function pngChunk(type: string, ...content: readonly Buffer[]): Buffer {
+  const checked = Buffer.concat([latin1(type), ...content]);
+  return Buffer.concat([uint32(checked.length - 4), checked, uint32(crc32(checked))]);
 }
