@@ -8,10 +8,9 @@ import { digestApiKey, newApiKey } from '../../api/services/api-key-digest.ts';
 import { listen, type RunningServer } from '../../net/http-server.ts';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
-import { insertApiKey, type KeySettings } from '../../db/queries/api-keys.ts';
+import type { KeySettings } from '../../db/queries/api-keys.ts';
 import { createDatabase, type Database } from '../../db/database.ts';
 import { createTextBilling } from '../../db/text-money/create-billing.ts';
-import { newId } from '../../domain/ids.ts';
 import type { TextUpstreamSettings } from '../../providers/text/settings.ts';
 import { startModelControl } from '../../api/services/model-control.ts';
 import { startUpstreamControl } from '../../api/services/upstream-control.ts';
@@ -22,7 +21,7 @@ import { NO_TRACING } from '../../telemetry/tracing.ts';
 import { observeUpstreams } from '../../api/text/observe-upstreams.ts';
 import { createGuardedClient } from '../../net/address-guard.ts';
 import { createTestDatabase } from './database.ts';
-import { createAccount } from './factories.ts';
+import { createAccount, createKey } from './factories.ts';
 import { ADMIN_TOKEN, KEY_PEPPER, METRICS_TOKEN, testDependencies, testTextService } from './dependencies.ts';
 
 export interface TestAppOptions {
@@ -160,15 +159,7 @@ async function createCaller(
 ): Promise<TestCaller> {
   const { id: accountId } = await createAccount(database, credit);
   const apiKey = newApiKey();
-  const digest = digestApiKey(apiKey, KEY_PEPPER);
-  const { id: keyId } = await insertApiKey(database, {
-    id: newId('apiKey'),
-    accountId,
-    digest,
-    pepperMark: '',
-    hint: 'sk-…',
-    settings: key,
-  });
+  const { id: keyId } = await createKey(database, { id: accountId }, key, digestApiKey(apiKey, KEY_PEPPER));
   return { accountId, keyId, apiKey };
 }
 

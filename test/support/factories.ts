@@ -50,14 +50,14 @@ export async function createKey(
   database: Database,
   account: Pick<Account, 'id'>,
   settings: KeySettings = {},
+  digest: Buffer = randomBytes(32),
 ): Promise<TestKey> {
-  const digest = randomBytes(32);
   const key = await insertApiKey(database, {
     id: newId('apiKey'),
     accountId: account.id,
     digest,
     pepperMark: '',
-    hint: 'test',
+    hint: 'sk-…',
     settings,
   });
   return { ...key, digest };

@@ -12,9 +12,8 @@ import { listen } from '../../net/http-server.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
 import { type Catalogue, type TextModel, type TextRoute } from '../../catalogue/types.ts';
 import type { Clock } from '../../db/database-clock.ts';
-import { insertApiKey, type KeySettings } from '../../db/queries/api-keys.ts';
+import type { KeySettings } from '../../db/queries/api-keys.ts';
 import type { Database } from '../../db/database.ts';
-import { newId } from '../../domain/ids.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../domain/wire-format-name.ts';
 import { baseUrlsAt, type TextUpstreamSettings } from '../../providers/text/settings.ts';
@@ -26,7 +25,7 @@ import { createGuardedClient } from '../../net/address-guard.ts';
 import { createLocalStorage } from '../../storage/local.ts';
 import { createTestDatabase } from './database.ts';
 import { KEY_PEPPER, testDependencies, testTextService } from './dependencies.ts';
-import { createAccount } from './factories.ts';
+import { createAccount, createKey } from './factories.ts';
 
 /** One request as the simulator noted it. */
 export interface SeenRequest {
@@ -133,13 +132,12 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
   const server = await listen(app.callback(), '127.0.0.1', 0);
   const baseUrl = `http://127.0.0.1:${server.port}`;
   const account = await createAccount(database, { fundedUsd: 10_000 });
-  const createKey: TestText['createKey'] = async (settings, accountId = account.id) => {
+  const createApiKey: TestText['createKey'] = async (settings, accountId = account.id) => {
     const apiKey = newApiKey();
-    const digest = digestApiKey(apiKey, KEY_PEPPER);
-    await insertApiKey(database, { id: newId('apiKey'), accountId, digest, pepperMark: '', hint: 'sk-…', settings });
+    await createKey(database, { id: accountId }, settings, digestApiKey(apiKey, KEY_PEPPER));
     return apiKey;
   };
-  const apiKey = await createKey({});
+  const apiKey = await createApiKey({});
   const post: TestText['post'] = (path, body, { apiKey: key = apiKey, headers = {}, signal } = {}) =>
     fetch(baseUrl + path, {
       method: 'POST',
@@ -160,7 +158,7 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
     outcomes,
     logged: () => log,
     measured: () => metrics.render(),
-    createKey,
+    createKey: createApiKey,
     seen: (limit = 50) => seenBy(simulatorUrl, limit),
     post,
     ask: (format, model, prompt, { stream = false, ...postOptions } = {}) => {
