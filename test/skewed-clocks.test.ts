@@ -90,7 +90,7 @@ for (const [where, aheadMs] of [
       expect(request.latency_ms).to.be.within(0, about);
     });
 
-    it('believe what others signed just now', async () => {
+    it('accept what other processes signed just now', async () => {
       const body = '{"type":"charge.updated","data":{"object":{}}}';
       const timestamp = Math.floor(Date.now() / 1000);
       const signature = createHmac('sha256', PAYMENT_SECRET).update(`${timestamp}.${body}`).digest('hex');

@@ -44,7 +44,7 @@ function createManualBatcher(options: { maxItems: number; gatherMs?: number }) {
 }
 
 describe('db/batcher', () => {
-  it('flushes what one turn of the event loop brings at once', async () => {
+  it('flushes the items of one iteration of the event loop together', async () => {
     const { batcher, batches, succeed } = createManualBatcher({ maxItems: 10 });
     const result = batcher.add(1);
     await turn();
@@ -66,7 +66,7 @@ describe('db/batcher', () => {
     expect([await first, ...(await others)]).to.deep.equal(['1', '2', '3', '4']);
   });
 
-  it('takes no more items at once than it may, in their order', async () => {
+  it('takes at most its limit of items, in their order', async () => {
     const { batcher, batches, succeed } = createManualBatcher({ maxItems: 2 });
     const results = Promise.all([1, 2, 3, 4, 5].map((item) => batcher.add(item)));
     await turn();
@@ -178,7 +178,7 @@ describe('db/batcher', () => {
     expect((await results).map(({ status }) => status)).to.deep.equal(['fulfilled', 'rejected', 'fulfilled']);
   });
 
-  it('fails a whole batch at once when the database is out of reach: each alone would wait in vain', async () => {
+  it('fails a whole batch at once when the database is unreachable, and tries no item alone', async () => {
     const { batcher, batches, flushes } = createManualBatcher({ maxItems: 10 });
     const results = Promise.allSettled([1, 2].map((item) => batcher.add(item)));
     await turn();
@@ -269,7 +269,7 @@ describe('db/batcher', () => {
     await results;
   });
 
-  it('gives every call the result of its item, however many come, and whichever batches are refused', async () => {
+  it('returns to every call the result of its item, however many calls there are, and whichever batches are refused', async () => {
     await assert(
       asyncProperty(
         array(nat({ max: 50 }), { maxLength: 60 }),

@@ -53,7 +53,7 @@ describe('db/connections', () => {
     expect(await Promise.all(waiting)).to.have.length(3 * CONNECTIONS);
   });
 
-  it('leaves connections alone that lie idle for longer than a statement may take', async () => {
+  it('keeps connections that are idle for longer than a statement may take', async () => {
     await database.raw('SELECT 1');
     const { rows: before } = await database.raw('SELECT pg_backend_pid() AS pid');
     await new Promise((resolve) => setTimeout(resolve, LIMITS.silenceMs * 1.5));

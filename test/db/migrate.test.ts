@@ -111,7 +111,7 @@ describe('db/migrate', () => {
 
     before(() => migrate(url));
 
-    it('are made over the turn of a year, once, though several processes ask at once', async () => {
+    it('are created across the end of a year, once, though several processes ask at once', async () => {
       const before = await partitionsOf('tasks');
       await Promise.all(Array.from({ length: 4 }, () => ensurePartitions(database, new Date('2041-12-31T23:59:59Z'))));
       expect((await partitionsOf('tasks')).filter((name) => !before.includes(name))).to.deep.equal([

@@ -142,7 +142,7 @@ describe('db/partitions', () => {
     expect(await findings()).to.deep.equal([]);
   });
 
-  it('still show damage to a balance when a part of its transfers is gone', async () => {
+  it('still show damage to a balance when a part of its transfers is missing', async () => {
     const { rows } = await database.raw<{ rows: { month: string }[] }>(
       'SELECT DISTINCT month::text FROM carried_balances',
     );

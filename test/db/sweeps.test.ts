@@ -113,7 +113,7 @@ describe('db/sweeps', () => {
     return run(database, limit);
   }
 
-  it('leave no table that grows for ever: each is partitioned by month, swept, or bounded by what is live', async () => {
+  it('leave no table that grows forever: each is partitioned by month, swept, or bounded by live rows', async () => {
     const { rows } = await database.raw<{ rows: { table_name: string }[] }>(
       `SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'
         AND NOT EXISTS (SELECT 1 FROM pg_inherits WHERE inhrelid = quote_ident(table_name)::regclass)

@@ -78,7 +78,7 @@ describe('db/usage-sums', () => {
     await expectSumsOfRows(database, keys);
   });
 
-  it('counts what ends long after it began, while everybody reads and sums', async () => {
+  it('counts requests that end long after their start, while other processes read and sum', async () => {
     await beginAgain();
     const summing = sumUsage(database);
     const writing = Array.from({ length: 4 }, async (_, writer) => {
@@ -104,7 +104,7 @@ describe('db/usage-sums', () => {
     await expectSumsOfRows(database, keys);
   });
 
-  it('leaves what began lately to its rows, without a mark', async () => {
+  it('leaves recent requests to their rows, without a mark', async () => {
     const key = await createFundedKey(database);
     const hold = newHold(key, { id: newId('textRequest', Date.now() - 50 * 60_000) });
     await ledger.hold([hold]);
@@ -127,7 +127,7 @@ describe('db/usage-sums', () => {
     expect(await summedBefore()).to.be.greaterThan(before);
   });
 
-  it('is found to be wrong by reconciliation, and put right as that says', async () => {
+  it('is found wrong by reconciliation, and corrected when its day is summed again', async () => {
     await sumUsage(database);
     const [key] = keys;
     const day = new Date(Date.now() - 3 * DAY_MS).toISOString().slice(0, 10);

@@ -139,18 +139,18 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'lists models with who disabled them and why': '4.11:40',
     'refuses a disabled text model on ${path}': '4.11:41',
     'is obeyed by other processes by themselves': '4.11:41',
-    'tells a key that it may not call the model, whether or not the model is disabled': '4.11:41',
+    'refuses a key that may not call the model, whether or not the model is disabled': '4.11:41',
   },
   'api/routes/admin/months.test.ts': {
     'gives an account the statement of a month, whose lines add up': '4.11:19',
     'exports every transfer of every account with usage, revenue, and why a refund was given': '4.11:20',
     'exports the same as CSV, in which no cell is a formula': '4.11:20',
     'closes a month once, by whom and with what its books were; corrections are booked in the open month': '4.11:21',
-    'refuses to close a month that is not over, a month out of turn, and anything that is not a month': '4.11:21',
+    'refuses to close a month that has not ended, a month out of order, and anything that is not a month': '4.11:21',
   },
   'api/routes/admin/operator-actions.test.ts': {
     'cancel a task: its job is cancelled, its price given back, and its failure announced': '3:5 3:13 4.11:28',
-    'read its story in order, from every place that knows a part of it': '4.11:27',
+    'read its timeline in order, from every source of events': '4.11:27',
     'read it as text, when they ask for text': '4.11:27',
     'cannot cancel a task that is final, or do anything without a reason or to no task': '4.11:28 4.11:29',
     'send the events of a task again': '4.11:29',
@@ -182,7 +182,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
   'api/routes/balance/routes.test.ts': {
     'shows what the account has, what is held of it, and what is left of the key': '2.9:1 4.9:1',
     'shows what of it expires, and when': '2.9:1 4.11:13 5:18',
-    'lets clients say below what they want to hear of it, and change their minds': '4.9:2',
+    'lets clients set and remove the amount below which they are notified': '4.9:2',
   },
   'api/routes/create-tasks.test.ts': {
     'answers 201 with the queued task of a video and reserves its price':
@@ -281,7 +281,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'shows the pixels of each picture, and the link of the first again': '2.2:5',
     'is 404 not_found for another account’s task, and for an unknown one': '4.4:2 7.1:6 7.2:8',
     'lists ${count} for ${query}': '4.4:4 4.10:3',
-    'has 50 in a page unless told otherwise, and no more than 500': '4.10:2 4.10:4',
+    'has 50 in a page by default, and no more than 500': '4.10:2 4.10:4',
   },
   'api/routes/usage/period.test.ts': {
     'is the last 30 days, with the first from its beginning, when no time is named': '4.9:3',
@@ -291,7 +291,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'is summed up by day, kind, model and key, newest day first': '2.9:2 4.9:3',
     'counts a task on the day on which it was created, once it is final': '2.9:3',
     'shows text requests one by one, newest first, page by page': '2.9:4 2.9:5 4.9:4 4.10:1',
-    'tells how each text request ended, and is narrowed by key, model and time': '2.9:5 4.9:4',
+    'shows the outcome of each text request, and is filtered by key, model and time': '2.9:5 4.9:4',
     'is summed up over the days that are asked for': '4.9:3',
     'refuses ${fault}': '4.9:3',
   },
@@ -356,7 +356,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'are created once for one Idempotency-Key, which replays the secret': '4.1:1 4.7:1',
     'are listed newest first, page by page': '4.7:2 4.10:1',
     'and their deliveries do not exist for other accounts': '4.7:3',
-    'are gone once deleted': '4.7:5',
+    'are not found once deleted': '4.7:5',
     'are at most 20 for an account, however many are created at once': '4.7:13',
   },
   'api/services/create-task.test.ts': {
@@ -597,7 +597,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
   'db/queries/webhook-endpoints.test.ts': {
     'keeps why and since when an endpoint is disabled, and forgets it with its failures when it is enabled':
       '2.4:4 2.4:8 2.4:9',
-    'keeps the old secret in force for a while after a new one': '6:22',
+    'keeps the old secret valid for a while after a new one': '6:22',
   },
   'db/sweeps.test.ts': {
     'remove events with their deliveries and attempts when all ended long ago, and no others': '6:23',
@@ -839,7 +839,8 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
   'text/repair.test.ts': {
     'in ${format} is what is charged, passed on or converted, whatever the upstream reported': '4.8:22 4.8:23',
     'stays the same object when it is sound': '4.8:29',
-    'is a policy violation in ${client} from ${upstream}, whole and after what a stream told before': '4.8.4:15',
+    'is a policy violation in ${client} from ${upstream}, whole and after the text that a stream sent before':
+      '4.8.4:15',
   },
   'text/responses/answer.test.ts': {
     'repeats instructions and metadata as sent, and has every field of the format': '4.8.2:13 4.8.2:23',

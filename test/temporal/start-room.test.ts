@@ -21,7 +21,7 @@ describe('the room for tasks that are started ahead', () => {
     return taskIds.length;
   }
 
-  it('is for a few tasks at first, and for none while they are not taken up', () => {
+  it('admits a few tasks at first, and none while these are not started', () => {
     for (let left = room.free(); left > 0; left -= 1) {
       expect(room.free()).to.equal(left);
       room.enter(`task ${left}`);
@@ -29,7 +29,7 @@ describe('the room for tasks that are started ahead', () => {
     expect(room.free()).to.equal(0);
   });
 
-  it('grows while tasks are taken up quickly, so that nothing holds back a large cluster', () => {
+  it('grows while tasks start quickly, so that nothing holds back a large cluster', () => {
     const started = Array.from({ length: 1_000 }, () => round(50));
     expect(started).to.deep.equal(started.toSorted((a, b) => a - b));
     expect(started.at(-1)).to.be.at.least(100);
@@ -44,7 +44,7 @@ describe('the room for tasks that are started ahead', () => {
     expect(room.free()).to.equal(before);
   });
 
-  it('shrinks by half while tasks are taken up late, down to one', () => {
+  it('shrinks by half while tasks start late, down to one', () => {
     for (let time = 0; time < 28; time += 1) round(50);
     const started = Array.from({ length: 8 }, () => round(2_000));
     expect(started).to.deep.equal([32, 16, 8, 4, 2, 1, 1, 1]);
@@ -60,7 +60,7 @@ describe('the room for tasks that are started ahead', () => {
     expect(room.free()).to.equal(before);
   });
 
-  it('forgets tasks that are never taken up, so that others can start', () => {
+  it('forgets tasks that never start, so that others can start', () => {
     for (const taskId of ['1', '2', '3', '4']) room.enter(taskId);
     nowMs += 9_000;
     expect(room.entered()).to.have.length(4);

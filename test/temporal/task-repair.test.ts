@@ -97,7 +97,7 @@ describe('the repair of abandoned tasks', function () {
     expect(await Promise.all([inTime, notStarted].map(workflowOf))).to.deep.equal(['RUNNING', 'missing']);
   });
 
-  it('leaves a task to its workflow that the database believes not begun, and refunds one without, without an event', async () => {
+  it('leaves a task that looks unstarted to its workflow, and refunds a task without a workflow, without an event', async () => {
     const { database } = testDatabase;
     const past = { nextStartAt: new Date(Date.now() - 1_000) };
     const row = () => createTaskRow(database, key, { id: newId('task', Date.now() - HOUR_MS), ...past });

@@ -71,7 +71,7 @@ describe('ids of tool calls', () => {
     });
   }
 
-  it('of a conversation that another upstream began are replaced in a response request that is passed on', () => {
+  it('of a conversation that another upstream started are replaced in a responses request that is forwarded', () => {
     const callId = `${'x'.repeat(64)}.y`;
     const input = [
       { role: 'user', content: 'Hi' },

@@ -726,7 +726,7 @@ describe('conversion between formats', () => {
       .with.property('code', 'bad_request');
   });
 
-  it('system text arrives whole from wherever it stood: string, blocks, developer, instructions, in the middle', () => {
+  it('system text arrives whole from every position: string, blocks, developer, instructions, in the middle', () => {
     const system = {
       system: [
         { type: 'text', text: 'Be' },

@@ -38,7 +38,7 @@ describe('conversion', () => {
     expect(meter.usage).to.include({ inputTotal: 4, cacheRead: 1, outputTotal: 2 });
   });
 
-  it('cuts at stop sequences itself if the client must learn which one hit and the upstream would not say', () => {
+  it('cuts at stop sequences itself if the client must receive the one that matched and the upstream does not report it', () => {
     const request = textRequest({ sampling: { stopSequences: ['END'] } });
     const telling: WireFormat = {
       ...chatCompletions,

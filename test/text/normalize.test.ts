@@ -120,7 +120,7 @@ describe('normalize', () => {
     ]);
   });
 
-  it('gives out early usage at once and merges it with the later', () => {
+  it('emits early usage immediately and merges it with later usage', () => {
     const early: StreamEvent = { type: 'usage', usage: usageOf({ inputTotal: 7 }) };
     const late: StreamEvent = { type: 'usage', usage: usageOf({ outputTotal: 3 }) };
     const events = runStage([start, early, said('x'), late, stop], normalize());

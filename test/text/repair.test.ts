@@ -387,7 +387,7 @@ describe('an answer that moderation refused', () => {
     const { whole, stream } = MODERATED[upstream];
 
     for (const client of WIRE_FORMAT_NAMES) {
-      it(`is a policy violation in ${client} from ${upstream}, whole and after what a stream told before`, () => {
+      it(`is a policy violation in ${client} from ${upstream}, whole and after the text that a stream sent before`, () => {
         const conversion = planConversion(FORMATS[client], FORMATS[upstream], textRequest(), options, new Meter());
         expect(() => conversion.convertResult(whole, renderContext()))
           .to.throw(ServiceError)

@@ -113,7 +113,7 @@ const ODD_MESSAGES: Readonly<Record<string, JsonObject>> = {
   },
 };
 
-describe('an answer that is sent back on the next turn', () => {
+describe('an answer that is sent back with the next message', () => {
   for (const format of ['responses', 'messages', 'generate-content'] as const) {
     const folder = new URL(`${format}/fixtures/`, import.meta.url);
     for (const name of readdirSync(folder)) {

@@ -60,7 +60,7 @@ describe('the estimate of tokens', () => {
     expect([...KINDS.keys()]).to.include.members(['russian', 'korean', 'thai']);
   });
 
-  it('of a long text goes by a sample, and is as near', () => {
+  it('of a long text uses a sample, and is as close', () => {
     for (const [kind, texts] of KINDS) {
       const repeated = Array.from({ length: 60 }, () => texts).flat();
       const unsampled = texts.reduce((sum, text) => sum + estimateTokens([text]), 0) * 60;

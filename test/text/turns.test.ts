@@ -17,7 +17,7 @@ const step = (value: string): Turn[] => [
 ];
 
 describe('turns', () => {
-  it('join system text wherever it stood', () => {
+  it('join system text from every position', () => {
     const user: Turn = { role: 'user', parts: [text('Hi')] };
     const turns: Turn[] = [
       { role: 'system', parts: [text('a'), text('b')] },

@@ -66,7 +66,7 @@ describe('the API description', () => {
     expect([...new Set(used)]).to.have.members(components);
   });
 
-  it('lists the models of the catalogue in force, and gives no example with another', async () => {
+  it('lists the models of the current catalogue, and has no example with another', async () => {
     const catalogue = loadCatalogue();
     const textModels = new Map([...catalogue.textModels].slice(0, 2));
     const own = createOpenApiDocument(endpointsFor({ takesPayments: false }), {

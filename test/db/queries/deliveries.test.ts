@@ -96,7 +96,7 @@ describe('db/queries/deliveries', () => {
       expect(await claim()).to.deep.equal([id]);
     });
 
-    it('leaves a delivery alone once it is marked, or its workflow has begun by other means', async () => {
+    it('skips a delivery that is marked or whose workflow was started by other means', async () => {
       await createDelivery();
       await markAsStarted(await claimDeliveriesToStart(database, CLAIM));
       const begun = await createDelivery();

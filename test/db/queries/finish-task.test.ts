@@ -147,7 +147,7 @@ describe('db/queries/finish-task', () => {
     expect(finished.flat().every((one) => one?.applied)).to.equal(true);
   });
 
-  it('ends a task that was never taken up', async () => {
+  it('ends a task that was never started', async () => {
     const task = await createTaskRow(database, key);
     expect((await finishTask(database, task.id, FAILURE, null)).task.status).to.equal('failed');
   });

@@ -32,7 +32,7 @@ describe('db/queries/request-windows', () => {
     return (await currentMinute()) === minute ? counted : count();
   }
 
-  it('gives the requests of each key their places, in their order', async () => {
+  it('numbers the requests of each key in their order', async () => {
     const counted = await withinOneMinute(async () => {
       const [a, b] = [write(newId('apiKey')), write(newId('apiKey'))];
       return [await countRequests(database, [a, b, a, a, b]), await countRequests(database, [b, a])];

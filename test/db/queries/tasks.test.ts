@@ -148,7 +148,7 @@ describe('db/queries/tasks', () => {
       expect(ids(await claim(2))).to.include(task.id);
     });
 
-    it('gives the turn to the account that was served least of late, however long others wait already', async () => {
+    it('starts tasks of the account that was served least recently, however long others already wait', async () => {
       const greedy = await createSeries(5);
       const other = await createFundedKey(database);
       const task = await createTaskRow(database, other, { nextStartAt: new Date(Date.now() - 1_000) });
@@ -203,7 +203,7 @@ describe('db/queries/tasks', () => {
       expect(await findTasksOutOfTime(database, 10)).to.deep.equal([refused.id]);
     });
 
-    it('finds tasks that can no longer begin before their deadline, and none that has begun', async () => {
+    it('finds tasks that can no longer start before their deadline, and none that has started', async () => {
       const past = { deadlineAt: new Date(Date.now() - 1_000), nextStartAt: new Date(Date.now() - 1_000) };
       const late = await createTaskRow(database, key, past);
       const begun = await createTaskRow(database, key, past);

@@ -102,7 +102,7 @@ describe('db/queries/webhook-endpoints', () => {
     expect(disabled?.disabledReason).to.equal('disabled by its owner');
   });
 
-  it('keeps the old secret in force for a while after a new one', async () => {
+  it('keeps the old secret valid for a while after a new one', async () => {
     const { id } = await createEndpoint(database, account);
     const [{ sealed_secret: old }] = await database('webhook_endpoints').where({ id });
     const sealedSecret = randomBytes(32);

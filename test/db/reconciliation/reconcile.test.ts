@@ -406,7 +406,7 @@ describe('reconciliation', () => {
     });
   }
 
-  it('finds a task whose workflow is gone', async () => {
+  it('finds a task without a workflow', async () => {
     expectFinding(await findAfter('SELECT', openFor()), {
       check: 'workflows',
       subject: 'processing',
@@ -432,7 +432,7 @@ describe('reconciliation', () => {
     });
   });
 
-  it('finds a task whose file is gone', async () => {
+  it('finds a task whose file is missing', async () => {
     expectFinding(await findAfter('SELECT', openFor(given.processing), { ...EVERY_FILE, has: async () => false }), {
       check: 'results',
       subject: 'succeeded',
@@ -454,7 +454,7 @@ describe('reconciliation', () => {
     expect(await findAfter('SELECT', openFor(given.processing, given.succeeded))).to.deep.equal([]);
   });
 
-  it('finds a delivery whose workflow is gone, once its next attempt is long overdue', async () => {
+  it('finds a delivery without a workflow, once its next attempt is long overdue', async () => {
     const id = newId('delivery');
     const startedBefore = (minutes: number): string =>
       `INSERT INTO deliveries (id, event_id, endpoint_id, account_id, created_at, workflow_started_at)

@@ -31,7 +31,7 @@ describe('a drill', function () {
   });
   after(() => rm(home, { recursive: true, force: true }));
 
-  it('bears every kind of kill, and other harm, under load, and finds nothing lost, doubled or left over', async () => {
+  it('survives every kind of kill, and other faults, under load, and finds nothing lost, doubled or left over', async () => {
     const lines: string[] = [];
     const results = await runDrill(
       {

@@ -69,7 +69,7 @@ describe('a deployment with running tasks', function () {
     return raw.workflowExecutionInfo?.versioningInfo?.deploymentVersion?.buildId;
   }
 
-  it('leaves each task with the version that began it, even if another would decide differently, and loses none', async () => {
+  it('leaves each task with the version that started it, even if another would decide differently, and loses none', async () => {
     await makeCurrent('old');
     const begunByOld = await createTasks(stack, apiKey, 4, 'x [sim:render_ms=6000]');
     await Promise.all(begunByOld.map(({ id }) => taskWhen(stack, apiKey, id, 'processing')));
@@ -83,7 +83,7 @@ describe('a deployment with running tasks', function () {
     await old.stop();
   });
 
-  it('is taken back by making the earlier version current again, while the later one ends what it began', async () => {
+  it('is rolled back by making the earlier version current again, while the later one finishes its own tasks', async () => {
     const begunByNext = await createTasks(stack, apiKey, 2, 'x [sim:render_ms=4000]');
     await Promise.all(begunByNext.map(({ id }) => taskWhen(stack, apiKey, id, 'processing')));
     await old.start();

@@ -45,7 +45,7 @@ describe('a media task, when its upstream or the store is not as it should be', 
     return readHistorySteps(await handle.fetchHistory()).map(({ text }) => text);
   }
 
-  it('takes up the job of a submission that was accepted and answered with an error, and submits it once', async () => {
+  it('continues the job of a submission that was accepted and answered with an error, and submits it once', async () => {
     const task = await final(create('x [sim:submit_error]'));
     expect(task.status).to.equal('succeeded');
     expect(await simulatorJobs(stack, task.id)).to.have.nested.property('[0].submissions', 1);
@@ -95,7 +95,7 @@ describe('a media task, when its upstream or the store is not as it should be', 
     );
   });
 
-  it('believes an upstream that takes its success back', async () => {
+  it('fails when an upstream reports a failure after a success', async () => {
     const task = await final(create('x [sim:recant]'));
     expect(task).to.include({ status: 'failed', error_code: 'processing_failed' });
     expect(await transfersOf(stack, task.id)).to.deep.equal(['reservation', 'refund']);

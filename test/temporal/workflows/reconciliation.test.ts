@@ -51,7 +51,7 @@ describe('the reconciliation workflow', function () {
     return reportOf(data.id);
   }
 
-  it('finds nothing while everything agrees, and names the task whose workflow is gone', async () => {
+  it('finds nothing while everything agrees, and names a task that has no workflow', async () => {
     const succeeded = await createTask(stack, apiKey, 'a lighthouse');
     const stuck = await createTask(stack, apiKey, 'a lighthouse [sim:stuck]');
     await taskWhenFinal(stack, apiKey, succeeded.id);

@@ -65,7 +65,7 @@ describe('messages with the @anthropic-ai/sdk package', () => {
     expect(message.content.at(-1)).to.deep.equal({ type: 'text', text: '' });
   });
 
-  it('learns which stop sequence hit', async () => {
+  it('receives the stop sequence that matched', async () => {
     gateway.answerWith({ finish: { reason: 'stop-sequence', stopSequence: 'END' } });
     const message = await client.messages.stream(asked).finalMessage();
     expect(message).to.include({ stop_reason: 'stop_sequence', stop_sequence: 'END' });

@@ -101,7 +101,7 @@ describe('messages upstream', () => {
         .with.property('code', 'processing_unavailable');
     });
 
-    it('of compatible services are mended: blocks not started or ended, one id twice, usage only at the end', () => {
+    it('of compatible services are repaired: blocks not started or ended, one id twice, usage only at the end', () => {
       const { choices, usage } = recorded('compatible');
       const [reasoning, said, first, second] = choices[0]?.parts ?? [];
       expect(reasoning).to.deep.equal({ type: 'reasoning', text: 'Look first.' });
@@ -153,12 +153,12 @@ describe('messages upstream', () => {
     expect(answer(...events).choices[0]?.parts).to.deep.equal([{ type: 'text', text: 'Found.' }]);
   });
 
-  it('believes a later count unless it is 0', () => {
+  it('uses a later count unless it is 0', () => {
     const end = { ...stop, usage: { input_tokens: 0, output_tokens: 5, cache_read_input_tokens: 3 } };
     expect(answer(start, delta(0, text('x')), end).usage).to.include({ inputTotal: 10, cacheRead: 3, outputTotal: 5 });
   });
 
-  it('believes the final report of the output, even if it is 0', () => {
+  it('uses the final report of the output, even if it is 0', () => {
     const none = { ...stop, usage: { output_tokens: 0 } };
     expect(answer(start, delta(0, text('x')), none).usage.outputTotal).to.equal(0);
     expect(answer(start, delta(0, text('x')), stop, none).usage.outputTotal).to.equal(5);
@@ -244,7 +244,7 @@ describe('messages upstream', () => {
     expect(partsOf(read)).to.deep.equal([call('a'), { type: 'text', text: 'Looking' }]);
   });
 
-  it('reads the parts that stand in the start, once, and before those that follow', () => {
+  it('reads the parts in the start event, once, and before the following parts', () => {
     const content = [{ type: 'server_tool_result' }, { type: 'text', text: 'Look:' }, toolUse];
     const full = { ...start, message: { ...start.message, content, stop_reason: 'tool_use' } };
     const expected = [{ type: 'text', text: 'Look:' }, call('a')];

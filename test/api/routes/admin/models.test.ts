@@ -79,7 +79,7 @@ describe('api/routes/admin/models', () => {
     }
   });
 
-  it('tells a key that it may not call the model, whether or not the model is disabled', async () => {
+  it('refuses a key that may not call the model, whether or not the model is disabled', async () => {
     const { apiKey } = await app.createAccount({ fundedUsd: 5, key: { models: ['vidtwo-1.1'] } });
     await genway('models', 'disable', VIDEO.model, '--reason', 'a test');
     expect((await call(`${app.baseUrl}/v1/videos/tasks`, { key: apiKey, body: VIDEO })).status).to.equal(403);

@@ -156,7 +156,7 @@ describe('api/routes/admin/months', () => {
     await finish(0);
   });
 
-  it('refuses to close a month that is not over, a month out of turn, and anything that is not a month', async () => {
+  it('refuses to close a month that has not ended, a month out of order, and anything that is not a month', async () => {
     const close = (month: string) =>
       call<ErrorBody>(`${app.baseUrl}/admin/v1/months/${month}/close`, { key: app.adminToken, method: 'POST' });
     const running = await close(monthBefore(-1).name);

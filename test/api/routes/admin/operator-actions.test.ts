@@ -140,7 +140,7 @@ describe('operators', function () {
       expect(ids[1]).to.equal(ids[0]);
     });
 
-    it('read its story in order, from every place that knows a part of it', async () => {
+    it('read its timeline in order, from every source of events', async () => {
       await waitUntil(
         async () => expect((await explain(task.id)).deliveries[0]).to.have.property('status', 'delivered'),
         { timeoutMs: WAIT_MS },
@@ -300,7 +300,7 @@ describe('operators without Temporal', () => {
     return value;
   }
 
-  it('are asked to try again, and refund a task that never began when they do', async () => {
+  it('receive a retryable error, and refund a task that never started when they retry', async () => {
     const { apiKey } = await app.createAccount({ fundedUsd: 10 });
     const created = await call<{ data: TaskBody }>(`${app.baseUrl}/v1/videos/tasks`, {
       key: apiKey,

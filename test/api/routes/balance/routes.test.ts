@@ -58,7 +58,7 @@ describe('/v1/balance', () => {
     });
   });
 
-  it('lets clients say below what they want to hear of it, and change their minds', async () => {
+  it('lets clients set and remove the amount below which they are notified', async () => {
     const { apiKey } = await app.createAccount({ fundedUsd: 3 });
     const set = (low_balance_usd: unknown) =>
       call<Envelope>(`${app.baseUrl}/v1/balance`, { key: apiKey, method: 'PATCH', body: { low_balance_usd } });

@@ -207,7 +207,7 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
     expectRefusal(await announce('%00', { body: JSON.stringify({ id: 'job_1', key: '\0' }) }), [404, 'not_found']);
   });
 
-  it('is 404 when the body speaks of another task than the address', async () => {
+  it('is 404 when the body names another task than the address', async () => {
     const [taskId, other] = [await newTask(), await newTask()];
     const body = JSON.stringify({ id: 'job_1', key: other });
     expectRefusal(await announce(taskId, { body }), [404, 'not_found']);

@@ -220,7 +220,7 @@ describe('GET /v1/tasks', () => {
     expect(second.next_cursor).to.equal(null);
   });
 
-  it('has 50 in a page unless told otherwise, and no more than 500', async () => {
+  it('has 50 in a page by default, and no more than 500', async () => {
     const busy = await app.createAccount({ fundedUsd: 100 });
     const owner = { id: busy.keyId, accountId: busy.accountId };
     for (let count = 0; count < 51; count += 1) await createTaskRow(app.database, owner, { price: 1n });

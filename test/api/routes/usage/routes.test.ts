@@ -111,7 +111,7 @@ describe('usage', () => {
     ]);
   });
 
-  it('tells how each text request ended, and is narrowed by key, model and time', async () => {
+  it('shows the outcome of each text request, and is filtered by key, model and time', async () => {
     const other = await app.createAccount({ fundedUsd: 10 });
     const key = { id: other.keyId, accountId: other.accountId };
     const outcomes = ['succeeded', 'disconnected', 'failed'];

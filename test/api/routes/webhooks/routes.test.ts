@@ -154,7 +154,7 @@ describe('webhook endpoints', () => {
       .and.not.equal(secret);
   });
 
-  it('are gone once deleted', async () => {
+  it('are not found once deleted', async () => {
     const { id } = await create();
     const deleted = await send<unknown>(`/v1/webhooks/${id}`, { method: 'DELETE' });
     expect(deleted.body).to.deep.equal({ data: { id, object: 'webhook_endpoint', deleted: true } });

@@ -50,7 +50,7 @@ describe('renderPng', () => {
     });
   }
 
-  it('makes the largest picture that can be ordered', async () => {
+  it('renders the largest picture that can be requested', async () => {
     const chunks = chunksOf(await renderPng({ width: 3840, height: 2160, transparent: true }));
     const data = Buffer.concat(chunks.filter(({ type }) => type === 'IDAT').map((chunk) => chunk.data));
     expect(inflateSync(data)).to.have.length((3840 * 4 + 1) * 2160);

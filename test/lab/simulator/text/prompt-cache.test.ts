@@ -11,7 +11,7 @@ describe('the prompt cache', () => {
     expect(cache.take('m', text(700) + text(320, 'b'))).to.equal(640);
   });
 
-  it('begins above 300 tokens', () => {
+  it('starts above 300 tokens', () => {
     const cache = createPromptCache();
     for (const tokens of [300, 300, 301]) expect(cache.take('m', text(tokens))).to.equal(0);
     expect(cache.take('m', text(301))).to.equal(256);

@@ -54,7 +54,7 @@ describe('fal’s queue', () => {
     if (refused instanceof ValidationError) expect(refused.getFieldErrors('prompt')).to.have.length(1);
   });
 
-  it('renders the video that was ordered', async () => {
+  it('renders the requested video', async () => {
     const jobId = await submit(upstream, video({ resolution: '1080p', aspectRatio: '9:16' }));
     expect(jobId).to.match(/^fal-ai\/veo3\.1\|/);
     const facts = readMp4(await resultOf(upstream, await endOf(upstream, jobId)));

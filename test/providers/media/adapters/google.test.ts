@@ -89,7 +89,7 @@ describe('Google', () => {
     expect(refused).to.be.instanceOf(ApiError).with.property('status', 400);
   });
 
-  it('renders the video that was ordered, whose file lies elsewhere', async () => {
+  it('renders the requested video, whose file is at another origin', async () => {
     const request = video({ resolution: '1080p', aspectRatio: '9:16' });
     expect(await renderVideo(upstream, request)).to.deep.include({ codedSize: [1080, 1920], durationSeconds: 8 });
   });
@@ -177,7 +177,7 @@ describe('Google', () => {
     expect(await rejectionOf(elsewhere)).to.be.instanceOf(InvalidCallbackError);
   });
 
-  it('is not believed with a token that has expired', async () => {
+  it('rejects an announcement whose token has expired', async () => {
     const { headers, rawBody, query } = await announcement();
     const nowMs = Date.now() + 2 * 3_600_000;
     const later = testUpstream({ ...settings(), callbackSecret: SECRET }, { nowMs: () => nowMs });

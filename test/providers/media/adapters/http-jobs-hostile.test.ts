@@ -253,7 +253,7 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
     });
 
     for (const status of [302, 401, 403, 404, 410]) {
-      it(`takes ${status} as a file that is gone`, async () => {
+      it(`treats ${status} as a file that does not exist`, async () => {
         const error = await rejectionOf(downloadFirst(await servingFile(status)));
         expect(error).to.be.instanceOf(JobRefusedError).with.property('code', 'result_transfer_failed');
       });

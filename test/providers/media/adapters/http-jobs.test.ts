@@ -52,7 +52,7 @@ describe('the client of the HTTP job protocol, against the simulator', () => {
     return data;
   };
 
-  it('renders the video that was ordered', async () => {
+  it('renders the requested video', async () => {
     const result = await resultOf(videoRequest({ resolution: '1080p', aspectRatio: '9:16', durationSeconds: 3 }));
     const facts = readMp4(await download(result));
     expect(result.mimeType).to.equal('video/mp4');
@@ -60,7 +60,7 @@ describe('the client of the HTTP job protocol, against the simulator', () => {
     expect(facts.durationSeconds).to.equal(3);
   });
 
-  it('renders the image that was ordered', async () => {
+  it('renders the requested image', async () => {
     const result = await resultOf(imageRequest({ width: 1280, height: 656, background: 'transparent' }));
     const file = await download(result);
     expect(result.mimeType).to.equal('image/png');
@@ -74,7 +74,7 @@ describe('the client of the HTTP job protocol, against the simulator', () => {
     expect(opened.contentLength).to.be.above(1000);
   });
 
-  it('sends the whole order, the task id as the idempotency key and the credential', async () => {
+  it('sends the whole request, the task id as the idempotency key and the credential', async () => {
     const request = videoRequest({
       images: ['https://example.com/a.png'],
       callbackUrl: 'https://gateway.example/callback',
@@ -165,7 +165,7 @@ describe('the client of the HTTP job protocol, against the simulator', () => {
       expect(await provider.status(jobId, signal)).to.include({ state: 'succeeded' });
     });
 
-    it('result=missing: the file is gone', async () => {
+    it('result=missing: the file does not exist', async () => {
       const result = await resultOf(videoRequest({ prompt: '[sim:result=missing]' }));
       const error = await rejectionOf(provider.fetchResult(result, signal));
       expect(error).to.be.instanceOf(JobRefusedError).with.property('code', 'result_transfer_failed');

@@ -49,7 +49,7 @@ describe('OpenAI’s images', () => {
     expect(unknown).to.be.instanceOf(APIError).with.property('param', 'response_format');
   });
 
-  it('come in the answer, in the size that was ordered, with what they cost', async () => {
+  it('come in the answer, in the requested size, with their cost', async () => {
     const accepted = await filesIn(upstream, imageRequest({ prompt: 'Two [sim:files=2]', width: 1536, height: 864 }));
     expect(await sizesOf(accepted.files)).to.deep.equal([
       [1536, 864],
@@ -67,7 +67,7 @@ describe('OpenAI’s images', () => {
     expect(body.form.filter((part) => 'bytes' in part).map(({ name }) => name)).to.deep.equal(['image[]', 'image[]']);
   });
 
-  it('are ordered with the fields of the route, as far as the call has them', () => {
+  it('are requested with those fields of the route that the call has', () => {
     const params = { quality: 'high', moderation: 'low', input_fidelity: 'high', output_format: 'webp' };
     const { body } = upstream.prepare(imageRequest({ params, background: 'transparent' }));
     expect(body).to.have.nested.property('json.moderation', 'low');

@@ -44,7 +44,7 @@ describe('the wire format of OpenAI’s videos', () => {
     expect(unknown).to.be.instanceOf(APIError).with.property('status', 400);
   });
 
-  it('renders the video that was ordered', async () => {
+  it('renders the requested video', async () => {
     const request = videoRequest({ resolution: '1080p', aspectRatio: '9:16', durationSeconds: 3 });
     expect(await renderVideo(upstream, request)).to.deep.include({ codedSize: [1080, 1920], durationSeconds: 3 });
   });

@@ -64,7 +64,7 @@ describe('Replicate’s predictions', () => {
     expect(refused).to.have.nested.property('response.status', 422);
   });
 
-  it('renders the video that was ordered', async () => {
+  it('renders the requested video', async () => {
     const request = video({ resolution: '1080p', aspectRatio: '9:16' });
     expect(await renderVideo(upstream, request)).to.deep.include({
       codedSize: [1080, 1920],
@@ -200,7 +200,7 @@ describe('Replicate’s predictions', () => {
       expect(await findIn(others)).to.deep.equal([]);
     });
 
-    it('is believed to lack one only if it has later ones', async () => {
+    it('proves that a prediction does not exist only if it has later ones', async () => {
       const soonAfter = new Date(since.getTime() + 40_000).toISOString();
       const other = { ...ours, model: 'owner/other' };
       expect(await findIn([{ ...other, created_at: soonAfter }])).to.be.instanceOf(ProviderUnreachableError);

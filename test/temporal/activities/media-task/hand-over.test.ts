@@ -391,7 +391,7 @@ describe('handing a task over', function () {
       ['content', 'a look-up of what was sent'],
       ['exclusion', 'exclusion'],
     ] as const) {
-      it(`takes up the job that is found by ${recovery}, and submits it once`, async () => {
+      it(`continues the job that is found by ${recovery}, and submits it once`, async () => {
         const name = upstreamWith({ recovery }, ['takes it, and the answer is lost']);
         const task = await run(await taskOn(name));
         expect(task.status).to.equal('succeeded');
@@ -412,7 +412,7 @@ describe('handing a task over', function () {
     }
 
     for (const recovery of ['content', 'exclusion'] as const) {
-      it(`takes up no job by ${recovery} that may be another task’s, at any upstream of the vendor`, async () => {
+      it(`continues no job by ${recovery} that may be another task’s, at any upstream of the vendor`, async () => {
         const name = upstreamWith({ recovery }, ['takes it, and the answer is lost', 'loses it']);
         const second = upstreamWith({ recovery }, [], sameVendorAs(name));
         const tasks = await Promise.all((await Promise.all([taskOn(name), taskOfAnother(second)])).map(run));
@@ -434,7 +434,7 @@ describe('handing a task over', function () {
       });
     }
 
-    it('takes up its own job though the answer named that of another task, at whichever upstream of the vendor', async () => {
+    it('continues its own job though the answer named that of another task, at any upstream of the vendor', async () => {
       const name = upstreamWith({ recovery: 'id' }, ['takes it', 'names an earlier job', 'names an earlier job']);
       const other = upstreamWith({ recovery: 'id' }, [], sameVendorAs(name));
       expect((await run(await taskOn(name))).status).to.equal('succeeded');
@@ -447,7 +447,7 @@ describe('handing a task over', function () {
       }
     });
 
-    it('takes up the job that its callback reveals', async () => {
+    it('continues the job that its callback reveals', async () => {
       const settings = { callbackSecret: 'a-secret-of-16-characters' };
       const name = upstreamWith({ recovery: 'callback' }, ['takes it, and the answer is lost'], settings, vendor.url);
       const task = await taskOn(name);
@@ -521,7 +521,7 @@ describe('handing a task over', function () {
   });
 
   describe('on several routes', () => {
-    it('moves on at once if nothing is available', async () => {
+    it('tries the next route at once if our credit at the vendor is used up', async () => {
       const [first, second] = [upstreamWith({}, ['has no money']), upstreamWith({})];
       const task = await run(await taskOn(first, second));
       expect(task).to.include({ status: 'succeeded', provider: second });

@@ -79,7 +79,7 @@ describe('a render whose answer holds the files', function () {
     expect(await attemptsOf(stack, task)).to.deep.equal(ACCEPTED);
   });
 
-  it('is finished by a worker that is asked to stop, while another one takes up new tasks', async () => {
+  it('is finished by a worker that is stopping, while another worker starts new tasks', async () => {
     const task = await rendering();
     const successor = stack.moreWorkers();
     await successor.start();
