@@ -1,4 +1,7 @@
+import { TOKEN_COUNTS } from '../../domain/text-tokens.ts';
 import { isLeaseValid } from '../text-lease.ts';
+
+const TOKENS = TOKEN_COUNTS.map(({ column }) => column).join(', ');
 
 /**
  * `write_text` is the one statement by which a text process takes allowances, returns them, and charges completed
@@ -142,13 +145,11 @@ BEGIN
       FROM ended WHERE is_paid
     ), recorded AS (
       INSERT INTO text_requests (id, created_at, account_id, api_key_id, request_id, model, format, streamed, upstream,
-        upstream_format, upstream_model, outcome, error_code, catalogue_version, modifiers, input_tokens,
-        cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, calls, estimated, held, charge, excess,
-        absorbed, latency_ms, first_byte_ms)
+        upstream_format, upstream_model, outcome, error_code, catalogue_version, modifiers, ${TOKENS}, calls,
+        estimated, held, charge, excess, absorbed, latency_ms, first_byte_ms)
       SELECT id, created_at, account_id, api_key_id, request_id, model, format, streamed, upstream,
-        upstream_format, upstream_model, outcome, error_code, catalogue_version, modifiers, input_tokens,
-        cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, calls, estimated, amount_held, charge, 0,
-        0, latency_ms, first_byte_ms
+        upstream_format, upstream_model, outcome, error_code, catalogue_version, modifiers, ${TOKENS}, calls,
+        estimated, amount_held, charge, 0, 0, latency_ms, first_byte_ms
       FROM ended WHERE charge <= amount_held
     )
     SELECT jsonb_agg(to_jsonb(ended) || jsonb_build_object('held', amount_held)) INTO overruns

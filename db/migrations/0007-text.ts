@@ -1,3 +1,4 @@
+import { TOKEN_COUNTS } from '../../domain/text-tokens.ts';
 import { CHARGE_TEXT } from '../functions/charge-text.ts';
 import { WRITE_TEXT } from '../functions/write-text.ts';
 import { appendOnly } from './0001-foundations.ts';
@@ -103,11 +104,7 @@ CREATE TYPE text_settlement AS (
   error_code text,
   catalogue_version text,
   modifiers jsonb,
-  input_tokens bigint,
-  cache_read_tokens bigint,
-  cache_write_tokens bigint,
-  output_tokens bigint,
-  reasoning_tokens bigint,
+  ${TOKEN_COUNTS.map(({ column }) => `${column} bigint`).join(', ')},
   calls smallint,
   estimated boolean,
   held numeric,

@@ -10,7 +10,7 @@ import type {
   TextEstimate,
   TextTerms,
 } from '../../domain/text-price.ts';
-import type { WireFormatName } from '../../domain/wire-format-name.ts';
+import type { UpstreamFormatName, WireFormatName } from '../../domain/wire-format-name.ts';
 import type { Caller } from '../queries/api-keys.ts';
 import type { RequestWindow } from '../queries/request-windows.ts';
 
@@ -61,7 +61,7 @@ export interface TextCharge extends TextEstimate {
 export interface TextOutcome extends TextConsumption {
   /** The error code that the client got, if `failed`. */
   readonly errorCode: string | null;
-  readonly upstream: { readonly provider: string; readonly format: WireFormatName; readonly model: string } | null;
+  readonly upstream: { readonly provider: string; readonly format: UpstreamFormatName; readonly model: string } | null;
   readonly latencyMs: number;
   /** Milliseconds until the first byte of the answer; null if there was none. */
   readonly firstByteMs: number | null;

@@ -5,6 +5,7 @@
 import { Pool } from 'pg';
 import type { Credit } from '../../domain/allowance.ts';
 import { newId } from '../../domain/ids.ts';
+import { TOKEN_COUNTS } from '../../domain/text-tokens.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { AppliedModifier } from '../../domain/pricing.ts';
 import type { ConsumptionPrice, HoldAmounts } from '../../domain/text-price.ts';
@@ -310,11 +311,7 @@ function settlementJson(settlement: TextSettlement): object {
     catalogue_version: hold.catalogueVersion,
     // Most requests have no modifiers, and null takes the least space.
     modifiers: modifiersJson(modifiers),
-    input_tokens: settlement.inputTokens,
-    cache_read_tokens: settlement.cacheReadTokens,
-    cache_write_tokens: settlement.cacheWriteTokens,
-    output_tokens: settlement.outputTokens,
-    reasoning_tokens: settlement.reasoningTokens,
+    ...Object.fromEntries(TOKEN_COUNTS.map(({ name, column }) => [column, settlement[name]])),
     calls: settlement.calls,
     estimated: settlement.estimated,
     held: settlement.held.toString(),
