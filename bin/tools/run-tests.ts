@@ -82,7 +82,6 @@ try {
   console.error(error instanceof Error ? error.message : error);
 } finally {
   await services.stop();
-  rmSync(progressFolder, { recursive: true, force: true });
 }
 if (!SUMMARY.test(lastLine)) console.log('0 passed, 1 failed');
 process.exit(passed ? 0 : 1);
