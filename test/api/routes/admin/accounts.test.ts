@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { eventually } from '../../../support/eventually.ts';
 import { finishAsSucceeded } from '../../../support/factories.ts';
 import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../../../support/app.ts';
 import { type Answer, call } from '../../../support/stack.ts';
@@ -163,8 +164,12 @@ describe('api/routes/admin/accounts', () => {
     it('keeps its running tasks, which are charged as they end', async () => {
       const { applied } = await finishAsSucceeded(app.database, { id: taskId });
       expect(applied).to.equal(true);
-      const { body } = await admin<Envelope>(`/accounts/${caller.accountId}`);
-      expect(body.data.balances).to.include({ available_usd: 9, reserved_usd: 0.5 });
+      // The text processes have returned what they held.
+      await eventually(async () => {
+        const { body } = await admin<Envelope>(`/accounts/${caller.accountId}`);
+        const { available_usd, reserved_usd } = body.data.balances;
+        return available_usd === 9 && reserved_usd === 0.5;
+      });
     });
 
     it('is listed as suspended, and works again once it is reopened', async () => {
