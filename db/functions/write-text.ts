@@ -24,6 +24,7 @@ CREATE OR REPLACE FUNCTION count_text_requests(wanted json)
 RETURNS TABLE (api_key_id text, before bigint, counted bigint) LANGUAGE plpgsql SET enable_seqscan = off AS $$
 DECLARE
   item record;
+  other record;
   this_minute timestamptz := date_trunc('minute', now());
 BEGIN
   FOR item IN SELECT * FROM json_to_recordset(wanted)
@@ -255,13 +256,18 @@ BEGIN
         ELSIF refusal IN ('key_limit', 'insufficient_credits', 'insufficient_funds') THEN
           amount := CASE WHEN refusal = 'key_limit' THEN greatest(key_left, 0) ELSE funds END;
           -- The money may lie unused in another allowance, and is recalled from there first.
-          UPDATE text_allowances AS other SET recalled_at = moment
-          FROM processes
-          WHERE other.account_id = ask.account_id AND other.id <> ask.id
-            AND (refusal <> 'key_limit' OR other.api_key_id = ask.api_key_id)
-            AND (other.answered_at >= item.recalled_since) IS NOT TRUE
-            AND processes.id = other.process_id AND ${isLeaseValid('moment')};
-          is_recalling := FOUND;
+          FOR other IN
+            SELECT allowance.id, recalled_at > coalesce(answered_at, '-infinity') AS is_recalled
+            FROM text_allowances AS allowance JOIN processes ON processes.id = allowance.process_id
+            WHERE allowance.account_id = ask.account_id AND allowance.id <> ask.id
+              AND (refusal <> 'key_limit' OR allowance.api_key_id = ask.api_key_id)
+              AND (answered_at >= item.recalled_since) IS NOT TRUE AND ${isLeaseValid('moment')}
+          LOOP
+            is_recalling := true;
+            IF other.is_recalled IS NOT TRUE THEN
+              UPDATE text_allowances SET recalled_at = moment WHERE id = other.id;
+            END IF;
+          END LOOP;
         ELSIF refusal = 'request_limit' THEN
           retry_after_seconds := greatest(1, ceil(ms_left / 1000.0));
         END IF;
