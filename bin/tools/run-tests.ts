@@ -23,7 +23,7 @@ const STOP_GRACE_MS = 30_000;
 /** Output can arrive a moment after the end of its process. */
 const LAST_OUTPUT_MS = 2_000;
 /** Several times what a run takes on two cores. */
-const RUN_LIMIT_S = 45 * 60;
+const RUN_LIMIT_S = 75 * 60;
 /** Longer than any test or hook may take. */
 const SILENCE_LIMIT_S = 12 * 60;
 const CHECKS_PER_LIMIT = 20;
