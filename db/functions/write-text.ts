@@ -24,7 +24,6 @@ CREATE OR REPLACE FUNCTION count_text_requests(wanted json)
 RETURNS TABLE (api_key_id text, before bigint, counted bigint) LANGUAGE plpgsql SET enable_seqscan = off AS $$
 DECLARE
   item record;
-  other record;
   this_minute timestamptz := date_trunc('minute', now());
 BEGIN
   FOR item IN SELECT * FROM json_to_recordset(wanted)
@@ -74,6 +73,7 @@ DECLARE
   ms_left integer;
   ask record;
   item record;
+  other record;
   account_at text := '';
   key_at text := '';
   signup_left numeric;

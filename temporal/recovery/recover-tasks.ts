@@ -64,9 +64,10 @@ export async function* recoverTasks(
 
 async function judge({ workflows }: TaskRecovery, { id, isStarted, isOutOfTime }: UnfinishedTask): Promise<Verdict> {
   const workflow = await workflows.describe(id);
-  if (workflow && workflow.closedAt === null) return { decision: 'running' };
+  // A workflow that has charged or refunded does not do so again, even if it is still running.
   const recorded = workflow && (await workflows.readEnding(id));
   if (recorded) return { decision: recorded.ending.status === 'succeeded' ? 'charged' : 'failed', recorded };
+  if (workflow && workflow.closedAt === null) return { decision: 'running' };
   if (workflow?.status === 'COMPLETED') return { decision: 'over' };
   if (!isStarted) return { decision: 'waiting' };
   return { decision: isOutOfTime ? 'late' : 'restarted' };

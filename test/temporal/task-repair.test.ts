@@ -1,6 +1,7 @@
 import { Client, Connection } from '@temporalio/client';
 import { expect } from 'chai';
 import { pino } from 'pino';
+import { recoverTasks } from '../../temporal/recovery/recover-tasks.ts';
 import { startRelay } from '../../temporal/relay.ts';
 import { createTaskRepair, type TaskRepair } from '../../temporal/task-repair.ts';
 import { createTaskStarter } from '../../temporal/task-starter.ts';
@@ -135,5 +136,27 @@ describe('the repair of abandoned tasks', function () {
     await nowhere.close();
     expect(failure).to.have.property('code', 'processing_unavailable');
     expect(await stand(task)).to.equal('queued');
+  });
+
+  it('ends a task whose workflow is still running, if its history says that it has refunded it', async () => {
+    const { database } = testDatabase;
+    const task = await overdueTask();
+    await startWorkflow(task);
+    const failure = { code: 'processing_failed', message: 'It failed. Try again.' } as const;
+    const recorded = {
+      ending: { status: 'failed', failure },
+      resolutionId: newId('transfer'),
+      deliveryIds: [],
+    } as const;
+    const workflows = {
+      ...createWorkflowAccess(client),
+      readEnding: async (id: string) => (id === task.id ? recorded : null),
+    };
+    const decisions = new Map<string, string>();
+    for await (const { taskId, decision } of recoverTasks({ database, client, workflows }, false)) {
+      decisions.set(taskId, decision);
+    }
+    expect(decisions.get(task.id)).to.equal('failed');
+    expect(await stand(task)).to.equal('failed: processing_failed');
   });
 });
