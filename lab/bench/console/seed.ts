@@ -222,8 +222,9 @@ const MOVE_KEYS = /* sql */ `
 
 /** As `mark_late_usage` does for a request that is recorded long after it started. */
 const MARK_USAGE = /* sql */ `
-  INSERT INTO late_usage SELECT account_id, (opened_at AT TIME ZONE 'UTC')::date
-  FROM transfers WHERE api_key_id IS NOT NULL GROUP BY 1, 2`;
+  INSERT INTO late_usage SELECT account_id, (created_at AT TIME ZONE 'UTC')::date
+  FROM (SELECT account_id, created_at FROM tasks UNION ALL SELECT account_id, created_at FROM text_requests) AS started
+  GROUP BY 1, 2`;
 
 const SUM_TRANSFERS = /* sql */ `
   INSERT INTO daily_transfers ${sumTransfersWhere('created_at < (SELECT before FROM daily_usage_summed)')}
