@@ -92,7 +92,7 @@ export function createReceiving({ maxHeldBytes, paceCheckMs, maxBytesPerTurn }: 
       const { promise: refused, reject: refuse } = withRejection();
       const body: IncomingBody = { startedAtMs: performance.now(), bytes: 0, refuse };
       bodies.add(body);
-      const pace = watch(request);
+      const pace = request.complete ? null : watch(request);
       const takePiece = (piece: Buffer): void => {
         if (body.bytes + piece.byteLength > maxBytes) throw bodyTooLarge(maxBytes);
         look?.(piece);
@@ -101,7 +101,7 @@ export function createReceiving({ maxHeldBytes, paceCheckMs, maxBytesPerTurn }: 
         turns.take(request, piece.byteLength);
       };
       try {
-        await Promise.race([readAll(request, takePiece), pace.tooSlow, refused]);
+        await Promise.race([readAll(request, takePiece), refused, ...(pace === null ? [] : [pace.tooSlow])]);
         bodies.delete(body);
         return { bytes: pieces.take(), release: () => release(body) };
       } catch (error) {
@@ -109,7 +109,7 @@ export function createReceiving({ maxHeldBytes, paceCheckMs, maxBytesPerTurn }: 
         pieces.drop();
         throw error;
       } finally {
-        pace.stop();
+        pace?.stop();
         turns.leave(request);
         request.removeAllListeners('data').pause();
       }
@@ -160,14 +160,21 @@ async function readAll(request: IncomingMessage, take: (piece: Buffer) => void):
   await new Promise<void>((resolve, reject) => {
     const leave = (): void => reject(badRequest('The body ended before it was complete.'));
     if (request.destroyed) return leave();
-    request.on('data', (piece: Buffer) => {
+    const takeOrRefuse = (piece: Buffer): void => {
       try {
         take(piece);
       } catch (error) {
         request.removeAllListeners('data').pause();
         reject(error instanceof Error ? error : new Error('a body was refused', { cause: error }));
       }
-    });
+    };
+    // A short body usually arrives with its headers; then it can be taken without waiting for events.
+    if (request.complete) {
+      const arrived: Buffer | null = request.read();
+      if (arrived !== null) takeOrRefuse(arrived);
+      return resolve();
+    }
+    request.on('data', takeOrRefuse);
     request.once('close', leave);
     request.once('end', () => {
       request.off('close', leave);

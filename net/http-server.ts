@@ -1,5 +1,12 @@
 /** An HTTP server that no client can hold up. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type OutgoingHttpHeader,
+  type OutgoingHttpHeaders,
+  type Server,
+  ServerResponse,
+} from 'node:http';
 import type { Socket } from 'node:net';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
@@ -55,12 +62,12 @@ export async function listen(
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
       maxHeaderSize: MAX_HEADER_BYTES,
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+      ServerResponse: Response,
     },
     (request, response) => {
       // Data after an unread body is ignored: it may be the rest of that body.
       if (ending.has(request.socket)) return;
       if (use.underWay(request.socket) > MAX_REQUESTS_UNDER_WAY) return cutOff(request.socket);
-      closeAfterUnreadBody(request, response);
       void handler(request, response);
     },
   );
@@ -148,23 +155,28 @@ async function stop(server: Server, use: Use, graceMs: number): Promise<void> {
 /** Connections whose last answer has started, although more may still arrive. */
 const ending = new WeakSet<Socket>();
 
+type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[];
+
 /**
- * Makes an answer that is given before the whole request has arrived the last one on its connection: between it and the
+ * An answer that is given before the whole request has arrived is the last one on its connection: between it and the
  * next request there would be the rest of a body that nobody wants.
  */
-function closeAfterUnreadBody(request: IncomingMessage, response: ServerResponse): void {
-  const { headers, socket } = request;
-  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
-  if (!hasBody) return;
-  const writeHead = Reflect.get(response, 'writeHead');
-  Reflect.set(response, 'writeHead', (...head: unknown[]): unknown => {
-    if (!request.complete && !response.headersSent && !ending.has(socket)) {
-      ending.add(socket);
-      response.setHeader('Connection', 'close');
+class Response extends ServerResponse {
+  override writeHead(status: number, reason?: string | Headers, headers?: Headers): this {
+    const { req: request, headersSent } = this;
+    if (!request.complete && !headersSent && hasBody(request) && !ending.has(request.socket)) {
+      ending.add(request.socket);
+      this.setHeader('Connection', 'close');
       endGently(request);
     }
-    return Reflect.apply(writeHead, response, head);
-  });
+    return typeof reason === 'string'
+      ? super.writeHead(status, reason, headers)
+      : super.writeHead(status, headers ?? reason);
+  }
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
 /**

@@ -57,7 +57,7 @@ export function createRequestLimit(
     const writesPerMinute = rateLimitRpm ?? requestsPerMinute;
     const limit = reads ? Math.max(readsPerMinute, writesPerMinute) : writesPerMinute;
     const counted = (window: RequestWindow): void => {
-      context.set(headersOf(limit, window));
+      setHeaders(context, limit, window);
       if (!reads && window.position > limit) usedUpUntilMs.set(id, performance.now() + window.secondsLeft * 1000);
     };
     return {
@@ -97,15 +97,15 @@ export async function countNow({ state }: Context): Promise<void> {
   await uncounted?.count();
 }
 
-function headersOf(limit: number, { position, secondsLeft }: RequestWindow): Record<string, string> {
+/** Sets them on Node's response, which costs a fraction of what Koa's takes. */
+function setHeaders({ res }: Context, limit: number, { position, secondsLeft }: RequestWindow): void {
+  if (res.headersSent) return;
   const remaining = Math.max(0, limit - position);
-  return {
-    'RateLimit-Limit': String(limit),
-    'RateLimit-Remaining': String(remaining),
-    'RateLimit-Reset': String(secondsLeft),
-    // The header names, and the duration format, that clients of the chat-completions and responses formats expect.
-    'x-ratelimit-limit-requests': String(limit),
-    'x-ratelimit-remaining-requests': String(remaining),
-    'x-ratelimit-reset-requests': `${secondsLeft}s`,
-  };
+  res.setHeader('RateLimit-Limit', limit);
+  res.setHeader('RateLimit-Remaining', remaining);
+  res.setHeader('RateLimit-Reset', secondsLeft);
+  // The header names, and the duration format, that clients of the chat-completions and responses formats expect.
+  res.setHeader('x-ratelimit-limit-requests', limit);
+  res.setHeader('x-ratelimit-remaining-requests', remaining);
+  res.setHeader('x-ratelimit-reset-requests', `${secondsLeft}s`);
 }

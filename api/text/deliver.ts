@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { TextRoute } from '../../catalogue/types.ts';
 import { ServiceError, toServiceError } from '../../domain/errors.ts';
 import type { Answer } from '../../providers/text/answer.ts';
+import { CancelSignal } from '../../providers/text/cancel-signal.ts';
 import type { JoinedCalls } from '../../text/join-calls.ts';
 import { Meter } from '../../text/meter.ts';
 import { AnswerTooLongError, SILENT, UpstreamError } from '../../text/upstream-errors.ts';
@@ -72,10 +73,10 @@ export async function deliver(
 }
 
 interface Watch {
-  /** Aborted when the answer should not be read further. */
-  readonly signal: AbortSignal;
-  /** Aborted when the client leaves. */
-  readonly left: AbortSignal;
+  /** Cancelled when the answer should not be read further. */
+  readonly signal: CancelSignal;
+  /** Cancelled when the client leaves. */
+  readonly left: CancelSignal;
   isClientGone(): boolean;
   stop(): void;
 }
@@ -85,19 +86,19 @@ function watchCall(call: AdmittedCall, cutoffMs: number | null, departures: Depa
   const { context, caller, read, timedFromMs, model } = call;
   // Watch the socket, not the response: one that waits behind another on its connection gets no event when it closes.
   const { socket } = context.req;
-  const controller = new AbortController();
-  const left = new AbortController();
+  const signal = new CancelSignal();
+  const left = new CancelSignal();
   let forget: (() => void) | null = null;
-  const end = (ending: Ending): void => controller.abort(new ClientGoneError(ending));
+  const end = (ending: Ending): void => signal.cancel(new ClientGoneError(ending));
   const leave = (): void => {
-    left.abort();
+    left.cancel(new ClientGoneError('unfinished'));
     progress.leftEarly = !isComplete(progress);
     if (departures.isCutting) end('cut');
     else if (model.free || progress.route === null) end('nothing-due');
     else forget = departures.begin(caller.account.id, end);
   };
   const cutOff = (): void =>
-    controller.abort(
+    signal.cancel(
       new ServiceError('processing_timeout', 'The answer took too long. Stream it, or ask for a shorter one.'),
     );
   const isLimited = cutoffMs !== null && !read.request.stream;
@@ -105,9 +106,9 @@ function watchCall(call: AdmittedCall, cutoffMs: number | null, departures: Depa
   if (socket.destroyed) leave();
   else socket.once('close', leave);
   return {
-    signal: controller.signal,
-    left: left.signal,
-    isClientGone: () => left.signal.aborted,
+    signal,
+    left,
+    isClientGone: () => left.isCancelled,
     stop: () => {
       socket.off('close', leave);
       forget?.();
@@ -192,10 +193,10 @@ function choicesOf(joined: JoinedCalls | null): number | undefined {
   return joined === null ? undefined : 1;
 }
 
-/** The cause of the failure: the reason for the abort, if there was one. */
-function reasonOf(error: unknown, signal: AbortSignal, call: AdmittedCall, progress: Progress): Error {
+/** The cause of the failure: the reason for the cancellation, if there was one. */
+function reasonOf(error: unknown, signal: CancelSignal, call: AdmittedCall, progress: Progress): Error {
   const { read } = call;
-  const reason: unknown = signal.aborted ? signal.reason : error;
+  const reason = signal.reason ?? error;
   if (reason instanceof ClientGoneError) {
     return reason.ending === 'unfinished' && isUpstreamSilent(call, progress) ? new UpstreamError(SILENT) : reason;
   }

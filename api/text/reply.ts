@@ -46,6 +46,10 @@ export function createReply(call: AdmittedCall, settings: TextSettings): Reply {
   return call.read.request.stream ? new StreamedReply(call, settings) : new WholeReply(call);
 }
 
+const JSON_TYPE = 'application/json; charset=utf-8';
+/** A longer answer is sent as it is. */
+const MAX_WITH_HEAD_BYTES = 32 * 1024;
+
 class WholeReply implements Reply {
   firstByteAtMs: number | null = null;
   readonly #call: AdmittedCall;
@@ -67,14 +71,17 @@ class WholeReply implements Reply {
 
   finish(): void {
     const { context } = this.#call;
-    context.type = 'application/json';
-    context.length = byteLengthOf(this.#body);
-    context.respond = false;
+    const { res } = context;
     // Koa would wrap the pieces in a stream, which costs more than everything else about a short answer.
+    context.respond = false;
+    res.setHeader('content-type', JSON_TYPE);
+    res.setHeader('content-length', byteLengthOf(this.#body));
     const pieces = typeof this.#body === 'string' ? [this.#body] : this.#body;
-    for (const piece of pieces.slice(0, -1)) context.res.write(piece);
-    // With its head, where it is the only one.
-    context.res.end(pieces.at(-1));
+    for (const piece of pieces.slice(0, -1)) res.write(piece);
+    const last = pieces.at(-1);
+    // Node sends its head in the same write only if it is text.
+    if (last instanceof Buffer && last.byteLength < MAX_WITH_HEAD_BYTES) res.end(last.toString('latin1'), 'latin1');
+    else res.end(last);
   }
 
   fail(error: ServiceError): void {

@@ -6,6 +6,7 @@
 import { createServer, type RequestListener } from 'node:http';
 import { createTextUpstreams, type TextUpstreams } from '../../providers/text/text-upstreams.ts';
 import { baseUrlsAt } from '../../providers/text/settings.ts';
+import { CancelSignal } from '../../providers/text/cancel-signal.ts';
 import type { UpstreamRoute } from '../../providers/text/candidates.ts';
 import { percentile, rounded } from './statistics.ts';
 
@@ -99,7 +100,7 @@ async function pairs(
 }
 
 async function ask(upstreams: TextUpstreams, routes: readonly UpstreamRoute[]): Promise<void> {
-  const { signal } = new AbortController();
+  const signal = new CancelSignal();
   await upstreams.call({
     body: {},
     requestId: 'bench',

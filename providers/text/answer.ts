@@ -3,6 +3,7 @@ import type { Dispatcher } from 'undici';
 import { ServiceError } from '../../domain/errors.ts';
 import { BodyBytes } from '../../net/body-bytes.ts';
 import { AnswerTooLongError, SILENT, UpstreamError } from '../../text/upstream-errors.ts';
+import type { CancelSignal } from './cancel-signal.ts';
 
 export interface AnswerHead {
   readonly status: number;
@@ -18,9 +19,9 @@ const SPACE = 0x20;
  * everything else that the gateway does with a short answer.
  */
 export class Answer implements Dispatcher.DispatchHandler {
-  /** Resolves when the answer starts. Rejects with undici's error, or the reason of the abort. */
+  /** Resolves when the answer starts. Rejects with undici's error, or the reason of the cancellation. */
   readonly head: Promise<AnswerHead>;
-  readonly #signal: AbortSignal;
+  readonly #signal: CancelSignal;
   readonly #onBytes: () => void;
   readonly #chunks: Buffer[] = [];
   #queuedBytes = 0;
@@ -34,7 +35,7 @@ export class Answer implements Dispatcher.DispatchHandler {
   #wake: (() => void) | null = null;
 
   /** @param onBytes called whenever some of the body arrives */
-  constructor(signal: AbortSignal, onBytes: () => void = () => {}) {
+  constructor(signal: CancelSignal, onBytes: () => void = () => {}) {
     this.#signal = signal;
     this.#onBytes = onBytes;
     this.head = new Promise((resolve, reject) => {
@@ -43,8 +44,8 @@ export class Answer implements Dispatcher.DispatchHandler {
     });
     // The promise may reject before anything awaits it.
     this.head.catch(() => {});
-    if (signal.aborted) this.#abort();
-    else signal.addEventListener('abort', this.#abort);
+    if (signal.isCancelled) this.#cancel();
+    else signal.listen(this.#cancel);
   }
 
   /** Whether any of the body has arrived, white space apart: some upstreams send it to keep the connection open. */
@@ -52,18 +53,18 @@ export class Answer implements Dispatcher.DispatchHandler {
     return this.#hasContent;
   }
 
-  get isAborted(): boolean {
-    return this.#signal.aborted;
+  get isCancelled(): boolean {
+    return this.#signal.isCancelled;
   }
 
   /**
    * The next bytes, or null at the end.
    *
-   * @throws ServiceError if the answer breaks off or falls silent; the reason after an abort
+   * @throws ServiceError if the answer breaks off or falls silent; the reason after a cancellation
    */
   async read(): Promise<Buffer | null> {
     while (this.#chunks.length === 0) {
-      if (this.#signal.aborted) throw reasonOf(this.#signal);
+      if (this.#signal.reason !== null) throw this.#signal.reason;
       if (this.#failure !== null) throw this.#failure;
       if (this.#ended) return null;
       await new Promise<void>((resolve) => (this.#wake = resolve));
@@ -107,7 +108,7 @@ export class Answer implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    if (this.#signal.aborted) this.#abort();
+    if (this.#signal.isCancelled) this.#cancel();
     else if (this.#failure !== null) controller.abort(this.#failure);
   }
 
@@ -137,14 +138,15 @@ export class Answer implements Dispatcher.DispatchHandler {
   }
 
   /** Also works for a request that still waits for a connection. */
-  readonly #abort = (): void => {
-    this.#controller?.abort(reasonOf(this.#signal));
-    this.#rejectHead(reasonOf(this.#signal));
+  readonly #cancel = (): void => {
+    const { reason } = this.#signal;
+    if (reason !== null) this.#controller?.abort(reason);
+    this.#rejectHead(reason);
     this.#wakeReader();
   };
 
   #release(): void {
-    this.#signal.removeEventListener('abort', this.#abort);
+    this.#signal.unlisten(this.#cancel);
     this.#wakeReader();
   }
 
@@ -152,11 +154,6 @@ export class Answer implements Dispatcher.DispatchHandler {
     this.#wake?.();
     this.#wake = null;
   }
-}
-
-/** Why a signal was aborted, as an Error. */
-function reasonOf(signal: AbortSignal): Error {
-  return signal.reason instanceof Error ? signal.reason : new Error('aborted', { cause: signal.reason });
 }
 
 const SILENCES = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);

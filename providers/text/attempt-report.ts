@@ -44,10 +44,10 @@ export function decisionOn(
   { signal, left }: Pick<AnswerReader<PreparedRequest>, 'signal' | 'left'>,
 ): Decision {
   if (failure === null) return 'answered';
-  if (signal.aborted) return 'cancelled';
+  if (signal.isCancelled) return 'cancelled';
   if (failure.hadBegun) return 'broken';
   if (following === null) return 'refused';
-  return left.aborted ? 'cancelled' : following;
+  return left.isCancelled ? 'cancelled' : following;
 }
 
 /** @param secrets never to be logged, whatever an upstream says */

@@ -3,6 +3,7 @@ import { ServiceError } from '../../domain/errors.ts';
 import { AnswerTooLongError, SILENT, UpstreamError, type UpstreamFault } from '../../text/upstream-errors.ts';
 import type { UpstreamRequest } from '../../text/wire-format.ts';
 import { Answer, codeOf } from './answer.ts';
+import type { CancelSignal } from './cancel-signal.ts';
 import type { CandidateHealth, CandidateCall } from './health-board.ts';
 import type { UpstreamEndpoint } from './upstream-endpoint.ts';
 
@@ -20,10 +21,10 @@ export interface AnswerReader<Prepared extends PreparedRequest> {
   /** Whose request it is. */
   readonly account: string;
   readonly streamed: boolean;
-  /** Aborted when the answer should not be read further. */
-  readonly signal: AbortSignal;
-  /** Aborted when the client is gone, although the answer may still be read. */
-  readonly left: AbortSignal;
+  /** Cancelled when the answer should not be read further. */
+  readonly signal: CancelSignal;
+  /** Cancelled when the client is gone, although the answer may still be read. */
+  readonly left: CancelSignal;
   /** Reads an answer until the client is about to get the first of it. Until then another upstream can be tried. */
   begin(answer: Answer, prepared: Prepared): Promise<void>;
   /** Reads the rest. */
@@ -72,7 +73,7 @@ export async function attempt<Prepared extends PreparedRequest>(
   const noteLeaving = (): void => {
     if (isSilent()) call.failed('silent', nowMs(), null);
   };
-  left.addEventListener('abort', noteLeaving);
+  left.listen(noteLeaving);
   let hadBegun = false;
   try {
     await endpoint.send(prepared.upstreamRequest, answer);
@@ -83,12 +84,12 @@ export async function attempt<Prepared extends PreparedRequest>(
     call.ended(nowMs());
     return null;
   } catch (error) {
-    const fault = signal.aborted ? (isSilent() ? 'silent' : null) : faultOf(error);
+    const fault = signal.isCancelled ? (isSilent() ? 'silent' : null) : faultOf(error);
     noteFailure(call, fault, error, nowMs());
     return { error, fault, hadBegun, isTransient: isTransient(error, nowMs() - startedAtMs) };
   } finally {
     clearTimeout(timer);
-    left.removeEventListener('abort', noteLeaving);
+    left.unlisten(noteLeaving);
     answer.discard();
   }
 }

@@ -96,7 +96,7 @@ export function createTextUpstreams(
         failover.leftMs(attemptedAtMs),
       );
       const failure = await attempt(endpoint, board.of(candidate), prepared, call, limitMs, nowMs);
-      const canGoOn = failure !== null && !call.signal.aborted && failover.failed(candidate, failure);
+      const canGoOn = failure !== null && !call.signal.isCancelled && failover.failed(candidate, failure);
       const following = canGoOn ? failover.peek(nowMs()) : null;
       observer.attempted({
         requestId: call.requestId,

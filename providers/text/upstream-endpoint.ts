@@ -11,7 +11,7 @@ export interface UpstreamEndpoint {
    * Sends a request. Resolves when a successful answer starts.
    *
    * @param answer receives the data
-   * @throws UpstreamError if the upstream refuses, fails or cannot be reached; the reason if the answer is aborted or
+   * @throws UpstreamError if the upstream refuses, fails or cannot be reached; the reason if the answer is cancelled or
    *   given up
    */
   send(request: UpstreamRequest, answer: Answer): Promise<void>;
@@ -70,8 +70,8 @@ export function createUpstreamEndpoint(format: UpstreamFormat, settings: Endpoin
         answer,
       );
       const { status, headers: answerHeaders } = await answer.head.catch((error: unknown) => {
-        report(answer.isAborted ? 'cancelled' : 'unreachable');
-        throw answer.isAborted || error instanceof UpstreamError ? error : failureOfCall(error);
+        report(answer.isCancelled ? 'cancelled' : 'unreachable');
+        throw answer.isCancelled || error instanceof UpstreamError ? error : failureOfCall(error);
       });
       report(String(status));
       if (status === 200) return;
