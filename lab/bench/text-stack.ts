@@ -1,5 +1,5 @@
 /**
- * The servers that the benchmarks of text run against, all on this machine: an upstream that costs next to nothing, a bare Node proxy in
+ * The servers that the benchmarks of text run against, all on this machine: an upstream that costs next to nothing, a bare and a lean Node proxy in
  * front of it, the text process in front of it, and PostgreSQL with its usual durability.
  */
 import { randomBytes } from 'node:crypto';
@@ -44,6 +44,7 @@ export interface TextStack {
   readonly databaseUrl: string;
   readonly upstream: Target;
   readonly proxy: Target;
+  readonly leanProxy: Target;
   readonly gateway: Target;
   readonly pids: { readonly proxy: number; readonly gateway: number; readonly postgres: number };
   /** Makes an account with a key. */
@@ -103,6 +104,7 @@ export async function startTextStack(options: TextStackOptions = {}): Promise<Te
 
   const upstreamUrl = await serve('upstream.js', upstreamPort, []);
   const proxyUrl = await serve('proxy.js', await findFreePort(), [upstreamUrl]);
+  const leanProxyUrl = await serve('lean-proxy.js', await findFreePort(), [upstreamUrl]);
   const gatewayUrl = await stack.join('text', GATEWAY);
   const apiKey = await createApiKey();
   const target = (url: string): Target => ({
@@ -117,6 +119,7 @@ export async function startTextStack(options: TextStackOptions = {}): Promise<Te
     databaseUrl: stack.databaseUrl,
     upstream: target(upstreamUrl),
     proxy: target(proxyUrl),
+    leanProxy: target(leanProxyUrl),
     gateway: target(gatewayUrl),
     pids: { proxy: servers[1]?.pid ?? 0, gateway: memberPid('text'), postgres: memberPid('postgres') },
     createApiKey,

@@ -1,18 +1,22 @@
 /**
- * Measures the cost of serving text, with every request held, settled and recorded: requests a second beside a bare Node proxy in
- * the same run, CPU time a request, the time that is added to the first byte, and 1,000 streams at once with the memory they
- * take and what is added to each of their chunks. Prints one JSON line. All requests are of one account, with one key.
+ * Measures the cost of serving text, with every request held, settled and recorded: requests a second beside two bare Node proxies
+ * in the same run, CPU time a request, the latency of requests that arrive at a steady rate, the time that is added to the first
+ * byte, and 1,000 streams at once with the memory they take and what is added to each of their chunks. Prints one JSON line. All requests are of one account, with one key.
  */
 import { cpus } from 'node:os';
 import { mean, percentile, rounded } from './statistics.ts';
 import { cpuTimeUs } from './load/cpu-time.ts';
 import { firstBytesMs } from './load/first-bytes.ts';
 import { residentMegabytesOf } from './load/memory.ts';
+import { latenciesAt } from './load/steady.ts';
 import { load, startTextStack, type Target } from './text-stack.ts';
 
-const CLIENTS = [32, 128] as const;
+const CLIENTS = [1, 32, 128] as const;
 const ROUNDS = 3;
 const ROUND_SECONDS = 5;
+/** Of the rate at which 32 clients saturate the gateway. */
+const STEADY_SHARE = 0.6;
+const STEADY_SECONDS = 15;
 const FIRST_BYTES = 200;
 const STREAMS = 1_000;
 /** So that they keep about half of two cores busy, with their clients and the upstream. */
@@ -25,13 +29,14 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 const stack = await startTextStack();
 try {
   const { gateway } = stack;
-  const throughput = [];
+  const throughput: Throughput[] = [];
   for (const clients of CLIENTS) throughput.push(await compare(clients));
+  const steady = await arriveSteadily(throughput.find(({ clients }) => clients === 32)?.requests_per_second ?? 0);
   const direct = await firstBytesMs(() => stack.ask(stack.upstream, 0), FIRST_BYTES);
   const added = await firstBytesMs(() => stack.ask(gateway, 0), FIRST_BYTES);
   const directStreams = await streamAll(stack.upstream, stack.pids.gateway);
   const streams = await streamAll(gateway, stack.pids.gateway);
-  report({ throughput, direct, added, directStreams, streams });
+  report({ throughput, steady, direct, added, directStreams, streams });
 } finally {
   await stack.stop();
 }
@@ -39,32 +44,45 @@ try {
 /** Figures by name. */
 type Figures = Readonly<Record<string, number>>;
 
+interface Throughput extends Figures {
+  readonly clients: number;
+  readonly requests_per_second: number;
+}
+
 /** One turn of each. */
 interface Round {
   /** Requests a second. */
   readonly proxy: number;
+  readonly leanProxy: number;
   readonly gateway: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
+  /** Beyond the bare proxy's. */
+  readonly addedP50Ms: number;
+  readonly addedP99Ms: number;
   /** CPU time a request. */
   readonly textUs: number;
   readonly postgresUs: number;
 }
 
-/** Loads the bare proxy and the gateway by turns. */
-async function compare(clients: number): Promise<Figures> {
-  const { proxy, gateway, pids } = stack;
-  for (const target of [proxy, gateway]) await load(target, clients, ROUND_SECONDS);
+/** Loads the proxies and the gateway by turns. */
+async function compare(clients: number): Promise<Throughput> {
+  const { proxy, leanProxy, gateway, pids } = stack;
+  for (const target of [proxy, leanProxy, gateway]) await load(target, clients, ROUND_SECONDS);
   const rounds: Round[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
     const bare = await load(proxy, clients, ROUND_SECONDS);
+    const lean = await load(leanProxy, clients, ROUND_SECONDS);
     const [textUs, postgresUs] = [cpuTimeUs(pids.gateway), cpuTimeUs(pids.postgres)];
     const served = await load(gateway, clients, ROUND_SECONDS);
     rounds.push({
       proxy: bare.requestsPerSecond,
+      leanProxy: lean.requestsPerSecond,
       gateway: served.requestsPerSecond,
       p50Ms: served.p50Ms,
       p99Ms: served.p99Ms,
+      addedP50Ms: served.p50Ms - bare.p50Ms,
+      addedP99Ms: served.p99Ms - bare.p99Ms,
       textUs: (cpuTimeUs(pids.gateway) - textUs) / served.requests,
       postgresUs: (cpuTimeUs(pids.postgres) - postgresUs) / served.requests,
     });
@@ -74,12 +92,34 @@ async function compare(clients: number): Promise<Figures> {
     clients,
     requests_per_second: rounded(meanOf('gateway')),
     bare_proxy_requests_per_second: rounded(meanOf('proxy')),
+    lean_proxy_requests_per_second: rounded(meanOf('leanProxy')),
     share_of_bare_proxy: rounded(meanOf('gateway') / meanOf('proxy'), 2),
-    p50_ms: rounded(meanOf('p50Ms')),
-    p99_ms: rounded(meanOf('p99Ms')),
+    share_of_lean_proxy: rounded(meanOf('gateway') / meanOf('leanProxy'), 2),
+    p50_ms: rounded(meanOf('p50Ms'), 2),
+    p99_ms: rounded(meanOf('p99Ms'), 2),
+    added_p50_ms: rounded(meanOf('addedP50Ms'), 2),
+    added_p99_ms: rounded(meanOf('addedP99Ms'), 2),
     text_cpu_us_per_request: rounded(meanOf('textUs'), 0),
     postgres_cpu_us_per_request: rounded(meanOf('postgresUs'), 0),
   };
+}
+
+/** The latency of the proxy and of the gateway when requests arrive at the same steady rate. */
+async function arriveSteadily(saturationPerSecond: number): Promise<Figures> {
+  const perSecond = Math.round(saturationPerSecond * STEADY_SHARE);
+  const latenciesOf = (target: Target): Promise<number[]> =>
+    latenciesAt(perSecond, STEADY_SECONDS, async () => {
+      const { statusCode, body } = await stack.ask(target);
+      await body.dump();
+      if (statusCode !== 200) throw new Error(`a request was answered ${statusCode}`);
+    });
+  const proxy = await latenciesOf(stack.proxy);
+  const gateway = await latenciesOf(stack.gateway);
+  const figuresAt = (share: number, name: string): Figures => ({
+    [`${name}_ms`]: rounded(percentile(gateway, share), 2),
+    [`added_${name}_ms`]: rounded(percentile(gateway, share) - percentile(proxy, share), 2),
+  });
+  return { requests_per_second: perSecond, ...figuresAt(0.5, 'p50'), ...figuresAt(0.99, 'p99') };
 }
 
 interface Streams {
@@ -126,19 +166,21 @@ async function streamAll(target: Target, pid: number): Promise<Streams> {
 
 interface Measured {
   readonly throughput: readonly Figures[];
+  readonly steady: Figures;
   readonly direct: readonly number[];
   readonly added: readonly number[];
   readonly directStreams: Streams;
   readonly streams: Streams;
 }
 
-function report({ throughput, direct, added, directStreams, streams }: Measured): void {
+function report({ throughput, steady, direct, added, directStreams, streams }: Measured): void {
   const addedAt = (share: number): number => rounded(percentile(added, share) - percentile(direct, share), 2);
   const addedToChunks = (share: number): number =>
     rounded(percentile(streams.chunkMs, share) - percentile(directStreams.chunkMs, share), 2);
   console.log(
     JSON.stringify({
       throughput,
+      steady,
       first_byte_added_p50_ms: addedAt(0.5),
       first_byte_added_p95_ms: addedAt(0.95),
       concurrent_streams: STREAMS,
