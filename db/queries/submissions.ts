@@ -169,7 +169,8 @@ export async function recordCost(
   { reported, cost }: { readonly reported: VendorCost | null; readonly cost: PicoUsd | null },
 ): Promise<void> {
   await database<SubmissionRow>('submissions')
-    .where({ task_id: taskId, task_created_at: createdAtOf(taskId), outcome: 'accepted' })
+    .where({ task_id: taskId, task_created_at: createdAtOf(taskId) })
+    .whereIn('outcome', ['accepted', 'refused'])
     .update({
       vendor_cost: reported && database.raw('?::jsonb', [JSON.stringify(reported)]),
       cost: cost?.toString() ?? null,

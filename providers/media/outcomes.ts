@@ -5,17 +5,21 @@
  */
 import type { TaskErrorCode } from '../../domain/errors.ts';
 import type { NotTakenCause } from '../../domain/media-health.ts';
+import type { VendorCost } from '../../domain/media-route.ts';
 import { messageFor, wordsOf } from './words.ts';
 
 /** The upstream refused the job: a verdict, which the same request would get again. */
 export class JobRefusedError extends Error {
   override readonly name = 'JobRefusedError';
   readonly code: TaskErrorCode;
+  /** What the upstream charges although it refused; null if it reported nothing. */
+  readonly cost: VendorCost | null;
 
   /** @param words the upstream's words for the client; shown, after clean-up, for codes that a client can act on */
-  constructor(code: TaskErrorCode, words?: unknown) {
+  constructor(code: TaskErrorCode, words?: unknown, cost: VendorCost | null = null) {
     super(messageFor(code, words));
     this.code = code;
+    this.cost = cost;
   }
 }
 

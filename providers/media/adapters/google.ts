@@ -162,13 +162,15 @@ function imagesOf(answer: JsonObject): { readonly files: readonly ResultFile[]; 
   const parts = candidates.flatMap(({ content }) => listOf(objectOf(content)['parts']).map(objectOf));
   // Thoughts may contain drafts.
   const files = parts.filter(({ thought }) => thought !== true).flatMap((part) => fileOf(objectOf(part['inlineData'])));
-  if (files.length > 0) return { files, ...costOf(answer) };
+  const charged = costOf(answer);
+  if (files.length > 0) return { files, ...charged };
   const reason = objectOf(answer['promptFeedback'])['blockReason'] ?? candidates[0]?.['finishReason'];
   if (typeof reason === 'string') {
-    throw new JobRefusedError(jobVerdictFor(googleReasons.meaningOf(reason) ?? safetyIn(reason)));
+    const code = jobVerdictFor(googleReasons.meaningOf(reason) ?? safetyIn(reason));
+    throw new JobRefusedError(code, undefined, charged.cost);
   }
   if (!Array.isArray(answer['candidates'])) throw new OutcomeUnknownError('the upstream answered without candidates');
-  return { files, ...costOf(answer) };
+  return { files, ...charged };
 }
 
 function fileOf({ data, mimeType }: JsonObject): readonly ResultFile[] {

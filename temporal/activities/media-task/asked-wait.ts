@@ -1,6 +1,7 @@
 /** How long a step does not call an upstream that asked to be left alone. */
 import { PROVIDER_ANSWER_MS } from '../../../domain/step-limits.ts';
 import { ProviderUnreachableError } from '../../../providers/media/outcomes.ts';
+import { failedAttempt } from './task-failure.ts';
 
 /** An upstream that asks for more is asked after this: a job that may be done is not left for longer. */
 const MAX_WAIT_MS = 5 * 60_000;
@@ -16,4 +17,16 @@ const LAST_CALL_MS = 2 * PROVIDER_ANSWER_MS;
 export function askedWaitMs(error: unknown, leftMs: number): number {
   const askedMs = error instanceof ProviderUnreachableError ? (error.retryAfterMs ?? 0) : 0;
   return Math.max(Math.min(askedMs, MAX_WAIT_MS, leftMs - LAST_CALL_MS), 0);
+}
+
+/**
+ * Has the step retried no sooner than the upstream asks for.
+ *
+ * @param leftMs until a retry is of no use
+ * @throws the error, with the time of the next retry if the upstream asked for a wait
+ */
+export function retryWhenAsked(error: unknown, leftMs: number): never {
+  const askedMs = askedWaitMs(error, leftMs);
+  if (askedMs === 0 || !(error instanceof Error)) throw error;
+  throw failedAttempt(error.message, error.name, askedMs);
 }

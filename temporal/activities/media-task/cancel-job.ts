@@ -2,10 +2,9 @@ import { Context } from '@temporalio/activity';
 import { listResultFiles } from '../../../db/queries/result-files.ts';
 import { listSubmissions } from '../../../db/queries/submissions.ts';
 import { CANCEL_LIMIT_MS } from '../../../domain/step-limits.ts';
-import { askedWaitMs } from './asked-wait.ts';
+import { retryWhenAsked } from './asked-wait.ts';
 import { loadTask, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
 import { createClosing } from './recover.ts';
-import { failedAttempt } from './task-failure.ts';
 
 /**
  * Clears up after a task that was refunded: removes what was stored of it, and tells the upstream that nobody waits for it
@@ -18,7 +17,7 @@ export function createCancelJob(dependencies: MediaTaskDependencies) {
   const close = createClosing(dependencies);
 
   return async (taskId: string, jobIdOfWorkflow?: string): Promise<void> =>
-    cancel(taskId, jobIdOfWorkflow).catch(retryWhenAsked);
+    cancel(taskId, jobIdOfWorkflow).catch((error: unknown) => retryWhenAsked(error, CANCEL_LIMIT_MS));
 
   async function cancel(taskId: string, jobIdOfWorkflow?: string): Promise<void> {
     const task = await loadTask(database, taskId);
@@ -35,11 +34,4 @@ export function createCancelJob(dependencies: MediaTaskDependencies) {
     const keys = await listResultFiles(database, taskId);
     await Promise.allSettled(keys.map((key) => storage.delete(key)));
   }
-}
-
-/** Has the step retried no sooner than the upstream asks for. */
-function retryWhenAsked(error: unknown): never {
-  const askedMs = askedWaitMs(error, CANCEL_LIMIT_MS);
-  if (askedMs === 0 || !(error instanceof Error)) throw error;
-  throw failedAttempt(error.message, error.name, askedMs);
 }

@@ -1,6 +1,8 @@
 import { Context } from '@temporalio/activity';
 import { type KeptSubmission, listSubmissions } from '../../../db/queries/submissions.ts';
+import { STORE_LIMIT_MS } from '../../../domain/step-limits.ts';
 import type { GeneratedMedia, Task } from '../../../domain/task.ts';
+import { retryWhenAsked } from './asked-wait.ts';
 import { readVerdict } from './await-result.ts';
 import { loadTask, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
 import { createCostRecorder } from './record-cost.ts';
@@ -40,7 +42,9 @@ export function createRecheckJob(dependencies: MediaTaskDependencies) {
     const jobId = (await findJob(task, last)) ?? jobIdOfWorkflow ?? null;
     if (jobId === null) return NOTHING;
     const upstream = upstreamOf(dependencies, task);
-    const state = await upstream.status(jobId, Context.current().cancellationSignal);
+    const state = await upstream
+      .status(jobId, Context.current().cancellationSignal)
+      .catch((error: unknown) => retryWhenAsked(error, STORE_LIMIT_MS));
     if (state.state === 'failed') {
       const verdict = await readVerdict(state, { task, upstream, recordCost });
       if (isInTime(task, state.endedAt)) throw verdict;

@@ -6,7 +6,7 @@ import type { MediaTaskDependencies } from './dependencies.ts';
 import { untilWritten } from './until-written.ts';
 
 /**
- * Records the cost of a render, if the upstream reports it or the operator configured it with the route.
+ * Records the cost of a render or of its refusal, if the upstream reports it or the operator configured it with the route.
  *
  * @param isCharged whether the upstream charges for the render, unless it reports the cost; true by default
  */
@@ -18,8 +18,8 @@ export function createCostRecorder({ database }: Pick<MediaTaskDependencies, 'da
     if (reported === null && !routes.some(({ cost }) => cost !== undefined)) return;
     await untilWritten(async () => {
       const submissions = await listSubmissions(database, task.id);
-      const accepted = submissions.find(({ outcome }) => outcome === 'accepted');
-      const written = (accepted && routes[accepted.route]?.cost) ?? null;
+      const answered = submissions.find(({ outcome }) => outcome === 'accepted' || outcome === 'refused');
+      const written = (answered && routes[answered.route]?.cost) ?? null;
       const cost = isCharged || reported !== null ? renderCost(task.request, { reported, written }) : null;
       await recordCost(database, task.id, { reported, cost });
     });

@@ -10,6 +10,7 @@ import type { MediaUpstream } from '../../../providers/media/upstream.ts';
 import type { VendorCall } from '../../../providers/media/vendor-http.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
 import { UnreadableInputError } from './read-inputs.ts';
+import { createCostRecorder } from './record-cost.ts';
 import { createOutcomeRecorder } from './record-outcome.ts';
 import { renderRequestOf } from './render-request.ts';
 import type { Candidate } from './routes.ts';
@@ -45,6 +46,7 @@ interface Attempt {
 export function createSubmit(dependencies: MediaTaskDependencies, failover: Failover): Submit {
   const { database, metrics } = dependencies;
   const recordOutcome = createOutcomeRecorder(dependencies);
+  const recordCost = createCostRecorder(dependencies);
 
   return async function submit(task, candidate, attempt) {
     const request = await requestFor(task, candidate);
@@ -95,8 +97,9 @@ export function createSubmit(dependencies: MediaTaskDependencies, failover: Fail
 
   async function recordFailure(task: Task, submission: KeptSubmission, error: unknown): Promise<void> {
     if (error instanceof JobRefusedError) {
-      const { code, message: detail } = error;
+      const { code, message: detail, cost } = error;
       await recordOutcome(submission, { outcome: 'refused', learntFrom: 'the answer', code, detail });
+      if (cost !== null) await recordCost(task, cost);
       throw taskFailure(error.code, error.message);
     }
     if (error instanceof NotTakenError) {

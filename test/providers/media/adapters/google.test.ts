@@ -205,6 +205,14 @@ describe('Google', () => {
     });
   }
 
+  it('keeps what the vendor charges for an image that it made and withholds', async () => {
+    const candidates = [{ finishReason: 'IMAGE_SAFETY' }];
+    const refusal = await rejectionOf(
+      imageAnsweredWith({ candidates, usageMetadata: { candidatesTokenCount: 1_290 } }),
+    );
+    expect(refusal).to.have.property('cost').that.deep.equals({ amount: '1290', unit: 'output_tokens' });
+  });
+
   it('takes a draft for no image', async () => {
     const draft = { thought: true, inlineData: { data: 'aGk=', mimeType: 'image/png' } };
     const answer = { candidates: [{ content: { parts: [draft] } }] };

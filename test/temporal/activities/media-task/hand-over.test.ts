@@ -29,7 +29,7 @@ import type { KindTraits, MediaAdapter } from '../../../../providers/media/adapt
 import { bearer } from '../../../../providers/media/credentials.ts';
 import { documentOf } from '../../../../providers/media/exchange.ts';
 import { endIn, fingerprintOf, listOf, objectOf } from '../../../../providers/media/json.ts';
-import { textOf } from '../../../../providers/media/outcomes.ts';
+import { JobRefusedError, textOf } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream, MediaUpstreamSettings } from '../../../../providers/media/upstream.ts';
 import { ANY_RANGE } from '../../../../providers/media/range.ts';
 import { renderPng } from '../../../../lab/simulator/render/png.ts';
@@ -66,6 +66,7 @@ type Deed =
   | 'makes a small one'
   | 'makes twenty'
   | 'makes none'
+  | 'refuses it, and charges'
   | 'names an earlier job';
 
 interface Rendered {
@@ -103,8 +104,8 @@ describe('handing a task over', function () {
   const withoutFiles = new Set<string>();
   /** What each upstream does next, in order. */
   const deeds = new Map<string, Deed[]>();
-  /** The calls, such as `vendor-0/list`, that are answered with 429 once. */
-  const limited = new Set<string>();
+  /** For the calls, such as `vendor-0/list`, that are answered with 429 once: how many seconds to wait. */
+  const limited = new Map<string, number>();
   /** When each of these calls came. */
   const callsAtMs: Record<string, number[]> = {};
 
@@ -137,7 +138,9 @@ describe('handing a task over', function () {
       const mine = rendered.filter((one) => one.upstream === upstream);
       const call = `${upstream}/${action}`;
       (callsAtMs[call] ??= []).push(performance.now());
-      if (limited.delete(call)) return void response.writeHead(429, { 'retry-after': '2' }).end('{}');
+      const wait = limited.get(call);
+      limited.delete(call);
+      if (wait !== undefined) return void response.writeHead(429, { 'retry-after': String(wait) }).end('{}');
       if (action === 'file') return void response.end(png);
       if (action === 'list') {
         listed.add(upstream);
@@ -167,7 +170,7 @@ describe('handing a task over', function () {
         const base64 = file.toString('base64');
         const id = deed === 'names an earlier job' ? mine[0]?.id : job.id;
         const number = deed === 'makes none' ? 0 : deed === 'makes twenty' ? 20 : 1;
-        answer(200, { id, b64: Array(number).fill(base64) });
+        answer(200, { id, b64: Array(number).fill(base64), refused: deed === 'refuses it, and charges' });
       });
     });
   }
@@ -363,7 +366,7 @@ describe('handing a task over', function () {
     ] as const) {
       it(`waits that long before it repeats ${what}`, async () => {
         const name = upstreamWith({}, [next]);
-        limited.add(`${name}/${action}`);
+        limited.set(`${name}/${action}`, 2);
         expect((await run(await taskOn(name))).status).to.equal('succeeded');
         const [first = 0, second = 0] = callsAtMs[`${name}/${action}`] ?? [];
         expect(second - first).to.be.at.least(1_900);
@@ -372,7 +375,7 @@ describe('handing a task over', function () {
 
     it('waits that long before it repeats a cancellation', async () => {
       const name = upstreamWith({});
-      limited.add(`${name}/cancel`);
+      limited.set(`${name}/cancel`, 2);
       const task = await taskOn(name);
       const submission = await openTaskSubmission(database, task, { provider: name });
       await settleSubmission(database, submission, { outcome: 'accepted', learntFrom: 'the answer', jobId: task.id });
@@ -606,6 +609,15 @@ describe('handing a task over', function () {
       });
     }
 
+    it('waits as long as the vendor asks before it looks again', async () => {
+      const task = await submitted({ ended_at: BEFORE });
+      const call = `${task.provider}/jobs`;
+      limited.set(call, 6);
+      expect((await run(task)).status).to.equal('succeeded');
+      const [first = 0, second = 0] = callsAtMs[call] ?? [];
+      expect(second - first).to.be.at.least(5_900);
+    });
+
     for (const [what, isKept, recovery, status] of [
       ['is charged if its job is found only now, and ended before', true, 'key', 'succeeded'],
       ['is charged if its submission is lost, and the vendor knows its job by its id', false, 'key', 'succeeded'],
@@ -688,6 +700,12 @@ describe('handing a task over', function () {
       }
     });
 
+    it('keeps the cost of a refusal that the vendor charges for', async () => {
+      const task = await run(await taskOn(files(['refuses it, and charges'])));
+      expect(task.failure).to.include({ code: 'content_policy_violation' });
+      expect((await listSubmissions(database, task.id))[0]?.vendorCost).to.deep.equal(COST);
+    });
+
     it('is given up once, and never rendered twice, when the answer is lost', async () => {
       const name = files(['takes it, and the answer is lost']);
       const task = await run(await taskOn(name));
@@ -711,7 +729,8 @@ function adapterWith(traits: Partial<KindTraits>): MediaAdapter {
       return { path: 'submit', headers: { 'x-task': taskId }, body: { json }, identity: json };
     },
     accepted({ document }) {
-      const { id, b64 } = objectOf(document);
+      const { id, b64, refused } = objectOf(document);
+      if (refused === true) throw new JobRefusedError('content_policy_violation', undefined, COST);
       if (image.answers === 'job') return { jobId: textOf(id, 'id') };
       const files = listOf(b64).map((file) => Buffer.from(String(file), 'base64'));
       return { files: files.map((bytes) => ({ bytes, mimeType: 'image/png' })), cost: COST };
