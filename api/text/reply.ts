@@ -74,8 +74,8 @@ class WholeReply implements Reply {
     const { res } = context;
     // Koa would wrap the pieces in a stream, which costs more than everything else about a short answer.
     context.respond = false;
-    res.setHeader('content-type', JSON_TYPE);
-    res.setHeader('content-length', byteLengthOf(this.#body));
+    res.setHeader('Content-Type', JSON_TYPE);
+    res.setHeader('Content-Length', byteLengthOf(this.#body));
     const pieces = typeof this.#body === 'string' ? [this.#body] : this.#body;
     for (const piece of pieces.slice(0, -1)) res.write(piece);
     const last = pieces.at(-1);
