@@ -46,6 +46,7 @@ import { deleteFile, getFile, listFiles, uploadFile } from './routes/files/route
 import { isAlive, isReady } from './routes/health/routes.ts';
 import { createImageTask } from './routes/images/routes.ts';
 import { getMetrics } from './routes/metrics/routes.ts';
+import { getNativeModel, listNativeModels } from './routes/models/native.ts';
 import { getModel, listModels } from './routes/models/routes.ts';
 import { announcePayment } from './routes/payment-events/routes.ts';
 import { announceJobEnd } from './routes/provider-callbacks/routes.ts';
@@ -78,7 +79,7 @@ import {
 } from './routes/webhooks/routes.ts';
 
 const MEDIA = [createVideoTask, createImageTask, listOwnTasks, getTask, uploadFile, listFiles, getFile, deleteFile];
-const MODELS = [listModels, getModel];
+const MODELS = [listModels, getModel, listNativeModels, getNativeModel];
 const TEXT = [createChatCompletion, createResponse, createMessage, generateContent, streamGenerateContent];
 const WEBHOOKS = [
   createWebhook,

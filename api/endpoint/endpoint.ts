@@ -15,6 +15,8 @@ import { describeQuery, type QueryParameters, readQuery } from './query.ts';
 
 /** An endpoint that can be mounted on a router. */
 export interface Endpoint extends Operation {
+  /** Another path that is answered in the same way. */
+  readonly alias?: string;
   /** Answers a request, or throws a ServiceError. */
   readonly serve: (context: Context, services: ApiServices) => Promise<void>;
 }
@@ -36,6 +38,8 @@ export interface Definition<Path extends string, Rule extends Access, Query> ext
   readonly tag?: Operation['tag'];
   /** With parameters in braces. */
   readonly path: Path;
+  /** Another path with the same parameters, which some clients use; it is not described. */
+  readonly alias?: string;
   readonly access: Rule;
   readonly query?: QueryParameters<Query>;
   /** Descriptions of the headers that the handler reads. */
@@ -70,11 +74,12 @@ export function endpoint<const Path extends string, Rule extends Access, Query e
 export function endpoint<const Path extends string, Rule extends Access, Query extends object, Body>(
   definition: WithBody<Path, Rule, Query, Body> | Bodiless<Path, Rule, Query>,
 ): Endpoint {
-  const { id, method, access, answers, path, query } = definition;
+  const { id, method, access, answers, path, alias, query } = definition;
   const status = Math.min(...Object.keys(answers).map(Number));
   const readPath = pathReader(path);
   return {
     ...describe(definition, definition.body),
+    ...(alias !== undefined && { alias }),
     serve: async (context, services) => {
       const caller = await services.gates[access](context);
       const params = readPath(context.params, context.state.caller ?? null);

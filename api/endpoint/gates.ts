@@ -37,7 +37,7 @@ const WRONG_ADMIN_TOKEN =
 const MESSAGES: CredentialPlaces = { before: ['x-api-key'] };
 // The last header is the one that the vendor's own clients send.
 const NATIVE: CredentialPlaces = { before: ['x-native-api-key'], after: ['x-goog-api-key'], parameter: 'key' };
-const ANY: CredentialPlaces = { before: ['x-api-key', 'x-native-api-key'], after: ['x-goog-api-key'] };
+const ANY: CredentialPlaces = { ...NATIVE, before: ['x-api-key', 'x-native-api-key'] };
 
 export function createGates(settings: GateSettings): Gates {
   const { findCaller, findTextCaller, clock, requestLimit, findAdministrator, metricsToken } = settings;

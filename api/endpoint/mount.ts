@@ -6,7 +6,9 @@ import type { Endpoint } from './endpoint.ts';
 /** Adds endpoints to a router. If two paths match a request, the first one answers. */
 export function mount(router: Router<RequestState>, endpoints: readonly Endpoint[], services: ApiServices): void {
   for (const endpoint of endpoints) {
-    router[endpoint.method](toRouterPath(endpoint.path), (context) => {
+    const { method, path, alias } = endpoint;
+    const paths = alias === undefined ? [path] : [path, alias];
+    router[method](paths.map(toRouterPath), (context) => {
       context.state.endpoint = endpoint;
       return endpoint.serve(context, services);
     });

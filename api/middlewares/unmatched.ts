@@ -2,10 +2,15 @@ import type { RouterInstance } from '@koa/router';
 import { methodNotAllowed, ServiceError } from '../../domain/errors.ts';
 import type { AppContext } from '../state.ts';
 
+/** A path like `/v1beta/models/{model}:countTokens` ends in a method of its own. */
+const CUSTOM_METHOD = /:\w*$/;
+
 /** Answers requests without a route: 404 for an unknown path, 405 with `Allow` for a known path and another method. */
 export function unmatched(router: RouterInstance) {
   return async (context: AppContext): Promise<void> => {
-    const methods = new Set(router.match(context.path, context.method).path.flatMap((layer) => layer.methods));
+    const isCustom = CUSTOM_METHOD.test(context.path);
+    const layers = router.match(context.path, context.method).path.filter(({ path }) => !isCustom || isEscaped(path));
+    const methods = new Set(layers.flatMap((layer) => layer.methods));
     if (methods.size === 0) {
       throw new ServiceError('not_found', `There is no ${context.method} ${context.path}. Check the path.`);
     }
@@ -17,4 +22,9 @@ export function unmatched(router: RouterInstance) {
     }
     throw methodNotAllowed(context.method, context.path, allowed);
   };
+}
+
+/** Whether the path of a route names a custom method, whose colon is escaped. */
+function isEscaped(path: string | RegExp): boolean {
+  return String(path).includes(String.raw`\:`);
 }

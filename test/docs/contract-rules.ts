@@ -249,6 +249,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'answers on the text address as well': '1:10 1:11 4.6:3',
     'is parsed by the widely used SDK': '2:5',
     'lists every model of the catalogue to a key without a group': '2.8:1 4.6:1',
+    'lists those of the native format to its SDK, and shows each': '4.6:4',
     'shows what a video model takes and costs': '2.8:2 4.6:2',
     'shows what an image model takes and costs': '2.8:3',
     'shows what a text model takes and costs, with its tiers and peaks': '2.8:4',
@@ -444,6 +445,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
   'api/text/gate.test.ts': {
     'holds for what it knows about the request before the model is called': '1:5 1:7 1:13 4.8:12',
     'answers no other path': '1:10 4.8.4:3',
+    'answers the methods of the native format below /v1 as well': '4.8.4:18',
     'a missing key on ${format}, even when nothing else is right': '1:13 2.3:4 5:8 7.1:2 7.2:3',
     'an unknown model on ${format}: ids are exact and case-sensitive': '2.6:2 7.1:2 7.2:8',
     'what is not JSON, not an object, too deep or not said to be JSON on ${format}': '4.8:2 7.1:3 7.1:4 7.1:5 8.2:2',

@@ -95,6 +95,7 @@ const NATIVE_BODY = textBody('GenerateContentRequest', {
 export const generateContent = textEndpoint({
   id: 'generateContent',
   path: '/v1beta/models/{model}:generateContent',
+  alias: '/v1/models/{model}:generateContent',
   access: 'native-key',
   format: FORMATS['generate-content'],
   summary: 'Native format of the texth family',
@@ -107,6 +108,7 @@ export const generateContent = textEndpoint({
 export const streamGenerateContent = textEndpoint({
   id: 'streamGenerateContent',
   path: '/v1beta/models/{model}:streamGenerateContent',
+  alias: '/v1/models/{model}:streamGenerateContent',
   access: 'native-key',
   format: FORMATS['generate-content'],
   summary: 'Native format of the texth family, as a stream',

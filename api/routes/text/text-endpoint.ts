@@ -12,7 +12,7 @@ import type { Context } from '../../state.ts';
 import type { TextAsk } from '../../text/admit.ts';
 
 type TextAccess = 'text-key' | 'messages-key' | 'native-key';
-type Shared = 'id' | 'path' | 'access' | 'summary' | 'description' | 'headers' | 'query' | 'answers';
+type Shared = 'id' | 'path' | 'alias' | 'access' | 'summary' | 'description' | 'headers' | 'query' | 'answers';
 
 interface TextDefinition<Path extends string, Query extends object> extends Pick<
   Definition<Path, TextAccess, Query>,

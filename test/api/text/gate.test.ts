@@ -275,12 +275,20 @@ describe('the gate of the text endpoints', () => {
     for (const path of [
       '/v1/messages/count_tokens',
       '/v1',
-      '/v1beta/models/',
+      '/v1beta/tunedModels',
       '/v1beta/models/%:generateContent',
       '/v1beta/models/texth-4-argon:countTokens',
     ]) {
       await expectGateError(await text.post(path, ASK['generate-content'](model, 'Hi', false).body), 404, 'not_found');
     }
+  });
+
+  it('answers the methods of the native format below /v1 as well', async () => {
+    const { body } = ASK['generate-content'](model, 'Hi', false);
+    for (const method of ['generateContent', 'streamGenerateContent']) {
+      expect((await text.post(`/v1/models/texth-4-argon:${method}`, body)).status, method).to.equal(200);
+    }
+    expect((await text.post('/v1/models/texth-4-argon:countTokens', body)).status).to.equal(404);
   });
 
   it('does not look at the query of a path', async () => {

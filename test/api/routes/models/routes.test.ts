@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { GoogleGenAI } from '@google/genai';
 import OpenAI from 'openai';
 import { presentModel } from '../../../../api/routes/models/present.ts';
 import { whyUnavailable } from '../../../../api/services/unavailable-model.ts';
@@ -160,6 +161,17 @@ describe('GET /v1/models', () => {
     for await (const { id } of client.models.list()) ids.push(id);
     expect(ids).to.include.members(['vidone-3.0', 'imagea-2.5-sunburst', 'texti-k3']);
     expect(await client.models.retrieve('texti-k3')).to.include({ id: 'texti-k3', object: 'model', created: CREATED });
+  });
+
+  it('lists those of the native format to its SDK, and shows each', async () => {
+    const client = new GoogleGenAI({ apiKey, httpOptions: { baseUrl: app.baseUrl } });
+    const names: (string | undefined)[] = [];
+    for await (const { name } of await client.models.list()) names.push(name);
+    const native = [...CATALOGUE.textModels.values()].filter(({ formats }) => formats.includes('generate-content'));
+    expect(names).to.deep.equal(native.map(({ id }) => `models/${id}`));
+    expect(await client.models.get({ model: 'texth-4-argon' })).to.include({ name: 'models/texth-4-argon' });
+    const other = await call(`${app.baseUrl}/v1beta/models/texti-k3`, { key: apiKey });
+    expect(other.status).to.equal(404);
   });
 
   it('shows what a video model takes and costs', async () => {

@@ -1,0 +1,59 @@
+/** The models of the native format, in the list shape of its SDKs: contract 4.6. */
+import type { TextModel } from '../../../catalogue/types.ts';
+import type { Caller } from '../../../db/queries/api-keys.ts';
+import { ServiceError } from '../../../domain/errors.ts';
+import { arrayOf, object, text } from '../../../domain/json-schema.ts';
+import * as field from '../../../domain/resource/field.ts';
+import { resource } from '../../../domain/resource/resource.ts';
+import { json } from '../../endpoint/answers.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import type { ApiServices } from '../../services/services.ts';
+import { whyUnavailable } from '../../services/unavailable-model.ts';
+
+const METHODS = ['generateContent', 'streamGenerateContent'];
+
+const NATIVE_MODEL = resource<TextModel>('NativeModel', {
+  name: field.text(({ id }) => `models/${id}`, 'The path of the model below `/v1beta`'),
+  displayName: field.text('id'),
+  inputTokenLimit: field.integer.orAbsent(({ contextTokens }) => contextTokens ?? undefined),
+  outputTokenLimit: field.integer.orAbsent(({ maxOutputTokens }) => maxOutputTokens ?? undefined),
+  supportedGenerationMethods: field.words(text())(() => METHODS),
+  thinking: field.boolean('reasoning', 'Whether the model thinks before it answers'),
+});
+
+export const listNativeModels = endpoint({
+  id: 'listNativeModels',
+  tag: 'Models',
+  method: 'get',
+  path: '/v1beta/models',
+  access: 'any-key',
+  summary: 'List the models of the native format that the key can call now',
+  answers: {
+    200: { description: 'The models', content: json(object({ models: arrayOf(NATIVE_MODEL.schema) })) },
+  },
+  handle: ({ caller }, services) => ({ models: modelsFor(caller, services).map(NATIVE_MODEL.present) }),
+});
+
+export const getNativeModel = endpoint({
+  id: 'getNativeModel',
+  tag: 'Models',
+  method: 'get',
+  path: '/v1beta/models/{model}',
+  access: 'any-key',
+  summary: 'Get one model of the native format',
+  answers: { 200: { description: 'The model', content: json(NATIVE_MODEL.schema) } },
+  handle: ({ caller, params }, services) => {
+    const model = modelsFor(caller, services).find(({ id }) => id === params.model);
+    if (model) return NATIVE_MODEL.present(model);
+    throw new ServiceError(
+      'not_found',
+      'This API key cannot call such a model in the native format. GET /v1beta/models lists the models that it can call.',
+    );
+  },
+});
+
+function modelsFor(caller: Caller, services: ApiServices): readonly TextModel[] {
+  return [...services.catalogue.textModels.values()].filter(
+    (model) => model.formats.includes('generate-content') && whyUnavailable(model, caller, services) === null,
+  );
+}
