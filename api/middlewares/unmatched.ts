@@ -2,6 +2,16 @@ import type { RouterInstance } from '@koa/router';
 import { methodNotAllowed, ServiceError } from '../../domain/errors.ts';
 import type { AppContext } from '../state.ts';
 
+/** What to use instead of endpoints of other services that clients try, by their paths. */
+const INSTEAD: readonly (readonly [path: RegExp, advice: string])[] = [
+  [/^\/v1\/images\/(?:generations|edits|variations)$/, 'Images are created by POST /v1/images/tasks.'],
+  [/^\/v1\/videos(?:\/|$)/, 'Videos are created by POST /v1/videos/tasks, and read by GET /v1/tasks/{task_id}.'],
+  [/^\/v1\/completions$/, 'Text is created by POST /v1/chat/completions.'],
+  [/^\/v1\/(?:assistants|threads|conversations)(?:\/|$)/, 'Send the whole conversation with POST /v1/responses.'],
+  [/^\/v1\/responses\/./, 'Responses are not stored; send the whole conversation with POST /v1/responses.'],
+  [/(?:\/count_tokens|:countTokens)$/, 'Tokens are counted in the usage of each answer.'],
+];
+
 /** A path like `/v1beta/models/{model}:countTokens` ends in a method of its own. */
 const CUSTOM_METHOD = /:\w*$/;
 
@@ -12,7 +22,8 @@ export function unmatched(router: RouterInstance) {
     const layers = router.match(context.path, context.method).path.filter(({ path }) => !isCustom || isEscaped(path));
     const methods = new Set(layers.flatMap((layer) => layer.methods));
     if (methods.size === 0) {
-      throw new ServiceError('not_found', `There is no ${context.method} ${context.path}. Check the path.`);
+      const [, advice] = INSTEAD.find(([path]) => path.test(context.path)) ?? [null, 'Check the path.'];
+      throw new ServiceError('not_found', `There is no ${context.method} ${context.path}. ${advice}`);
     }
     const allowed = [...methods].toSorted().join(', ');
     if (context.method === 'OPTIONS') {

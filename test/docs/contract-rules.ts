@@ -62,6 +62,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
   },
   'api/middlewares/unmatched.test.ts': {
     'is 404 not_found in the common envelope: ${path}': '1:13 2.3:4 4:1 7.1:1 7.2:8',
+    'names what to use instead of ${path}': '4:1',
     'is 405 with Allow for another method of a known path: ${method} ${path}': '4:2 7.2:25',
     'answers OPTIONS with the allowed methods': '4:3',
   },

@@ -29,6 +29,23 @@ describe('what no route takes', () => {
     });
   }
 
+  for (const [path, advice] of [
+    ['/v1/images/generations', 'POST /v1/images/tasks'],
+    ['/v1/videos', 'POST /v1/videos/tasks'],
+    ['/v1/videos/video_1/content', 'GET /v1/tasks/{task_id}'],
+    ['/v1/completions', 'POST /v1/chat/completions'],
+    ['/v1/threads/runs', 'POST /v1/responses'],
+    ['/v1/responses/resp_1/cancel', 'POST /v1/responses'],
+    ['/v1/messages/count_tokens', 'usage'],
+    ['/v1beta/models/texth-4-argon:countTokens', 'usage'],
+  ] as const) {
+    it(`names what to use instead of ${path}`, async () => {
+      const { status, body } = await call<ErrorBody>(app.baseUrl + path, { method: 'POST', body: {} });
+      expect([status, body.error.code]).to.deep.equal([404, 'not_found']);
+      expect(body.error.message).to.include(advice);
+    });
+  }
+
   for (const [method, path, allow] of [
     ['GET', '/v1/videos/tasks', 'POST'],
     ['DELETE', '/v1/images/tasks', 'POST'],
