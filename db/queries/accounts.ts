@@ -1,7 +1,8 @@
 import type { PicoUsd } from '../../domain/money.ts';
-import { type Database, isDatabaseError, picoUsd, UNIQUE_VIOLATION } from '../database.ts';
+import { type Database, isDatabaseError, UNIQUE_VIOLATION } from '../database.ts';
 import { CHANGE, CHARGES } from '../ledger-sql.ts';
-import { camelCased, type RowOf } from '../row.ts';
+import { type IdPage, newestFirst } from '../page.ts';
+import { columnsOf, readRow, type RowOf } from '../row.ts';
 import { recallAllowances } from './allowances.ts';
 
 export interface Account {
@@ -62,9 +63,9 @@ type AccountRow = RowOf<Account>;
 /** Creates an account without credit. @throws ExternalIdTakenError */
 export async function insertAccount(
   database: Database,
-  { id, ...details }: AccountDetails & { readonly id: string; readonly name: string },
+  account: AccountDetails & { readonly id: string; readonly name: string },
 ): Promise<void> {
-  await unlessTaken(database('accounts').insert({ id, ...toColumns(details) }));
+  await unlessTaken(database('accounts').insert(columnsOf(account)));
 }
 
 /** Changes the given fields. @returns null if there is no such account @throws ExternalIdTakenError */
@@ -73,7 +74,7 @@ export async function updateAccount(
   accountId: string,
   details: AccountDetails,
 ): Promise<Account | null> {
-  const columns = toColumns(details);
+  const columns = columnsOf(details);
   if (Object.keys(columns).length === 0) return findAccount(database, accountId);
   const [row] = await unlessTaken(
     database('accounts').where({ id: accountId }).update(columns).returning<AccountRow[]>('*'),
@@ -97,25 +98,16 @@ export async function reopenAccount(database: Database, accountId: string): Prom
 /** Accounts, newest first. @param before the id of the last account of the previous page */
 export async function listAccounts(
   database: Database,
-  {
-    search,
-    email,
-    externalId,
-    suspended,
-    before,
-    limit,
-  }: AccountFilter & { readonly before?: string | undefined; readonly limit: number },
+  { search, email, externalId, suspended, ...page }: AccountFilter & IdPage,
 ): Promise<readonly Account[]> {
-  const query = database<AccountRow>('accounts');
+  const query = database<AccountRow>('accounts').where(columnsOf({ externalId }));
   if (search !== undefined) {
     const part = `%${search.replace(/[\\%_]/g, String.raw`\$&`)}%`;
     void query.whereRaw('(id = ? OR concat_ws(?, name, email, external_id) ILIKE ?)', [search, '\n', part]);
   }
   if (email !== undefined) void query.whereRaw('lower(email) = lower(?)', [email]);
-  if (externalId !== undefined) void query.where('external_id', externalId);
   if (suspended !== undefined) void (suspended ? query.whereNotNull('suspended_at') : query.whereNull('suspended_at'));
-  if (before !== undefined) void query.where('id', '<', before);
-  return (await query.orderBy('id', 'desc').limit(limit)).map(toAccount);
+  return (await newestFirst(query, page)).map(toAccount);
 }
 
 export async function findAccount(database: Database, accountId: string): Promise<Account | null> {
@@ -143,30 +135,23 @@ export async function hasCredit(database: Database, accountId: string): Promise<
 }
 
 export async function sumAccountTotals(database: Database, accountId: string): Promise<AccountTotals> {
-  const { rows } = await database.raw<{ rows: Record<keyof AccountTotals, string>[] }>(
+  const { rows } = await database.raw<{ rows: RowOf<AccountTotals>[] }>(
     /* sql */ `
-    SELECT coalesce(sum(amount) FILTER (WHERE kind = 'topup'), 0) AS "toppedUp",
-      coalesce(sum(amount) FILTER (WHERE kind = 'signup_grant'), 0) AS "signupGranted",
-      coalesce(sum(amount) FILTER (WHERE kind = 'promo_grant'), 0) AS "promoGranted",
-      coalesce(sum(amount) FILTER (WHERE kind = 'promo_expiry'), 0) AS "promoExpired",
-      coalesce(sum(amount) FILTER (WHERE kind IN ${CHARGES}), 0) AS "charged",
-      coalesce(sum(amount) FILTER (WHERE kind = 'refund'), 0) AS "refunded",
-      coalesce(sum(${CHANGE.available}) FILTER (WHERE kind = 'adjustment'), 0)
-        AS "adjusted"
+    SELECT coalesce(sum(amount) FILTER (WHERE kind = 'topup'), 0) AS topped_up,
+      coalesce(sum(amount) FILTER (WHERE kind = 'signup_grant'), 0) AS signup_granted,
+      coalesce(sum(amount) FILTER (WHERE kind = 'promo_grant'), 0) AS promo_granted,
+      coalesce(sum(amount) FILTER (WHERE kind = 'promo_expiry'), 0) AS promo_expired,
+      coalesce(sum(amount) FILTER (WHERE kind IN ${CHARGES}), 0) AS charged,
+      coalesce(sum(amount) FILTER (WHERE kind = 'refund'), 0) AS refunded,
+      coalesce(sum(${CHANGE.available}) FILTER (WHERE kind = 'adjustment'), 0) AS adjusted
     FROM transfers WHERE account_id = ?`,
     [accountId],
   );
   const sums = rows[0];
   if (!sums) throw new Error('an aggregate always gives one row');
-  return {
-    toppedUp: picoUsd(sums.toppedUp),
-    signupGranted: picoUsd(sums.signupGranted),
-    promoGranted: picoUsd(sums.promoGranted),
-    promoExpired: picoUsd(sums.promoExpired),
-    charged: picoUsd(sums.charged),
-    refunded: picoUsd(sums.refunded),
-    adjusted: picoUsd(sums.adjusted),
-  };
+  return readRow(sums, {
+    amounts: ['topped_up', 'signup_granted', 'promo_granted', 'promo_expired', 'charged', 'refunded', 'adjusted'],
+  });
 }
 
 async function unlessTaken<Result>(change: PromiseLike<Result>): Promise<Result> {
@@ -178,18 +163,8 @@ async function unlessTaken<Result>(change: PromiseLike<Result>): Promise<Result>
   }
 }
 
-function toColumns({ name, email, externalId, maxConcurrentTasks }: AccountDetails): Record<string, unknown> {
-  const columns = { name, email, external_id: externalId, max_concurrent_tasks: maxConcurrentTasks };
-  return Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined));
-}
-
 function toAccount(row: AccountRow): Account {
-  return {
-    ...camelCased(row),
-    signupAvailable: picoUsd(row.signup_available),
-    signupReserved: picoUsd(row.signup_reserved),
-    fundedAvailable: picoUsd(row.funded_available),
-    fundedReserved: picoUsd(row.funded_reserved),
-    lowBalance: row.low_balance === null ? null : picoUsd(row.low_balance),
-  };
+  return readRow(row, {
+    amounts: ['signup_available', 'signup_reserved', 'funded_available', 'funded_reserved', 'low_balance'],
+  });
 }

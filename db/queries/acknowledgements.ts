@@ -1,6 +1,6 @@
 /** Findings of reconciliations that people acknowledge because nobody can remedy them: see `db/migrations/0009-finance.ts`. */
 import type { Database } from '../database.ts';
-import { camelCased, type RowOf } from '../row.ts';
+import { camelCased, columnsOf, type RowOf } from '../row.ts';
 
 export type AcknowledgementOutcome = 'confirmed' | 'rejected' | 'withdrawn';
 
@@ -35,14 +35,7 @@ export async function insertAcknowledgement(database: Database, acknowledgement:
   const { author, takesTwo } = acknowledgement;
   await database('acknowledgements')
     .insert({
-      id: acknowledgement.id,
-      reconciliation_id: acknowledgement.reconciliationId,
-      check_name: acknowledgement.checkName,
-      subject: acknowledgement.subject,
-      detail: acknowledgement.detail,
-      reason: acknowledgement.reason,
-      author,
-      takes_two: takesTwo,
+      ...columnsOf(acknowledgement),
       ...(!takesTwo && { outcome: 'confirmed', decided_by: author, decided_at: database.fn.now() }),
     })
     .onConflict(database.raw(`(check_name, md5(subject), md5(detail)) WHERE outcome IS NULL OR outcome = 'confirmed'`))

@@ -2,7 +2,9 @@
 import type { AdminRole } from '../../domain/roles.ts';
 import { newId } from '../../domain/ids.ts';
 import type { Database } from '../database.ts';
-import { camelCased, type RowOf } from '../row.ts';
+import { type IdPage, newestFirst } from '../page.ts';
+import { createdIn, type Period } from '../period.ts';
+import { camelCased, columnsOf, type RowOf } from '../row.ts';
 
 export interface AdminToken {
   readonly id: string;
@@ -25,9 +27,8 @@ export interface NewAdminToken extends Pick<AdminToken, 'name' | 'role' | 'hint'
 type AdminTokenRow = RowOf<AdminToken>;
 
 export async function insertAdminToken(database: Database, token: NewAdminToken): Promise<AdminToken> {
-  const { name, role, digest, hint, createdBy, expiresAt } = token;
   const [row] = await database('admin_tokens')
-    .insert({ id: newId('adminToken'), name, role, digest, hint, created_by: createdBy, expires_at: expiresAt })
+    .insert(columnsOf({ id: newId('adminToken'), ...token }))
     .returning<AdminTokenRow[]>('*');
   if (!row) throw new Error('an insert always returns its row');
   return toAdminToken(row);
@@ -82,31 +83,17 @@ export interface AdminAction extends NewAdminAction {
 type AdminActionRow = RowOf<AdminAction>;
 
 export async function recordAdminAction(database: Database, action: NewAdminAction): Promise<void> {
-  const { author, tokenId, action: call, path, requestId } = action;
-  const id = newId('adminAction');
-  await database('admin_actions').insert({ id, author, token_id: tokenId, action: call, path, request_id: requestId });
-}
-
-export interface AdminActionFilter {
-  readonly author?: string | undefined;
-  readonly from?: Date | undefined;
-  readonly to?: Date | undefined;
-  /** The id with which the page before ended. */
-  readonly before?: string | undefined;
-  readonly limit: number;
+  await database('admin_actions').insert(columnsOf({ id: newId('adminAction'), ...action }));
 }
 
 /** Newest first. */
 export async function listAdminActions(
   database: Database,
-  { author, from, to, before, limit }: AdminActionFilter,
+  { author, ...filter }: Period & IdPage & { readonly author?: string | undefined },
 ): Promise<readonly AdminAction[]> {
-  const query = database<AdminActionRow>('admin_actions').orderBy('id', 'desc').limit(limit);
-  if (author !== undefined) void query.where({ author });
-  if (from !== undefined) void query.where('created_at', '>=', from);
-  if (to !== undefined) void query.where('created_at', '<', to);
-  if (before !== undefined) void query.where('id', '<', before);
-  return (await query).map(camelCased);
+  const query = database<AdminActionRow>('admin_actions').where(columnsOf({ author }));
+  createdIn(query, filter);
+  return (await newestFirst(query, filter)).map(camelCased);
 }
 
 function toAdminToken(row: AdminTokenRow): AdminToken {

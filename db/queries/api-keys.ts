@@ -1,7 +1,8 @@
 import type { KeyGroup, KeyState } from '../../domain/api-key.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
-import type { RowOf } from '../row.ts';
+import { type IdPage, newestFirst } from '../page.ts';
+import { columnsOf, type RowOf } from '../row.ts';
 import { recallAllowances } from './allowances.ts';
 
 export interface ApiKey extends KeyState, KeyGroup {
@@ -44,16 +45,12 @@ type CallerRow = KeyRow & { topped_up_at: Date | null; suspended_at: Date | null
 export async function insertApiKey(
   database: Database,
   {
-    id,
-    accountId,
-    digest,
-    pepperMark,
-    hint,
     settings,
+    ...key
   }: { id: string; accountId: string; digest: Buffer; pepperMark: string; hint: string; settings: KeySettings },
 ): Promise<ApiKey> {
   const [row] = await database('api_keys')
-    .insert({ id, account_id: accountId, digest, pepper_mark: pepperMark, hint, ...toColumns(settings) })
+    .insert({ ...columnsOf(key), ...toColumns(settings) })
     .returning<KeyRow[]>('*');
   if (!row) throw new Error('an insert always returns its row');
   return toApiKey(row);
@@ -100,12 +97,10 @@ export async function findKeyNames(database: Database, accountId: string): Promi
 /** A page of the account's keys, newest first. @param before the id of the last key of the previous page */
 export async function listApiKeys(
   database: Database,
-  { accountId, name, before, limit }: { accountId: string; name?: string; before?: string | undefined; limit: number },
+  { accountId, name, ...page }: IdPage & { readonly accountId: string; readonly name?: string },
 ): Promise<readonly ApiKey[]> {
-  const query = database<KeyRow>('api_keys').where({ account_id: accountId }).whereNull('deleted_at');
-  if (name !== undefined) void query.where({ name });
-  if (before !== undefined) void query.where('id', '<', before);
-  return (await query.orderBy('id', 'desc').limit(limit)).map(toApiKey);
+  const query = database<KeyRow>('api_keys').where(columnsOf({ accountId, name })).whereNull('deleted_at');
+  return (await newestFirst(query, page)).map(toApiKey);
 }
 
 /** Changes the given fields, from now on in every process. @returns null if there is no such key */
@@ -134,17 +129,8 @@ export async function deleteApiKey(database: Database, keyId: string): Promise<b
   return true;
 }
 
-function toColumns(settings: KeySettings): Record<string, unknown> {
-  const columns: Record<string, unknown> = {
-    name: settings.name,
-    usage_limit: settings.usageLimit?.toString() ?? settings.usageLimit,
-    models: settings.models,
-    ip_allowlist: settings.ipAllowlist,
-    rate_limit_rpm: settings.rateLimitRpm,
-    expires_at: settings.expiresAt,
-    disabled_at: settings.disabled === undefined ? undefined : settings.disabled ? new Date() : null,
-  };
-  return Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined));
+function toColumns({ disabled, ...fields }: KeySettings): Record<string, unknown> {
+  return columnsOf({ ...fields, disabledAt: disabled === undefined ? undefined : disabled ? new Date() : null });
 }
 
 function toCaller(row: CallerRow): Caller {

@@ -1,7 +1,7 @@
 /** Corrections that two people make: see `db/migrations/0009-finance.ts`. */
 import type { PicoUsd } from '../../domain/money.ts';
-import { type Database, picoUsd } from '../database.ts';
-import { camelCased, type RowOf } from '../row.ts';
+import type { Database } from '../database.ts';
+import { columnsOf, readRow, type RowOf } from '../row.ts';
 
 export type CorrectionOutcome = 'approved' | 'rejected' | 'withdrawn';
 
@@ -42,24 +42,19 @@ const FROM = 'FROM corrections AS correction JOIN accounts AS account ON account
  */
 export async function insertCorrection(
   database: Database,
-  { id, accountId, amount, reference, reason, author }: NewCorrection,
+  correction: NewCorrection,
   pendingDays: number,
 ): Promise<Correction> {
   await database('corrections')
     .insert({
-      id,
-      account_id: accountId,
-      amount: amount.toString(),
-      reference,
-      reason,
-      author,
+      ...columnsOf(correction),
       expires_at: database.raw('now() + make_interval(days => ?)', [pendingDays]),
     })
     .onConflict('id')
     .ignore();
-  const correction = await findCorrection(database, id);
-  if (!correction) throw new Error(`the correction ${id} was not written`);
-  return correction;
+  const written = await findCorrection(database, correction.id);
+  if (!written) throw new Error(`the correction ${correction.id} was not written`);
+  return written;
 }
 
 /** Whether the correction was asked for, whatever became of it. */
@@ -116,5 +111,5 @@ export async function listDecidedCorrections(database: Database, limit: number):
 }
 
 function toCorrection(row: CorrectionRow): Correction {
-  return { ...camelCased(row), amount: picoUsd(row.amount) };
+  return readRow(row, { amounts: ['amount'] });
 }

@@ -1,7 +1,9 @@
 /** Credits to accounts and adjustments of them: top-ups, signup credit and manual corrections. */
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
-import { type Database, picoUsd } from '../database.ts';
+import type { Database } from '../database.ts';
+import { type IdPage, newestFirst } from '../page.ts';
+import { readRow } from '../row.ts';
 import { withPartitions } from '../partitions.ts';
 import { lockAccount } from './accounts.ts';
 import { findTransferById, insertTransfer, type Transfer } from './transfers.ts';
@@ -91,17 +93,11 @@ export type CreditedTopUp = Omit<TopUp, 'applied'> & { readonly reference: strin
 /** The top-ups of an account, newest first. @param before the transfer of the last top-up on the previous page */
 export async function listTopUps(
   database: Database,
-  { accountId, before, limit }: { accountId: string; before?: string | undefined; limit: number },
+  { accountId, ...page }: IdPage & { readonly accountId: string },
 ): Promise<readonly CreditedTopUp[]> {
   const query = database<TopUpRow>('top_ups').where({ account_id: accountId });
-  if (before !== undefined) void query.where('transfer_id', '<', before);
-  const rows = await query.orderBy('transfer_id', 'desc').limit(limit);
-  return rows.map((row) => ({
-    transferId: row.transfer_id,
-    amount: picoUsd(row.amount),
-    createdAt: row.created_at,
-    reference: row.reference,
-  }));
+  const rows = await newestFirst(query, page, 'transfer_id');
+  return rows.map((row) => readRow(row, { amounts: ['amount'] }));
 }
 
 /** Grants signup credit. @returns the id of the transfer */

@@ -4,8 +4,8 @@
  */
 import type { PicoUsd } from '../../domain/money.ts';
 import { readSummedTokens, SUMMED_TOKEN_COUNTS, type SummedTokens } from '../../domain/text-tokens.ts';
-import { type Database, picoUsd } from '../database.ts';
-import type { RowOf } from '../row.ts';
+import type { Database } from '../database.ts';
+import { readRow, type RowOf } from '../row.ts';
 
 /** Usage of one model by one key on one day, in UTC. */
 export interface DailyUsage extends SummedTokens<bigint> {
@@ -77,15 +77,8 @@ export async function sumDailyUsage(
 ): Promise<readonly DailyUsage[]> {
   const { rows } = await database.raw<{ rows: DailyRow[] }>(SUMS, period);
   return rows.map((row) => ({
-    date: row.date,
-    kind: row.kind,
-    model: row.model,
-    apiKeyId: row.api_key_id,
-    requests: Number(row.requests),
-    failed: Number(row.failed),
+    ...readRow(row, { counts: ['requests', 'failed'], amounts: ['billable_seconds', 'charged'] }),
     ...readSummedTokens((column) => BigInt(row[column])),
-    billableSeconds: BigInt(row.billable_seconds),
-    charged: picoUsd(row.charged),
   }));
 }
 

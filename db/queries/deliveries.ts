@@ -4,7 +4,8 @@ import { WEBHOOKS } from '../../domain/policy.ts';
 import type { Database } from '../database.ts';
 import { createdIn, type Period } from '../period.ts';
 import { ATTEMPT_LIMITS, ATTEMPT_LIMITS_JSON } from './attempt-limits.ts';
-import type { RowOf } from '../row.ts';
+import { type IdPage, newestFirst } from '../page.ts';
+import { camelCased, columnsOf, type RowOf } from '../row.ts';
 
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed'] as const;
 
@@ -56,14 +57,13 @@ type AttemptRow = RowOf<DeliveryAttempt> & { readonly delivery_id: string };
 /** Deliveries with their attempts, newest first. @param before the id of the last delivery of the previous page */
 export async function listDeliveries(
   database: Database,
-  filter: DeliveryFilter & { readonly before?: string | undefined; readonly limit: number },
+  filter: DeliveryFilter & IdPage,
 ): Promise<readonly Delivery[]> {
   const query = deliveriesOf(database, filter).join('events', 'events.id', 'deliveries.event_id');
-  if (filter.before !== undefined) void query.where('deliveries.id', '<', filter.before);
-  const rows = await query
-    .orderBy('deliveries.id', 'desc')
-    .limit(filter.limit)
-    .select<DeliveryRow[]>('deliveries.*', 'events.type as event_type');
+  const rows = await newestFirst(query, filter, 'deliveries.id').select<DeliveryRow[]>(
+    'deliveries.*',
+    'events.type as event_type',
+  );
   const attempts = await attemptsOf(
     database,
     rows.map(({ id }) => id),
@@ -233,13 +233,9 @@ export async function restartDelivery(database: Database, deliveryId: string): P
 }
 
 function deliveriesOf(database: Database, filter: DeliveryFilter) {
-  const query = database('deliveries');
-  if (filter.accountId !== undefined) void query.where('deliveries.account_id', filter.accountId);
-  if (filter.endpointId !== undefined) void query.where('deliveries.endpoint_id', filter.endpointId);
-  if (filter.deliveryId !== undefined) void query.where('deliveries.id', filter.deliveryId);
-  if (filter.eventId !== undefined) void query.where('deliveries.event_id', filter.eventId);
-  if (filter.taskId !== undefined) void query.where('deliveries.task_id', filter.taskId);
-  if (filter.status !== undefined) void query.where('deliveries.status', filter.status);
+  const { accountId, endpointId, deliveryId: id, eventId, taskId, status } = filter;
+  const given = columnsOf({ accountId, endpointId, id, eventId, taskId, status }, 'deliveries.');
+  const query = database('deliveries').where(given);
   createdIn(query, filter, 'deliveries.created_at');
   return query;
 }
@@ -251,24 +247,10 @@ async function attemptsOf(
 ): Promise<ReadonlyMap<string, readonly DeliveryAttempt[]>> {
   const rows = await database<AttemptRow>('delivery_attempts').whereIn('delivery_id', deliveryIds).orderBy('number');
   const attempts = new Map<string, DeliveryAttempt[]>(deliveryIds.map((id) => [id, []]));
-  for (const { delivery_id, number, started_at, latency_ms, status, error } of rows) {
-    attempts.get(delivery_id)?.push({ number, startedAt: started_at, latencyMs: latency_ms, status, error });
-  }
+  for (const { delivery_id: id, ...attempt } of rows) attempts.get(id)?.push(camelCased(attempt));
   return attempts;
 }
 
 function toDelivery(row: DeliveryRow, attempts: readonly DeliveryAttempt[]): Delivery {
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    endpointId: row.endpoint_id,
-    eventId: row.event_id,
-    eventType: row.event_type,
-    taskId: row.task_id,
-    status: row.status,
-    attempts,
-    nextAttemptAt: row.next_attempt_at,
-    createdAt: row.created_at,
-    completedAt: row.completed_at,
-  };
+  return { ...camelCased(row), attempts };
 }

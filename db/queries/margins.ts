@@ -3,10 +3,11 @@ import type { VendorCost } from '../../domain/media-route.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { createdAtMsOf } from '../../domain/ids.ts';
 import type { TaskKind } from '../../domain/task.ts';
-import { type Database, picoUsd } from '../database.ts';
+import type { Database } from '../database.ts';
+import type { IdPage } from '../page.ts';
 import { createdIn, type Period } from '../period.ts';
 import { streamPages } from '../stream-pages.ts';
-import { camelCased, type RowOf } from '../row.ts';
+import { readRow, type RowOf } from '../row.ts';
 
 /** The sums of one model at one upstream. */
 export interface Margin {
@@ -76,17 +77,12 @@ export async function sumMargins(
     FROM ended GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`,
     { from, to },
   );
-  return rows.map((row) => ({
-    ...camelCased(row),
-    succeeded: Number(row.succeeded),
-    failed: Number(row.failed),
-    withoutCost: Number(row.without_cost),
-    revenue: picoUsd(row.revenue),
-    cost: picoUsd(row.cost),
-    failedCost: picoUsd(row.failed_cost),
-    possibleLoss: picoUsd(row.possible_loss),
-    margin: row.margin === null ? null : picoUsd(row.margin),
-  }));
+  return rows.map((row) =>
+    readRow(row, {
+      counts: ['succeeded', 'failed', 'without_cost'],
+      amounts: ['revenue', 'cost', 'failed_cost', 'possible_loss', 'margin'],
+    }),
+  );
 }
 
 /** A media task that has ended, with what it brought in and what it cost. */
@@ -128,7 +124,7 @@ export function streamRenders(database: Database, filter: RenderFilter): AsyncIt
  */
 export async function listRenders(
   database: Database,
-  { before, limit, ...filter }: RenderFilter & { readonly before?: string | undefined; readonly limit: number },
+  { before, limit, ...filter }: RenderFilter & IdPage,
 ): Promise<readonly Render[]> {
   const { model, upstream, status, ...period } = filter;
   const query = database
@@ -167,10 +163,6 @@ export async function listRenders(
 }
 
 function toRender(row: RenderRow): Render {
-  return {
-    ...camelCased(row),
-    revenue: row.status === 'succeeded' ? picoUsd(row.price) : 0n,
-    cost: row.cost === null ? null : picoUsd(row.cost),
-    possibleLoss: picoUsd(row.possible_loss),
-  };
+  const { price, ...render } = readRow(row, { amounts: ['price', 'cost', 'possible_loss'] });
+  return { ...render, revenue: row.status === 'succeeded' ? price : 0n };
 }

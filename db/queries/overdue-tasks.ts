@@ -1,5 +1,6 @@
 import type { Database } from '../database.ts';
-import { type TaskToStart, type TaskToStartRow, toTaskToStart } from './tasks.ts';
+import { camelCased } from '../row.ts';
+import type { TaskToStart, TaskToStartRow } from './tasks.ts';
 
 /**
  * Claims tasks that should have ended by now. They are offered again after `againSeconds` if they have still not ended.
@@ -23,5 +24,5 @@ export async function claimOverdueTasks(
     RETURNING tasks.id, tasks.account_id, tasks.model, tasks.kind, tasks.deadline_at, tasks.request_id`,
     { graceSeconds, againSeconds, limit },
   );
-  return rows.map(toTaskToStart);
+  return rows.map(camelCased);
 }

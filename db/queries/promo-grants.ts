@@ -2,10 +2,11 @@
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
+import { type IdPage, newestFirst } from '../page.ts';
 import { withPartitions } from '../partitions.ts';
 import { lockAccount } from './accounts.ts';
 import { insertTransfer } from './transfers.ts';
-import { camelCased, type RowOf } from '../row.ts';
+import { columnsOf, readRow, type RowOf } from '../row.ts';
 
 /** Promo credit that was given at once. Its four parts add up to `amount`. */
 export interface PromoGrant {
@@ -54,15 +55,7 @@ export async function grantPromoCredit(
       await lockAccount(transaction, accountId);
       const id = newId('promoGrant');
       const [inserted] = await transaction('promo_grants')
-        .insert({
-          id,
-          account_id: accountId,
-          reference,
-          amount: amount.toString(),
-          expires_at: grant.expiresAt,
-          author: grant.author,
-          reason: grant.reason,
-        })
+        .insert(columnsOf({ id, ...grant }))
         .onConflict(['account_id', 'reference'])
         .ignore()
         .returning<{ created_at: Date }[]>('created_at');
@@ -77,11 +70,10 @@ export async function grantPromoCredit(
 /** All grants of an account, newest first. */
 export async function listPromoGrants(
   database: Database,
-  { accountId, before, limit }: { accountId: string; before?: string | undefined; limit: number },
+  { accountId, ...page }: IdPage & { readonly accountId: string },
 ): Promise<readonly PromoGrant[]> {
   const query = database<PromoGrantRow>('promo_grants').where({ account_id: accountId });
-  if (before !== undefined) void query.where('id', '<', before);
-  return (await query.orderBy('id', 'desc').limit(limit)).map(toGrant);
+  return (await newestFirst(query, page)).map(toGrant);
 }
 
 /** The grant with the id, of any account: for operators. */
@@ -154,12 +146,5 @@ async function move(
 }
 
 function toGrant(row: PromoGrantRow): PromoGrant {
-  return {
-    ...camelCased(row),
-    amount: picoUsd(row.amount),
-    available: picoUsd(row.available),
-    reserved: picoUsd(row.reserved),
-    spent: picoUsd(row.spent),
-    expired: picoUsd(row.expired),
-  };
+  return readRow(row, { amounts: ['amount', 'available', 'reserved', 'spent', 'expired'] });
 }

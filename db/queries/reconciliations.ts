@@ -1,6 +1,7 @@
 /** Reports of reconciliations. */
 import type { Database } from '../database.ts';
 import type { CheckResult, Finding, ReconciliationReport } from '../reconciliation/check.ts';
+import { type IdPage, newestFirst } from '../page.ts';
 import type { RowOf } from '../row.ts';
 
 export interface Reconciliation {
@@ -47,13 +48,8 @@ export async function findReconciliation(database: Database, id: string): Promis
 }
 
 /** Newest first. @param before the id of the last reconciliation on the previous page */
-export async function listReconciliations(
-  database: Database,
-  { before, limit }: { before?: string | undefined; limit: number },
-): Promise<readonly Reconciliation[]> {
-  const query = database<ReconciliationRow>('reconciliations').orderBy('id', 'desc').limit(limit);
-  if (before !== undefined) void query.where('id', '<', before);
-  return (await query).map(toReconciliation);
+export async function listReconciliations(database: Database, page: IdPage): Promise<readonly Reconciliation[]> {
+  return (await newestFirst(database<ReconciliationRow>('reconciliations'), page)).map(toReconciliation);
 }
 
 function toReconciliation(row: ReconciliationRow): Reconciliation {

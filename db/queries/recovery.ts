@@ -1,6 +1,7 @@
 /** The queries of `genway recover`: unfinished work, page by page, and restarting it. */
 import type { Database } from '../database.ts';
-import { createdAtOf, MAY_STILL_RENDER_SQL, type TaskToStart, type TaskToStartRow, toTaskToStart } from './tasks.ts';
+import { camelCased } from '../row.ts';
+import { createdAtOf, MAY_STILL_RENDER_SQL, type TaskToStart, type TaskToStartRow } from './tasks.ts';
 
 /** A page starts after the last id of the previous one. */
 export interface Page {
@@ -28,7 +29,7 @@ export async function listUnfinishedTasks(
     FROM tasks WHERE status IN ('queued', 'processing') AND id > :after ORDER BY id LIMIT :limit`,
     { after, limit },
   );
-  return rows.map((row) => ({ ...toTaskToStart(row), isStarted: row.is_started, isOutOfTime: row.is_out_of_time }));
+  return rows.map(camelCased);
 }
 
 /** Makes the relay start a task's workflow again. @returns false if the task has ended in the meantime */
@@ -62,7 +63,7 @@ export async function listFailedWithJob(
     ORDER BY id LIMIT :limit`,
     { after, limit, lastSeconds },
   );
-  return rows.map(toTaskToStart);
+  return rows.map(camelCased);
 }
 
 /** The ids of pending deliveries whose workflow was started, oldest first. */

@@ -2,11 +2,12 @@
 import type { Knex } from 'knex';
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
+import type { IdPage } from '../page.ts';
 import { createdIn, type Period } from '../period.ts';
 import { sumTransfersWhere } from './daily-transfers.ts';
 import { firstTransferIdOf, MAX_CHAIN_MS } from './month-export.ts';
 import { streamPages } from '../stream-pages.ts';
-import { camelCased, type RowOf } from '../row.ts';
+import { columnsOf, readRow, type RowOf } from '../row.ts';
 
 export interface BooksOfAccount {
   readonly available: PicoUsd;
@@ -142,8 +143,7 @@ function begunBefore(from: Date | undefined): Period {
 }
 
 function refundsIn(database: Database, { accountId, from, to }: RefundFilter): Knex.QueryBuilder {
-  const refunds = database('transfers').where('kind', 'refund');
-  if (accountId !== undefined) void refunds.where('account_id', accountId);
+  const refunds = database('transfers').where(columnsOf({ kind: 'refund', accountId }));
   createdIn(refunds, { from, to });
   createdIn(refunds, begunBefore(from), 'opened_at');
   return refunds;
@@ -157,7 +157,7 @@ export function streamRefunds(database: Database, filter: RefundFilter): AsyncIt
 /** A page of refunds, of all accounts or one, newest first. @param before the last refund's id on the previous page */
 export async function listRefunds(
   database: Database,
-  { before, limit, ...filter }: RefundFilter & { readonly before?: string | undefined; readonly limit: number },
+  { before, limit, ...filter }: RefundFilter & IdPage,
 ): Promise<readonly Refund[]> {
   const refunds = refundsIn(database, filter);
   if (before !== undefined) void refunds.where('id', '<', before);
@@ -183,5 +183,5 @@ export async function listRefunds(
     .limit(limit);
   if (filter.cause !== undefined) void query.whereRaw(`${CAUSE} = ?`, [filter.cause]);
   const rows = await query;
-  return rows.map((row) => ({ ...camelCased(row), amount: picoUsd(row.amount) }));
+  return rows.map((row) => readRow(row, { amounts: ['amount'] }));
 }

@@ -2,9 +2,9 @@
 import type { Submission, SubmissionOutcome, VendorCost } from '../../domain/media-route.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { GeneratedMedia } from '../../domain/task.ts';
-import { type Database, isDatabaseError, picoUsd, UNIQUE_VIOLATION } from '../database.ts';
+import { type Database, isDatabaseError, UNIQUE_VIOLATION } from '../database.ts';
 import { createdAtOf } from './tasks.ts';
-import { camelCased, type RowOf } from '../row.ts';
+import { readRow, type RowOf } from '../row.ts';
 
 type SubmissionRow = RowOf<KeptSubmission> & { readonly task_created_at: Date };
 
@@ -212,9 +212,5 @@ export async function hasRivals(
 }
 
 function toSubmission(row: SubmissionRow): KeptSubmission {
-  return {
-    ...camelCased(row),
-    possibleLoss: row.possible_loss === null ? null : picoUsd(row.possible_loss),
-    cost: row.cost === null ? null : picoUsd(row.cost),
-  };
+  return readRow(row, { amounts: ['possible_loss', 'cost'] });
 }

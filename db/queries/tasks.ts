@@ -2,8 +2,9 @@ import { createdAtMsOf, isId } from '../../domain/ids.ts';
 import type { Task, TaskKind, TaskStatus } from '../../domain/task.ts';
 import { isTaskErrorCode } from '../../domain/errors.ts';
 import { type Database, picoUsd } from '../database.ts';
+import { type IdPage, newestFirst } from '../page.ts';
 import { createdIn, type Period } from '../period.ts';
-import type { RowOf } from '../row.ts';
+import { camelCased, columnsOf, type RowOf } from '../row.ts';
 
 /** The fields that a task gets only later. */
 type LaterFields = 'completedAt' | 'failure' | 'output' | 'providerJobId' | 'resolutionId' | 'status' | 'updatedAt';
@@ -111,29 +112,21 @@ export async function findTask(database: Database, taskId: string): Promise<Task
   return row ? toTask(row) : null;
 }
 
-export interface TaskFilter extends Period {
+export interface TaskFilter extends Period, IdPage {
   readonly accountId?: string | undefined;
   readonly status?: TaskStatus | undefined;
   readonly model?: string | undefined;
   readonly kind?: TaskKind | undefined;
-  /** The id of the last task on the previous page. */
-  readonly before?: string | undefined;
-  readonly limit: number;
 }
 
 /** Tasks, newest first. */
 export async function listTasks(database: Database, filter: TaskFilter): Promise<readonly Task[]> {
-  const query = database<TaskRow>('tasks');
-  if (filter.accountId !== undefined) void query.where('account_id', filter.accountId);
-  if (filter.status !== undefined) void query.where('status', filter.status);
-  if (filter.model !== undefined) void query.where('model', filter.model);
-  if (filter.kind !== undefined) void query.where('kind', filter.kind);
+  const { accountId, status, model, kind } = filter;
+  const query = database<TaskRow>('tasks').where(columnsOf({ accountId, status, model, kind }));
   createdIn(query, filter);
-  if (filter.before !== undefined) {
-    // The id contains the time, which excludes newer partitions.
-    void query.where('id', '<', filter.before).where('created_at', '<=', createdAtOf(filter.before));
-  }
-  return (await query.orderBy('id', 'desc').limit(filter.limit)).map(toTask);
+  // The id contains the time, which excludes newer partitions.
+  if (filter.before !== undefined) void query.where('created_at', '<=', createdAtOf(filter.before));
+  return (await newestFirst(query, filter)).map(toTask);
 }
 
 /** Records that Temporal has accepted the workflows of these tasks. Tasks that have ended need no record. */
@@ -208,21 +201,10 @@ export async function claimTasksToStart(
     'SELECT * FROM claim_tasks(:limit, :retryAfterSeconds, :served)',
     { limit, retryAfterSeconds, served },
   );
-  return rows.map(toTaskToStart);
+  return rows.map(camelCased);
 }
 
 export type TaskToStartRow = Pick<TaskRow, 'id' | 'account_id' | 'model' | 'kind' | 'deadline_at' | 'request_id'>;
-
-export function toTaskToStart(row: TaskToStartRow): TaskToStart {
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    model: row.model,
-    kind: row.kind,
-    deadlineAt: row.deadline_at,
-    requestId: row.request_id,
-  };
-}
 
 /** Tasks past their deadline whose workflow was never started, and that no upstream renders. */
 export async function findTasksOutOfTime(database: Database, limit: number): Promise<readonly string[]> {
@@ -249,31 +231,16 @@ export function taskById(database: Database, taskId: string) {
   return database<TaskRow>('tasks').where({ id: taskId, created_at: createdAtOf(taskId) });
 }
 
-function toItem(task: NewTask): Record<string, unknown> {
+function toItem({ uploadIds, idempotency, ...task }: NewTask): Record<string, unknown> {
   return {
-    id: task.id,
-    reservation_id: task.reservationId,
-    account_id: task.accountId,
-    api_key_id: task.apiKeyId,
-    kind: task.kind,
-    model: task.model,
-    capability_version: task.capabilityVersion,
-    provider: task.provider,
-    request: task.request,
-    price: task.price.toString(),
-    billable_duration_seconds: task.billableDurationSeconds,
-    request_id: task.requestId,
-    created_at: task.createdAt,
-    deadline_at: task.deadlineAt,
-    next_start_at: task.nextStartAt,
-    max_concurrent_tasks: task.maxConcurrentTasks,
-    ...(task.uploadIds.length > 0 && { upload_ids: task.uploadIds }),
-    ...(task.idempotency && {
+    ...columnsOf(task),
+    ...(uploadIds.length > 0 && { upload_ids: uploadIds }),
+    ...(idempotency && {
       idempotency: {
-        key: task.idempotency.key,
-        claim_token: task.idempotency.claimToken,
-        status: task.idempotency.status,
-        sealed_body: task.idempotency.sealedBody.toString('base64'),
+        key: idempotency.key,
+        claim_token: idempotency.claimToken,
+        status: idempotency.status,
+        sealed_body: idempotency.sealedBody.toString('base64'),
       },
     }),
   };

@@ -1,10 +1,11 @@
 /** Rows of the ledger. The database moves balances as it inserts each row: see `db/migrations/0003-ledger.ts`. */
 import { type Book, moveOf, type TransferKind } from '../../domain/ledger.ts';
 import type { PicoUsd } from '../../domain/money.ts';
-import { type Database, picoUsd } from '../database.ts';
+import type { Database } from '../database.ts';
+import { type IdPage, newestFirst } from '../page.ts';
 import { createdIn, type Period } from '../period.ts';
 import { streamPages } from '../stream-pages.ts';
-import type { RowOf } from '../row.ts';
+import { columnsOf, readRow, type RowOf } from '../row.ts';
 
 export interface NewTransfer {
   readonly id: string;
@@ -51,24 +52,11 @@ type TransferRow = RowOf<Transfer>;
 
 /** Writes a row; the database's trigger moves the balances. */
 export async function insertTransfer(database: Database, transfer: NewTransfer): Promise<void> {
-  const { debit, credit } = moveOf(transfer.kind, transfer.taken);
-  const createdAt = transfer.createdAt ?? database.fn.now();
+  const { taken, resolves, createdAt = database.fn.now(), signupAmount = 0n, ...fields } = transfer;
   await database('transfers').insert({
-    id: transfer.id,
-    opened_at: transfer.resolves?.openedAt ?? createdAt,
-    created_at: createdAt,
-    kind: transfer.kind,
-    debit,
-    credit,
-    amount: transfer.amount.toString(),
-    signup_amount: (transfer.signupAmount ?? 0n).toString(),
-    pending_id: transfer.resolves?.reservationId ?? null,
-    account_id: transfer.accountId,
-    api_key_id: transfer.apiKeyId ?? null,
-    task_id: transfer.taskId ?? null,
-    reference: transfer.reference ?? null,
-    author: transfer.author ?? null,
-    reason: transfer.reason ?? null,
+    ...columnsOf({ ...fields, ...moveOf(transfer.kind, taken), createdAt, signupAmount }),
+    opened_at: resolves?.openedAt ?? createdAt,
+    pending_id: resolves?.reservationId,
   });
 }
 
@@ -99,17 +87,9 @@ export async function listTransfersOfText(
 /** A page of an account's transfers, newest first. @param before the position of the last row on the previous page */
 export async function listTransfers(
   database: Database,
-  {
-    accountId,
-    before,
-    limit,
-    ...period
-  }: Period & {
-    accountId: string;
-    before?: { createdAt: Date; id: string } | undefined;
-    limit: number;
-  },
+  filter: Period & { accountId: string; before?: { createdAt: Date; id: string } | undefined; limit: number },
 ): Promise<readonly Transfer[]> {
+  const { accountId, before, limit, ...period } = filter;
   const query = database<TransferRow>('transfers').where({ account_id: accountId });
   createdIn(query, period);
   if (before) void query.whereRaw('(created_at, id) < (?, ?)', [before.createdAt, before.id]);
@@ -123,13 +103,9 @@ export async function listTransfers(
 }
 
 /** A page of the adjustments of all accounts, newest first. @param before the id of the last one of the page before */
-export async function listAdjustments(
-  database: Database,
-  { before, limit }: { readonly before: string | undefined; readonly limit: number },
-): Promise<readonly Transfer[]> {
-  const query = database<TransferRow>('transfers').where('kind', 'adjustment').orderBy('id', 'desc').limit(limit);
-  if (before !== undefined) void query.where('id', '<', before);
-  return (await query).map(toTransfer);
+export async function listAdjustments(database: Database, page: IdPage): Promise<readonly Transfer[]> {
+  const rows = await newestFirst(database<TransferRow>('transfers').where('kind', 'adjustment'), page);
+  return rows.map(toTransfer);
 }
 
 /** All transfers of an account in a period, oldest first, in a stable order, read on demand. */
@@ -146,23 +122,5 @@ export function streamTransfers(
 }
 
 function toTransfer(row: TransferRow): Transfer {
-  return {
-    id: row.id,
-    openedAt: row.opened_at,
-    createdAt: row.created_at,
-    kind: row.kind,
-    debit: row.debit,
-    credit: row.credit,
-    amount: picoUsd(row.amount),
-    signupAmount: picoUsd(row.signup_amount),
-    pendingId: row.pending_id,
-    accountId: row.account_id,
-    apiKeyId: row.api_key_id,
-    taskId: row.task_id,
-    textRequestId: row.text_request_id,
-    allowanceId: row.allowance_id,
-    reference: row.reference,
-    author: row.author,
-    reason: row.reason,
-  };
+  return readRow(row, { amounts: ['amount', 'signup_amount'] });
 }

@@ -1,7 +1,8 @@
 /** Uploaded files: see `db/migrations/0005-files.ts`. */
 import { isId } from '../../domain/ids.ts';
 import type { Database } from '../database.ts';
-import type { RowOf } from '../row.ts';
+import { type IdPage, newestFirst } from '../page.ts';
+import { camelCased, columnsOf, readRow, type RowOf } from '../row.ts';
 
 /** An upload that is starting. */
 export interface NewUpload {
@@ -52,7 +53,7 @@ export async function reserveUpload(
 ): Promise<Room> {
   const { rows } = await database.raw<{ rows: { granted: string | null; kept_bytes: string; kept_files: string }[] }>(
     'SELECT * FROM reserve_upload(?::jsonb, ?, ?, ?, ?)',
-    [JSON.stringify(toColumns(upload)), needed, wanted, quota.bytes, quota.files],
+    [JSON.stringify(columnsOf(upload)), needed, wanted, quota.bytes, quota.files],
   );
   const [row] = rows;
   if (!row) throw new Error('a function with OUT parameters always gives one row');
@@ -73,15 +74,9 @@ export async function forgetUpload(database: Database, accountId: string, id: st
 /** The account's uploads, newest first. @param before the id of the last upload on the previous page */
 export async function listUploads(
   database: Database,
-  {
-    accountId,
-    before,
-    limit,
-  }: { readonly accountId: string; readonly before?: string | undefined; readonly limit: number },
+  { accountId, ...page }: IdPage & { readonly accountId: string },
 ): Promise<readonly Upload[]> {
-  const query = present(database).where('account_id', accountId);
-  if (before !== undefined) void query.where('id', '<', before);
-  return (await query.orderBy('id', 'desc').limit(limit)).map(toUpload);
+  return (await newestFirst(present(database).where('account_id', accountId), page)).map(toUpload);
 }
 
 /** The account's upload with this id; null also for an upload of another account. */
@@ -102,7 +97,7 @@ export async function markUploadDeleted(
     .where({ id, account_id: accountId })
     .update({ deleted_at: database.fn.now() })
     .returning(['id', 'storage_key']);
-  return row ? { id: row.id, storageKey: row.storage_key } : null;
+  return row ? camelCased(row) : null;
 }
 
 /**
@@ -125,7 +120,7 @@ export async function claimUploadsToRemove(
     RETURNING uploads.id, uploads.storage_key`,
     { removal: REMOVAL_SECONDS, abandoned: ABANDONED_SECONDS, unused: unusedForSeconds, limit },
   );
-  return rows.map((row) => ({ id: row.id, storageKey: row.storage_key }));
+  return rows.map(camelCased);
 }
 
 /** Deletes the rows of uploads that were removed from storage. */
@@ -137,26 +132,6 @@ function present(database: Database) {
   return database<UploadRow>('uploads').whereNotNull('stored_at').whereNull('deleted_at');
 }
 
-function toColumns({ id, accountId, storageKey, mimeType, filename, createdAt }: NewUpload) {
-  return {
-    id,
-    account_id: accountId,
-    storage_key: storageKey,
-    mime_type: mimeType,
-    filename,
-    created_at: createdAt,
-  };
-}
-
 function toUpload(row: UploadRow): Upload {
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    storageKey: row.storage_key,
-    mimeType: row.mime_type,
-    filename: row.filename,
-    bytes: Number(row.bytes),
-    createdAt: row.created_at,
-    usedAt: row.used_at,
-  };
+  return readRow(row, { counts: ['bytes'] });
 }

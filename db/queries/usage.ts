@@ -3,10 +3,11 @@ import type { Knex } from 'knex';
 import { createdAtMsOf, firstIdAt } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { readTokens, type TextTokens } from '../../domain/text-tokens.ts';
-import { type Database, picoUsd } from '../database.ts';
+import type { Database } from '../database.ts';
+import type { IdPage } from '../page.ts';
 import { createdIn, type Period } from '../period.ts';
 import { streamPages } from '../stream-pages.ts';
-import { camelCased, type RowOf } from '../row.ts';
+import { columnsOf, readRow, type RowOf } from '../row.ts';
 
 /** A finished text request. */
 export interface TextUsage extends TextTokens {
@@ -62,14 +63,10 @@ export function streamTextUsage(database: Database, filter: TextUsageFilter): As
 /** A page of text requests, newest first. @param before the id of the last request on the previous page */
 export async function listTextUsage(
   database: Database,
-  asked: TextUsageFilter & { readonly before?: string | undefined; readonly limit: number },
+  asked: TextUsageFilter & IdPage,
 ): Promise<readonly TextUsage[]> {
   const { accountId, apiKeyId, model, outcome, before, limit, ...period } = asked;
-  const query = database<TextRow>('text_requests');
-  if (accountId !== undefined) void query.where('account_id', accountId);
-  if (apiKeyId !== undefined) void query.where('api_key_id', apiKeyId);
-  if (model !== undefined) void query.where('model', model);
-  if (outcome !== undefined) void query.where('outcome', outcome);
+  const query = database<TextRow>('text_requests').where(columnsOf({ accountId, apiKeyId, model, outcome }));
   createdIn(query, period);
   if (model !== undefined) withIdsIn(query, await findUseOfModel(database, { accountId, model }));
   if (before !== undefined) {
@@ -144,12 +141,6 @@ export async function findTextUsageOfRequest(
 }
 
 function toTextUsage(row: TextRow): TextUsage {
-  return {
-    ...camelCased(row),
-    ...readTokens(row),
-    modifiers: row.modifiers ?? [],
-    held: picoUsd(row.held),
-    charged: picoUsd(row.charge) - picoUsd(row.absorbed),
-    absorbed: picoUsd(row.absorbed),
-  };
+  const { charge, ...usage } = readRow(row, { amounts: ['held', 'charge', 'absorbed'] });
+  return { ...usage, ...readTokens(row), modifiers: row.modifiers ?? [], charged: charge - usage.absorbed };
 }

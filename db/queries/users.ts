@@ -1,7 +1,8 @@
 /** The people who sign in to the console: see `db/migrations/0008-people.ts`. */
 import type { AdminRole, MemberRole } from '../../domain/roles.ts';
 import type { Database } from '../database.ts';
-import type { RowOf } from '../row.ts';
+import { type IdPage, newestFirst } from '../page.ts';
+import { columnsOf, type RowOf } from '../row.ts';
 
 export interface User {
   readonly id: string;
@@ -60,26 +61,14 @@ export interface NewUser extends Pick<User, 'id' | 'email' | 'name' | 'staffRole
 
 /** @returns null when the e-mail address belongs to somebody already */
 export async function insertUser(database: Database, user: NewUser): Promise<User | null> {
-  const { id, email, name, staffRole, passwordHash } = user;
-  const [row] = await database('users')
-    .insert({ id, email, name, staff_role: staffRole, password_hash: passwordHash })
-    .onConflict('email')
-    .ignore()
-    .returning<UserRow[]>('*');
+  const [row] = await database('users').insert(columnsOf(user)).onConflict('email').ignore().returning<UserRow[]>('*');
   return row ? toUser(row) : null;
 }
 
 /** Users, newest first. @param before the id of the last user of the previous page */
 export async function listUsers(
   database: Database,
-  {
-    search,
-    accountId,
-    isStaff,
-    isDisabled,
-    before,
-    limit,
-  }: UserFilter & { readonly before?: string | undefined; readonly limit: number },
+  { search, accountId, isStaff, isDisabled, ...page }: UserFilter & IdPage,
 ): Promise<readonly User[]> {
   const query = database<UserRow>('users');
   if (search !== undefined) {
@@ -91,14 +80,13 @@ export async function listUsers(
   }
   if (isStaff !== undefined) void (isStaff ? query.whereNotNull('staff_role') : query.whereNull('staff_role'));
   if (isDisabled !== undefined) void (isDisabled ? query.whereNotNull('disabled_at') : query.whereNull('disabled_at'));
-  if (before !== undefined) void query.where('id', '<', before);
-  return (await query.orderBy('id', 'desc').limit(limit)).map(toUser);
+  return (await newestFirst(query, page)).map(toUser);
 }
 
 /** Changes the given fields. */
 export async function updateUser(database: Database, userId: string, { name, staffRole }: UserDetails): Promise<void> {
-  const columns = Object.entries({ name, staff_role: staffRole }).filter(([, value]) => value !== undefined);
-  if (columns.length > 0) await database('users').where({ id: userId }).update(Object.fromEntries(columns));
+  const columns = columnsOf({ name, staffRole });
+  if (Object.keys(columns).length > 0) await database('users').where({ id: userId }).update(columns);
 }
 
 /** From now on the user cannot sign in; one who is disabled stays so since when that was. */

@@ -1,7 +1,8 @@
 import { isId } from '../../domain/ids.ts';
 import type { SubscribableEvent } from '../../domain/webhook-event.ts';
 import type { Database } from '../database.ts';
-import type { RowOf } from '../row.ts';
+import { type IdPage, newestFirst } from '../page.ts';
+import { columnsOf, type RowOf } from '../row.ts';
 
 /** A receiver of an account's events. The secret is kept apart, so that it is never shown twice. */
 export interface WebhookEndpoint {
@@ -58,16 +59,7 @@ export async function insertWebhookEndpoint(
   const existing = await endpointsOf(transaction, endpoint.accountId).limit(maxEndpoints).select('id');
   if (existing.length >= maxEndpoints) return null;
   const [row] = await transaction('webhook_endpoints')
-    .insert({
-      id: endpoint.id,
-      account_id: endpoint.accountId,
-      url: endpoint.url,
-      description: endpoint.description,
-      events: endpoint.events,
-      sealed_secret: endpoint.sealedSecret,
-      created_at: endpoint.createdAt,
-      updated_at: endpoint.createdAt,
-    })
+    .insert(columnsOf({ ...endpoint, updatedAt: endpoint.createdAt }))
     .returning<EndpointRow[]>('*');
   if (!row) throw new Error('an insert always returns its row');
   return toEndpoint(row);
@@ -86,32 +78,25 @@ export async function findWebhookEndpoint(
 /** The account's endpoints, newest first. @param before the id of the last endpoint on the previous page */
 export async function listWebhookEndpoints(
   database: Database,
-  { accountId, before, limit }: { accountId: string; before?: string | undefined; limit: number },
+  { accountId, ...page }: IdPage & { readonly accountId: string },
 ): Promise<readonly WebhookEndpoint[]> {
-  const query = endpointsOf(database, accountId);
-  if (before !== undefined) void query.where('id', '<', before);
-  return (await query.orderBy('id', 'desc').limit(limit).select('*')).map(toEndpoint);
+  return (await newestFirst(endpointsOf(database, accountId), page)).map(toEndpoint);
 }
 
-export interface EndpointFilter {
+export interface EndpointFilter extends IdPage {
   readonly accountId?: string | undefined;
   /** The endpoints whose last attempt failed, including endpoints that were disabled for it. */
   readonly failing?: boolean | undefined;
-  /** The id of the last endpoint on the previous page. */
-  readonly before?: string | undefined;
-  readonly limit: number;
 }
 
 /** The endpoints of all accounts, newest first: for operators. */
 export async function listAllWebhookEndpoints(
   database: Database,
-  { accountId, failing, before, limit }: EndpointFilter,
+  { accountId, failing, ...page }: EndpointFilter,
 ): Promise<readonly WebhookEndpoint[]> {
-  const query = database<EndpointRow>('webhook_endpoints').whereNull('deleted_at');
-  if (accountId !== undefined) void query.where('account_id', accountId);
+  const query = database<EndpointRow>('webhook_endpoints').where(columnsOf({ accountId })).whereNull('deleted_at');
   if (failing !== undefined) void (failing ? query.whereNotNull('failing_since') : query.whereNull('failing_since'));
-  if (before !== undefined) void query.where('id', '<', before);
-  return (await query.orderBy('id', 'desc').limit(limit).select('*')).map(toEndpoint);
+  return (await newestFirst(query, page)).map(toEndpoint);
 }
 
 /** The endpoint with the id, of any account; null also if it was deleted: for operators. */
