@@ -17,8 +17,8 @@ export interface EndpointCommand {
   readonly usage: string;
   /** The `operationId` of the endpoint. */
   readonly call: string;
-  /** The columns of a list. */
-  readonly columns?: readonly string[];
+  /** The columns of a list, separated by spaces. */
+  readonly columns?: string;
   /** The default command of its group. */
   readonly isDefault?: true;
 }
@@ -39,7 +39,7 @@ const ADMIN_PATH = '/admin/v1';
 
 /** Adds a command to a program, within the groups that its words name. */
 export function addEndpointCommand(program: Command, definition: EndpointCommand, admin: Administration): void {
-  const { usage, call, columns = [], isDefault = false } = definition;
+  const { usage, call, columns = '', isDefault = false } = definition;
   const operation = operationOf(call);
   const words = usage.split(' ');
   const names = words.filter((word) => /^[a-z]/.test(word));
@@ -62,7 +62,7 @@ export function addEndpointCommand(program: Command, definition: EndpointCommand
     const path = pathOf(operation, argument) + queryOf(inputs, given);
     if (isExport && (await admin.exportAll(path, command.opts()))) return;
     if (hasAnswerIn(operation, 'text/plain')) await admin.showText(path);
-    else if (isList(operation)) await admin.list(path, columns);
+    else if (isList(operation)) await admin.list(path, columns.split(' '));
     else await admin.show(methodOf(operation), path, bodyOf(inputs, given));
   });
 }
