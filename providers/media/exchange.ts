@@ -1,6 +1,7 @@
 /** One HTTP exchange, limited in time and size, which ends in an answer or in "unreachable". */
 import { Readable } from 'node:stream';
 import { request, type Dispatcher } from 'undici';
+import { isObject } from '../../domain/json.ts';
 import { USER_AGENT } from '../../domain/user-agent.ts';
 import { ProviderUnreachableError } from './outcomes.ts';
 import { retryAfterMs } from './retry-after.ts';
@@ -55,6 +56,16 @@ export function documentOf(answer: Answer): unknown {
     throw new ProviderUnreachableError('the upstream answered with something that is not JSON');
   }
   return answer.document;
+}
+
+/** Whether the upstream itself answers that it has no such job: a proxy's 404 is not JSON. */
+export function isMissing({ status, document }: Answer): boolean {
+  return status === 404 && isObject(document);
+}
+
+/** Reads the answer to a cancellation. @param ended statuses which mean that the job has ended or cannot be stopped */
+export function assertCancelled(answer: Answer, ended: readonly number[]): void {
+  if (!isSuccess(answer) && !ended.includes(answer.status)) throw unreachableBy(answer);
 }
 
 /** The error for an answer whose status is no verdict, with the wait that it asks for. */

@@ -9,7 +9,8 @@ import type { JobState, KindTraits, MediaAdapter, RenderRequest } from '../adapt
 import { type CallbackFormat, parseCallbackBody } from '../callbacks.ts';
 import { contentItems, isMadeSince } from '../content-items.ts';
 import { bearer } from '../credentials.ts';
-import { documentOf, isSuccess } from '../exchange.ts';
+import { assertCancelled, documentOf, isMissing } from '../exchange.ts';
+import { failed, running } from '../job-state.ts';
 import { costIn, endIn, listOf, objectOf, withParams } from '../json.ts';
 import { lifetimeSecondsOf } from '../lifetime.ts';
 import {
@@ -24,7 +25,6 @@ import { requiredWordFor } from '../resolutions.ts';
 import type { ResultFile } from '../result-file.ts';
 import { type CodeMeaning, jobVerdictFor, submissionErrorFor } from '../vendor-codes.ts';
 import { retryAfterMs, type VendorAnswer } from '../vendor-http.ts';
-import { messageFor, wordsOf } from '../words.ts';
 import { arkCodes, QUOTA_EXCEEDED } from './ark-codes.ts';
 
 const TASKS = 'api/v3/contents/generations/tasks';
@@ -99,7 +99,7 @@ export const ark: MediaAdapter = {
 
   async status(jobId, http, signal) {
     const answer = await http.ask({ path: pathOf(jobId) }, signal);
-    if (answer.status === 404 && isObject(answer.document)) return { state: 'unknown' };
+    if (isMissing(answer)) return { state: 'unknown' };
     return stateOf(objectOf(documentOf(answer)));
   },
 
@@ -108,7 +108,7 @@ export const ark: MediaAdapter = {
     const { status } = objectOf(documentOf(await http.ask({ path: pathOf(jobId) }, signal)));
     if (status !== 'queued') return;
     const answer = await http.ask({ method: 'DELETE', path: pathOf(jobId) }, signal);
-    if (!isSuccess(answer) && !ENDED_STATUSES.includes(answer.status)) documentOf(answer);
+    assertCancelled(answer, ENDED_STATUSES);
   },
 };
 
@@ -167,10 +167,9 @@ function stateOf(task: JsonObject): JobState {
   if (ENDS.includes(status)) {
     const failure = objectOf(error);
     const verdict = status === 'expired' ? 'processing_timeout' : jobVerdictFor(meaningOf(failure));
-    const message = messageFor(verdict, failure['message']);
-    return { state: 'failed', code: verdict, message, ...costOf(task), ...endIn(endedAt) };
+    return failed(verdict, failure['message'], { ...costOf(task), ...endIn(endedAt) });
   }
-  return { state: 'running', progressPercent: null, detail: wordsOf(status) };
+  return running(status);
 }
 
 /** Videos and images are charged by their tokens. */

@@ -11,8 +11,9 @@ import { STORE_SURELY_OVER_MS } from '../../../domain/step-limits.ts';
 import type { JobState, KindTraits, MediaAdapter, RenderRequest, SentSubmission } from '../adapter.ts';
 import { assertRecent, type CallbackFormat, headerOf, parseCallbackBody } from '../callbacks.ts';
 import { authorizationScheme } from '../credentials.ts';
-import { documentOf, isSuccess, isVerdict } from '../exchange.ts';
+import { assertCancelled, documentOf, isMissing, isSuccess, isVerdict } from '../exchange.ts';
 import { fieldsOf } from '../fields.ts';
+import { failed, running } from '../job-state.ts';
 import { fingerprintOf, listOf, objectOf, withParams } from '../json.ts';
 import { lifetimeSecondsOf } from '../lifetime.ts';
 import { JobRefusedError, ProviderUnreachableError, type SubmissionError, textOf } from '../outcomes.ts';
@@ -21,7 +22,7 @@ import type { ResultFile } from '../result-file.ts';
 import { assertEd25519 } from '../signatures/ed25519.ts';
 import { jobVerdictFor } from '../vendor-codes.ts';
 import type { VendorAnswer, VendorHttp } from '../vendor-http.ts';
-import { messageFor, wordsOf } from '../words.ts';
+import { wordsOf } from '../words.ts';
 import { falModelTypes, falRequestTypes } from './fal-codes.ts';
 
 /** Each model has fields of its own: the route says which. */
@@ -116,15 +117,15 @@ export const fal: MediaAdapter = {
   async status(jobId, http, signal) {
     const path = pathOf(jobId);
     const answer = await http.ask({ path: `${path}/status` }, signal);
-    if (answer.status === 404 && isObject(answer.document)) return { state: 'unknown' };
+    if (isMissing(answer)) return { state: 'unknown' };
     const { status } = objectOf(documentOf(answer));
-    if (status !== 'COMPLETED') return { state: 'running', progressPercent: null, detail: wordsOf(status) };
+    if (status !== 'COMPLETED') return running(status);
     return endOf(await http.ask({ path }, signal));
   },
 
   async cancel(jobId, http, signal) {
     const answer = await http.ask({ method: 'PUT', path: `${pathOf(jobId)}/cancel` }, signal);
-    if (!isSuccess(answer) && !ENDED_STATUSES.includes(answer.status)) documentOf(answer);
+    assertCancelled(answer, ENDED_STATUSES);
   },
 };
 
@@ -213,19 +214,14 @@ function endOf(answer: VendorAnswer): JobState {
   const isNamed = code !== undefined || !GATEWAY_STATUSES.includes(status);
   if (!isOfRequest || !isNamed || !isObject(document))
     throw new ProviderUnreachableError(`the upstream answered ${status}`);
-  if (/still in progress/i.test(String(words)))
-    return { state: 'running', progressPercent: null, detail: wordsOf(words) };
-  const verdict = verdictOf(code, status);
-  return { state: 'failed', code: verdict, message: messageFor(verdict, words) };
+  if (/still in progress/i.test(String(words))) return running(words);
+  return failed(verdictOf(code, status), words);
 }
 
 function outputOf(output: JsonObject): JobState {
   const { images, image, videos, video, has_nsfw_concepts: flags } = output;
-  if (listOf(flags).includes(true)) {
-    // There is a picture, but it is black.
-    const code = 'content_policy_violation';
-    return { state: 'failed', code, message: messageFor(code) };
-  }
+  // There is a picture, but it is black.
+  if (listOf(flags).includes(true)) return failed('content_policy_violation');
   return { state: 'succeeded', results: [...listOf(images), image, ...listOf(videos), video].flatMap(fileOf) };
 }
 

@@ -2,7 +2,6 @@
  * Google's Gemini API (docs/vendors/google.md; `@google/genai` 2.32): Veo's videos are operations to wait for, Gemini's images come in
  * the answer. Neither can be listed. If a video was filtered, its operation is done and has no video.
  */
-import type { TaskErrorCode } from '../../../domain/errors.ts';
 import { imageTierOf } from '../../../domain/image-size.ts';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import type { VendorCost } from '../../../domain/media-route.ts';
@@ -10,7 +9,8 @@ import type { JobState, KindTraits, MediaAdapter, RenderRequest } from '../adapt
 import { assertRecent, type CallbackFormat, headerOf, parseCallbackBody } from '../callbacks.ts';
 import { keyHeader } from '../credentials.ts';
 import { ENDED_GOOGLE_MODELS } from '../ended-models.ts';
-import { documentOf } from '../exchange.ts';
+import { documentOf, isMissing } from '../exchange.ts';
+import { failed, running } from '../job-state.ts';
 import { costIn, listOf, objectOf, withParams } from '../json.ts';
 import { JobRefusedError, NotTakenError, OutcomeUnknownError, type SubmissionError, textOf } from '../outcomes.ts';
 import { ANY_RANGE, IMAGE_RATIOS, ratioFor } from '../range.ts';
@@ -19,7 +19,6 @@ import type { ResultFile } from '../result-file.ts';
 import { claimsOf } from '../signatures/json-web-token.ts';
 import { type CodeMeaning, jobVerdictFor, submissionErrorFor } from '../vendor-codes.ts';
 import { retryAfterMs, type VendorAnswer } from '../vendor-http.ts';
-import { messageFor } from '../words.ts';
 import { googleNumbers, googleReasons } from './google-codes.ts';
 
 const VERSION = 'v1beta';
@@ -103,7 +102,7 @@ export const google: MediaAdapter = {
 
   async status(jobId, http, signal) {
     const answer = await http.ask({ path: `${VERSION}/${jobId}` }, signal);
-    if (answer.status === 404 && isObject(answer.document)) return { state: 'unknown' };
+    if (isMissing(answer)) return { state: 'unknown' };
     return stateOf(objectOf(documentOf(answer)));
   },
 };
@@ -188,7 +187,7 @@ function costOf({ usageMetadata }: JsonObject): { readonly cost?: VendorCost } {
 }
 
 function stateOf({ done, error, response }: JsonObject): JobState {
-  if (done !== true) return { state: 'running', progressPercent: null, detail: null };
+  if (done !== true) return running(null);
   if (isObject(error)) {
     const { code, message } = error;
     return failed(jobVerdictFor(safetyIn(message) ?? googleNumbers.meaningOf(code)));
@@ -216,10 +215,6 @@ function filteredOf({ raiMediaFilteredReasons: reasons, raiMediaFilteredCount: c
 /** Recognises a safety refusal by its words, where no field reports it. */
 function safetyIn(words: unknown): CodeMeaning | null {
   return SAFETY_WORDS.test(String(words)) ? 'content_policy_violation' : null;
-}
-
-function failed(code: TaskErrorCode, words?: unknown): JobState {
-  return { state: 'failed', code, message: messageFor(code, words) };
 }
 
 /** The message may name the operator's project, and is not passed on. */

@@ -15,12 +15,12 @@ import {
   parseCallbackBody,
 } from '../callbacks.ts';
 import { bearer } from '../credentials.ts';
-import { documentOf, isSuccess, isVerdict } from '../exchange.ts';
+import { assertCancelled, documentOf, isVerdict } from '../exchange.ts';
+import { failed, running } from '../job-state.ts';
 import { endIn, listOf, objectOf, withParams } from '../json.ts';
 import { JobRefusedError, NotTakenError, OutcomeUnknownError, ProviderUnreachableError } from '../outcomes.ts';
 import { ANY_RANGE } from '../range.ts';
 import type { VendorAnswer } from '../vendor-http.ts';
-import { messageFor, wordsOf } from '../words.ts';
 
 const JOB_ID = /^[A-Za-z0-9][\w.:-]{0,199}$/;
 const MAX_RESULTS = 16;
@@ -95,9 +95,7 @@ export const httpJobs: MediaAdapter = {
 
   async cancel(jobId, http, signal) {
     const answer = await http.ask({ method: 'POST', path: `${jobPath(jobId)}/cancel` }, signal);
-    if (!isSuccess(answer) && !ENDED_STATUSES.includes(answer.status)) {
-      throw new ProviderUnreachableError(`the upstream answered ${answer.status}`);
-    }
+    assertCancelled(answer, ENDED_STATUSES);
   },
 };
 
@@ -139,20 +137,16 @@ function jobStateOf(document: unknown, jobId: string, base: URL): JobState {
   switch (job['status']) {
     case 'queued':
     case 'running':
-      return { state: 'running', progressPercent: percentOf(job['progress_percent']), detail: wordsOf(job['detail']) };
+      return running(job['detail'], job['progress_percent']);
     case 'succeeded':
       return { state: 'succeeded', results: resultsOf(job['results'], base), ...end };
     case 'failed':
-      return { ...failed(codeOf(document) ?? 'processing_failed', errorOf(document)['message']), ...end };
+      return failed(codeOf(document) ?? 'processing_failed', errorOf(document)['message'], end);
     case 'cancelled':
-      return { ...failed('processing_failed'), ...end };
+      return failed('processing_failed', undefined, end);
     default:
       throw new ProviderUnreachableError('the upstream sent a job without a known status');
   }
-}
-
-function failed(code: TaskErrorCode, words?: unknown): JobState {
-  return { state: 'failed', code, message: messageFor(code, words) };
 }
 
 /** Whether an answer says, in the words of the protocol, that there is no such job. A proxy's 404 does not. */
@@ -184,8 +178,4 @@ function resultOf(result: unknown, base: URL): ResultFile | null {
   const url = new URL(link, base);
   if (!WEB_PROTOCOLS.includes(url.protocol)) return null;
   return { url: url.href, mimeType: typeof mimeType === 'string' ? mimeType : null };
-}
-
-function percentOf(value: unknown): number | null {
-  return typeof value === 'number' && value >= 0 && value <= 100 ? value : null;
 }

@@ -3,12 +3,12 @@ import type { TaskErrorCode } from '../../../domain/errors.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { VendorCost } from '../../../domain/media-route.ts';
 import type { JobEnd, JobState, RenderRequest } from '../adapter.ts';
+import { failed } from '../job-state.ts';
 import { objectOf, PLAIN_AMOUNT } from '../json.ts';
 import { JobRefusedError, OutcomeUnknownError, ProviderUnreachableError, type SubmissionError } from '../outcomes.ts';
 import type { ResultFile } from '../result-file.ts';
 import { submissionErrorFor } from '../vendor-codes.ts';
 import { retryAfterMs, type VendorAnswer } from '../vendor-http.ts';
-import { messageFor } from '../words.ts';
 import { klingCodes } from './kling-codes.ts';
 
 const TOO_MANY_WAIT_MS = 1_000;
@@ -38,8 +38,7 @@ export function unreadable({ status, document }: VendorAnswer): ProviderUnreacha
 
 /** Only the message of a failed task gives the reason. */
 export function failedFor(message: unknown, facts: { readonly cost?: VendorCost } & JobEnd): JobState {
-  const code = verdictOf(String(message));
-  return { state: 'failed', code, message: messageFor(code, message), ...facts };
+  return failed(verdictOf(String(message)), message, facts);
 }
 
 function verdictOf(message: string): TaskErrorCode {

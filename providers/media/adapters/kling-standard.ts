@@ -6,11 +6,11 @@ import { formatUsd, parseUsd } from '../../../domain/money.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { VendorCost } from '../../../domain/media-route.ts';
 import type { JobState, RenderRequest } from '../adapter.ts';
+import { running } from '../job-state.ts';
 import { endIn, listOf, objectOf, PLAIN_AMOUNT, withParams } from '../json.ts';
 import { ProviderUnreachableError, textOf } from '../outcomes.ts';
 import { requiredWordFor } from '../resolutions.ts';
 import type { VendorAnswer, VendorCall, VendorHttp } from '../vendor-http.ts';
-import { wordsOf } from '../words.ts';
 import { acceptedData, failedFor, filesAt, framesOf, tooMuch, unreadable, withDefined } from './kling-answers.ts';
 
 /** The path of tasks; also the first part of their names here. */
@@ -54,7 +54,7 @@ export async function stateOfTask(id: string, http: VendorHttp, signal: AbortSig
   const facts = { ...costOf(task), ...endIn(task['update_time']) };
   if (status === 'failed') return failedFor(message, facts);
   if (status === 'succeeded') return { state: 'succeeded', results: filesAt(listOf(outputs)), ...facts };
-  return { state: 'running', progressPercent: null, detail: wordsOf(status) };
+  return running(status);
 }
 
 export function jobIdOf({ id }: JsonObject): string {

@@ -4,12 +4,12 @@
  */
 import type { JsonObject } from '../../../domain/json.ts';
 import type { JobState, RenderRequest } from '../adapter.ts';
+import { running } from '../job-state.ts';
 import { endIn, listOf, objectOf, withParams } from '../json.ts';
 import { textOf } from '../outcomes.ts';
 import { ratioFor } from '../range.ts';
 import { requiredWordFor } from '../resolutions.ts';
 import type { VendorAnswer, VendorCall, VendorHttp } from '../vendor-http.ts';
-import { wordsOf } from '../words.ts';
 import { imageTierOf } from '../../../domain/image-size.ts';
 import {
   acceptedData,
@@ -70,7 +70,7 @@ export async function stateOfTask(sort: Sort, id: string, http: VendorHttp, sign
   const { task_status: status, task_status_msg: message, task_result: result } = task;
   const facts = { ...costOf(task['final_unit_deduction'], 'units'), ...endIn(task['updated_at']) };
   if (status === 'failed') return failedFor(message, facts);
-  if (status !== 'succeed') return { state: 'running', progressPercent: null, detail: wordsOf(status) };
+  if (status !== 'succeed') return running(status);
   const { videos, images } = objectOf(result);
   return { state: 'succeeded', results: filesAt([...listOf(videos), ...listOf(images)]), ...facts };
 }

@@ -7,14 +7,15 @@ import type { VendorCost } from '../../../domain/media-route.ts';
 import type { JobState, KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
 import { contentItems, hasReferences, isMadeSince } from '../content-items.ts';
 import { bearer } from '../credentials.ts';
-import { documentOf, isSuccess } from '../exchange.ts';
+import { assertCancelled, documentOf } from '../exchange.ts';
+import { failed, running } from '../job-state.ts';
 import { costIn, endIn, listOf, objectOf, withParams } from '../json.ts';
 import { ProviderUnreachableError, type SubmissionError, textOf } from '../outcomes.ts';
 import { ANY_RANGE } from '../range.ts';
 import { requiredWordFor } from '../resolutions.ts';
 import { type CodeMeaning, jobVerdictFor, submissionErrorFor } from '../vendor-codes.ts';
 import { retryAfterMs, type VendorAnswer } from '../vendor-http.ts';
-import { messageFor, wordsOf } from '../words.ts';
+import { wordsOf } from '../words.ts';
 import { minimaxCodes, minimaxStatuses } from './minimax-codes.ts';
 
 const SUBMISSIONS = 'v2/video_generation';
@@ -89,7 +90,7 @@ export const minimax: MediaAdapter = {
     const task = objectOf(documentOf(await http.ask({ path: pathOf(TASKS, jobId) }, signal)))['task'];
     if (objectOf(task)['status'] !== 'queued') return;
     const answer = await http.ask({ method: 'DELETE', path: pathOf(SUBMISSIONS, jobId) }, signal);
-    if (!isSuccess(answer) && !ENDED_STATUSES.includes(answer.status)) documentOf(answer);
+    assertCancelled(answer, ENDED_STATUSES);
   },
 };
 
@@ -137,15 +138,9 @@ function stateOf(task: JsonObject): JobState {
   if (status === 'failed' || status === 'cancelled' || status === 'expired') {
     const { code, message } = objectOf(error);
     const verdict = status === 'expired' ? 'processing_timeout' : jobVerdictFor(minimaxCodes.meaningOf(code));
-    return {
-      state: 'failed',
-      code: verdict,
-      message: messageFor(verdict, message),
-      ...costOf(task),
-      ...endIn(endedAt),
-    };
+    return failed(verdict, message, { ...costOf(task), ...endIn(endedAt) });
   }
-  return { state: 'running', progressPercent: null, detail: wordsOf(status) };
+  return running(status);
 }
 
 /** Videos are charged by the second, including the reference videos. */

@@ -2,18 +2,18 @@
  * OpenAI's wire format for videos, which outlived OpenAI's own service in other gateways (`openai` 6, `resources/videos`). The
  * other gateway decides which seconds and sizes it accepts. An unknown state means that the video is still being rendered.
  */
-import { isObject, type JsonObject } from '../../../domain/json.ts';
+import type { JsonObject } from '../../../domain/json.ts';
 import { videoSizeFor } from '../../../domain/video-size.ts';
 import type { JobState, KindTraits, MediaAdapter, RenderRequest, SentSubmission } from '../adapter.ts';
 import { bearer } from '../credentials.ts';
-import { documentOf, isSuccess } from '../exchange.ts';
+import { assertCancelled, documentOf, isMissing } from '../exchange.ts';
 import type { FormPart } from '../form.ts';
+import { failed, running } from '../job-state.ts';
 import { endIn, listOf, objectOf } from '../json.ts';
 import { openaiRefusal, openaiVerdict } from '../openai-errors.ts';
 import { JobRefusedError, ProviderUnreachableError, textOf } from '../outcomes.ts';
 import { ANY_RANGE } from '../range.ts';
 import type { VendorHttp } from '../vendor-http.ts';
-import { messageFor, wordsOf } from '../words.ts';
 
 const TRAITS: KindTraits = {
   answers: 'job',
@@ -67,13 +67,13 @@ export const openaiVideos: MediaAdapter = {
 
   async status(jobId, http, signal) {
     const answer = await http.ask({ path: pathOf(jobId) }, signal);
-    if (answer.status === 404 && isObject(answer.document)) return { state: 'unknown' };
+    if (isMissing(answer)) return { state: 'unknown' };
     return stateOf(objectOf(documentOf(answer)), new URL(`${pathOf(jobId)}/content`, http.base));
   },
 
   async cancel(jobId, http, signal) {
     const answer = await http.ask({ method: 'DELETE', path: pathOf(jobId) }, signal);
-    if (!isSuccess(answer) && !ENDED_STATUSES.includes(answer.status)) documentOf(answer);
+    assertCancelled(answer, ENDED_STATUSES);
   },
 };
 
@@ -150,12 +150,7 @@ function stateOf(video: JsonObject, content: URL): JobState {
   }
   if (status === 'failed') {
     const error = objectOf(video['error']);
-    const verdict = openaiVerdict(error);
-    return { state: 'failed', code: verdict, message: messageFor(verdict, error['message']), ...endIn(endedAt) };
+    return failed(openaiVerdict(error), error['message'], endIn(endedAt));
   }
-  return {
-    state: 'running',
-    progressPercent: typeof progress === 'number' && progress >= 0 && progress <= 100 ? progress : null,
-    detail: wordsOf(status),
-  };
+  return running(status, progress);
 }

@@ -6,11 +6,12 @@
 import type { TaskErrorCode } from '../../../domain/errors.ts';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import type { FieldNames, VendorCost } from '../../../domain/media-route.ts';
-import type { JobEnd, JobState, KindTraits, MediaAdapter, SentSubmission } from '../adapter.ts';
+import type { JobState, KindTraits, MediaAdapter, SentSubmission } from '../adapter.ts';
 import { type CallbackFormat, parseCallbackBody } from '../callbacks.ts';
 import { bearer } from '../credentials.ts';
-import { documentOf, isSuccess } from '../exchange.ts';
+import { assertCancelled, documentOf, isMissing } from '../exchange.ts';
 import { fieldsOf } from '../fields.ts';
+import { failed, running } from '../job-state.ts';
 import { costIn, endIn, fingerprintOf, listOf, objectOf, withParams } from '../json.ts';
 import { lifetimeSecondsOf } from '../lifetime.ts';
 import { JobRefusedError, NotTakenError, ProviderUnreachableError, type SubmissionError, textOf } from '../outcomes.ts';
@@ -19,7 +20,7 @@ import type { ResultFile } from '../result-file.ts';
 import { assertStandardWebhook } from '../signatures/standard-webhooks.ts';
 import { retryAfterMs, type VendorAnswer, type VendorCall, type VendorHttp } from '../vendor-http.ts';
 import { jobVerdictFor, submissionErrorFor } from '../vendor-codes.ts';
-import { messageFor, wordsOf } from '../words.ts';
+import { wordsOf } from '../words.ts';
 import { replicateCodes, replicateStatuses } from './replicate-codes.ts';
 
 const PREDICTIONS = 'v1/predictions';
@@ -103,14 +104,14 @@ export const replicate: MediaAdapter = {
 
   async status(jobId, http, signal) {
     const answer = await http.ask({ path: `${PREDICTIONS}/${encodeURIComponent(jobId)}` }, signal);
-    if (answer.status === 404 && isObject(answer.document)) return { state: 'unknown' };
+    if (isMissing(answer)) return { state: 'unknown' };
     return stateOf(objectOf(documentOf(answer)));
   },
 
   async cancel(jobId, http, signal) {
     const path = `${PREDICTIONS}/${encodeURIComponent(jobId)}/cancel`;
     const answer = await http.ask({ method: 'POST', path }, signal);
-    if (!isSuccess(answer) && !ENDED_STATUSES.includes(answer.status)) documentOf(answer);
+    assertCancelled(answer, ENDED_STATUSES);
   },
 };
 
@@ -169,19 +170,15 @@ function stateOf(prediction: JsonObject): JobState {
     case 'succeeded':
       return { state: 'succeeded', results: [output].flat().flatMap(fileOf), ...facts };
     case 'failed':
-      return failed(verdictOf(String(error)), facts);
+      // Without the error's words, which may come from any program.
+      return failed(verdictOf(String(error)), undefined, facts);
     case 'canceled':
     case 'aborted':
-      return failed(isOverdue(prediction) ? 'processing_timeout' : 'processing_failed', facts);
+      return failed(isOverdue(prediction) ? 'processing_timeout' : 'processing_failed', undefined, facts);
     default:
       // A running prediction may already have some of its output.
-      return { state: 'running', progressPercent: null, detail: wordsOf(status) };
+      return running(status);
   }
-}
-
-/** Without the error's words, which may come from any program. */
-function failed(code: TaskErrorCode, facts: { readonly cost?: VendorCost } & JobEnd): JobState {
-  return { state: 'failed', code, message: messageFor(code), ...facts };
 }
 
 /** Whether it was `Cancel-After` that stopped it. */
