@@ -1,18 +1,12 @@
 /** Pages of lists. The cursor is the id of the last entry shown; entries are not counted, so that long lists stay fast. */
 import { readPage, type Slice } from '../api/endpoint/page.ts';
 import { type IdKind, isId } from '../domain/ids.ts';
-import type { Visit } from './page.ts';
 
 /** The entries of a page, and the start of the next page. */
 export interface ListPage<Entry> {
   readonly entries: readonly Entry[];
   /** The cursor of the next page; null on the last one. */
   readonly next: string | null;
-}
-
-/** A page of a list, with the address and the filters of the visit. */
-export interface ListProps<Entry> extends Pick<Visit, 'query' | 'path'> {
-  readonly page: ListPage<Entry>;
 }
 
 /** Reads the page that the query's cursor asks for. An invalid cursor asks for the first page. */

@@ -181,7 +181,8 @@ async function send(context: Context, visit: Visit, result: PageResult): Promise
 }
 
 function draw(visit: Visit, result: Extract<PageResult, { kind: 'page' | 'part' }>): string {
-  const page = { texts: visit.texts, formToken: visit.session?.formToken ?? null };
+  const { texts, path, query, session } = visit;
+  const page = { texts, path, query, formToken: session?.formToken ?? null };
   if (result.kind === 'part') return renderPart(result.content, page);
   const { title, content, problem = null, bare, current } = result;
   return renderPage({ title, content, problem, signedIn: bare ? null : signedInOf(visit, current) }, page);

@@ -86,7 +86,7 @@ export function Problem({ message }: { readonly message: string | null }) {
   );
 }
 
-interface FieldProps {
+export interface FieldProps {
   readonly name: string;
   /** Needed if two forms of a page have fields with the same name. */
   readonly id?: string;
@@ -221,22 +221,15 @@ export function ConfirmDeletion({ path, backTo }: { readonly path: string; reado
   );
 }
 
-/** Links to older entries and to the newest entries. */
-export function Pages({
-  path,
-  query,
-  next,
-}: {
-  readonly path: string;
-  readonly query: URLSearchParams;
-  readonly next: string | null;
-}) {
-  const texts = useTexts();
+/** Links to older entries and to the newest entries. @param path of the list, if another page shows the list */
+export function Pages({ next, path }: { readonly next: string | null; readonly path?: string }) {
+  const { texts, query, path: current } = usePage();
+  const list = path ?? current;
   const withCursor = (cursor: string | null): string => {
     const changed = new URLSearchParams(query);
     changed.delete('cursor');
     if (cursor !== null) changed.set('cursor', cursor);
-    return changed.size === 0 ? path : `${path}?${changed.toString()}`;
+    return changed.size === 0 ? list : `${list}?${changed.toString()}`;
   };
   return (
     <nav class="pages" aria-label={texts.common.older}>

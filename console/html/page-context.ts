@@ -1,10 +1,10 @@
 /** The values that are the same for all components of a page. */
 import { createContext, useContext } from 'hono/jsx';
+import type { Visit } from '../page.ts';
 import type { Texts } from '../texts/texts.ts';
 
-export interface PageContext {
-  /** In the language of the reader. */
-  readonly texts: Texts;
+/** Of the visit that the page answers. */
+export interface PageContext extends Pick<Visit, 'path' | 'query' | 'texts'> {
   /** The token that the session's forms carry; null for strangers. */
   readonly formToken: string | null;
 }

@@ -16,7 +16,7 @@ const PAGE_SIZE = 50;
 
 export const movementPages = [
   member.page('/accounts/{account_id}/billing/movements', 'pay', async (visit, { reports }) => {
-    const { account, query, path, texts } = visit;
+    const { account, query, texts } = visit;
     const before = readPosition(query.get('cursor'));
     const { rows: transfers, last } = await readPage({ before, limit: PAGE_SIZE }, (slice) =>
       listTransfers(reports, { accountId: account.accountId, ...slice }),
@@ -26,7 +26,7 @@ export const movementPages = [
       texts.billing.movements,
       <Card>
         <Movements transfers={transfers} visit={visit} />
-        <Pages path={path} query={query} next={last ? writePosition(last) : null} />
+        <Pages next={last ? writePosition(last) : null} />
       </Card>,
     );
   }),

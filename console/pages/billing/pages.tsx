@@ -30,7 +30,7 @@ export const billingPages = [
   member.page(
     '/accounts/{account_id}/billing/top-ups',
     'pay',
-    async ({ account: { accountId }, query, path, texts }, { reports }) => {
+    async ({ account: { accountId }, query, texts }, { reports }) => {
       const { entries: topUps, next } = await readListPage(query, TOP_UP_LIST, async (slice) => {
         const found = await listTopUps(reports, { accountId, ...slice });
         return found.map((topUp) => ({ ...topUp, id: topUp.transferId }));
@@ -40,7 +40,7 @@ export const billingPages = [
         texts.billing.topUps,
         <Card>
           <TopUps topUps={topUps} />
-          <Pages path={path} query={query} next={next} />
+          <Pages next={next} />
         </Card>,
       );
     },

@@ -41,7 +41,7 @@ async function statementLines(visit: MemberVisit, { readStatement }: ApiServices
 function Statement({
   lines,
   month,
-  visit: { path, account, texts },
+  visit: { account, texts },
   services,
 }: {
   readonly lines: Awaited<ReturnType<typeof statementLines>>;
@@ -57,7 +57,7 @@ function Statement({
       {month.to.getTime() > services.clock.nowMs() ? <p class="soft">{words.soFar}</p> : null}
       <StatementTable lines={lines} label={words.statement(month.name)} names={names} />
       <p class="row">
-        <Downloads path={path} />
+        <Downloads />
         <a class="button quiet" href={`${billing}/movements/export?period=${month.name}&format=csv`} download>
           {words.downloadMovements}
         </a>

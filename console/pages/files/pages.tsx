@@ -10,7 +10,7 @@ const FILE_LIST = { kind: 'file', size: 24 } as const;
 
 export const filePages = [
   member.page('/accounts/{account_id}/files', 'develop', async (visit, services) => {
-    const { account, query, path, texts } = visit;
+    const { account, query, texts } = visit;
     const { entries: uploads, next } = await readListPage(query, FILE_LIST, (slice) =>
       listUploads(services.database, { accountId: account.accountId, ...slice }),
     );
@@ -29,7 +29,7 @@ export const filePages = [
             ))}
           </ul>
         )}
-        <Pages path={path} query={query} next={next} />
+        <Pages next={next} />
       </>,
     );
   }),

@@ -7,7 +7,7 @@ import { isId } from '../../../domain/ids.ts';
 import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../domain/task.ts';
 import { Card, Copyable, Empty, Field, Money, Pages, Time } from '../../html/components.tsx';
 import { Facts } from '../../html/facts.tsx';
-import { ChoiceFilter, Filters } from '../../html/filters.tsx';
+import { ChoiceFilter, FieldFilter, Filters } from '../../html/filters.tsx';
 import { readListPage } from '../../list-page.ts';
 import { member, type MemberVisit, showPage } from '../../page.ts';
 import { periodOf } from '../../period.ts';
@@ -20,45 +20,35 @@ const PAGE_SIZE = 24;
 const TASK_LIST = { kind: 'task', size: PAGE_SIZE } as const;
 
 export const taskPages = [
-  member.page(
-    '/accounts/{account_id}/tasks',
-    'see',
-    async ({ account: { accountId }, query, texts, path }, { database }) => {
-      const status = TASK_STATUSES.find((known) => known === query.get('status'));
-      const kind = TASK_KINDS.find((known) => known === query.get('kind'));
-      const id = (query.get('id') ?? '').trim();
-      const known = isId('task', id) ? await findAccountTask(database, accountId, id) : null;
-      if (known) return { kind: 'redirect', path: `/accounts/${accountId}/tasks/${known.id}` };
-      // An id that names no task of the account matches none.
-      const filter = { accountId, status, kind, model: query.get('model')?.trim() || undefined, ...periodOf(query) };
-      const { entries: tasks, next } = await readListPage(query, TASK_LIST, async (slice) =>
-        id === '' ? listTasks(database, { ...filter, ...slice }) : [],
-      );
-      const words = texts.tasks;
-      return showPage(
-        'tasks',
-        words.title,
-        <>
-          <Filters>
-            <ChoiceFilter
-              query={query}
-              name="status"
-              label={texts.fields.status}
-              all={words.allStatuses}
-              values={TASK_STATUSES}
-            />
-            <ChoiceFilter query={query} name="kind" label={words.result} all={words.allKinds} values={TASK_KINDS} />
-            <Field name="model" label={texts.fields.model} value={query.get('model') ?? ''} />
-            <Field name="from" label={words.from} type="date" value={query.get('from') ?? ''} />
-            <Field name="to" label={words.to} type="date" value={query.get('to') ?? ''} />
-            <Field name="id" label={words.id} value={id} />
-          </Filters>
-          {tasks.length === 0 ? <Empty>{words.none}</Empty> : <Gallery tasks={tasks} accountId={accountId} />}
-          <Pages path={path} query={query} next={next} />
-        </>,
-      );
-    },
-  ),
+  member.page('/accounts/{account_id}/tasks', 'see', async ({ account: { accountId }, query, texts }, { database }) => {
+    const status = TASK_STATUSES.find((known) => known === query.get('status'));
+    const kind = TASK_KINDS.find((known) => known === query.get('kind'));
+    const id = (query.get('id') ?? '').trim();
+    const known = isId('task', id) ? await findAccountTask(database, accountId, id) : null;
+    if (known) return { kind: 'redirect', path: `/accounts/${accountId}/tasks/${known.id}` };
+    // An id that names no task of the account matches none.
+    const filter = { accountId, status, kind, model: query.get('model')?.trim() || undefined, ...periodOf(query) };
+    const { entries: tasks, next } = await readListPage(query, TASK_LIST, async (slice) =>
+      id === '' ? listTasks(database, { ...filter, ...slice }) : [],
+    );
+    const words = texts.tasks;
+    return showPage(
+      'tasks',
+      words.title,
+      <>
+        <Filters>
+          <ChoiceFilter name="status" label={texts.fields.status} all={words.allStatuses} values={TASK_STATUSES} />
+          <ChoiceFilter name="kind" label={words.result} all={words.allKinds} values={TASK_KINDS} />
+          <FieldFilter name="model" label={texts.fields.model} />
+          <FieldFilter name="from" label={words.from} type="date" />
+          <FieldFilter name="to" label={words.to} type="date" />
+          <Field name="id" label={words.id} value={id} />
+        </Filters>
+        {tasks.length === 0 ? <Empty>{words.none}</Empty> : <Gallery tasks={tasks} accountId={accountId} />}
+        <Pages next={next} />
+      </>,
+    );
+  }),
   member.page('/accounts/{account_id}/tasks/{task_id}', 'see', async (visit, services) => {
     const task = await ownTask(visit, services);
     return showPage(

@@ -69,7 +69,7 @@ async function monthsOf({ account }: MemberVisit, { database, clock }: ApiServic
 }
 
 function Picker({
-  visit: { path, texts },
+  visit: { texts },
   period,
   months,
 }: {
@@ -91,7 +91,7 @@ function Picker({
       <button type="submit" class="quiet">
         {common.show}
       </button>
-      <Downloads path={path} query={new URLSearchParams({ period: period.name })} />
+      <Downloads filters={new URLSearchParams({ period: period.name })} />
     </form>
   );
 }

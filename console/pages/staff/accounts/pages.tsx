@@ -45,7 +45,7 @@ export const staffAccountPages = [
   changeKey('enable', false),
 ];
 
-async function search({ query, texts, path }: UserVisit, services: ApiServices): Promise<PageResult> {
+async function search({ query, texts }: UserVisit, services: ApiServices): Promise<PageResult> {
   const wanted = (query.get('search') ?? '').trim();
   const suspended = query.get('suspended');
   const filter = { search: wanted || undefined, suspended: suspended === 'true' ? true : undefined };
@@ -73,7 +73,7 @@ async function search({ query, texts, path }: UserVisit, services: ApiServices):
       </form>
       {found === null ? null : <FoundTimeline found={found} />}
       {found !== null && accounts.length === 0 ? null : <AccountTable accounts={accounts} />}
-      <Pages path={path} query={query} next={next} />
+      <Pages next={next} />
     </>,
   );
 }

@@ -171,7 +171,7 @@ function Decided({ decided, visit: { texts } }: Pick<Props, 'decided' | 'visit'>
   );
 }
 
-function Adjustments({ adjustments, next, visit: { texts, query } }: Props) {
+function Adjustments({ adjustments, next, visit: { texts } }: Props) {
   const { corrections: words } = texts;
   return (
     <TableCard
@@ -191,7 +191,7 @@ function Adjustments({ adjustments, next, visit: { texts, query } }: Props) {
         'account_id',
       ]}
     >
-      <Pages path={PATH} query={query} next={next} />
+      <Pages path={PATH} next={next} />
     </TableCard>
   );
 }

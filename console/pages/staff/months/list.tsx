@@ -33,7 +33,7 @@ const UNKNOWN: ShownEarnings = {
 export function MonthList({
   months,
   next,
-  visit: { texts, path, query },
+  visit: { texts },
 }: {
   readonly months: readonly MonthOverview[];
   readonly next: string | null;
@@ -65,7 +65,7 @@ export function MonthList({
       ]}
     >
       <p class="hint">{words.explained}</p>
-      <Pages path={path} query={query} next={next} />
+      <Pages next={next} />
     </TableCard>
   );
 }

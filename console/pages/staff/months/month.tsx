@@ -76,7 +76,7 @@ function Actions({ overview: { month, state, closed }, visit }: Props) {
             {words.close}
           </a>
         ) : null}
-        <Downloads path={path} />
+        <Downloads />
         <a class="button quiet" href={`${path}/statements`}>
           {words.statements}
         </a>

@@ -4,8 +4,8 @@ import { linesOf } from '../../../../api/routes/admin/present-finance.ts';
 import type { Account } from '../../../../db/queries/accounts.ts';
 import type { Statement } from '../../../../db/queries/statements.ts';
 import type { Month } from '../../../../domain/month.ts';
-import { Card, Field, Pages } from '../../../html/components.tsx';
-import { Downloads, Filters } from '../../../html/filters.tsx';
+import { Card, Pages } from '../../../html/components.tsx';
+import { Downloads, FieldFilter, Filters } from '../../../html/filters.tsx';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { StatementTable } from '../../../html/statement-table.tsx';
 import type { UserVisit } from '../../../page.ts';
@@ -14,7 +14,7 @@ export function CustomerList({
   month,
   accounts,
   next,
-  visit: { texts, query, path },
+  visit: { texts },
 }: {
   readonly month: Month;
   readonly accounts: readonly Account[];
@@ -25,7 +25,7 @@ export function CustomerList({
   return (
     <>
       <Filters>
-        <Field name="search" label={words.searchCustomer} type="search" value={query.get('search') ?? ''} />
+        <FieldFilter name="search" label={words.searchCustomer} type="search" />
       </Filters>
       <TableCard
         of={LISTED_ACCOUNT}
@@ -38,7 +38,7 @@ export function CustomerList({
           [staff.account, 'id'],
         ]}
       >
-        <Pages path={path} query={query} next={next} />
+        <Pages next={next} />
       </TableCard>
     </>
   );
@@ -48,7 +48,7 @@ export function StatementContent({
   month,
   account,
   statement,
-  visit: { path, texts },
+  visit: { texts },
 }: {
   readonly month: Month;
   readonly account: Account;
@@ -59,7 +59,7 @@ export function StatementContent({
   return (
     <>
       <div class="row actions">
-        <Downloads path={path} />
+        <Downloads />
         <a class="button quiet" href={`/console/staff/accounts/${account.id}`}>
           {staff.account}
         </a>

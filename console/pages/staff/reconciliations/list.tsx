@@ -31,7 +31,7 @@ export function ReconciliationList({
   readonly next: string | null;
   readonly visit: UserVisit;
 }) {
-  const { texts, path, query } = visit;
+  const { texts, path } = visit;
   const { reconciliation: words } = texts;
   return (
     <>
@@ -54,7 +54,7 @@ export function ReconciliationList({
           'requested_by',
         ]}
       >
-        <Pages path={path} query={query} next={next} />
+        <Pages next={next} />
       </TableCard>
     </>
   );

@@ -34,7 +34,7 @@ export function Report(props: Props) {
       {(findingsOf(reconciliation) ?? 0) === 0 ? null : (
         <>
           <div class="row actions">
-            <Downloads path={path} />
+            <Downloads />
           </div>
           <Findings {...props} />
           {findings.some(isOpen) && may(visit, 'moveMoney') ? <AcknowledgeForm {...props} /> : null}

@@ -3,7 +3,7 @@ import type { Refund, RefundFilter, RefundSum } from '../../../../db/queries/sta
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
 import { Choice, Field, Pages } from '../../../html/components.tsx';
-import { Downloads, Filters } from '../../../html/filters.tsx';
+import { Downloads, FieldFilter, Filters } from '../../../html/filters.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { TableCard } from '../../../html/resource-table.tsx';
 import type { UserVisit } from '../../../page.ts';
@@ -20,7 +20,7 @@ interface Props {
 
 export function RefundContent(props: Props) {
   const { refunds, sums, next, visit } = props;
-  const { texts, path, query } = visit;
+  const { texts } = visit;
   const { refunds: words, fields } = texts;
   return (
     <>
@@ -48,22 +48,22 @@ export function RefundContent(props: Props) {
             'account_id',
           ]}
         >
-          <Pages path={path} query={query} next={next} />
+          <Pages next={next} />
         </TableCard>
       )}
     </>
   );
 }
 
-function RefundFilters({ sums, filter, visit: { texts, query, path } }: Props) {
+function RefundFilters({ sums, filter, visit: { texts } }: Props) {
   const { refunds: words, staff, fields } = texts;
   const causes = [...new Set([filter.cause ?? null, ...sums.map(({ cause }) => cause)])].flatMap(
     (cause) => cause ?? [],
   );
   return (
-    <Filters downloads={<Downloads path={path} query={query} />}>
+    <Filters downloads={<Downloads />}>
       <Field name="from" label={staff.from} type="date" value={filter.from?.toISOString().slice(0, 10) ?? ''} />
-      <Field name="to" label={staff.to} type="date" value={query.get('to') ?? ''} />
+      <FieldFilter name="to" label={staff.to} type="date" />
       <Choice
         name="cause"
         label={fields.cause}

@@ -40,7 +40,7 @@ export const staffTaskPages = [
   }),
 ];
 
-async function list({ query, texts, path }: UserVisit, { database }: ApiServices): Promise<PageResult> {
+async function list({ query, texts }: UserVisit, { database }: ApiServices): Promise<PageResult> {
   const filter = {
     accountId: query.get('account')?.trim() || undefined,
     model: query.get('model')?.trim() || undefined,
@@ -49,7 +49,7 @@ async function list({ query, texts, path }: UserVisit, { database }: ApiServices
     ...periodOf(query),
   };
   const page = await readListPage(query, TASK_LIST, (slice) => listTasks(database, { ...filter, ...slice }));
-  return showPage('allTasks', texts.staffTasks.title, <TaskList {...{ page, query, path }} />);
+  return showPage('allTasks', texts.staffTasks.title, <TaskList page={page} />);
 }
 
 interface Shown {

@@ -16,7 +16,7 @@ export const staffTextRequestPages = [
   staff.page('/staff/text-requests/{text_request_id}', 'read', showRequest),
 ];
 
-async function list({ query, texts, path }: UserVisit, services: ApiServices): Promise<PageResult> {
+async function list({ query, texts }: UserVisit, services: ApiServices): Promise<PageResult> {
   const { database } = services;
   const id = (query.get('id') ?? '').trim();
   const found = id === '' ? null : await findRequest(services, id);
@@ -30,7 +30,7 @@ async function list({ query, texts, path }: UserVisit, services: ApiServices): P
   const page = await readListPage(query, REQUEST_LIST, async (slice) =>
     id === '' ? listTextUsage(database, { ...filter, ...slice }) : [],
   );
-  return showPage('textRequests', texts.staffTextRequests.title, <RequestList {...{ page, query, path }} />);
+  return showPage('textRequests', texts.staffTextRequests.title, <RequestList page={page} />);
 }
 
 /** Finds a text request by its id, or by the id of the HTTP request or the response. */

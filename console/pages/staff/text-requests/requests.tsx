@@ -4,36 +4,34 @@ import { ADMIN_TEXT_REQUEST } from '../../../../api/routes/admin/present-finance
 import type { Found } from '../../../../api/services/find-by-id.ts';
 import { TEXT_OUTCOMES, type TextUsage } from '../../../../db/queries/usage.ts';
 import { TOKEN_COUNTS } from '../../../../domain/text-tokens.ts';
-import { Card, Copyable, Field, Noted, Pages } from '../../../html/components.tsx';
+import { Card, Copyable, Noted, Pages } from '../../../html/components.tsx';
 import { Facts } from '../../../html/facts.tsx';
-import { ChoiceFilter, Filters } from '../../../html/filters.tsx';
-import type { ListProps } from '../../../list-page.ts';
+import { ChoiceFilter, FieldFilter, Filters } from '../../../html/filters.tsx';
+import type { ListPage } from '../../../list-page.ts';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { Chosen, ResourceFacts, TableCard } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import type { Texts } from '../../../texts/texts.ts';
 import { useTexts } from '../../../html/page-context.ts';
 
-export function RequestList({ page: { entries: requests, next }, query, path }: ListProps<TextUsage>) {
+export function RequestList({ page: { entries: requests, next } }: { readonly page: ListPage<TextUsage> }) {
   const texts = useTexts();
   const { staffTextRequests: words, staff, fields, tasks } = texts;
-  const given = (name: string): string => query.get(name) ?? '';
   return (
     <>
       <Filters>
-        <Field name="id" label={words.anyId} value={given('id')} />
-        <Field name="account" label={staff.accountId} value={given('account')} />
-        <Field name="model" label={fields.model} value={given('model')} />
+        <FieldFilter name="id" label={words.anyId} />
+        <FieldFilter name="account" label={staff.accountId} />
+        <FieldFilter name="model" label={fields.model} />
         <ChoiceFilter
-          query={query}
           name="status"
           label={fields.status}
           all={tasks.allStatuses}
           values={TEXT_OUTCOMES}
           field="outcome"
         />
-        <Field name="from" label={staff.from} type="date" value={given('from')} />
-        <Field name="to" label={staff.to} type="date" value={given('to')} />
+        <FieldFilter name="from" label={staff.from} type="date" />
+        <FieldFilter name="to" label={staff.to} type="date" />
       </Filters>
       <TableCard
         of={ADMIN_TEXT_REQUEST}
@@ -55,7 +53,7 @@ export function RequestList({ page: { entries: requests, next }, query, path }: 
           'created_at',
         ]}
       />
-      <Pages path={path} query={query} next={next} />
+      <Pages next={next} />
     </>
   );
 }

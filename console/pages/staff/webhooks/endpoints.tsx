@@ -4,23 +4,24 @@ import type { HistoryLinks } from '../../../../api/history-link.ts';
 import type { Delivery } from '../../../../db/queries/deliveries.ts';
 import { DELIVERY_STATUSES } from '../../../../db/queries/deliveries.ts';
 import type { WebhookEndpoint } from '../../../../db/queries/webhook-endpoints.ts';
-import { Card, Choice, Copyable, Form, Pages, Field, Time } from '../../../html/components.tsx';
+import { Card, Choice, Copyable, Form, Pages, Time } from '../../../html/components.tsx';
 import { EndpointState } from '../../../html/endpoint-state.tsx';
 import { Facts } from '../../../html/facts.tsx';
-import { ChoiceFilter, Filters } from '../../../html/filters.tsx';
-import type { ListPage, ListProps } from '../../../list-page.ts';
+import { ChoiceFilter, FieldFilter, Filters } from '../../../html/filters.tsx';
+import type { ListPage } from '../../../list-page.ts';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import { Deliveries } from '../deliveries.tsx';
-import { useTexts } from '../../../html/page-context.ts';
+import { usePage } from '../../../html/page-context.ts';
 
-export function EndpointList({ page: { entries: endpoints, next }, query, path }: ListProps<WebhookEndpoint>) {
-  const { staffWebhooks: words, staff, fields } = useTexts();
+export function EndpointList({ page: { entries: endpoints, next } }: { readonly page: ListPage<WebhookEndpoint> }) {
+  const { texts, query } = usePage();
+  const { staffWebhooks: words, staff, fields } = texts;
   return (
     <>
       <Filters>
-        <Field name="account" label={staff.accountId} value={query.get('account') ?? ''} />
+        <FieldFilter name="account" label={staff.accountId} />
         <Choice
           name="show"
           label={words.show}
@@ -44,7 +45,7 @@ export function EndpointList({ page: { entries: endpoints, next }, query, path }
           'failing_since',
         ]}
       />
-      <Pages path={path} query={query} next={next} />
+      <Pages next={next} />
     </>
   );
 }
@@ -60,7 +61,7 @@ export function EndpointContent({
   readonly temporal: HistoryLinks;
   readonly visit: UserVisit;
 }) {
-  const { texts, query } = visit;
+  const { texts } = visit;
   const { staffWebhooks: words, staff, fields } = texts;
   const path = `/console/staff/webhooks/${endpoint.id}`;
   const mayAct = may(visit, 'operate');
@@ -91,16 +92,10 @@ export function EndpointContent({
         ) : null}
       </Card>
       <Filters>
-        <ChoiceFilter
-          query={query}
-          name="status"
-          label={fields.status}
-          all={texts.tasks.allStatuses}
-          values={DELIVERY_STATUSES}
-        />
+        <ChoiceFilter name="status" label={fields.status} all={texts.tasks.allStatuses} values={DELIVERY_STATUSES} />
       </Filters>
       <Deliveries {...{ deliveries, temporal }} none={words.noDeliveries} redeliverPath={mayAct ? path : null} />
-      <Pages path={path} query={query} next={next} />
+      <Pages path={path} next={next} />
     </>
   );
 }

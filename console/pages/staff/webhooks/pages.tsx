@@ -31,7 +31,7 @@ export const staffWebhookPages = [
   ),
 ];
 
-async function list({ query, texts, path }: UserVisit, { database }: ApiServices): Promise<PageResult> {
+async function list({ query, texts }: UserVisit, { database }: ApiServices): Promise<PageResult> {
   const filter = {
     accountId: query.get('account')?.trim() || undefined,
     failing: query.get('show') === 'all' ? undefined : true,
@@ -39,7 +39,7 @@ async function list({ query, texts, path }: UserVisit, { database }: ApiServices
   const page = await readListPage(query, ENDPOINT_LIST, (slice) =>
     listAllWebhookEndpoints(database, { ...filter, ...slice }),
   );
-  return showPage('failingWebhooks', texts.staffWebhooks.title, <EndpointList {...{ page, query, path }} />);
+  return showPage('failingWebhooks', texts.staffWebhooks.title, <EndpointList page={page} />);
 }
 
 async function showEndpoint(
