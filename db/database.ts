@@ -44,6 +44,12 @@ export function picoUsd(column: string): bigint {
   return BigInt(column);
 }
 
+/** The row of a statement that always gives one, such as an insert or a sum. */
+export function onlyRow<Row>([row]: readonly Row[]): Row {
+  if (!row) throw new Error('a statement that always gives a row gave none');
+  return row;
+}
+
 /** Whether PostgreSQL answered with a refusal, rather than being out of reach. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof DatabaseError;

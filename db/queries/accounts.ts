@@ -1,5 +1,5 @@
 import type { PicoUsd } from '../../domain/money.ts';
-import { type Database, isDatabaseError, UNIQUE_VIOLATION } from '../database.ts';
+import { type Database, isDatabaseError, onlyRow, UNIQUE_VIOLATION } from '../database.ts';
 import { CHANGE, CHARGES } from '../ledger-sql.ts';
 import { type IdPage, newestFirst } from '../page.ts';
 import { columnsOf, readRow, type RowOf } from '../row.ts';
@@ -147,9 +147,7 @@ export async function sumAccountTotals(database: Database, accountId: string): P
     FROM transfers WHERE account_id = ?`,
     [accountId],
   );
-  const sums = rows[0];
-  if (!sums) throw new Error('an aggregate always gives one row');
-  return readRow(sums, {
+  return readRow(onlyRow(rows), {
     amounts: ['topped_up', 'signup_granted', 'promo_granted', 'promo_expired', 'charged', 'refunded', 'adjusted'],
   });
 }

@@ -1,7 +1,7 @@
 /** Admin tokens, and what was done with them: see `db/migrations/0010-operations.ts`. */
 import type { AdminRole } from '../../domain/roles.ts';
 import { newId } from '../../domain/ids.ts';
-import type { Database } from '../database.ts';
+import { type Database, onlyRow } from '../database.ts';
 import { type IdPage, newestFirst } from '../page.ts';
 import { createdIn, type Period } from '../period.ts';
 import { camelCased, columnsOf, type RowOf } from '../row.ts';
@@ -27,11 +27,10 @@ export interface NewAdminToken extends Pick<AdminToken, 'name' | 'role' | 'hint'
 type AdminTokenRow = RowOf<AdminToken>;
 
 export async function insertAdminToken(database: Database, token: NewAdminToken): Promise<AdminToken> {
-  const [row] = await database('admin_tokens')
+  const rows = await database('admin_tokens')
     .insert(columnsOf({ id: newId('adminToken'), ...token }))
     .returning<AdminTokenRow[]>('*');
-  if (!row) throw new Error('an insert always returns its row');
-  return toAdminToken(row);
+  return toAdminToken(onlyRow(rows));
 }
 
 /** The tokens that have not been revoked, newest first; expired ones among them. */

@@ -1,6 +1,6 @@
 import type { KeyGroup, KeyState } from '../../domain/api-key.ts';
 import type { PicoUsd } from '../../domain/money.ts';
-import { type Database, picoUsd } from '../database.ts';
+import { type Database, onlyRow, picoUsd } from '../database.ts';
 import { type IdPage, newestFirst } from '../page.ts';
 import { columnsOf, type RowOf } from '../row.ts';
 import { recallAllowances } from './allowances.ts';
@@ -49,11 +49,10 @@ export async function insertApiKey(
     ...key
   }: { id: string; accountId: string; digest: Buffer; pepperMark: string; hint: string; settings: KeySettings },
 ): Promise<ApiKey> {
-  const [row] = await database('api_keys')
+  const rows = await database('api_keys')
     .insert({ ...columnsOf(key), ...toColumns(settings) })
     .returning<KeyRow[]>('*');
-  if (!row) throw new Error('an insert always returns its row');
-  return toApiKey(row);
+  return toApiKey(onlyRow(rows));
 }
 
 /** The keys with these digests, deleted ones included, and their accounts, in order; null for a key that does not exist. */

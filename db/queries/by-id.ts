@@ -1,112 +1,72 @@
 /** Rows by their ids alone, of any account and deleted ones too: for operators who look something up. */
 import { createdAtMsOf, firstIdAt } from '../../domain/ids.ts';
-import type { PicoUsd } from '../../domain/money.ts';
-import { type Database, picoUsd } from '../database.ts';
+import type { Database } from '../database.ts';
+import { camelCased, readRow, type RowOf } from '../row.ts';
+import type { ApiKey } from './api-keys.ts';
+import type { AccountAction, OperatorAction } from './operator-actions.ts';
+import type { Upload } from './uploads.ts';
+import type { WebhookEndpoint } from './webhook-endpoints.ts';
 
-/** The fields that all of them have. */
-interface Owned {
+interface Deletable {
+  readonly deletedAt: Date | null;
+}
+
+interface Event {
   readonly id: string;
   readonly accountId: string;
   readonly createdAt: Date;
-}
-
-export interface FoundKey extends Owned {
-  readonly name: string;
-  readonly hint: string;
-  readonly used: PicoUsd;
-  readonly usageLimit: PicoUsd | null;
-  readonly expiresAt: Date | null;
-  readonly disabledAt: Date | null;
-  readonly deletedAt: Date | null;
-}
-
-export interface FoundEndpoint extends Owned {
-  readonly url: string;
-  readonly failingSince: Date | null;
-  readonly disabledAt: Date | null;
-  readonly disabledReason: string | null;
-  readonly deletedAt: Date | null;
-}
-
-export interface FoundEvent extends Owned {
   readonly type: string;
   /** Null for what is about no task. */
   readonly taskId: string | null;
 }
 
-export interface FoundUpload extends Owned {
-  readonly filename: string | null;
-  readonly mimeType: string;
-  readonly bytes: number;
-  readonly storedAt: Date | null;
-  readonly usedAt: Date | null;
-  readonly deletedAt: Date | null;
-}
-
 /** An operator's action on a task or an account. */
-export interface FoundAction {
-  readonly id: string;
-  readonly createdAt: Date;
-  readonly accountId: string | null;
+type Action = Omit<OperatorAction | AccountAction, 'taskId' | 'accountId'> & {
   readonly taskId: string | null;
-  readonly kind: string;
-  readonly author: string;
-  readonly reason: string;
+  readonly accountId: string | null;
+};
+
+export async function findKeyById(database: Database, id: string) {
+  const row = await database<RowOf<ApiKey>>('api_keys')
+    .where({ id })
+    .first(
+      'account_id',
+      'created_at',
+      'name',
+      'hint',
+      'used',
+      'usage_limit',
+      'expires_at',
+      'disabled_at',
+      'deleted_at',
+    );
+  return row ? readRow(row, { amounts: ['used', 'usage_limit'] }) : null;
 }
 
-export async function findKeyById(database: Database, id: string): Promise<FoundKey | null> {
-  const row = await first<Omit<FoundKey, 'used' | 'usageLimit'> & { used: string; usageLimit: string | null }>(
-    database,
-    /* sql */ `
-    SELECT id, account_id AS "accountId", created_at AS "createdAt", name, hint, used, usage_limit AS "usageLimit",
-      expires_at AS "expiresAt", disabled_at AS "disabledAt", deleted_at AS "deletedAt"
-    FROM api_keys WHERE id = ?`,
-    id,
-  );
-  return (
-    row && { ...row, used: picoUsd(row.used), usageLimit: row.usageLimit === null ? null : picoUsd(row.usageLimit) }
-  );
+export async function findEndpointById(database: Database, id: string) {
+  const row = await database<RowOf<WebhookEndpoint & Deletable>>('webhook_endpoints')
+    .where({ id })
+    .first('account_id', 'created_at', 'url', 'failing_since', 'disabled_at', 'disabled_reason', 'deleted_at');
+  return row ? camelCased(row) : null;
 }
 
-export function findEndpointById(database: Database, id: string): Promise<FoundEndpoint | null> {
-  return first(
-    database,
-    /* sql */ `
-    SELECT id, account_id AS "accountId", created_at AS "createdAt", url, failing_since AS "failingSince",
-      disabled_at AS "disabledAt", disabled_reason AS "disabledReason", deleted_at AS "deletedAt"
-    FROM webhook_endpoints WHERE id = ?`,
-    id,
-  );
+export async function findEventById(database: Database, id: string) {
+  const row = await database<RowOf<Event>>('events').where({ id }).first('account_id', 'created_at', 'type', 'task_id');
+  return row ? camelCased(row) : null;
 }
 
-export function findEventById(database: Database, id: string): Promise<FoundEvent | null> {
-  return first(
-    database,
-    `SELECT id, account_id AS "accountId", created_at AS "createdAt", type, task_id AS "taskId" FROM events WHERE id = ?`,
-    id,
-  );
+export async function findUploadById(database: Database, id: string) {
+  const row = await database<RowOf<Upload & Deletable & { readonly storedAt: Date | null }, 'bytes'>>('uploads')
+    .where({ id })
+    .first('account_id', 'created_at', 'filename', 'mime_type', 'bytes', 'stored_at', 'used_at', 'deleted_at');
+  return row ? readRow(row, { counts: ['bytes'] }) : null;
 }
 
-export async function findUploadById(database: Database, id: string): Promise<FoundUpload | null> {
-  const row = await first<Omit<FoundUpload, 'bytes'> & { bytes: string }>(
-    database,
-    /* sql */ `
-    SELECT id, account_id AS "accountId", created_at AS "createdAt", filename, mime_type AS "mimeType", bytes,
-      stored_at AS "storedAt", used_at AS "usedAt", deleted_at AS "deletedAt"
-    FROM uploads WHERE id = ?`,
-    id,
-  );
-  return row && { ...row, bytes: Number(row.bytes) };
-}
-
-export function findActionById(database: Database, id: string): Promise<FoundAction | null> {
-  return first(
-    database,
-    /* sql */ `
-    SELECT id, created_at AS "createdAt", account_id AS "accountId", task_id AS "taskId", kind, author, reason
-    FROM operator_actions WHERE id = ?`,
-    id,
-  );
+export async function findActionById(database: Database, id: string) {
+  const row = await database<RowOf<Action>>('operator_actions')
+    .where({ id })
+    .first('account_id', 'task_id', 'kind', 'author', 'reason');
+  return row ? camelCased(row) : null;
 }
 
 /** The row of a task or text request exists within so long after its request was admitted. */
@@ -141,9 +101,4 @@ export async function findLeftByRequest(database: Database, requestId: string): 
     },
   );
   return rows[0]?.id ?? null;
-}
-
-async function first<Row>(database: Database, sql: string, id: string): Promise<Row | null> {
-  const { rows } = await database.raw<{ rows: Row[] }>(sql, [id]);
-  return rows[0] ?? null;
 }

@@ -1,8 +1,8 @@
 /** Months whose books are closed: see `db/migrations/0009-finance.ts`. */
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Month, nextMonth, parseMonth } from '../../domain/month.ts';
-import { type Database, picoUsd } from '../database.ts';
-import type { RowOf } from '../row.ts';
+import { type Database, onlyRow, picoUsd } from '../database.ts';
+import { camelCased, type RowOf } from '../row.ts';
 import { findLatestReport, listAcknowledgements } from './acknowledgements.ts';
 
 export interface ClosedMonth extends Books {
@@ -80,8 +80,7 @@ export async function closeMonth(
       RETURNING ${COLUMNS}`,
       { month: `${month.name}-01`, author, acknowledged: JSON.stringify(await listAcknowledged(transaction)) },
     );
-    if (!rows[0]) throw new Error('an insert always returns its row');
-    return { closed: toClosedMonth(rows[0]), isNew: true };
+    return { closed: toClosedMonth(onlyRow(rows)), isNew: true };
   });
 }
 
@@ -125,8 +124,7 @@ export async function readBooks(database: Database, month: Month): Promise<Books
     'SELECT transfers, amounts FROM books_of_month(?::date)',
     [`${month.name}-01`],
   );
-  if (!rows[0]) throw new Error('a function without a set always gives one row');
-  return toBooks(rows[0]);
+  return toBooks(onlyRow(rows));
 }
 
 /** The closed months, latest first. */
@@ -154,14 +152,7 @@ async function lastClosed(database: Database): Promise<Month | null> {
 }
 
 function toClosedMonth(row: ClosedMonthRow): ClosedMonth {
-  return {
-    month: row.month,
-    closedAt: row.closed_at,
-    author: row.author,
-    ...toBooks(row),
-    checksum: row.checksum,
-    acknowledged: row.acknowledged,
-  };
+  return { ...camelCased(row), ...toBooks(row) };
 }
 
 function toBooks({ transfers, amounts }: Pick<ClosedMonthRow, 'transfers' | 'amounts'>): Books {

@@ -1,7 +1,7 @@
 /** Deliveries as clients, operators and the relay see them; the worker's part is in `delivery-attempts.ts`. */
 import { isId, newId } from '../../domain/ids.ts';
 import { WEBHOOKS } from '../../domain/policy.ts';
-import type { Database } from '../database.ts';
+import { type Database, onlyRow } from '../database.ts';
 import { createdIn, type Period } from '../period.ts';
 import { ATTEMPT_LIMITS, ATTEMPT_LIMITS_JSON } from './attempt-limits.ts';
 import { type IdPage, newestFirst } from '../page.ts';
@@ -129,14 +129,13 @@ export async function insertTestDelivery(
   const id = newId('delivery');
   const common = { account_id: endpoint.accountId, created_at: event.createdAt };
   const type = 'endpoint.test';
-  const [row] = await database.transaction(async (transaction) => {
+  const rows = await database.transaction(async (transaction) => {
     await transaction('events').insert({ ...common, id: event.id, type, payload: event.payload });
     return transaction('deliveries')
       .insert({ ...common, id, event_id: event.id, endpoint_id: endpoint.id, next_start_at: transaction.fn.now() })
       .returning<DeliveryRow[]>('*');
   });
-  if (!row) throw new Error('an insert always returns its row');
-  return toDelivery({ ...row, event_type: type }, []);
+  return toDelivery({ ...onlyRow(rows), event_type: type }, []);
 }
 
 /** A delivery whose workflow has not been started, as far as is known. */

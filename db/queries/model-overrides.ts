@@ -1,5 +1,5 @@
 /** Operators' overrides for models: see `db/migrations/0010-operations.ts`. */
-import type { Database } from '../database.ts';
+import { type Database, onlyRow } from '../database.ts';
 import { camelCased, type RowOf } from '../row.ts';
 
 export interface NewModelOverride {
@@ -20,11 +20,10 @@ type ModelOverrideRow = RowOf<ModelOverride>;
 
 export async function recordModelOverride(database: Database, override: NewModelOverride): Promise<ModelOverride> {
   const { model, kind, author, reason } = override;
-  const [row] = await database('model_orders')
+  const rows = await database('model_orders')
     .insert({ model, kind, author, reason })
     .returning<ModelOverrideRow[]>(['model', 'kind', 'author', 'reason', 'created_at']);
-  if (!row) throw new Error('an insert always returns its row');
-  return camelCased(row);
+  return camelCased(onlyRow(rows));
 }
 
 /** The newest override of each model that ever had one. */

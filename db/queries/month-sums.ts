@@ -2,7 +2,7 @@
 import type { PicoUsd } from '../../domain/money.ts';
 import type { Month } from '../../domain/month.ts';
 import type { TaskKind } from '../../domain/task.ts';
-import { type Database, picoUsd } from '../database.ts';
+import { type Database, onlyRow, picoUsd } from '../database.ts';
 import { CHARGES, isFirstCharge } from '../ledger-sql.ts';
 import { MAX_CHAIN_MS } from './month-export.ts';
 
@@ -73,9 +73,8 @@ export async function sumMonth(database: Database, month: Month, mostCustomers: 
     mostCustomers,
   });
   const partsOf = (part: Row['part']) => rows.filter((row) => row.part === part);
-  const [total] = partsOf('total');
+  const total = onlyRow(partsOf('total'));
   const [others] = partsOf('others');
-  if (!total) throw new Error('the sum over everything is always there');
   return {
     total: toEarnings(total),
     models: partsOf('model').map((row) => ({

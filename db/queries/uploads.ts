@@ -1,6 +1,6 @@
 /** Uploaded files: see `db/migrations/0005-files.ts`. */
 import { isId } from '../../domain/ids.ts';
-import type { Database } from '../database.ts';
+import { type Database, onlyRow } from '../database.ts';
 import { type IdPage, newestFirst } from '../page.ts';
 import { camelCased, columnsOf, readRow, type RowOf } from '../row.ts';
 
@@ -55,8 +55,7 @@ export async function reserveUpload(
     'SELECT * FROM reserve_upload(?::jsonb, ?, ?, ?, ?)',
     [JSON.stringify(columnsOf(upload)), needed, wanted, quota.bytes, quota.files],
   );
-  const [row] = rows;
-  if (!row) throw new Error('a function with OUT parameters always gives one row');
+  const row = onlyRow(rows);
   if (row.granted !== null) return { granted: Number(row.granted) };
   return { granted: null, keptBytes: Number(row.kept_bytes), keptFiles: Number(row.kept_files) };
 }

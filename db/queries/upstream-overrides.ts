@@ -1,5 +1,5 @@
 /** Operators' overrides for upstreams: see `db/migrations/0010-operations.ts`. */
-import type { Database } from '../database.ts';
+import { type Database, onlyRow } from '../database.ts';
 import { camelCased, type RowOf } from '../row.ts';
 
 export interface NewUpstreamOverride {
@@ -28,7 +28,7 @@ export async function recordUpstreamOverride(
   override: NewUpstreamOverride,
 ): Promise<UpstreamOverride> {
   const { upstream, restSeconds, author, reason } = override;
-  const [row] = await database('upstream_orders')
+  const rows = await database('upstream_orders')
     .insert({
       upstream,
       kind: restSeconds === null ? 'resume' : 'rest',
@@ -37,8 +37,7 @@ export async function recordUpstreamOverride(
       reason,
     })
     .returning<UpstreamOverrideRow[]>('*');
-  if (!row) throw new Error(`the override for ${upstream} was not written`);
-  return camelCased(row);
+  return camelCased(onlyRow(rows));
 }
 
 /** The latest override for each upstream that ever had one. */

@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import { createdAtMsOf, firstIdAt } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { readTokens, type TextTokens } from '../../domain/text-tokens.ts';
-import type { Database } from '../database.ts';
+import { type Database, onlyRow } from '../database.ts';
 import type { IdPage } from '../page.ts';
 import { createdIn, type Period } from '../period.ts';
 import { streamPages } from '../stream-pages.ts';
@@ -102,9 +102,8 @@ async function findUseOfModel(
     FROM daily_usage_summed LEFT JOIN days ON true GROUP BY before`,
     { account: accountId ?? null, model },
   );
-  const [use] = rows;
-  if (!use) throw new Error('the only row of a table is always there');
-  return { from: use.from, to: use.to ?? undefined };
+  const { from, to } = onlyRow(rows);
+  return { from, to: to ?? undefined };
 }
 
 /** Limits the ids as well, since an id contains the time of its request. */

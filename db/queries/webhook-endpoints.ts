@@ -1,6 +1,6 @@
 import { isId } from '../../domain/ids.ts';
 import type { SubscribableEvent } from '../../domain/webhook-event.ts';
-import type { Database } from '../database.ts';
+import { type Database, onlyRow } from '../database.ts';
 import { type IdPage, newestFirst } from '../page.ts';
 import { columnsOf, type RowOf } from '../row.ts';
 
@@ -58,11 +58,10 @@ export async function insertWebhookEndpoint(
   ]);
   const existing = await endpointsOf(transaction, endpoint.accountId).limit(maxEndpoints).select('id');
   if (existing.length >= maxEndpoints) return null;
-  const [row] = await transaction('webhook_endpoints')
+  const rows = await transaction('webhook_endpoints')
     .insert(columnsOf({ ...endpoint, updatedAt: endpoint.createdAt }))
     .returning<EndpointRow[]>('*');
-  if (!row) throw new Error('an insert always returns its row');
-  return toEndpoint(row);
+  return toEndpoint(onlyRow(rows));
 }
 
 /** The account's endpoint with this id; null also if it was deleted or belongs to another account. */
