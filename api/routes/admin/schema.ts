@@ -5,8 +5,18 @@ import { ADMIN_ROLES, type AdminRole } from '../../../domain/roles.ts';
 import { nonNegativeUsd, positiveUsd, signedUsd } from '../../usd.ts';
 import { choice, freeText } from '../../validation.ts';
 
-const AUTHOR =
-  'Who. Left out, it is the name of the admin token, or `admin` for GENWAY_ADMIN_TOKEN; only with that it may be another.';
+const author = freeText({ min: 1, max: 200 }).description(
+  'Who. Left out, it is the name of the admin token, or `admin` for GENWAY_ADMIN_TOKEN; only with that it may be another.',
+);
+const reason = freeText({ min: 1, max: 1000 });
+
+interface AuthoredBody {
+  readonly author?: string;
+}
+
+interface ReasonedBody extends AuthoredBody {
+  readonly reason: string;
+}
 
 export interface AccountDetailsBody {
   readonly name?: string;
@@ -18,10 +28,6 @@ export interface AccountDetailsBody {
 export interface CreateAccountBody extends AccountDetailsBody {
   readonly name: string;
   readonly signup_credit_usd?: string | number;
-}
-
-export interface UpdateAccountBody extends AccountDetailsBody {
-  readonly author?: string;
 }
 
 const MAX_CONCURRENT_TASKS = 1_000_000;
@@ -54,34 +60,21 @@ export const createAccountSchema = Joi.object<CreateAccountBody>({
   signup_credit_usd: nonNegativeUsd.description('Signup credit; until a top-up it pays only for free-list models'),
 });
 
-export const updateAccountSchema = Joi.object<UpdateAccountBody>({
+export const updateAccountSchema = Joi.object<AccountDetailsBody & AuthoredBody>({
   name: accountName,
   ...accountDetails,
-  author: freeText({ min: 1, max: 200 }).description(AUTHOR),
+  author,
 });
 
-export interface ReopenAccountBody {
-  readonly reason?: string;
-  readonly author?: string;
-}
-
-export const reopenAccountSchema = Joi.object<ReopenAccountBody>({
-  reason: freeText({ min: 1, max: 1000 }).description('Why; kept in the log of operator actions'),
-  author: freeText({ min: 1, max: 200 }).description(AUTHOR),
+export const reopenAccountSchema = Joi.object<Partial<ReasonedBody>>({
+  reason: reason.description('Why; kept in the log of operator actions'),
+  author,
 });
 
-export interface CloseMonthBody {
-  readonly author?: string;
-}
+export const closeMonthSchema = Joi.object<AuthoredBody>({ author });
 
-export const closeMonthSchema = Joi.object<CloseMonthBody>({
-  author: freeText({ min: 1, max: 200 }).description(AUTHOR),
-});
-
-export interface AcknowledgeBody {
+interface AcknowledgeBody extends ReasonedBody {
   readonly findings: number[];
-  readonly reason: string;
-  readonly author?: string;
 }
 
 export const acknowledgeSchema = Joi.object<AcknowledgeBody>({
@@ -92,8 +85,8 @@ export const acknowledgeSchema = Joi.object<AcknowledgeBody>({
     .required()
     .description('Which findings of the report, counted from 1')
     .example([1]),
-  reason: freeText({ min: 1, max: 1000 }).required().description('Why nobody can remedy them; kept with the month'),
-  author: freeText({ min: 1, max: 200 }).description(AUTHOR),
+  reason: reason.required().description('Why nobody can remedy them; kept with the month'),
+  author,
 });
 
 export interface TopUpBody {
@@ -109,42 +102,27 @@ export const topUpSchema = Joi.object<TopUpBody>({
     .example('invoice-2031'),
 });
 
-export interface AdjustmentBody {
+interface AdjustmentBody extends ReasonedBody {
   readonly amount_usd: string | number;
-  readonly reason: string;
-  readonly author?: string;
 }
 
 export const adjustmentSchema = Joi.object<AdjustmentBody>({
   amount_usd: signedUsd.required().description('Amount to add, or to take if negative').example(-1.5),
-  reason: freeText({ min: 1, max: 1000 }).required().description('The reason; kept in the ledger'),
-  author: freeText({ min: 1, max: 200 }).description(AUTHOR),
+  reason: reason.required().description('The reason; kept in the ledger'),
+  author,
 });
 
-export interface PromoGrantBody {
-  readonly amount_usd: string | number;
+interface PromoGrantBody extends AdjustmentBody {
   readonly expires_at: string;
   readonly reference: string;
-  readonly reason: string;
-  readonly author?: string;
 }
 
-export interface OperatorActionBody {
-  readonly reason: string;
-  readonly author?: string;
-}
-
-export const operatorActionSchema = Joi.object<OperatorActionBody>({
-  reason: freeText({ min: 1, max: 1000 }).required().description('The reason; kept in the log of operator actions'),
-  author: freeText({ min: 1, max: 200 }).description(AUTHOR),
+export const operatorActionSchema = Joi.object<ReasonedBody>({
+  reason: reason.required().description('The reason; kept in the log of operator actions'),
+  author,
 });
 
-export interface OptionalReasonBody {
-  readonly reason?: string;
-  readonly author?: string;
-}
-
-export interface RestUpstreamBody extends OperatorActionBody {
+interface RestUpstreamBody extends ReasonedBody {
   readonly seconds: number;
 }
 
@@ -157,13 +135,13 @@ export const restUpstreamSchema = Joi.object<RestUpstreamBody>({
     .max(A_MONTH_SECONDS)
     .required()
     .description('How long the upstream stays out of service'),
-  reason: freeText({ min: 1, max: 1000 }).required().description('The reason; kept with the order'),
-  author: freeText({ min: 1, max: 200 }).description(AUTHOR),
+  reason: reason.required().description('The reason; kept with the order'),
+  author,
 });
 
-export const optionalReasonSchema = Joi.object<OptionalReasonBody>({
-  reason: freeText({ min: 1, max: 1000 }).description('The reason; kept with the order'),
-  author: freeText({ min: 1, max: 200 }).description(AUTHOR),
+export const optionalReasonSchema = Joi.object<Partial<ReasonedBody>>({
+  reason: reason.description('The reason; kept with the order'),
+  author,
 });
 
 export interface KeyBody {
@@ -198,8 +176,8 @@ export const promoGrantSchema = Joi.object<PromoGrantBody>({
     .required()
     .description('Identifies the grant; each reference is granted once per account')
     .example('launch-2026'),
-  reason: freeText({ min: 1, max: 1000 }).required().description('The reason; kept with the grant'),
-  author: freeText({ min: 1, max: 200 }).description(AUTHOR),
+  reason: reason.required().description('The reason; kept with the grant'),
+  author,
 });
 
 export const createAdminTokenSchema = Joi.object<CreateAdminTokenBody>({
