@@ -44,6 +44,11 @@ export function picoUsd(column: string): bigint {
   return BigInt(column);
 }
 
+/** The time of the database in so many seconds, for an insert or an update. */
+export function secondsFromNow(database: Database, seconds: number): Knex.Raw {
+  return database.raw(`now() + ? * interval '1 second'`, [seconds]);
+}
+
 /** The row of a statement that always gives one, such as an insert or a sum. */
 export function onlyRow<Row>([row]: readonly Row[]): Row {
   if (!row) throw new Error('a statement that always gives a row gave none');

@@ -158,15 +158,9 @@ export async function claimDeliveriesToStart(
   { limit, retryAfterSeconds }: { limit: number; retryAfterSeconds: number },
 ): Promise<readonly DeliveryToStart[]> {
   const { rows } = await database.raw<{
-    rows: { id: string; account_id: string; event_type: string; attempts: number; claimed_until: string }[];
+    rows: (Omit<RowOf<DeliveryToStart>, 'first_attempt'> & { readonly attempts: number })[];
   }>('SELECT * FROM claim_deliveries(?, ?, ?::jsonb)', [limit, retryAfterSeconds, ATTEMPT_LIMITS_JSON]);
-  return rows.map((row) => ({
-    id: row.id,
-    accountId: row.account_id,
-    eventType: row.event_type,
-    firstAttempt: row.attempts + 1,
-    claimedUntil: row.claimed_until,
-  }));
+  return rows.map(({ attempts, ...row }) => ({ ...camelCased(row), firstAttempt: attempts + 1 }));
 }
 
 /**

@@ -1,6 +1,7 @@
 /** The worker's part of each delivery attempt: one statement before it and one after. */
 import type { Database } from '../database.ts';
 import { ATTEMPT_LIMITS_JSON } from './attempt-limits.ts';
+import { columnsOf, type RowOf } from '../row.ts';
 import type { DeliveryAttempt, DeliveryStatus } from './deliveries.ts';
 
 /** The state of a delivery. */
@@ -54,11 +55,7 @@ export type AttemptOutcome =
       readonly disabledReason: string | null;
     };
 
-interface StateRow {
-  status: DeliveryStatus;
-  attempts: number;
-  next_attempt_at: Date | null;
-}
+type StateRow = RowOf<DeliveryState>;
 
 interface AdmissionRow extends StateRow {
   verdict: Admission['verdict'];
@@ -111,11 +108,7 @@ export async function recordAttempt(
   outcome: AttemptOutcome,
 ): Promise<DeliveryState> {
   const made = {
-    number: attempt.number,
-    started_at: attempt.startedAt,
-    latency_ms: attempt.latencyMs,
-    status: attempt.status,
-    error: attempt.error,
+    ...columnsOf(attempt),
     ...(outcome.delivered
       ? { outcome: 'delivered' }
       : {
@@ -146,6 +139,6 @@ function toDelivery(row: AdmissionRow): DeliveryToAttempt {
   };
 }
 
-function toState(row: StateRow): DeliveryState {
-  return { status: row.status, attempts: row.attempts, nextAttemptAt: row.next_attempt_at };
+function toState({ status, attempts, next_attempt_at: nextAttemptAt }: StateRow): DeliveryState {
+  return { status, attempts, nextAttemptAt };
 }

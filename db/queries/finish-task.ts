@@ -4,7 +4,7 @@ import { WEBHOOKS } from '../../domain/policy.ts';
 import { renderEvent } from '../../domain/webhook-event.ts';
 import { againIfLost } from '../connections.ts';
 import type { Database } from '../database.ts';
-import { createdAtOf, findTask, type TaskRow, toTask } from './tasks.ts';
+import { findTask, type TaskRow, tasksById, toTask } from './tasks.ts';
 
 /** The ending of a task. */
 export type TaskEnding =
@@ -140,12 +140,10 @@ async function readTasks(
   finishes: readonly Finish[],
 ): Promise<{ readonly tasks: ReadonlyMap<string, Task>; readonly now: Date }> {
   const ids = finishes.map(({ taskId }) => taskId).filter((id) => isId('task', id));
-  const rows = await database<TaskRow>('tasks')
-    .whereIn(
-      ['id', 'created_at'],
-      ids.map((id) => [id, createdAtOf(id)]),
-    )
-    .select<(TaskRow & { now: Date })[]>('*', database.raw('clock_timestamp() AS now'));
+  const rows = await tasksById(database, ids).select<(TaskRow & { now: Date })[]>(
+    '*',
+    database.raw('clock_timestamp() AS now'),
+  );
   return { tasks: new Map(rows.map((row) => [row.id, toTask(row)])), now: rows[0]?.now ?? new Date() };
 }
 

@@ -1,7 +1,7 @@
 /** Invitations to accounts, and the e-mails that bring them: see `db/migrations/0008-people.ts`. */
 import type { MemberRole } from '../../domain/roles.ts';
-import type { Database } from '../database.ts';
-import { camelCased, type RowOf } from '../row.ts';
+import { type Database, secondsFromNow } from '../database.ts';
+import { camelCased, columnsOf, type RowOf } from '../row.ts';
 
 export interface Invitation {
   readonly accountId: string;
@@ -38,19 +38,18 @@ export interface InvitationMail {
 type InvitationRow = RowOf<Invitation>;
 
 /** Makes an invitation. An earlier one to the same account for that address ends. */
-export async function putInvitation(database: Database, invitation: NewInvitation): Promise<void> {
+export async function putInvitation(
+  database: Database,
+  { lifetimeSeconds, isMailed, ...invitation }: NewInvitation,
+): Promise<void> {
   await database('account_invitations')
     .insert({
-      account_id: invitation.accountId,
-      email: invitation.email,
-      role: invitation.role,
-      digest: invitation.digest,
-      invited_by: invitation.invitedBy,
+      ...columnsOf(invitation),
       created_at: database.fn.now(),
-      expires_at: database.raw(`now() + ? * interval '1 second'`, [invitation.lifetimeSeconds]),
-      mail: invitation.isMailed ? 'ordered' : null,
+      expires_at: secondsFromNow(database, lifetimeSeconds),
+      mail: isMailed ? 'ordered' : null,
       mail_attempts: 0,
-      mail_due_at: invitation.isMailed ? database.fn.now() : null,
+      mail_due_at: isMailed ? database.fn.now() : null,
     })
     .onConflict(['account_id', 'email'])
     .merge();

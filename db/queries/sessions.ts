@@ -1,5 +1,6 @@
 /** Sessions of the console, the links that lead into it, and attempts to sign in: see `db/migrations/0008-people.ts`. */
-import type { Database } from '../database.ts';
+import { type Database, secondsFromNow } from '../database.ts';
+import { camelCased, columnsOf, type RowOf } from '../row.ts';
 import { findUser, toUser, type User, type UserRow } from './users.ts';
 
 export interface Session {
@@ -29,15 +30,8 @@ interface SessionRow extends UserRow {
 const LINK_PURPOSES = ['invitation', 'new_password'] as const;
 export type LinkPurpose = (typeof LINK_PURPOSES)[number];
 
-export async function insertSession(database: Database, session: NewSession): Promise<void> {
-  await database('sessions').insert({
-    digest: session.digest,
-    user_id: session.userId,
-    second_factor_pending: session.secondFactorPending,
-    by_provider: session.byProvider,
-    user_agent: session.userAgent,
-    expires_at: database.raw(`now() + ? * interval '1 second'`, [session.lifetimeSeconds]),
-  });
+export async function insertSession(database: Database, { lifetimeSeconds, ...session }: NewSession): Promise<void> {
+  await database('sessions').insert({ ...columnsOf(session), expires_at: secondsFromNow(database, lifetimeSeconds) });
 }
 
 /**
@@ -90,16 +84,15 @@ export async function listSessions(
   userId: string,
   idleSeconds: number,
 ): Promise<readonly ListedSession[]> {
-  const { rows } = await database.raw<{ rows: ListedSession[] }>(
+  const { rows } = await database.raw<{ rows: RowOf<ListedSession>[] }>(
     /* sql */ `
-    SELECT digest, user_agent AS "userAgent", created_at AS "createdAt", last_used_at AS "lastUsedAt"
-    FROM sessions
+    SELECT digest, user_agent, created_at, last_used_at FROM sessions
     WHERE user_id = ? AND NOT second_factor_pending AND expires_at > now()
       AND last_used_at > now() - ? * interval '1 second'
     ORDER BY last_used_at DESC, digest LIMIT 100`,
     [userId, idleSeconds],
   );
-  return rows;
+  return rows.map(camelCased);
 }
 
 /** Ends one of a user's sessions, and nobody else's. @returns whether there was such a session */
@@ -121,7 +114,11 @@ export interface LinkMaker {
 
 export async function insertUserLink(
   database: Database,
-  link: {
+  {
+    lifetimeSeconds,
+    madeBy,
+    ...link
+  }: {
     readonly digest: Buffer;
     readonly userId: string;
     readonly purpose: LinkPurpose;
@@ -130,12 +127,8 @@ export async function insertUserLink(
   },
 ): Promise<void> {
   await database('user_links').insert({
-    digest: link.digest,
-    user_id: link.userId,
-    purpose: link.purpose,
-    account_id: link.madeBy?.accountId ?? null,
-    made_by: link.madeBy?.ownerId ?? null,
-    expires_at: database.raw(`now() + ? * interval '1 second'`, [link.lifetimeSeconds]),
+    ...columnsOf({ ...link, accountId: madeBy?.accountId, madeBy: madeBy?.ownerId }),
+    expires_at: secondsFromNow(database, lifetimeSeconds),
   });
 }
 

@@ -131,11 +131,7 @@ export async function listTasks(database: Database, filter: TaskFilter): Promise
 
 /** Records that Temporal has accepted the workflows of these tasks. Tasks that have ended need no record. */
 export async function markWorkflowsStarted(database: Database, taskIds: readonly string[]): Promise<void> {
-  await database('tasks')
-    .whereIn(
-      ['id', 'created_at'],
-      taskIds.map((id) => [id, createdAtOf(id)]),
-    )
+  await tasksById(database, taskIds)
     .whereNull('workflow_started_at')
     .whereIn('status', ['queued', 'processing'])
     .update({ workflow_started_at: database.fn.now() });
@@ -160,11 +156,7 @@ export async function findTakenUp(
   database: Database,
   taskIds: readonly string[],
 ): Promise<ReadonlyMap<string, number | null>> {
-  const rows = await database<TaskRow>('tasks')
-    .whereIn(
-      ['id', 'created_at'],
-      taskIds.map((id) => [id, createdAtOf(id)]),
-    )
+  const rows = await tasksById(database, taskIds)
     .whereRaw('(taken_up_at IS NOT NULL OR completed_at IS NOT NULL)')
     .select('id', 'taken_up_at');
   return new Map(rows.map((row) => [row.id, row.taken_up_at?.getTime() ?? null]));
@@ -229,6 +221,14 @@ export function createdAtOf(taskId: string): Date {
 export function taskById(database: Database, taskId: string) {
   if (!isId('task', taskId)) return null;
   return database<TaskRow>('tasks').where({ id: taskId, created_at: createdAtOf(taskId) });
+}
+
+/** The tasks with these ids; the times keep the search to their months. */
+export function tasksById(database: Database, taskIds: readonly string[]) {
+  return database<TaskRow>('tasks').whereIn(
+    ['id', 'created_at'],
+    taskIds.map((id) => [id, createdAtOf(id)]),
+  );
 }
 
 function toItem({ uploadIds, idempotency, ...task }: NewTask): Record<string, unknown> {
