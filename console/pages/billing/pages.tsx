@@ -2,7 +2,7 @@
 import type { Child } from 'hono/jsx';
 import { CREDITED_TOP_UP } from '../../../api/routes/admin/credit.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
-import { type Account, findAccount } from '../../../db/queries/accounts.ts';
+import type { Account } from '../../../db/queries/accounts.ts';
 import { type CreditedTopUp, listTopUps } from '../../../db/queries/credits.ts';
 import { sumPromoCredit } from '../../../db/queries/promo-grants.ts';
 import { listTransfers } from '../../../db/queries/transfers.ts';
@@ -12,7 +12,7 @@ import { monthName } from '../../html/months.ts';
 import { ResourceTable } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
 import { member, type MemberVisit, showPage } from '../../page.ts';
-import { monthsBetween } from '../usage/period.ts';
+import { monthsOf, ownAccount } from '../own-account.ts';
 import { AddFunds } from './add-funds.tsx';
 import { movementPages, Movements } from './movements.tsx';
 import { statementPages } from './statements.tsx';
@@ -98,18 +98,6 @@ async function Overview({ visit, services }: { readonly visit: MemberVisit; read
       </Card>
     </>
   );
-}
-
-async function ownAccount({ account: { accountId } }: MemberVisit, { database }: ApiServices): Promise<Account> {
-  const account = await findAccount(database, accountId);
-  if (!account) throw new Error(`account ${accountId} cannot have disappeared`);
-  return account;
-}
-
-/** Returns the months since the account was created, latest first. */
-async function monthsOf(visit: MemberVisit, services: ApiServices): Promise<readonly string[]> {
-  const { createdAt } = await ownAccount(visit, services);
-  return monthsBetween(createdAt, new Date(services.clock.nowMs()));
 }
 
 function Balance({

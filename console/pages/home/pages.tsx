@@ -1,10 +1,10 @@
 /** The home page of an account: balance, spending and tasks. */
-import { findAccount } from '../../../db/queries/accounts.ts';
 import { listTasks } from '../../../db/queries/tasks.ts';
 import { sumDailyUsage } from '../../../db/queries/daily-usage.ts';
 import { BarChart, type Bar } from '../../html/chart.tsx';
 import { Card, Empty, Money, usd } from '../../html/components.tsx';
 import { member, showPage, user } from '../../page.ts';
+import { ownAccount } from '../own-account.ts';
 import { AddFunds } from '../billing/add-funds.tsx';
 import { Gallery } from '../tasks/gallery.tsx';
 
@@ -28,11 +28,10 @@ export const homePages = [
     const to = new Date(clock.nowMs());
     const from = new Date(Math.floor(to.getTime() / DAY_MS) * DAY_MS - (DAYS - 1) * DAY_MS);
     const [account, days, tasks] = await Promise.all([
-      findAccount(database, accountId),
+      ownAccount(visit, services),
       sumDailyUsage(reports, { accountId, from, to }),
       listTasks(database, { accountId, limit: LATEST }),
     ]);
-    if (!account) throw new Error(`account ${accountId} cannot have disappeared`);
     const { home } = texts;
     const signup = account.signupAvailable;
     const running = tasks.filter(({ completedAt }) => completedAt === null).length;

@@ -1,10 +1,10 @@
 import { assertAllowedAddress } from '../../../api/middlewares/authenticate.ts';
 import { createApiKey } from '../../../api/services/create-key.ts';
-import { findAccount } from '../../../db/queries/accounts.ts';
 import { type Caller, listApiKeys } from '../../../db/queries/api-keys.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { assertUsable } from '../../../domain/api-key.ts';
 import type { MemberVisit } from '../../page.ts';
+import { ownAccount } from '../own-account.ts';
 
 /** Usage and limits belong to keys. Nobody knows the secret of this key, and the key can have limits like any other. */
 const KEY_NAME = 'Console';
@@ -16,19 +16,20 @@ const KEY_NAME = 'Console';
  * @throws ServiceError 401 `invalid_api_key` for a disabled key, 403 `forbidden` for an address that the key does not allow, 429
  *   `rate_limit_exceeded`
  */
-export async function consoleCaller({ account, context }: MemberVisit, services: ApiServices): Promise<Caller> {
-  const caller = await findCaller(services, account.accountId);
+export async function consoleCaller(visit: MemberVisit, services: ApiServices): Promise<Caller> {
+  const caller = await findCaller(visit, services);
   assertUsable(caller.key, caller.account, new Date(services.clock.nowMs()));
-  assertAllowedAddress(caller.key, context.ip, 'forbidden');
-  return services.requestLimit.holdTo(context, caller);
+  assertAllowedAddress(caller.key, visit.ip, 'forbidden');
+  return services.requestLimit.holdTo(visit.context, caller);
 }
 
-async function findCaller({ database, keyPeppers }: ApiServices, accountId: string): Promise<Caller> {
+async function findCaller(visit: MemberVisit, services: ApiServices): Promise<Caller> {
+  const { database, keyPeppers } = services;
+  const { accountId } = visit.account;
   const [account, [known]] = await Promise.all([
-    findAccount(database, accountId),
+    ownAccount(visit, services),
     listApiKeys(database, { accountId, name: KEY_NAME, limit: 1 }),
   ]);
-  if (!account) throw new Error(`account ${accountId} cannot have disappeared`);
   const key = known ?? (await createApiKey(database, keyPeppers, accountId, { name: KEY_NAME })).key;
   return { key, account };
 }

@@ -4,7 +4,6 @@ import * as field from '../../../domain/resource/field.ts';
 import { nested } from '../../../domain/resource/resource.ts';
 import { DAILY_USAGE, USAGE_COUNTS, type UsageCounts } from '../../../api/routes/usage/present.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
-import { findAccount } from '../../../db/queries/accounts.ts';
 import { findKeyNames, type KeyName } from '../../../db/queries/api-keys.ts';
 import { type DailyUsage, sumDailyUsage } from '../../../db/queries/daily-usage.ts';
 import { exportFile } from '../../export.ts';
@@ -14,7 +13,8 @@ import { Downloads } from '../../html/filters.tsx';
 import { monthName } from '../../html/months.ts';
 import { TableCard } from '../../html/resource-table.tsx';
 import { member, type MemberVisit, showPage } from '../../page.ts';
-import { daysOf, LAST_DAYS, monthsBetween, type NamedPeriod, readPeriod } from './period.ts';
+import { monthsOf } from '../own-account.ts';
+import { daysOf, LAST_DAYS, type NamedPeriod, readPeriod } from './period.ts';
 import { dearestFirst, type NamedSum, sumBy, sumOf } from './sums.ts';
 import { useTexts } from '../../html/page-context.ts';
 
@@ -59,13 +59,6 @@ async function askedUsage(
 ): Promise<{ readonly period: NamedPeriod; readonly rows: readonly DailyUsage[] }> {
   const period = readPeriod(query.get('period'), clock.nowMs());
   return { period, rows: await sumDailyUsage(reports, { accountId, from: period.from, to: period.to }) };
-}
-
-/** Returns the months since the account was created. */
-async function monthsOf({ account }: MemberVisit, { database, clock }: ApiServices): Promise<readonly string[]> {
-  const found = await findAccount(database, account.accountId);
-  if (!found) throw new Error(`account ${account.accountId} cannot have disappeared`);
-  return monthsBetween(found.createdAt, new Date(clock.nowMs()));
 }
 
 function Picker({

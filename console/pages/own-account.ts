@@ -1,0 +1,20 @@
+/** The account of a member's visit. */
+import type { ApiServices } from '../../api/services/services.ts';
+import { type Account, findAccount } from '../../db/queries/accounts.ts';
+import type { MemberVisit } from '../page.ts';
+import { monthsBetween } from './usage/period.ts';
+
+export async function ownAccount(
+  { account: { accountId } }: MemberVisit,
+  { database }: Pick<ApiServices, 'database'>,
+): Promise<Account> {
+  const account = await findAccount(database, accountId);
+  if (!account) throw new Error(`account ${accountId} cannot have disappeared`);
+  return account;
+}
+
+/** Returns the months since the account was created, latest first. */
+export async function monthsOf(visit: MemberVisit, services: ApiServices): Promise<readonly string[]> {
+  const { createdAt } = await ownAccount(visit, services);
+  return monthsBetween(createdAt, new Date(services.clock.nowMs()));
+}
