@@ -12,6 +12,7 @@ export function watchConfiguration(registry: Registry, read: () => Configuration
     name: 'genway_configuration_info',
     help: 'The version of the catalogue and of both files that the process goes by; always 1',
     labelNames: ['catalogue', 'digest'],
+    aggregator: 'max',
     registers: [registry],
     collect() {
       const { catalogue, digest } = read();
@@ -22,6 +23,7 @@ export function watchConfiguration(registry: Registry, read: () => Configuration
   const refused = new Gauge({
     name: 'genway_configuration_refused',
     help: 'Whether the files as they are now are wrong, so that the process goes by an earlier version of them',
+    aggregator: 'max',
     registers: [registry],
     collect() {
       refused.set(read().isRefused ? 1 : 0);

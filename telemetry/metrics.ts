@@ -228,6 +228,7 @@ function processInstruments(registers: Registry[]) {
     storageAway: new Gauge({
       name: 'genway_storage_away',
       help: '1 if, as far as this process knows, the store of results cannot be written; otherwise 0',
+      aggregator: 'max',
       registers,
     }),
     batches: new Histogram({

@@ -13,6 +13,7 @@ export function watchRests(registry: Registry, list: () => readonly OpenCircuit[
     name: 'genway_text_upstream_resting',
     help: 'Text upstreams whose circuit is open in the process, per model and key, by cause',
     labelNames: ['upstream', 'model', 'cause'],
+    aggregator: 'max',
     registers: [registry],
     collect() {
       open.reset();
