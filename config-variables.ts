@@ -471,6 +471,11 @@ export const VARIABLE_GROUPS = {
     ),
   },
   Running: {
+    GENWAY_TEXT_PROCESSES: byDefault(
+      '1',
+      wholeNumber(1, 64),
+      'Number of text processes behind GENWAY_TEXT_PORT, for a machine with several cores. Each has its own memory and connections to PostgreSQL.',
+    ),
     GENWAY_LOG_LEVEL: byDefault(
       'info',
       oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'),

@@ -29,6 +29,8 @@ export interface Config {
   };
   readonly text: {
     readonly port: number;
+    /** How many processes serve the port. */
+    readonly processes: number;
     readonly cutoffMs: number;
     /** How long an answer is still read after its client has left. */
     readonly readOnMs: number;
@@ -205,6 +207,7 @@ export function loadConfig(env: Environment = process.env): Config {
     },
     text: {
       port: values.GENWAY_TEXT_PORT,
+      processes: values.GENWAY_TEXT_PROCESSES,
       cutoffMs: values.GENWAY_TEXT_CUTOFF_S * 1000,
       readOnMs: values.GENWAY_TEXT_READ_ON_S * 1000,
       silenceMs: values.GENWAY_TEXT_SILENCE_S * 1000,

@@ -1,15 +1,18 @@
 /** The api process: serves everything under `{base_url}`, and runs the relay. */
 import { createApp } from '../api/app.ts';
+import { loadConfig } from '../config.ts';
 import { startMail } from '../console/mail.ts';
 import { mountConsole } from '../console/serve.ts';
 import { listen } from '../net/http-server.ts';
 import { createMailer } from '../net/mailer.ts';
 import { watchDatabaseState } from '../telemetry/database-gauges.ts';
 import { startRelay } from '../temporal/relay.ts';
-import { stopOnSignal } from './parts/process.ts';
-import { openServing, RECORDING_MS } from './parts/serving.ts';
+import { explainEnd, RECORDING_MS, stopOnSignal } from './parts/process.ts';
+import { openServing } from './parts/serving.ts';
 
-const { config, log, tracing, web, text, watch, dependencies } = await openServing('api', ({ text }) => text.cutoffMs);
+explainEnd();
+const config = loadConfig();
+const { log, tracing, web, text, watch, dependencies } = await openServing('api', config, config.text.cutoffMs);
 const { database, metrics } = dependencies;
 watchDatabaseState(metrics.registry, database);
 const app = createApp({ ...dependencies, mountPages: mountConsole });

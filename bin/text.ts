@@ -1,18 +1,18 @@
-/** The text process: serves everything under `{text_base_url}`. */
-import { createTextApp } from '../api/app.ts';
-import { listen } from '../net/http-server.ts';
-import { stopOnSignal } from './parts/process.ts';
-import { openServing, RECORDING_MS } from './parts/serving.ts';
+/**
+ * The text program, which serves everything under `{text_base_url}`: one text process, or several behind one port and a
+ * primary that supervises them.
+ */
+import cluster from 'node:cluster';
+import { loadConfig } from '../config.ts';
+import { explainEnd } from './parts/process.ts';
 
-const { config, log, tracing, web, text, watch, dependencies } = await openServing('text', () => null);
-const app = createTextApp(dependencies);
-const server = await listen(tracing.serve(app.callback()), config.host, config.text.port);
-log.info({ port: server.port }, 'listening');
-
-stopOnSignal(log, config.shutdownGraceMs + RECORDING_MS, async () => {
-  watch.stop();
-  text.service.stop(config.shutdownGraceMs);
-  await server.stop(config.shutdownGraceMs);
-  await text.close();
-  await web.close();
-});
+explainEnd();
+const config = loadConfig();
+// The primary loads nothing that serves.
+if (config.text.processes > 1 && cluster.isPrimary) {
+  const { superviseTextProcesses } = await import('./parts/text-primary.ts');
+  await superviseTextProcesses(config);
+} else {
+  const { serveText } = await import('./parts/text-process.ts');
+  await serveText(config);
+}

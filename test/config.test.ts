@@ -18,7 +18,13 @@ describe('configuration', () => {
   it('needs the database and the secrets, and has a default for everything else', () => {
     const config = loadConfig(REQUIRED);
     expect(config.api).to.deep.equal({ port: 8080, publicUrl: 'http://127.0.0.1:8080' });
-    expect(config.text).to.deep.equal({ port: 8081, cutoffMs: 100_000, readOnMs: 50_000_000, silenceMs: 3_600_000 });
+    expect(config.text).to.deep.equal({
+      port: 8081,
+      processes: 1,
+      cutoffMs: 100_000,
+      readOnMs: 50_000_000,
+      silenceMs: 3_600_000,
+    });
     expect(config.shutdownGraceMs, 'streams have two minutes').to.equal(120_000);
     expect(loadStackConfig({}).shutdownGraceMs, 'of `npm start`').to.equal(10_000);
     expect(config.tasks).to.deep.equal({

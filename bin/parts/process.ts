@@ -5,6 +5,9 @@ import type { Config } from '../../config.ts';
 import { OperatorError } from '../../domain/operator-error.ts';
 import { foldOutages } from './outages.ts';
 
+/** After its clients, a process waits this long for a database that is unavailable, to record what it has delivered. */
+export const RECORDING_MS = 30_000;
+
 /** A structured log on standard output, with credentials redacted wherever they might slip in. */
 export function createLog(name: string, config: Pick<Config, 'logLevel'>): Logger {
   return pino({

@@ -1,26 +1,21 @@
 /** How the processes that answer clients begin. */
-import { type Config, loadConfig } from '../../config.ts';
+import type { Config } from '../../config.ts';
 import { openTracing } from '../../telemetry/open-tracing.ts';
 import { begin } from './begin.ts';
 import { warnOfPlainHttp } from './plain-http.ts';
-import { createLog, explainEnd } from './process.ts';
+import { createLog } from './process.ts';
 import { openText } from './text.ts';
 import { watchDatabase } from './watch-database.ts';
 import { openWeb } from './web.ts';
 
-/** After its clients, a process waits this long for a database that is unavailable, to record what it has delivered. */
-export const RECORDING_MS = 30_000;
-
-/** @param cutoffOf after how many milliseconds a text request that does not stream is cut off; null for never */
-export async function openServing(kind: 'api' | 'text', cutoffOf: (config: Config) => number | null) {
-  explainEnd();
-  const config = loadConfig();
+/** @param cutoffMs when a text request that does not stream is cut off; null for never */
+export async function openServing(kind: 'api' | 'text', config: Config, cutoffMs: number | null) {
   const log = createLog(kind, config);
   const tracing = await openTracing(kind, config.tracing);
   warnOfPlainHttp(config, log);
   const web = await openWeb(kind, config, log, tracing);
   const { clock } = web.dependencies;
-  const text = openText(config, web, cutoffOf(config));
+  const text = openText(config, web, cutoffMs);
   const begun = begin(log, async () => {
     await web.ready();
     await text.ready();
@@ -34,5 +29,5 @@ export async function openServing(kind: 'api' | 'text', cutoffOf: (config: Confi
     text: text.service,
     upstreams: text.upstreams,
   };
-  return { config, log, tracing, web, text, watch, dependencies };
+  return { log, tracing, web, text, watch, dependencies };
 }

@@ -1,0 +1,72 @@
+/** The primary of several text processes: starts them, restarts each that dies, and stops them all. The primary serves nothing. */
+import type { ChildProcess } from 'node:child_process';
+import cluster from 'node:cluster';
+import { once } from 'node:events';
+import type { Config } from '../../config.ts';
+import { OperatorError } from '../../domain/operator-error.ts';
+import { type Running, supervise } from '../stack/supervise.ts';
+import { createLog, RECORDING_MS, stopOnSignal } from './process.ts';
+import { sumMetrics } from './shared-metrics.ts';
+
+/** Time for a stopping text process to end by itself before it is killed, and then for the primary to end. */
+const MARGIN_MS = 2_000;
+
+/**
+ * Resolves when all text processes listen.
+ *
+ * @throws OperatorError when one of them ends before that
+ */
+export async function superviseTextProcesses(config: Config): Promise<void> {
+  const { processes, port } = config.text;
+  const log = createLog('text', config);
+  const killAfterMs = config.shutdownGraceMs + RECORDING_MS + MARGIN_MS;
+  const listening = new Set<ChildProcess>();
+  let isStopping = false;
+  sumMetrics();
+
+  async function start(): Promise<Running> {
+    const worker = cluster.fork();
+    const { process: child } = worker;
+    const exited = once(child, 'exit').then(([code, signal]: unknown[]) => signal ?? code);
+    await Promise.race([once(worker, 'listening'), exited.then(failStart)]);
+    listening.add(child);
+    child.once('exit', (code) => {
+      listening.delete(child);
+      if (isStopping && code !== 0) process.exitCode = 1;
+    });
+    return { pid: child.pid ?? 0, exited, stop: () => stop(child, exited) };
+  }
+
+  async function stop(child: ChildProcess, exited: Promise<unknown>): Promise<void> {
+    child.kill('SIGTERM');
+    const timer = setTimeout(() => child.kill('SIGKILL'), killAfterMs);
+    await exited;
+    clearTimeout(timer);
+  }
+
+  const started = Promise.all(
+    Array.from({ length: processes }, (_, index) =>
+      supervise({
+        name: `text process ${index + 1}`,
+        start,
+        onStart: async () => {},
+        report: (line) => log.error(line),
+      }),
+    ),
+  );
+  stopOnSignal(log, killAfterMs + MARGIN_MS, async () => {
+    isStopping = true;
+    const supervised = await started;
+    await Promise.all(supervised.map((one) => one.stop()));
+  });
+  // A process that has not begun to listen would die of the signal, and reads the files anew anyway.
+  process.on('SIGHUP', () => {
+    for (const child of listening) child.kill('SIGHUP');
+  });
+  await started;
+  log.info({ port, processes }, 'all text processes listen');
+}
+
+function failStart(cause: unknown): never {
+  throw new OperatorError(`A text process ended while it started (${String(cause)}). Its own output says why.`);
+}

@@ -1,0 +1,33 @@
+/** One text process. */
+import cluster, { type Worker } from 'node:cluster';
+import { createTextApp } from '../../api/app.ts';
+import type { Config } from '../../config.ts';
+import { listen } from '../../net/http-server.ts';
+import { RECORDING_MS, stopOnSignal } from './process.ts';
+import { openServing } from './serving.ts';
+import { shareMetrics } from './shared-metrics.ts';
+
+/** Serves text. In a worker of a primary, connections come from the primary's port, and metrics cover all workers. */
+export async function serveText(config: Config): Promise<void> {
+  const { log, tracing, web, text, watch, dependencies } = await openServing('text', config, null);
+  const { worker } = cluster;
+  const metrics = worker ? shareMetrics(worker, dependencies.metrics) : dependencies.metrics;
+  const app = createTextApp({ ...dependencies, metrics });
+  const server = await listen(tracing.serve(app.callback()), config.host, config.text.port);
+  log.info({ port: server.port }, 'listening');
+
+  stopOnSignal(log, config.shutdownGraceMs + RECORDING_MS, async () => {
+    watch.stop();
+    text.service.stop(config.shutdownGraceMs);
+    await server.stop(config.shutdownGraceMs);
+    await text.close();
+    await web.close();
+  });
+  if (worker) stopWithPrimary(worker);
+}
+
+/** Stops in order when the primary has died. Without this, Node would end the process at once, with its charges unwritten. */
+function stopWithPrimary(worker: Worker): void {
+  worker.exitedAfterDisconnect = true;
+  worker.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
+}

@@ -1,0 +1,194 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { Agent, request } from 'undici';
+import { type RunningProcess, startProcess } from '../../bin/stack/child-process.ts';
+import { findFreePort } from '../../bin/stack/ports.ts';
+import { eventually } from '../support/eventually.ts';
+import { runProgram } from '../support/program.ts';
+import { testPrograms } from '../support/services.ts';
+import { startTestStack, type TestStack } from '../support/stack.ts';
+
+const PROCESSES = 2;
+const PATH = '/v1/chat/completions';
+/** Each request has a connection of its own, which goes to the process whose turn it is. */
+const agent = new Agent({ pipelining: 0 });
+
+interface LogLine {
+  readonly pid: number;
+  readonly msg: string;
+  readonly route?: string;
+}
+
+describe('several text processes behind one port', function () {
+  this.timeout(120_000);
+  let stack: TestStack;
+  let apiKey: string;
+  let environment: NodeJS.ProcessEnv;
+  let url: string;
+  let primary: RunningProcess;
+  let lines: LogLine[];
+
+  before(async () => {
+    stack = await startTestStack();
+    await stack.api.start();
+    ({ apiKey } = await stack.createAccount());
+  });
+  beforeEach(async () => {
+    // Those of processes that the test before killed are released after a while.
+    await eventually(async () => (await heldBy()).size === 0);
+    const port = await findFreePort();
+    url = `http://127.0.0.1:${port}`;
+    environment = {
+      ...stack.environment,
+      GENWAY_TEXT_PORT: String(port),
+      GENWAY_TEXT_PROCESSES: String(PROCESSES),
+      GENWAY_SHUTDOWN_GRACE_S: '20',
+      // Names the process of each request.
+      GENWAY_LOG_LEVEL: 'debug',
+    };
+    lines = [];
+    primary = await startProcess({
+      command: process.execPath,
+      args: [join(await testPrograms(), 'bin', 'text.js')],
+      env: environment,
+      output: (line) => {
+        if (line.startsWith('{')) lines.push(JSON.parse(line));
+      },
+    });
+    await eventually(() => lines.some(({ msg }) => msg === 'all text processes listen'));
+  });
+  afterEach(() => primary.kill());
+  after(() => stack.stop());
+
+  /** The ids of the processes that have begun to listen, in that order. */
+  const listened = (): number[] => lines.filter(({ msg }) => msg === 'listening').map(({ pid }) => pid);
+
+  /** The processes that have allowances, by their ids in the database. */
+  async function heldBy(): Promise<Set<string>> {
+    return new Set(await stack.database('text_allowances').pluck('process_id'));
+  }
+
+  async function ask(directives = ''): Promise<string> {
+    const { statusCode, body } = await request(url + PATH, {
+      method: 'POST',
+      dispatcher: agent,
+      headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: 'textd-v2.5',
+        stream: directives !== '',
+        max_tokens: 1_000,
+        messages: [{ role: 'user', content: `x [sim:${directives}]` }],
+      }),
+    });
+    expect(statusCode).to.equal(200);
+    return body.text();
+  }
+
+  /** Begins a stream of some seconds in each process. @returns when all have begun; their texts come at their ends */
+  async function beginStreams(): Promise<readonly Promise<string>[]> {
+    const before = lines.length;
+    const streams = Array.from({ length: PROCESSES }, () => ask('tokens=20,chunk_ms=100'));
+    await eventually(async () => (await heldBy()).size === PROCESSES);
+    expect(lines.slice(before).filter(({ route }) => route === PATH)).to.deep.equal([]);
+    return streams;
+  }
+
+  async function answered(): Promise<number> {
+    const { body } = await request(`${url}/metrics`, {
+      dispatcher: agent,
+      headers: { authorization: `Bearer ${stack.adminToken}` },
+    });
+    const sample = `genway_http_request_duration_seconds_count{method="POST",route="${PATH}",status="200"}`;
+    const line = (await body.text()).split('\n').find((one) => one.startsWith(sample));
+    return Number(line?.slice(sample.length) ?? 0);
+  }
+
+  async function expectEnded(pids: readonly number[]): Promise<void> {
+    await eventually(() => !pids.some(runs));
+  }
+
+  it('answers from all of them, each with a row of its own among the processes', async () => {
+    await Promise.all(Array.from({ length: 6 }, () => ask()));
+    const answering = () => new Set(lines.filter(({ route }) => route === PATH).map(({ pid }) => pid));
+    await eventually(() => answering().size === PROCESSES);
+    expect(listened()).to.have.members([...answering()]);
+    expect(listened()).to.not.include(primary.pid);
+    expect((await heldBy()).size).to.equal(PROCESSES);
+  });
+
+  it('starts a process again that was killed, while the others serve', async () => {
+    const [victim = 0] = listened();
+    process.kill(victim, 'SIGKILL');
+    await expectEnded([victim]);
+    for (let asked = 0; asked < 10; asked += 1) await ask();
+    await eventually(() => listened().length === PROCESSES + 1);
+    expect(runs(primary.pid)).to.equal(true);
+  });
+
+  it('reports the sums of all metrics from any of them, and no counter falls when a process dies', async () => {
+    for (let asked = 0; asked < 7; asked += 1) await ask();
+    await eventually(async () => (await answered()) === 7);
+    for (let process = 0; process < PROCESSES; process += 1) expect(await answered()).to.equal(7);
+    const [victim = 0] = listened();
+    process.kill(victim, 'SIGKILL');
+    await expectEnded([victim]);
+    expect(await answered()).to.equal(7);
+    await eventually(() => listened().length === PROCESSES + 1);
+    for (let asked = 0; asked < 4; asked += 1) await ask();
+    await eventually(async () => (await answered()) === 11);
+  });
+
+  it('goes on reporting all metrics while a process is frozen', async () => {
+    for (let asked = 0; asked < 5; asked += 1) await ask();
+    await eventually(async () => (await answered()) === 5);
+    const [frozen = 0] = listened();
+    process.kill(frozen, 'SIGSTOP');
+    try {
+      // One connection may go to the frozen process, and waits there.
+      expect(await Promise.any([answered(), answered()])).to.equal(5);
+    } finally {
+      process.kill(frozen, 'SIGCONT');
+    }
+  });
+
+  it('lets all of them look at their files on SIGHUP, and goes on', async () => {
+    process.kill(primary.pid, 'SIGHUP');
+    for (let asked = 0; asked < 4; asked += 1) await ask();
+    expect(listened()).to.have.length(PROCESSES);
+    expect(listened().every(runs)).to.equal(true);
+  });
+
+  it('stops all of them in order on SIGTERM, with the streams that they are in, and ends with code 0', async () => {
+    const streams = await beginStreams();
+    const stopped = primary.stop(60_000);
+    for (const text of await Promise.all(streams)) expect(text).to.match(/data: \[DONE\]\s*$/);
+    await stopped;
+    expect(await primary.exited).to.equal(0);
+    expect(listened().some(runs)).to.equal(false);
+    expect(await heldBy()).to.deep.equal(new Set());
+  });
+
+  it('stops all of them in order when the primary dies', async () => {
+    const streams = await beginStreams();
+    process.kill(primary.pid, 'SIGKILL');
+    for (const text of await Promise.all(streams)) expect(text).to.match(/data: \[DONE\]\s*$/);
+    await expectEnded(listened());
+    expect(await heldBy()).to.deep.equal(new Set());
+  });
+
+  it('does not start when one of them cannot', async () => {
+    const { code, stderr } = await runProgram('text', [], environment);
+    expect(code).to.equal(1);
+    expect(stderr).to.include('EADDRINUSE');
+  });
+});
+
+/** Whether there is such a process. */
+function runs(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
