@@ -1,5 +1,5 @@
 import { TOKEN_COUNTS } from '../../domain/text-tokens.ts';
-import { isLeaseValid } from '../text-lease.ts';
+import { HEARD_WITHIN_SECONDS, isLeaseValid } from '../text-lease.ts';
 
 const TOKENS = TOKEN_COUNTS.map(({ column }) => column).join(', ');
 
@@ -108,7 +108,7 @@ BEGIN
   INSERT INTO processes AS known (id, last_write) VALUES (writer, write_number)
   ON CONFLICT (id) DO UPDATE SET last_write = greatest(known.last_write, write_number),
     heartbeat_at = clock_timestamp(),
-    heard_since = CASE WHEN known.heartbeat_at < clock_timestamp() - interval '5 seconds' THEN clock_timestamp()
+    heard_since = CASE WHEN known.heartbeat_at < clock_timestamp() - interval '${HEARD_WITHIN_SECONDS} seconds' THEN clock_timestamp()
       ELSE known.heard_since END;
 
   SELECT array_agg(settled) INTO items FROM json_populate_recordset(NULL::text_settlement, settlements) AS settled;

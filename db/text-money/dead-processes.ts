@@ -2,6 +2,7 @@
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
+import { HEARD_WITHIN_SECONDS } from '../text-lease.ts';
 import { connectionName } from './ledger.ts';
 
 /** A process that has been silent for this long is dead, unless it still has connections: then it is stalled. */
@@ -49,13 +50,15 @@ export async function releaseDeadAllowances(
         AND (heartbeat_at < now() - make_interval(secs => :stalled) OR NOT EXISTS (SELECT 1 FROM pg_stat_activity
           WHERE datname = current_database() AND application_name = :prefix || processes.id))
         AND EXISTS (SELECT 1 FROM processes AS own
-          WHERE own.id = :processId AND own.heard_since <= now() - make_interval(secs => :dead))
+          WHERE own.id = :processId AND own.heard_since <= now() - make_interval(secs => :dead)
+            AND own.heartbeat_at >= now() - make_interval(secs => :heardWithin))
       ORDER BY id FOR UPDATE SKIP LOCKED`,
       {
         dead: deadAfterSeconds,
         stalled: STALLED_PROCESS_DEAD_AFTER_SECONDS,
         prefix: connectionName(''),
         processId,
+        heardWithin: HEARD_WITHIN_SECONDS,
       },
     );
     const ids = dead.map(({ id }) => id);

@@ -441,6 +441,23 @@ describe('billing of text', () => {
     );
   }).timeout(60_000);
 
+  it('releases nothing before it has been heard again itself after an outage', async () => {
+    const key = await fundedKey();
+    const [silent, first] = [openTextLedger(testDatabase.url), openTextLedger(testDatabase.url)];
+    await silent.hold([newHold(key)]);
+    await first.send({});
+    await silent.close();
+    const longAgo = database.raw(`now() - interval '40 seconds'`);
+    // The processes of other tests wait, too.
+    await database('processes').update({ heard_since: database.raw('now()') });
+    await database('processes')
+      .whereIn('id', [silent.processId, first.processId])
+      .update({ heartbeat_at: longAgo, heard_since: longAgo });
+    await releaseDeadAllowances(database, first.processId);
+    expect(await database('text_allowances').where('process_id', silent.processId)).to.have.length(1);
+    await first.close();
+  });
+
   /** Releases the allowances of an account, as if every process had died so long ago. */
   async function releaseAll(accountId: string, silentForMs = Date.now()): Promise<bigint> {
     const observer = openTextLedger(testDatabase.url, { poolSize: 1 });
