@@ -72,11 +72,11 @@ export async function runDrill(
   const stores = await openStores(home, options.kinds, print);
   const plan = planFaults(random, { ...options, kinds: possibleKinds(options.kinds, stores) });
   const receiver = await startReceiver(random.fork());
-  const { copies, taskDeadlineMs } = options;
+  const { copies, textProcesses, taskDeadlineMs } = options;
   try {
     const stack = await startStack({
       home,
-      processes: { api: copies, text: copies, worker: copies },
+      processes: { api: copies, text: textProcesses, worker: copies },
       isTemporalKept: true,
       isDisturbable: true,
       // Only what outlives a crash of the machine is left out: what was committed outlives the kill of a process without it.

@@ -9,8 +9,9 @@ export interface DrillOptions {
   readonly seed: number;
   readonly faults: number;
   readonly kinds: readonly FaultName[];
-  /** How many processes there are of each kind that can have several. */
+  /** How many api processes there are, and workers. */
   readonly copies: number;
+  readonly textProcesses: number;
   /** A second, on average. */
   readonly createsPerSecond: number;
   readonly textRequestsPerSecond: number;
@@ -26,7 +27,7 @@ export const USAGE = `usage: npm run drill -- [options]
   --seed N        repeats the chances of an earlier drill (a new one)
   --faults N      how many there are (8 a minute); 0 only puts load on
   --only KINDS    of which kinds, with commas (all of them):
-${FAULT_NAMES.map((name) => `    ${name.padEnd(12)}  ${FAULTS[name].meaning}`).join('\n')}`;
+${FAULT_NAMES.map((name) => `    ${name.padEnd(14)}  ${FAULTS[name].meaning}`).join('\n')}`;
 
 const FAULTS_PER_MINUTE = 8;
 
@@ -35,8 +36,10 @@ const DECIMAL = /^\d+(\.\d+)?$/;
 
 const DEFAULTS = {
   copies: 2,
+  // Enough that others serve an account while one stands still. Each is idle most of the time.
+  textProcesses: 4,
   createsPerSecond: 1.5,
-  textRequestsPerSecond: 4,
+  textRequestsPerSecond: 12,
   taskDeadlineMs: 180_000,
   quietMs: 360_000,
 } as const;

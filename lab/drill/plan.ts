@@ -26,8 +26,9 @@ export function planFaults(
   const spread = Array.from({ length: left }, (_, slot) => {
     if (turns.length === 0) turns = random.shuffled(others);
     const kind = turns.pop() ?? random.pick(others);
-    const { leastMs, mostMs } = FAULTS[kind];
-    return { atMs: Math.round((slot + random.next()) * slotMs), kind, lastsMs: random.integer(leastMs, mostMs) };
+    const { leastMs, mostMs, lengthsMs } = FAULTS[kind];
+    const atMs = Math.round((slot + random.next()) * slotMs);
+    return { atMs, kind, lastsMs: lengthsMs ? random.pick(lengthsMs) : random.integer(leastMs, mostMs) };
   });
   return [...firsts.map((kind) => ({ atMs: 0, kind, lastsMs: 0 })), ...spread];
 }

@@ -1,4 +1,5 @@
 /** One process of a stack, which is always brought back after it was killed. */
+import { freezeProcesses } from './freeze.ts';
 import { pause } from './pause.ts';
 import type { Period } from './period.ts';
 import type { TcpProxy } from './tcp-proxy.ts';
@@ -124,7 +125,7 @@ export async function startMember({ role, name, links = {}, url = '', start, rep
     unexpectedEnds: () => unexpectedEnds,
     kill: (downMs) => interrupt({ by: 'kill', meanwhile: () => pause(downMs, stopping.signal) }),
     interrupt,
-    freeze: (forMs) => freeze(current.pid, forMs, stopping.signal),
+    freeze: (forMs) => freezeProcesses([current.pid], forMs, stopping.signal),
     suffer: async (what, done) => {
       const fromMs = Date.now();
       await done();
@@ -148,20 +149,4 @@ async function startUntilItStays(start: () => Promise<Killable>, signal: AbortSi
     }
   }
   return undefined;
-}
-
-async function freeze(pid: number, forMs: number, signal: AbortSignal): Promise<void> {
-  const goOn = (): void => {
-    try {
-      process.kill(pid, 'SIGCONT');
-    } catch {
-      // It has ended.
-    }
-  };
-  process.kill(pid, 'SIGSTOP');
-  // A frozen process could not stop together with this one.
-  process.once('exit', goOn);
-  await pause(forMs, signal);
-  process.off('exit', goOn);
-  goOn();
 }

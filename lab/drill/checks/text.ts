@@ -51,8 +51,10 @@ function whatIsWrong({ usage }: TextAnswer, row: UsageRow | undefined): string |
  */
 function couldNotBeWritten({ process, endedAtMs }: TextAnswer, members: readonly Member[]): boolean {
   const own = members.find((member) => member.name === process);
+  const postgres = members.find(({ role }) => role === 'postgres');
   const away = [
-    ...(members.find(({ role }) => role === 'postgres')?.outages ?? []),
+    ...(postgres?.outages ?? []),
+    ...(postgres?.troubles ?? []),
     ...(own?.troubles.filter(({ what }) => what !== 'temporal cut') ?? []),
   ].filter(({ fromMs, untilMs }) => fromMs <= endedAtMs + LONGEST_SETTLING_MS && endedAtMs <= untilMs);
   const writtenByMs = Math.max(
@@ -104,17 +106,25 @@ const checkHolds = sqlCheck(
     WHERE signup_reserved + funded_reserved > 0`,
 );
 
-const checkAllowances = sqlCheck(
-  'every allowance is spent, released or left, to the last digit',
+/** By account and key, in the sum and in its part of signup credit. What dead processes left was released by others. */
+export const checkAllowances = sqlCheck(
+  'every allowance of every account is spent, released or left, to the last digit',
   /* sql */ `
-  SELECT format('%s: %s were taken, %s charged, %s released, %s are left', id, taken, charged, released, left_over) AS failure
-  FROM (
-    SELECT allowance_id AS id, coalesce(sum(amount) FILTER (WHERE kind = 'allowance'), 0) AS taken,
-      coalesce(sum(amount) FILTER (WHERE kind = 'charge'), 0) AS charged,
-      coalesce(sum(amount) FILTER (WHERE kind = 'release'), 0) AS released,
-      coalesce((SELECT amount FROM text_allowances WHERE text_allowances.id = allowance_id), 0) AS left_over
-    FROM transfers WHERE allowance_id IS NOT NULL GROUP BY allowance_id) AS sums
-  WHERE taken <> charged + released + left_over`,
+  WITH moves AS (
+    SELECT allowance_id, account_id, api_key_id, kind, amount, signup_amount FROM transfers
+      WHERE allowance_id IS NOT NULL
+    UNION ALL SELECT id, account_id, api_key_id, 'left', amount, signup_amount FROM text_allowances
+  ), sums AS (
+    SELECT allowance_id, account_id, api_key_id,
+      string_agg(format('%s %s (%s of signup credit)', kind, amount, signup_amount), ', ' ORDER BY kind) AS parts,
+      sum(CASE kind WHEN 'allowance' THEN amount ELSE -amount END) AS missing,
+      sum(CASE kind WHEN 'allowance' THEN signup_amount ELSE -signup_amount END) AS missing_signup
+    FROM (SELECT allowance_id, account_id, api_key_id, kind, sum(amount) AS amount, sum(signup_amount) AS signup_amount
+      FROM moves GROUP BY allowance_id, account_id, api_key_id, kind) AS by_kind
+    GROUP BY allowance_id, account_id, api_key_id
+  )
+  SELECT format('%s of %s with %s: %s', allowance_id, account_id, api_key_id, parts) AS failure
+  FROM sums WHERE missing <> 0 OR missing_signup <> 0`,
 );
 
 export const TEXT_CHECKS: readonly Check[] = [

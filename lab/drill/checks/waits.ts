@@ -63,8 +63,7 @@ function textMoments({ textAnswers }: Evidence): number[] {
 /** The periods in which no answer can be expected: the process or the database was down, frozen or cut off. */
 function excuses({ stack }: Evidence, answers: (member: Member) => boolean): Period[] {
   return stack.members.flatMap((member) => {
-    if (member.role === 'postgres') return member.outages;
-    if (!answers(member)) return [];
+    if (member.role !== 'postgres' && !answers(member)) return [];
     return [...member.outages, ...member.troubles.filter(({ what }) => what === 'freeze' || what === 'cut')];
   });
 }

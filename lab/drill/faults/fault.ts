@@ -38,6 +38,8 @@ export interface FaultKind {
   /** Within these bounds it lasts. */
   readonly leastMs: number;
   readonly mostMs: number;
+  /** If given, it lasts one of these. */
+  readonly lengthsMs?: readonly number[];
   /** Strikes a healthy target, and undoes it. @returns a description, once everything is healthy again */
   strike(stage: Stage, random: Random, lastsMs: number): Promise<string>;
 }
@@ -106,7 +108,17 @@ export async function strikeThe(
   return strikeOne(stage, random, [{ name, isUp: () => true }], act);
 }
 
-const UNREADY_TIMEOUT_MS = 15_000;
+/** A lease of a text process lasts 2 s, and after 10 s without a word and without connections the process counts as dead. */
+export const AROUND_LEASE = { leastMs: 500, mostMs: 30_000, lengthsMs: [500, 3_000, 30_000] } as const;
+
+/** Longer than PostgreSQL is paused, which would come first as the reason. */
+const UNREADY_TIMEOUT_MS = 40_000;
+
+export function memberOf({ members }: Pick<Stage, 'members'>, role: Role): Member {
+  const member = members.find((one) => one.role === role);
+  if (member === undefined) throw new Error(`there is no ${role}`);
+  return member;
+}
 
 /** Puts it on record when a process does not say in time why it should not get requests. */
 export async function expectUnready({ unheeded }: Stage, { name, url }: Member, reason: string): Promise<void> {

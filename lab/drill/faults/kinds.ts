@@ -1,12 +1,13 @@
 /** Every kind of fault, by its name on the command line. */
 import { CLOCKS } from './clocks.ts';
 import type { FaultKind } from './fault.ts';
-import { FREEZE } from './freeze.ts';
+import { FREEZE, TEXT_FREEZE } from './freeze.ts';
 import { killOf } from './kill.ts';
 import { LATE } from './late.ts';
 import { MONTHS } from './months.ts';
 import type { FaultName } from './names.ts';
-import { CUT, DELAY, LOST, SILENCE } from './network.ts';
+import { CUT, DELAY, LOST, SILENCE, TEXT_CUT } from './network.ts';
+import { POSTGRES_PAUSE } from './postgres-pause.ts';
 import { RESTORE, WIPE } from './restores.ts';
 import { FULL, S3, STORE } from './store.ts';
 import { DOWNLOADS, SUBMISSIONS } from './upstreams.ts';
@@ -18,9 +19,12 @@ export const FAULTS: Readonly<Record<FaultName, FaultKind>> = {
   worker: killOf('worker', 'a worker is killed'),
   temporal: killOf('temporal', 'the Temporal server is killed'),
   postgres: killOf('postgres', 'the PostgreSQL server is killed'),
+  'postgres-pause': POSTGRES_PAUSE,
   freeze: FREEZE,
+  'text-freeze': TEXT_FREEZE,
   silence: SILENCE,
   cut: CUT,
+  'text-cut': TEXT_CUT,
   delay: DELAY,
   lost: LOST,
   clocks: CLOCKS,

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Link, Member } from '../../stack/member.ts';
 import type { Random } from '../random.ts';
 import type { TcpProxy } from '../../stack/tcp-proxy.ts';
-import { type FaultKind, seconds, type Stage, strikeOne } from './fault.ts';
+import { AROUND_LEASE, type FaultKind, seconds, type Stage, strikeOne } from './fault.ts';
 
 /** The limits of a delay for one round trip; opening a connection takes several. */
 const SHORTEST_DELAY_MS = 50;
@@ -47,15 +47,28 @@ export const CUT: FaultKind = {
   meaning: 'the connections of a process to PostgreSQL or Temporal break, and new ones are refused',
   leastMs: 500,
   mostMs: 10_000,
-  strike: (stage, random, lastsMs) =>
-    onLink(stage, random, ['postgres', 'temporal'], async (victim, link, proxy) => {
-      proxy.refuseNew();
-      proxy.reset();
-      await victim.suffer(link === 'postgres' ? 'cut' : 'temporal cut', () => sleep(lastsMs));
-      proxy.refuseNew(false);
-      return `cut ${victim.name} off ${link} for ${seconds(lastsMs)}`;
-    }),
+  strike: (stage, random, lastsMs) => cutOff(stage, random, ['postgres', 'temporal'], lastsMs),
 };
+
+/** After 10 s the others take the process for dead, and release the money that it goes on to charge when it is back. */
+export const TEXT_CUT: FaultKind = {
+  ...AROUND_LEASE,
+  meaning: 'a text process is cut off PostgreSQL for less or more than its lease, while others serve its accounts',
+  strike: (stage, random, lastsMs) => {
+    const members = stage.members.filter(({ role }) => role === 'text');
+    return cutOff({ ...stage, members }, random, ['postgres'], lastsMs);
+  },
+};
+
+function cutOff(stage: Stage, random: Random, links: readonly Link[], lastsMs: number): Promise<string> {
+  return onLink(stage, random, links, async (victim, link, proxy) => {
+    proxy.refuseNew();
+    proxy.reset();
+    await victim.suffer(link === 'postgres' ? 'cut' : 'temporal cut', () => sleep(lastsMs));
+    proxy.refuseNew(false);
+    return `cut ${victim.name} off ${link} for ${seconds(lastsMs)}`;
+  });
+}
 
 export const DELAY: FaultKind = {
   meaning: 'what a process says to PostgreSQL or Temporal takes long, and so do the answers',

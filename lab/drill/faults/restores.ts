@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import type { Member, Role } from '../../stack/member.ts';
-import { type FaultKind, seconds, type Stage, strikeAll, strikeOne } from './fault.ts';
+import { type FaultKind, memberOf, seconds, strikeAll, strikeOne } from './fault.ts';
 
 /** Longer than any other fault takes. */
 const RECOVERED_WITHIN_MS = 60_000;
@@ -50,12 +50,6 @@ export const WIPE: FaultKind = {
       return `emptied temporal; back after ${seconds(untilMs - fromMs)}`;
     }),
 };
-
-function memberOf({ members }: Stage, role: Role): Member {
-  const member = members.find((one) => one.role === role);
-  if (member === undefined) throw new Error(`there is no ${role}`);
-  return member;
-}
 
 /** Does something when all of them have been stopped, and then starts them. */
 async function whileStopped(members: readonly Member[], work: () => Promise<void>): Promise<void> {

@@ -40,6 +40,7 @@ describe('a drill', function () {
         faults: KINDS.length,
         kinds: KINDS,
         copies: 1,
+        textProcesses: 1,
         createsPerSecond: 2,
         textRequestsPerSecond: 4,
         taskDeadlineMs: 30_000,
