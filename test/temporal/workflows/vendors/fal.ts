@@ -16,25 +16,34 @@ export const describeFal = (stack: UsedStack): void =>
       outcomeTold:
         /^Attempt 1: accepted, learnt from a look-up of what was sent; job fal-ai\/veo3\.1\|[\w-]+; it cost 0\.8 USD$/,
     },
-    ({ stack, final, expectBooks }) => {
-      it('is rendered as an image, stored and charged', async () => {
-        const task = await final('', { kind: 'image', model: 'flux-2' });
-        expect(task.status).to.equal('succeeded');
-        await expectBooks(task, 'settlement', 1);
-      });
+    ({ stack, itEnds, expectBooks }) => {
+      itEnds(
+        'is rendered as an image, stored and charged',
+        { body: { kind: 'image', model: 'flux-2' } },
+        async (task) => {
+          expect(task.status).to.equal('succeeded');
+          await expectBooks(task, 'settlement', 1);
+        },
+      );
 
-      it('is taken up by the callback when the list is late', async () => {
-        const task = await final('drop_submit,unlisted,render_ms=500');
-        expect(task.status).to.equal('succeeded');
-        expect(await attemptsOf(stack(), task)).to.deep.equal(['fal: accepted, from the callback']);
-        await expectBooks(task, 'settlement', 1);
-      });
+      itEnds(
+        'is taken up by the callback when the list is late',
+        { directives: 'drop_submit,unlisted,render_ms=500' },
+        async (task) => {
+          expect(task.status).to.equal('succeeded');
+          expect(await attemptsOf(stack(), task)).to.deep.equal(['fal: accepted, from the callback']);
+          await expectBooks(task, 'settlement', 1);
+        },
+      );
 
-      it('is given up and refunded, and not rendered twice, when neither the list nor a callback reveals it', async () => {
-        const task = await final('drop_submit,unlisted,stuck');
-        expect(task).to.include({ status: 'failed', error_code: 'processing_unavailable' });
-        expect(await attemptsOf(stack(), task)).to.deep.equal(['fal: unknown, from nothing']);
-        await expectBooks(task, 'refund', 1);
-      });
+      itEnds(
+        'is given up and refunded, and not rendered twice, when neither the list nor a callback reveals it',
+        { directives: 'drop_submit,unlisted,stuck' },
+        async (task) => {
+          expect(task).to.include({ status: 'failed', error_code: 'processing_unavailable' });
+          expect(await attemptsOf(stack(), task)).to.deep.equal(['fal: unknown, from nothing']);
+          await expectBooks(task, 'refund', 1);
+        },
+      );
     },
   );

@@ -16,16 +16,15 @@ export interface ImageFacts {
 
 export function describeImagesAt(
   { provider, model, order, sent, sentWithImage }: ImageFacts,
-  { stack, apiKey, final, expectBooks }: VendorTools,
+  { stack, apiKey, itEnds, expectBooks }: VendorTools,
 ): void {
   describe('that is an image, which comes in the answer', () => {
     const settings = { kind: 'image', model } as const;
-    const image = (directives = '', body: object = {}): Promise<VendorTask> =>
-      final(directives, { ...settings, ...body });
+    const itEndsAsImage = (title: string, directives: string, check: (task: VendorTask) => Promise<void>): void =>
+      itEnds(title, { directives, body: settings }, check);
     const lost = [`${provider}: unknown, from nothing`];
 
-    it('is rendered from text, stored and charged', async () => {
-      const task = await image('', order);
+    itEnds('is rendered from text, stored and charged', { body: { ...settings, ...order } }, async (task) => {
       expect(task.status).to.equal('succeeded');
       expect((await rendersOf(stack(), task))[0]?.sent).to.deep.include(sent);
       const [file] = task.output?.media ?? [];
@@ -35,8 +34,8 @@ export function describeImagesAt(
     });
 
     if (sentWithImage) {
-      it('is rendered from an image, which is sent along', async () => {
-        const task = await image('', { images: [await uploadImage(stack(), apiKey())] });
+      const body = async () => ({ ...settings, images: [await uploadImage(stack(), apiKey())] });
+      itEnds('is rendered from an image, which is sent along', { body }, async (task) => {
         expect(task.status).to.equal('succeeded');
         expect((await rendersOf(stack(), task))[0]?.sent).to.deep.include(sentWithImage);
         await expectBooks(task, 'settlement', 1);
@@ -51,22 +50,20 @@ export function describeImagesAt(
       ['result=wrong_type', 'result_transfer_failed', 1],
       ['result=truncated', 'result_transfer_failed', 1],
     ] as const) {
-      it(`is refunded as ${code}: ${directives}`, async () => {
-        const task = await image(directives);
+      itEndsAsImage(`is refunded as ${code}: ${directives}`, directives, async (task) => {
         expect(task).to.include({ status: 'failed', error_code: code });
         await expectBooks(task, 'refund', renders);
       });
     }
 
-    it('waits as long as the vendor asks, and is submitted again', async () => {
-      const task = await image('limited=1');
+    itEndsAsImage('waits as long as the vendor asks, and is submitted again', 'limited=1', async (task) => {
       expect(task.status).to.equal('succeeded');
       await expectBooks(task, 'settlement', 1);
     });
 
     for (const directives of ['drop_submit', 'submit_error', 'unreadable_submit']) {
-      it(`is refunded when its answer is lost, and never asked for again: ${directives}`, async () => {
-        const task = await image(directives);
+      const title = `is refunded when its answer is lost, and never asked for again: ${directives}`;
+      itEndsAsImage(title, directives, async (task) => {
         expect(task).to.include({ status: 'failed', error_code: 'processing_unavailable' });
         await expectBooks(task, 'refund', 1);
         expect(await attemptsOf(stack(), task)).to.deep.equal(lost);

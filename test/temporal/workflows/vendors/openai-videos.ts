@@ -15,20 +15,22 @@ export const describeOpenAiVideos = (stack: UsedStack): void =>
       learntFrom: 'a look-up of what was sent',
       outcomeTold: /^Attempt 1: accepted, learnt from a look-up of what was sent; job video_[\w-]+; it cost 0\.5 USD$/,
     },
-    ({ stack, apiKey, final, expectBooks }) => {
-      it('is rendered from an image, which is sent along with the model for images', async () => {
-        const image = await uploadImage(stack(), apiKey());
-        const task = await final('', { images: [image] });
+    ({ stack, apiKey, itEnds, expectBooks }) => {
+      const withImage = { body: async () => ({ images: [await uploadImage(stack(), apiKey())] }) };
+      itEnds('is rendered from an image, which is sent along with the model for images', withImage, async (task) => {
         expect(task.status).to.equal('succeeded');
         expect((await rendersOf(stack(), task))[0]?.sent).to.include({ model: 'wan2.7-i2v', seconds: '5' });
       });
 
-      it('fails as a bad request when an input cannot be fetched, before the vendor is called', async () => {
-        const task = await final('', { images: ['https://127.0.0.1:9/a.png'] });
-        expect(task).to.include({ status: 'failed', error_code: 'bad_request' });
-        expect(task.error_message).to.contain('images[0]');
-        await expectBooks(task, 'refund', 0);
-        expect(await attemptsOf(stack(), task)).to.deep.equal([]);
-      });
+      itEnds(
+        'fails as a bad request when an input cannot be fetched, before the vendor is called',
+        { body: { images: ['https://127.0.0.1:9/a.png'] } },
+        async (task) => {
+          expect(task).to.include({ status: 'failed', error_code: 'bad_request' });
+          expect(task.error_message).to.contain('images[0]');
+          await expectBooks(task, 'refund', 0);
+          expect(await attemptsOf(stack(), task)).to.deep.equal([]);
+        },
+      );
     },
   );

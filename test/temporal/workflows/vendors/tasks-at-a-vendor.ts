@@ -22,12 +22,20 @@ export interface VendorFacts {
 /** The stack that the suites of several vendors use, once it runs. */
 export type UsedStack = () => TestStack;
 
+/** A task of a suite. */
+export interface Order {
+  /** For the simulator, such as `drop_submit,render_ms=500`. */
+  readonly directives?: string;
+  /** The fields of the request that differ from the vendor's usual task, where they need the stack from a function. */
+  readonly body?: object | (() => Promise<object>);
+}
+
 /** For what a vendor has beside the others. */
 export interface VendorTools {
   readonly stack: () => TestStack;
   readonly apiKey: () => string;
-  /** Creates a task of the vendor's video model, or of what `body` says, and waits for its end. */
-  readonly final: (directives?: string, body?: object) => Promise<VendorTask>;
+  /** Describes a test of a final task. The task is created before the first test of all vendors. */
+  readonly itEnds: (title: string, order: Order, check: (task: VendorTask) => Promise<void>) => void;
   readonly expectBooks: (task: VendorTask, resolution: 'settlement' | 'refund', renders: number) => Promise<void>;
 }
 
@@ -40,10 +48,9 @@ export function describeTasksAt(
 ): void {
   const { provider, model, vendorModel, order, sent, learntFrom, outcomeTold } = facts;
   describeVendor(name, usedStack, model, (tools) => {
-    const { stack, final, expectBooks } = tools;
+    const { stack, itEnds, expectBooks } = tools;
 
-    it('is rendered from text, stored and charged', async () => {
-      const task = await final('', order);
+    itEnds('is rendered from text, stored and charged', { body: order }, async (task) => {
       expect(task.status).to.equal('succeeded');
       await expectBooks(task, 'settlement', 1);
       expect((await rendersOf(stack(), task))[0]?.sent).to.include(sent(task));
@@ -54,19 +61,14 @@ export function describeTasksAt(
       ['reject=bad_request', 'bad_request'],
       ['broke', 'processing_unavailable'],
     ] as const) {
-      it(`is refunded as ${code} when it is turned away: ${directives}`, async () => {
-        const task = await final(directives);
+      itEnds(`is refunded as ${code} when it is turned away: ${directives}`, { directives }, async (task) => {
         expect(task).to.include({ status: 'failed', error_code: code });
         await expectBooks(task, 'refund', 0);
       });
     }
 
-    for (const [directives, code] of [
-      ['fail=content_policy_violation', 'content_policy_violation'],
-      ['fail=processing_failed', 'processing_failed'],
-    ] as const) {
-      it(`is refunded as ${code} when its render fails so`, async () => {
-        const task = await final(directives);
+    for (const code of ['content_policy_violation', 'processing_failed']) {
+      itEnds(`is refunded as ${code} when its render fails so`, { directives: `fail=${code}` }, async (task) => {
         expect(task).to.include({ status: 'failed', error_code: code });
         await expectBooks(task, 'refund', 1);
       });
@@ -79,15 +81,13 @@ export function describeTasksAt(
       'dead_links=1',
       'result=slow',
     ]) {
-      it(`continues despite ${directives}`, async () => {
-        const task = await final(directives);
+      itEnds(`continues despite ${directives}`, { directives }, async (task) => {
         expect(task.status).to.equal('succeeded');
         await expectBooks(task, 'settlement', 1);
       });
     }
 
-    it('waits as long as the vendor asks, and is submitted again', async () => {
-      const task = await final('limited=2');
+    itEnds('waits as long as the vendor asks, and is submitted again', { directives: 'limited=2' }, async (task) => {
       expect(task.status).to.equal('succeeded');
       expect(await attemptsOf(stack(), task)).to.deep.equal([
         `${provider}: not_taken, from the answer`,
@@ -97,17 +97,17 @@ export function describeTasksAt(
       await expectBooks(task, 'settlement', 1);
     });
 
-    for (const directives of ['drop_submit', 'submit_error', 'unreadable_submit']) {
-      it(`is rendered once when the answer is lost: ${directives}`, async () => {
-        const task = await final(`${directives},render_ms=500`);
+    for (const lost of ['drop_submit', 'submit_error', 'unreadable_submit']) {
+      const directives = `${lost},render_ms=500`;
+      itEnds(`is rendered once when the answer is lost: ${lost}`, { directives }, async (task) => {
         expect(task.status).to.equal('succeeded');
         expect(await attemptsOf(stack(), task)).to.deep.equal([`${provider}: accepted, from ${learntFrom}`]);
         await expectBooks(task, 'settlement', 1);
       });
     }
 
-    it('has a story with each attempt, and how its outcome was learnt', async () => {
-      const task = await final('drop_submit,render_ms=500');
+    const lostOrder = { directives: 'drop_submit,render_ms=500' };
+    itEnds('has a story with each attempt, and how its outcome was learnt', lostOrder, async (task) => {
       const { body } = await call<{ data: { events: { source: string; text: string }[] } }>(
         `${stack().baseUrl}/admin/v1/tasks/${task.id}/explanation`,
         { key: stack().adminToken },
@@ -129,20 +129,42 @@ export function describeVendor(
   model: string,
   tests: (tools: VendorTools) => void,
 ): void {
+  const orders: Order[] = [];
+  const finals: Promise<VendorTask>[] = [];
+  let stack: TestStack;
+  let apiKey: string;
+
+  async function finish({ directives = '', body = {} }: Order): Promise<VendorTask> {
+    const fields = typeof body === 'function' ? await body() : body;
+    return finishedVendorTask(stack, apiKey, { model, directives, ...fields });
+  }
+
+  // The vendors work side by side. Each gets one task at a time: some reveal what became of a lost one only by exclusion.
+  before(async () => {
+    stack = usedStack();
+    ({ apiKey } = await stack.createAccount({ fundedUsd: 100 }));
+    let previous: Promise<unknown> = Promise.resolve();
+    for (const order of orders) {
+      const final = previous.then(() => finish(order));
+      previous = final.catch(() => undefined);
+      finals.push(final);
+    }
+  });
+
   describe(`a task at ${name}`, function () {
     this.timeout(120_000);
-    let stack: TestStack;
-    let apiKey: string;
-
-    before(async () => {
-      stack = usedStack();
-      ({ apiKey } = await stack.createAccount({ fundedUsd: 100 }));
-    });
-
     tests({
       stack: () => stack,
       apiKey: () => apiKey,
-      final: (directives = '', body: object = {}) => finishedVendorTask(stack, apiKey, { model, directives, ...body }),
+
+      itEnds(title, order, check) {
+        const index = orders.push(order) - 1;
+        it(title, async () => {
+          const task = await finals[index];
+          if (!task) throw new Error('the task was not created');
+          await check(task);
+        });
+      },
 
       async expectBooks(task, resolution, renders) {
         expect(await transfersOf(stack, task.id)).to.deep.equal(['reservation', resolution]);
