@@ -94,7 +94,7 @@ describeInBrowser('every page of the console', (browser) => {
 
       await tab.takeBytes();
       const complaintsBefore = tab.complaints.length;
-      await tab.page.goto(address, { waitUntil: 'networkidle' });
+      await tab.page.goto(address);
       expect(await tab.takeBytes(), 'bytes of the page with its styles and scripts').to.be.within(1, MAX_PAGE_BYTES);
       expect(await findingsOn(tab)).to.deep.equal([]);
       const withoutId = `document.querySelectorAll('form[method=post]:not(:has([name=form_id]))').length`;

@@ -6,7 +6,7 @@ import { useTestDatabase } from '../support/database.ts';
 import { rejectionOf } from '../support/rejection.ts';
 import { startTcpProxy, type TcpProxy } from '../../lab/stack/tcp-proxy.ts';
 
-const LIMITS = { statementMs: 1_000, lockMs: 500, idleInTransactionMs: 500, silenceMs: 1_500 };
+const LIMITS = { statementMs: 500, lockMs: 250, idleInTransactionMs: 250, silenceMs: 750 };
 const CONNECTIONS = 5;
 
 describe('db/connections', () => {

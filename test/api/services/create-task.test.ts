@@ -4,6 +4,7 @@ import pino from 'pino';
 import type { CreateTaskRequest } from '../../../api/services/create-task.ts';
 import { createAffordabilityCheck, createTaskCreator } from '../../../api/services/create-task.ts';
 import { loadCatalogue } from '../../../catalogue/load.ts';
+import { SERVING_LIMITS } from '../../../db/connections.ts';
 import { createDatabase, type Database } from '../../../db/database.ts';
 import { Allowances } from '../../../db/text-money/allowances.ts';
 import { createTextLedger } from '../../../db/text-money/ledger.ts';
@@ -24,7 +25,7 @@ describe('a create call whose commit is not acknowledged', () => {
 
   beforeEach(async () => {
     proxy = await startTcpProxy(testDatabase.url);
-    database = createDatabase(proxy.urlOf(testDatabase.url), 2);
+    database = createDatabase(proxy.urlOf(testDatabase.url), 2, { ...SERVING_LIMITS, silenceMs: 1_000 });
   });
   afterEach(async () => {
     await Promise.all([proxy.close(), database.destroy()]);

@@ -142,7 +142,7 @@ describe('text endpoints', () => {
             await text.idle();
             const leaving = new AbortController();
             const asked = text
-              .ask(format, modelVia(via), promptOf(500), { stream, signal: leaving.signal })
+              .ask(format, modelVia(via), promptOf(200), { stream, signal: leaving.signal })
               .catch(() => null);
             await eventually(async () => (await text.seen(1))[0]?.body !== undefined && text.charges.length % 2 === 0);
             await new Promise((resolve) => setTimeout(resolve, 20));
