@@ -1,22 +1,20 @@
 import { expect } from 'chai';
 import { WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
-import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../support/app.ts';
+import { type ErrorBody, useTestApp, type TestCaller } from '../support/app.ts';
 import { call } from '../support/stack.ts';
 import { ASK } from '../support/text.ts';
 
 const MODEL = 'texth-3.8-flash';
 
 describe('the two addresses', () => {
-  let app: TestApp;
+  const app = useTestApp();
   let caller: TestCaller;
   let urls: readonly [base: string, text: string];
 
   before(async () => {
-    app = await startTestApp();
     caller = await app.createAccount({ fundedUsd: 1 });
     urls = [app.baseUrl, await app.startText()];
   });
-  after(() => app.stop());
 
   /** The status and the code of the answer, on each address, to a request that no upstream is there to answer. */
   async function codesOf(path: string, body: unknown, apiKey: string): Promise<readonly unknown[]> {
@@ -59,17 +57,12 @@ describe('the two addresses', () => {
 });
 
 describe('a fault of the service itself', () => {
-  let app: TestApp;
-
-  before(async () => {
-    app = await startTestApp({
-      mountPages: (router) =>
-        router.get('/broken', () => {
-          throw new TypeError('secret of the inside');
-        }),
-    });
+  const app = useTestApp({
+    mountPages: (router) =>
+      router.get('/broken', () => {
+        throw new TypeError('secret of the inside');
+      }),
   });
-  after(() => app.stop());
 
   it('is 500 internal_error, which is retryable and reveals nothing of the fault', async () => {
     const { status, headers, body } = await call<ErrorBody>(`${app.baseUrl}/broken`);

@@ -1,16 +1,11 @@
 import { expect } from 'chai';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { PARTITIONED_TABLES } from '../../db/partitions.ts';
-import { startTestApp, type TestApp } from '../support/app.ts';
+import { useTestApp } from '../support/app.ts';
 import { call } from '../support/stack.ts';
 
 describe('a month whose tables are missing', () => {
-  let app: TestApp;
-
-  before(async () => {
-    app = await startTestApp();
-  });
-  after(() => app.stop());
+  const app = useTestApp();
 
   async function loseMonth(): Promise<void> {
     const month = new Date().toISOString().slice(0, 7).replace('-', '_');

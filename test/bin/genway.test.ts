@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { childEnvironment } from '../../config.ts';
-import { startTestApp, type TestApp } from '../support/app.ts';
+import { useTestApp } from '../support/app.ts';
 import { runGenway } from '../support/genway.ts';
 import { runProgram } from '../support/program.ts';
 import { call } from '../support/stack.ts';
@@ -8,11 +8,7 @@ import { type Receiver, startReceiver } from '../support/receiver.ts';
 
 describe('the genway command', function () {
   this.timeout(180_000);
-  let app: TestApp;
-  before(async () => {
-    app = await startTestApp();
-  });
-  after(() => app.stop());
+  const app = useTestApp();
 
   function genway(...words: string[]): ReturnType<typeof runProgram> {
     const environment = { GENWAY_PUBLIC_URL: app.baseUrl, GENWAY_ADMIN_TOKEN: app.adminToken };

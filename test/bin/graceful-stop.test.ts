@@ -1,29 +1,27 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { startTcpProxy, type TcpProxy } from '../../lab/stack/tcp-proxy.ts';
-import { startTestStack, type TestStack } from '../support/stack.ts';
+import { useTestStack } from '../support/stack.ts';
 
 const GRACE_S = 4;
 
 describe('a text process that is asked to stop', function () {
   this.timeout(120_000);
-  let stack: TestStack;
   let proxy: TcpProxy;
   let apiKey: string;
 
+  const stack = useTestStack({
+    env: { GENWAY_SHUTDOWN_GRACE_S: String(GRACE_S) },
+    routeDatabase: async (url) => {
+      proxy = await startTcpProxy(url);
+      return proxy.urlOf(url);
+    },
+  });
   before(async () => {
-    stack = await startTestStack({
-      env: { GENWAY_SHUTDOWN_GRACE_S: String(GRACE_S) },
-      routeDatabase: async (url) => {
-        proxy = await startTcpProxy(url);
-        return proxy.urlOf(url);
-      },
-    });
     await Promise.all([stack.api.start(), stack.text.start()]);
     ({ apiKey } = await stack.createAccount());
   });
   after(async () => {
-    await stack.stop();
     await proxy.close();
   });
 

@@ -13,7 +13,7 @@ import { copyDatabase } from '../support/database.ts';
 import { finishAsFailed } from '../support/factories.ts';
 import { runProgram } from '../support/program.ts';
 import { claimTestNamespace } from '../support/services.ts';
-import { call, startTestStack, type TestStack } from '../support/stack.ts';
+import { call, useTestStack } from '../support/stack.ts';
 import { createTask, simulatorJobs, taskWhen, taskWhenFinal, transfersOf } from '../support/tasks.ts';
 import { type RecordingReceiver, startRecordingReceiver } from '../support/receiver.ts';
 import { createWebhookClient } from '../support/webhooks.ts';
@@ -25,7 +25,6 @@ interface Customer {
 
 describe('recovery', function () {
   this.timeout(240_000);
-  let stack: TestStack;
   let receiver: RecordingReceiver;
   let deaf: RecordingReceiver;
   /** Whose webhooks arrive, and whose do not. */
@@ -33,8 +32,8 @@ describe('recovery', function () {
   let untold: Customer;
   let isUp = false;
 
+  const stack = useTestStack({ env: { GENWAY_WEBHOOK_SCHEDULE_S: '0,20,20' } });
   before(async () => {
-    stack = await startTestStack({ env: { GENWAY_WEBHOOK_SCHEDULE_S: '0,20,20' } });
     receiver = await startRecordingReceiver((response) => response.writeHead(200).end());
     deaf = await startRecordingReceiver((response) => response.writeHead(isUp ? 200 : 500).end());
     await Promise.all([stack.api.start(), stack.worker.start()]);
@@ -42,7 +41,7 @@ describe('recovery', function () {
     await createWebhookClient(stack, told.apiKey).create(receiver.url);
     await createWebhookClient(stack, untold.apiKey).create(deaf.url);
   });
-  after(() => Promise.all([stack.stop(), receiver.close(), deaf.close()]));
+  after(() => Promise.all([receiver.close(), deaf.close()]));
 
   async function killAll(): Promise<void> {
     await Promise.all([stack.api.kill(), stack.worker.kill()]);

@@ -4,8 +4,8 @@ import { toCsv } from '../../api/exports.ts';
 import type { Page } from '../../console/page.ts';
 import { PAGES } from '../../console/pages.ts';
 import { isPersonName } from '../../domain/person-name.ts';
-import type { TestApp, TestCaller } from '../support/app.ts';
-import { PASSWORD, type Shown, startTestConsole, Visitor } from '../support/console.ts';
+import type { TestCaller } from '../support/app.ts';
+import { PASSWORD, type Shown, useTestConsole, Visitor } from '../support/console.ts';
 
 const LONG_AFTER = 'z'.repeat(32);
 const LONG_BEFORE = '0'.repeat(32);
@@ -30,18 +30,16 @@ const HOSTILE = [
 ] as const;
 
 describe('a hostile customer', () => {
-  let app: TestApp;
+  const app = useTestConsole();
   let account: TestCaller;
   let owner: Visitor;
   let operator: Visitor;
 
   before(async () => {
-    app = await startTestConsole();
     account = await app.createAccount({ fundedUsd: 10 });
     owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: account.accountId });
     operator = await Visitor.invited(app, { email: 'op@example.com', staff_role: 'operator' });
   });
-  after(() => app.stop());
   beforeEach(() => app.database('sign_in_attempts').delete());
 
   const visitorOf = ({ access }: Page): Visitor => (access === 'staff' ? operator : owner);

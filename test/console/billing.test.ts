@@ -2,21 +2,20 @@ import { expect } from 'chai';
 import { mountConsole } from '../../console/serve.ts';
 import { adjust, topUp } from '../../db/queries/credits.ts';
 import { parseUsd } from '../../domain/money.ts';
-import { startTestApp, type TestApp, type TestCaller } from '../support/app.ts';
-import { startTestConsole, Visitor } from '../support/console.ts';
+import { startTestApp, type TestCaller } from '../support/app.ts';
+import { useTestConsole, Visitor } from '../support/console.ts';
 import { createTaskRow, finishAsFailed, finishAsSucceeded } from '../support/factories.ts';
 
 const THIS_MONTH = new Date().toISOString().slice(0, 7);
 
 describe('the billing pages', () => {
-  let app: TestApp;
+  const app = useTestConsole();
   let customer: TestCaller;
   let other: TestCaller;
   let owner: Visitor;
   let path: string;
 
   before(async () => {
-    app = await startTestConsole();
     customer = await app.createAccount({ fundedUsd: 1_000, signupUsd: 2 });
     other = await app.createAccount({ fundedUsd: 77 });
     const { accountId, keyId: id } = customer;
@@ -35,7 +34,6 @@ describe('the billing pages', () => {
     owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: accountId });
     path = `/console/accounts/${accountId}/billing`;
   });
-  after(() => app.stop());
 
   it('show the balance and its parts as the API does', async () => {
     const response = await fetch(`${app.baseUrl}/v1/balance`, {

@@ -8,24 +8,22 @@ import { pngFile } from '../support/media-files.ts';
 import type { Page } from 'playwright-core';
 import { describeInBrowser, type Tab } from '../support/browser.ts';
 import { startRecordingReceiver } from '../support/receiver.ts';
-import { call, startTestStack, type TestStack } from '../support/stack.ts';
+import { call, useTestStack } from '../support/stack.ts';
 import { createTask, taskWhen } from '../support/tasks.ts';
 
 const WAIT_MS = 60_000;
 
 describeInBrowser('the console in a browser', (browser) => {
-  let stack: TestStack;
+  const stack = useTestStack();
   let accountId: string;
   let tab: Tab;
   let invitations = 0;
 
   before(async function () {
     this.timeout(120_000);
-    stack = await startTestStack();
     await Promise.all([stack.api.start(), stack.worker.start()]);
     ({ accountId } = await stack.createAccount({ fundedUsd: 100 }));
   });
-  after(() => stack.stop());
 
   beforeEach(async () => {
     tab = await browser.open(stack.baseUrl);

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { codeAt } from '../../api/services/people/second-factor.ts';
 import { checkPassword, hashChosenPassword, pauseAfter } from '../../api/services/people/sign-in.ts';
 import { PAGES } from '../../console/pages.ts';
-import type { TestApp, TestCaller } from '../support/app.ts';
-import { addSecondFactor, invite, PASSWORD, startTestConsole, Visitor } from '../support/console.ts';
+import type { TestCaller } from '../support/app.ts';
+import { addSecondFactor, invite, PASSWORD, useTestConsole, Visitor } from '../support/console.ts';
 import { createTaskRow, newTask } from '../support/factories.ts';
 
 /** As tasks know the key that made them. */
@@ -17,18 +17,16 @@ function withoutIds(page: string): string {
 }
 
 describe('the console', () => {
-  let app: TestApp;
+  const app = useTestConsole();
   let customer: TestCaller;
   let other: TestCaller;
   let owner: Visitor;
 
   before(async () => {
-    app = await startTestConsole();
     customer = await app.createAccount({ fundedUsd: 25 });
     other = await app.createAccount({ fundedUsd: 1 });
     owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: customer.accountId });
   });
-  after(() => app.stop());
 
   describe('signing in', () => {
     it('leads strangers to the form', async () => {

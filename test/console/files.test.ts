@@ -1,26 +1,24 @@
 import { expect } from 'chai';
-import type { TestApp, TestCaller } from '../support/app.ts';
-import { startTestConsole, Visitor } from '../support/console.ts';
+import type { TestCaller } from '../support/app.ts';
+import { useTestConsole, Visitor } from '../support/console.ts';
 import { FORM_HEADERS, formOf } from '../support/forms.ts';
 import { png } from '../storage/images.ts';
 
 const NAME = '<img src=x onerror=alert(1)>.png';
 
 describe('the files page', () => {
-  let app: TestApp;
+  const app = useTestConsole();
   let customer: TestCaller;
   let other: TestCaller;
   let owner: Visitor;
   let path: string;
 
   before(async () => {
-    app = await startTestConsole();
     customer = await app.createAccount({ fundedUsd: 25 });
     other = await app.createAccount({ fundedUsd: 1 });
     owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: customer.accountId });
     path = `/console/accounts/${customer.accountId}/files`;
   });
-  after(() => app.stop());
 
   async function upload({ apiKey }: TestCaller, filename: string): Promise<{ id: string; url: string }> {
     const response = await fetch(`${app.baseUrl}/v1/files`, {

@@ -1,33 +1,23 @@
 import { expect } from 'chai';
 import type { MemberRole } from '../../domain/roles.ts';
-import type { TestApp, TestCaller } from '../support/app.ts';
-import {
-  invite as inviteByAdministration,
-  PASSWORD,
-  type Shown,
-  startTestConsole,
-  Visitor,
-} from '../support/console.ts';
+import type { TestCaller } from '../support/app.ts';
+import { invite as inviteByAdministration, PASSWORD, type Shown, useTestConsole, Visitor } from '../support/console.ts';
 
 const CHOSEN = { password: PASSWORD, repeated: PASSWORD };
 
 describe('the members of an account', () => {
-  let app: TestApp;
+  const app = useTestConsole();
   let customer: TestCaller;
   let owner: Visitor;
   let path: string;
   let people = 0;
 
-  before(async () => {
-    app = await startTestConsole();
-  });
   beforeEach(async () => {
     customer = await app.createAccount({ fundedUsd: 5 });
     path = `/console/accounts/${customer.accountId}/members`;
     owner = await member('owner');
   });
   afterEach(() => app.database('sign_in_attempts').delete());
-  after(() => app.stop());
 
   const newEmail = (): string => `person-${(people += 1)}@example.com`;
 

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { PAGES } from '../../console/pages.ts';
-import type { TestApp, TestCaller } from '../support/app.ts';
-import { addSecondFactor, invite, PASSWORD, type Shown, startTestConsole, Visitor } from '../support/console.ts';
+import type { TestCaller } from '../support/app.ts';
+import { addSecondFactor, invite, PASSWORD, type Shown, useTestConsole, Visitor } from '../support/console.ts';
 import { codeAt } from '../../api/services/people/second-factor.ts';
 import { createEndpoint } from '../support/factories.ts';
 
@@ -11,20 +11,18 @@ const CONSOLE = join(import.meta.dirname, '../../console');
 const TIMES = 10;
 
 describe('forms of the console', () => {
-  let app: TestApp;
   let customer: TestCaller;
   let owner: Visitor;
   let account: string;
   let count = 0;
 
+  const app = useTestConsole({ settings: { allowPrivateAddresses: true } });
   before(async () => {
-    app = await startTestConsole({ settings: { allowPrivateAddresses: true } });
     customer = await app.createAccount({ fundedUsd: 25 });
     owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: customer.accountId });
     account = `/console/accounts/${customer.accountId}`;
     await owner.get('/console/profile');
   });
-  after(() => app.stop());
   beforeEach(() => app.database('sign_in_attempts').delete());
 
   const newFormId = (): string => crypto.randomUUID();

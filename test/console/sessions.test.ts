@@ -1,20 +1,15 @@
 import { expect } from 'chai';
 import { codeAt } from '../../api/services/people/second-factor.ts';
 import { openSession } from '../../api/services/people/sessions.ts';
-import type { TestApp } from '../support/app.ts';
-import { addSecondFactor, invite, PASSWORD, type Shown, startTestConsole, Visitor } from '../support/console.ts';
+import { addSecondFactor, invite, PASSWORD, type Shown, useTestConsole, Visitor } from '../support/console.ts';
 
 const BROWSER = { secondFactorPending: false, byProvider: false, userAgent: 'a browser' };
 const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
 
 describe('sessions of the console', () => {
-  let app: TestApp;
+  const app = useTestConsole();
   let count = 0;
 
-  before(async () => {
-    app = await startTestConsole();
-  });
-  after(() => app.stop());
   beforeEach(() => app.database('sign_in_attempts').delete());
 
   const newEmail = (): string => `somebody-${++count}@example.com`;

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import { PAGES } from '../../console/pages.ts';
 import { newId } from '../../domain/ids.ts';
-import type { TestApp } from '../support/app.ts';
-import { startTestConsole, type Visitor } from '../support/console.ts';
+import { useTestConsole, type Visitor } from '../support/console.ts';
 import { readAccessTable, visitorsOfEveryRole } from '../support/console-access.ts';
 import { createEndpoint, createTaskRow, createTextRequestRow } from '../support/factories.ts';
 
@@ -54,12 +53,11 @@ const FINANCE_ROOMS = [
 describe('access to the pages of operators', () => {
   const rows = readAccessTable(ACCESS);
   const roles = ['operator', 'finance', 'readonly', 'customer'];
-  let app: TestApp;
+  const app = useTestConsole();
   let visitors: readonly Visitor[];
   let samples: Readonly<Record<string, string>>;
 
   before(async () => {
-    app = await startTestConsole();
     const { accountId, keyId } = await app.createAccount({ fundedUsd: 10 });
     const key = { accountId, id: keyId };
     visitors = await visitorsOfEveryRole(app, accountId);
@@ -73,7 +71,6 @@ describe('access to the pages of operators', () => {
       model_id: 'vidone-3.0',
     };
   });
-  after(() => app.stop());
 
   const addressOf = (path: string) =>
     `/console${path.replaceAll(/\{(\w+)\}/g, (_, name: string) => samples[name] ?? `no sample of ${name}`)}`;

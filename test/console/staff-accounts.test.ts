@@ -1,18 +1,17 @@
 import { expect } from 'chai';
 import { newId } from '../../domain/ids.ts';
-import type { TestApp, TestCaller } from '../support/app.ts';
-import { startTestConsole, Visitor } from '../support/console.ts';
+import type { TestCaller } from '../support/app.ts';
+import { useTestConsole, Visitor } from '../support/console.ts';
 import { createTaskRow } from '../support/factories.ts';
 
 describe('accounts in the console of the staff', () => {
-  let app: TestApp;
+  const app = useTestConsole();
   let customer: TestCaller;
   let operator: Visitor;
   let finance: Visitor;
   let path: string;
 
   before(async () => {
-    app = await startTestConsole();
     customer = await app.createAccount({ fundedUsd: 25 });
     path = `/console/staff/accounts/${customer.accountId}`;
     await app
@@ -22,7 +21,6 @@ describe('accounts in the console of the staff', () => {
     operator = await Visitor.invited(app, { email: 'op@example.com', staff_role: 'operator' });
     finance = await Visitor.invited(app, { email: 'fin@example.com', staff_role: 'finance' });
   });
-  after(() => app.stop());
 
   const balanceOf = async (accountId: string): Promise<string> => {
     const [row] = await app

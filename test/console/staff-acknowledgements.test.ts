@@ -3,8 +3,8 @@ import { finishReconciliation, insertReconciliation } from '../../db/queries/rec
 import { newId } from '../../domain/ids.ts';
 import { parseUsd } from '../../domain/money.ts';
 import { ensurePartitions } from '../../db/partitions.ts';
-import { type ErrorBody, type TestApp } from '../support/app.ts';
-import { startTestConsole, Visitor } from '../support/console.ts';
+import { type ErrorBody } from '../support/app.ts';
+import { useTestConsole, Visitor } from '../support/console.ts';
 import { connectGenway, type Genway } from '../support/genway.ts';
 import { call } from '../support/stack.ts';
 
@@ -18,21 +18,19 @@ function monthsAgo(months: number): Date {
 }
 
 describe('findings that nobody can remedy', () => {
-  let app: TestApp;
   let genway: Genway;
   let ada: Visitor;
   let bob: Visitor;
   let reader: Visitor;
 
+  const app = useTestConsole({ settings: { fourEyesAbove: parseUsd(100) } });
   before(async () => {
-    app = await startTestConsole({ settings: { fourEyesAbove: parseUsd(100) } });
     genway = await connectGenway(app);
     ada = await Visitor.invited(app, { email: 'ada@example.com', staff_role: 'finance' });
     bob = await Visitor.invited(app, { email: 'bob@example.com', staff_role: 'operator' });
     reader = await Visitor.invited(app, { email: 'read@example.com', staff_role: 'readonly' });
     for (const months of [3, 2]) await ensurePartitions(app.database, monthsAgo(months));
   });
-  after(() => app.stop());
 
   type Found = typeof MONEY;
   async function report(...findings: readonly Found[]): Promise<string> {

@@ -3,7 +3,7 @@ import { mountConsole } from '../../console/serve.ts';
 import { reconcile } from '../../db/reconciliation/reconcile.ts';
 import { newId } from '../../domain/ids.ts';
 import { formatUsd, parseUsd } from '../../domain/money.ts';
-import { type ErrorBody, startTestApp, type TestApp } from '../support/app.ts';
+import { type ErrorBody, useTestApp } from '../support/app.ts';
 import { Visitor } from '../support/console.ts';
 import { reloadAccount } from '../support/factories.ts';
 import { call } from '../support/stack.ts';
@@ -13,18 +13,16 @@ const CORRECTIONS = '/console/staff/corrections';
 async function* nothing(): AsyncIterable<string> {}
 
 describe('corrections in the console of the staff', () => {
-  let app: TestApp;
   let ada: Visitor;
   let bob: Visitor;
   let cleo: Visitor;
 
+  const app = useTestApp({ mountPages: mountConsole, settings: { fourEyesAbove: parseUsd(100) } });
   before(async () => {
-    app = await startTestApp({ mountPages: mountConsole, settings: { fourEyesAbove: parseUsd(100) } });
     ada = await Visitor.invited(app, { email: 'ada@example.com', staff_role: 'finance' });
     bob = await Visitor.invited(app, { email: 'bob@example.com', staff_role: 'finance' });
     cleo = await Visitor.invited(app, { email: 'cleo@example.com', staff_role: 'operator' });
   });
-  after(() => app.stop());
 
   const fundedOf = async (accountId: string): Promise<string> =>
     formatUsd((await reloadAccount(app.database, { id: accountId })).fundedAvailable);
@@ -170,9 +168,9 @@ describe('corrections in the console of the staff', () => {
   });
 
   describe('of an amount that is split', () => {
-    const post = (accountId: string, path: string, body: object, on = app) =>
-      call<ErrorBody>(`${on.baseUrl}/admin/v1/accounts/${accountId}${path}`, {
-        key: on.adminToken,
+    const post = (accountId: string, path: string, body: object, baseUrl = app.baseUrl) =>
+      call<ErrorBody>(`${baseUrl}/admin/v1/accounts/${accountId}${path}`, {
+        key: app.adminToken,
         method: 'POST',
         body,
       });
@@ -229,13 +227,18 @@ describe('corrections in the console of the staff', () => {
 
     it('never pass together, however many are sent at once, in whatever process', async () => {
       const { accountId } = await app.createAccount();
-      const second = { ...app, baseUrl: await app.startSecond() };
+      const second = await app.startSecond();
       const fields = { amount_usd: 60, reason: 'x' };
       const answers = await Promise.all(
         Array.from({ length: 8 }, async (_, index) =>
           index % 2 === 0
-            ? post(accountId, '/adjustments', fields, index % 4 === 0 ? app : second)
-            : post(accountId, '/topups', { amount_usd: 60, reference: `r ${index}` }, index % 4 === 1 ? app : second),
+            ? post(accountId, '/adjustments', fields, index % 4 === 0 ? app.baseUrl : second)
+            : post(
+                accountId,
+                '/topups',
+                { amount_usd: 60, reference: `r ${index}` },
+                index % 4 === 1 ? app.baseUrl : second,
+              ),
         ),
       );
       expect(answers.filter(({ status }) => status === 201)).to.have.length(1);

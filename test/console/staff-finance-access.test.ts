@@ -2,8 +2,7 @@ import { expect } from 'chai';
 import { PAGES } from '../../console/pages.ts';
 import { insertReconciliation } from '../../db/queries/reconciliations.ts';
 import { newId } from '../../domain/ids.ts';
-import type { TestApp } from '../support/app.ts';
-import { startTestConsole, Visitor } from '../support/console.ts';
+import { useTestConsole, Visitor } from '../support/console.ts';
 import { readAccessTable, visitorsOfEveryRole } from '../support/console-access.ts';
 
 /** What each of finance's pages answers to whom: for customers none is there. */
@@ -39,12 +38,11 @@ const ROOMS = ['/staff/months', '/staff/refunds', '/staff/reconciliations', '/st
 
 describe('access to the pages of finance', () => {
   const rows = readAccessTable(ACCESS);
-  let app: TestApp;
+  const app = useTestConsole();
   let visitors: readonly Visitor[];
   let samples: Readonly<Record<string, string>>;
 
   before(async () => {
-    app = await startTestConsole();
     const { accountId } = await app.createAccount({ fundedUsd: 1 });
     visitors = await visitorsOfEveryRole(app, accountId);
     const reconciliationId = newId('reconciliation');
@@ -52,7 +50,6 @@ describe('access to the pages of finance', () => {
     const month = new Date().toISOString().slice(0, 7);
     samples = { month, account_id: accountId, reconciliation_id: reconciliationId };
   });
-  after(() => app.stop());
 
   const addressOf = (path: string) =>
     `/console${path.replaceAll(/\{(\w+)\}/g, (_, name: string) => samples[name] ?? newId('task'))}`;

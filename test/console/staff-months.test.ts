@@ -4,8 +4,8 @@ import { finishReconciliation, insertReconciliation } from '../../db/queries/rec
 import { insertTransfer } from '../../db/queries/transfers.ts';
 import { newId } from '../../domain/ids.ts';
 import { formatUsd, parseUsd } from '../../domain/money.ts';
-import type { TestApp, TestCaller } from '../support/app.ts';
-import { startTestConsole, Visitor } from '../support/console.ts';
+import type { TestCaller } from '../support/app.ts';
+import { useTestConsole, Visitor } from '../support/console.ts';
 import { createTaskRow, finishAsFailed, finishAsSucceeded } from '../support/factories.ts';
 
 const MONTHS = '/console/staff/months';
@@ -29,13 +29,12 @@ function rowsOf(html: string, label: string): readonly (readonly string[])[] {
 
 describe('months in the console of the staff', () => {
   const [thisMonth, lastMonth, past] = [monthBefore(0), monthBefore(1), monthBefore(2)];
-  let app: TestApp;
+  const app = useTestConsole();
   let customer: TestCaller;
   let finance: Visitor;
   let reader: Visitor;
 
   before(async () => {
-    app = await startTestConsole();
     await ensurePartitions(app.database, past.moment);
     const oldest = { id: newId('account', past.moment.getTime()), name: 'Oldest', created_at: past.moment };
     await app.database('accounts').insert(oldest);
@@ -50,7 +49,6 @@ describe('months in the console of the staff', () => {
     finance = await Visitor.invited(app, { email: 'fin@example.com', staff_role: 'finance' });
     reader = await Visitor.invited(app, { email: 'read@example.com', staff_role: 'readonly' });
   });
-  after(() => app.stop());
 
   const finish = async (findings: number): Promise<string> => {
     const id = newId('reconciliation');

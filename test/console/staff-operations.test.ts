@@ -1,28 +1,26 @@
 import { expect } from 'chai';
 import { newId } from '../../domain/ids.ts';
 import { baseUrlsAt } from '../../providers/text/settings.ts';
-import type { TestApp, TestCaller } from '../support/app.ts';
-import { startTestConsole, Visitor } from '../support/console.ts';
+import type { TestCaller } from '../support/app.ts';
+import { useTestConsole, Visitor } from '../support/console.ts';
 import { createEndpoint, createTaskRow, createTextRequestRow, finishAsSucceeded } from '../support/factories.ts';
 
 describe('the pages of operators', () => {
-  let app: TestApp;
   let customer: TestCaller;
   let operator: Visitor;
 
   const keyOf = ({ accountId, keyId }: TestCaller) => ({ accountId, id: keyId });
 
+  const app = useTestConsole({
+    textUpstreams: [
+      { name: 'simulator', apiKeys: ['sk-one-1111', 'sk-two-2222'], baseUrls: baseUrlsAt('http://127.0.0.1:9') },
+    ],
+  });
   before(async () => {
-    app = await startTestConsole({
-      textUpstreams: [
-        { name: 'simulator', apiKeys: ['sk-one-1111', 'sk-two-2222'], baseUrls: baseUrlsAt('http://127.0.0.1:9') },
-      ],
-    });
     customer = await app.createAccount({ fundedUsd: 10 });
     operator = await Visitor.invited(app, { email: 'op@example.com', staff_role: 'operator' });
     await operator.get('/console/profile');
   });
-  after(() => app.stop());
 
   describe('models', () => {
     const path = '/console/staff/models/vidone-3.0';

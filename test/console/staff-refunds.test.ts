@@ -1,21 +1,20 @@
 import { expect } from 'chai';
 import { newId } from '../../domain/ids.ts';
 import { parseUsd } from '../../domain/money.ts';
-import type { TestApp, TestCaller } from '../support/app.ts';
-import { startTestConsole, Visitor } from '../support/console.ts';
+import type { TestCaller } from '../support/app.ts';
+import { useTestConsole, Visitor } from '../support/console.ts';
 import { createTaskRow, finishAsFailed } from '../support/factories.ts';
 
 const REFUNDS = '/console/staff/refunds';
 
 describe('refunds in the console of the staff', () => {
-  let app: TestApp;
+  const app = useTestConsole();
   let one: TestCaller;
   let other: TestCaller;
   let reader: Visitor;
   let violation: string;
 
   before(async () => {
-    app = await startTestConsole();
     one = await app.createAccount({ fundedUsd: 50 });
     other = await app.createAccount({ fundedUsd: 50 });
     violation = await refund(one, 'content_policy_violation', '1.000000000001');
@@ -23,7 +22,6 @@ describe('refunds in the console of the staff', () => {
     await refund(other, 'processing_failed', '3.25');
     reader = await Visitor.invited(app, { email: 'read@example.com', staff_role: 'readonly' });
   });
-  after(() => app.stop());
 
   async function refund(caller: TestCaller, code: Parameters<typeof finishAsFailed>[2], usd: string): Promise<string> {
     const key = { id: caller.keyId, accountId: caller.accountId };

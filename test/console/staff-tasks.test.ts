@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { newId } from '../../domain/ids.ts';
-import type { TestApp, TestCaller } from '../support/app.ts';
-import { startTestConsole, Visitor } from '../support/console.ts';
+import type { TestCaller } from '../support/app.ts';
+import { useTestConsole, Visitor } from '../support/console.ts';
 import {
   createEndpoint,
   createTaskRow,
@@ -14,18 +14,16 @@ import {
 const PROMPT = 'My secret kite over the sea';
 
 describe('tasks of all accounts in the console of the staff', () => {
-  let app: TestApp;
+  const app = useTestConsole();
   let customer: TestCaller;
   let operator: Visitor;
   let reader: Visitor;
 
   before(async () => {
-    app = await startTestConsole();
     customer = await app.createAccount({ fundedUsd: 100 });
     operator = await Visitor.invited(app, { email: 'op@example.com', staff_role: 'operator' });
     reader = await Visitor.invited(app, { email: 'reader@example.com', staff_role: 'readonly' });
   });
-  after(() => app.stop());
 
   const keyOf = ({ accountId, keyId }: TestCaller) => ({ accountId, id: keyId });
   const createTask = (caller = customer) => {

@@ -1,21 +1,19 @@
 import { expect } from 'chai';
-import type { TestApp, TestCaller } from '../support/app.ts';
-import { startTestConsole, Visitor } from '../support/console.ts';
+import type { TestCaller } from '../support/app.ts';
+import { useTestConsole, Visitor } from '../support/console.ts';
 import { createEndpoint, createTaskRow, finishAsFailed } from '../support/factories.ts';
 
 describe('pages of tasks', () => {
-  let app: TestApp;
+  const app = useTestConsole();
   let customer: TestCaller;
   let owner: Visitor;
   let path: string;
 
   before(async () => {
-    app = await startTestConsole();
     customer = await app.createAccount({ fundedUsd: 25 });
     owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: customer.accountId });
     path = `/console/accounts/${customer.accountId}/tasks`;
   });
-  after(() => app.stop());
 
   function taskOf({ accountId, keyId }: TestCaller, settings: Parameters<typeof createTaskRow>[2] = {}) {
     return createTaskRow(app.database, { accountId, id: keyId }, settings);

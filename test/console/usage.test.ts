@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { exactUsd } from '../../console/html/components.tsx';
 import { newId } from '../../domain/ids.ts';
 import { formatUsd, parseUsd } from '../../domain/money.ts';
-import type { TestApp, TestCaller } from '../support/app.ts';
-import { startTestConsole, Visitor } from '../support/console.ts';
+import type { TestCaller } from '../support/app.ts';
+import { useTestConsole, Visitor } from '../support/console.ts';
 import { createTaskRow, finishAsFailed, finishAsSucceeded } from '../support/factories.ts';
 import { newHold, openTextLedger, settlementOf } from '../support/text-money.ts';
 
@@ -11,14 +11,13 @@ const NAME = '=HYPERLINK("https://evil.test","<b>free</b>")';
 const SMALL = 123_456_789_013n;
 
 describe('the usage page', () => {
-  let app: TestApp;
+  const app = useTestConsole();
   let customer: TestCaller;
   let other: TestCaller;
   let visitor: Visitor;
   let path: string;
 
   before(async () => {
-    app = await startTestConsole();
     customer = await app.createAccount({ fundedUsd: 25, key: { name: NAME } });
     other = await app.createAccount({ fundedUsd: 5, key: { name: 'of another account' } });
     for (const { accountId, keyId: id } of [customer, customer, other]) {
@@ -35,7 +34,6 @@ describe('the usage page', () => {
     visitor = await Visitor.invited(app, { email: 'owner@example.com', account_id: customer.accountId });
     path = `/console/accounts/${customer.accountId}/usage`;
   });
-  after(() => app.stop());
 
   it('adds up to the last digit what the API answers for the same period', async () => {
     const response = await fetch(`${app.baseUrl}/v1/usage`, {

@@ -1,19 +1,18 @@
 import { expect } from 'chai';
 import { findWebhookEndpoint, type WebhookEndpoint } from '../../db/queries/webhook-endpoints.ts';
-import type { TestApp, TestCaller } from '../support/app.ts';
-import { startTestConsole, Visitor } from '../support/console.ts';
+import type { TestCaller } from '../support/app.ts';
+import { useTestConsole, Visitor } from '../support/console.ts';
 import { createEndpoint } from '../support/factories.ts';
 
 describe('pages of webhooks', () => {
-  let app: TestApp;
   let customer: TestCaller;
   let owner: Visitor;
   let path: string;
   let own: WebhookEndpoint;
   let foreign: WebhookEndpoint;
 
+  const app = useTestConsole({ settings: { allowPrivateAddresses: true } });
   before(async () => {
-    app = await startTestConsole({ settings: { allowPrivateAddresses: true } });
     customer = await app.createAccount();
     const other = await app.createAccount();
     own = await createEndpoint(app.database, { id: customer.accountId });
@@ -21,7 +20,6 @@ describe('pages of webhooks', () => {
     owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: customer.accountId });
     path = `/console/accounts/${customer.accountId}/webhooks`;
   });
-  after(() => app.stop());
   beforeEach(() => owner.get(path));
 
   function reloaded({ accountId, id }: WebhookEndpoint) {

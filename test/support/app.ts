@@ -22,6 +22,7 @@ import { observeUpstreams } from '../../api/text/observe-upstreams.ts';
 import { createGuardedClient } from '../../net/address-guard.ts';
 import { createTestDatabase } from './database.ts';
 import { createAccount, createKey } from './factories.ts';
+import { useStarted } from './started.ts';
 import { ADMIN_TOKEN, KEY_PEPPER, METRICS_TOKEN, testDependencies, testTextService } from './dependencies.ts';
 
 export interface TestAppOptions {
@@ -151,6 +152,11 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       await rm(filesFolder, { recursive: true, force: true });
     },
   };
+}
+
+/** The application for the tests of the suite that is being described. */
+export function useTestApp(options?: TestAppOptions): TestApp {
+  return useStarted(() => startTestApp(options));
 }
 
 async function createCaller(

@@ -4,6 +4,7 @@ import { codeAt } from '../../api/services/people/second-factor.ts';
 import { mountConsole } from '../../console/serve.ts';
 import type { AdminRole, MemberRole } from '../../domain/roles.ts';
 import { startTestApp, type TestApp, type TestAppOptions } from './app.ts';
+import { useStarted } from './started.ts';
 
 export const PASSWORD = 'a kite over the sea';
 
@@ -16,6 +17,11 @@ export interface Shown {
 /** The api application with the console. */
 export function startTestConsole(options: Omit<TestAppOptions, 'mountPages'> = {}): Promise<TestApp> {
   return startTestApp({ ...options, mountPages: mountConsole });
+}
+
+/** The application with the console for the tests of the suite that is being described. */
+export function useTestConsole(options?: Omit<TestAppOptions, 'mountPages'>): TestApp {
+  return useStarted(() => startTestConsole(options));
 }
 
 /** Sends what the administration sends, to invite somebody. @returns the path of the invitation */

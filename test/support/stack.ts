@@ -13,6 +13,7 @@ import { waitUntil } from '../../bin/stack/wait-until.ts';
 import type { Environment } from '../../config.ts';
 import type { Database } from '../../db/database.ts';
 import { createSimulator } from '../../lab/simulator/simulator.ts';
+import { useStarted } from './started.ts';
 import { createTestDatabase } from './database.ts';
 import { claimTestNamespace, testPrograms, testTemporalAddress, testWorkflowBundle } from './services.ts';
 
@@ -162,6 +163,11 @@ export async function startTestStack({
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** A stack for the tests of the suite that is being described. */
+export function useTestStack(options?: StackOptions): TestStack {
+  return useStarted(() => startTestStack(options));
 }
 
 /** One HTTP call with a JSON body and answer. */

@@ -26,6 +26,7 @@ import { createLocalStorage } from '../../storage/local.ts';
 import { createTestDatabase } from './database.ts';
 import { KEY_PEPPER, testDependencies, testTextService } from './dependencies.ts';
 import { createAccount, createKey } from './factories.ts';
+import { useStarted } from './started.ts';
 
 /** One request as the simulator noted it. */
 export interface SeenRequest {
@@ -184,6 +185,11 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
       await testDatabase.drop();
     },
   };
+}
+
+/** The text endpoints for the tests of the suite that is being described. */
+export function useTestText(options?: TestTextOptions): TestText {
+  return useStarted(() => startTestText(options));
 }
 
 /** The upstream of that name and every format; its own in production. */

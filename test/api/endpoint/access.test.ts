@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { endpointsFor } from '../../../api/endpoints.ts';
 import { ADMIN_ROLES, type AdminRole } from '../../../domain/roles.ts';
-import { type ErrorBody, startTestApp, type TestApp } from '../../support/app.ts';
+import { type ErrorBody, useTestApp } from '../../support/app.ts';
 import { call } from '../../support/stack.ts';
 
 /** What each call of the administration needs at least. A call that is added has to be added here, too. */
@@ -82,10 +82,9 @@ const MAY: Readonly<Record<AdminRole, readonly AdminRole[]>> = {
 describe('the roles of admin tokens', () => {
   const calls = endpointsFor({ takesPayments: true }).filter(({ path }) => path.startsWith('/admin/'));
   const tokens = new Map<AdminRole, string>();
-  let app: TestApp;
+  const app = useTestApp();
 
   before(async () => {
-    app = await startTestApp();
     for (const role of ADMIN_ROLES) {
       const { body } = await call<{ data: { admin_token: string } }>(`${app.baseUrl}/admin/v1/admin-tokens`, {
         key: app.adminToken,
@@ -94,7 +93,6 @@ describe('the roles of admin tokens', () => {
       tokens.set(role, body.data.admin_token);
     }
   });
-  after(() => app.stop());
 
   it('are known for every call of the administration', () => {
     expect(calls.map(({ id }) => id)).to.have.members(Object.keys(NEEDS));

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Access } from '../../../api/endpoint/access.ts';
 import type { Endpoint } from '../../../api/endpoint/endpoint.ts';
 import { endpointsFor } from '../../../api/endpoints.ts';
-import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../../support/app.ts';
+import { type ErrorBody, useTestApp, type TestCaller } from '../../support/app.ts';
 import { type Answer, call } from '../../support/stack.ts';
 
 const endpoints = endpointsFor({ takesPayments: false });
@@ -17,14 +17,12 @@ function queryOf({ parameters }: Endpoint): string[] {
 }
 
 describe('every endpoint', () => {
-  let app: TestApp;
+  const app = useTestApp();
   let caller: TestCaller;
 
   before(async () => {
-    app = await startTestApp();
     caller = await app.createAccount({ fundedUsd: 10 });
   });
-  after(() => app.stop());
 
   const credentialFor = (access: Access): string =>
     access.startsWith('admin') ? app.adminToken : access === 'metrics' ? app.metricsToken : caller.apiKey;

@@ -3,7 +3,7 @@ import { endpointsFor } from '../../../api/endpoints.ts';
 import { isAddressIn } from '../../../api/middlewares/authenticate.ts';
 import { deleteApiKey, type KeySettings, updateApiKey } from '../../../db/queries/api-keys.ts';
 import { parseUsd } from '../../../domain/money.ts';
-import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../../support/app.ts';
+import { type ErrorBody, useTestApp, type TestCaller } from '../../support/app.ts';
 import { finishAsSucceeded } from '../../support/factories.ts';
 import { type Answer, call } from '../../support/stack.ts';
 
@@ -16,12 +16,7 @@ interface TaskEnvelope {
 const bearer = ({ apiKey }: TestCaller) => ({ authorization: `Bearer ${apiKey}` });
 
 describe('an API key', () => {
-  let app: TestApp;
-
-  before(async () => {
-    app = await startTestApp({ settings: { trustedProxies: 1 } });
-  });
-  after(() => app.stop());
+  const app = useTestApp({ settings: { trustedProxies: 1 } });
 
   /** Lists models, which needs nothing but a usable key. */
   const use = (headers: Record<string, string>): Promise<Answer<ErrorBody>> =>

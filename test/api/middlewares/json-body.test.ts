@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { type ErrorBody, startTestApp, type TestApp } from '../../support/app.ts';
+import { type ErrorBody, useTestApp } from '../../support/app.ts';
 import { type Answer, call } from '../../support/stack.ts';
 
 const MIB = 2 ** 20;
@@ -10,14 +10,12 @@ const VIDEO = { model: 'vidone-3.0', prompt: 'A lighthouse' };
 const sized = (bytes: number): string => JSON.stringify(VIDEO).padEnd(bytes);
 
 describe('a JSON body', () => {
-  let app: TestApp;
+  const app = useTestApp();
   let apiKey: string;
 
   before(async () => {
-    app = await startTestApp();
     ({ apiKey } = await app.createAccount({ fundedUsd: 100 }));
   });
-  after(() => app.stop());
 
   const create = (body: string, headers: Record<string, string> = {}): Promise<Answer<ErrorBody>> =>
     call(`${app.baseUrl}/v1/videos/tasks`, { key: apiKey, body, headers });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../../support/app.ts';
+import { type ErrorBody, useTestApp, type TestCaller } from '../../support/app.ts';
 import { type Answer, call } from '../../support/stack.ts';
 
 const LIMIT = 20;
@@ -13,14 +13,12 @@ const poll = (url: string, { apiKey }: TestCaller): Promise<Answer<ErrorBody>> =
   call(`${url}/v1/tasks/task_x`, { key: apiKey });
 
 describe('the limit of requests', () => {
-  let app: TestApp;
   let second: string;
 
+  const app = useTestApp({ settings: { requestLimits: { requestsPerMinute: LIMIT, readsPerMinute: READ_LIMIT } } });
   before(async () => {
-    app = await startTestApp({ settings: { requestLimits: { requestsPerMinute: LIMIT, readsPerMinute: READ_LIMIT } } });
     second = await app.startSecond();
   });
-  after(() => app.stop());
 
   /** So many requests at once, through both processes. */
   const burst = (send: typeof create, caller: TestCaller, count: number): Promise<Answer<ErrorBody>[]> =>

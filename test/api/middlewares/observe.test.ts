@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type TestApp, startTestApp } from '../../support/app.ts';
+import { useTestApp } from '../../support/app.ts';
 import { call } from '../../support/stack.ts';
 
 interface Line {
@@ -13,15 +13,13 @@ const DEBUG = 20;
 const INFO = 30;
 
 describe('observing requests', () => {
-  let app: TestApp;
+  const app = useTestApp();
   let apiKey: string;
   let accountId: string;
 
   before(async () => {
-    app = await startTestApp();
     ({ apiKey, accountId } = await app.createAccount({ fundedUsd: 10 }));
   });
-  after(() => app.stop());
 
   function lines(): Line[] {
     const parsed = app

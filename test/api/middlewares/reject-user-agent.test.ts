@@ -1,15 +1,13 @@
 import { expect } from 'chai';
-import { startTestApp, type TestApp } from '../../support/app.ts';
+import { useTestApp } from '../../support/app.ts';
 
 describe('a rejected user agent', () => {
-  let app: TestApp;
   let apiKey: string;
 
+  const app = useTestApp({ settings: { rejectedUserAgents: ['Python-urllib', 'BadBot/'] } });
   before(async () => {
-    app = await startTestApp({ settings: { rejectedUserAgents: ['Python-urllib', 'BadBot/'] } });
     ({ apiKey } = await app.createAccount());
   });
-  after(() => app.stop());
 
   const listModels = (userAgent: string, headers: Record<string, string> = {}): Promise<Response> =>
     fetch(`${app.baseUrl}/v1/models`, {

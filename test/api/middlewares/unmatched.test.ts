@@ -1,14 +1,9 @@
 import { expect } from 'chai';
-import { type ErrorBody, startTestApp, type TestApp } from '../../support/app.ts';
+import { type ErrorBody, useTestApp } from '../../support/app.ts';
 import { call } from '../../support/stack.ts';
 
 describe('what no route takes', () => {
-  let app: TestApp;
-
-  before(async () => {
-    app = await startTestApp();
-  });
-  after(() => app.stop());
+  const app = useTestApp();
 
   for (const path of [
     '/',

@@ -3,7 +3,7 @@ import { finishTask, type TaskEnding } from '../../../db/queries/finish-task.ts'
 import { newId } from '../../../domain/ids.ts';
 import { renderEvent } from '../../../domain/webhook-event.ts';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
-import { startTestApp, type TestApp, type TestCaller } from '../../support/app.ts';
+import { useTestApp, type TestCaller } from '../../support/app.ts';
 import { FORM_HEADERS, formOf } from '../../support/forms.ts';
 import { pngFile } from '../../support/media-files.ts';
 import { schemaChecks, undescribed } from '../../support/openapi.ts';
@@ -35,16 +35,12 @@ interface Answer {
 
 describe('the description of answers', () => {
   const checks = schemaChecks({ closed: true });
-  let app: TestApp;
+  const app = useTestApp();
   let caller: TestCaller;
 
-  before(async () => {
-    app = await startTestApp();
-  });
   beforeEach(async () => {
     caller = await app.createAccount({ fundedUsd: 50, signupUsd: 5 });
   });
-  after(() => app.stop());
 
   /** Calls an operation by its described path, and finds its answer described. */
   async function ask(

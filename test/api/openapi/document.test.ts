@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { endpointsFor } from '../../../api/endpoints.ts';
 import { createOpenApiDocument } from '../../../api/openapi/document.ts';
 import { loadCatalogue } from '../../../catalogue/load.ts';
-import { startTestApp, type TestApp } from '../../support/app.ts';
+import { useTestApp } from '../../support/app.ts';
 import { document, schemaChecks } from '../../support/openapi.ts';
 
 interface DescribedOperation {
@@ -36,12 +36,7 @@ function hasExamples(object: object): object is ContentWithExamples {
 }
 
 describe('the API description', () => {
-  let app: TestApp;
-
-  before(async () => {
-    app = await startTestApp();
-  });
-  after(() => app.stop());
+  const app = useTestApp();
 
   it('is an OpenAPI 3.1 document', async () => {
     const { valid, errors } = await new Validator().validate(structuredClone({ ...document }));
@@ -142,12 +137,7 @@ describe('the API description', () => {
 });
 
 describe('the reference page', () => {
-  let app: TestApp;
-
-  before(async () => {
-    app = await startTestApp();
-  });
-  after(() => app.stop());
+  const app = useTestApp();
 
   it('loads all that it needs from this host, and may load nothing else', async () => {
     const page = await fetch(`${app.baseUrl}/docs`);

@@ -5,7 +5,7 @@ import { ProviderUnreachableError } from '../../../providers/media/outcomes.ts';
 import type { ModerationInput } from '../../../providers/moderation.ts';
 import { gif, png } from '../../storage/images.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
-import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../../support/app.ts';
+import { type ErrorBody, startTestApp, useTestApp, type TestCaller } from '../../support/app.ts';
 import { finishAsFailed, finishAsSucceeded, reloadAccount } from '../../support/factories.ts';
 import { type Answer, call } from '../../support/stack.ts';
 import type { TaskBody } from '../../support/tasks.ts';
@@ -17,18 +17,14 @@ const IMAGE = { model: 'imagea-2.5-sunburst', prompt: 'A lighthouse' };
 const CONCURRENT_TASKS = 10;
 
 describe('a create call', () => {
-  let app: TestApp;
   let caller: TestCaller;
 
-  before(async () => {
-    app = await startTestApp({
-      settings: { allowPrivateAddresses: true, tasks: { deadlineMs: 60_000, concurrentTasks: CONCURRENT_TASKS } },
-    });
+  const app = useTestApp({
+    settings: { allowPrivateAddresses: true, tasks: { deadlineMs: 60_000, concurrentTasks: CONCURRENT_TASKS } },
   });
   beforeEach(async () => {
     caller = await app.createAccount({ fundedUsd: 10 });
   });
-  after(() => app.stop());
 
   const create = (
     path: 'videos' | 'images',
@@ -330,24 +326,22 @@ describe('a create call', () => {
 
 describe('a create call that is moderated', () => {
   const asked: ModerationInput[] = [];
-  let app: TestApp;
   let caller: TestCaller;
 
-  before(async () => {
-    app = await startTestApp({
-      moderator: {
-        check: async (input) => {
-          asked.push(input);
-          if (input.text.includes('unreachable')) throw new ProviderUnreachableError('no answer');
-          return input.text.includes('flag me')
-            ? { flagged: true, categories: ['violence'] }
-            : { flagged: false, categories: [] };
-        },
+  const app = useTestApp({
+    moderator: {
+      check: async (input) => {
+        asked.push(input);
+        if (input.text.includes('unreachable')) throw new ProviderUnreachableError('no answer');
+        return input.text.includes('flag me')
+          ? { flagged: true, categories: ['violence'] }
+          : { flagged: false, categories: [] };
       },
-    });
+    },
+  });
+  before(async () => {
     caller = await app.createAccount({ fundedUsd: 10 });
   });
-  after(() => app.stop());
 
   const create = (body: object, headers: Record<string, string> = {}): Promise<CreateAnswer> =>
     call(`${app.baseUrl}/v1/videos/tasks`, { key: caller.apiKey, body: { ...VIDEO, ...body }, headers });

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { endpointsFor } from '../../../api/endpoints.ts';
-import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../../support/app.ts';
+import { type ErrorBody, useTestApp, type TestCaller } from '../../support/app.ts';
 import { FORM_HEADERS, formOf } from '../../support/forms.ts';
 import { call } from '../../support/stack.ts';
 
@@ -182,16 +182,14 @@ const query = fc
 
 describe('nothing a client sends', function () {
   this.timeout(120_000);
-  let app: TestApp;
   let caller: TestCaller;
 
+  const app = useTestApp({
+    providerCallbacks: { readers: callbackReaders('simulator', 'the-secret-of-both'), announce: async () => {} },
+  });
   before(async () => {
-    app = await startTestApp({
-      providerCallbacks: { readers: callbackReaders('simulator', 'the-secret-of-both'), announce: async () => {} },
-    });
     caller = await app.createAccount({ fundedUsd: 1000 });
   });
-  after(() => app.stop());
 
   /** @throws when the answer is a 500, shows insides of the service, or does not come */
   async function send(

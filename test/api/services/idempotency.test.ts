@@ -3,7 +3,7 @@ import { claimIdempotencyKey } from '../../../db/queries/idempotency.ts';
 import { topUp } from '../../../db/queries/credits.ts';
 import { updateApiKey } from '../../../db/queries/api-keys.ts';
 import { parseUsd } from '../../../domain/money.ts';
-import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../../support/app.ts';
+import { type ErrorBody, useTestApp, type TestCaller } from '../../support/app.ts';
 import { finishAsSucceeded } from '../../support/factories.ts';
 import { type Answer, call } from '../../support/stack.ts';
 import type { TaskBody } from '../../support/tasks.ts';
@@ -17,16 +17,12 @@ function expectConflict({ status, body }: CreateAnswer): void {
 }
 
 describe('an Idempotency-Key', () => {
-  let app: TestApp;
   let caller: TestCaller;
 
-  before(async () => {
-    app = await startTestApp({ settings: { tasks: { deadlineMs: 60_000, concurrentTasks: 1000 } } });
-  });
+  const app = useTestApp({ settings: { tasks: { deadlineMs: 60_000, concurrentTasks: 1000 } } });
   beforeEach(async () => {
     caller = await app.createAccount({ fundedUsd: 100 });
   });
-  after(() => app.stop());
 
   const create = (
     key: string,

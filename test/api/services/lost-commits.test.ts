@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { startTcpProxy, type TcpProxy } from '../../../lab/stack/tcp-proxy.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
-import { startTestApp, type TestApp, type TestCaller } from '../../support/app.ts';
+import { useTestApp, type TestCaller } from '../../support/app.ts';
 import { call } from '../../support/stack.ts';
 
 const VIDEO = { model: 'vidone-3.0', prompt: 'A test' };
@@ -12,23 +12,19 @@ interface Created {
 }
 
 describe('a create call under an Idempotency-Key whose commit is not acknowledged', () => {
-  let app: TestApp;
   let proxy: TcpProxy;
   let caller: TestCaller;
 
-  before(async () => {
-    app = await startTestApp({
-      routeDatabase: async (url) => {
-        proxy = await startTcpProxy(url);
-        return proxy.urlOf(url);
-      },
-    });
+  const app = useTestApp({
+    routeDatabase: async (url) => {
+      proxy = await startTcpProxy(url);
+      return proxy.urlOf(url);
+    },
   });
   beforeEach(async () => {
     caller = await app.createAccount({ fundedUsd: 10 });
   });
   after(async () => {
-    await app.stop();
     await proxy.close();
   });
 

@@ -22,7 +22,7 @@ import type { JsonObject } from '../../../domain/json.ts';
 import { parseUsd, type PicoUsd } from '../../../domain/money.ts';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
 import { createAccount, reloadAccount } from '../../support/factories.ts';
-import { ASK, modelVia, startTestText, type TestText } from '../../support/text.ts';
+import { ASK, modelVia, useTestText, type TestText } from '../../support/text.ts';
 
 const RUNS = 25;
 /** 4 USD per million output tokens, as the models of these tests cost. */
@@ -59,13 +59,7 @@ const scenario = record({
 });
 
 describe('a text request', () => {
-  let text: TestText;
-
-  before(async () => {
-    text = await startTestText();
-  });
-
-  after(() => text.stop());
+  const text = useTestText();
 
   let answered = 0;
 

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../domain/json.ts';
 import type { TextResult } from '../../../text/canonical.ts';
 import { FORMATS } from '../../../text/formats.ts';
 import { answerOfStream, eventsOfText } from '../../text/support.ts';
-import { ASK, modelVia, startTestText, type TestText } from '../../support/text.ts';
+import { ASK, modelVia, useTestText } from '../../support/text.ts';
 import { resultOf } from '../../text/answers.ts';
 
 /** How each format bounds the output. */
@@ -28,13 +28,7 @@ function textOf({ choices }: TextResult): string {
 }
 
 describe('text endpoints', () => {
-  let text: TestText;
-
-  before(async () => {
-    text = await startTestText();
-  });
-
-  after(() => text.stop());
+  const text = useTestText();
 
   /** What a client reads, in the whole answer and in the stream, neither of which shows reasoning on the native format. */
   async function answers(

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { call, startTestStack, type TestStack } from '../../support/stack.ts';
+import { call, useTestStack } from '../../support/stack.ts';
 
 const SLOW = {
   model: 'textg-6-sol',
@@ -8,15 +8,13 @@ const SLOW = {
 
 describe('the cut-off of text requests', function () {
   this.timeout(120_000);
-  let stack: TestStack;
   let key: string;
 
+  const stack = useTestStack({ env: { GENWAY_TEXT_CUTOFF_S: '1' } });
   before(async () => {
-    stack = await startTestStack({ env: { GENWAY_TEXT_CUTOFF_S: '1' } });
     await Promise.all([stack.api.start(), stack.text.start()]);
     key = (await stack.createAccount()).apiKey;
   });
-  after(() => stack.stop());
 
   it('ends those that do not stream on the address of everything, and none on the address of text', async () => {
     const statusesOf = (body: object) =>

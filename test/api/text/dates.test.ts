@@ -1,16 +1,11 @@
 import { expect } from 'chai';
-import { startTestText, type TestText } from '../../support/text.ts';
+import { useTestText } from '../../support/text.ts';
 
 const TEN_MINUTES_MS = 600_000;
 
 /** As on a machine whose own clock is ten minutes late. */
 describe('the clock of the database', () => {
-  let text: TestText;
-
-  before(async () => {
-    text = await startTestText({ clock: { nowMs: () => Date.now() + TEN_MINUTES_MS } });
-  });
-  after(() => text.stop());
+  const text = useTestText({ clock: { nowMs: () => Date.now() + TEN_MINUTES_MS } });
 
   it('dates text requests, and not what they took', async () => {
     const response = await text.ask('chat-completions', 'textd-v2.5', 'Hello');

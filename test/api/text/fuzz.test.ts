@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { WIRE_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
-import { ASK, modelVia, startTestText, type TestText } from '../../support/text.ts';
+import { ASK, modelVia, useTestText } from '../../support/text.ts';
 
 const PATIENCE_MS = 10_000;
 const REFUSALS = [400, 401, 402, 403, 404, 413, 429];
@@ -31,13 +31,7 @@ const json = fc.letrec((tie) => ({
 })).value;
 
 describe('text endpoints given senseless input', () => {
-  let text: TestText;
-
-  before(async () => {
-    text = await startTestText();
-  });
-
-  after(() => text.stop());
+  const text = useTestText();
 
   /** Asserts an answer in time that is no server error. */
   async function expectAnswer(path: string, body: unknown, headers: Readonly<Record<string, string>> = {}) {

@@ -5,7 +5,7 @@ import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-for
 import { ServiceError } from '../../../domain/errors.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 import { eventsOfText } from '../../text/support.ts';
-import { ASK, modelVia, startTestText, type TestText } from '../../support/text.ts';
+import { ASK, modelVia, useTestText, type TestText } from '../../support/text.ts';
 
 /** Any of the envelopes. */
 interface ErrorBody {
@@ -59,21 +59,16 @@ async function expectFormatError(
 const model = modelVia('chat-completions');
 
 describe('the gate of the text endpoints', () => {
-  let text: TestText;
   let refusal: Error | null = null;
 
-  before(async () => {
-    text = await startTestText({
-      app: { rejectedUserAgents: ['BadBot'], trustedProxies: 1 },
-      refuseHold: () => refusal,
-    });
+  const text = useTestText({
+    app: { rejectedUserAgents: ['BadBot'], trustedProxies: 1 },
+    refuseHold: () => refusal,
   });
 
   afterEach(() => {
     refusal = null;
   });
-
-  after(() => text.stop());
 
   describe('takes the key', () => {
     const withoutBearer = { authorization: '' };

@@ -1,14 +1,8 @@
 import { expect } from 'chai';
-import { modelVia, startTestText, type TestText } from '../../support/text.ts';
+import { modelVia, useTestText } from '../../support/text.ts';
 
 describe('a text request', () => {
-  let text: TestText;
-
-  before(async () => {
-    text = await startTestText();
-  });
-
-  after(() => text.stop());
+  const text = useTestText();
 
   it('is measured under its endpoint, not under its path', async () => {
     await (await text.ask('generate-content', modelVia('messages'), 'Hi')).text();

@@ -1,7 +1,7 @@
 /** A bound below the least that a vendor takes: the charge keeps to it, and so does an answer that is converted. */
 import { expect } from 'chai';
 import { WIRE_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
-import { ASK, modelVia, startTestText, type TestText } from '../../support/text.ts';
+import { ASK, modelVia, useTestText } from '../../support/text.ts';
 
 const BOUND = {
   'chat-completions': { max_tokens: 3 },
@@ -12,12 +12,7 @@ const BOUND = {
 const CUT = /"finish_reason":"length"|"status":"incomplete"|"stop_reason":"max_tokens"|"finishReason":"MAX_TOKENS"/;
 
 describe('a bound below the least of a vendor', () => {
-  let text: TestText;
-
-  before(async () => {
-    text = await startTestText();
-  });
-  after(() => text.stop());
+  const text = useTestText();
 
   for (const format of WIRE_FORMAT_NAMES) {
     for (const stream of [false, true]) {

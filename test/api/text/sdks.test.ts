@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import { WIRE_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
 import { rejectionOf } from '../../support/rejection.ts';
-import { eventually, modelVia, startTestText, type TestText } from '../../support/text.ts';
+import { eventually, modelVia, useTestText } from '../../support/text.ts';
 import { createDrivers, type SdkDriver } from './sdk-drivers.ts';
 
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
@@ -10,15 +10,12 @@ const FAULTS = ['drop_after=4', 'fail_after=4,fail=processing_failed', 'drop_aft
 const SDKS = ['openai, chat completions', 'openai, responses', 'anthropic', 'google genai'];
 
 describe('the SDK', () => {
-  let text: TestText;
   let drivers: ReadonlyMap<string, SdkDriver>;
 
+  const text = useTestText({ settings: { readOnMs: 100 } });
   before(async () => {
-    text = await startTestText({ settings: { readOnMs: 100 } });
     drivers = new Map(createDrivers(text.baseUrl, text.apiKey).map((driver) => [driver.name, driver]));
   });
-
-  after(() => text.stop());
 
   function driverOf(name: string): SdkDriver {
     const driver = drivers.get(name);

@@ -1,18 +1,15 @@
 import { expect } from 'chai';
-import { startTestApp, type TestApp } from '../../support/app.ts';
+import { useTestApp } from '../../support/app.ts';
 import { connectGenway, field, type Genway } from '../../support/genway.ts';
 import { call } from '../../support/stack.ts';
 
 describe('the commands for accounts, keys and tasks', () => {
-  let app: TestApp;
+  const app = useTestApp();
   let genway: Genway;
 
   before(async () => {
-    app = await startTestApp();
     genway = await connectGenway(app);
   });
-
-  after(() => app.stop());
 
   it('makes an account, tops it up once for each reference, and shows its balances and ledger', async () => {
     const account = field(await genway('accounts', 'create', 'Acme', '--signup-credit-usd', '5'), 'id');

@@ -12,7 +12,7 @@ import { type Finding, parseOperatorFile } from '../../../catalogue/operator-fil
 import { loadFilesConfig } from '../../../config.ts';
 import { recordRateCards } from '../../../db/queries/rate-cards.ts';
 import { recordTextCosts } from '../../../db/queries/text-costs.ts';
-import { startTestApp, type TestApp } from '../../support/app.ts';
+import { useTestApp, type TestApp } from '../../support/app.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
 
 const MISTAKES = join(import.meta.dirname, '../../fixtures/mistakes');
@@ -296,17 +296,15 @@ describe('genway config check --online', () => {
 });
 
 describe('genway config diff', () => {
-  let app: TestApp;
+  const app = useTestApp();
   let folder: string;
   let text: string;
 
   before(async () => {
-    app = await startTestApp();
     folder = await mkdtemp(join(tmpdir(), 'genway-diff-'));
     text = await readFile('catalogue/catalogue.yaml', 'utf8');
   });
   after(async () => {
-    await app.stop();
     await rm(folder, { recursive: true });
   });
 

@@ -4,7 +4,7 @@ import { loadCatalogue } from '../../../catalogue/load.ts';
 import { recordRateCards } from '../../../db/queries/rate-cards.ts';
 import { finishReconciliation, insertReconciliation } from '../../../db/queries/reconciliations.ts';
 import { reconcile } from '../../../db/reconciliation/reconcile.ts';
-import { startTestApp, type TestApp, type TestCaller } from '../../support/app.ts';
+import { useTestApp, type TestCaller } from '../../support/app.ts';
 import { createTaskRow, finishAsFailed, finishAsSucceeded } from '../../support/factories.ts';
 import { connectGenway, type Genway } from '../../support/genway.ts';
 import { CATALOGUE_VERSION, newHold, openTextLedger, settlementOf } from '../../support/text-money.ts';
@@ -15,19 +15,18 @@ const NOTHING_OUTSIDE = {
 };
 
 describe('the commands of finance', () => {
-  let app: TestApp;
   let genway: Genway;
   let caller: TestCaller;
   let failedTask: string;
   const today = new Date().toISOString().slice(0, 10);
 
+  const app = useTestApp({
+    startReconciliation: async (id) => {
+      await insertReconciliation(app.database, { id, requestedBy: 'operator' });
+      await finishReconciliation(app.database, id, await reconcile(app.database, NOTHING_OUTSIDE));
+    },
+  });
   before(async () => {
-    app = await startTestApp({
-      startReconciliation: async (id) => {
-        await insertReconciliation(app.database, { id, requestedBy: 'operator' });
-        await finishReconciliation(app.database, id, await reconcile(app.database, NOTHING_OUTSIDE));
-      },
-    });
     genway = await connectGenway(app);
     caller = await app.createAccount({ fundedUsd: 10, signupUsd: 5 });
     const key = { id: caller.keyId, accountId: caller.accountId };
@@ -35,8 +34,6 @@ describe('the commands of finance', () => {
     failedTask = (await createTaskRow(app.database, key)).id;
     await finishAsFailed(app.database, { id: failedTask }, 'content_policy_violation');
   });
-
-  after(() => app.stop());
 
   it('show the balance of an account', async () => {
     const shown = await genway('accounts', 'show', caller.accountId);

@@ -1,22 +1,20 @@
 import { expect } from 'chai';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { defaultPayloadConverter } from '@temporalio/common';
-import { call, startTestStack, type TestStack } from '../../support/stack.ts';
+import { call, useTestStack, type TestStack } from '../../support/stack.ts';
 import { createTask, simulatorJobs, taskWhenFinal, transfersOf, type TaskBody } from '../../support/tasks.ts';
 import { createWebhookClient } from '../../support/webhooks.ts';
 
 describe('a media task', function () {
   this.timeout(120_000);
-  let stack: TestStack;
   let apiKey: string;
   let accountId: string;
 
+  const stack = useTestStack({ env: { GENWAY_TASK_DEADLINE_S: '6' } });
   before(async () => {
-    stack = await startTestStack({ env: { GENWAY_TASK_DEADLINE_S: '6' } });
     await Promise.all([stack.api.start(), stack.worker.start()]);
     ({ apiKey, accountId } = await stack.createAccount({ fundedUsd: 50 }));
   });
-  after(() => stack.stop());
 
   const create = (prompt: string): Promise<TaskBody> => createTask(stack, apiKey, prompt);
   const final = (task: TaskBody): Promise<TaskBody> => taskWhenFinal(stack, apiKey, task.id);

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { pino } from 'pino';
 import { ensureSchedules, keepSchedules } from '../../../temporal/schedules.ts';
 import { pngFile } from '../../support/media-files.ts';
-import { call, startTestStack, type TestStack } from '../../support/stack.ts';
+import { call, useTestStack } from '../../support/stack.ts';
 import { createTask, taskWhen, taskWhenFinal } from '../../support/tasks.ts';
 
 interface Report {
@@ -20,16 +20,13 @@ const SWEEP_SCHEDULE = 'genway-sweep';
 
 describe('the reconciliation workflow', function () {
   this.timeout(120_000);
-  let stack: TestStack;
+  const stack = useTestStack();
   let apiKey: string;
 
   before(async () => {
-    stack = await startTestStack();
     await Promise.all([stack.api.start(), stack.worker.start()]);
     ({ apiKey } = await stack.createAccount());
   });
-
-  after(() => stack.stop());
 
   async function ask<Body>(method: string, path: string): Promise<Body> {
     const { body } = await call<Body>(`${stack.baseUrl}/admin/v1/reconciliations${path}`, {

@@ -5,7 +5,7 @@ import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { TASK_QUEUES } from '../../../domain/task-queues.ts';
 import { verifySignature } from '../../../net/webhook-signature.ts';
 import type { webhookDelivery } from '../../../temporal/workflows/webhook-delivery.ts';
-import { call, startTestStack, type TestStack } from '../../support/stack.ts';
+import { call, useTestStack } from '../../support/stack.ts';
 import { createTask, taskWhenFinal } from '../../support/tasks.ts';
 import { type ReceivedRequest, type RecordingReceiver, startRecordingReceiver } from '../../support/receiver.ts';
 import { createWebhookClient, type DeliveryBody, type EndpointBody } from '../../support/webhooks.ts';
@@ -24,7 +24,6 @@ const hasAttempts =
 
 describe('a webhook delivery', function () {
   this.timeout(120_000);
-  let stack: TestStack;
   let apiKey: string;
   let accountId: string;
   let webhooks: ReturnType<typeof createWebhookClient>;
@@ -33,8 +32,8 @@ describe('a webhook delivery', function () {
   let unanswered: { endpointId: string; deliveryId: string };
   const receivers: RecordingReceiver[] = [];
 
+  const stack = useTestStack({ env: { GENWAY_WEBHOOK_SCHEDULE_S: SCHEDULE_SECONDS.join(',') } });
   before(async () => {
-    stack = await startTestStack({ env: { GENWAY_WEBHOOK_SCHEDULE_S: SCHEDULE_SECONDS.join(',') } });
     await Promise.all([stack.api.start(), stack.worker.start()]);
     ({ apiKey, accountId } = await stack.createAccount());
     webhooks = createWebhookClient(stack, apiKey);
@@ -50,7 +49,6 @@ describe('a webhook delivery', function () {
     await Promise.all(receivers.splice(0).map((receiver) => receiver.close()));
   });
   after(async () => {
-    await stack.stop();
     await silent.close();
   });
 

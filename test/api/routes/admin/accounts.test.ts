@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { eventually } from '../../../support/eventually.ts';
 import { finishAsSucceeded } from '../../../support/factories.ts';
-import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../../../support/app.ts';
+import { type ErrorBody, useTestApp, type TestCaller } from '../../../support/app.ts';
 import { type Answer, call } from '../../../support/stack.ts';
 
 interface AccountBody {
@@ -21,12 +21,7 @@ const VIDEO = { model: 'vidone-3.0', prompt: 'a lighthouse' };
 const CHAT = { model: 'textc-M3', messages: [{ role: 'user', content: 'hello' }] };
 
 describe('api/routes/admin/accounts', () => {
-  let app: TestApp;
-
-  before(async () => {
-    app = await startTestApp();
-  });
-  after(() => app.stop());
+  const app = useTestApp();
 
   function admin<Body>(path: string, body?: object, method?: string): Promise<Answer<Body>> {
     const options = { key: app.adminToken, ...(body && { body }), ...(method !== undefined && { method }) };

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type ErrorBody, startTestApp, type TestApp } from '../../../support/app.ts';
+import { type ErrorBody, useTestApp } from '../../../support/app.ts';
 import { connectGenway, field, type Genway } from '../../../support/genway.ts';
 import { call } from '../../../support/stack.ts';
 
@@ -12,19 +12,17 @@ interface Token {
 }
 
 describe('api/routes/admin/admin-tokens', () => {
-  let app: TestApp;
   let genway: Genway;
 
+  const app = useTestApp({ settings: { adminTokens: ['the-token-of-the-operators', OTHER_TOKEN] } });
   before(async () => {
-    app = await startTestApp({ settings: { adminTokens: ['the-token-of-the-operators', OTHER_TOKEN] } });
     genway = await connectGenway(app);
   });
-  after(() => app.stop());
 
   async function create(name: string, role = 'operator', ...words: string[]): Promise<Token> {
     const made = await genway('admin-tokens', 'create', name, '--role', role, ...words);
     const secret = field(made, 'admin_token');
-    return { id: field(made, 'id'), secret, genway: await connectGenway({ ...app, adminToken: secret }) };
+    return { id: field(made, 'id'), secret, genway: await connectGenway({ baseUrl: app.baseUrl, adminToken: secret }) };
   }
 
   const statusFor = async (key: string): Promise<number> =>

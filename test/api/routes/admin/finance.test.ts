@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { adjust } from '../../../../db/queries/credits.ts';
 import { formatUsd, parseUsd } from '../../../../domain/money.ts';
-import { startTestApp, type TestApp, type TestCaller } from '../../../support/app.ts';
+import { useTestApp, type TestCaller } from '../../../support/app.ts';
 import { createTaskRow, finishAsFailed, finishAsSucceeded } from '../../../support/factories.ts';
 import { failureOf, newHold, openTextLedger } from '../../../support/text-money.ts';
 
@@ -16,13 +16,12 @@ interface Books {
 }
 
 describe('finance', () => {
-  let app: TestApp;
+  const app = useTestApp();
   let caller: TestCaller;
   let failedTaskId: string;
   const today = new Date().toISOString().slice(0, 10);
 
   before(async () => {
-    app = await startTestApp();
     caller = await app.createAccount({ fundedUsd: 10, signupUsd: 1 });
     const key = { id: caller.keyId, accountId: caller.accountId };
     const { database } = app;
@@ -37,8 +36,6 @@ describe('finance', () => {
     await ledger.close();
     await adjust(database, { accountId: caller.accountId, amount: -1n, author: 'jo, "the admin"', reason: '=1+1' });
   });
-
-  after(() => app.stop());
 
   function ask(path: string, headers: Record<string, string> = {}): Promise<Response> {
     const authorization = `Bearer ${app.adminToken}`;

@@ -6,7 +6,7 @@ import type { NewTextHold } from '../../../../db/text-money/ledger.ts';
 import { grantPromoCredit } from '../../../../db/queries/promo-grants.ts';
 import { newId } from '../../../../domain/ids.ts';
 import { parseUsd } from '../../../../domain/money.ts';
-import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../../../support/app.ts';
+import { type ErrorBody, useTestApp, type TestCaller } from '../../../support/app.ts';
 import { createEndpoint, createTaskRow, finishAsSucceeded } from '../../../support/factories.ts';
 import { type Answer, call } from '../../../support/stack.ts';
 import { newHold, openTextLedger, settlementOf } from '../../../support/text-money.ts';
@@ -23,14 +23,12 @@ interface FoundBody {
 }
 
 describe('api/routes/admin/find', () => {
-  let app: TestApp;
+  const app = useTestApp();
   let caller: TestCaller;
 
   before(async () => {
-    app = await startTestApp();
     caller = await app.createAccount({ fundedUsd: 10 });
   });
-  after(() => app.stop());
 
   const find = <Body = FoundBody>(id: string): Promise<Answer<Body>> =>
     call<Body>(`${app.baseUrl}/admin/v1/find/${encodeURIComponent(id)}`, { key: app.adminToken });

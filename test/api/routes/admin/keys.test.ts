@@ -1,17 +1,15 @@
 import { expect } from 'chai';
-import { type ErrorBody, startTestApp, type TestApp } from '../../../support/app.ts';
+import { type ErrorBody, useTestApp } from '../../../support/app.ts';
 import { call } from '../../../support/stack.ts';
 
 describe('api/routes/admin/keys', () => {
-  let app: TestApp;
+  const app = useTestApp();
   let keysOfAccount = '';
 
   before(async () => {
-    app = await startTestApp();
     const { accountId } = await app.createAccount();
     keysOfAccount = `${app.baseUrl}/admin/v1/accounts/${accountId}/keys`;
   });
-  after(() => app.stop());
 
   function create(body?: string): Promise<Response> {
     const headers = { authorization: `Bearer ${app.adminToken}`, 'content-type': 'application/json' };

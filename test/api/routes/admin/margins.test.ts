@@ -6,7 +6,7 @@ import type { VendorCost } from '../../../../domain/media-route.ts';
 import { parseUsd } from '../../../../domain/money.ts';
 import { parseFactor } from '../../../../domain/pricing.ts';
 import type { Task } from '../../../../domain/task.ts';
-import { startTestApp, type TestApp, type TestCaller } from '../../../support/app.ts';
+import { useTestApp, type TestCaller } from '../../../support/app.ts';
 import {
   createTaskRow,
   finishAsFailed,
@@ -34,14 +34,13 @@ const NO_USAGE = { inputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, outp
 const FORMULA = '=2+5+cmd|calc';
 
 describe('revenue, cost and margin', () => {
-  let app: TestApp;
+  const app = useTestApp();
   let caller: TestCaller;
   let genway: Genway;
   let rendered: Task;
   let given: Task;
 
   before(async () => {
-    app = await startTestApp();
     caller = await app.createAccount({ fundedUsd: 100 });
     genway = await connectGenway(app);
     const { database } = app;
@@ -73,7 +72,6 @@ describe('revenue, cost and margin', () => {
       );
     }
   });
-  after(() => app.stop());
 
   /** @param cost in USD; null where nobody knows it */
   async function renderedTask(jobId: string, cost: string | null): Promise<Task> {

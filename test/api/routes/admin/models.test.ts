@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import pino from 'pino';
 import { startModelControl } from '../../../../api/services/model-control.ts';
 import { waitUntil } from '../../../../bin/stack/wait-until.ts';
-import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../../../support/app.ts';
+import { type ErrorBody, useTestApp, type TestCaller } from '../../../support/app.ts';
 import { connectGenway, field, type Genway } from '../../../support/genway.ts';
 import { call } from '../../../support/stack.ts';
 
@@ -12,18 +12,16 @@ const WAIT = { timeoutMs: 5_000, pauseMs: 5 };
 const REFUSAL = /is out of service for now; use another model/;
 
 describe('api/routes/admin/models', () => {
-  let app: TestApp;
+  const app = useTestApp();
   let genway: Genway;
   let caller: TestCaller;
   let text: string;
 
   before(async () => {
-    app = await startTestApp();
     genway = await connectGenway(app);
     caller = await app.createAccount({ fundedUsd: 100 });
     text = await app.startText();
   });
-  after(() => app.stop());
   afterEach(async () => {
     for (const model of [VIDEO.model, TEXT_MODEL]) await genway('models', 'enable', model);
   });

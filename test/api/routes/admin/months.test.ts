@@ -5,7 +5,7 @@ import { insertTransfer } from '../../../../db/queries/transfers.ts';
 import { CHECKS, runChecks } from '../../../../db/reconciliation/reconcile.ts';
 import { newId } from '../../../../domain/ids.ts';
 import { parseUsd } from '../../../../domain/money.ts';
-import { type ErrorBody, startTestApp, type TestApp } from '../../../support/app.ts';
+import { type ErrorBody, useTestApp } from '../../../support/app.ts';
 import { createTaskRow, finishAsFailed, finishAsSucceeded } from '../../../support/factories.ts';
 import { connectGenway, field, type Genway } from '../../../support/genway.ts';
 import { call } from '../../../support/stack.ts';
@@ -24,15 +24,13 @@ async function* nothing(): AsyncIterable<string> {}
 
 describe('api/routes/admin/months', () => {
   const [thisMonth, lastMonth, past] = [monthBefore(0), monthBefore(1), monthBefore(2)];
-  let app: TestApp;
+  const app = useTestApp();
   let genway: Genway;
 
   before(async () => {
-    app = await startTestApp();
     genway = await connectGenway(app);
     await ensurePartitions(app.database, monthBefore(2).moment);
   });
-  after(() => app.stop());
 
   function adjustmentIn(accountId: string, createdAt: Date, usd = 3): Promise<void> {
     return insertTransfer(app.database, {

@@ -5,8 +5,8 @@ import { expect } from 'chai';
 import { waitUntil } from '../../../../bin/stack/wait-until.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { type TestApp, startTestApp } from '../../../support/app.ts';
-import { type Answer, call, startTestStack, type TestStack } from '../../../support/stack.ts';
+import { useTestApp } from '../../../support/app.ts';
+import { type Answer, call, useTestStack, type TestStack } from '../../../support/stack.ts';
 import {
   createTask,
   simulatorJobs,
@@ -38,15 +38,13 @@ const WAIT_MS = 30_000;
 
 describe('operators', function () {
   this.timeout(120_000);
-  let stack: TestStack;
+  const stack = useTestStack();
   let apiKey: string;
 
   before(async () => {
-    stack = await startTestStack();
     await Promise.all([stack.api.start(), stack.worker.start()]);
     ({ apiKey } = await stack.createAccount());
   });
-  after(() => stack.stop());
 
   function act(
     taskId: string,
@@ -279,21 +277,17 @@ describe('operators', function () {
 });
 
 describe('operators without Temporal', () => {
-  let app: TestApp;
   let isDown = true;
 
-  before(async () => {
-    app = await startTestApp({
-      workflows: {
-        isReachable: async () => !isDown,
-        describe: async () => null,
-        read: async () => unlessDown(null),
-        readEnding: async () => unlessDown(null),
-        cancel: async () => unlessDown(false),
-      },
-    });
+  const app = useTestApp({
+    workflows: {
+      isReachable: async () => !isDown,
+      describe: async () => null,
+      read: async () => unlessDown(null),
+      readEnding: async () => unlessDown(null),
+      cancel: async () => unlessDown(false),
+    },
   });
-  after(() => app.stop());
 
   function unlessDown<Value>(value: Value): Value {
     if (isDown) throw new ServiceError('processing_unavailable', 'Temporal does not answer. Try again.');

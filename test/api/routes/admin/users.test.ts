@@ -1,21 +1,19 @@
 import { expect } from 'chai';
 import { newId } from '../../../../domain/ids.ts';
-import type { TestApp, TestCaller } from '../../../support/app.ts';
-import { startTestConsole, Visitor } from '../../../support/console.ts';
+import type { TestCaller } from '../../../support/app.ts';
+import { useTestConsole, Visitor } from '../../../support/console.ts';
 import { connectGenway, field, type Genway } from '../../../support/genway.ts';
 import { call } from '../../../support/stack.ts';
 
 describe('api/routes/admin/users', () => {
-  let app: TestApp;
+  const app = useTestConsole();
   let genway: Genway;
   let customer: TestCaller;
 
   before(async () => {
-    app = await startTestConsole();
     genway = await connectGenway(app);
     customer = await app.createAccount();
   });
-  after(() => app.stop());
 
   /** @returns the id and the path of the link */
   async function invite(email: string, ...words: string[]): Promise<{ readonly id: string; readonly path: string }> {

@@ -1,18 +1,12 @@
 import { expect } from 'chai';
-import { startTestApp, type TestApp } from '../../../support/app.ts';
+import { useTestApp } from '../../../support/app.ts';
 import { createTaskRow } from '../../../support/factories.ts';
 import { call } from '../../../support/stack.ts';
 
 type Envelope = { readonly data: Readonly<Record<string, unknown>> };
 
 describe('/v1/balance', () => {
-  let app: TestApp;
-
-  before(async () => {
-    app = await startTestApp();
-  });
-
-  after(() => app.stop());
+  const app = useTestApp();
 
   it('shows what the account has, what is held of it, and what is left of the key', async () => {
     const caller = await app.createAccount({ fundedUsd: 3, signupUsd: 2, key: { usageLimit: 4n * 10n ** 12n } });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { request } from 'node:http';
 import { waitUntil } from '../../../../bin/stack/wait-until.ts';
 import { newId } from '../../../../domain/ids.ts';
-import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../../../support/app.ts';
+import { type ErrorBody, startTestApp, useTestApp, type TestApp, type TestCaller } from '../../../support/app.ts';
 import { BOUNDARY, endOfForm, FORM_HEADERS, formOf, type FormPart, partOf } from '../../../support/forms.ts';
 import { type Answer, call } from '../../../support/stack.ts';
 import { png } from '../../../storage/images.ts';
@@ -49,14 +49,12 @@ const TYPES = [
 ] as const;
 
 describe('POST /v1/files', () => {
-  let app: TestApp;
+  const app = useTestApp();
   let apiKey: string;
 
   before(async () => {
-    app = await startTestApp();
     ({ apiKey } = await app.createAccount());
   });
-  after(() => app.stop());
 
   async function send(
     body: Uint8Array | ReadableStream,

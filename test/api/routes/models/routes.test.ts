@@ -6,7 +6,7 @@ import { whyUnavailable } from '../../../../api/services/unavailable-model.ts';
 import { loadCatalogue } from '../../../../catalogue/load.ts';
 import { allModels, type MediaModel, type TextModel } from '../../../../catalogue/types.ts';
 import { baseUrlsAt } from '../../../../providers/text/settings.ts';
-import { type ErrorBody, startTestApp, type TestApp } from '../../../support/app.ts';
+import { type ErrorBody, useTestApp } from '../../../support/app.ts';
 import { call } from '../../../support/stack.ts';
 
 interface ModelBody {
@@ -25,16 +25,14 @@ const CATALOGUE = loadCatalogue();
 const CREATED = Date.parse('2026-10-01') / 1000;
 
 describe('GET /v1/models', () => {
-  let app: TestApp;
   let apiKey: string;
 
+  const app = useTestApp({
+    textUpstreams: [{ name: 'simulator', apiKeys: ['k'], baseUrls: baseUrlsAt('http://127.0.0.1:1') }],
+  });
   before(async () => {
-    app = await startTestApp({
-      textUpstreams: [{ name: 'simulator', apiKeys: ['k'], baseUrls: baseUrlsAt('http://127.0.0.1:1') }],
-    });
     ({ apiKey } = await app.createAccount({ fundedUsd: 1 }));
   });
-  after(() => app.stop());
 
   async function list(key: string = apiKey, query = ''): Promise<readonly ModelBody[]> {
     const { status, body } = await call<{ object: string; data: ModelBody[] }>(`${app.baseUrl}/v1/models${query}`, {

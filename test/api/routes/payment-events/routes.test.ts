@@ -6,7 +6,7 @@ import { loadCatalogue } from '../../../../catalogue/load.ts';
 import { LEDGER_CHECKS } from '../../../../db/reconciliation/ledger-checks.ts';
 import { runChecks } from '../../../../db/reconciliation/reconcile.ts';
 import { newId } from '../../../../domain/ids.ts';
-import { startTestApp, type TestApp } from '../../../support/app.ts';
+import { startTestApp, useTestApp } from '../../../support/app.ts';
 
 const SECRET = 'whsec_the-secret-of-the-payments';
 
@@ -28,17 +28,13 @@ interface Answer extends Body {
 type Fields = Readonly<Record<string, unknown>>;
 
 describe('POST /v1/payment-events', () => {
-  let app: TestApp;
   let accountId: string;
   let payments = 0;
 
-  before(async () => {
-    app = await startTestApp({ settings: { paymentWebhookSecret: SECRET } });
-  });
+  const app = useTestApp({ settings: { paymentWebhookSecret: SECRET } });
   beforeEach(async () => {
     ({ accountId } = await app.createAccount());
   });
-  after(() => app.stop());
 
   function newPaymentId(): string {
     payments += 1;

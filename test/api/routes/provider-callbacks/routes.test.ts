@@ -9,7 +9,7 @@ import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../
 import { createTaskRow, finishAsFailed, finishAsSucceeded, openTaskSubmission } from '../../../support/factories.ts';
 import { callbackReaders } from '../../../support/media.ts';
 import { type Receiver, startReceiver } from '../../../support/receiver.ts';
-import { type Answer, call, startTestStack, type TestStack } from '../../../support/stack.ts';
+import { type Answer, call, useTestStack } from '../../../support/stack.ts';
 import { createTask, simulatorJobs, taskWhenFinal } from '../../../support/tasks.ts';
 
 const SECRET = 'the-secret-of-the-studio';
@@ -248,13 +248,11 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
 
 describe('a task whose provider announces the end of its job', function () {
   this.timeout(120_000);
-  let stack: TestStack;
 
+  const stack = useTestStack({ env: { GENWAY_PROVIDER_CALLBACKS: 'true', GENWAY_POLL_MS: '600000' } });
   before(async () => {
-    stack = await startTestStack({ env: { GENWAY_PROVIDER_CALLBACKS: 'true', GENWAY_POLL_MS: '600000' } });
     await Promise.all([stack.api.start(), stack.worker.start()]);
   });
-  after(() => stack.stop());
 
   it('ends then, and not at the next poll', async () => {
     const { apiKey } = await stack.createAccount();

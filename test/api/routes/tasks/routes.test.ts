@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { finishTask } from '../../../../db/queries/finish-task.ts';
 import { newId } from '../../../../domain/ids.ts';
-import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../../../support/app.ts';
+import { type ErrorBody, useTestApp, type TestCaller } from '../../../support/app.ts';
 import {
   createTaskRow,
   finishAsFailed,
@@ -17,16 +17,12 @@ import type { Task } from '../../../../domain/task.ts';
 type TaskObject = TaskBody & Readonly<Record<string, unknown>>;
 
 describe('GET /v1/tasks/{task_id}', () => {
-  let app: TestApp;
+  const app = useTestApp();
   let caller: TestCaller;
 
-  before(async () => {
-    app = await startTestApp();
-  });
   beforeEach(async () => {
     caller = await app.createAccount({ fundedUsd: 100 });
   });
-  after(() => app.stop());
 
   const owner = () => ({ id: caller.keyId, accountId: caller.accountId });
   const newTask = (settings: Parameters<typeof createTaskRow>[2] = {}): Promise<Task> =>
@@ -185,11 +181,10 @@ describe('GET /v1/tasks/{task_id}', () => {
 });
 
 describe('GET /v1/tasks', () => {
-  let app: TestApp;
+  const app = useTestApp();
   let caller: TestCaller;
 
   before(async () => {
-    app = await startTestApp();
     caller = await app.createAccount({ fundedUsd: 100 });
     const owner = { id: caller.keyId, accountId: caller.accountId };
     for (const kind of ['video', 'image', 'video'] as const) await createTaskRow(app.database, owner, { kind });
@@ -199,7 +194,6 @@ describe('GET /v1/tasks', () => {
     const stranger = await app.createAccount({ fundedUsd: 1 });
     await createTaskRow(app.database, { id: stranger.keyId, accountId: stranger.accountId });
   });
-  after(() => app.stop());
 
   type Page = { data: TaskBody[]; next_cursor: string | null };
 

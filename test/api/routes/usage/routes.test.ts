@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { newId } from '../../../../domain/ids.ts';
-import { startTestApp, type TestApp, type TestCaller } from '../../../support/app.ts';
+import { useTestApp, type TestCaller } from '../../../support/app.ts';
 import { createTaskRow, createTextRequestRow, finishAsFailed, finishAsSucceeded } from '../../../support/factories.ts';
 import { failureOf, newHold, openTextLedger, settlementOf } from '../../../support/text-money.ts';
 
@@ -13,12 +13,11 @@ interface Page {
 }
 
 describe('usage', () => {
-  let app: TestApp;
+  const app = useTestApp();
   let caller: TestCaller;
   let today: string;
 
   before(async () => {
-    app = await startTestApp();
     caller = await app.createAccount({ fundedUsd: 10 });
     const key = { id: caller.keyId, accountId: caller.accountId };
     const { database } = app;
@@ -40,8 +39,6 @@ describe('usage', () => {
     await finishAsFailed(database, await createTaskRow(database, key));
     await createTaskRow(database, key);
   });
-
-  after(() => app.stop());
 
   async function get(path: string, { apiKey } = caller): Promise<Page & { status: number }> {
     const response = await fetch(app.baseUrl + path, { headers: { authorization: `Bearer ${apiKey}` } });

@@ -1,19 +1,17 @@
 import { expect } from 'chai';
 import { listDeliveries } from '../../../../db/queries/deliveries.ts';
-import { type ErrorBody, startTestApp, type TestApp } from '../../../support/app.ts';
+import { type ErrorBody, useTestApp } from '../../../support/app.ts';
 import { createEndpoint, createTaskRow, finishAsSucceeded } from '../../../support/factories.ts';
 import { connectGenway, field, type Genway } from '../../../support/genway.ts';
 import { call } from '../../../support/stack.ts';
 
 describe('api/routes/webhooks/administration', () => {
-  let app: TestApp;
   let genway: Genway;
 
+  const app = useTestApp({ settings: { allowPrivateAddresses: true } });
   before(async () => {
-    app = await startTestApp({ settings: { allowPrivateAddresses: true } });
     genway = await connectGenway(app);
   });
-  after(() => app.stop());
 
   it('registers an endpoint for an account, which its owner then sees without the secret', async () => {
     const { accountId, apiKey } = await app.createAccount();

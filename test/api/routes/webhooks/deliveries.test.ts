@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { newId } from '../../../../domain/ids.ts';
-import { startTestApp, type TestApp } from '../../../support/app.ts';
+import { useTestApp } from '../../../support/app.ts';
 import { call } from '../../../support/stack.ts';
 import { createWebhookClient, type DeliveryBody } from '../../../support/webhooks.ts';
 
@@ -12,19 +12,15 @@ interface ListBody {
 const URL = 'https://hooks.example.com/genway';
 
 describe('the delivery log', () => {
-  let app: TestApp;
+  const app = useTestApp();
   let apiKey: string;
   let accountId: string;
   let webhooks: ReturnType<typeof createWebhookClient>;
 
-  before(async () => {
-    app = await startTestApp();
-  });
   beforeEach(async () => {
     ({ apiKey, accountId } = await app.createAccount());
     webhooks = createWebhookClient(app, apiKey);
   });
-  after(() => app.stop());
 
   async function fail(deliveryId: string, attempts = 1): Promise<void> {
     await app

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { startTestApp, type TestApp } from '../../../support/app.ts';
+import { useTestApp } from '../../../support/app.ts';
 import { type Answer, call } from '../../../support/stack.ts';
 import type { DeliveryBody, EndpointBody } from '../../../support/webhooks.ts';
 
@@ -10,16 +10,12 @@ interface ErrorBody {
 const URL = 'https://hooks.example.com/genway';
 
 describe('webhook endpoints', () => {
-  let app: TestApp;
+  const app = useTestApp();
   let apiKey: string;
 
-  before(async () => {
-    app = await startTestApp();
-  });
   beforeEach(async () => {
     ({ apiKey } = await app.createAccount());
   });
-  after(() => app.stop());
 
   function send<Body = { data: EndpointBody }>(
     path: string,

@@ -1,0 +1,18 @@
+/**
+ * Starts something before the tests of the suite that is being described, and stops it after them.
+ *
+ * @returns the object to use in tests and hooks, where it is what was started
+ */
+export function useStarted<Started extends { stop(): Promise<unknown> }>(start: () => Promise<Started>): Started {
+  let started: Started | undefined;
+  before(async () => {
+    started = await start();
+  });
+  after(() => started?.stop());
+  return new Proxy(Object.create(null), {
+    get(_target, name) {
+      if (!started) throw new Error('it runs only for the tests of its suite');
+      return Reflect.get(started, name);
+    },
+  });
+}
