@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import * as fc from 'fast-check';
 import Joi from 'joi';
 import { choice, createValidator, freeText, linkList } from '../../api/validation.ts';
-import { ServiceError } from '../../domain/errors.ts';
+import { createRefusalReader } from '../support/refusal.ts';
 
 const schema = Joi.object<{ readonly first: string; readonly second?: string; readonly list?: readonly string[] }>({
   first: freeText({ min: 1, max: 3 }).required(),
@@ -11,15 +11,7 @@ const schema = Joi.object<{ readonly first: string; readonly second?: string; re
 }).without('second', ['list']);
 const validate = createValidator(schema, { model: 'm-1', names: new Set(['other']) });
 
-function refusalOf(body: unknown): string {
-  try {
-    validate(body);
-  } catch (error) {
-    if (error instanceof ServiceError && error.code === 'bad_request') return error.message;
-    throw error;
-  }
-  return 'accepted';
-}
+const refusalOf = createRefusalReader(validate);
 
 describe('validation of bodies', () => {
   it('returns the value that it checked', () => {

@@ -1,24 +1,7 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { IMAGE_TIERS, imageSizeFor, imageTierOf, parseAspectRatio, parseImageSize } from '../../domain/image-size.ts';
-
-const RATIOS = [
-  '1:1',
-  '3:2',
-  '2:3',
-  '4:3',
-  '3:4',
-  '5:4',
-  '4:5',
-  '16:9',
-  '9:16',
-  '2:1',
-  '1:2',
-  '3:1',
-  '1:3',
-  '21:9',
-  '9:21',
-];
+import { RATIOS } from '../support/ratios.ts';
 
 describe('image sizes', () => {
   describe('a size that was asked for', () => {

@@ -10,6 +10,7 @@ import { JobRefusedError } from '../../providers/media/outcomes.ts';
 import { MEDIA_APIS } from '../../providers/media/protocols.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
 import { imageRequest, testUpstream, videoRequest } from '../support/media.ts';
+import { RATIOS } from '../support/ratios.ts';
 
 const known = { media: new Map(MEDIA_APIS.map(([name, , adapter]) => [name, adapter] as const)), text: new Map() };
 
@@ -152,23 +153,6 @@ describe('a route that cannot deliver what is sold', () => {
   });
 });
 
-const RATIOS = [
-  '1:1',
-  '3:2',
-  '2:3',
-  '4:3',
-  '3:4',
-  '5:4',
-  '4:5',
-  '16:9',
-  '9:16',
-  '2:1',
-  '1:2',
-  '3:1',
-  '1:3',
-  '21:9',
-  '9:21',
-];
 const RESOLUTIONS = ['480p', '720p', '768p', '1080p', '2k', '4k'];
 
 describe('what every adapter declares to deliver', () => {

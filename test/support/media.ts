@@ -14,6 +14,9 @@ import {
 import { inspectMedia } from '../../storage/media-inspector.ts';
 import { eventually } from './eventually.ts';
 
+/** Of pictures that nobody fetches. */
+export const LINKS = ['https://example.com/1.png', 'https://example.com/2.png', 'https://example.com/3.png'];
+
 /** A complete video request; each call has a task id of its own. */
 export function videoRequest(overrides: Partial<RenderRequest> = {}): RenderRequest {
   return {

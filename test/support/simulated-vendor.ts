@@ -2,8 +2,9 @@
 import { expect } from 'chai';
 import { createSimulator, type Simulator, type SimulatorOptions } from '../../lab/simulator/simulator.ts';
 import type { JobState, RenderRequest } from '../../providers/media/adapter.ts';
+import { OutcomeUnknownError } from '../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
-import { endOf, submit } from './media.ts';
+import { endOf, lookUp, submit } from './media.ts';
 import { readMp4 } from './mp4.ts';
 import { startRecordingReceiver } from './receiver.ts';
 import { rejectionOf } from './rejection.ts';
@@ -69,6 +70,29 @@ export function itReadsFailures(send: (prompt: string) => Promise<JobState>): vo
     for (const code of ['content_policy_violation', 'processing_failed']) {
       expect(await send(`[sim:fail=${code}]`)).to.include({ state: 'failed', code });
     }
+  });
+}
+
+/** For vendors that keep our id of a task. @param video a request of another task each time */
+export function itTakesEachIdOnce(
+  usedUpstream: () => MediaUpstream,
+  video: (overrides?: Partial<RenderRequest>) => RenderRequest,
+): void {
+  it('finds a task by our id, and none that it was not given', async () => {
+    const upstream = usedUpstream();
+    const request = video({ prompt: '[sim:drop_submit]' });
+    await rejectionOf(submit(upstream, request));
+    const found = await lookUp(upstream, request);
+    expect(found).to.have.length(1);
+    const state = await upstream.status(found?.[0] ?? '', new AbortController().signal);
+    expect(state).to.not.include({ state: 'unknown' });
+    expect(await lookUp(upstream, video())).to.deep.equal([]);
+  });
+
+  it('answers a second submission under our id without revealing the outcome of the first', async () => {
+    const request = video();
+    await submit(usedUpstream(), request);
+    expect(await rejectionOf(submit(usedUpstream(), request))).to.be.instanceOf(OutcomeUnknownError);
   });
 }
 

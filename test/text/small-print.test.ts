@@ -10,7 +10,7 @@ import { planForwarding } from '../../text/forward.ts';
 import { Meter } from '../../text/meter.ts';
 import { DONE, encodeEvent } from '../../text/sse.ts';
 import { resultOf } from './answers.ts';
-import { answerOfStream, fromBytes, textRequest } from './support.ts';
+import { answerOfStream, fromBytes, partsOf, textRequest } from './support.ts';
 
 const options = { model: 'upstream', apiKey: 'secret' };
 
@@ -87,10 +87,6 @@ function readEveryWay(name: keyof typeof SAMPLES, text: string, reason?: string)
     outcomeOf(() => answerOfStream(format, stream)),
     passOn(name, stream).code,
   ];
-}
-
-function partsOf(result: TextResult): readonly AnswerPart[] {
-  return result.choices[0]?.parts ?? [];
 }
 
 describe('the small print of vendors', () => {

@@ -3,7 +3,13 @@ import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { ServiceError } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { UNREPORTED_USAGE, type StreamEvent, type TextRequest, type TextResult } from '../../text/canonical.ts';
+import {
+  UNREPORTED_USAGE,
+  type AnswerPart,
+  type StreamEvent,
+  type TextRequest,
+  type TextResult,
+} from '../../text/canonical.ts';
 import { collect } from '../../text/collect.ts';
 import { planConversion } from '../../text/convert.ts';
 import { ignored, mappedFields, passedOn } from '../../text/fields.ts';
@@ -57,6 +63,11 @@ export function streamedTo(format: WireFormat, events: readonly StreamEvent[], c
 /** The answer that an upstream's stream of the format makes. */
 export function answerOfStream(format: WireFormat, text: string): TextResult {
   return resultOf(runStage([encoder.encode(text)], chain(parseServerSentEvents(), format.upstream.parseStream())));
+}
+
+/** The parts of the first choice. */
+export function partsOf(result: TextResult): readonly AnswerPart[] {
+  return result.choices[0]?.parts ?? [];
 }
 
 /** The value as it arrives after a journey as JSON. */

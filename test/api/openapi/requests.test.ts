@@ -15,13 +15,13 @@ import { createVideoRequestParser } from '../../../api/routes/videos/schema.ts';
 import { createEndpointSchema, redeliverSchema, updateEndpointSchema } from '../../../api/routes/webhooks/schema.ts';
 import { createValidator } from '../../../api/validation.ts';
 import { loadCatalogue } from '../../../catalogue/load.ts';
-import { ServiceError } from '../../../domain/errors.ts';
 import { readRequest as readChatRequest } from '../../../text/chat-completions/request-shape.ts';
 import { FORMATS } from '../../../text/formats.ts';
 import { readRequest as readNativeRequest } from '../../../text/generate-content/request-shape.ts';
 import { readRequest as readMessagesRequest } from '../../../text/messages/request-shape.ts';
 import { readRequest as readResponsesRequest } from '../../../text/responses/request-shape.ts';
 import { schemaChecks } from '../../support/openapi.ts';
+import { createRefusalReader } from '../../support/refusal.ts';
 
 const catalogue = loadCatalogue();
 const { faultsOf } = schemaChecks({ closed: false });
@@ -29,15 +29,7 @@ const isPublicHttpsUrl = (text: string): boolean => text.startsWith('https://');
 
 type Parse = (body: unknown) => unknown;
 
-function accepts(parse: Parse, body: unknown): boolean {
-  try {
-    parse(body);
-    return true;
-  } catch (error) {
-    if (error instanceof ServiceError && error.code === 'bad_request') return false;
-    throw error;
-  }
-}
+const accepts = (parse: Parse, body: unknown): boolean => createRefusalReader(parse)(body) === 'accepted';
 
 function fits(schema: string, body: unknown): boolean {
   return faultsOf(`#/components/schemas/${schema}`, body).length === 0;

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { ServiceError } from '../../../domain/errors.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { parseRequest } from '../../../text/chat-completions/parse-request.ts';
 import { readRequest } from '../../../text/chat-completions/request-shape.ts';
 import { itDecidesEveryField } from '../support.ts';
+import { createRefusalReader } from '../../support/refusal.ts';
 
 const base = { model: 'textc-M3', messages: [{ role: 'user', content: 'Hello' }] };
 
@@ -35,15 +35,7 @@ const EXAMPLES = {
   function_call: { name: 'look' },
 };
 
-function refusal(body: unknown): string {
-  try {
-    parseRequest(body);
-  } catch (error) {
-    if (error instanceof ServiceError && error.code === 'bad_request') return error.message;
-    throw error;
-  }
-  return 'accepted';
-}
+const refusal = createRefusalReader(parseRequest);
 
 function turnsOf(...messages: readonly JsonObject[]) {
   return parseRequest({ ...base, messages }).turns;

@@ -5,7 +5,7 @@ import type { AnswerPart, TextResult, Turn } from '../../../text/canonical.ts';
 import { chatCompletions } from '../../../text/chat-completions/index.ts';
 import { resultOf } from '../answers.ts';
 import { DONE, encodeEvent } from '../../../text/sse.ts';
-import { answerOfStream, renderContext, streamedTo, textRequest } from '../support.ts';
+import { answerOfStream, partsOf, renderContext, streamedTo, textRequest } from '../support.ts';
 
 const { upstream, client } = chatCompletions;
 const options = { model: 'upstream-model', apiKey: 'secret' };
@@ -23,10 +23,6 @@ function delta(value: unknown, finishReason: string | null = null): unknown {
 
 function calls(...toolCalls: readonly unknown[]): unknown {
   return delta({ tool_calls: toolCalls });
-}
-
-function partsOf(result: TextResult): readonly AnswerPart[] {
-  return result.choices[0]?.parts ?? [];
 }
 
 function argumentsOf(result: TextResult): (string | null)[] {

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { ServiceError } from '../../../domain/errors.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { TextRequest } from '../../../text/canonical.ts';
 import { parseRequest } from '../../../text/generate-content/parse-request.ts';
 import { generationConfig, readRequest } from '../../../text/generate-content/request-shape.ts';
 import { itDecidesEveryField } from '../support.ts';
+import { createRefusalReader } from '../../support/refusal.ts';
 
 const address = { model: 'texth-4-argon', stream: false };
 const contents = [{ role: 'user', parts: [{ text: 'Hello' }] }];
@@ -36,15 +36,7 @@ function parseConfig(generationConfig: unknown): TextRequest {
   return parse({ ...base, generationConfig });
 }
 
-function refusal(body: unknown): string {
-  try {
-    parse(body);
-  } catch (error) {
-    if (error instanceof ServiceError && error.code === 'bad_request') return error.message;
-    throw error;
-  }
-  return 'accepted';
-}
+const refusal = createRefusalReader(parse);
 
 function turnsOf(...items: readonly JsonObject[]): TextRequest['turns'] {
   return parse({ contents: items }).turns;

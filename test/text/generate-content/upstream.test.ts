@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { ServiceError } from '../../../domain/errors.ts';
 import type { JsonObject } from '../../../domain/json.ts';
-import type { AnswerPart, TextRequest, TextResult, ToolCallPart, Turn } from '../../../text/canonical.ts';
+import type { TextRequest, TextResult, ToolCallPart, Turn } from '../../../text/canonical.ts';
 import { generateContent } from '../../../text/generate-content/index.ts';
 import { encodeEvent } from '../../../text/sse.ts';
 import { resultOf } from '../answers.ts';
-import { answerOfStream, textRequest } from '../support.ts';
+import { answerOfStream, partsOf, textRequest } from '../support.ts';
 
 const { upstream, client } = generateContent;
 const options = { model: 'upstream-model', apiKey: 'secret' };
@@ -23,10 +23,6 @@ function answer(...responses: readonly JsonObject[]): TextResult {
 
 function response(parts: readonly unknown[], finishReason?: string): JsonObject {
   return { candidates: [{ content: { role: 'model', parts }, finishReason, index: 0 }] };
-}
-
-function partsOf(result: TextResult): readonly AnswerPart[] {
-  return result.choices[0]?.parts ?? [];
 }
 
 function callsOf(result: TextResult): ToolCallPart[] {

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { ServiceError } from '../../../domain/errors.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { parseRequest } from '../../../text/messages/parse-request.ts';
 import { readRequest } from '../../../text/messages/request-shape.ts';
 import { itDecidesEveryField } from '../support.ts';
+import { createRefusalReader } from '../../support/refusal.ts';
 
 const tool = { name: 'look', description: 'Looks.', input_schema: { type: 'object' } };
 const base = {
@@ -30,15 +30,7 @@ const EXAMPLES = {
   metadata: { user_id: 'someone' },
 };
 
-function refusal(body: unknown): string {
-  try {
-    parseRequest(body);
-  } catch (error) {
-    if (error instanceof ServiceError && error.code === 'bad_request') return error.message;
-    throw error;
-  }
-  return 'accepted';
-}
+const refusal = createRefusalReader(parseRequest);
 
 function turnsOf(...messages: readonly JsonObject[]) {
   return parseRequest({ ...base, messages }).turns;

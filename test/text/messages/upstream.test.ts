@@ -10,7 +10,7 @@ import { messages } from '../../../text/messages/index.ts';
 import { Meter } from '../../../text/meter.ts';
 import { encodeEvent } from '../../../text/sse.ts';
 import { resultOf } from '../answers.ts';
-import { answerOfStream, renderContext, textRequest } from '../support.ts';
+import { answerOfStream, partsOf, renderContext, textRequest } from '../support.ts';
 
 const { upstream } = messages;
 const options = { model: 'upstream-model', apiKey: 'secret' };
@@ -21,10 +21,6 @@ function recorded(name: string): TextResult {
 
 function answer(...events: readonly JsonObject[]): TextResult {
   return answerOfStream(messages, events.map((event) => encodeEvent(JSON.stringify(event))).join(''));
-}
-
-function partsOf(result: TextResult): readonly AnswerPart[] {
-  return result.choices[0]?.parts ?? [];
 }
 
 function built(request: Partial<TextRequest>): JsonObject {

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { ServiceError } from '../../../domain/errors.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { parseRequest } from '../../../text/responses/parse-request.ts';
 import { readRequest } from '../../../text/responses/request-shape.ts';
 import { itDecidesEveryField } from '../support.ts';
+import { createRefusalReader } from '../../support/refusal.ts';
 
 const base = { model: 'textg-6-sol', input: 'Hello' };
 
@@ -25,15 +25,7 @@ const EXAMPLES = {
   metadata: { ticket: '7' },
 };
 
-function refusal(body: unknown): string {
-  try {
-    parseRequest(body);
-  } catch (error) {
-    if (error instanceof ServiceError && error.code === 'bad_request') return error.message;
-    throw error;
-  }
-  return 'accepted';
-}
+const refusal = createRefusalReader(parseRequest);
 
 function turnsOf(...input: readonly JsonObject[]) {
   return parseRequest({ ...base, input }).turns;

@@ -12,7 +12,7 @@ import { responses } from '../../../text/responses/index.ts';
 import { DONE, encodeEvent } from '../../../text/sse.ts';
 import { runStage } from '../../../text/stage.ts';
 import { resultOf } from '../answers.ts';
-import { answerOfStream, eventsOfText, fromBytes, renderContext, textRequest } from '../support.ts';
+import { answerOfStream, eventsOfText, fromBytes, partsOf, renderContext, textRequest } from '../support.ts';
 
 const { upstream } = responses;
 const options = { model: 'upstream-model', apiKey: 'secret' };
@@ -39,10 +39,6 @@ function failureOf(text: string): { readonly events: readonly StreamEvent[]; rea
     return { events, error };
   }
   return { events, error: null };
-}
-
-function partsOf(result: TextResult): readonly AnswerPart[] {
-  return result.choices[0]?.parts ?? [];
 }
 
 function built(request: Partial<TextRequest>): JsonObject {

@@ -4,28 +4,13 @@ import { createImageRequestParser, imageRequestSchema } from '../../../../api/ro
 import { loadCatalogue } from '../../../../catalogue/load.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
 import { parseUsd } from '../../../../domain/money.ts';
+import { createRefusalReader } from '../../../support/refusal.ts';
+import { RATIOS } from '../../../support/ratios.ts';
 
 const catalogue = loadCatalogue();
 const context = { isInputLink: (text: string): boolean => text.startsWith('https://') };
 const parse = createImageRequestParser(catalogue, context);
 
-const RATIOS = [
-  '1:1',
-  '3:2',
-  '2:3',
-  '4:3',
-  '3:4',
-  '5:4',
-  '4:5',
-  '16:9',
-  '9:16',
-  '2:1',
-  '1:2',
-  '3:1',
-  '1:3',
-  '21:9',
-  '9:21',
-];
 const links = (count: number): string[] =>
   Array.from({ length: count }, (_, index) => `https://files.example/${index}.png`);
 const imagea = (overrides: object = {}): object => ({
@@ -34,16 +19,7 @@ const imagea = (overrides: object = {}): object => ({
   ...overrides,
 });
 
-/** The sentence that a body is refused with. Anything but a `bad_request` is a fault of the code. */
-function refusalOf(body: unknown): string {
-  try {
-    parse(body);
-  } catch (error) {
-    if (error instanceof ServiceError && error.code === 'bad_request') return error.message;
-    throw error;
-  }
-  return 'accepted';
-}
+const refusalOf = createRefusalReader(parse);
 
 describe('the body of an image task', () => {
   describe('model', () => {

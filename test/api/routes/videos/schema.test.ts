@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { createVideoRequestParser, videoRequestSchema } from '../../../../api/routes/videos/schema.ts';
 import { loadCatalogue } from '../../../../catalogue/load.ts';
-import { ServiceError } from '../../../../domain/errors.ts';
 import { parseUsd } from '../../../../domain/money.ts';
+import { createRefusalReader } from '../../../support/refusal.ts';
 
 const catalogue = loadCatalogue();
 const context = { isInputLink: (text: string): boolean => text.startsWith('https://') };
@@ -41,16 +41,7 @@ const SENTENCE = new RegExp(
   's',
 );
 
-/** The sentence that a body is refused with. Anything but a `bad_request` is a fault of the code. */
-function refusalOf(body: unknown): string {
-  try {
-    parse(body);
-  } catch (error) {
-    if (error instanceof ServiceError && error.code === 'bad_request') return error.message;
-    throw error;
-  }
-  return 'accepted';
-}
+const refusalOf = createRefusalReader(parse);
 
 describe('the body of a video task', () => {
   describe('model', () => {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { ark } from '../../../../providers/media/adapters/ark.ts';
 import { JobRefusedError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { endOf, filesIn, imageRequest, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { endOf, filesIn, imageRequest, submit, testUpstream, videoRequest, LINKS } from '../../../support/media.ts';
 import { startReceiver } from '../../../support/receiver.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 import {
@@ -13,7 +13,6 @@ import {
 } from '../../../support/simulated-vendor.ts';
 
 const signal = new AbortController().signal;
-const LINKS = ['https://example.com/1.png', 'https://example.com/2.png', 'https://example.com/3.png'];
 
 describe('Ark', () => {
   let baseUrl: string;

@@ -19,6 +19,7 @@ import {
   submit,
   testUpstream,
   videoRequest,
+  LINKS,
 } from '../../../support/media.ts';
 import { readMp4 } from '../../../support/mp4.ts';
 import { startReceiver } from '../../../support/receiver.ts';
@@ -32,7 +33,6 @@ import {
 } from '../../../support/simulated-vendor.ts';
 
 const signal = new AbortController().signal;
-const LINKS = ['https://example.com/1.png', 'https://example.com/2.png', 'https://example.com/3.png'];
 const SECRET = 'the-secret-of-the-operator';
 const VEO = 'veo-3.1-fast-generate-preview';
 const GEMINI = 'gemini-3-pro-image';

@@ -1,18 +1,18 @@
 import { expect } from 'chai';
 import { kling } from '../../../../providers/media/adapters/kling.ts';
-import { JobRefusedError, NotTakenError, OutcomeUnknownError } from '../../../../providers/media/outcomes.ts';
+import { JobRefusedError, NotTakenError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { endOf, imageRequest, lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { endOf, imageRequest, submit, testUpstream, videoRequest, LINKS } from '../../../support/media.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 import {
   announcementFrom,
   itReadsFailures,
+  itTakesEachIdOnce,
   renderVideo,
   useSimulatedVendor,
 } from '../../../support/simulated-vendor.ts';
 
 const signal = new AbortController().signal;
-const LINKS = ['https://example.com/1.png', 'https://example.com/2.png', 'https://example.com/3.png'];
 const SECRET = `whsec_${Buffer.from('a secret of the account').toString('base64')}`;
 
 describe('Kling’s standard API', () => {
@@ -129,20 +129,7 @@ describe('Kling’s standard API', () => {
     });
   }
 
-  it('finds a task by our id, and none that it was not given', async () => {
-    const request = video({ prompt: '[sim:drop_submit]' });
-    await rejectionOf(submit(upstream, request));
-    const found = await lookUp(upstream, request);
-    expect(found).to.have.length(1);
-    expect(await upstream.status(found?.[0] ?? '', signal)).to.not.include({ state: 'unknown' });
-    expect(await lookUp(upstream, video())).to.deep.equal([]);
-  });
-
-  it('answers a second submission under our id without revealing the outcome of the first', async () => {
-    const request = video();
-    await submit(upstream, request);
-    expect(await rejectionOf(submit(upstream, request))).to.be.instanceOf(OutcomeUnknownError);
-  });
+  itTakesEachIdOnce(() => upstream, video);
 
   it('refuses a model that it does not have as the operator’s fault', async () => {
     const error = await rejectionOf(submit(upstream, video({ model: 'kling-9' })));

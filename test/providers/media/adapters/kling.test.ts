@@ -1,12 +1,13 @@
 import { expect } from 'chai';
 import { kling } from '../../../../providers/media/adapters/kling.ts';
-import { JobRefusedError, NotTakenError, OutcomeUnknownError } from '../../../../providers/media/outcomes.ts';
+import { JobRefusedError, NotTakenError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { endOf, imageRequest, lookUp, sizeOf, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { endOf, imageRequest, sizeOf, submit, testUpstream, videoRequest, LINKS } from '../../../support/media.ts';
 import { startReceiver } from '../../../support/receiver.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 import {
   itReadsFailures,
+  itTakesEachIdOnce,
   itReadsRefusals,
   renderVideo,
   resultOf,
@@ -14,7 +15,6 @@ import {
 } from '../../../support/simulated-vendor.ts';
 
 const signal = new AbortController().signal;
-const LINKS = ['https://example.com/1.png', 'https://example.com/2.png', 'https://example.com/3.png'];
 
 describe('Kling’s API', () => {
   let baseUrl: string;
@@ -108,20 +108,7 @@ describe('Kling’s API', () => {
     });
   }
 
-  it('finds a task by our id, and none that it was not given', async () => {
-    const request = video({ prompt: '[sim:drop_submit]' });
-    await rejectionOf(submit(upstream, request));
-    const found = await lookUp(upstream, request);
-    expect(found).to.have.length(1);
-    expect(await upstream.status(found?.[0] ?? '', signal)).to.not.include({ state: 'unknown' });
-    expect(await lookUp(upstream, video())).to.deep.equal([]);
-  });
-
-  it('answers a second submission under our id without revealing the outcome of the first', async () => {
-    const request = video();
-    await submit(upstream, request);
-    expect(await rejectionOf(submit(upstream, request))).to.be.instanceOf(OutcomeUnknownError);
-  });
+  itTakesEachIdOnce(() => upstream, video);
 
   itReadsRefusals((prompt) => submit(upstream, video({ prompt })));
 

@@ -7,7 +7,7 @@ import {
   ProviderUnreachableError,
 } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { endOf, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { endOf, submit, testUpstream, videoRequest, LINKS } from '../../../support/media.ts';
 import { startReceiver } from '../../../support/receiver.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 import {
@@ -18,7 +18,6 @@ import {
 } from '../../../support/simulated-vendor.ts';
 
 const signal = new AbortController().signal;
-const LINKS = ['https://example.com/1.png', 'https://example.com/2.png', 'https://example.com/3.png'];
 
 describe('MiniMax', () => {
   let baseUrl: string;

@@ -5,7 +5,7 @@ import { InvalidCallbackError } from '../../../../providers/media/callbacks.ts';
 import { fingerprintOf } from '../../../../providers/media/json.ts';
 import { JobRefusedError, NotTakenError, ProviderUnreachableError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { endOf, imageRequest, lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { endOf, imageRequest, lookUp, submit, testUpstream, videoRequest, LINKS } from '../../../support/media.ts';
 import { startReceiver } from '../../../support/receiver.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 import {
@@ -18,7 +18,6 @@ import {
 const signal = new AbortController().signal;
 const CREDENTIAL = { apiKey: 'r8_of-the-operator' };
 const SECRET = `whsec_${Buffer.from('the secret of the account').toString('base64')}`;
-const LINKS = ['https://example.com/1.png', 'https://example.com/2.png', 'https://example.com/3.png'];
 const SDXL = 'stability-ai/sdxl:7762fd07cf82c948538e41f63f77d685e02b063e37e496e96eefd46c929f9bdc';
 
 describe('Replicate’s predictions', () => {

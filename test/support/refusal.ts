@@ -1,0 +1,17 @@
+import { ServiceError } from '../../domain/errors.ts';
+
+/**
+ * Returns a function that reads the sentence with which `parse` refuses a body as a bad request, or `accepted`. The function
+ * throws any other error, which is a fault of the code.
+ */
+export function createRefusalReader(parse: (body: unknown) => unknown): (body: unknown) => string {
+  return (body) => {
+    try {
+      parse(body);
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'bad_request') return error.message;
+      throw error;
+    }
+    return 'accepted';
+  };
+}
