@@ -27,6 +27,8 @@ export async function superviseTextProcesses(config: Config): Promise<void> {
   async function start(): Promise<Running> {
     const worker = cluster.fork();
     const { process: child } = worker;
+    // One that has just died may be handed another connection, which is lost with it.
+    worker.on('error', (error) => log.warn({ err: error }, 'a text process cannot be reached'));
     const exited = once(child, 'exit').then(([code, signal]: unknown[]) => signal ?? code);
     await Promise.race([once(worker, 'listening'), exited.then(failStart)]);
     listening.add(child);
