@@ -20,6 +20,9 @@ type CamelCase<Name extends string> = Name extends `${infer First}_${infer Rest}
   ? `${First}${Capitalize<CamelCase<Rest>>}`
   : Name;
 
+/** Some fields of an entity: those to change, or to look for. */
+export type Given<Entity, Field extends keyof Entity> = { readonly [Name in Field]?: Entity[Name] | undefined };
+
 /** The row with its columns named as the domain names them. Amounts and large integers are still text. */
 export function camelCased<Row extends object>(
   row: Row,

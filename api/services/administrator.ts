@@ -1,6 +1,6 @@
 /** Who calls the administration endpoints: the holder of a named admin token, or of the one in the environment. */
 import type { Database } from '../../db/database.ts';
-import { recordAdminAction, useAdminToken } from '../../db/queries/admin-tokens.ts';
+import { type AdminAction, recordAdminAction, useAdminToken } from '../../db/queries/admin-tokens.ts';
 import type { Authorship } from '../../db/queries/operator-actions.ts';
 import type { AdminRole } from '../../domain/roles.ts';
 import { badRequest } from '../../domain/errors.ts';
@@ -73,12 +73,8 @@ export function authorshipOf(
   return { author: authorOf(caller, author), reason };
 }
 
-export interface AdminCall {
-  /** The id of the endpoint. */
-  readonly action: string;
-  readonly path: string;
+export interface AdminCall extends Pick<AdminAction, 'action' | 'path' | 'requestId'> {
   readonly body: unknown;
-  readonly requestId: string;
 }
 
 /** Records a call before it is carried out, so that every action has an author. */

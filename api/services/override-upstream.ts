@@ -1,6 +1,9 @@
 import type { Database } from '../../db/database.ts';
-import type { Authorship } from '../../db/queries/operator-actions.ts';
-import { recordUpstreamOverride, type UpstreamOverride } from '../../db/queries/upstream-overrides.ts';
+import {
+  type NewUpstreamOverride,
+  recordUpstreamOverride,
+  type UpstreamOverride,
+} from '../../db/queries/upstream-overrides.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import type { UpstreamControl } from './upstream-control.ts';
 
@@ -12,7 +15,7 @@ import type { UpstreamControl } from './upstream-control.ts';
  */
 export async function overrideUpstream(
   { database, upstreams }: { readonly database: Database; readonly upstreams: UpstreamControl },
-  override: Authorship & { readonly upstream: string; readonly restSeconds: number | null },
+  override: NewUpstreamOverride,
 ): Promise<UpstreamOverride> {
   const known = [...upstreams.list(), ...(await upstreams.listMedia())];
   if (!known.some(({ name }) => name === override.upstream)) {

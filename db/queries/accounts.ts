@@ -2,7 +2,7 @@ import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, isDatabaseError, onlyRow, UNIQUE_VIOLATION } from '../database.ts';
 import { CHANGE, CHARGES } from '../ledger-sql.ts';
 import { type IdPage, newestFirst } from '../page.ts';
-import { columnsOf, readRow, type RowOf } from '../row.ts';
+import { columnsOf, type Given, readRow, type RowOf } from '../row.ts';
 import { recallAllowances } from './allowances.ts';
 
 export interface Account {
@@ -26,12 +26,7 @@ export interface Account {
 }
 
 /** The fields of an account that operators may change. An absent field stays. */
-export interface AccountDetails {
-  readonly name?: string | undefined;
-  readonly email?: string | null | undefined;
-  readonly externalId?: string | null | undefined;
-  readonly maxConcurrentTasks?: number | null | undefined;
-}
+export type AccountDetails = Given<Account, 'name' | 'email' | 'externalId' | 'maxConcurrentTasks'>;
 
 export interface AccountFilter {
   /** A part of the name, the e-mail address or the external id, or the whole id. */

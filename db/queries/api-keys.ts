@@ -1,8 +1,7 @@
 import type { KeyGroup, KeyState } from '../../domain/api-key.ts';
-import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, onlyRow, picoUsd } from '../database.ts';
 import { type IdPage, newestFirst } from '../page.ts';
-import { columnsOf, type RowOf } from '../row.ts';
+import { columnsOf, type Given, type RowOf } from '../row.ts';
 import { recallAllowances } from './allowances.ts';
 
 export interface ApiKey extends KeyState, KeyGroup {
@@ -24,13 +23,10 @@ export interface Caller {
 }
 
 /** The settings of a key that an operator can change. */
-export interface KeySettings {
-  readonly name?: string | undefined;
-  readonly usageLimit?: PicoUsd | null | undefined;
-  readonly models?: readonly string[] | null | undefined;
-  readonly ipAllowlist?: readonly string[] | null | undefined;
-  readonly rateLimitRpm?: number | null | undefined;
-  readonly expiresAt?: Date | null | undefined;
+export interface KeySettings extends Given<
+  ApiKey,
+  'name' | 'usageLimit' | 'models' | 'ipAllowlist' | 'rateLimitRpm' | 'expiresAt'
+> {
   readonly disabled?: boolean | undefined;
 }
 

@@ -3,7 +3,7 @@ import type { PicoUsd } from '../../domain/money.ts';
 import { type Month, nextMonth, parseMonth } from '../../domain/month.ts';
 import { type Database, onlyRow, picoUsd } from '../database.ts';
 import { camelCased, type RowOf } from '../row.ts';
-import { findLatestReport, listAcknowledgements } from './acknowledgements.ts';
+import { type Acknowledgement, findLatestReport, listAcknowledgements } from './acknowledgements.ts';
 
 export interface ClosedMonth extends Books {
   /** As `2026-10`. */
@@ -18,13 +18,8 @@ export interface ClosedMonth extends Books {
 }
 
 /** A finding that nobody can remedy, as it is kept with a month. */
-export interface AcknowledgedFinding {
-  readonly id: string;
+export interface AcknowledgedFinding extends Pick<Acknowledgement, 'id' | 'subject' | 'detail' | 'reason' | 'author'> {
   readonly check: string;
-  readonly subject: string;
-  readonly detail: string;
-  readonly reason: string;
-  readonly author: string;
   /** The author, where it took no second person. */
   readonly confirmedBy: string;
   /** When somebody acknowledged it, as ISO 8601. */

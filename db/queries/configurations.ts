@@ -1,6 +1,6 @@
 /** Versions of the operator's files that processes took up or refused: see `db/migrations/0010-operations.ts`. */
 import type { Database } from '../database.ts';
-import type { RowOf } from '../row.ts';
+import { camelCased, columnsOf, type RowOf } from '../row.ts';
 
 export interface NewConfigurationRecord {
   /** Its kind, host and process id. */
@@ -19,14 +19,11 @@ export interface ConfigurationRecord extends NewConfigurationRecord {
 type ConfigurationRow = RowOf<ConfigurationRecord>;
 
 export async function recordConfiguration(database: Database, record: NewConfigurationRecord): Promise<void> {
-  const { process, digest, catalogueVersion, refusal } = record;
-  await database('configurations').insert({ process, digest, catalogue_version: catalogueVersion, refusal });
+  await database('configurations').insert(columnsOf(record));
 }
 
 /** Newest first. */
 export async function listConfigurations(database: Database, limit: number): Promise<readonly ConfigurationRecord[]> {
   const rows = await database<ConfigurationRow>('configurations').orderBy('id', 'desc').limit(limit);
-  return rows.map(({ process, digest, catalogue_version: catalogueVersion, refusal, created_at: createdAt }) => {
-    return { process, digest, catalogueVersion, refusal, createdAt };
-  });
+  return rows.map(camelCased);
 }

@@ -5,7 +5,7 @@ import { type Database, onlyRow } from '../database.ts';
 import { createdIn, type Period } from '../period.ts';
 import { ATTEMPT_LIMITS, ATTEMPT_LIMITS_JSON } from './attempt-limits.ts';
 import { type IdPage, newestFirst } from '../page.ts';
-import { camelCased, columnsOf, type RowOf } from '../row.ts';
+import { camelCased, columnsOf, type Given, type RowOf } from '../row.ts';
 
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed'] as const;
 
@@ -40,14 +40,10 @@ export interface Delivery {
   readonly completedAt: Date | null;
 }
 
-export interface DeliveryFilter extends Period {
-  /** Absent only for operators. */
-  readonly accountId?: string | undefined;
-  readonly endpointId?: string | undefined;
+/** The account is absent only for operators. */
+export interface DeliveryFilter extends Period, Given<Delivery, 'accountId' | 'endpointId' | 'eventId' | 'status'> {
   readonly deliveryId?: string | undefined;
-  readonly eventId?: string | undefined;
   readonly taskId?: string | undefined;
-  readonly status?: DeliveryStatus | undefined;
 }
 
 type DeliveryRow = Omit<RowOf<Delivery>, 'attempts'> & { readonly attempts: number };

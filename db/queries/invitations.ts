@@ -14,11 +14,8 @@ export interface Invitation {
   readonly mail: 'ordered' | 'sent' | 'failed' | null;
 }
 
-export interface NewInvitation {
+export interface NewInvitation extends Pick<Invitation, 'accountId' | 'email' | 'role'> {
   readonly digest: Buffer;
-  readonly accountId: string;
-  readonly email: string;
-  readonly role: MemberRole;
   /** The owner who makes it. */
   readonly invitedBy: string;
   readonly lifetimeSeconds: number;
@@ -27,10 +24,7 @@ export interface NewInvitation {
 }
 
 /** An e-mail with an invitation that is to be sent. */
-export interface InvitationMail {
-  readonly accountId: string;
-  readonly accountName: string;
-  readonly email: string;
+export interface InvitationMail extends Pick<Invitation, 'accountId' | 'accountName' | 'email'> {
   /** How often it was tried before, and this time. */
   readonly attempts: number;
 }

@@ -2,7 +2,7 @@
 import type { VendorCost } from '../../domain/media-route.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { createdAtMsOf } from '../../domain/ids.ts';
-import type { TaskKind } from '../../domain/task.ts';
+import type { Task, TaskKind } from '../../domain/task.ts';
 import type { Database } from '../database.ts';
 import type { IdPage } from '../page.ts';
 import { createdIn, type Period } from '../period.ts';
@@ -86,12 +86,7 @@ export async function sumMargins(
 }
 
 /** A media task that has ended, with what it brought in and what it cost. */
-export interface Render {
-  readonly id: string;
-  readonly createdAt: Date;
-  readonly accountId: string;
-  readonly kind: TaskKind;
-  readonly model: string;
+export interface Render extends Pick<Task, 'id' | 'createdAt' | 'accountId' | 'kind' | 'model'> {
   readonly status: string;
   readonly errorCode: string | null;
   readonly upstream: string;

@@ -1,15 +1,12 @@
 /** Operators' overrides for models: see `db/migrations/0010-operations.ts`. */
 import { type Database, onlyRow } from '../database.ts';
 import { camelCased, type RowOf } from '../row.ts';
+import type { Authorship } from './operator-actions.ts';
 
-export interface NewModelOverride {
+export interface NewModelOverride extends Authorship {
   /** By its id. */
   readonly model: string;
   readonly kind: 'disable' | 'enable';
-  /** Who. */
-  readonly author: string;
-  /** Why, for other operators. */
-  readonly reason: string;
 }
 
 export interface ModelOverride extends NewModelOverride {

@@ -3,28 +3,16 @@ import { firstIdAt } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { Month } from '../../domain/month.ts';
 import { SUMMED_TOKEN_COUNTS, type SummedTokens } from '../../domain/text-tokens.ts';
-import { type Database, picoUsd } from '../database.ts';
+import type { Database } from '../database.ts';
 import { isFirstCharge } from '../ledger-sql.ts';
+import { readRow } from '../row.ts';
 import { streamPages } from '../stream-pages.ts';
+import type { Transfer } from './transfers.ts';
 
 /** A transfer, with its account and the task or text request that it was for. */
-export interface BookedTransfer extends SummedTokens<string | null> {
-  readonly id: string;
-  readonly createdAt: Date;
-  readonly kind: string;
-  readonly debit: string;
-  readonly credit: string;
-  readonly accountId: string;
+export interface BookedTransfer extends Omit<Transfer, 'openedAt'>, SummedTokens<string | null> {
   readonly accountName: string;
   readonly externalId: string | null;
-  readonly apiKeyId: string | null;
-  readonly amount: PicoUsd;
-  /** The part of it that is signup credit. */
-  readonly signupAmount: PicoUsd;
-  readonly pendingId: string | null;
-  readonly taskId: string | null;
-  readonly textRequestId: string | null;
-  readonly allowanceId: string | null;
   /** `image`, `video` or `text`; null for what was for no request. */
   readonly requestKind: string | null;
   readonly model: string | null;
@@ -37,9 +25,6 @@ export interface BookedTransfer extends SummedTokens<string | null> {
   /** The code of the failure that a refund is for. */
   readonly cause: string | null;
   readonly message: string | null;
-  readonly reference: string | null;
-  readonly author: string | null;
-  readonly reason: string | null;
 }
 
 type Row = Omit<BookedTransfer, 'amount' | 'signupAmount' | 'cost'> & {
@@ -67,12 +52,7 @@ export function streamMonth(database: Database, month: Month): AsyncIterable<Boo
       after: after?.id ?? firstTransferIdOf(month.from),
       limit,
     });
-    return rows.map(({ amount, signupAmount, cost, ...row }) => ({
-      ...row,
-      amount: picoUsd(amount),
-      signupAmount: picoUsd(signupAmount),
-      cost: cost === null ? null : picoUsd(cost),
-    }));
+    return rows.map((row) => readRow(row, { amounts: ['amount', 'signupAmount', 'cost'] }));
   });
 }
 

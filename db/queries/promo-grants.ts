@@ -26,16 +26,8 @@ export interface PromoGrant {
   readonly createdAt: Date;
 }
 
-export interface NewPromoGrant {
-  readonly accountId: string;
-  readonly amount: PicoUsd;
-  /** Later than now. */
-  readonly expiresAt: Date;
-  /** From 1 to 255 characters; an account gets one grant for each reference. */
-  readonly reference: string;
-  readonly author: string;
-  readonly reason: string;
-}
+/** It expires later than now. Its reference has 1 to 255 characters; an account gets one grant for each. */
+export type NewPromoGrant = Pick<PromoGrant, 'accountId' | 'amount' | 'expiresAt' | 'reference' | 'author' | 'reason'>;
 
 type PromoGrantRow = RowOf<PromoGrant>;
 

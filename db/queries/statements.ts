@@ -4,6 +4,7 @@ import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
 import type { IdPage } from '../page.ts';
 import { createdIn, type Period } from '../period.ts';
+import type { Transfer } from './transfers.ts';
 import { sumTransfersWhere } from './daily-transfers.ts';
 import { firstTransferIdOf, MAX_CHAIN_MS } from './month-export.ts';
 import { streamPages } from '../stream-pages.ts';
@@ -83,12 +84,7 @@ function sumOf(books: readonly BooksOfAccount[]): BooksOfAccount {
 }
 
 /** A refund, with its task or request and its reason. */
-export interface Refund {
-  readonly id: string;
-  readonly createdAt: Date;
-  readonly accountId: string;
-  readonly apiKeyId: string | null;
-  readonly amount: PicoUsd;
+export interface Refund extends Pick<Transfer, 'id' | 'createdAt' | 'accountId' | 'apiKeyId' | 'amount'> {
   readonly reservationId: string;
   readonly taskId: string;
   readonly model: string | null;

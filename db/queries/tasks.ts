@@ -1,10 +1,10 @@
 import { createdAtMsOf, isId } from '../../domain/ids.ts';
-import type { Task, TaskKind, TaskStatus } from '../../domain/task.ts';
+import type { Task } from '../../domain/task.ts';
 import { isTaskErrorCode } from '../../domain/errors.ts';
 import { type Database, picoUsd } from '../database.ts';
 import { type IdPage, newestFirst } from '../page.ts';
 import { createdIn, type Period } from '../period.ts';
-import { camelCased, columnsOf, type RowOf } from '../row.ts';
+import { camelCased, columnsOf, type Given, type RowOf } from '../row.ts';
 
 /** The fields that a task gets only later. */
 type LaterFields = 'completedAt' | 'failure' | 'output' | 'providerJobId' | 'resolutionId' | 'status' | 'updatedAt';
@@ -112,12 +112,7 @@ export async function findTask(database: Database, taskId: string): Promise<Task
   return row ? toTask(row) : null;
 }
 
-export interface TaskFilter extends Period, IdPage {
-  readonly accountId?: string | undefined;
-  readonly status?: TaskStatus | undefined;
-  readonly model?: string | undefined;
-  readonly kind?: TaskKind | undefined;
-}
+export type TaskFilter = Given<Task, 'accountId' | 'status' | 'model' | 'kind'> & Period & IdPage;
 
 /** Tasks, newest first. */
 export async function listTasks(database: Database, filter: TaskFilter): Promise<readonly Task[]> {

@@ -1,23 +1,19 @@
 /** Operators' overrides for upstreams: see `db/migrations/0010-operations.ts`. */
 import { type Database, onlyRow } from '../database.ts';
 import { camelCased, type RowOf } from '../row.ts';
+import type { Authorship } from './operator-actions.ts';
 
-export interface NewUpstreamOverride {
+export interface NewUpstreamOverride extends Authorship {
   readonly upstream: string;
   /** How long to keep it out of service; null to put it back. */
   readonly restSeconds: number | null;
-  readonly author: string;
-  /** For other operators. */
-  readonly reason: string;
 }
 
-export interface UpstreamOverride {
+export interface UpstreamOverride extends Authorship {
   readonly id: string;
   readonly upstream: string;
   /** When it returns to service; null once it was put back. */
   readonly until: Date | null;
-  readonly author: string;
-  readonly reason: string;
   readonly createdAt: Date;
 }
 

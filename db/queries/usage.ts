@@ -7,7 +7,7 @@ import { type Database, onlyRow } from '../database.ts';
 import type { IdPage } from '../page.ts';
 import { createdIn, type Period } from '../period.ts';
 import { streamPages } from '../stream-pages.ts';
-import { columnsOf, readRow, type RowOf } from '../row.ts';
+import { columnsOf, type Given, readRow, type RowOf } from '../row.ts';
 
 /** A finished text request. */
 export interface TextUsage extends TextTokens {
@@ -44,13 +44,8 @@ type TextRow = Omit<RowOf<TextUsage, keyof TextTokens>, 'charged' | 'modifiers'>
   readonly modifiers: TextUsage['modifiers'] | null;
 };
 
-export interface TextUsageFilter extends Period {
-  /** Absent only for operators. */
-  readonly accountId?: string | undefined;
-  readonly apiKeyId?: string | undefined;
-  readonly model?: string | undefined;
-  readonly outcome?: TextOutcome | undefined;
-}
+/** The account is absent only for operators. */
+export type TextUsageFilter = Period & Given<TextUsage, 'accountId' | 'apiKeyId' | 'model' | 'outcome'>;
 
 export const TEXT_OUTCOMES = ['succeeded', 'disconnected', 'failed'] as const;
 export type TextOutcome = (typeof TEXT_OUTCOMES)[number];

@@ -2,7 +2,7 @@
 import type { AdminRole, MemberRole } from '../../domain/roles.ts';
 import type { Database } from '../database.ts';
 import { type IdPage, newestFirst } from '../page.ts';
-import { columnsOf, type RowOf } from '../row.ts';
+import { columnsOf, type Given, type RowOf } from '../row.ts';
 
 export interface User {
   readonly id: string;
@@ -20,10 +20,7 @@ export interface User {
 }
 
 /** The fields of a user that operators may change. An absent field stays. */
-export interface UserDetails {
-  readonly name?: string | undefined;
-  readonly staffRole?: AdminRole | null | undefined;
-}
+export type UserDetails = Given<User, 'name' | 'staffRole'>;
 
 export interface UserFilter {
   /** A part of the name or the e-mail address, or the whole id. */

@@ -2,7 +2,7 @@ import { isId } from '../../domain/ids.ts';
 import type { SubscribableEvent } from '../../domain/webhook-event.ts';
 import { type Database, onlyRow } from '../database.ts';
 import { type IdPage, newestFirst } from '../page.ts';
-import { columnsOf, type RowOf } from '../row.ts';
+import { columnsOf, type Given, type RowOf } from '../row.ts';
 
 /** A receiver of an account's events. The secret is kept apart, so that it is never shown twice. */
 export interface WebhookEndpoint {
@@ -34,10 +34,7 @@ export interface NewWebhookEndpoint extends Pick<
 }
 
 /** The fields that an owner may change. Absent fields stay unchanged. */
-export interface WebhookEndpointChanges {
-  readonly url?: string | undefined;
-  readonly description?: string | null | undefined;
-  readonly events?: readonly SubscribableEvent[] | undefined;
+export interface WebhookEndpointChanges extends Given<WebhookEndpoint, 'url' | 'description' | 'events'> {
   /** True also clears past failures. */
   readonly enabled?: boolean | undefined;
 }

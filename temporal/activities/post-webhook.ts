@@ -1,6 +1,7 @@
 /** Sends one attempt of a delivery to its receiver: contract 6. */
 import { Context } from '@temporalio/activity';
 import type { Clock } from '../../db/database-clock.ts';
+import type { DeliveryAttempt } from '../../db/queries/deliveries.ts';
 import type { DeliveryToAttempt } from '../../db/queries/delivery-attempts.ts';
 import type { Sealer } from '../../db/sealing.ts';
 import { WEBHOOKS } from '../../domain/policy.ts';
@@ -8,11 +9,7 @@ import { AddressRefusedError, type GuardedClient, TimeoutError } from '../../net
 import { deliveryHeaders } from '../../net/webhook-signature.ts';
 
 /** The receiver's response to a request. */
-export interface ReceiverAnswer {
-  readonly startedAt: Date;
-  readonly latencyMs: number;
-  readonly status: number | null;
-  readonly error: string | null;
+export interface ReceiverAnswer extends Omit<DeliveryAttempt, 'number'> {
   /** Whether there was no answer in time. */
   readonly timedOut: boolean;
   /** As the receiver sent it. */

@@ -1,19 +1,13 @@
 /** The periods of pages about money: a month, or the last days. */
 import { usagePeriod } from '../../../api/routes/usage/period.ts';
 import { badRequest } from '../../../domain/errors.ts';
-import { parseMonth } from '../../../domain/month.ts';
+import { type Month, parseMonth } from '../../../domain/month.ts';
 import { USAGE } from '../../../domain/policy.ts';
 
 export const LAST_DAYS = 'last-days';
 
-/** A period with its name in links and files. */
-export interface NamedPeriod {
-  /** {@link LAST_DAYS}, or a month such as `2026-11`. */
-  readonly name: string;
-  readonly from: Date;
-  /** Exclusive. */
-  readonly to: Date;
-}
+/** A period with its name in links and files: {@link LAST_DAYS}, or a month such as `2026-11`. */
+export type NamedPeriod = Month;
 
 /**
  * Reads the name of a period.
