@@ -49,18 +49,36 @@ export async function startServer(
   args: readonly string[],
   { url, ...options }: NodeOptions & { readonly url: string },
 ): Promise<RunningProcess> {
+  return startUntil(() => expectAnswer(url), file, args, options);
+}
+
+/** Resolves once the address answers, with any status. @throws Error when it does not */
+export async function expectAnswer(url: string): Promise<void> {
+  await fetch(url, { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) });
+}
+
+/**
+ * Starts a file, and waits until it is ready.
+ *
+ * @param ready throws while the program does not do its work
+ * @throws Error with the end of its log when it does not become ready; it has been stopped then
+ */
+export async function startUntil(
+  ready: () => Promise<unknown>,
+  file: string,
+  args: readonly string[],
+  options: NodeOptions,
+): Promise<RunningProcess> {
   const child = await startNode(file, args, options);
   let hasEnded = false;
   void child.exited.then(() => (hasEnded = true));
-  await waitUntil(() => fetch(url, { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) }), {
+  await waitUntil(ready, {
     timeoutMs: READY_TIMEOUT_MS,
     pauseMs: 100,
     abandoned: () => (hasEnded ? new Error(`${file} ended while it started`) : undefined),
   }).catch(async (error: unknown) => {
     await child.kill();
-    throw new Error(`${file} does not answer at ${url}; its log ends:\n${await logTail(options.logFile)}`, {
-      cause: error,
-    });
+    throw new Error(`${file} is not ready; its log ends:\n${await logTail(options.logFile)}`, { cause: error });
   });
   return child;
 }

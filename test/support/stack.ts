@@ -7,12 +7,13 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
-import { type RunningProcess, startProcess } from '../../bin/stack/child-process.ts';
+import type { RunningProcess } from '../../bin/stack/child-process.ts';
 import { findFreePort } from '../../bin/stack/ports.ts';
-import { waitUntil } from '../../bin/stack/wait-until.ts';
 import type { Environment } from '../../config.ts';
 import type { Database } from '../../db/database.ts';
 import { createSimulator } from '../../lab/simulator/simulator.ts';
+import { type OpenedAccount, openAccount } from '../../lab/stack/accounts.ts';
+import { expectAnswer, startUntil } from '../../lab/stack/node-process.ts';
 import { useStarted } from './started.ts';
 import { createTestDatabase } from './database.ts';
 import { claimTestNamespace, testPrograms, testTemporalAddress, testWorkflowBundle } from './services.ts';
@@ -65,15 +66,13 @@ export interface TestStack {
   /** One more api process beside the first, at an address of its own. */
   moreApis(): Promise<StackProcess & { readonly baseUrl: string }>;
   /** An account with that much funded credit and a key of its own. */
-  createAccount(settings?: { fundedUsd?: number; signupUsd?: number }): Promise<{ accountId: string; apiKey: string }>;
+  createAccount(settings?: { fundedUsd?: number }): Promise<OpenedAccount>;
   stop(): Promise<void>;
 }
 
 /** What both sides share when no variable says otherwise. */
 const SIMULATOR_KEY = 'simulator';
 const STOP_GRACE_MS = 15_000;
-const READY_TIMEOUT_MS = 60_000;
-const ANSWER_TIMEOUT_MS = 10_000;
 
 export async function startTestStack({
   env = {},
@@ -154,7 +153,7 @@ export async function startTestStack({
       const address = `http://127.0.0.1:${port}`;
       return { ...launch('api', () => expectAnswer(address), { GENWAY_API_PORT: String(port) }), baseUrl: address };
     },
-    createAccount: (settings) => createAccount(baseUrl, adminToken, settings),
+    createAccount: ({ fundedUsd = 100 } = {}) => openAccount({ apiUrl: baseUrl, adminToken }, fundedUsd),
     stop: async () => {
       await Promise.all(processes.map((process) => process.stop()));
       await simulator.close();
@@ -193,28 +192,6 @@ export async function call<Body = unknown>(
   return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) };
 }
 
-async function createAccount(
-  baseUrl: string,
-  adminToken: string,
-  { fundedUsd = 100, signupUsd = 0 }: { fundedUsd?: number; signupUsd?: number } = {},
-): Promise<{ accountId: string; apiKey: string }> {
-  const admin = `${baseUrl}/admin/v1/accounts`;
-  const account = await call<{ data: { id: string } }>(admin, {
-    key: adminToken,
-    body: { name: 'Test', signup_credit_usd: signupUsd },
-  });
-  const accountId = account.body.data.id;
-  if (fundedUsd > 0) {
-    const topUp = await call(`${admin}/${accountId}/topups`, {
-      key: adminToken,
-      body: { amount_usd: fundedUsd, reference: 'first' },
-    });
-    if (topUp.status !== 201) throw new Error(`the top-up was refused: ${JSON.stringify(topUp.body)}`);
-  }
-  const key = await call<{ data: { api_key: string } }>(`${admin}/${accountId}/keys`, { key: adminToken, body: {} });
-  return { accountId, apiKey: key.body.data.api_key };
-}
-
 function createProcess({
   name,
   environment,
@@ -235,20 +212,8 @@ function createProcess({
     start: async (env = {}) => {
       // Each start waits for its own words, not for those of the process before it.
       await writeFile(logFile, '', { flag: 'w' });
-      running = await startProcess({
-        command: process.execPath,
-        args: [join(await testPrograms(), 'bin', `${name}.js`)],
-        env: { ...environment, ...env },
-        output: logFile,
-      });
-      let ended = false;
-      void running.exited.then(() => (ended = true));
-      await waitUntil(ready, {
-        timeoutMs: READY_TIMEOUT_MS,
-        abandoned: () => (ended ? new Error(`${name} ended at once`) : undefined),
-      }).catch(async (error: unknown) => {
-        throw new Error(`${name} is not ready; its log: ${await readFile(logFile, 'utf8')}`, { cause: error });
-      });
+      const file = join(await testPrograms(), 'bin', `${name}.js`);
+      running = await startUntil(ready, file, [], { env: { ...environment, ...env }, logFile });
     },
     freeze: () => {
       const pid = pidOf(running);
@@ -269,8 +234,4 @@ function createProcess({
 
 async function expectInLog(logFile: string, words: string): Promise<void> {
   if (!(await readFile(logFile, 'utf8')).includes(words)) throw new Error(`the log does not say ${words} yet`);
-}
-
-async function expectAnswer(url: string): Promise<void> {
-  await fetch(url, { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) });
 }
