@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { RequestListener } from 'node:http';
 import { createHttpModerator, type HttpModeratorOptions } from '../../providers/moderation.ts';
 import { ProviderUnreachableError } from '../../providers/media/outcomes.ts';
-import { createSimulator, type Simulator } from '../../lab/simulator/simulator.ts';
+import { useSimulator } from '../support/simulator.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { rejectionOf } from '../support/rejection.ts';
 
@@ -11,17 +11,10 @@ const IMAGES = ['https://images.example.com/a.png', 'https://images.example.com/
 const imagePart = (link: string | undefined) => ({ type: 'image_url', image_url: { url: link } });
 
 describe('the moderation client', () => {
-  let simulator: Simulator;
-  let url: string;
-
-  before(async () => {
-    simulator = createSimulator();
-    url = `${await simulator.listen(0, '127.0.0.1')}/v1/moderations`;
-  });
-  after(() => simulator.close());
+  const simulator = useSimulator();
 
   async function check(text: string, images: readonly string[] = [], options: Partial<HttpModeratorOptions> = {}) {
-    const moderator = createHttpModerator({ url, key: 'secret', ...options });
+    const moderator = createHttpModerator({ url: `${simulator.url}/v1/moderations`, key: 'secret', ...options });
     try {
       return await moderator.check({ text, images });
     } finally {

@@ -1,6 +1,6 @@
 /** What the tests of vendors' adapters share: the vendor, as the simulator imitates it, and what every adapter must report. */
 import { expect } from 'chai';
-import { createSimulator, type Simulator, type SimulatorOptions } from '../../lab/simulator/simulator.ts';
+import type { SimulatorOptions } from '../../lab/simulator/simulator.ts';
 import type { JobState, RenderRequest } from '../../providers/media/adapter.ts';
 import { OutcomeUnknownError } from '../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
@@ -8,6 +8,7 @@ import { endOf, lookUp, submit } from './media.ts';
 import { readMp4 } from './mp4.ts';
 import { startRecordingReceiver } from './receiver.ts';
 import { rejectionOf } from './rejection.ts';
+import { useSimulator } from './simulator.ts';
 
 /**
  * Runs the simulator, and closes it and the upstream after the tests of the suite that is being described.
@@ -19,17 +20,13 @@ export function useSimulatedVendor(
   options: SimulatorOptions,
   connect: (baseUrl: string, resultOrigins: readonly [string]) => MediaUpstream,
 ): void {
-  let simulator: Simulator | undefined;
+  const simulator = useSimulator({ renderMs: 0, ...options });
   let upstream: MediaUpstream | undefined;
-  before(async () => {
-    simulator = createSimulator({ renderMs: 0, ...options });
-    const baseUrl = `${await simulator.listen(0, '127.0.0.1')}/vendors/${vendor}`;
+  before(() => {
+    const baseUrl = `${simulator.url}/vendors/${vendor}`;
     upstream = connect(baseUrl, [new URL(baseUrl.replace('127.0.0.1', 'localhost')).origin]);
   });
-  after(async () => {
-    await upstream?.close();
-    await simulator?.close();
-  });
+  after(() => upstream?.close());
 }
 
 /** Renders a video. @returns the facts of its file, and what the vendor reports */

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createSimulator, type Simulator } from '../../../lab/simulator/simulator.ts';
+import { useSimulator } from '../../support/simulator.ts';
 
 interface Moderation {
   readonly id: string;
@@ -12,18 +12,13 @@ interface Moderation {
 }
 
 describe('the simulated moderation endpoint', () => {
-  let simulator: Simulator;
-  let url: string;
-
-  before(async () => {
-    simulator = createSimulator();
-    url = `${await simulator.listen(0, '127.0.0.1')}/v1/moderations`;
-  });
-
-  after(() => simulator.close());
+  const simulator = useSimulator();
 
   const moderate = async (input: unknown): Promise<Moderation> => {
-    const response = await fetch(url, { method: 'POST', body: JSON.stringify({ model: 'guard-1', input }) });
+    const response = await fetch(`${simulator.url}/v1/moderations`, {
+      method: 'POST',
+      body: JSON.stringify({ model: 'guard-1', input }),
+    });
     expect(response.status).to.equal(200);
     return (await response.json()) as Moderation;
   };
@@ -60,7 +55,10 @@ describe('the simulated moderation endpoint', () => {
 
   it('refuses any other input', async () => {
     for (const input of [undefined, null, 7, [], {}, [{ type: 'audio' }], ['text', 7]]) {
-      const response = await fetch(url, { method: 'POST', body: JSON.stringify({ input }) });
+      const response = await fetch(`${simulator.url}/v1/moderations`, {
+        method: 'POST',
+        body: JSON.stringify({ input }),
+      });
       expect(response.status, JSON.stringify(input)).to.equal(400);
     }
   });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createSimulator, type Simulator } from '../../../../lab/simulator/simulator.ts';
+import { useSimulator } from '../../../support/simulator.ts';
 import { type Answer, ask as askSimulator, CLIENTS, MODEL, type Question } from './clients.ts';
 
 const weather = {
@@ -19,18 +19,10 @@ const THINKING_MODELS = ['textg-6-sol', 'texth-4-argon', 'texti-k3', 'textj-4.7'
 for (const client of CLIENTS) {
   for (const stream of [false, true]) {
     describe(`simulated text, ${client.name}, ${stream ? 'streamed' : 'whole'}`, () => {
-      let simulator: Simulator;
-      let baseUrl: string;
-
-      before(async () => {
-        simulator = createSimulator();
-        baseUrl = await simulator.listen(0, '127.0.0.1');
-      });
-
-      after(() => simulator.close());
+      const simulator = useSimulator();
 
       const ask = (prompt: string, question: Omit<Question, 'prompt'> = {}): Promise<Answer> =>
-        askSimulator(client, baseUrl, { prompt, ...question }, stream);
+        askSimulator(client, simulator.url, { prompt, ...question }, stream);
 
       it('echoes a short reply without its directives', async () => {
         const answer = await ask('[sim:chunk_ms=0] How are you?');

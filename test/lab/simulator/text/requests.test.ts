@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createSimulator, type Simulator } from '../../../../lab/simulator/simulator.ts';
+import { useSimulator } from '../../../support/simulator.ts';
 import { post, WIRE_FORMATS, type WireAnswer, type WireFormat } from './wire.ts';
 
 const [chat, responses, messages, native] = WIRE_FORMATS as readonly [WireFormat, WireFormat, WireFormat, WireFormat];
@@ -7,18 +7,10 @@ const [chat, responses, messages, native] = WIRE_FORMATS as readonly [WireFormat
 const person = { type: 'object', properties: { age: { type: 'integer', minimum: 18 } }, required: ['age'] };
 
 describe('requests for simulated text', () => {
-  let simulator: Simulator;
-  let baseUrl: string;
-
-  before(async () => {
-    simulator = createSimulator();
-    baseUrl = await simulator.listen(0, '127.0.0.1');
-  });
-
-  after(() => simulator.close());
+  const simulator = useSimulator();
 
   const ask = (format: WireFormat, fields: object, prompt = 'Hi', stream = false): Promise<WireAnswer> =>
-    post(baseUrl, format, prompt, { stream, body: { ...format.body(prompt, stream), ...fields } });
+    post(simulator.url, format, prompt, { stream, body: { ...format.body(prompt, stream), ...fields } });
 
   for (const [format, fields] of [
     [chat, { response_format: { type: 'json_schema', json_schema: { name: 'person', schema: person } } }],
