@@ -1,7 +1,7 @@
 /** The price of a text request: its bound, the amount to hold, and the charge when it has ended. Contract 8.3. */
 import type { PicoUsd } from './money.ts';
 import { type AppliedModifier, estimateText, priceText, type TextPricing } from './pricing.ts';
-import { clampCount, type ReportedUsage, sumTokens, type TextTokens, tokensOf } from './text-tokens.ts';
+import { clampCount, type ReportedUsage, sumTokens, type TextTokens, tokensOf, toldUsage } from './text-tokens.ts';
 
 export type { ReportedUsage };
 
@@ -113,15 +113,7 @@ export function chargedUsage(
   bound: number | null,
   consumption: CallConsumption,
 ): ReportedUsage {
-  const { usage } = consumption;
-  const charged = chargedTokens(estimate, bound, { ...consumption, status: 'succeeded' });
-  return {
-    inputTotal: charged.inputTokens,
-    cacheRead: (usage?.cacheRead ?? null) === null ? null : charged.cacheReadTokens,
-    cacheWrite: (usage?.cacheWrite ?? null) === null ? null : charged.cacheWriteTokens,
-    outputTotal: charged.outputTokens,
-    reasoning: charged.reasoningTokens,
-  };
+  return toldUsage(chargedTokens(estimate, bound, { ...consumption, status: 'succeeded' }), consumption.usage);
 }
 
 type EndedCall = CallConsumption & Pick<TextConsumption, 'status'>;

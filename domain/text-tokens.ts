@@ -67,13 +67,33 @@ export function readTokens(row: Readonly<Record<TokenCount['column'], string | n
   };
 }
 
-/** Token counts as the upstream reported them, inclusive as in `text/canonical.ts`; null where it reported none. */
-export interface ReportedUsage {
-  readonly inputTotal: number | null;
-  readonly cacheRead: number | null;
-  readonly cacheWrite: number | null;
-  readonly outputTotal: number | null;
-  readonly reasoning: number | null;
+/** A count that upstreams report. `inputTotal` includes `cacheRead` and `cacheWrite`; `outputTotal` includes `reasoning`. */
+type ReportedCount = 'inputTotal' | 'cacheRead' | 'cacheWrite' | 'outputTotal' | 'reasoning';
+
+/** Token counts as an upstream reported them. Formats that count differently convert at their edge. Null: not reported. */
+export type ReportedUsage = { readonly [Name in ReportedCount]: number | null };
+
+/** Makes a usage count by count. */
+export function usageOf(read: (name: ReportedCount) => number | null): ReportedUsage {
+  return {
+    inputTotal: read('inputTotal'),
+    cacheRead: read('cacheRead'),
+    cacheWrite: read('cacheWrite'),
+    outputTotal: read('outputTotal'),
+    reasoning: read('reasoning'),
+  };
+}
+
+/** What a client is told about its tokens; only totals are told that the upstream did not report. */
+export function toldUsage(tokens: TextTokens, reported: ReportedUsage | null): ReportedUsage {
+  const { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens, reasoningTokens } = tokens;
+  return {
+    inputTotal: inputTokens,
+    cacheRead: (reported?.cacheRead ?? null) === null ? null : cacheReadTokens,
+    cacheWrite: (reported?.cacheWrite ?? null) === null ? null : cacheWriteTokens,
+    outputTotal: outputTokens,
+    reasoning: reasoningTokens,
+  };
 }
 
 /** Totals with the parts of them that were reported, which are never larger. */

@@ -6,6 +6,7 @@
  * it.
  */
 import type { JsonObject } from '../domain/json.ts';
+import { type ReportedUsage, usageOf } from '../domain/text-tokens.ts';
 
 // ---------------------------------------------------------------------------------------------------------- requests
 
@@ -141,25 +142,9 @@ export interface TextRequest {
 
 // ----------------------------------------------------------------------------------------------------------- answers
 
-/**
- * Token counts. `inputTotal` includes `cacheRead` and `cacheWrite`; `outputTotal` includes `reasoning`. Formats that
- * count differently convert at their edge. Null means that the upstream did not report the number.
- */
-export interface Usage {
-  readonly inputTotal: number | null;
-  readonly cacheRead: number | null;
-  readonly cacheWrite: number | null;
-  readonly outputTotal: number | null;
-  readonly reasoning: number | null;
-}
+export type Usage = ReportedUsage;
 
-export const UNREPORTED_USAGE: Usage = {
-  inputTotal: null,
-  cacheRead: null,
-  cacheWrite: null,
-  outputTotal: null,
-  reasoning: null,
-};
+export const UNREPORTED_USAGE = usageOf(() => null);
 
 /**
  * Why an answer ended. `stop`: the model was done, or an unknown stop sequence hit. There is no reason for moderation:
@@ -225,13 +210,7 @@ export interface TextResult {
 /** Merges two reports: `later` wins, a number that only one has is kept, and a later report of zeros is ignored. */
 export function mergeUsage(earlier: Usage, later: Usage): Usage {
   if (isEmpty(later) && !isEmpty(earlier)) return earlier;
-  return {
-    inputTotal: later.inputTotal ?? earlier.inputTotal,
-    cacheRead: later.cacheRead ?? earlier.cacheRead,
-    cacheWrite: later.cacheWrite ?? earlier.cacheWrite,
-    outputTotal: later.outputTotal ?? earlier.outputTotal,
-    reasoning: later.reasoning ?? earlier.reasoning,
-  };
+  return usageOf((name) => later[name] ?? earlier[name]);
 }
 
 function isEmpty({ inputTotal, outputTotal }: Usage): boolean {

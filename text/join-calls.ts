@@ -2,6 +2,7 @@
  * Joins the answers to several calls of an upstream that gives one answer to each call, for a request that asks for
  * several.
  */
+import { usageOf } from '../domain/text-tokens.ts';
 import { UNREPORTED_USAGE, type Finish, type StreamEvent, type Usage } from './canonical.ts';
 import { newCallId } from './call-ids.ts';
 import type { Stage } from './stage.ts';
@@ -91,13 +92,7 @@ export class JoinedCalls {
 }
 
 function addUsage(one: Usage, other: Usage): Usage {
-  return {
-    inputTotal: addCounts(one.inputTotal, other.inputTotal),
-    cacheRead: addCounts(one.cacheRead, other.cacheRead),
-    cacheWrite: addCounts(one.cacheWrite, other.cacheWrite),
-    outputTotal: addCounts(one.outputTotal, other.outputTotal),
-    reasoning: addCounts(one.reasoning, other.reasoning),
-  };
+  return usageOf((name) => addCounts(one[name], other[name]));
 }
 
 /** A count that only one has is the sum. */
