@@ -7,6 +7,7 @@ const agent = new Agent({ keepAlive: true, maxSockets: 1_024 });
 
 function pass(incoming: IncomingMessage, response: ServerResponse): void {
   const { url: path, headers } = incoming;
+  const { 'content-length': length = '0' } = headers;
   const outgoing = request(
     {
       hostname,
@@ -14,7 +15,7 @@ function pass(incoming: IncomingMessage, response: ServerResponse): void {
       path,
       agent,
       method: 'POST',
-      headers: { 'content-type': 'application/json', 'content-length': headers['content-length'] },
+      headers: { 'content-type': 'application/json', 'content-length': length },
     },
     (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers);
