@@ -49,24 +49,34 @@ function whatIsWrong({ usage }: TextAnswer, row: UsageRow | undefined): string |
  * An answer does not wait for its charge. If its process is killed before it has written that, or before the database is
  * back, the answer is free. This is the one loss that is accepted.
  */
-function couldNotBeWritten({ process, endedAtMs }: TextAnswer, members: readonly Member[]): boolean {
+function couldNotBeWritten(answer: TextAnswer, members: readonly Member[]): boolean {
+  const { process, endedAtMs } = answer;
+  const own = members.find((member) => member.name === process);
+  const byMs = writtenByMs(answer, members);
+  return (own?.outages ?? []).some(({ fromMs }) => fromMs >= endedAtMs - CLOCK_MS && fromMs <= byMs);
+}
+
+/** It was charged in the period before a restore that the database has forgotten. */
+function wasForgotten({ forgotten, stack }: Evidence, answer: TextAnswer): boolean {
+  const byMs = Math.max(writtenByMs(answer, stack.members), answer.endedAtMs + LONGEST_SETTLING_MS);
+  return forgotten.some(({ fromMs, untilMs }) => fromMs <= byMs && answer.endedAtMs <= untilMs);
+}
+
+/** When the charge of an answer is written at the latest: after all that one after the other kept its process from it. */
+function writtenByMs({ process, endedAtMs }: TextAnswer, members: readonly Member[]): number {
   const own = members.find((member) => member.name === process);
   const postgres = members.find(({ role }) => role === 'postgres');
   const away = [
     ...(postgres?.outages ?? []),
     ...(postgres?.troubles ?? []),
     ...(own?.troubles.filter(({ what }) => what !== 'temporal cut') ?? []),
-  ].filter(({ fromMs, untilMs }) => fromMs <= endedAtMs + LONGEST_SETTLING_MS && endedAtMs <= untilMs);
-  const writtenByMs = Math.max(
-    endedAtMs + USUAL_SETTLING_MS,
-    ...away.map(({ untilMs }) => untilMs + LONGEST_SETTLING_MS),
-  );
-  return (own?.outages ?? []).some(({ fromMs }) => fromMs >= endedAtMs - CLOCK_MS && fromMs <= writtenByMs);
-}
-
-/** It was charged in the period before a restore that the database has forgotten. */
-function wasForgotten({ forgotten }: Evidence, { endedAtMs }: TextAnswer): boolean {
-  return forgotten.some(({ fromMs, untilMs }) => fromMs - LONGEST_SETTLING_MS <= endedAtMs && endedAtMs <= untilMs);
+  ].toSorted((one, other) => one.fromMs - other.fromMs);
+  let byMs = endedAtMs + USUAL_SETTLING_MS;
+  for (const { fromMs, untilMs } of away) {
+    const isInTheWay = fromMs <= Math.max(byMs, endedAtMs + LONGEST_SETTLING_MS) && endedAtMs <= untilMs;
+    if (isInTheWay) byMs = Math.max(byMs, untilMs + LONGEST_SETTLING_MS);
+  }
+  return byMs;
 }
 
 async function checkFailures({ textAnswers, database }: Evidence): Promise<CheckResult> {
