@@ -14,7 +14,7 @@ import { load, startTextStack, type Target } from './text-stack.ts';
 const CLIENTS = [1, 32, 128] as const;
 const ROUNDS = 3;
 const ROUND_SECONDS = 5;
-/** Of the rate at which 32 clients saturate the gateway. */
+/** The steady rate is this share of the rate at which 32 clients saturate the gateway. */
 const STEADY_SHARE = 0.6;
 const STEADY_SECONDS = 15;
 const FIRST_BYTES = 200;
