@@ -62,7 +62,7 @@ export async function listen(
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
       maxHeaderSize: MAX_HEADER_BYTES,
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
-      ServerResponse: Response,
+      ServerResponse: ClosingResponse,
     },
     (request, response) => {
       // Data after an unread body is ignored: it may be the rest of that body.
@@ -155,14 +155,14 @@ async function stop(server: Server, use: Use, graceMs: number): Promise<void> {
 /** Connections whose last answer has started, although more may still arrive. */
 const ending = new WeakSet<Socket>();
 
-type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[];
+type AnswerHeaders = OutgoingHttpHeaders | OutgoingHttpHeader[];
 
 /**
  * An answer that is given before the whole request has arrived is the last one on its connection: between it and the
  * next request there would be the rest of a body that nobody wants.
  */
-class Response extends ServerResponse {
-  override writeHead(status: number, reason?: string | Headers, headers?: Headers): this {
+class ClosingResponse extends ServerResponse {
+  override writeHead(status: number, reason?: string | AnswerHeaders, headers?: AnswerHeaders): this {
     const { req: request, headersSent } = this;
     if (!request.complete && !headersSent && hasBody(request) && !ending.has(request.socket)) {
       ending.add(request.socket);

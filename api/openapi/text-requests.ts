@@ -1,5 +1,5 @@
 /** Requests of the text formats: contract 4.8. Their readers carry the schemas; the catalogue adds its models. */
-import type { Catalogue } from '../../catalogue/types.ts';
+import { answersFormat, type Catalogue } from '../../catalogue/types.ts';
 import { type JsonSchema, oneOfTexts, text } from '../../domain/json-schema.ts';
 import type { WireFormatName } from '../../domain/wire-format-name.ts';
 import { REQUEST_SCHEMAS as CHAT } from '../../text/chat-completions/request-shape.ts';
@@ -26,6 +26,6 @@ function withModels(schema: JsonSchema, model: JsonSchema): JsonSchema {
 
 /** The ids of the models that a format serves. */
 function modelOn(format: WireFormatName, { textModels }: Catalogue): JsonSchema {
-  const ids = [...textModels.values()].filter(({ formats }) => formats.includes(format)).map(({ id }) => id);
+  const ids = [...textModels.values()].filter((model) => answersFormat(model, format)).map(({ id }) => id);
   return ids.length === 0 ? text('No models') : oneOfTexts(ids, 'Exact and case-sensitive');
 }

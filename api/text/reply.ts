@@ -191,7 +191,7 @@ class StreamedReply implements Reply {
   #open(): ClientStream {
     const { context, format, streamsArray } = this.#call;
     const { keepAliveFrame } = format.client;
-    const contentType = streamsArray ? 'application/json; charset=utf-8' : 'text/event-stream; charset=utf-8';
+    const contentType = streamsArray ? JSON_TYPE : 'text/event-stream; charset=utf-8';
     context.respond = false;
     return new ClientStream(context.res, { contentType, keepAliveFrame, ...this.#settings });
   }

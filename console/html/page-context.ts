@@ -3,7 +3,7 @@ import { createContext, useContext } from 'hono/jsx';
 import type { Visit } from '../page.ts';
 import type { Texts } from '../texts/texts.ts';
 
-/** Of the visit that the page answers. */
+/** What the parts of a page know of the visit that the page answers. */
 export interface PageContext extends Pick<Visit, 'path' | 'query' | 'texts'> {
   /** The token that the session's forms carry; null for strangers. */
   readonly formToken: string | null;

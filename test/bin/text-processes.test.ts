@@ -34,7 +34,7 @@ describe('several text processes behind one port', function () {
     ({ apiKey } = await stack.createAccount());
   });
   beforeEach(async () => {
-    // Those of processes that the test before killed are released after a while.
+    // The allowances of processes that the test before killed are released after a while.
     await eventually(async () => (await heldBy()).size === 0);
     const port = await findFreePort();
     url = `http://127.0.0.1:${port}`;

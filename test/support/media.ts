@@ -14,7 +14,7 @@ import {
 import { inspectMedia } from '../../storage/media-inspector.ts';
 import { eventually } from './eventually.ts';
 
-/** Of pictures that nobody fetches. */
+/** The links of pictures that nobody fetches. */
 export const LINKS = ['https://example.com/1.png', 'https://example.com/2.png', 'https://example.com/3.png'];
 
 /** A complete video request; each call has a task id of its own. */
