@@ -13,6 +13,7 @@ import {
 } from './schema.ts';
 import { IMAGE_CHOICES } from '../domain/image-choices.ts';
 import { IMAGE_TIERS } from '../domain/image-size.ts';
+import { WIRE_FORMAT_NAMES } from '../domain/wire-format-name.ts';
 import type { FieldNames, RankedRoute, RouteCost } from '../domain/media-route.ts';
 import { type ReadVariable, writePath } from '../domain/fill-in.ts';
 import { toAnswerTimeouts } from './answer-timeouts.ts';
@@ -227,7 +228,8 @@ function toTextModel(family: FamilyEntry, entry: TextEntry, assumed: NonNullable
     reasoning: entry.reasoning,
     reasoningEfforts: entry.reasoning_efforts ?? family.reasoning_efforts,
     responsesFields: family.responses_fields,
-    formats: family.formats,
+    compatibility: entry.compatibility ?? family.compatibility,
+    formats: family.formats ?? WIRE_FORMAT_NAMES,
     routes: [toTextRoute(first, 0, entry), ...others.map((route, index) => toTextRoute(route, index + 1, entry))],
     pricing: toTextPricing(entry),
     free: entry.free ?? false,

@@ -1,5 +1,6 @@
 /** The schema of a catalogue file. Validation turns prices, factors and times of day into numbers. */
 import Joi from 'joi';
+import { COMPATIBILITIES, type Compatibility } from '../domain/compatibility.ts';
 import { IMAGE_CHOICES, type ImageChoiceEntries } from '../domain/image-choices.ts';
 import { IMAGE_TIERS, type ImageTier, imageSizeFor } from '../domain/image-size.ts';
 import {
@@ -97,7 +98,8 @@ export interface ImageEntry extends MediaEntry, ImageChoiceEntries {
 
 export interface FamilyEntry {
   readonly family: string;
-  readonly formats: readonly WireFormatName[];
+  readonly compatibility: Compatibility;
+  readonly formats?: readonly WireFormatName[];
   readonly route?: TextRouteEntry;
   readonly routes?: TextRouteEntries;
   readonly responses_fields: readonly string[];
@@ -126,6 +128,7 @@ export interface TextEntry extends PricingEntry {
   readonly media_tokens?: Readonly<Partial<Record<MediaKind, number>>>;
   readonly reasoning: boolean;
   readonly reasoning_efforts?: readonly string[];
+  readonly compatibility?: Compatibility;
   readonly route?: TextRouteEntry;
   readonly routes?: TextRouteEntries;
   readonly free?: true;
@@ -281,6 +284,7 @@ const textModel = Joi.object<TextEntry>({
   media_tokens: Joi.object(Object.fromEntries(MEDIA_KINDS.map((kind) => [kind, count]))),
   reasoning: Joi.boolean().required(),
   reasoning_efforts: names,
+  compatibility: Joi.valid(...COMPATIBILITIES),
   route: textRoute,
   routes: textRoutes,
   prices: tokenPrices,
@@ -312,11 +316,12 @@ export const catalogueSchema = Joi.object<CatalogueFile>({
       .items(
         Joi.object({
           family: name.required(),
+          compatibility: Joi.valid(...COMPATIBILITIES).default('specification'),
           formats: Joi.array()
             .items(Joi.valid(...WIRE_FORMAT_NAMES))
             .unique()
             .min(1)
-            .required(),
+            .when('compatibility', { is: 'specification', then: Joi.required() }),
           route: textRoute,
           routes: textRoutes,
           responses_fields: names.default([]),

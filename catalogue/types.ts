@@ -1,4 +1,5 @@
 /** The models that Genway sells, with their limits, prices and routes. `load.ts` reads a {@link Catalogue} from a file. */
+import type { Compatibility } from '../domain/compatibility.ts';
 import type { ImageChoice } from '../domain/image-choices.ts';
 import type { ImageTier } from '../domain/image-size.ts';
 import type { PicoUsd } from '../domain/money.ts';
@@ -109,6 +110,7 @@ export interface TextModel extends TextTerms {
   readonly reasoningEfforts: readonly string[];
   /** Fields that only this family takes on the responses format: `reasoning`, `text`. */
   readonly responsesFields: readonly string[];
+  readonly compatibility: Compatibility;
   /** The formats that the model answers on. */
   readonly formats: readonly WireFormatName[];
   readonly routes: readonly [TextRoute, ...TextRoute[]];

@@ -88,6 +88,9 @@ export type ToolChoice =
 export const REASONING_EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 export type ReasoningEffort = (typeof REASONING_EFFORTS)[number];
 
+/** Which of its reasoning an answer shows: the text, only the signatures of it, or none. */
+export type ReasoningDisplay = 'text' | 'signature' | 'none';
+
 /** The required form of the answer's text; absent for free text. */
 export type OutputFormat =
   | { readonly type: 'json-object' }
@@ -125,6 +128,10 @@ export interface TextRequest {
   readonly parallelToolCalls?: boolean | undefined;
   readonly sampling: Sampling;
   readonly reasoningEffort?: ReasoningEffort | undefined;
+  /** The most tokens to reason with; 0 for none. */
+  readonly reasoningBudget?: number | undefined;
+  /** Absent: as the client's format does by default. */
+  readonly reasoningDisplay?: ReasoningDisplay | undefined;
   readonly outputFormat?: OutputFormat | undefined;
   readonly verbosity?: 'low' | 'medium' | 'high' | undefined;
   /** An opaque name for the end user, passed to upstreams that accept one. */

@@ -9,7 +9,8 @@ import type { Meter } from './meter.ts';
 import { normalize } from './normalize.ts';
 import { cutAtBound } from './output-bound.ts';
 import { ReadableEvents } from './skip-unreadable.ts';
-import { chain, runStage, type Stage } from './stage.ts';
+import { showReasoning } from './reasoning.ts';
+import { chain, chainIf, runStage, type Stage } from './stage.ts';
 import { cutAtStopSequences } from './stop-sequences.ts';
 import type { RenderContext, UpstreamOptions, UpstreamHalf, UpstreamRequest, WireFormat } from './wire-format.ts';
 
@@ -58,8 +59,9 @@ export function planConversion(
   const kept = chain(meter.stage(), keepChoices(joined === null ? (request.sampling.choiceCount ?? 1) : 1));
   const cut = chain(chain(kept, normalize()), cutAtStopSequences(cuts));
   const bound = boundToCut(upstream, request);
-  const charged = chain(bound === null ? cut : chain(cut, cutAtBound(bound)), meter.chargeStage());
-  const between = joined === null ? charged : chain(charged, joined.stage());
+  const charged = chain(chainIf(cut, bound === null ? null : cutAtBound(bound)), meter.chargeStage());
+  const shown = chainIf(charged, showReasoning(request));
+  const between = chainIf(shown, joined && joined.stage());
   return {
     upstreamRequest: upstream.upstream.buildRequest(sent, options),
     convertResult: (body, context) => {

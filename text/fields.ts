@@ -2,6 +2,7 @@
  * Objects by their fields. Nothing is lost silently: each field of a request is read, accepted without effect, or refused,
  * and the shape of the object says which.
  */
+import type { Compatibility } from '../domain/compatibility.ts';
 import { badRequest } from '../domain/errors.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { type JsonSchema, NULL } from '../domain/json-schema.ts';
@@ -21,6 +22,25 @@ export const passedOn: Reader<undefined> = Object.assign(
   reader({ description: 'Passed to models that speak this format; on others without effect' }, () => undefined),
   { isOptional: true } as const,
 );
+
+/** Selects the reader of a field that only models with full compatibility honour. */
+export type Honour = <T>(read: Reader<T | undefined>) => Reader<T | undefined>;
+
+/** Makes a reader of requests for each compatibility: with `specification`, the honoured fields are {@link ignored}. */
+export function byCompatibility<Read>(make: (honoured: Honour) => Read): Readonly<Record<Compatibility, Read>> {
+  return { specification: make(() => ignored), full: make(withHint) };
+}
+
+function withHint<T>(read: Reader<T>): Reader<T> {
+  const { description, ...schema } = read.schema;
+  const hint = 'Without effect on models with the compatibility `specification`';
+  return Object.assign(
+    reader({ ...schema, description: description === undefined ? hint : `${String(description)}. ${hint}` }, read),
+    {
+      isOptional: true,
+    } as const,
+  );
+}
 
 interface RefusedField extends Reader<undefined> {
   readonly isRefused: true;

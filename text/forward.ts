@@ -42,7 +42,7 @@ export function planForwarding(
   meter: Meter,
 ): Forwarding {
   const { keepsEvent = () => true, ...upstreamRequest } = upstream.forwardRequest(body, request, options);
-  const repairer = upstream.createRepairer({ body, usage: () => meter.charged() });
+  const repairer = upstream.createRepairer({ body, request, usage: () => meter.charged() });
   return {
     upstreamRequest,
     checkResult: (answer) => {

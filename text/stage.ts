@@ -30,6 +30,14 @@ export function chain<Input, Middle, Output>(
   };
 }
 
+/** {@link chain}, or only `first` if there is no second. */
+export function chainIf<Input, Output>(
+  first: Stage<Input, Output>,
+  second: Stage<Output, Output> | null,
+): Stage<Input, Output> {
+  return second === null ? first : chain(first, second);
+}
+
 /** Runs a whole source through a stage. @returns everything that it emitted */
 export function runStage<Input, Output>(source: Iterable<Input>, stage: Stage<Input, Output>): Output[] {
   const outputs: Output[] = [];

@@ -2,6 +2,7 @@
  * The interface of a wire format, in two halves: one towards clients that speak it, and one towards upstreams that
  * speak it. Everything is pure. `convert.ts` combines the halves of two formats.
  */
+import type { Compatibility } from '../domain/compatibility.ts';
 import type { ServiceError } from '../domain/errors.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { UpstreamFormatName, WireFormatName } from '../domain/wire-format-name.ts';
@@ -14,6 +15,8 @@ import type { UpstreamError } from './upstream-errors.ts';
 export interface ParseContext {
   /** Only for the format that has the model, and whether to stream, in the path instead of the body. */
   readonly address?: { readonly model: string; readonly stream: boolean };
+  /** That of the requested model; `specification` by default. */
+  readonly compatibility?: Compatibility;
 }
 
 /** The context for writing an answer: the same for all of its events, so that ids and times stay the same. */
@@ -60,6 +63,8 @@ export interface UpstreamOptions {
   readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens' | undefined;
   /** Whether the model reasons. */
   readonly reasons?: boolean | undefined;
+  /** `specification` by default. */
+  readonly compatibility?: Compatibility | undefined;
   /** Which of `audio` and `web_search_options` to pass on, where it speaks chat completions; none by default. */
   readonly chatFields?: readonly ('audio' | 'web_search_options')[] | undefined;
 }
@@ -83,6 +88,8 @@ export interface ForwardedRequest extends UpstreamRequest {
 export interface RepairContext {
   /** The client's body. */
   readonly body: JsonObject;
+  /** The same, parsed. */
+  readonly request: TextRequest;
   /** The usage that is charged for what has been read of the answer so far. */
   readonly usage: () => Usage;
 }

@@ -11,7 +11,7 @@ import { countNow } from '../middlewares/limit-requests.ts';
 import type { Context } from '../state.ts';
 import { mostInputTokens } from './bound-input.ts';
 import { checkEarly, isLarge } from './check-early.ts';
-import { chooseModel } from './choose-model.ts';
+import { chooseModel, compatibilityOf } from './choose-model.ts';
 import { inputTokenEstimate } from './estimate-tokens.ts';
 import { mostCalls, type ReadRequest } from './exchange.ts';
 import type { TextServices } from './services.ts';
@@ -50,10 +50,11 @@ export async function admit(call: TextCall, services: TextServices): Promise<Adm
   const { context, caller, format, parseContext, streamsArray, startedAtMs } = call;
   const { requestId } = context.state;
   const body = call.body ?? (await receiveBody(call, services));
-  const request = format.client.parseRequest(body, parseContext);
   // Whatever becomes of the catalogue from here on, the request keeps this one.
   const { catalogue } = services;
-  const model = chooseModel(format.name, body, request, caller.key, catalogue);
+  const compatibility = compatibilityOf(parseContext.address?.model ?? body['model'], catalogue);
+  const parsed = format.client.parseRequest(body, { ...parseContext, compatibility });
+  const { model, request } = chooseModel(format.name, body, parsed, caller.key, catalogue);
   services.assertEnabled(model.id);
   const { uncounted = null } = context.state;
   delete context.state.uncounted;
@@ -72,7 +73,7 @@ export async function admit(call: TextCall, services: TextServices): Promise<Adm
     choiceCount: request.sampling.choiceCount ?? 1,
     callCount: mostCalls(model, request),
   });
-  return { ...call, requestId, read: { format, body, request, reasons: model.reasoning, streamsArray }, model, hold };
+  return { ...call, requestId, read: { format, body, request, model, streamsArray }, model, hold };
 }
 
 /** Refuses a large body that would be refused anyway before it is parsed. */

@@ -3,8 +3,10 @@ import { answersFormat, isClaudeStyle, type Catalogue, type TextModel } from '..
 import type { ApiKey } from '../../db/queries/api-keys.ts';
 import { badRequest, ServiceError } from '../../domain/errors.ts';
 import type { TextRequest } from '../../text/canonical.ts';
+import { withOfferedEffort } from '../../text/reasoning.ts';
 import { isAllowedModel, modelRefusal } from '../../domain/api-key.ts';
-import type { JsonObject } from '../../domain/json.ts';
+import type { Compatibility } from '../../domain/compatibility.ts';
+import { isObject, type JsonObject } from '../../domain/json.ts';
 import type { WireFormatName } from '../../domain/wire-format-name.ts';
 
 /** Fields of the responses format that only some families support: contract 4.8.2. */
@@ -19,6 +21,17 @@ const EFFORT_FIELD: Readonly<Record<WireFormatName, string>> = {
 /** A longer id cannot be one of ours and is not repeated in full. */
 const MAX_SHOWN_ID = 100;
 
+/** A model, and the request as the model takes it. */
+export interface ChosenModel {
+  readonly model: TextModel;
+  readonly request: TextRequest;
+}
+
+/** How much of a request's fields the requested model honours. @param modelId as sent */
+export function compatibilityOf(modelId: unknown, { textModels }: Catalogue): Compatibility {
+  return (typeof modelId === 'string' ? textModels.get(modelId)?.compatibility : undefined) ?? 'specification';
+}
+
 /**
  * The model of a request.
  *
@@ -31,11 +44,14 @@ export function chooseModel(
   request: TextRequest,
   key: ApiKey,
   catalogue: Catalogue,
-): TextModel {
+): ChosenModel {
   const model = findModel(format, request.model, key, catalogue);
+  if (model.compatibility === 'full') return { model, request: withOfferedEffort(request, model) };
   if (format === 'responses') checkFieldsOfSome(body, model);
+  const isMinimal = format === 'chat-completions' && request.reasoningEffort === 'minimal';
+  if (isMinimal) return { model, request: withOfferedEffort(request, { ...model, reasoning: true }) };
   checkEffort(format, request, model);
-  return model;
+  return { model, request };
 }
 
 /**
@@ -46,10 +62,10 @@ export function chooseModel(
  */
 export function findModel(format: WireFormatName, modelId: string, key: ApiKey, catalogue: Catalogue): TextModel {
   const id = modelId.slice(0, MAX_SHOWN_ID);
-  if (format === 'responses' && isClaudeStyle(catalogue, id)) {
+  const model = catalogue.textModels.get(modelId);
+  if (format === 'responses' && isClaudeStyle(catalogue, id) && model?.compatibility !== 'full') {
     throw badRequest(`"model": ${id} is not served on /v1/responses; use /v1/messages or /v1/chat/completions`);
   }
-  const model = catalogue.textModels.get(modelId);
   if (model === undefined) throw notFound(`There is no text model "${id}". Ids are exact and case-sensitive.`);
   if (!answersFormat(model, format)) throw notFound(`The model ${id} is not served in the ${format} format.`);
   if (!isAllowedModel(key, model.id)) throw new ServiceError('access_denied', modelRefusal(model.id));
@@ -58,11 +74,19 @@ export function findModel(format: WireFormatName, modelId: string, key: ApiKey, 
 
 function checkFieldsOfSome(body: JsonObject, model: TextModel): void {
   for (const field of FIELDS_OF_SOME_FAMILIES) {
-    const isSent = body[field] !== undefined && body[field] !== null;
-    if (isSent && !model.responsesFields.includes(field)) {
+    if (asksForSomething(body[field]) && !model.responsesFields.includes(field)) {
       throw badRequest(`field "${field}" is not supported by model ${model.id}`);
     }
   }
+}
+
+/** Clients send these fields empty, or with the format that every answer has anyway. */
+function asksForSomething(settings: unknown): boolean {
+  if (settings === undefined || settings === null) return false;
+  if (!isObject(settings)) return true;
+  return Object.entries(settings).some(
+    ([name, value]) => value !== null && !(name === 'format' && isObject(value) && value['type'] === 'text'),
+  );
 }
 
 function checkEffort(format: WireFormatName, { reasoningEffort }: TextRequest, model: TextModel): void {

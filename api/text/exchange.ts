@@ -34,8 +34,7 @@ export interface ReadRequest {
   readonly format: WireFormat;
   readonly body: JsonObject;
   readonly request: TextRequest;
-  /** Whether the model reasons. */
-  readonly reasons: boolean;
+  readonly model: Pick<TextModel, 'reasoning' | 'compatibility'>;
   /** Whether a stream is sent as items of a JSON array instead of server-sent events. */
   readonly streamsArray: boolean;
 }
@@ -65,7 +64,7 @@ export function withBound(read: ReadRequest, maxOutputTokens: number | null): Re
  * @throws ServiceError `bad_request` if the upstream's format cannot express the request
  */
 export function planExchange(
-  { format, body, request, reasons, streamsArray }: ReadRequest,
+  { format, body, request, model, streamsArray }: ReadRequest,
   route: TextRoute,
   apiKey: string,
   context: RenderContext,
@@ -79,7 +78,8 @@ export function planExchange(
     unreadableEvents: () => meter.unreadableEvents,
   };
   const { maxTokensField, chatFields } = route;
-  const options = { model: route.model, apiKey, reasons, maxTokensField, chatFields };
+  const { reasoning: reasons, compatibility } = model;
+  const options = { model: route.model, apiKey, reasons, compatibility, maxTokensField, chatFields };
   if (isPassedOn(format, request, route)) {
     const forwarding = planForwarding(upstream.upstream, body, request, options, meter);
     return {

@@ -5,7 +5,7 @@ import { endpointsFor } from '../../api/endpoints.ts';
 import { REFUSED_FOR_MS } from '../../api/services/image-links.ts';
 import { readRequest as readChat } from '../../text/chat-completions/request-shape.ts';
 import { ignored, passedOn } from '../../text/fields.ts';
-import { generationConfig, readRequest as readNative } from '../../text/generate-content/request-shape.ts';
+import { GENERATION_CONFIG, READ_REQUEST as READ_NATIVE } from '../../text/generate-content/request-shape.ts';
 import { readRequest as readMessages } from '../../text/messages/request-shape.ts';
 import { readRequest as readResponses } from '../../text/responses/request-shape.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
@@ -339,11 +339,11 @@ describe('docs/contract.md', () => {
   }
 
   it('lists in 4.8.4 the fields that have no effect, by name or as the other standard fields', () => {
-    const { shape } = generationConfig;
+    const { shape } = GENERATION_CONFIG.specification;
     const ignoredIn = (fields: object): string[] =>
       Object.entries(fields).flatMap(([field, reader]) => (reader === ignored ? [field] : []));
     const named = namesAfter('Without effect: ', '4.8.4').filter((name) => name !== 'generationConfig');
-    expect([...ignoredIn(readNative.shape), ...ignoredIn(shape)]).to.include.members([...named]);
+    expect([...ignoredIn(READ_NATIVE.specification.shape), ...ignoredIn(shape)]).to.include.members([...named]);
     const effective = namesAfter('these have an effect: ', '4.8.4');
     expect(Object.keys(shape).filter((field) => !ignoredIn(shape).includes(field))).to.have.members(effective);
   });

@@ -6,7 +6,7 @@ import { readRequest as readChat } from '../../text/chat-completions/request-sha
 import { ignored, passedOn } from '../../text/fields.ts';
 import { WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
 import { FORMATS } from '../../text/formats.ts';
-import { readRequest as readNative } from '../../text/generate-content/request-shape.ts';
+import { READ_REQUEST as READ_NATIVE } from '../../text/generate-content/request-shape.ts';
 import { readRequest as readMessages } from '../../text/messages/request-shape.ts';
 import { readRequest as readResponses } from '../../text/responses/request-shape.ts';
 import { planForwarding, type Forwarding } from '../../text/forward.ts';
@@ -79,7 +79,7 @@ describe('the identity path', () => {
     ['chat-completions', readChat],
     ['responses', readResponses],
     ['messages', readMessages],
-    ['generate-content', readNative],
+    ['generate-content', READ_NATIVE.specification],
   ] as const) {
     it(`forwards the fields of ${name} that are passed on as they are, and none without effect or that are null`, () => {
       const fieldsOf = (reader: unknown): string[] =>

@@ -37,7 +37,7 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
     generationConfig: {
       ...renderSampling(request.sampling),
       ...(request.outputFormat === undefined ? {} : renderOutputFormat(request.outputFormat, growth)),
-      thinkingConfig: renderThinking(request.reasoningEffort),
+      thinkingConfig: renderThinking(request),
     },
   });
   return { ...addressOf(request, options), body };
@@ -48,7 +48,8 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
  * built-in tool, would reach into the gateway's own account.
  */
 export function forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest {
-  const { contents, systemInstruction, tools } = camelCased(body);
+  const { contents, systemInstruction, tools, toolConfig, generationConfig } = camelCased(body);
+  const isFull = options.compatibility === 'full';
   const functions = arrayOf(tools).flatMap((tool) => {
     const declarations = isObject(tool) ? camelCased(tool)['functionDeclarations'] : undefined;
     return arrayOf(declarations);
@@ -57,9 +58,20 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
     contents,
     systemInstruction: systemInstruction ?? undefined,
     tools: functions.length === 0 ? undefined : [{ functionDeclarations: functions }],
-    generationConfig: renderSampling(request.sampling),
+    toolConfig: isFull && functions.length > 0 && isObject(toolConfig) ? toolConfig : undefined,
+    generationConfig: {
+      ...(isFull && isObject(generationConfig) && settingsBesides(generationConfig)),
+      ...renderSampling(request.sampling),
+    },
   });
   return { ...addressOf(request, options), body: forwarded };
+}
+
+/** The client's own form of the thinking and of the answer's schema, which the canonical model simplifies. */
+function settingsBesides(config: JsonObject): JsonObject {
+  const { thinkingConfig, responseMimeType, responseSchema, responseJsonSchema, _responseJsonSchema } =
+    camelCased(config);
+  return compact({ thinkingConfig, responseMimeType, responseSchema, responseJsonSchema, _responseJsonSchema });
 }
 
 function addressOf(
@@ -97,9 +109,14 @@ const THINKING_LEVELS: Readonly<Record<ReasoningEffort, 'low' | 'medium' | 'high
   max: 'high',
 };
 
-/** Asks for the text of the thinking, because the other formats show it. */
-function renderThinking(effort: ReasoningEffort | undefined): JsonObject {
-  return compact({ includeThoughts: true, thinkingLevel: effort === undefined ? undefined : THINKING_LEVELS[effort] });
+/** Asks for the text of the thinking, because the other formats show it. Upstreams refuse a level beside a budget. */
+function renderThinking({ reasoningEffort: effort, reasoningBudget: thinkingBudget }: TextRequest): JsonObject {
+  const hasLevel = effort !== undefined && thinkingBudget === undefined;
+  return compact({
+    includeThoughts: true,
+    thinkingLevel: hasLevel ? THINKING_LEVELS[effort] : undefined,
+    thinkingBudget,
+  });
 }
 
 function renderTurn(turn: Turn): JsonObject[] {

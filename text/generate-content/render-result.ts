@@ -1,6 +1,6 @@
-/** A canonical answer as a native response: contract 4.8.4. Thinking text is not returned. */
+/** A canonical answer as a native response: contract 4.8.4. Thinking text is returned only where a request asks for it. */
 import { isObject, type JsonObject } from '../../domain/json.ts';
-import type { Choice, FinishReason, TextResult, ToolCallPart, Usage } from '../canonical.ts';
+import type { Choice, FinishReason, TextRequest, TextResult, ToolCallPart, Usage } from '../canonical.ts';
 import { compact } from '../read.ts';
 import { malformedAnswer } from '../upstream-errors.ts';
 import type { RenderContext } from '../wire-format.ts';
@@ -20,22 +20,29 @@ export const EMPTY_PART: AnswerPartOnWire = { text: '' };
 
 export function renderResult(result: TextResult, context: RenderContext): JsonObject {
   return {
-    candidates: result.choices.map(renderCandidate),
+    candidates: result.choices.map((choice, index) => renderCandidate(choice, index, hasThoughts(context.request))),
     usageMetadata: renderUsage(result.usage),
     modelVersion: context.request.model,
     responseId: context.responseId,
   };
 }
 
-function renderCandidate({ parts, finish }: Choice, index: number): JsonObject {
+/** Whether the answer has the text of the thinking. */
+export function hasThoughts({ reasoningDisplay }: TextRequest): boolean {
+  return reasoningDisplay === 'text';
+}
+
+function renderCandidate({ parts, finish }: Choice, index: number, withThoughts: boolean): JsonObject {
   const rendered: AnswerPartOnWire[] = [];
   for (const part of parts) {
     const previous = rendered.at(-1);
     if (part.type === 'tool-call') {
       rendered.push(...renderCall(part, finish.reason));
-    } else if (part.type === 'text' && previous !== undefined && 'text' in previous) {
+    } else if (part.type === 'reasoning') {
+      if (withThoughts && part.text !== '') rendered.push({ text: part.text, thought: true });
+    } else if (previous !== undefined && 'text' in previous && previous.thought !== true) {
       rendered[rendered.length - 1] = { text: previous.text + part.text };
-    } else if (part.type === 'text') {
+    } else {
       rendered.push({ text: part.text });
     }
   }

@@ -3,7 +3,7 @@ import { UNREPORTED_USAGE, type StreamEvent, type ToolCallPart, type Usage } fro
 import { encodeEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
 import type { RenderContext } from '../wire-format.ts';
-import { EMPTY_PART, FINISH_REASONS, renderCall, renderUsage } from './render-result.ts';
+import { EMPTY_PART, FINISH_REASONS, hasThoughts, renderCall, renderUsage } from './render-result.ts';
 
 export function renderStream(context: RenderContext): Stage<StreamEvent, string> {
   return new NativeStreamRenderer(context);
@@ -29,18 +29,24 @@ class NativeStreamRenderer implements Stage<StreamEvent, string> {
   /** Calls whose arguments are not an object. Whether that is a failure depends on how the answer ends. */
   readonly #brokenCalls = new Map<number, ToolCallPart>();
   #usage: Usage = UNREPORTED_USAGE;
+  readonly #withThoughts: boolean;
 
   constructor({ request, responseId }: RenderContext) {
+    this.#withThoughts = hasThoughts(request);
     this.#tail = `,${JSON.stringify({ modelVersion: request.model, responseId }).slice(1)}`;
   }
 
   push(event: StreamEvent, emit: Emit<string>): void {
     switch (event.type) {
       case 'text-start':
+      case 'reasoning-start':
         this.#choiceOfPart.set(event.id, event.choice ?? 0);
         return;
       case 'text-delta':
         return this.#emitPart(event.id, `{"text":${toJson(event.text)}}`, emit);
+      case 'reasoning-delta':
+        if (this.#withThoughts) this.#emitPart(event.id, `{"text":${toJson(event.text)},"thought":true}`, emit);
+        return;
       case 'tool-input-start': {
         const { callId, name, signature } = event;
         this.#choiceOfPart.set(event.id, event.choice ?? 0);

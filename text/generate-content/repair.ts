@@ -6,12 +6,13 @@ import type { ServerSentEvent } from '../sse.ts';
 import type { Emit } from '../stage.ts';
 import { arrayOf, objectOf } from '../upstream-errors.ts';
 import type { RepairContext, Repairer, StreamRepairer } from '../wire-format.ts';
-import { EMPTY_PART, FINISH_REASONS, renderUsage } from './render-result.ts';
+import { EMPTY_PART, FINISH_REASONS, hasThoughts, renderUsage } from './render-result.ts';
 
 export function createRepairer(context: RepairContext): Repairer {
   const repair = (response: JsonObject): JsonObject => {
     const candidates = arrayOf(response['candidates']).map(objectOf);
-    const repaired = candidates.map((candidate) => withoutThoughts(withKnownReason(candidate)));
+    const known = candidates.map(withKnownReason);
+    const repaired = hasThoughts(context.request) ? known : known.map(withoutThoughts);
     const isSound = repaired.every((candidate, index) => candidate === candidates[index]);
     const shown = isSound ? response : { ...response, candidates: repaired };
     const hasEnded = repaired.some((candidate) => candidate['finishReason'] !== undefined);

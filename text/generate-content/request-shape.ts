@@ -1,8 +1,8 @@
 /** The fields of a native request: those of contract 4.8.4, in either spelling, and others, without effect. */
 import { badRequest } from '../../domain/errors.ts';
 import { ref } from '../../domain/json-schema.ts';
-import type { InputPart, Sampling, TextPart, Tool } from '../canonical.ts';
-import { fields, ignored, refused } from '../fields.ts';
+import type { InputPart, OutputFormat, Sampling, TextPart, TextRequest, Tool, ToolChoice } from '../canonical.ts';
+import { byCompatibility, fields, type Honour, ignored, refused } from '../fields.ts';
 import {
   arrayOf,
   compact,
@@ -111,39 +111,56 @@ const systemInstruction = reader(
   nativeFields({ parts: arrayOf(readPart) }),
 );
 
-export const generationConfig = closedNativeFields({
-  maxOutputTokens: optional(outputTokens(MAX_OUTPUT_TOKENS)),
-  temperature: optional(TEMPERATURE),
-  topP: optional(described(numberBetween(0, 1), '0 counts as not sent')),
-  topK: optional(described(integerBetween(0, null), '0 counts as not sent')),
-  stopSequences: optional(described(readStopSequences, 'The first 4 are used')),
-  candidateCount: optional(integerBetween(1, MAX_CANDIDATES)),
-  presencePenalty: optional(PENALTY),
-  frequencyPenalty: optional(PENALTY),
-  thinkingConfig: ignored,
-  responseMimeType: ignored,
-  responseSchema: ignored,
-  // The same, under the name that accepts all of JSON Schema.
-  responseJsonSchema: ignored,
-  _responseJsonSchema: ignored,
-  responseFormat: ignored,
-  seed: ignored,
-  responseModalities: ignored,
-  responseLogprobs: ignored,
-  logprobs: ignored,
-  mediaResolution: ignored,
-  audioTimestamp: ignored,
-  speechConfig: ignored,
-  imageConfig: ignored,
-  translationConfig: ignored,
-  enableAffectiveDialog: ignored,
-  enableEnhancedCivicAnswers: ignored,
-  modelConfig: ignored,
-  modelSelectionConfig: ignored,
-  routingConfig: ignored,
+const thinkingConfig = nativeFields({
+  includeThoughts: optional(described(readBoolean, 'Whether the answer has the text of the thinking')),
+  thinkingBudget: optional(described(integerBetween(-1, null), 'In tokens; 0 for no thinking, -1 for no limit')),
+  thinkingLevel: optional(described(readString, '`MINIMAL`, `LOW`, `MEDIUM` or `HIGH`')),
 });
 
-function samplingOf(config: ReturnType<typeof generationConfig>): Sampling {
+const JSON_TYPE = 'application/json';
+const responseMimeType = oneOf(['text/plain', JSON_TYPE]);
+
+const configOf = (honoured: Honour) =>
+  closedNativeFields({
+    maxOutputTokens: optional(outputTokens(MAX_OUTPUT_TOKENS)),
+    temperature: optional(TEMPERATURE),
+    topP: optional(described(numberBetween(0, 1), '0 counts as not sent')),
+    topK: optional(described(integerBetween(0, null), '0 counts as not sent')),
+    stopSequences: optional(described(readStopSequences, 'The first 4 are used')),
+    candidateCount: optional(integerBetween(1, MAX_CANDIDATES)),
+    presencePenalty: optional(PENALTY),
+    frequencyPenalty: optional(PENALTY),
+    thinkingConfig: honoured(optional(thinkingConfig)),
+    responseMimeType: honoured(optional(responseMimeType)),
+    responseSchema: honoured(optional(JSON_SCHEMA)),
+    // The same, under the names that accept all of JSON Schema.
+    responseJsonSchema: honoured(optional(JSON_SCHEMA)),
+    _responseJsonSchema: honoured(optional(JSON_SCHEMA)),
+    seed: honoured(optional(integerBetween(null, null))),
+    responseFormat: ignored,
+    responseModalities: ignored,
+    responseLogprobs: ignored,
+    logprobs: ignored,
+    mediaResolution: ignored,
+    audioTimestamp: ignored,
+    speechConfig: ignored,
+    imageConfig: ignored,
+    translationConfig: ignored,
+    enableAffectiveDialog: ignored,
+    enableEnhancedCivicAnswers: ignored,
+    modelConfig: ignored,
+    modelSelectionConfig: ignored,
+    routingConfig: ignored,
+  });
+
+export const GENERATION_CONFIG = byCompatibility(configOf);
+type GenerationConfig = ReturnType<(typeof GENERATION_CONFIG)['full']>;
+
+function settingsOf(config: GenerationConfig): Pick<TextRequest, 'sampling' | 'outputFormat'> & Thinking {
+  return { sampling: samplingOf(config), outputFormat: outputFormatOf(config), ...thinkingOf(config) };
+}
+
+function samplingOf(config: GenerationConfig): Sampling {
   return compact({
     maxOutputTokens: config.get('maxOutputTokens'),
     temperature: config.get('temperature'),
@@ -154,7 +171,38 @@ function samplingOf(config: ReturnType<typeof generationConfig>): Sampling {
     frequencyPenalty: config.get('frequencyPenalty'),
     presencePenalty: config.get('presencePenalty'),
     choiceCount: config.get('candidateCount'),
+    seed: config.get('seed'),
   });
+}
+
+/** This format's schemas have no name, but other formats require one. */
+const SCHEMA_NAME = 'answer';
+
+/** A schema alone is none for upstreams either: it needs the type of the answer. */
+function outputFormatOf(config: GenerationConfig): OutputFormat | undefined {
+  if (config.get('responseMimeType') !== JSON_TYPE) return undefined;
+  const dialect = config.get('responseSchema');
+  const schema =
+    config.get('responseJsonSchema') ?? config.get('_responseJsonSchema') ?? (dialect && jsonSchemaOf(dialect));
+  return schema === undefined ? { type: 'json-object' } : { type: 'json-schema', name: SCHEMA_NAME, schema };
+}
+
+type Thinking = Pick<TextRequest, 'reasoningEffort' | 'reasoningBudget' | 'reasoningDisplay'>;
+
+const readLevel = oneOf(['minimal', 'low', 'medium', 'high']);
+
+function thinkingOf(config: GenerationConfig): Thinking {
+  const thinking = config.get('thinkingConfig');
+  const budget = thinking?.get('thinkingBudget') ?? -1;
+  const level = thinking?.get('thinkingLevel');
+  return {
+    reasoningEffort:
+      level && level !== 'THINKING_LEVEL_UNSPECIFIED'
+        ? readLevel(level.toLowerCase(), thinking?.at('thinkingLevel') ?? '')
+        : undefined,
+    reasoningBudget: budget === -1 ? undefined : budget,
+    reasoningDisplay: thinking?.get('includeThoughts') === true ? 'text' : undefined,
+  };
 }
 
 const functionDeclaration = mapped(
@@ -182,26 +230,55 @@ const tools = mapped(
   (tool) => tool.get('functionDeclarations') ?? [],
 );
 
-export const readRequest = closedNativeFields(
-  {
-    contents: constrained(arrayOf(readContent), { minItems: 1 }),
-    systemInstruction: optional(systemInstruction),
-    generationConfig: optional(mapped(generationConfig, samplingOf)),
-    tools: optional(arrayOf(tools)),
-    toolConfig: ignored,
-    safetySettings: ignored,
-    cachedContent: ignored,
-    labels: ignored,
-    serviceTier: ignored,
-    store: ignored,
-    model: refused('the model is named in the path'),
+const functionCallingConfig = nativeFields({
+  mode: optional(described(readString, '`AUTO`, `ANY`, `VALIDATED` or `NONE`')),
+  allowedFunctionNames: optional(described(arrayOf(readName), 'All others are left out of the request')),
+});
+
+const MODES = { AUTO: 'auto', VALIDATED: 'auto', ANY: 'required', NONE: 'none' } as const;
+const readMode = oneOf(['AUTO', 'VALIDATED', 'ANY', 'NONE', 'MODE_UNSPECIFIED']);
+
+/** The choice of tools, and the names of those that may be called. */
+export interface ToolConfig {
+  readonly toolChoice?: ToolChoice | undefined;
+  readonly allowed?: ReadonlySet<string> | undefined;
+}
+
+const toolConfig = mapped(
+  nativeFields({ functionCallingConfig: optional(functionCallingConfig), retrievalConfig: ignored }),
+  (config): ToolConfig => {
+    const calling = config.get('functionCallingConfig');
+    const mode = calling?.getAs('mode', optional(readMode)) ?? 'MODE_UNSPECIFIED';
+    const names = calling?.get('allowedFunctionNames') ?? [];
+    return {
+      toolChoice: mode === 'MODE_UNSPECIFIED' ? undefined : { type: MODES[mode] },
+      allowed: names.length === 0 ? undefined : new Set(names),
+    };
   },
-  'Field names may also be in snake_case.',
+);
+
+export const READ_REQUEST = byCompatibility((honoured) =>
+  closedNativeFields(
+    {
+      contents: constrained(arrayOf(readContent), { minItems: 1 }),
+      systemInstruction: optional(systemInstruction),
+      generationConfig: optional(mapped(configOf(honoured), settingsOf)),
+      tools: optional(arrayOf(tools)),
+      toolConfig: honoured(optional(toolConfig)),
+      safetySettings: ignored,
+      cachedContent: ignored,
+      labels: ignored,
+      serviceTier: ignored,
+      store: ignored,
+      model: refused('the model is named in the path'),
+    },
+    'Field names may also be in snake_case.',
+  ),
 );
 
 /** The schemas with names of their own. */
 export const REQUEST_SCHEMAS = {
   Content: readContent.definition,
   Part: readPart.definition,
-  GenerateContentRequest: readRequest.schema,
+  GenerateContentRequest: READ_REQUEST.full.schema,
 };

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../domain/json.ts';
 
 /** A part of an answer. */
 export type AnswerPartOnWire =
-  | { readonly text: string }
+  | { readonly text: string; readonly thought?: true }
   | {
       readonly functionCall: { readonly id: string; readonly name: string; readonly args: JsonObject };
       readonly thoughtSignature?: string | undefined;

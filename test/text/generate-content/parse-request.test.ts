@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { TextRequest } from '../../../text/canonical.ts';
 import { parseRequest } from '../../../text/generate-content/parse-request.ts';
-import { generationConfig, readRequest } from '../../../text/generate-content/request-shape.ts';
+import { GENERATION_CONFIG, READ_REQUEST } from '../../../text/generate-content/request-shape.ts';
 import { itDecidesEveryField } from '../support.ts';
 import { createRefusalReader } from '../../support/refusal.ts';
 
@@ -61,10 +61,10 @@ const call = (name: string, rest: JsonObject = {}): JsonObject => ({ functionCal
 const response = (name: string, rest: JsonObject = {}): JsonObject => ({ functionResponse: { name, ...rest } });
 
 describe('native request', () => {
-  itDecidesEveryField(parse, readRequest, base, EXAMPLES);
+  itDecidesEveryField(parse, READ_REQUEST.specification, base, EXAMPLES);
 
   describe('generationConfig', () => {
-    itDecidesEveryField(parseConfig, generationConfig, {}, GENERATION_EXAMPLES);
+    itDecidesEveryField(parseConfig, GENERATION_CONFIG.specification, {}, GENERATION_EXAMPLES);
 
     it('ignores a topP and a topK of zero', () => {
       expect(parseConfig({ topP: 0, topK: 0 })).to.deep.equal(parse(base));

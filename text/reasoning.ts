@@ -1,0 +1,54 @@
+/** How much a model reasons, and what of it an answer shows. Formats bound it by an effort, or by a budget in tokens. */
+import { REASONING_EFFORTS, type ReasoningEffort, type StreamEvent, type TextRequest } from './canonical.ts';
+import type { Stage } from './stage.ts';
+
+/** The budgets up to which an effort is the nearest, in tokens. */
+const EFFORT_BUDGETS: readonly (readonly [effort: ReasoningEffort, budget: number])[] = [
+  ['none', 0],
+  ['low', 4_096],
+  ['medium', 16_384],
+];
+
+/** What a model offers: whether it reasons, and its efforts; none where it does not restrict them. */
+export interface ReasoningOffer {
+  readonly reasoning: boolean;
+  readonly reasoningEfforts: readonly string[];
+}
+
+/** The request with an effort that its model offers: the nearest to its own, or to its budget. */
+export function withOfferedEffort(request: TextRequest, { reasoning, reasoningEfforts }: ReasoningOffer): TextRequest {
+  const wanted = request.reasoningEffort ?? effortOf(request.reasoningBudget);
+  if (wanted === undefined) return request;
+  if (!reasoning) return { ...request, reasoningEffort: undefined, reasoningBudget: undefined };
+  const reasoningEffort = nearestEffort(wanted, reasoningEfforts);
+  return reasoningEffort === request.reasoningEffort ? request : { ...request, reasoningEffort };
+}
+
+function effortOf(budget: number | undefined): ReasoningEffort | undefined {
+  if (budget === undefined) return undefined;
+  return EFFORT_BUDGETS.find(([, most]) => budget <= most)?.[0] ?? 'high';
+}
+
+/** The higher one of two that are equally near, so that a model that is asked to reason does. */
+function nearestEffort(wanted: ReasoningEffort, offered: readonly string[]): ReasoningEffort {
+  const candidates = REASONING_EFFORTS.filter((effort) => offered.length === 0 || offered.includes(effort));
+  const distance = (effort: ReasoningEffort): number =>
+    Math.abs(REASONING_EFFORTS.indexOf(effort) - REASONING_EFFORTS.indexOf(wanted));
+  return candidates.reduce(
+    (near, effort) => (distance(effort) <= distance(near) ? effort : near),
+    candidates[0] ?? wanted,
+  );
+}
+
+/** Removes from an answer the reasoning that the request does not ask for: all of it, or the text beside signatures. */
+export function showReasoning({ reasoningDisplay }: TextRequest): Stage<StreamEvent, StreamEvent> | null {
+  if (reasoningDisplay === undefined || reasoningDisplay === 'text') return null;
+  const isHidden = (event: StreamEvent): boolean =>
+    reasoningDisplay === 'none' ? event.type.startsWith('reasoning-') : event.type === 'reasoning-delta';
+  return {
+    push: (event, emit) => {
+      if (!isHidden(event)) emit(event);
+    },
+    end: () => {},
+  };
+}
