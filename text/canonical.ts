@@ -80,6 +80,8 @@ export interface Tool {
   readonly parameters?: JsonObject | undefined;
   /** The model must follow the schema exactly. */
   readonly strict?: boolean | undefined;
+  /** Messages only: the type by which the vendor's models know the tool, which the client runs. */
+  readonly clientType?: string | undefined;
 }
 
 export type ToolChoice =

@@ -80,7 +80,7 @@ export function planExchange(
   const { maxTokensField, chatFields } = route;
   const { reasoning: reasons, compatibility } = model;
   const options = { model: route.model, apiKey, reasons, compatibility, maxTokensField, chatFields };
-  if (isPassedOn(format, request, route)) {
+  if (isPassedOn(format, request, route, model)) {
     const forwarding = planForwarding(upstream.upstream, body, request, options, meter);
     return {
       ...measured,
@@ -109,13 +109,19 @@ export function planExchange(
  * Whether request and answer are passed through unchanged. An answer names the model, so it is converted if the
  * upstream calls the model by another name; a request is converted if the upstream would refuse tool call ids that
  * another upstream issued (upstreams of the native format accept any). Functions are always sent to upstreams as tools.
- * A gateway that cuts at stop sequences itself converts, too. On the responses format everything else is passed through, as specified.
+ * A gateway that cuts at stop sequences itself converts, too, and so does one that removes the reasoning of an answer. On the responses format everything else is passed through, as specified.
  */
-function isPassedOn(format: WireFormat, request: TextRequest, route: TextRoute): boolean {
+function isPassedOn(
+  format: WireFormat,
+  request: TextRequest,
+  route: TextRoute,
+  { reasoning }: Pick<TextModel, 'reasoning'>,
+): boolean {
   const { name } = format;
   const { model, turns, functions } = request;
   if (name !== route.format || functions !== undefined) return false;
   if (name === 'responses') return true;
+  if (reasoning && request.reasoningDisplay === 'none') return false;
   if (stopSequencesToCut(format, format, request).length > 0) return false;
   return model === route.model && (name === 'generate-content' || callIdReplacements(turns).size === 0);
 }

@@ -6,7 +6,7 @@ import { REFUSED_FOR_MS } from '../../api/services/image-links.ts';
 import { readRequest as readChat } from '../../text/chat-completions/request-shape.ts';
 import { ignored, passedOn } from '../../text/fields.ts';
 import { GENERATION_CONFIG, READ_REQUEST as READ_NATIVE } from '../../text/generate-content/request-shape.ts';
-import { readRequest as readMessages } from '../../text/messages/request-shape.ts';
+import { READ_REQUEST as READ_MESSAGES } from '../../text/messages/request-shape.ts';
 import { readRequest as readResponses } from '../../text/responses/request-shape.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
 import { PACE_CHECK_MS, SLOWEST_BYTES_PER_SECOND } from '../../api/receiving.ts';
@@ -317,7 +317,7 @@ describe('docs/contract.md', () => {
   for (const [section, { shape }] of [
     ['4.8.1', readChat],
     ['4.8.2', readResponses],
-    ['4.8.3', readMessages],
+    ['4.8.3', READ_MESSAGES.specification],
   ] as const) {
     it(`lists in ${section} the fields that are passed on, have no effect or are refused`, () => {
       const fieldsThat = (isSuch: (reader: object) => boolean): readonly string[] =>

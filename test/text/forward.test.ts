@@ -7,7 +7,7 @@ import { ignored, passedOn } from '../../text/fields.ts';
 import { WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { READ_REQUEST as READ_NATIVE } from '../../text/generate-content/request-shape.ts';
-import { readRequest as readMessages } from '../../text/messages/request-shape.ts';
+import { READ_REQUEST as READ_MESSAGES } from '../../text/messages/request-shape.ts';
 import { readRequest as readResponses } from '../../text/responses/request-shape.ts';
 import { planForwarding, type Forwarding } from '../../text/forward.ts';
 import { Meter } from '../../text/meter.ts';
@@ -78,7 +78,7 @@ describe('the identity path', () => {
   for (const [name, { shape }] of [
     ['chat-completions', readChat],
     ['responses', readResponses],
-    ['messages', readMessages],
+    ['messages', READ_MESSAGES.specification],
     ['generate-content', READ_NATIVE.specification],
   ] as const) {
     it(`forwards the fields of ${name} that are passed on as they are, and none without effect or that are null`, () => {

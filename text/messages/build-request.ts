@@ -19,7 +19,7 @@ import { forwardedFields } from '../fields.ts';
 import { compact } from '../read.ts';
 import { argumentsOf, checkArguments, hoistSystem, mergeNeighbours, pairToolResults } from '../turns.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
-import { readRequest } from './request-shape.ts';
+import { READ_REQUEST } from './request-shape.ts';
 
 const PATH = '/messages';
 const VERSION = '2023-06-01';
@@ -51,19 +51,18 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
     effort: effort === undefined || effort === 'none' ? undefined : EFFORTS[effort],
     format: renderOutputFormat(request.outputFormat),
   });
+  const thinking = renderThinking(request, options);
   const body = compact({
     model: options.model,
     max_tokens: sampling.maxOutputTokens ?? DEFAULT_MAXIMUM_TOKENS,
     system: system === null || isBlank(system) ? undefined : system,
     messages: renderMessages(turns),
     stream: request.stream,
-    temperature: boundedTemperature(sampling),
-    top_p: sampling.topP,
-    top_k: sampling.topK,
+    ...(isThinking(thinking) ? {} : renderVariety(sampling)),
     stop_sequences: sampling.stopSequences,
     tools: request.tools.length === 0 ? undefined : request.tools.map(renderTool),
     tool_choice: renderToolChoice(request),
-    thinking: effort === 'none' ? { type: 'disabled' } : undefined,
+    thinking,
     output_config: Object.keys(outputConfig).length === 0 ? undefined : outputConfig,
     metadata: request.userId === undefined ? undefined : { user_id: request.userId },
   });
@@ -75,7 +74,7 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
  * refuse some of them, and act on others.
  */
 export function forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest {
-  const { tool_choice, ...fields } = forwardedFields(body, readRequest);
+  const { tool_choice, ...fields } = forwardedFields(body, READ_REQUEST[options.compatibility ?? 'specification']);
   const bounded = {
     ...fields,
     tool_choice: request.tools.length === 0 ? undefined : tool_choice,
@@ -198,7 +197,8 @@ function renderToolResult(result: ToolResultPart): JsonObject {
   });
 }
 
-function renderTool({ name, description, parameters, strict }: Tool): JsonObject {
+function renderTool({ name, description, parameters, strict, clientType }: Tool): JsonObject {
+  if (clientType !== undefined) return { type: clientType, name };
   return compact({ name, description, input_schema: { type: 'object', ...parameters }, strict });
 }
 
@@ -212,6 +212,35 @@ function renderToolChoice({ tools, toolChoice, parallelToolCalls }: TextRequest)
     name: choice.type === 'tool' ? choice.name : undefined,
     disable_parallel_tool_use: isSerial ? true : undefined,
   });
+}
+
+const DISPLAYS = { text: 'summarized', signature: 'omitted', none: undefined } as const;
+
+/** Upstreams refuse smaller budgets, and those that leave no room for the answer. */
+const MINIMUM_BUDGET = 1_024;
+
+function renderThinking(request: TextRequest, { compatibility, reasons }: UpstreamOptions): JsonObject | undefined {
+  const { reasoningEffort: effort, reasoningBudget: budget, reasoningDisplay, sampling } = request;
+  if (effort === 'none' || budget === 0) return { type: 'disabled' };
+  const isForced = request.toolChoice?.type === 'required' || request.toolChoice?.type === 'tool';
+  // Upstreams refuse to think before a call that is forced.
+  if (compatibility !== 'full' || reasons !== true || isForced) return undefined;
+  const display = reasoningDisplay && DISPLAYS[reasoningDisplay];
+  if (budget === undefined) {
+    return effort === undefined && display === undefined ? undefined : compact({ type: 'adaptive', display });
+  }
+  const most = (sampling.maxOutputTokens ?? DEFAULT_MAXIMUM_TOKENS) - 1;
+  if (most < MINIMUM_BUDGET) return undefined;
+  return compact({ type: 'enabled', budget_tokens: Math.min(Math.max(budget, MINIMUM_BUDGET), most), display });
+}
+
+function isThinking(thinking: JsonObject | undefined): boolean {
+  return thinking !== undefined && thinking['type'] !== 'disabled';
+}
+
+/** Upstreams refuse these settings of a model that thinks. */
+function renderVariety(sampling: Sampling): JsonObject {
+  return { temperature: boundedTemperature(sampling), top_p: sampling.topP, top_k: sampling.topK };
 }
 
 /** Upstreams of this format take half the range of other formats. */

@@ -2,16 +2,17 @@
 import { badRequest } from '../../domain/errors.ts';
 import type { InputPart, TextRequest, ToolResultPart, Turn } from '../canonical.ts';
 import { compact, readArray } from '../read.ts';
-import { CONTENT, readMessage, readRequest, readToolChoice } from './request-shape.ts';
+import type { ParseContext } from '../wire-format.ts';
+import { CONTENT, READ_REQUEST, readMessage, readToolChoice } from './request-shape.ts';
 
-type Request = ReturnType<typeof readRequest>;
+type Request = ReturnType<(typeof READ_REQUEST)['full']>;
 type Message = ReturnType<typeof readMessage>;
 
 /** Other formats accept no longer names for end users; the beginning of a longer one still distinguishes users. */
 const MAXIMUM_USER_ID_LENGTH = 64;
 
-export function parseRequest(body: unknown): TextRequest {
-  const request = readRequest(body, '');
+export function parseRequest(body: unknown, { compatibility = 'specification' }: ParseContext = {}): TextRequest {
+  const request = READ_REQUEST[compatibility](body, '');
   const turns = request.getAs('messages', (value, path) =>
     readArray(value, path, (item, at) => turnsOf(readMessage(item, at))).flat(),
   );
@@ -27,6 +28,8 @@ export function parseRequest(body: unknown): TextRequest {
     // Without tools the choice has no effect, whatever it is.
     ...(tools.length === 0 ? {} : request.getAs('tool_choice', readToolChoice)),
     sampling: samplingOf(request),
+    // Vendors think only where they are asked to; with the compatibility of the specification, models always do.
+    ...(compatibility === 'full' && { reasoningDisplay: 'none' as const, ...request.get('thinking') }),
     reasoningEffort: outputConfig?.get('effort'),
     outputFormat: outputConfig?.get('format'),
     userId: metadata?.get('user_id')?.slice(0, MAXIMUM_USER_ID_LENGTH),

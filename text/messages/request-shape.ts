@@ -12,7 +12,7 @@ import type {
   ToolResultPart,
 } from '../canonical.ts';
 import { readUrl } from '../data-url.ts';
-import { fields, ignored, object, passedOn, refused, typed } from '../fields.ts';
+import { byCompatibility, fields, type Honour, ignored, object, passedOn, refused, typed } from '../fields.ts';
 import {
   anything,
   arrayOf,
@@ -20,6 +20,7 @@ import {
   constrained,
   contentOf,
   described,
+  integerBetween,
   mapped,
   named,
   oneOf,
@@ -32,6 +33,7 @@ import {
   readString,
   readText,
 } from '../read.ts';
+import { CLIENT_TOOL_TYPE, clientToolOf } from './client-tools.ts';
 import { JSON_SCHEMA, outputTokens, STREAM, TEMPERATURE, TOP_K, TOP_P } from '../settings.ts';
 
 /** This format's schemas have no name, but other formats require one. */
@@ -62,7 +64,15 @@ const documentBlock = object(
     source.type === 'file' ? compact({ ...source, filename: title }) : source,
 );
 
-const inputBlocks = { text: textBlock, image: imageBlock, document: documentBlock };
+/** What a search of the client found; other formats have no citations, so the model gets its text. */
+const searchResultBlock = object(
+  { source: readString, title: readString, content: arrayOf(typed<TextPart>({ text: textBlock })) },
+  ({ source, title, content }): TextPart => {
+    return { type: 'text', text: [title, source, ...content.map(({ text }) => text)].join('\n') };
+  },
+);
+
+const inputBlocks = { text: textBlock, image: imageBlock, document: documentBlock, search_result: searchResultBlock };
 const inputBlock = named('MessagesInputBlock', typed<InputPart>(inputBlocks));
 
 const toolResultBlock = object(
@@ -118,22 +128,27 @@ export const readMessage = named(
   reader({ oneOf: messageSchemas }, fields({ role: oneOf(['user', 'assistant', 'system']), content: anything })),
 );
 
-const customType = reader({ type: 'string', const: 'custom' }, (value, path) => {
+const toolType = reader({ type: 'string', pattern: `^custom$|${CLIENT_TOOL_TYPE.source}` }, (value, path) => {
   const type = readString(value, path);
-  if (type === 'custom') return type;
+  if (type === 'custom' || clientToolOf(type) !== undefined) return type;
   const advice = 'send a tool with a name and an input_schema';
   throw badRequest(`"${path}" is not supported: there is no hosted tool "${type}"; ${advice}`);
 });
 
 const readTool = object(
   {
-    type: optional(customType),
+    type: optional(toolType),
     name: readName,
     description: optional(readString),
     input_schema: optional(JSON_SCHEMA),
     strict: optional(readBoolean),
   },
-  ({ name, description, input_schema: parameters, strict }): Tool => compact({ name, description, parameters, strict }),
+  ({ type = 'custom', name, description, input_schema: parameters, strict }): Tool => {
+    const known = clientToolOf(type);
+    return known === undefined
+      ? compact({ name, description, parameters, strict })
+      : { name, ...known, clientType: type };
+  },
 );
 
 const serial = { disable_parallel_tool_use: optional(described(readBoolean, 'At most one call per answer')) };
@@ -159,43 +174,60 @@ const outputFormat = typed<OutputFormat>({
   json_schema: object({ schema: JSON_SCHEMA }, ({ schema }) => ({ type: 'json-schema', name: SCHEMA_NAME, schema })),
 });
 
-export const readRequest = fields(
-  {
-    model: readName,
-    max_tokens: outputTokens(),
-    messages: constrained(arrayOf(readMessage), { minItems: 1 }),
-    system: optional(CONTENT.system),
-    stream: optional(STREAM),
-    temperature: optional(TEMPERATURE),
-    top_p: optional(TOP_P),
-    top_k: optional(TOP_K),
-    stop_sequences: optional(readStopSequences),
-    tools: optional(arrayOf(readTool)),
-    tool_choice: optional(
-      described(anything, '`{"type": "auto"}`, `any`, `none` or `tool` with its `name`; has no effect without tools'),
-    ),
-    output_config: optional(
-      fields({
-        effort: optional(oneOf(['low', 'medium', 'high', 'xhigh', 'max'])),
-        format: optional(outputFormat),
-      }),
-    ),
-    metadata: optional(fields({ user_id: optional(described(readString, 'Identifies the end user')) })),
-    thinking: ignored,
-    cache_control: passedOn,
-    context_management: ignored,
-    diagnostics: ignored,
-    service_tier: ignored,
-    speed: ignored,
-    user_profile_id: ignored,
-    workspace_id: ignored,
-    container: refused('hosted tools and skills are not offered; send tools with a name and an input_schema'),
-    inference_geo: refused('the region of processing cannot be chosen'),
-    mcp_servers: refused('hosted tools are not offered; send tools with a name and an input_schema'),
-    output_format: refused('send "output_config.format" instead'),
-  },
-  { unknown: 'refuse' },
-);
+const display = optional(described(oneOf(['summarized', 'omitted']), '`omitted`: thinking blocks without their text'));
+const showing = { summarized: 'text', omitted: 'signature' } as const;
+
+type Thinking = Pick<TextRequest, 'reasoningBudget' | 'reasoningDisplay'>;
+
+const thinking = typed<Thinking>({
+  adaptive: object({ display }, (settings) => ({ reasoningDisplay: showing[settings.display ?? 'summarized'] })),
+  enabled: object({ budget_tokens: integerBetween(1, null), display }, (settings) => ({
+    reasoningBudget: settings.budget_tokens,
+    reasoningDisplay: showing[settings.display ?? 'summarized'],
+  })),
+  disabled: object({}, () => ({ reasoningBudget: 0, reasoningDisplay: 'none' })),
+});
+
+const requestOf = (honoured: Honour) =>
+  fields(
+    {
+      model: readName,
+      max_tokens: outputTokens(),
+      messages: constrained(arrayOf(readMessage), { minItems: 1 }),
+      system: optional(CONTENT.system),
+      stream: optional(STREAM),
+      temperature: optional(TEMPERATURE),
+      top_p: optional(TOP_P),
+      top_k: optional(TOP_K),
+      stop_sequences: optional(readStopSequences),
+      tools: optional(arrayOf(readTool)),
+      tool_choice: optional(
+        described(anything, '`{"type": "auto"}`, `any`, `none` or `tool` with its `name`; has no effect without tools'),
+      ),
+      output_config: optional(
+        fields({
+          effort: optional(oneOf(['low', 'medium', 'high', 'xhigh', 'max'])),
+          format: optional(outputFormat),
+        }),
+      ),
+      metadata: optional(fields({ user_id: optional(described(readString, 'Identifies the end user')) })),
+      thinking: honoured(optional(thinking)),
+      cache_control: passedOn,
+      context_management: ignored,
+      diagnostics: ignored,
+      service_tier: ignored,
+      speed: ignored,
+      user_profile_id: ignored,
+      workspace_id: ignored,
+      container: refused('hosted tools and skills are not offered; send tools with a name and an input_schema'),
+      inference_geo: refused('the region of processing cannot be chosen'),
+      mcp_servers: refused('hosted tools are not offered; send tools with a name and an input_schema'),
+      output_format: refused('send "output_config.format" instead'),
+    },
+    { unknown: 'refuse' },
+  );
+
+export const READ_REQUEST = byCompatibility(requestOf);
 
 /** The schemas with names of their own. */
 export const REQUEST_SCHEMAS = {
@@ -204,7 +236,7 @@ export const REQUEST_SCHEMAS = {
   MessagesAnswerBlock: answerBlock.definition,
   MessagesMessage: readMessage.definition,
   MessagesRequest: {
-    ...readRequest.schema,
+    ...READ_REQUEST.full.schema,
     if: { properties: { tools: { type: 'array', minItems: 1 } }, required: ['tools'] },
     // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
     then: { properties: { tool_choice: readToolChoice.schema } },

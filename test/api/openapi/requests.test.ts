@@ -18,7 +18,7 @@ import { loadCatalogue } from '../../../catalogue/load.ts';
 import { readRequest as readChatRequest } from '../../../text/chat-completions/request-shape.ts';
 import { FORMATS } from '../../../text/formats.ts';
 import { READ_REQUEST as READ_NATIVE_REQUEST } from '../../../text/generate-content/request-shape.ts';
-import { readRequest as readMessagesRequest } from '../../../text/messages/request-shape.ts';
+import { READ_REQUEST as READ_MESSAGES_REQUEST } from '../../../text/messages/request-shape.ts';
 import { readRequest as readResponsesRequest } from '../../../text/responses/request-shape.ts';
 import { schemaChecks } from '../../support/openapi.ts';
 import { createRefusalReader } from '../../support/refusal.ts';
@@ -207,7 +207,7 @@ const textRequests = [
   {
     schema: 'MessagesRequest',
     format: FORMATS.messages,
-    fields: readMessagesRequest.shape,
+    fields: READ_MESSAGES_REQUEST.full.shape,
     // Without tools nobody looks at their choice.
     body: { model: 'textc-M3', max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }], tools: [{ name: 'look' }] },
   },

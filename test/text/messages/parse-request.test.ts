@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import * as fc from 'fast-check';
 import type { JsonObject } from '../../../domain/json.ts';
 import { parseRequest } from '../../../text/messages/parse-request.ts';
-import { readRequest } from '../../../text/messages/request-shape.ts';
+import { READ_REQUEST } from '../../../text/messages/request-shape.ts';
 import { itDecidesEveryField } from '../support.ts';
 import { createRefusalReader } from '../../support/refusal.ts';
 
@@ -41,7 +41,7 @@ function withBlock(role: string, block: unknown): JsonObject {
 }
 
 describe('messages request', () => {
-  itDecidesEveryField(parseRequest, readRequest, base, EXAMPLES);
+  itDecidesEveryField(parseRequest, READ_REQUEST.specification, base, EXAMPLES);
 
   const refusals: readonly (readonly [unknown, string])[] = [
     ['Hello', 'the request body must be an object'],
@@ -59,7 +59,7 @@ describe('messages request', () => {
     ],
     [
       withBlock('user', { type: 'tool_use' }),
-      '"messages[0].content[0].type" must be one of: [text image document tool_result]',
+      '"messages[0].content[0].type" must be one of: [text image document search_result tool_result]',
     ],
     [
       withBlock('assistant', { type: 'image' }),
@@ -232,7 +232,7 @@ describe('messages request', () => {
     const message = fc.record({ role: fc.constantFrom('user', 'assistant', 'system', 'tool'), content });
     const fields = fc.oneof(
       fc.tuple(fc.constant('messages'), fc.array(message, { minLength: 1, maxLength: 3 })),
-      fc.tuple(fc.constantFrom(...Object.keys(readRequest.shape)), fc.jsonValue()),
+      fc.tuple(fc.constantFrom(...Object.keys(READ_REQUEST.full.shape)), fc.jsonValue()),
     );
     fc.assert(
       fc.property(fields, ([field, value]) => {
