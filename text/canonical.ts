@@ -82,6 +82,10 @@ export interface Tool {
   readonly strict?: boolean | undefined;
   /** Messages only: the type by which the vendor's models know the tool, which the client runs. */
   readonly clientType?: string | undefined;
+  /** Responses only: the client knows the tool by this name, in a namespace. */
+  readonly inNamespace?: { readonly namespace: string; readonly name: string } | undefined;
+  /** Responses only: the client's tool takes free text, which is the argument `input` here. */
+  readonly isFreeText?: boolean | undefined;
 }
 
 export type ToolChoice =

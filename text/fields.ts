@@ -23,12 +23,18 @@ export const passedOn: Reader<undefined> = Object.assign(
   { isOptional: true } as const,
 );
 
-/** Selects the reader of a field that only models with full compatibility honour. */
-export type Honour = <T>(read: Reader<T | undefined>) => Reader<T | undefined>;
+/**
+ * Selects the reader of a field by compatibility: the first with `full`, and the second, {@link ignored} by default,
+ * with `specification`.
+ */
+export type Honour = <T>(full: Reader<T | undefined>, specification?: Reader<T | undefined>) => Reader<T | undefined>;
 
-/** Makes a reader of requests for each compatibility: with `specification`, the honoured fields are {@link ignored}. */
+/** Makes a reader of requests for each compatibility. */
 export function byCompatibility<Read>(make: (honoured: Honour) => Read): Readonly<Record<Compatibility, Read>> {
-  return { specification: make(() => ignored), full: make(withHint) };
+  return {
+    specification: make((_full, specification = ignored) => specification),
+    full: make((full, specification) => (specification === undefined ? withHint(full) : full)),
+  };
 }
 
 function withHint<T>(read: Reader<T>): Reader<T> {

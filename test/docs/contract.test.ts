@@ -7,7 +7,7 @@ import { readRequest as readChat } from '../../text/chat-completions/request-sha
 import { ignored, passedOn } from '../../text/fields.ts';
 import { GENERATION_CONFIG, READ_REQUEST as READ_NATIVE } from '../../text/generate-content/request-shape.ts';
 import { READ_REQUEST as READ_MESSAGES } from '../../text/messages/request-shape.ts';
-import { readRequest as readResponses } from '../../text/responses/request-shape.ts';
+import { READ_REQUEST as READ_RESPONSES } from '../../text/responses/request-shape.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
 import { PACE_CHECK_MS, SLOWEST_BYTES_PER_SECOND } from '../../api/receiving.ts';
 import { VARIABLE_GROUPS } from '../../config-variables.ts';
@@ -316,7 +316,7 @@ describe('docs/contract.md', () => {
 
   for (const [section, { shape }] of [
     ['4.8.1', readChat],
-    ['4.8.2', readResponses],
+    ['4.8.2', READ_RESPONSES.specification],
     ['4.8.3', READ_MESSAGES.specification],
   ] as const) {
     it(`lists in ${section} the fields that are passed on, have no effect or are refused`, () => {

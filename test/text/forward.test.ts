@@ -8,7 +8,7 @@ import { WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { READ_REQUEST as READ_NATIVE } from '../../text/generate-content/request-shape.ts';
 import { READ_REQUEST as READ_MESSAGES } from '../../text/messages/request-shape.ts';
-import { readRequest as readResponses } from '../../text/responses/request-shape.ts';
+import { READ_REQUEST as READ_RESPONSES } from '../../text/responses/request-shape.ts';
 import { planForwarding, type Forwarding } from '../../text/forward.ts';
 import { Meter } from '../../text/meter.ts';
 import { runStage } from '../../text/stage.ts';
@@ -77,7 +77,7 @@ describe('the identity path', () => {
 
   for (const [name, { shape }] of [
     ['chat-completions', readChat],
-    ['responses', readResponses],
+    ['responses', READ_RESPONSES.specification],
     ['messages', READ_MESSAGES.specification],
     ['generate-content', READ_NATIVE.specification],
   ] as const) {

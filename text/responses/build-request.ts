@@ -8,7 +8,8 @@ import { compact } from '../read.ts';
 import { pairToolResults } from '../turns.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { itemTypeOf } from './input-items.ts';
-import { readRequest } from './request-shape.ts';
+import { READ_REQUEST } from './request-shape.ts';
+import { isForwardedTool } from './tools.ts';
 
 const PATH = '/responses';
 
@@ -53,7 +54,8 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
     path: PATH,
     headers: headersOf(options),
     body: {
-      ...forwardedFields(body, readRequest),
+      ...forwardedFields(body, READ_REQUEST[options.compatibility ?? 'specification']),
+      ...(Array.isArray(body['tools']) && { tools: body['tools'].filter(isForwardedTool) }),
       ...compact({ max_output_tokens: outputBound(request) }),
       model: options.model,
       input,

@@ -23,6 +23,7 @@ import {
   readText,
 } from '../read.ts';
 import { mergeNeighbours } from '../turns.ts';
+import { argumentsOfText, flatName } from './tools.ts';
 import { ITEM_ID_PREFIXES } from './types.ts';
 
 const textPart = object({ text: readString }, ({ text }): TextPart => ({ type: 'text', text }));
@@ -65,18 +66,38 @@ const functionCallItem = object(
     type: oneOf(['function_call']),
     call_id: readName,
     name: readName,
+    namespace: optional(readName),
     arguments: described(readString, 'JSON'),
   },
-  (call): ToolCallPart => ({
-    type: 'tool-call',
-    callId: call.call_id,
-    name: call.name,
-    arguments: call.arguments || '{}',
-  }),
+  (call): ToolCallPart => ({ ...callOf(call), arguments: call.arguments || '{}' }),
 );
 
+/** The call of a tool that takes free text. */
+const customCallItem = object(
+  {
+    type: oneOf(['custom_tool_call']),
+    call_id: readName,
+    name: readName,
+    namespace: optional(readName),
+    input: readString,
+  },
+  (call): ToolCallPart => ({ ...callOf(call), arguments: argumentsOfText(call.input) }),
+);
+
+function callOf({
+  call_id: callId,
+  name,
+  namespace,
+}: {
+  call_id: string;
+  name: string;
+  namespace?: string | undefined;
+}) {
+  return { type: 'tool-call', callId, name: namespace === undefined ? name : flatName(namespace, name) } as const;
+}
+
 const outputItem = fields({
-  type: oneOf(['function_call_output']),
+  type: oneOf(['function_call_output', 'custom_tool_call_output']),
   call_id: readName,
   output: contentOf(contentPart),
 });
@@ -107,13 +128,23 @@ const referenceItem = fields(
   { description: 'Nothing is stored: references to reasoning are ignored, all others refused.' },
 );
 
-const itemType = oneOf(['message', 'reasoning', 'function_call', 'function_call_output', 'item_reference']);
+const itemType = oneOf([
+  'message',
+  'reasoning',
+  'function_call',
+  'function_call_output',
+  'custom_tool_call',
+  'custom_tool_call_output',
+  'item_reference',
+]);
 
 const inputItem = named(
   'ResponsesInputItem',
   reader(
     {
-      anyOf: [messageItem, functionCallItem, outputItem, reasoningItem, referenceItem].map(({ schema }) => schema),
+      anyOf: [messageItem, functionCallItem, customCallItem, outputItem, reasoningItem, referenceItem].map(
+        ({ schema }) => schema,
+      ),
     },
     readItem,
   ),
@@ -140,7 +171,10 @@ function readItem(value: unknown, path: string): Turn[] {
       return [turnOf(messageItem(item, path))];
     case 'function_call':
       return [{ role: 'assistant', parts: [functionCallItem(item, path)] }];
-    case 'function_call_output': {
+    case 'custom_tool_call':
+      return [{ role: 'assistant', parts: [customCallItem(item, path)] }];
+    case 'function_call_output':
+    case 'custom_tool_call_output': {
       const output = outputItem(item, path);
       const callId = output.get('call_id');
       return [

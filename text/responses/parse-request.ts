@@ -1,21 +1,24 @@
 /** A responses body as a canonical request: contract 4.8.2. */
 import type { TextRequest, Turn } from '../canonical.ts';
 import { compact } from '../read.ts';
-import { readRequest } from './request-shape.ts';
+import type { ParseContext } from '../wire-format.ts';
+import { READ_REQUEST } from './request-shape.ts';
 
-type Request = ReturnType<typeof readRequest>;
+type Request = ReturnType<(typeof READ_REQUEST)['full']>;
 
-export function parseRequest(body: unknown): TextRequest {
-  const request = readRequest(body, '');
+export function parseRequest(body: unknown, { compatibility = 'specification' }: ParseContext = {}): TextRequest {
+  const request = READ_REQUEST[compatibility](body, '');
   request.get('background');
   const reasoning = request.get('reasoning');
   const text = request.get('text');
+  const tools = request.get('tools') ?? [];
+  const { toolChoice, allowed } = request.get('tool_choice') ?? {};
   return compact({
     model: request.get('model'),
     stream: request.get('stream') ?? false,
     turns: [...instructionsOf(request), ...request.get('input')],
-    tools: request.get('tools') ?? [],
-    toolChoice: request.get('tool_choice'),
+    tools: allowed === undefined ? tools : tools.filter(({ name }) => allowed.has(name)),
+    toolChoice,
     parallelToolCalls: request.get('parallel_tool_calls'),
     sampling: compact({
       maxOutputTokens: request.get('max_output_tokens'),

@@ -1,9 +1,10 @@
 /** A canonical answer as a response object: contract 4.8.2. */
 import type { JsonObject } from '../../domain/json.ts';
-import type { AnswerPart, Finish, FinishReason, TextPart, TextResult, Usage } from '../canonical.ts';
+import type { AnswerPart, Finish, FinishReason, TextPart, TextRequest, TextResult, Usage } from '../canonical.ts';
 import { compact } from '../read.ts';
 import type { RenderContext } from '../wire-format.ts';
 import { renderTextConfig, renderTool, renderToolChoice } from './build-request.ts';
+import { isFreeText, ownToolOf, textOfArguments } from './tools.ts';
 import {
   ITEM_ID_PREFIXES,
   type IncompleteReason,
@@ -25,7 +26,7 @@ export function renderResult(result: TextResult, context: RenderContext): JsonOb
   const parts = needsEmptyText(choice.parts) ? [...choice.parts, EMPTY_TEXT] : choice.parts;
   const output = parts.map((part, index) => {
     const status = index === parts.length - 1 ? lastStatusOf(choice.finish) : 'completed';
-    return renderItem(part, itemId(part, index, context), status);
+    return renderItem(part, itemId(part, index, context), status, context.request);
   });
   return renderFinished(choice.finish, output, result.usage, context);
 }
@@ -107,12 +108,20 @@ export function itemId(part: AnswerPart, index: number, context: RenderContext):
   return `${ITEM_ID_PREFIXES[part.type]}${context.responseId}_${index}`;
 }
 
-export function renderItem(part: AnswerPart, id: string, status: ItemStatus): OutputItem {
+export function renderItem(
+  part: AnswerPart,
+  id: string,
+  status: ItemStatus,
+  { tools }: Pick<TextRequest, 'tools'>,
+): OutputItem {
   if (part.type === 'text') {
     return { id, type: 'message', status, role: 'assistant', content: [renderText(part.text)] };
   }
   if (part.type === 'tool-call') {
-    return { id, type: 'function_call', status, call_id: part.callId, name: part.name, arguments: part.arguments };
+    const call = { id, status, call_id: part.callId, ...ownToolOf(tools, part.name) };
+    return isFreeText(tools, part.name)
+      ? { ...call, type: 'custom_tool_call', input: textOfArguments(part.arguments) }
+      : { ...call, type: 'function_call', arguments: part.arguments };
   }
   const summary = part.text === '' ? [] : [renderSummary(part.text)];
   return compact({ id, type: 'reasoning', summary, encrypted_content: part.signature } as const);

@@ -19,6 +19,7 @@ import {
   renderText,
   renderUnfinished,
 } from './render-result.ts';
+import { isFreeText, ownToolOf, textOfArguments } from './tools.ts';
 import type { ItemStatus, OutputItem } from './types.ts';
 
 export function renderStream(context: RenderContext): Stage<StreamEvent, string> {
@@ -103,7 +104,7 @@ class ResponsesStreamRenderer implements Stage<StreamEvent, string> {
     const id = itemId(part, index, this.#context);
     this.#open = { id, index, part, text: '' };
     this.#parts.push(part);
-    const item = renderItem(part, id, 'in_progress');
+    const item = renderItem(part, id, 'in_progress', this.#context.request);
     const announced = item.type === 'message' ? { ...item, content: [] } : item;
     this.#emit('response.output_item.added', { output_index: index, item: announced }, emit);
     if (part.type === 'text') {
@@ -119,6 +120,8 @@ class ResponsesStreamRenderer implements Stage<StreamEvent, string> {
     if (open.part.type === 'text') {
       this.#emit('response.output_text.delta', { ...inContent(open), delta, logprobs: [] }, emit);
     } else if (open.part.type === 'tool-call') {
+      // Free text is only known once the arguments around it are complete.
+      if (isFreeText(this.#context.request.tools, open.part.name)) return;
       this.#emit('response.function_call_arguments.delta', { ...inItem(open), delta }, emit);
     } else {
       if (isFirst) {
@@ -137,15 +140,25 @@ class ResponsesStreamRenderer implements Stage<StreamEvent, string> {
       this.#emit('response.output_text.done', { ...inContent(open), text, logprobs: [] }, emit);
       this.#emit('response.content_part.done', { ...inContent(open), part: renderText(text) }, emit);
     } else if (part.type === 'tool-call') {
-      const { name } = part;
-      this.#emit('response.function_call_arguments.done', { ...inItem(open), name, arguments: text }, emit);
+      this.#endCall(open, part.name, text, emit);
     } else if (text !== '') {
       this.#emit('response.reasoning_summary_text.done', { ...inSummary(open), text }, emit);
       this.#emit('response.reasoning_summary_part.done', { ...inSummary(open), part: renderSummary(text) }, emit);
     }
-    const item = renderItem(withText(part, text), open.id, status);
+    const item = renderItem(withText(part, text), open.id, status, this.#context.request);
     this.#output.push(item);
     this.#emit('response.output_item.done', { output_index: open.index, item }, emit);
+  }
+
+  #endCall(open: OpenItem, called: string, text: string, emit: Emit<string>): void {
+    const { tools } = this.#context.request;
+    if (!isFreeText(tools, called)) {
+      const { name } = ownToolOf(tools, called);
+      return this.#emit('response.function_call_arguments.done', { ...inItem(open), name, arguments: text }, emit);
+    }
+    const input = textOfArguments(text);
+    this.#emit('response.custom_tool_call_input.delta', { ...inItem(open), delta: input }, emit);
+    this.#emit('response.custom_tool_call_input.done', { ...inItem(open), input }, emit);
   }
 }
 

@@ -44,10 +44,16 @@ export interface FunctionCallItem {
   readonly status: ItemStatus;
   readonly call_id: string;
   readonly name: string;
+  readonly namespace?: string | undefined;
   readonly arguments: string;
 }
 
-export type OutputItem = MessageItem | ReasoningItem | FunctionCallItem;
+export interface CustomCallItem extends Omit<FunctionCallItem, 'type' | 'arguments'> {
+  readonly type: 'custom_tool_call';
+  readonly input: string;
+}
+
+export type OutputItem = MessageItem | ReasoningItem | FunctionCallItem | CustomCallItem;
 
 export interface ResponseUsage {
   readonly input_tokens: number;

@@ -19,7 +19,7 @@ import { readRequest as readChatRequest } from '../../../text/chat-completions/r
 import { FORMATS } from '../../../text/formats.ts';
 import { READ_REQUEST as READ_NATIVE_REQUEST } from '../../../text/generate-content/request-shape.ts';
 import { READ_REQUEST as READ_MESSAGES_REQUEST } from '../../../text/messages/request-shape.ts';
-import { readRequest as readResponsesRequest } from '../../../text/responses/request-shape.ts';
+import { READ_REQUEST as READ_RESPONSES_REQUEST } from '../../../text/responses/request-shape.ts';
 import { schemaChecks } from '../../support/openapi.ts';
 import { createRefusalReader } from '../../support/refusal.ts';
 
@@ -201,7 +201,7 @@ const textRequests = [
   {
     schema: 'ResponsesRequest',
     format: FORMATS.responses,
-    fields: readResponsesRequest.shape,
+    fields: READ_RESPONSES_REQUEST.full.shape,
     body: { model: 'textc-M3', input: 'Hi' },
   },
   {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import * as fc from 'fast-check';
 import type { JsonObject } from '../../../domain/json.ts';
 import { parseRequest } from '../../../text/responses/parse-request.ts';
-import { readRequest } from '../../../text/responses/request-shape.ts';
+import { READ_REQUEST } from '../../../text/responses/request-shape.ts';
 import { itDecidesEveryField } from '../support.ts';
 import { createRefusalReader } from '../../support/refusal.ts';
 
@@ -47,7 +47,7 @@ const output = (callId: string, value: unknown): JsonObject => ({
 });
 
 describe('responses request', () => {
-  const { background: _, ...shape } = readRequest.shape;
+  const { background: _, ...shape } = READ_REQUEST.full.shape;
   itDecidesEveryField(parseRequest, { shape }, base, EXAMPLES);
 
   it('waits for every answer, since nothing is stored', () => {
@@ -72,7 +72,7 @@ describe('responses request', () => {
     [wrongItem({ role: 'user', content: 5 }), '"input[0].content" must be a string or an array'],
     [
       wrongItem({ type: 'web_search_call', id: 'ws_1' }),
-      '"input[0].type" must be one of: [message reasoning function_call function_call_output item_reference]',
+      '"input[0].type" must be one of: [message reasoning function_call function_call_output custom_tool_call custom_tool_call_output item_reference]',
     ],
     [
       wrongPart({ type: 'output_text', text: 'x' }),
@@ -100,11 +100,11 @@ describe('responses request', () => {
     [{ ...base, instructions: ['Be kind.'] }, '"instructions" must be a string'],
     [
       { ...base, tools: [{ type: 'web_search' }] },
-      '"tools[0]": the tool "web_search" is not supported; send tools of the type "function"',
+      '"tools[0]": the tool "web_search" is not supported; send tools of the type "function" (or ask the operator for a model with "compatibility: full")',
     ],
     [
       { ...base, tool_choice: { type: 'file_search' } },
-      '"tool_choice": the choice "file_search" is not supported; choose a tool of the type "function"',
+      '"tool_choice": the choice "file_search" is not supported; choose a tool of the type "function" (or ask the operator for a model with "compatibility: full")',
     ],
     [{ ...base, tools: [{ type: 'function' }] }, '"tools[0].name" is required'],
     [{ ...base, tool_choice: 'any' }, '"tool_choice" must be one of: [auto none required]'],
