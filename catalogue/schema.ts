@@ -321,7 +321,7 @@ export const catalogueSchema = Joi.object<CatalogueFile>({
             .items(Joi.valid(...WIRE_FORMAT_NAMES))
             .unique()
             .min(1)
-            .when('compatibility', { is: 'specification', then: Joi.required() }),
+            .when('compatibility', { is: 'full', otherwise: Joi.required() }),
           route: textRoute,
           routes: textRoutes,
           responses_fields: names.default([]),

@@ -123,6 +123,12 @@ export interface Sampling {
   readonly choiceCount?: number | undefined;
 }
 
+/** Fields of a client's body without effect, by their paths: on every upstream, and on those of other formats. */
+export interface UnusedFields {
+  readonly always: readonly string[];
+  readonly converted: readonly string[];
+}
+
 export interface TextRequest {
   /** The model id that the client sent. */
   readonly model: string;
@@ -149,6 +155,8 @@ export interface TextRequest {
   /** Responses only: what the answer repeats from the request. */
   readonly echo?:
     { readonly instructions?: string | undefined; readonly metadata?: JsonObject | undefined } | undefined;
+  /** What the answer's headers report as without effect. */
+  readonly unused?: UnusedFields | undefined;
   /** Chat completions only: fields passed on unchanged to upstreams whose route asks for them, and to no others. */
   readonly chatFields?: JsonObject | undefined;
 }

@@ -6,6 +6,7 @@ import type { Compatibility } from '../domain/compatibility.ts';
 import { badRequest } from '../domain/errors.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { type JsonSchema, NULL } from '../domain/json-schema.ts';
+import type { UnusedFields } from './canonical.ts';
 import { isSet, join, mapped, notOneOf, readObject, reader, type Reader } from './read.ts';
 
 /** The reader of each field that a client may send. */
@@ -41,7 +42,7 @@ function withHint<T>(read: Reader<T>): Reader<T> {
   const { description, ...schema } = read.schema;
   const hint = 'Without effect on models with the compatibility `specification`';
   return Object.assign(
-    reader({ ...schema, description: description === undefined ? hint : `${String(description)}. ${hint}` }, read),
+    reader({ ...schema, description: typeof description === 'string' ? `${description}. ${hint}` : hint }, read),
     {
       isOptional: true,
     } as const,
@@ -92,6 +93,20 @@ export class Fields<Values> {
     for (const name in this.#shape) values[name] = this.get(name);
     // Every field of the shape was read.
     return values as Values;
+  }
+
+  /** The fields that are set and have no effect. `false` asks for nothing. */
+  unused(): UnusedFields {
+    const namesOf = (kind: Reader<undefined>): string[] =>
+      Object.keys(this.object)
+        .filter((name) => isSet(this.object[name]) && this.object[name] !== false && this.#isOf(name, kind))
+        .map((name) => this.at(name));
+    return { always: namesOf(ignored), converted: namesOf(passedOn) };
+  }
+
+  #isOf(name: string, kind: Reader<undefined>): boolean {
+    const shape: Readonly<Record<string, Reader<unknown> | undefined>> = this.#shape;
+    return Object.hasOwn(shape, name) && shape[name] === kind;
   }
 
   /** The path of a field. */

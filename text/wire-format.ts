@@ -9,6 +9,7 @@ import type { UpstreamFormatName, WireFormatName } from '../domain/wire-format-n
 import type { StreamEvent, TextRequest, TextResult, Usage } from './canonical.ts';
 import type { ServerSentEvent } from './sse.ts';
 import type { Emit, Stage } from './stage.ts';
+import type { Setting } from './unused-fields.ts';
 import type { UpstreamError } from './upstream-errors.ts';
 
 /** Facts about a request besides its body. */
@@ -34,6 +35,8 @@ export interface RenderContext {
 export interface ClientFormat {
   /** Whether answers in this format say which stop sequence hit. */
   readonly hasStopSequence: boolean;
+  /** This format's names for settings, as far as it has them. */
+  readonly settingNames: Readonly<Partial<Record<Setting, string>>>;
   /**
    * Sent occasionally on a silent stream, to keep the connection open; null if clients tolerate nothing of the kind.
    */
@@ -124,6 +127,8 @@ export interface UpstreamFormat {
   readonly maxStopSequences?: number;
   /** Whether upstreams of this format give one answer to a call, however many a request asks for. */
   readonly isOneAnswerPerCall?: boolean;
+  /** The settings that upstreams of this format have no field for; none by default. */
+  readonly missingSettings?: readonly Setting[];
   /** The smallest output bound that upstreams accept; a smaller one is raised to it. 1 by default. */
   readonly minOutputTokens?: number;
 

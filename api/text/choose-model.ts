@@ -4,6 +4,7 @@ import type { ApiKey } from '../../db/queries/api-keys.ts';
 import { badRequest, ServiceError } from '../../domain/errors.ts';
 import type { TextRequest } from '../../text/canonical.ts';
 import { withOfferedEffort } from '../../text/reasoning.ts';
+import { unusedFields } from '../../text/unused-fields.ts';
 import { isAllowedModel, modelRefusal } from '../../domain/api-key.ts';
 import type { Compatibility } from '../../domain/compatibility.ts';
 import { isObject, type JsonObject } from '../../domain/json.ts';
@@ -46,7 +47,12 @@ export function chooseModel(
   catalogue: Catalogue,
 ): ChosenModel {
   const model = findModel(format, request.model, key, catalogue);
-  if (model.compatibility === 'full') return { model, request: withOfferedEffort(request, model) };
+  if (model.compatibility === 'full') {
+    const offered = withOfferedEffort(request, model);
+    const isDropped = request.reasoningEffort !== undefined && offered.reasoningEffort === undefined;
+    const dropped = { always: isDropped ? [EFFORT_FIELD[format]] : [], converted: [] };
+    return { model, request: { ...offered, unused: unusedFields(request.unused, dropped) } };
+  }
   if (format === 'responses') checkFieldsOfSome(body, model);
   const isMinimal = format === 'chat-completions' && request.reasoningEffort === 'minimal';
   if (isMinimal) return { model, request: withOfferedEffort(request, { ...model, reasoning: true }) };

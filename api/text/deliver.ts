@@ -8,6 +8,7 @@ import type { JoinedCalls } from '../../text/join-calls.ts';
 import { Meter } from '../../text/meter.ts';
 import { AnswerTooLongError, SILENT, UpstreamError } from '../../text/upstream-errors.ts';
 import type { RenderContext } from '../../text/wire-format.ts';
+import type { Context } from '../state.ts';
 import type { AdmittedCall } from './admit.ts';
 import { affinityOf } from './affinity.ts';
 import type { TextOutcome } from '../../db/text-money/billing.ts';
@@ -145,7 +146,7 @@ async function callModel(
 
 /** @throws ServiceError when no upstream answers, or one breaks off */
 function callOnce(
-  { caller, model, read, hold, requestId, startedAtMs }: AdmittedCall,
+  { context: client, caller, model, read, hold, requestId, startedAtMs }: AdmittedCall,
   { upstreams, clock }: TextServices,
   progress: Progress,
   watch: Watch,
@@ -178,6 +179,7 @@ function callOnce(
       const meter = new Meter((consumption) => hold.charged({ ...consumption, choiceCount: choicesOf(joined) }));
       const exchange = planExchange(bounded, route, apiKey, context, meter, joined);
       Object.assign(progress, { route, meter });
+      reportUnused(client, exchange.unusedFields);
       return exchange;
     },
     begin: (answer, exchange) => {
@@ -186,6 +188,15 @@ function callOnce(
     },
     readOn: (answer) => reply.readOn(answer),
   });
+}
+
+const UNUSED_HEADER = 'x-genway-ignored';
+
+/** Reports the fields without effect over the route that is tried; a stream that has begun keeps its head. */
+function reportUnused({ res }: Context, fields: readonly string[]): void {
+  if (res.headersSent) return;
+  if (fields.length > 0) res.setHeader(UNUSED_HEADER, fields.join(', '));
+  else res.removeHeader(UNUSED_HEADER);
 }
 
 /** How many answers each call gives; undefined for all. */

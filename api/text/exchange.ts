@@ -14,10 +14,13 @@ import { JoinedCalls } from '../../text/join-calls.ts';
 import { writeJson, type WrittenJson } from '../../text/json/write.ts';
 import type { Meter } from '../../text/meter.ts';
 import type { Stage } from '../../text/stage.ts';
+import { unusedOver } from '../../text/unused-fields.ts';
 import type { RenderContext, WireFormat } from '../../text/wire-format.ts';
 import type { Piece } from './client-stream.ts';
 
 export interface Exchange extends PreparedRequest {
+  /** The fields of the client's body without effect, by their paths. */
+  readonly unusedFields: readonly string[];
   /** Whether any of the answer itself has arrived. */
   hasBegun(): boolean;
   /**
@@ -72,7 +75,9 @@ export function planExchange(
   joined: JoinedCalls | null,
 ): Exchange {
   const upstream = FORMATS[route.format];
+  const isForwarded = isPassedOn(format, request, route, model);
   const measured = {
+    unusedFields: unusedOver(format, upstream, request, isForwarded),
     hasHeard: () => meter.heard,
     hasBegun: () => meter.begun,
     unreadableEvents: () => meter.unreadableEvents,
@@ -80,7 +85,7 @@ export function planExchange(
   const { maxTokensField, chatFields } = route;
   const { reasoning: reasons, compatibility } = model;
   const options = { model: route.model, apiKey, reasons, compatibility, maxTokensField, chatFields };
-  if (isPassedOn(format, request, route, model)) {
+  if (isForwarded) {
     const forwarding = planForwarding(upstream.upstream, body, request, options, meter);
     return {
       ...measured,

@@ -884,7 +884,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'in the middle of a stream in ${format} that is ${way} is skipped and counted': '4.8:20',
   },
   'text/support.ts': {
-    'accepts "${field}" and takes nothing from it': '4.8:7 4.8.4:10',
+    'accepts "${field}", takes nothing from it, and reports it as unused': '4.8:7 4.8.4:10',
     'maps "${field}"':
       '4.8.1:6 4.8.1:7 4.8.1:8 4.8.1:15 4.8.1:17 4.8.1:18 4.8.2:6 4.8.2:8 4.8.2:9 4.8.2:11 4.8.2:12 4.8.3:7 4.8.3:12 4.8.4:5 4.8.4:6',
     'refuses "${field}" by name': '4.8.2:18 4.8.3:15 4.8.4:1',

@@ -127,7 +127,8 @@ export function itKeepsTheLawsOfAFormat(format: WireFormat, laws: FormatLaws): v
     fc.assert(
       fc.property(arbitrary.request, (request) => {
         const built = format.upstream.buildRequest(request, { model: request.model, apiKey: 'secret' });
-        const read = format.client.parseRequest(throughJson(built.body), laws.addressOf?.(built, request) ?? {});
+        const address = laws.addressOf?.(built, request) ?? {};
+        const { unused: _, ...read } = format.client.parseRequest(throughJson(built.body), address);
         expect(read).to.deep.equal(laws.expressibleRequest(request));
       }),
     );
@@ -185,8 +186,11 @@ export function itDecidesEveryField(
         expect(parse({ ...base, [field]: examples[field] })).to.not.deep.equal(parse(base));
       });
     } else if (reader === ignored || reader === passedOn) {
-      it(`accepts "${field}" and takes nothing from it`, () => {
-        expect(parse({ ...base, [field]: { any: 'value' } })).to.deep.equal(parse(base));
+      it(`accepts "${field}", takes nothing from it, and reports it as unused`, () => {
+        const { unused, ...request } = parse({ ...base, [field]: { any: 'value' } });
+        expect(request).to.deep.equal(parse(base));
+        const [name = ''] = (reader === ignored ? unused?.always : unused?.converted) ?? [];
+        expect(name.split('.').at(-1)).to.equal(field);
       });
     } else {
       it(`refuses "${field}" by name`, () => {

@@ -63,6 +63,7 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
     body: compact({
       ...forwardedFields(body, readRequest),
       ...DECIDED_HERE,
+      reasoning_effort: request.reasoningEffort,
       ...fieldsTaken(request, options),
       ...outputBound(request.sampling, options),
       model: options.model,

@@ -12,6 +12,14 @@ import { parseError, parseResult, parseStream } from './upstream.ts';
 export const chatCompletions: WireFormat = {
   name: 'chat-completions',
   client: {
+    settingNames: {
+      topK: 'top_k',
+      seed: 'seed',
+      frequencyPenalty: 'frequency_penalty',
+      presencePenalty: 'presence_penalty',
+      verbosity: 'verbosity',
+      parallelToolCalls: 'parallel_tool_calls',
+    },
     hasStopSequence: false,
     keepAliveFrame: COMMENT_FRAME,
     parseRequest,

@@ -4,6 +4,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import type { AnswerPart, TextRequest, Turn } from '../canonical.ts';
 import { NamedCalls } from '../named-calls.ts';
 import { compact, readArray, readId, readName } from '../read.ts';
+import { unusedFields } from '../unused-fields.ts';
 import { readAnswerContent, readInputContent, readMessage, readRequest, readSystemContent } from './request-shape.ts';
 
 type Request = ReturnType<typeof readRequest>;
@@ -27,6 +28,7 @@ export function parseRequest(body: unknown): TextRequest {
     reasoningEffort: request.get('reasoning_effort'),
     outputFormat: request.get('response_format'),
     verbosity: request.get('verbosity'),
+    unused: unusedFields(request.unused()),
     userId: request.get('user'),
     chatFields: chatFieldsOf(request),
   });

@@ -60,7 +60,7 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
     tools: functions.length === 0 ? undefined : [{ functionDeclarations: functions }],
     toolConfig: isFull && functions.length > 0 && isObject(toolConfig) ? toolConfig : undefined,
     generationConfig: {
-      ...(isFull && isObject(generationConfig) && settingsBesides(generationConfig)),
+      ...(isFull && isObject(generationConfig) && settingsBesides(generationConfig, options)),
       ...renderSampling(request.sampling),
     },
   });
@@ -68,10 +68,16 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
 }
 
 /** The client's own form of the thinking and of the answer's schema, which the canonical model simplifies. */
-function settingsBesides(config: JsonObject): JsonObject {
+function settingsBesides(config: JsonObject, { reasons }: UpstreamOptions): JsonObject {
   const { thinkingConfig, responseMimeType, responseSchema, responseJsonSchema, _responseJsonSchema } =
     camelCased(config);
-  return compact({ thinkingConfig, responseMimeType, responseSchema, responseJsonSchema, _responseJsonSchema });
+  return compact({
+    thinkingConfig: reasons === true ? thinkingConfig : undefined,
+    responseMimeType,
+    responseSchema,
+    responseJsonSchema,
+    _responseJsonSchema,
+  });
 }
 
 function addressOf(

@@ -11,6 +11,12 @@ import { parseError, parseResult, parseStream } from './upstream.ts';
 export const generateContent: WireFormat = {
   name: 'generate-content',
   client: {
+    settingNames: {
+      topK: 'generationConfig.topK',
+      seed: 'generationConfig.seed',
+      frequencyPenalty: 'generationConfig.frequencyPenalty',
+      presencePenalty: 'generationConfig.presencePenalty',
+    },
     hasStopSequence: false,
     // The Python SDK mistakes a comment for data.
     keepAliveFrame: null,
@@ -22,6 +28,7 @@ export const generateContent: WireFormat = {
     renderStreamError: () => null,
   },
   upstream: {
+    missingSettings: ['verbosity', 'parallelToolCalls'],
     stopSequences: 'unreported',
     maxStopSequences: 5,
     buildRequest,

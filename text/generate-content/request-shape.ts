@@ -1,7 +1,17 @@
 /** The fields of a native request: those of contract 4.8.4, in either spelling, and others, without effect. */
 import { badRequest } from '../../domain/errors.ts';
+import { isObject } from '../../domain/json.ts';
 import { ref } from '../../domain/json-schema.ts';
-import type { InputPart, OutputFormat, Sampling, TextPart, TextRequest, Tool, ToolChoice } from '../canonical.ts';
+import type {
+  InputPart,
+  OutputFormat,
+  Sampling,
+  TextPart,
+  TextRequest,
+  Tool,
+  ToolChoice,
+  UnusedFields,
+} from '../canonical.ts';
 import { byCompatibility, fields, type Honour, ignored, refused } from '../fields.ts';
 import {
   arrayOf,
@@ -25,8 +35,9 @@ import {
   readString,
 } from '../read.ts';
 import { JSON_SCHEMA, MAX_OUTPUT_TOKENS, outputTokens, PENALTY, TEMPERATURE } from '../settings.ts';
+import { arrayOf as arrayOfAnything } from '../upstream-errors.ts';
 import { readFileData, readInlineData } from './media.ts';
-import { closedNativeFields, nativeFields } from './names.ts';
+import { camelCased, closedNativeFields, nativeFields } from './names.ts';
 import { jsonSchemaOf } from './schema.ts';
 
 const MAX_STOP_SEQUENCES_USED = 4;
@@ -156,8 +167,13 @@ const configOf = (honoured: Honour) =>
 export const GENERATION_CONFIG = byCompatibility(configOf);
 type GenerationConfig = ReturnType<(typeof GENERATION_CONFIG)['full']>;
 
-function settingsOf(config: GenerationConfig): Pick<TextRequest, 'sampling' | 'outputFormat'> & Thinking {
-  return { sampling: samplingOf(config), outputFormat: outputFormatOf(config), ...thinkingOf(config) };
+function settingsOf(config: GenerationConfig): Pick<TextRequest, 'sampling' | 'outputFormat' | 'unused'> & Thinking {
+  return {
+    unused: config.unused(),
+    sampling: samplingOf(config),
+    outputFormat: outputFormatOf(config),
+    ...thinkingOf(config),
+  };
 }
 
 function samplingOf(config: GenerationConfig): Sampling {
@@ -229,6 +245,22 @@ const tools = mapped(
   ),
   (tool) => tool.get('functionDeclarations') ?? [],
 );
+
+/** The vendor's names for tools that it runs itself. */
+const BUILT_IN_TOOLS = [
+  'googleSearch',
+  'googleSearchRetrieval',
+  'codeExecution',
+  'urlContext',
+  'googleMaps',
+  'fileSearch',
+];
+
+/** The tools of a client that the vendor would run. */
+export function builtInTools(tools: unknown): UnusedFields {
+  const sent = arrayOfAnything(tools).flatMap((tool) => (isObject(tool) ? Object.keys(camelCased(tool)) : []));
+  return { always: BUILT_IN_TOOLS.filter((name) => sent.includes(name)).map((name) => `tools.${name}`), converted: [] };
+}
 
 const functionCallingConfig = nativeFields({
   mode: optional(described(readString, '`AUTO`, `ANY`, `VALIDATED` or `NONE`')),

@@ -74,10 +74,17 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
  * refuse some of them, and act on others.
  */
 export function forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest {
-  const { tool_choice, ...fields } = forwardedFields(body, READ_REQUEST[options.compatibility ?? 'specification']);
+  const {
+    tool_choice,
+    output_config: outputConfig,
+    ...fields
+  } = forwardedFields(body, READ_REQUEST[options.compatibility ?? 'specification']);
   const bounded = {
     ...fields,
     tool_choice: request.tools.length === 0 ? undefined : tool_choice,
+    // The effort is one that the model has.
+    output_config: isObject(outputConfig) ? compact({ ...outputConfig, effort: request.reasoningEffort }) : undefined,
+    ...(options.reasons !== true && { thinking: undefined }),
     model: options.model,
     max_tokens: request.sampling.maxOutputTokens,
     temperature: boundedTemperature(request.sampling),

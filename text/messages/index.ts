@@ -12,6 +12,7 @@ import { parseError, parseResult, parseStream } from './upstream.ts';
 export const messages: WireFormat = {
   name: 'messages',
   client: {
+    settingNames: { topK: 'top_k', parallelToolCalls: 'tool_choice.disable_parallel_tool_use' },
     hasStopSequence: true,
     keepAliveFrame: encodeEvent('{"type":"ping"}', 'ping'),
     parseRequest,
@@ -21,6 +22,7 @@ export const messages: WireFormat = {
     renderStreamError,
   },
   upstream: {
+    missingSettings: ['seed', 'frequencyPenalty', 'presencePenalty', 'verbosity'],
     isOneAnswerPerCall: true,
     stopSequences: 'reported',
     canSendStopSequence,

@@ -2,6 +2,7 @@
 import { badRequest } from '../../domain/errors.ts';
 import type { InputPart, TextRequest, ToolResultPart, Turn } from '../canonical.ts';
 import { compact, readArray } from '../read.ts';
+import { unusedFields } from '../unused-fields.ts';
 import type { ParseContext } from '../wire-format.ts';
 import { CONTENT, READ_REQUEST, readMessage, readToolChoice } from './request-shape.ts';
 
@@ -32,6 +33,7 @@ export function parseRequest(body: unknown, { compatibility = 'specification' }:
     ...(compatibility === 'full' && { reasoningDisplay: 'none' as const, ...request.get('thinking') }),
     reasoningEffort: outputConfig?.get('effort'),
     outputFormat: outputConfig?.get('format'),
+    unused: unusedFields(request.unused()),
     userId: metadata?.get('user_id')?.slice(0, MAXIMUM_USER_ID_LENGTH),
   });
 }

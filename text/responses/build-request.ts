@@ -56,6 +56,7 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
     body: {
       ...forwardedFields(body, READ_REQUEST[options.compatibility ?? 'specification']),
       ...(Array.isArray(body['tools']) && { tools: body['tools'].filter(isForwardedTool) }),
+      ...forwardedReasoning(body, request, options),
       ...compact({ max_output_tokens: outputBound(request) }),
       model: options.model,
       input,
@@ -71,6 +72,16 @@ function renderReasoning(
 ): JsonObject | undefined {
   const summary = reasons === true && effort !== 'none' ? 'auto' : undefined;
   return effort === undefined && summary === undefined ? undefined : compact({ effort, summary });
+}
+
+/** The client's settings with the effort that the model has; none for a model that does not reason. */
+function forwardedReasoning(
+  { reasoning }: JsonObject,
+  { reasoningEffort: effort }: TextRequest,
+  { compatibility, reasons }: UpstreamOptions,
+): JsonObject {
+  if (compatibility !== 'full' || !isObject(reasoning)) return {};
+  return { reasoning: reasons === true ? compact({ ...reasoning, effort }) : undefined };
 }
 
 function outputBound({ sampling: { maxOutputTokens } }: TextRequest): number | undefined {

@@ -15,6 +15,7 @@ import { parseResult, parseStream } from './upstream.ts';
 export const responses: WireFormat = {
   name: 'responses',
   client: {
+    settingNames: { verbosity: 'text.verbosity', parallelToolCalls: 'parallel_tool_calls' },
     hasStopSequence: false,
     keepAliveFrame: COMMENT_FRAME,
     parseRequest,
@@ -24,6 +25,7 @@ export const responses: WireFormat = {
     renderStreamError,
   },
   upstream: {
+    missingSettings: ['topK', 'seed', 'frequencyPenalty', 'presencePenalty'],
     isOneAnswerPerCall: true,
     stopSequences: 'unsupported',
     minOutputTokens: MINIMUM_OUTPUT_TOKENS,

@@ -1,8 +1,10 @@
 /** A responses body as a canonical request: contract 4.8.2. */
 import type { TextRequest, Turn } from '../canonical.ts';
 import { compact } from '../read.ts';
+import { unusedFields } from '../unused-fields.ts';
 import type { ParseContext } from '../wire-format.ts';
 import { READ_REQUEST } from './request-shape.ts';
+import { leftOutTools } from './tools.ts';
 
 type Request = ReturnType<(typeof READ_REQUEST)['full']>;
 
@@ -28,6 +30,7 @@ export function parseRequest(body: unknown, { compatibility = 'specification' }:
     reasoningEffort: reasoning?.get('effort'),
     outputFormat: text?.get('format'),
     verbosity: text?.get('verbosity'),
+    unused: unusedFields(request.unused(), leftOutTools(request.object['tools'])),
     userId: request.get('user'),
     echo: echoOf(request),
   });

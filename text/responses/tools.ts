@@ -4,7 +4,7 @@
  */
 import { badRequest } from '../../domain/errors.ts';
 import { isObject } from '../../domain/json.ts';
-import type { Tool, ToolChoice } from '../canonical.ts';
+import type { Tool, ToolChoice, UnusedFields } from '../canonical.ts';
 import { fields, type Fields, object, typed } from '../fields.ts';
 import {
   arrayOf,
@@ -22,6 +22,7 @@ import {
   textOr,
 } from '../read.ts';
 import { JSON_SCHEMA } from '../settings.ts';
+import { arrayOf as arrayOfAnything } from '../upstream-errors.ts';
 
 /** Tools that the vendor runs. Agents send them unasked, so they are left out of the request instead of refused. */
 const LEFT_OUT = ['web_search', 'web_search_preview', 'image_generation'];
@@ -101,6 +102,12 @@ export const TOOLS = { full: toolsOf(toolOfFull), specification: toolsOf(toolOfS
 /** Whether an upstream of the same format gets a tool of a client: the vendor would charge for its own. */
 export function isForwardedTool(tool: unknown): boolean {
   return !isObject(tool) || !LEFT_OUT.some((type) => type === tool['type']);
+}
+
+/** The tools of a client that are left out of its request. */
+export function leftOutTools(tools: unknown): UnusedFields {
+  const types = arrayOfAnything(tools).flatMap((tool) => (isObject(tool) ? [tool['type']] : []));
+  return { always: LEFT_OUT.filter((type) => types.includes(type)).map((type) => `tools.${type}`), converted: [] };
 }
 
 /** A choice among the tools, and the names of those that may be called. */

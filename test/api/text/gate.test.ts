@@ -353,7 +353,7 @@ describe('the gate of the text endpoints', () => {
 
     it('fields of responses that the model’s family does not take', async () => {
       for (const field of ['reasoning', 'text']) {
-        const body = { model: 'textc-M3', input: 'Hi', [field]: {} };
+        const body = { model: 'textc-M3', input: 'Hi', [field]: { effort: 'low', verbosity: 'low' } };
         const message = await expectFormatError(
           await text.post('/v1/responses', body),
           'responses',

@@ -1,0 +1,194 @@
+/** Models with full compatibility, over every upstream format, with the simulator as the upstream. */
+import { expect } from 'chai';
+import OpenAI from 'openai';
+import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
+import { ASK, modelVia, textModel, useTestText } from '../../support/text.ts';
+import { eventsOfText } from '../../text/support.ts';
+
+const fullVia = (format: WireFormatName): string => `full-via-${format}`;
+const PLAIN = 'full-without-reasoning';
+
+const SCHEMA = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
+
+/** How a client of each format asks for an answer by the schema. */
+const BY_SCHEMA: Readonly<Record<WireFormatName, object>> = {
+  'chat-completions': { response_format: { type: 'json_schema', json_schema: { name: 'answer', schema: SCHEMA } } },
+  responses: { text: { format: { type: 'json_schema', name: 'answer', schema: SCHEMA } } },
+  messages: { output_config: { format: { type: 'json_schema', schema: SCHEMA } } },
+  'generate-content': { generationConfig: { responseMimeType: 'application/json', responseJsonSchema: SCHEMA } },
+};
+
+describe('models with full compatibility', () => {
+  const text = useTestText({
+    models: [
+      ...WIRE_FORMAT_NAMES.map((format) => textModel(fullVia(format), [{ format }], { compatibility: 'full' })),
+      textModel(PLAIN, [{ format: 'chat-completions' }], { compatibility: 'full', reasoning: false }),
+    ],
+  });
+
+  const ask = async (format: WireFormatName, model: string, fields: object, prompt = 'Hi', stream = false) => {
+    const { path, body } = ASK[format](model, prompt, stream);
+    const response = await text.post(path, { ...body, ...fields });
+    return { status: response.status, headers: response.headers, text: await response.text() };
+  };
+
+  for (const client of WIRE_FORMAT_NAMES) {
+    for (const upstream of WIRE_FORMAT_NAMES) {
+      it(`answer by a schema in ${client} over ${upstream}`, async () => {
+        const { status, text: answer } = await ask(client, fullVia(upstream), BY_SCHEMA[client]);
+        expect(status, answer).to.equal(200);
+        expect(answer).to.match(/\{\\"city\\":\s*\\"/);
+      });
+    }
+  }
+
+  it('name the fields without effect in a header, whole and streamed', async () => {
+    for (const stream of [false, true]) {
+      const fields = { seed: 3, service_tier: 'flex', store: false };
+      const { headers } = await ask('chat-completions', fullVia('messages'), fields, 'Hi', stream);
+      expect(headers.get('x-genway-ignored')).to.equal('service_tier, seed');
+      const { headers: none } = await ask('chat-completions', fullVia('messages'), {}, 'Hi', stream);
+      expect(none.get('x-genway-ignored')).to.equal(null);
+    }
+  });
+
+  it('leave out a reasoning effort that the model does not have, and name it', async () => {
+    const { status, headers } = await ask('chat-completions', PLAIN, { reasoning_effort: 'high' });
+    expect([status, headers.get('x-genway-ignored')]).to.deep.equal([200, 'reasoning_effort']);
+    const [sent] = await text.seen(1);
+    expect(sent?.body).to.not.have.property('reasoning_effort');
+  });
+
+  it('show thinking on messages only where it is asked for, and its text only where that is not omitted', async () => {
+    const prompt = 'Think. [sim:reasoning=4]';
+    for (const upstream of WIRE_FORMAT_NAMES) {
+      const shown = async (fields: object): Promise<string> => {
+        const { text: answer } = await ask('messages', fullVia(upstream), fields, prompt);
+        const { content } = JSON.parse(answer) as { content: { type: string; thinking?: string }[] };
+        const block = content.find(({ type }) => type === 'thinking' || type === 'redacted_thinking');
+        return block === undefined ? 'none' : (block.thinking ?? '') === '' ? 'no text' : 'text';
+      };
+      expect(await shown({}), upstream).to.equal('none');
+      expect(await shown({ thinking: { type: 'adaptive' } }), upstream).to.equal('text');
+      expect(await shown({ max_tokens: 9000, thinking: { type: 'enabled', budget_tokens: 2000 } }), upstream).to.equal(
+        'text',
+      );
+      if (upstream === 'messages') continue;
+      expect(await shown({ thinking: { type: 'adaptive', display: 'omitted' } }), upstream).to.not.equal('text');
+    }
+  });
+
+  it('show thoughts in the native format only where they are asked for', async () => {
+    for (const upstream of WIRE_FORMAT_NAMES) {
+      for (const stream of [false, true]) {
+        const prompt = 'Think. [sim:reasoning=4]';
+        const hasThoughts = async (thinkingConfig: object): Promise<boolean> => {
+          const fields = { generationConfig: { thinkingConfig } };
+          const { text: answer } = await ask('generate-content', fullVia(upstream), fields, prompt, stream);
+          return answer.includes('"thought":true');
+        };
+        expect(await hasThoughts({ includeThoughts: true }), upstream).to.equal(true);
+        expect(await hasThoughts({}), upstream).to.equal(false);
+      }
+    }
+  });
+
+  describe('on the responses format', () => {
+    const tools = [
+      { type: 'namespace', name: 'files', tools: [{ type: 'function', name: 'read', parameters: SCHEMA }] },
+      { type: 'custom', name: 'apply_patch', format: { type: 'grammar', syntax: 'lark', definition: 'start: "x"' } },
+      { type: 'web_search' },
+    ];
+
+    for (const upstream of ['chat-completions', 'messages', 'generate-content'] as const) {
+      it(`call the client’s own tools, and take their results, over ${upstream}`, async () => {
+        const client = new OpenAI({ apiKey: text.apiKey, baseURL: `${text.baseUrl}/v1` });
+        const prompt = 'Call files__read with {"city":"Oslo"} and apply_patch with {"input":"*** Begin\\n"}';
+        const events = await text.post('/v1/responses', {
+          model: fullVia(upstream),
+          input: prompt,
+          tools,
+          stream: true,
+        });
+        const seen = eventsOfText(await events.text()).map(({ data }) => JSON.parse(data) as Record<string, unknown>);
+        expect(seen.map(({ type }) => type)).to.include('response.custom_tool_call_input.delta');
+        expect(events.headers.get('x-genway-ignored')).to.equal('tools.web_search');
+        const { response } = seen.at(-1) as unknown as { response: OpenAI.Responses.Response };
+        const calls = response.output.filter(({ type }) => type.endsWith('_call'));
+        expect(calls.map((call) => JSON.parse(JSON.stringify(call)))).to.containSubset([
+          { type: 'function_call', name: 'read', namespace: 'files', arguments: '{"city":"Oslo"}' },
+          { type: 'custom_tool_call', name: 'apply_patch', input: '*** Begin\n' },
+        ]);
+        const results = calls.map((call) => ({
+          type: `${call.type}_output`,
+          call_id: 'call_id' in call ? call.call_id : '',
+          output: 'done',
+        }));
+        const input = [{ role: 'user', content: prompt }, ...calls, ...results];
+        // The SDK's types know neither namespaces nor every item.
+        const body = {
+          model: fullVia(upstream),
+          input,
+          tools,
+        } as unknown as OpenAI.Responses.ResponseCreateParamsNonStreaming;
+        const second = await client.responses.create(body);
+        expect(second.output_text).to.contain('done');
+      });
+    }
+
+    it('send the vendor’s own upstream the tools as they are, without those that it would run', async () => {
+      const { status } = await ask('responses', fullVia('responses'), { tools: [tools[0], tools[2]] });
+      const [sent] = await text.seen(1);
+      expect(status).to.equal(200);
+      expect(sent?.body['tools']).to.deep.equal([tools[0]]);
+    });
+
+    it('restrict the tools to those that are allowed', async () => {
+      const look = { type: 'function', name: 'look', parameters: SCHEMA };
+      const tool_choice = { type: 'allowed_tools', mode: 'required', tools: [{ type: 'function', name: 'look' }] };
+      await ask('responses', fullVia('messages'), { tools: [...tools, look], tool_choice });
+      const [sent] = await text.seen(1);
+      expect(sent?.body).to.containSubset({ tools: [{ name: 'look' }], tool_choice: { type: 'any' } });
+      expect(sent?.body['tools']).to.have.lengthOf(1);
+    });
+  });
+});
+
+describe('models with the compatibility of the specification', () => {
+  const text = useTestText();
+
+  it('take settings that ask for nothing on the responses format, whatever the family', async () => {
+    for (const fields of [
+      { reasoning: {} },
+      { text: {} },
+      { text: { format: { type: 'text' } } },
+      { reasoning: null },
+    ]) {
+      const response = await text.post('/v1/responses', { model: 'textc-M3', input: 'Hi', ...fields });
+      expect(response.status, await response.text()).to.equal(200);
+    }
+    const refused = await text.post('/v1/responses', { model: 'textc-M3', input: 'Hi', reasoning: { effort: 'low' } });
+    expect(refused.status).to.equal(400);
+  });
+
+  it('name what the contract accepts without effect', async () => {
+    const { path, body } = ASK['generate-content']('texth-3.8-flash', 'Hi', false);
+    const response = await text.post(path, { ...body, ...BY_SCHEMA['generate-content'], toolConfig: 'anything' });
+    expect(response.status).to.equal(200);
+    expect(response.headers.get('x-genway-ignored')).to.equal(
+      'toolConfig, generationConfig.responseMimeType, generationConfig.responseJsonSchema',
+    );
+  });
+
+  it('take the effort minimal on chat-completions as the lowest that the model offers', async () => {
+    const { path, body } = ASK['chat-completions']('textg-6.1-sol', 'Hi', false);
+    const response = await text.post(path, { ...body, reasoning_effort: 'minimal' });
+    const [sent] = await text.seen(1);
+    expect([response.status, sent?.body['reasoning']]).to.deep.equal([200, { effort: 'low', summary: 'auto' }]);
+  });
+
+  it('keep answering through upstreams of their own format', async () => {
+    const response = await text.ask('messages', modelVia('messages'), 'Hi');
+    expect(response.status).to.equal(200);
+  });
+});
