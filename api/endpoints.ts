@@ -57,7 +57,7 @@ import {
   generateContent,
   streamGenerateContent,
 } from './routes/text/routes.ts';
-import { getTask, listOwnTasks } from './routes/tasks/routes.ts';
+import { cancelTask as cancelOwnTask, getTask, listOwnTasks } from './routes/tasks/routes.ts';
 import { listTextRequests, sumUsage } from './routes/usage/routes.ts';
 import { createVideoTask } from './routes/videos/routes.ts';
 import { createWebhookOfAccount, listAllWebhooks, redeliverAllOfWebhook } from './routes/webhooks/administration.ts';
@@ -78,7 +78,17 @@ import {
   updateWebhook,
 } from './routes/webhooks/routes.ts';
 
-const MEDIA = [createVideoTask, createImageTask, listOwnTasks, getTask, uploadFile, listFiles, getFile, deleteFile];
+const MEDIA = [
+  createVideoTask,
+  createImageTask,
+  listOwnTasks,
+  getTask,
+  cancelOwnTask,
+  uploadFile,
+  listFiles,
+  getFile,
+  deleteFile,
+];
 const MODELS = [listModels, getModel, listNativeModels, getNativeModel];
 const TEXT = [createChatCompletion, createResponse, createMessage, generateContent, streamGenerateContent];
 const WEBHOOKS = [

@@ -17,6 +17,8 @@ export const DISPATCH_LIMIT_MS = 2 * 60_000;
 export const SUBMISSION_SURELY_SENT_MS = 2 * PROVIDER_ANSWER_MS;
 /** How long the outcome of a submission is searched for, as a multiple of the patience with providers. */
 export const RECOVERY_PATIENCES = 5;
+/** The time limit for finding out whether an upstream has stopped a job, while the customer waits. */
+export const WITHDRAW_LIMIT_MS = 12_000;
 /** The time limit for cancelling a job. An upstream that cannot be reached may still be rendering. */
 export const CANCEL_LIMIT_MS = 9 * 60_000;
 /** How often a provider is asked once more about a task whose deadline has passed, and how long each time. */

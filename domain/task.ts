@@ -68,6 +68,12 @@ export const CANCELLED_BY_OPERATOR: TaskFailure = {
   message: 'The task was cancelled by an operator. Nothing was charged.',
 };
 
+/** The failure of a task that its customer cancelled. */
+export const CANCELLED_BY_CUSTOMER: TaskFailure = {
+  code: 'processing_failed',
+  message: 'The task was cancelled at your request. Nothing was charged.',
+};
+
 /** A media task, as the database stores it. */
 export interface Task {
   readonly id: string;

@@ -71,6 +71,9 @@ function describeEvent(event: HistoryEvent, byId: ReadonlyMap<string, HistoryEve
     return `The signal ${event.workflowExecutionSignaledEventAttributes.signalName} arrived`;
   }
   if (event.workflowExecutionCancelRequestedEventAttributes) return 'Cancellation was requested';
+  if (event.workflowExecutionUpdateAcceptedEventAttributes) return 'The customer asked to cancel the task';
+  const { workflowExecutionUpdateCompletedEventAttributes: updated } = event;
+  if (updated) return `The customer was answered: ${decodeAll(updated.outcome?.success)}`;
   return workflowEnd(event);
 }
 
@@ -112,6 +115,10 @@ function summaryOf(event: HistoryEvent | undefined): string {
   const summary = event?.userMetadata?.summary;
   if (summary) return String(decode(summary));
   return event?.activityTaskScheduledEventAttributes?.activityType?.name ?? 'A step';
+}
+
+function decodeAll(payloads: { readonly payloads?: Payload[] | null } | null | undefined): string {
+  return (payloads?.payloads ?? []).map((payload) => JSON.stringify(decode(payload))).join(', ');
 }
 
 function decode(payload: Payload): unknown {

@@ -6,8 +6,10 @@ import {
   WorkflowNotFoundError,
 } from '@temporalio/client';
 import { ServiceError } from '../domain/errors.ts';
+import { WITHDRAW_LIMIT_MS } from '../domain/step-limits.ts';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.ts';
 import { describePending, type HistoryStep, readHistorySteps } from './history-steps.ts';
+import type { CancelAnswer } from './workflows/customer-cancellation.ts';
 import { readRecordedEnding, type RecordedEnding } from './recorded-ending.ts';
 
 /** The state of a workflow's latest run. */
@@ -52,10 +54,19 @@ export interface WorkflowAccess {
    * @throws ServiceError `processing_unavailable` when Temporal does not answer
    */
   cancel(workflowId: string): Promise<boolean>;
+  /**
+   * Asks the workflow of a task to end it for its customer, and waits for the outcome.
+   *
+   * @returns null when no workflow of the task is running
+   * @throws ServiceError `processing_unavailable` when the outcome is not known in time: ask again
+   */
+  cancelByCustomer(taskId: string): Promise<CancelAnswer | null>;
 }
 
 /** A server that takes longer is in trouble. */
 const DEADLINE_MS = 3_000;
+/** Within it the provider is asked to stop, and the price is refunded. */
+const CANCEL_DEADLINE_MS = WITHDRAW_LIMIT_MS + 8_000;
 
 export function createWorkflowAccess(client: Client): WorkflowAccess {
   const soon = <Result>(call: () => Promise<Result>): Promise<Result> =>
@@ -121,7 +132,21 @@ export function createWorkflowAccess(client: Client): WorkflowAccess {
       // Temporal also accepts it for some workflows that have closed.
       return accepted !== undefined && (await describe(workflowId))?.status === 'RUNNING';
     },
+    cancelByCustomer: (taskId) => cancelByCustomer(client, taskId),
   };
+}
+
+async function cancelByCustomer(client: Client, taskId: string): Promise<CancelAnswer | null> {
+  const handle = client.workflow.getHandle(taskId);
+  try {
+    return await client.connection.withDeadline(Date.now() + CANCEL_DEADLINE_MS, () =>
+      handle.executeUpdate<CancelAnswer, []>('cancelByCustomer'),
+    );
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return null;
+    const advice = 'It is not known in time whether the task was cancelled. Try again.';
+    throw new ServiceError('processing_unavailable', advice, { cause: error });
+  }
 }
 
 function toState(description: WorkflowExecutionDescription): WorkflowState {

@@ -96,7 +96,10 @@ const MEANINGS: Readonly<Record<RefusalStatus, readonly [description: string, co
   403: ['The account, the key or the address may not do this.', ['forbidden', 'access_denied']],
   404: ['The account has no such resource.', ['not_found']],
   408: ['The body arrived too slowly. Send it again.', ['read_request_body_failed']],
-  409: ['The idempotency key or reference was used for something else, or is in use.', ['idempotency_conflict']],
+  409: [
+    'The idempotency key or reference was used for something else or is in use, or the task can no longer be cancelled.',
+    ['idempotency_conflict', 'bad_request'],
+  ],
   413: ['The body is too large.', ['read_request_body_failed']],
   429: ['Too many requests, or too many tasks at once.', ['rate_limit_exceeded', 'user_concurrency_exceeded']],
   500: ['Something went wrong on our side. Retry once.', ['internal_error']],

@@ -1,10 +1,10 @@
-/** Ends a task on an operator's order: the hold is returned, and the task fails with `processing_failed`. */
+/** Ends a task on an operator's order, or at its customer's request: the hold is returned, and the task fails with `processing_failed`. */
 import type { Database } from '../../db/database.ts';
 import { eventOf, finishTask } from '../../db/queries/finish-task.ts';
 import { findCancellation, type OperatorAction, recordOperatorAction } from '../../db/queries/operator-actions.ts';
-import { mayStillRender } from '../../db/queries/tasks.ts';
+import { findAccountTask, mayStillRender } from '../../db/queries/tasks.ts';
 import { badRequest, ServiceError } from '../../domain/errors.ts';
-import { CANCELLED_BY_OPERATOR, isFinal, type Task } from '../../domain/task.ts';
+import { CANCELLED_BY_CUSTOMER, CANCELLED_BY_OPERATOR, isFinal, type Task } from '../../domain/task.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { TaskStarter } from '../../temporal/task-starter.ts';
 import type { WorkflowAccess } from '../../temporal/workflow-access.ts';
@@ -43,6 +43,43 @@ export async function cancelTask(
     await abandonJob(cancelling, task);
   }
   return action;
+}
+
+/**
+ * Ends a task for its customer, if its upstream surely renders nothing for it. Asking again for a cancelled task changes nothing.
+ *
+ * @returns the task, failed and refunded
+ * @throws ServiceError 409 with the reason when the task goes on or has ended otherwise; `processing_unavailable` when the
+ *   outcome is not known: ask again
+ */
+export async function cancelOwnTask(cancelling: Cancelling, task: Task): Promise<Task> {
+  const { database, workflows } = cancelling;
+  if (isCancelledByCustomer(task)) return task;
+  if (isFinal(task.status)) throw tooLate(`The task has ${task.status}.`);
+  const answer = await workflows.cancelByCustomer(task.id);
+  if (answer === null) await cancelUnstarted(cancelling, task);
+  else if (!answer.isCancelled) throw tooLate(answer.reason);
+  const ended = await findAccountTask(database, task.accountId, task.id);
+  if (ended !== null && isCancelledByCustomer(ended)) return ended;
+  throw tooLate(`The task has ${ended?.status ?? 'ended'}.`);
+}
+
+/** Ends a task of which no workflow runs. No upstream has it, unless Temporal lost its history. */
+async function cancelUnstarted(cancelling: Cancelling, task: Task): Promise<void> {
+  const { database, metrics } = cancelling;
+  if (await mayStillRender(database, task.id)) throw tooLate('The task is being recovered. Try again in a minute.');
+  const ending = { status: 'failed', failure: CANCELLED_BY_CUSTOMER } as const;
+  const { applied, task: ended } = await finishTask(database, task.id, ending, eventOf(ending));
+  if (applied) metrics.taskEnded(ended);
+  await abandonJob(cancelling, task);
+}
+
+function isCancelledByCustomer({ failure }: Pick<Task, 'failure'>): boolean {
+  return failure?.message === CANCELLED_BY_CUSTOMER.message;
+}
+
+function tooLate(reason: string): ServiceError {
+  return new ServiceError('bad_request', `The task can no longer be cancelled, or not now. ${reason}`, { status: 409 });
 }
 
 /** A workflow of a task that has failed cancels the job, and does nothing else. After one that has ended none is started. */

@@ -91,6 +91,8 @@ export interface MediaUpstream extends CallbackReader {
   /** Null for a kind that is not rendered there. */
   traitsOf(kind: TaskKind): KindTraits | null;
   poll(kind: TaskKind): PollPace;
+  /** Whether the upstream can stop jobs. */
+  readonly canCancel: boolean;
   /** The address to which the upstream should announce the end of a task's job; null without callbacks. */
   callbackUrl(taskId: string): string | null;
   /** The submission for a request, always the same. @throws JobRefusedError for what the upstream cannot deliver */
@@ -142,6 +144,7 @@ export function createMediaUpstream(
     onUnknown: settings.onUnknown,
     traitsOf: (kind) => adapter.kinds[kind] ?? null,
     poll: (kind) => settings.poll ?? traitsFor(kind).poll,
+    canCancel: adapter.cancel !== undefined,
     callbackUrl: (taskId) => callbackUrlOf(settings, options.callbackBase ?? null, taskId),
     prepare: (request) => prepared(adapter, request, traitsFor(request.kind)),
 

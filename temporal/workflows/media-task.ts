@@ -5,6 +5,7 @@
 import {
   ActivityCancellationType,
   ActivityFailure,
+  allHandlersFinished,
   ApplicationFailure,
   CancellationScope,
   condition,
@@ -32,10 +33,17 @@ import {
   STORE_AWAY,
   STORE_AWAY_PAUSE_MS,
   STORE_LIMIT_MS,
+  WITHDRAW_LIMIT_MS,
 } from '../../domain/step-limits.ts';
 import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes.ts';
-import { CANCELLED_BY_OPERATOR, type GeneratedMedia, type TaskFailure } from '../../domain/task.ts';
+import {
+  CANCELLED_BY_CUSTOMER,
+  CANCELLED_BY_OPERATOR,
+  type GeneratedMedia,
+  type TaskFailure,
+} from '../../domain/task.ts';
 import { TASK_QUEUES } from '../../domain/task-queues.ts';
+import { CancelledByCustomerError, CustomerCancellation } from './customer-cancellation.ts';
 import type { webhookDelivery } from './webhook-delivery.ts';
 
 export type { Resolution };
@@ -77,31 +85,48 @@ interface Route {
   jobId?: string;
 }
 
+/** What the steps of a task share. */
+interface Run {
+  readonly taskId: string;
+  readonly deadlineMs: number;
+  readonly route: Route;
+  readonly cancellation: CustomerCancellation;
+}
+
 type Ending =
   | { readonly status: 'succeeded'; readonly output: readonly GeneratedMedia[] }
   | { readonly status: 'failed'; readonly failure: TaskFailure; readonly hasJobToCancel: boolean };
 
 export async function mediaTask({ taskId, deadlineAt }: MediaTaskInput): Promise<MediaTaskOutcome> {
+  const cancellation = new CustomerCancellation();
   setCurrentDetails('Confirming that the price is reserved.');
   // A cancellation at this point must lead to the refund, too.
   const reservation = await CancellationScope.nonCancellable(() => reserve(taskId));
   const { reservationId } = reservation;
   if (reservation.isFinal) {
+    cancellation.refuse(MESSAGES.ended);
     if (reservation.hasJobToCancel) await cancelJob(taskId, { steps: { answers: 'job' } });
+    await condition(allHandlersFinished);
     setCurrentDetails('Ended: the task was already final when this workflow started.');
     return { status: 'final before it began', reservationId, resolutionId: null, failure: null };
   }
 
   const route: Route = { steps: reservation.steps };
-  const ending = await produce(taskId, route, Date.parse(deadlineAt))
-    .catch((error: unknown) => recheck(taskId, route, error))
+  const run = { taskId, deadlineMs: Date.parse(deadlineAt), route, cancellation };
+  const ending = await produce(run)
+    .catch((error: unknown) => recheck(run, error))
     .catch(toEnding);
 
   return CancellationScope.nonCancellable(async () => {
     const resolution = await resolve(taskId, ending);
+    cancellation.answer(
+      isCancelledByCustomer(ending) ? { isCancelled: true } : { isCancelled: false, reason: MESSAGES.ended },
+    );
+    cancellation.refuse(MESSAGES.ended);
     upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.outcome, value: outcomeOf(ending) }]);
     await startDeliveries(taskId, ending, resolution.deliveryIds);
     if (ending.status === 'failed' && ending.hasJobToCancel) await cancelJob(taskId, route);
+    await condition(allHandlersFinished);
     setCurrentDetails(`Ended: the task is ${resolution.taskStatus}. Ledger row: ${resolution.transferId}.`);
     return {
       status: resolution.taskStatus,
@@ -113,13 +138,18 @@ export async function mediaTask({ taskId, deadlineAt }: MediaTaskInput): Promise
 }
 
 /** Tries routes until one has led to stored files. */
-async function produce(taskId: string, route: Route, deadlineMs: number): Promise<Ending> {
+async function produce(run: Run): Promise<Ending> {
+  const { taskId, route, deadlineMs, cancellation } = run;
   for (;;) {
-    const submitted = await submit(taskId, route.steps, deadlineMs);
+    const submitted = await submit(run);
     if (typeof submitted === 'string') {
       route.jobId = submitted;
       const queue = queueOf(route.steps);
-      await awaitResult(taskId, submitted, queue, deadlineMs);
+      await cancellation.whileNone(
+        () => awaitResult(taskId, submitted, queue, deadlineMs),
+        () => withdrawJob(run),
+      );
+      cancellation.refuse(MESSAGES.rendered);
       return { status: 'succeeded', output: await storeResult(taskId, submitted, queue) };
     }
     if (!('nextRoute' in submitted)) return { status: 'succeeded', output: submitted };
@@ -133,17 +163,28 @@ async function produce(taskId: string, route: Route, deadlineMs: number): Promis
  *
  * @returns the provider's job, the stored files if the provider answered with them, or the next route to try
  */
-async function submit(taskId: string, steps: RouteSteps, deadlineMs: number) {
+async function submit(run: Run) {
+  const { taskId, deadlineMs, cancellation, route } = run;
   for (;;) {
     setCurrentDetails(
       'Submitting the job to the provider. If this keeps failing, the pending activity shows its last failure.',
     );
+    const attempt = () => attemptSubmission(taskId, route.steps, timeLeftMs(deadlineMs));
     try {
-      return await attemptSubmission(taskId, steps, timeLeftMs(deadlineMs));
+      if (route.steps.answers === 'job') return await cancellation.whileNone(attempt, () => withdrawJob(run));
+      cancellation.refuse(MESSAGES.unstoppable);
+      const submitted = await attempt();
+      cancellation.allow();
+      return submitted;
     } catch (error) {
       if (!isStoreAway(error)) throw error;
+      cancellation.allow();
       setCurrentDetails('Waiting for the store to come back: a result could not be stored now.');
-      await sleep(Math.min(STORE_AWAY_PAUSE_MS, timeLeftMs(deadlineMs)));
+      const pauseMs = Math.min(STORE_AWAY_PAUSE_MS, timeLeftMs(deadlineMs));
+      await cancellation.whileNone(
+        () => sleep(pauseMs),
+        () => withdrawJob(run),
+      );
     }
   }
 }
@@ -217,8 +258,9 @@ async function storeResult(taskId: string, jobId: string, queue: ProviderQueue):
  * @param error why the task was not produced
  * @throws the error, unless the deadline is the reason and the render ended before it
  */
-async function recheck(taskId: string, { steps, jobId }: Route, error: unknown): Promise<Ending> {
+async function recheck({ taskId, route: { steps, jobId }, cancellation }: Run, error: unknown): Promise<Ending> {
   if (!ranOutOfTime(error)) throw error;
+  cancellation.refuse(MESSAGES.ended);
   const queue = queueOf(steps);
   const { recheckJob } = proxyActivities<MediaTaskActivities>({
     ...queue,
@@ -235,6 +277,21 @@ async function recheck(taskId: string, { steps, jobId }: Route, error: unknown):
   if (found.state === 'nothing') throw error;
   const output = found.state === 'stored' ? found.files : await storeResult(taskId, found.jobId, queue);
   return { status: 'succeeded', output };
+}
+
+/** @returns null if the provider surely renders nothing; otherwise the reason, for the customer */
+async function withdrawJob({ taskId, route: { steps } }: Run): Promise<string | null> {
+  const { withdrawJob } = proxyActivities<MediaTaskActivities>({
+    ...queueOf(steps),
+    scheduleToCloseTimeout: WITHDRAW_LIMIT_MS,
+    retry: { initialInterval: '1 second' },
+    summary: 'The customer cancels: ask the provider to stop',
+  });
+  setCurrentDetails('The customer cancels the task. Making sure that the provider renders nothing.');
+  return withdrawJob(taskId).catch((error: unknown) => {
+    if (isCancellation(error)) throw error;
+    return MESSAGES.silent;
+  });
 }
 
 /** Does what it can within its time, without an error. */
@@ -286,6 +343,10 @@ const MESSAGES = {
   timedOut: 'Processing did not finish in time. Nothing was charged; send the request again.',
   notStored: 'The result was generated but could not be stored. Nothing was charged; send the request again.',
   failed: 'Processing failed on the service side. Nothing was charged; send the request again.',
+  ended: 'The task has ended.',
+  rendered: 'The task has been rendered, and will be charged.',
+  unstoppable: 'The task is being rendered, and this model cannot be stopped. It will be charged when it succeeds.',
+  silent: 'The task is being rendered, and the model did not confirm that it stopped. Try again.',
 } as const;
 
 const TIMED_OUT = { code: 'processing_timeout', message: MESSAGES.timedOut } as const;
@@ -311,6 +372,9 @@ function failAs(code: TaskErrorCode, message: string): (error: unknown) => never
 function toEnding(error: unknown): Ending {
   if (isCancellation(error)) {
     return { status: 'failed', failure: CANCELLED_BY_OPERATOR, hasJobToCancel: true };
+  }
+  if (error instanceof CancelledByCustomerError) {
+    return { status: 'failed', failure: CANCELLED_BY_CUSTOMER, hasJobToCancel: false };
   }
   const verdict = verdictOf(error);
   if (verdict) return { status: 'failed', failure: verdict, hasJobToCancel: mayStillRender(error, verdict) };
@@ -341,6 +405,10 @@ function isStoreAway(error: unknown): boolean {
   return (
     error instanceof ActivityFailure && error.cause instanceof ApplicationFailure && error.cause.type === STORE_AWAY
   );
+}
+
+function isCancelledByCustomer(ending: Ending): boolean {
+  return ending.status === 'failed' && ending.failure === CANCELLED_BY_CUSTOMER;
 }
 
 function outcomeOf(ending: Ending): string {

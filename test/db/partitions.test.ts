@@ -201,6 +201,7 @@ describe('db/partitions', () => {
         read: async () => null,
         readEnding: async () => null,
         cancel: async () => false,
+        cancelByCustomer: async () => null,
       },
       metrics: createMetrics(),
       log: pino({ level: 'silent' }),

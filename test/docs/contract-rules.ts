@@ -5,6 +5,14 @@
  */
 /* oxlint-disable no-template-curly-in-string -- titles stand here as the sources have them */
 export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'temporal/workflows/customer-cancellation.test.ts': {
+    'is stopped at the provider and refunded in full, however often it is cancelled': '4.4:5',
+    'is refunded when no workflow of it runs, and no provider has it': '4.4:5',
+    'stays charged, with 409 and the reason, once it has ended': '4.4:6',
+    'is either refunded, with 200, or goes on, with 409, whenever the request comes': '4.4:5 4.4:6',
+    'goes on, with 409 and the reason: ${model}': '4.4:6',
+    'is unknown to other accounts': '4.4:2',
+  },
   'temporal/activities/media-task/hand-over.test.ts': {
     'is charged if its job is found only now, and ended before': '3:7',
     'has ${status}, without another question to the vendor, if its file was stored and its render ended ${when}': '3:7',

@@ -24,6 +24,7 @@ const NO_WORKFLOWS: AppDependencies['workflows'] = {
   read: async () => null,
   readEnding: async () => null,
   cancel: async () => false,
+  cancelByCustomer: async () => null,
 };
 /** No model of a text has an upstream that operators could see to. */
 const NO_UPSTREAMS: AppDependencies['upstreams'] = {

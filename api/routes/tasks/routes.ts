@@ -8,6 +8,7 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
 import { anyText, oneOf, PERIOD } from '../../endpoint/query.ts';
+import { cancelOwnTask } from '../../services/cancel-task.ts';
 
 export const listOwnTasks = endpoint({
   id: 'listTasks',
@@ -44,5 +45,23 @@ export const getTask = endpoint({
     if (!task) throw noSuch('task', caller);
     if (isFinal(task.status)) return { data: TASK.present(task) };
     return { data: TASK.present({ ...task, typicalSeconds: await typicalSeconds(task.model) }) };
+  },
+});
+
+export const cancelTask = endpoint({
+  id: 'cancelOwnTask',
+  tag: 'Media tasks',
+  method: 'post',
+  path: '/v1/tasks/{task_id}/cancel',
+  access: 'key',
+  summary: 'Cancel a task',
+  description:
+    'Ends the task and refunds it in full, if the model surely renders nothing for it. 409 with the reason if it is too late.',
+  answers: { 200: dataOf(TASK.schema, 'The task, failed and refunded') },
+  refusals: ['idempotency_conflict', 'processing_unavailable'],
+  handle: async ({ caller, params }, services) => {
+    const task = await findAccountTask(services.database, caller.account.id, params.task_id);
+    if (!task) throw noSuch('task', caller);
+    return { data: TASK.present(await cancelOwnTask(services, task)) };
   },
 });

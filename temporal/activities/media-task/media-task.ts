@@ -12,6 +12,7 @@ import { createRecheckJob } from './recheck-job.ts';
 import { createRender } from './render.ts';
 import { createReserve } from './reserve.ts';
 import { createStoreResult } from './store-result.ts';
+import { createWithdrawJob } from './withdraw-job.ts';
 
 export type { MediaTaskDependencies } from './dependencies.ts';
 export type { NextRoute } from './dispatch.ts';
@@ -32,5 +33,6 @@ export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
     settle: createSettle(finish),
     refund: createRefund(finish),
     cancelJob: createCancelJob(dependencies),
+    withdrawJob: createWithdrawJob(dependencies),
   };
 }

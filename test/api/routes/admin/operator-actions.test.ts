@@ -286,6 +286,7 @@ describe('operators without Temporal', () => {
       read: async () => unlessDown(null),
       readEnding: async () => unlessDown(null),
       cancel: async () => unlessDown(false),
+      cancelByCustomer: async () => null,
     },
   });
 
