@@ -33,7 +33,7 @@ import { createReadStatement, createTurns } from './services/finance/statements.
 import { createSumMonth } from './services/finance/month-sums.ts';
 import { createImageLinkCheck } from './services/image-links.ts';
 import { madeOfCatalogue } from './services/made-of-catalogue.ts';
-import { createModeration } from './services/moderate.ts';
+import { createJudge, createModeration } from './services/moderate.ts';
 import { createAddressCheck, isPublicHttpsUrl } from './services/public-address.ts';
 import type { ApiServices, GivenServices } from './services/services.ts';
 import { createUploads, type UploadLimits } from './services/uploads.ts';
@@ -198,6 +198,7 @@ function createServices({
     checkWebhookAddress: createAddressCheck(settings),
     checkImageLinks: createImageLinkCheck({ client: guardedClient, storage }),
     moderate: moderator && createModeration(moderator),
+    judge: createJudge(moderator),
     sumMonth: createSumMonth(given.reports),
     inTurn,
     readStatement: createReadStatement(given.reports, inTurn),

@@ -57,6 +57,7 @@ import {
   generateContent,
   streamGenerateContent,
 } from './routes/text/routes.ts';
+import { createModeration } from './routes/moderations/routes.ts';
 import { cancelTask as cancelOwnTask, getTask, listOwnTasks } from './routes/tasks/routes.ts';
 import { listTextRequests, sumUsage } from './routes/usage/routes.ts';
 import { createVideoTask } from './routes/videos/routes.ts';
@@ -89,6 +90,7 @@ const MEDIA = [
   getFile,
   deleteFile,
 ];
+const MODERATION = [createModeration];
 const MODELS = [listModels, getModel, listNativeModels, getNativeModel];
 const TEXT = [createChatCompletion, createResponse, createMessage, generateContent, streamGenerateContent];
 const WEBHOOKS = [
@@ -176,6 +178,7 @@ const SERVICE = [isAlive, isReady, getMetrics];
 
 const ENDPOINTS: readonly Endpoint[] = [
   ...MEDIA,
+  ...MODERATION,
   ...MODELS,
   ...TEXT,
   ...WEBHOOKS,

@@ -10,6 +10,23 @@ export interface ModerationInput {
   readonly images: readonly string[];
 }
 
+/** A part of what is judged, in the format's own form. */
+export type ModerationPart =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'image_url'; readonly image_url: { readonly url: string } };
+
+/** A text, several texts that are judged one by one, or parts that are judged together. */
+export type ModerationContent = string | readonly string[] | readonly ModerationPart[];
+
+/** The verdict of one text, or of all parts together. */
+export interface ModerationResult {
+  readonly flagged: boolean;
+  /** By the service's own names. */
+  readonly categories: Readonly<Record<string, boolean>>;
+  /** From 0 to 1, by the same names. */
+  readonly scores: Readonly<Record<string, number>>;
+}
+
 export interface ModerationVerdict {
   readonly flagged: boolean;
   /** The categories that were flagged, in the service's words. */
@@ -20,6 +37,12 @@ export interface ModerationVerdict {
 export interface Moderator {
   /** @throws ProviderUnreachableError if the service gives no verdict */
   check(input: ModerationInput): Promise<ModerationVerdict>;
+  /**
+   * Judges content as a client of the format sent it.
+   *
+   * @throws ProviderUnreachableError if the service gives no verdict
+   */
+  judge(content: ModerationContent): Promise<readonly ModerationResult[]>;
 }
 
 export interface HttpModeratorOptions {
@@ -45,8 +68,8 @@ export function createHttpModerator(options: HttpModeratorOptions): Moderator & 
   const dispatcher = options.dispatcher ?? new Agent();
   const headers = options.key === undefined ? {} : { authorization: `Bearer ${options.key}` };
 
-  async function judge(parts: readonly object[], signal: AbortSignal): Promise<ModerationVerdict> {
-    const body = { ...(options.model !== undefined && { model: options.model }), input: parts };
+  async function judge(input: ModerationContent, signal: AbortSignal): Promise<readonly ModerationResult[]> {
+    const body = { ...(options.model !== undefined && { model: options.model }), input };
     const answer = await exchange(
       {
         method: 'POST',
@@ -59,44 +82,47 @@ export function createHttpModerator(options: HttpModeratorOptions): Moderator & 
       },
       signal,
     );
-    return verdictOf(documentOf(answer));
+    return resultsOf(documentOf(answer));
   }
 
   return {
     async check({ text, images }) {
       const abandoned = new AbortController();
-      const [first = [], ...others] = images.map((url) => [{ type: 'image_url', image_url: { url } }]);
-      const requests = [[{ type: 'text', text }, ...first], ...others];
+      const [first = [], ...others] = images.map((url): ModerationPart[] => [
+        { type: 'image_url', image_url: { url } },
+      ]);
+      const requests: readonly ModerationPart[][] = [[{ type: 'text', text }, ...first], ...others];
       try {
-        const verdicts = await Promise.all(requests.map((parts) => judge(parts, abandoned.signal)));
-        return {
-          flagged: verdicts.some(({ flagged }) => flagged),
-          categories: [...new Set(verdicts.flatMap(({ categories }) => categories))],
-        };
+        const results = (await Promise.all(requests.map((parts) => judge(parts, abandoned.signal)))).flat();
+        const isFlagged = (name: string): boolean => results.some(({ categories }) => categories[name] === true);
+        const names = new Set(results.flatMap(({ categories }) => Object.keys(categories)));
+        return { flagged: results.some(({ flagged }) => flagged), categories: [...names].filter(isFlagged) };
       } finally {
         abandoned.abort();
       }
     },
+    judge: (content) => judge(content, new AbortController().signal),
     close: () => dispatcher.close(),
   };
 }
 
 /** @throws ProviderUnreachableError if the answer contains no verdict */
-function verdictOf(document: unknown): ModerationVerdict {
+function resultsOf(document: unknown): readonly ModerationResult[] {
   const results = isObject(document) ? document['results'] : undefined;
   if (!Array.isArray(results) || results.length === 0) throw noVerdict();
-  const verdicts = results.map((result: unknown) => {
+  return results.map((result: unknown) => {
     if (!isObject(result) || typeof result['flagged'] !== 'boolean') throw noVerdict();
-    const categories = isObject(result['categories']) ? result['categories'] : {};
     return {
       flagged: result['flagged'],
-      categories: Object.keys(categories).filter((name) => categories[name] === true),
+      categories: fieldsOfType(result['categories'], (value): value is boolean => typeof value === 'boolean'),
+      scores: fieldsOfType(result['category_scores'], (value): value is number => typeof value === 'number'),
     };
   });
-  return {
-    flagged: verdicts.some(({ flagged }) => flagged),
-    categories: verdicts.flatMap(({ categories }) => categories),
-  };
+}
+
+function fieldsOfType<Value>(fields: unknown, isValue: (value: unknown) => value is Value): Record<string, Value> {
+  const entries = Object.entries(isObject(fields) ? fields : {});
+  return Object.fromEntries(entries.flatMap(([name, value]) => (isValue(value) ? [[name, value]] : [])));
 }
 
 function noVerdict(): ProviderUnreachableError {

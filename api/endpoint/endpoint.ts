@@ -6,7 +6,7 @@ import type { Method, Operation } from '../openapi/operation.ts';
 import type { JsonSchema } from '../../domain/json-schema.ts';
 import { noteAction } from '../services/administrator.ts';
 import type { ApiServices } from '../services/services.ts';
-import type { Context } from '../state.ts';
+import type { Context, RequestState } from '../state.ts';
 import type { Access, CallerBy } from './access.ts';
 import { type Refusal, type RefusalStatus, statusOf } from './answers.ts';
 import type { RequestBody } from './body.ts';
@@ -46,6 +46,8 @@ export interface Definition<Path extends string, Rule extends Access, Query> ext
   readonly headers?: readonly JsonSchema[];
   /** Refusals that do not follow from the access, the path, the query or the body. */
   readonly refusals?: readonly Refusal[];
+  /** Renders errors, where the envelope has more than the common one. */
+  readonly presentError?: RequestState['presentError'];
 }
 
 /** Returns the body of the answer; nothing when there is none, or when the handler has set `context.body` itself. */
@@ -81,6 +83,7 @@ export function endpoint<const Path extends string, Rule extends Access, Query e
     ...describe(definition, definition.body),
     ...(alias !== undefined && { alias }),
     serve: async (context, services) => {
+      if (definition.presentError) context.state.presentError = definition.presentError;
       const caller = await services.gates[access](context);
       const params = readPath(context.params, context.state.caller ?? null);
       const request = { caller, params, query: readQuery(query, context.query), context };

@@ -7,6 +7,7 @@ import { describePath } from '../endpoint/path.ts';
 
 export const TAGS = {
   'Media tasks': 'Create images and videos, and poll for their results.',
+  Moderation: 'Judge texts and images.',
   Files: 'Upload local inputs.',
   Models: 'The models that a key may call, with limits and prices.',
   Text: 'Four formats for every text model. Answers are direct: whole or streamed.',

@@ -1,10 +1,25 @@
-/** Moderates media requests at creation, before anything is created or charged. */
+/** Moderates media requests at creation, before anything is created or charged, and content for clients that ask. */
 import { ServiceError } from '../../domain/errors.ts';
 import type { RenderInputs } from '../../domain/task.ts';
 import { ProviderUnreachableError } from '../../providers/media/outcomes.ts';
 import type { Moderator } from '../../providers/moderation.ts';
 
 export type Moderate = (inputs: Pick<RenderInputs, 'prompt' | 'images'>) => Promise<void>;
+
+/** @throws ServiceError `processing_unavailable` when there is no verdict */
+export type Judge = Moderator['judge'];
+
+/** Makes the judgement of content for clients. */
+export function createJudge(moderator: Moderator | null): Judge {
+  return async (content) => {
+    if (moderator !== null) return moderator.judge(content).catch(noVerdict);
+    throw new ServiceError(
+      'processing_unavailable',
+      'Moderation is not offered here. The operator of the service can set GENWAY_MODERATION_URL.',
+      { retryable: false },
+    );
+  };
+}
 
 const RETRY_AFTER_SECONDS = 5;
 

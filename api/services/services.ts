@@ -29,7 +29,7 @@ import type { WorkflowAccess } from '../../temporal/workflow-access.ts';
 import type { AnnounceJobEnd } from '../../temporal/job-announcer.ts';
 import type { SumMonth } from './finance/month-sums.ts';
 import type { InTurn, ReadStatement } from './finance/statements.ts';
-import type { Moderate } from './moderate.ts';
+import type { Judge, Moderate } from './moderate.ts';
 import type { StartReconciliation } from '../../temporal/reconciliation-starter.ts';
 
 /** The services that the process brings along. */
@@ -97,6 +97,7 @@ export interface ApiServices extends GivenServices {
    * @throws ServiceError `content_policy_violation`, or `processing_unavailable` without a verdict
    */
   readonly moderate: Moderate | null;
+  readonly judge: Judge;
   /** Revenue and cost of a month, at most 15 seconds old. */
   readonly sumMonth: SumMonth;
   readonly inTurn: InTurn;

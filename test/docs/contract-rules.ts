@@ -5,6 +5,11 @@
  */
 /* oxlint-disable no-template-curly-in-string -- titles stand here as the sources have them */
 export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'api/routes/moderations/routes.test.ts': {
+    'judges a text, several texts and parts, as the OpenAI SDK sends them': '4.13:1 4.13:2',
+    'refuses ${what}': '4.13:1 4.13:3',
+    'is 503 while the service gives no verdict, and without a service': '4.13:3 4.13:4',
+  },
   'temporal/workflows/customer-cancellation.test.ts': {
     'is stopped at the provider and refunded in full, however often it is cancelled': '4.4:5',
     'is refunded when no workflow of it runs, and no provider has it': '4.4:5',

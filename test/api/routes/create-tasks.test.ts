@@ -337,6 +337,7 @@ describe('a create call that is moderated', () => {
           ? { flagged: true, categories: ['violence'] }
           : { flagged: false, categories: [] };
       },
+      judge: async () => [],
     },
   });
   before(async () => {

@@ -1,0 +1,96 @@
+/** Moderation in the widely used format, by the operator's own moderation service. Contract 4.13. */
+import Joi from 'joi';
+import { presentError } from '../../../domain/error-envelope.ts';
+import { arrayOf, boolean, component, object, text } from '../../../domain/json-schema.ts';
+import type { ModerationContent, ModerationResult } from '../../../providers/moderation.ts';
+import { json } from '../../endpoint/answers.ts';
+import { jsonBody } from '../../endpoint/body.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+
+const MAX_TEXTS = 100;
+/** Moderation services take one image for each request. */
+const MAX_PARTS = 10;
+
+interface ModerationBody {
+  readonly input: ModerationContent;
+  readonly model?: string;
+}
+
+const part = Joi.alternatives(
+  Joi.object({ type: Joi.valid('text').required(), text: Joi.string().required() }),
+  Joi.object({
+    type: Joi.valid('image_url').required(),
+    image_url: Joi.object({
+      url: Joi.string()
+        .pattern(/^(https:\/\/|data:image\/)/)
+        .required()
+        .messages({ 'string.pattern.base': '{{#label}} must be an https link or a data URL of an image' }),
+    }).required(),
+  }),
+);
+
+const body = jsonBody<ModerationBody>(
+  'CreateModeration',
+  Joi.object<ModerationBody>({
+    input: Joi.alternatives(
+      Joi.string(),
+      Joi.array().items(Joi.string()).min(1).max(MAX_TEXTS),
+      Joi.array().items(part).min(1).max(MAX_PARTS),
+    )
+      .required()
+      .description('A text; texts that are judged one by one; or parts, texts and at most one image, judged together'),
+    model: Joi.string().max(200).description('Returned with the answer; the operator chooses the service'),
+  }),
+  { text: { value: { input: 'I want to hug everybody.' } } },
+);
+
+const RESULT = component(
+  'ModerationResult',
+  object({
+    flagged: boolean('Whether any category is'),
+    categories: { type: 'object', additionalProperties: { type: 'boolean' } },
+    category_scores: { type: 'object', additionalProperties: { type: 'number', minimum: 0, maximum: 1 } },
+    category_applied_input_types: {
+      type: 'object',
+      additionalProperties: { type: 'array', items: { type: 'string', enum: ['text', 'image'] } },
+    },
+  }),
+);
+
+const MODERATION = component('Moderation', object({ id: text(), model: text(), results: arrayOf(RESULT) }));
+
+export const createModeration = endpoint({
+  id: 'createModeration',
+  tag: 'Moderation',
+  method: 'post',
+  path: '/v1/moderations',
+  access: 'key',
+  summary: 'Judge texts and images',
+  description: 'Costs nothing. Errors also have `type` and `param`, which is always null.',
+  body,
+  answers: { 200: { description: 'One result for each text, or one for all parts', content: json(MODERATION) } },
+  refusals: ['processing_unavailable'],
+  presentError: (error, requestId) => {
+    const { error: common } = presentError(error, requestId);
+    return { error: { ...common, type: 'svc_error', param: null } };
+  },
+  handle: async ({ body: { input, model = 'moderation' }, context }, { judge }) => {
+    const results = await judge(input);
+    const id = `modr-${context.state.requestId.slice('req_'.length)}`;
+    return { id, model, results: results.map((result) => present(result, input)) };
+  },
+});
+
+function present({ flagged, categories, scores }: ModerationResult, input: ModerationContent): object {
+  const kinds = new Set(typeof input === 'string' ? ['text'] : input.map(kindOf));
+  return {
+    flagged,
+    categories,
+    category_scores: scores,
+    category_applied_input_types: Object.fromEntries(Object.keys(categories).map((name) => [name, [...kinds]])),
+  };
+}
+
+function kindOf(item: string | { readonly type: string }): string {
+  return typeof item !== 'string' && item.type === 'image_url' ? 'image' : 'text';
+}
