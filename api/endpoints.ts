@@ -57,6 +57,7 @@ import {
   generateContent,
   streamGenerateContent,
 } from './routes/text/routes.ts';
+import { countMessageTokens, countResponseTokens } from './routes/text/count-tokens.ts';
 import { createModeration } from './routes/moderations/routes.ts';
 import { cancelTask as cancelOwnTask, getTask, listOwnTasks } from './routes/tasks/routes.ts';
 import { listTextRequests, sumUsage } from './routes/usage/routes.ts';
@@ -92,7 +93,15 @@ const MEDIA = [
 ];
 const MODERATION = [createModeration];
 const MODELS = [listModels, getModel, listNativeModels, getNativeModel];
-const TEXT = [createChatCompletion, createResponse, createMessage, generateContent, streamGenerateContent];
+const TEXT = [
+  createChatCompletion,
+  createResponse,
+  createMessage,
+  generateContent,
+  streamGenerateContent,
+  countMessageTokens,
+  countResponseTokens,
+];
 const WEBHOOKS = [
   createWebhook,
   listWebhooks,

@@ -14,6 +14,8 @@ export interface RequestState {
   receivedAtMs: number;
   /** The endpoint that answers. */
   endpoint?: Pick<Operation, 'path' | 'tag'>;
+  /** Set for an endpoint whose method does not show that it changes nothing and costs nothing. */
+  isRead?: boolean;
   /** Renders errors, where not in the common envelope. */
   presentError?: (error: ServiceError, requestId: string) => object;
   /** Set by access rules that require a key. */

@@ -46,6 +46,8 @@ export interface Definition<Path extends string, Rule extends Access, Query> ext
   readonly headers?: readonly JsonSchema[];
   /** Refusals that do not follow from the access, the path, the query or the body. */
   readonly refusals?: readonly Refusal[];
+  /** Whether it changes nothing and costs nothing, although its method does not show it. */
+  readonly isRead?: boolean;
   /** Renders errors, where the envelope has more than the common one. */
   readonly presentError?: RequestState['presentError'];
 }
@@ -83,6 +85,7 @@ export function endpoint<const Path extends string, Rule extends Access, Query e
     ...describe(definition, definition.body),
     ...(alias !== undefined && { alias }),
     serve: async (context, services) => {
+      if (definition.isRead === true) context.state.isRead = true;
       if (definition.presentError) context.state.presentError = definition.presentError;
       const caller = await services.gates[access](context);
       const params = readPath(context.params, context.state.caller ?? null);

@@ -5,7 +5,7 @@ import { assertNotExhausted, assertUsable, refusedKey } from '../../domain/api-k
 import { ServiceError } from '../../domain/errors.ts';
 import { bearerTokenOf } from '../../net/bearer-token.ts';
 import type { Context } from '../state.ts';
-import { READS } from './limit-requests.ts';
+import { isRead } from './limit-requests.ts';
 
 /** A longer credential cannot be one of ours and is not worth hashing. */
 const MAX_KEY_LENGTH = 256;
@@ -42,7 +42,7 @@ export function createAuthenticator(authentication: Authentication): Authenticat
     const caller = apiKey.length <= MAX_KEY_LENGTH ? await findCaller(apiKey) : null;
     if (!caller) throw refusedKey('key_unknown');
     assertUsable(caller.key, caller.account, new Date(clock.nowMs()));
-    if (!canBeExhausted && !READS.has(context.method)) assertNotExhausted(caller.key);
+    if (!canBeExhausted && !isRead(context)) assertNotExhausted(caller.key);
     assertAllowedAddress(caller.key, context.ip, forText ? 'access_denied' : 'forbidden');
     context.state.caller = caller;
     return caller;

@@ -13,7 +13,12 @@ import type { Context } from '../state.ts';
 
 const MAX_COUNTED_AT_ONCE = 500;
 /** The methods that change nothing. */
-export const READS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
+const READS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
+
+/** Whether a request changes nothing and costs nothing. */
+export function isRead({ method, state }: Context): boolean {
+  return READS.has(method) || state.isRead === true;
+}
 
 /** Requests that a key may make per minute. */
 export interface RequestLimits {
@@ -53,7 +58,7 @@ export function createRequestLimit(
   const usedUpUntilMs = new Map<string, number>();
 
   function begin(context: Context, { key: { id, rateLimitRpm } }: Caller): UncountedRequest {
-    const reads = READS.has(context.method);
+    const reads = isRead(context);
     const writesPerMinute = rateLimitRpm ?? requestsPerMinute;
     const limit = reads ? Math.max(readsPerMinute, writesPerMinute) : writesPerMinute;
     const counted = (window: RequestWindow): void => {

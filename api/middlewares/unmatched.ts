@@ -9,7 +9,7 @@ const INSTEAD: readonly (readonly [path: RegExp, advice: string])[] = [
   [/^\/v1\/completions$/, 'Text is created by POST /v1/chat/completions.'],
   [/^\/v1\/(?:assistants|threads|conversations)(?:\/|$)/, 'Send the whole conversation with POST /v1/responses.'],
   [/^\/v1\/responses\/./, 'Responses are not stored; send the whole conversation with POST /v1/responses.'],
-  [/(?:\/count_tokens|:countTokens)$/, 'Tokens are counted in the usage of each answer.'],
+  [/:countTokens$/, 'Tokens are counted by POST /v1/messages/count_tokens or /v1/responses/input_tokens.'],
 ];
 
 /** A path like `/v1beta/models/{model}:countTokens` ends in a method of its own. */

@@ -9,13 +9,15 @@ import { REQUEST_SCHEMAS as RESPONSES } from '../../text/responses/request-shape
 
 /** The request schemas, with the models of each format. */
 export function textRequestSchemas(catalogue: Catalogue): Readonly<Record<string, JsonSchema>> {
+  const messagesRequest = withModels(MESSAGES.MessagesRequest, modelOn('messages', catalogue));
   return {
     ...CHAT,
     ChatCompletionRequest: withModels(CHAT.ChatCompletionRequest, modelOn('chat-completions', catalogue)),
     ...RESPONSES,
     ResponsesRequest: withModels(RESPONSES.ResponsesRequest, modelOn('responses', catalogue)),
     ...MESSAGES,
-    MessagesRequest: withModels(MESSAGES.MessagesRequest, modelOn('messages', catalogue)),
+    MessagesRequest: messagesRequest,
+    MessagesCount: { ...messagesRequest, required: ['model', 'messages'] },
     ...GENERATE_CONTENT,
   };
 }

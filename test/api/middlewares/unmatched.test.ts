@@ -31,8 +31,7 @@ describe('what no route takes', () => {
     ['/v1/completions', 'POST /v1/chat/completions'],
     ['/v1/threads/runs', 'POST /v1/responses'],
     ['/v1/responses/resp_1/cancel', 'POST /v1/responses'],
-    ['/v1/messages/count_tokens', 'usage'],
-    ['/v1beta/models/texth-4-argon:countTokens', 'usage'],
+    ['/v1beta/models/texth-4-argon:countTokens', 'POST /v1/messages/count_tokens'],
   ] as const) {
     it(`names what to use instead of ${path}`, async () => {
       const { status, body } = await call<ErrorBody>(app.baseUrl + path, { method: 'POST', body: {} });

@@ -1,0 +1,78 @@
+/** Counts of the input tokens of a request, without a call of its model: contract 4.8. */
+import { presentError } from '../../../domain/error-envelope.ts';
+import { exactly, integer, object, ref } from '../../../domain/json-schema.ts';
+import type { JsonObject } from '../../../domain/json.ts';
+import { BODIES } from '../../../domain/policy.ts';
+import { FORMATS } from '../../../text/formats.ts';
+import { readObject } from '../../../text/read.ts';
+import type { WireFormat } from '../../../text/wire-format.ts';
+import { json } from '../../endpoint/answers.ts';
+import { endpoint, type Endpoint } from '../../endpoint/endpoint.ts';
+import { refusalsIn } from '../../openapi/text.ts';
+import { readJsonBody } from '../../middlewares/json-body.ts';
+import { chooseModel, compatibilityOf } from '../../text/choose-model.ts';
+import { estimateInputTokens } from '../../text/estimate-tokens.ts';
+
+interface CountDefinition {
+  readonly id: string;
+  readonly path: string;
+  readonly format: WireFormat;
+  /** The name of the body's schema in the API description. */
+  readonly schema: string;
+  /** Fields that the format requires, and that a count does without. */
+  readonly defaults: JsonObject;
+  /** What the answer has beside the count. */
+  readonly object?: string;
+}
+
+/** Free, and limited like reads. Takes the body of the format. */
+function countEndpoint({ id, path, format, schema, defaults, object: kind }: CountDefinition): Endpoint {
+  const own = kind === undefined ? {} : { object: kind };
+  const defined = endpoint({
+    id,
+    tag: 'Text',
+    method: 'post',
+    path,
+    access: 'any-key',
+    isRead: true,
+    summary: `Count the input tokens of a request in the ${format.name} format`,
+    description: 'Free. An estimate: the tokens that are charged are those that the model reports.',
+    body: {
+      description: { required: true, content: json(ref(schema)) },
+      read: async (request) => readObject((await readJsonBody(request, BODIES.text)).value, ''),
+    },
+    answers: {
+      200: {
+        description: 'The count',
+        content: json(object({ ...(kind !== undefined && { object: exactly(kind) }), input_tokens: integer() })),
+      },
+    },
+    refusals: ['bad_request', 'not_found'],
+    presentError: (error, requestId) =>
+      error.code === 'bad_request' ? format.client.renderError(error, requestId) : presentError(error, requestId),
+    handle: ({ caller, body }, { catalogue }) => {
+      const compatibility = compatibilityOf(body['model'], catalogue);
+      const parsed = format.client.parseRequest({ ...defaults, ...body }, { compatibility });
+      const { request } = chooseModel(format.name, body, parsed, caller.key, catalogue);
+      return { ...own, input_tokens: estimateInputTokens(request) };
+    },
+  });
+  return { ...defined, refusalsInFormat: refusalsIn(format.name) };
+}
+
+export const countMessageTokens = countEndpoint({
+  id: 'countMessageTokens',
+  path: '/v1/messages/count_tokens',
+  format: FORMATS.messages,
+  schema: 'MessagesCount',
+  defaults: { max_tokens: 1 },
+});
+
+export const countResponseTokens = countEndpoint({
+  id: 'countResponseTokens',
+  path: '/v1/responses/input_tokens',
+  format: FORMATS.responses,
+  schema: 'ResponsesRequest',
+  defaults: {},
+  object: 'response.input_tokens',
+});
