@@ -58,6 +58,8 @@ import {
   streamGenerateContent,
 } from './routes/text/routes.ts';
 import { countMessageTokens, countResponseTokens } from './routes/text/count-tokens.ts';
+import { editImages, generateImages } from './routes/openai-media/images.ts';
+import { createVideo, deleteVideo, getVideo, getVideoContent, listVideos } from './routes/openai-media/videos.ts';
 import { createModeration } from './routes/moderations/routes.ts';
 import { cancelTask as cancelOwnTask, getTask, listOwnTasks } from './routes/tasks/routes.ts';
 import { listTextRequests, sumUsage } from './routes/usage/routes.ts';
@@ -91,6 +93,7 @@ const MEDIA = [
   getFile,
   deleteFile,
 ];
+const OPENAI_MEDIA = [generateImages, editImages, createVideo, listVideos, getVideo, getVideoContent, deleteVideo];
 const MODERATION = [createModeration];
 const MODELS = [listModels, getModel, listNativeModels, getNativeModel];
 const TEXT = [
@@ -187,6 +190,7 @@ const SERVICE = [isAlive, isReady, getMetrics];
 
 const ENDPOINTS: readonly Endpoint[] = [
   ...MEDIA,
+  ...OPENAI_MEDIA,
   ...MODERATION,
   ...MODELS,
   ...TEXT,

@@ -23,6 +23,11 @@ export function presentError(error: ServiceError, requestId: string): ErrorEnvel
   };
 }
 
+/** The common envelope with the fields that clients of OpenAI's API read: contract 7.1 has them for moderation. */
+export function presentTypedError(error: ServiceError, requestId: string): object {
+  return { error: { ...presentError(error, requestId).error, type: 'svc_error', param: null } };
+}
+
 /** The headers of an error response, including `Retry-After`. */
 export function errorHeaders(error: ServiceError): Record<string, string> {
   return {

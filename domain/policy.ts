@@ -15,6 +15,9 @@ export const PAGES = { defaultLimit: 50, maxLimit: 500 };
 /** Contract 4.5. */
 export const UPLOADS = { maxBytes: 50 * MIB, maxVideoBytes: 100 * MIB, maxFilenameLength: 255 };
 
+/** How long a request may wait for its picture, from its arrival. */
+export const MEDIA_WAIT_MS = 95_000;
+
 /** Contract 4.3: fetching the links of an image request. Each link causes at most three requests. */
 export const IMAGE_LINKS = { maxRedirects: 2, timeoutMs: 10_000 };
 

@@ -4,8 +4,11 @@ import type { AppContext } from '../state.ts';
 
 /** What to use instead of endpoints of other services that clients try, by their paths. */
 const INSTEAD: readonly (readonly [path: RegExp, advice: string])[] = [
-  [/^\/v1\/images\/(?:generations|edits|variations)$/, 'Images are created by POST /v1/images/tasks.'],
-  [/^\/v1\/videos(?:\/|$)/, 'Videos are created by POST /v1/videos/tasks, and read by GET /v1/tasks/{task_id}.'],
+  [
+    /^\/v1\/images\/variations$/,
+    'Images are created by POST /v1/images/tasks, /v1/images/generations or /v1/images/edits.',
+  ],
+  [/^\/v1\/videos\/.*\/remix$/, 'Videos are created by POST /v1/videos/tasks or /v1/videos.'],
   [/^\/v1\/completions$/, 'Text is created by POST /v1/chat/completions.'],
   [/^\/v1\/(?:assistants|threads|conversations)(?:\/|$)/, 'Send the whole conversation with POST /v1/responses.'],
   [/^\/v1\/responses\/./, 'Responses are not stored; send the whole conversation with POST /v1/responses.'],

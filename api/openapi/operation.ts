@@ -7,6 +7,7 @@ import { describePath } from '../endpoint/path.ts';
 
 export const TAGS = {
   'Media tasks': 'Create images and videos, and poll for their results.',
+  'OpenAI media': 'The same tasks behind the image and video endpoints of OpenAI.',
   Moderation: 'Judge texts and images.',
   Files: 'Upload local inputs.',
   Models: 'The models that a key may call, with limits and prices.',

@@ -34,12 +34,21 @@ const LEASE_SECONDS = 60;
  * @param create must store the response with the claim in its own transaction, or fail
  */
 export async function idempotently(
+  request: { caller: Caller; context: Context; body: unknown },
+  services: { database: Database; sealer: Sealer },
+  create: (claim: IdempotencyClaim | null) => Promise<CreatedResponse>,
+): Promise<void> {
+  send(request.context, await createOnce(request, services, create));
+}
+
+/** Like {@link idempotently}, without sending the response. */
+export async function createOnce(
   { caller, context, body }: { caller: Caller; context: Context; body: unknown },
   { database, sealer }: { database: Database; sealer: Sealer },
   create: (claim: IdempotencyClaim | null) => Promise<CreatedResponse>,
-): Promise<void> {
+): Promise<CreatedResponse> {
   const key = idempotencyKeyOf(context);
-  if (key === null) return send(context, await create(null));
+  if (key === null) return create(null);
 
   const accountId = caller.account.id;
   const requestDigest = digestRequest(context.method, context.path, body);
@@ -57,12 +66,9 @@ export async function idempotently(
       );
     case 'replay':
       context.set('Idempotent-Replayed', 'true');
-      return send(context, { status: claim.status, body: sealer.open(claim.sealedBody) });
-    case 'claimed':
-      return send(
-        context,
-        await createUnder({ accountId, key, claimToken: claim.claimToken }, { database, sealer }, create),
-      );
+      return { status: claim.status, body: sealer.open(claim.sealedBody) };
+    default:
+      return createUnder({ accountId, key, claimToken: claim.claimToken }, { database, sealer }, create);
   }
 }
 

@@ -5,6 +5,16 @@
  */
 /* oxlint-disable no-template-curly-in-string -- titles stand here as the sources have them */
 export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'api/routes/openai-media.test.ts': {
+    'create a picture, and answer when it is ready, as a link and in base64': '4.14:1',
+    'answer the failure of a picture with its code, refunded': '4.14:2',
+    'work from uploaded pictures': '4.14:6',
+    'create one task for one Idempotency-Key, and answer each repetition with its picture': '4.14:7',
+    'name fields without effect, and refuse what cannot be done in words': '4.14:8',
+    'create a video, wait for it, download it and delete it': '4.14:4 4.14:5',
+    'start a video from a picture, and cancel it when it is deleted before its end': '4.14:5 4.14:6',
+    'answers a picture that is not ready by then with 503, and names its task': '4.14:3',
+  },
   'api/text/count-tokens.test.ts': {
     'answers the SDKs of both formats, near to what the model reports, and costs nothing': '4.8:34 4.8:35',
     'is limited like reads, and taken from a key that has spent its limit': '4.8:35',

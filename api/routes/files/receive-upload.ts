@@ -117,10 +117,10 @@ function openForm(request: IncomingMessage): Form {
 }
 
 /** @throws ServiceError `bad_request` for anything but a multipart form */
-function createParser({ headers }: IncomingMessage): busboy.Busboy {
+export function createParser({ headers }: IncomingMessage, limits: busboy.Limits = {}): busboy.Busboy {
   if (/^multipart\/form-data\s*;/i.test(headers['content-type'] ?? '')) {
     try {
-      return busboy({ headers, defParamCharset: 'utf8' });
+      return busboy({ headers, defParamCharset: 'utf8', limits });
     } catch {
       // Without a boundary.
     }
@@ -128,8 +128,8 @@ function createParser({ headers }: IncomingMessage): busboy.Busboy {
   throw badRequest('Send a form with "Content-Type: multipart/form-data; boundary=…".');
 }
 
-/** Leaves the request open, so that it can still be answered. */
-async function* boundedBody(request: IncomingMessage): AsyncGenerator<Buffer> {
+/** A form's bytes, which must not come too slowly or be too many. Leaves the request open, so that it can still be answered. */
+export async function* boundedBody(request: IncomingMessage): AsyncGenerator<Buffer> {
   const pace = receiving.watch(request);
   const chunks: AsyncIterator<unknown> = request.iterator({ destroyOnReturn: false })[Symbol.asyncIterator]();
   let bytes = 0;
@@ -147,7 +147,7 @@ async function* boundedBody(request: IncomingMessage): AsyncGenerator<Buffer> {
   }
 }
 
-function toRefusal(error: unknown): never {
+export function toRefusal(error: unknown): never {
   if (error instanceof ServiceError) throw error;
   throw badRequest('The form is malformed, or ended before it was complete.');
 }
@@ -162,7 +162,7 @@ async function* untilFormEnds(content: Readable, ended: Promise<void>): AsyncGen
   await ended;
 }
 
-function tooLarge(maxBytes: number): ServiceError {
+export function tooLarge(maxBytes: number): ServiceError {
   return new ServiceError(
     'read_request_body_failed',
     `The file is larger than ${maxBytes / BYTES_PER_MB} MB, the limit for its type. Make it smaller.`,

@@ -1,6 +1,6 @@
 /** Moderation in the widely used format, by the operator's own moderation service. Contract 4.13. */
 import Joi from 'joi';
-import { presentError } from '../../../domain/error-envelope.ts';
+import { presentTypedError } from '../../../domain/error-envelope.ts';
 import { arrayOf, boolean, component, object, text } from '../../../domain/json-schema.ts';
 import type { ModerationContent, ModerationResult } from '../../../providers/moderation.ts';
 import { json } from '../../endpoint/answers.ts';
@@ -70,10 +70,7 @@ export const createModeration = endpoint({
   body,
   answers: { 200: { description: 'One result for each text, or one for all parts', content: json(MODERATION) } },
   refusals: ['processing_unavailable'],
-  presentError: (error, requestId) => {
-    const { error: common } = presentError(error, requestId);
-    return { error: { ...common, type: 'svc_error', param: null } };
-  },
+  presentError: presentTypedError,
   handle: async ({ body: { input, model = 'moderation' }, context }, { judge }) => {
     const results = await judge(input);
     const id = `modr-${context.state.requestId.slice('req_'.length)}`;

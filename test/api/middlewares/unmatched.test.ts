@@ -25,9 +25,8 @@ describe('what no route takes', () => {
   }
 
   for (const [path, advice] of [
-    ['/v1/images/generations', 'POST /v1/images/tasks'],
-    ['/v1/videos', 'POST /v1/videos/tasks'],
-    ['/v1/videos/video_1/content', 'GET /v1/tasks/{task_id}'],
+    ['/v1/images/variations', '/v1/images/generations'],
+    ['/v1/videos/task_1/remix', 'POST /v1/videos/tasks'],
     ['/v1/completions', 'POST /v1/chat/completions'],
     ['/v1/threads/runs', 'POST /v1/responses'],
     ['/v1/responses/resp_1/cancel', 'POST /v1/responses'],
@@ -41,7 +40,7 @@ describe('what no route takes', () => {
   }
 
   for (const [method, path, allow] of [
-    ['GET', '/v1/videos/tasks', 'POST'],
+    ['GET', '/v1/images/tasks', 'POST'],
     ['DELETE', '/v1/images/tasks', 'POST'],
     ['POST', '/v1/tasks/task_x', 'GET, HEAD'],
     ['DELETE', '/v1/tasks', 'GET, HEAD'],

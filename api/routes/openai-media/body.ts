@@ -1,0 +1,84 @@
+/** Bodies of OpenAI's media endpoints: JSON, or a form whose pictures are uploaded. */
+import type { IncomingMessage } from 'node:http';
+import Joi from 'joi';
+import type { JsonObject } from '../../../domain/json.ts';
+import { component } from '../../../domain/json-schema.ts';
+import { BODIES } from '../../../domain/policy.ts';
+import { json } from '../../endpoint/answers.ts';
+import type { RequestBody } from '../../endpoint/body.ts';
+import { readJsonBody } from '../../middlewares/json-body.ts';
+import { toJsonSchema } from '../../openapi/joi-schema.ts';
+import type { EndpointRequest } from '../../endpoint/endpoint.ts';
+import type { ApiServices } from '../../services/services.ts';
+import type { Context } from '../../state.ts';
+import { createValidator, requireObject } from '../../validation.ts';
+import { receiveForm, type StoredFile } from './receive-form.ts';
+
+export interface MediaBody<Fields> {
+  readonly fields: Fields;
+  readonly files: readonly StoredFile[];
+  /** The names of fields that are set and have no effect. */
+  readonly unused: readonly string[];
+  /** What an `Idempotency-Key` stands for. */
+  readonly identity: unknown;
+}
+
+export interface MediaBodyReader<Fields> {
+  readonly body: RequestBody<IncomingMessage>;
+  /** Reads the body, and uploads the pictures of a form. @throws ServiceError */
+  read(
+    request: EndpointRequest<string, 'key', object> & { body: IncomingMessage },
+    services: ApiServices,
+  ): Promise<MediaBody<Fields>>;
+}
+
+/**
+ * @param unused fields of the API that have no effect here; the answer names those that are set
+ * @param fileFields the names of parts that may be pictures
+ */
+export function mediaBody<Fields>(
+  name: string,
+  fields: Readonly<Record<string, Joi.Schema>>,
+  { unused = [], fileFields = [] }: { unused?: readonly string[]; fileFields?: readonly string[] },
+): MediaBodyReader<Fields> {
+  const schema: Joi.ObjectSchema<Fields> = Joi.object(fields);
+  const validate = createValidator(schema);
+  const files = Object.fromEntries(fileFields.map((field) => [field, { type: 'string', format: 'binary' }]));
+  const described = toJsonSchema(schema);
+  const ineffective = Object.fromEntries(unused.map((field) => [field, { description: 'Accepted without effect' }]));
+  const properties = { ...Object(described['properties']), ...ineffective };
+  const form = { ...described, properties: { ...properties, ...files } };
+  return {
+    body: {
+      description: {
+        required: true,
+        content: {
+          ...json(component(name, { ...described, properties })),
+          ...(fileFields.length > 0 && { 'multipart/form-data': { schema: component(`${name}Form`, form) } }),
+        },
+      },
+      read: async (request) => request,
+    },
+    read: async ({ body: request, caller }, services) => {
+      const isForm = fileFields.length > 0 && /^multipart\//i.test(request.headers['content-type'] ?? '');
+      const sent = isForm
+        ? await receiveForm(request, async (file) =>
+            services.storage.urlOf((await services.uploads.store(caller, file)).storageKey),
+          )
+        : { fields: requireObject((await readJsonBody(request, BODIES.common)).value), files: [] };
+      const given: JsonObject = sent.fields;
+      const effective = Object.entries(given).filter(([field]) => !unused.includes(field));
+      return {
+        fields: validate(Object.fromEntries(effective)),
+        files: sent.files,
+        unused: unused.filter((field) => given[field] !== undefined && given[field] !== null),
+        identity: { fields: given, files: sent.files.map(({ name: part, digest }) => [part, digest]) },
+      };
+    },
+  };
+}
+
+/** Names the fields without effect in the answer's headers. */
+export function reportUnused(context: Context, unused: readonly string[]): void {
+  if (unused.length > 0) context.set('x-genway-ignored', unused.join(', '));
+}

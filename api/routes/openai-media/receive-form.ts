@@ -1,0 +1,92 @@
+/** Reads a form with fields and pictures (RFC 7578), and stores each picture while it arrives. */
+import { createHash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import { badRequest } from '../../../domain/errors.ts';
+import { detectFileType, FILE_TYPE_BYTES } from '../../../storage/file-type.ts';
+import { peek } from '../../../storage/peek.ts';
+import { ObjectTooLargeError } from '../../../storage/storage.ts';
+import type { ArrivingFile } from '../../services/uploads.ts';
+import { boundedBody, createParser, toRefusal, tooLarge } from '../files/receive-upload.ts';
+
+const LIMITS = { files: 17, fields: 40, fieldSize: 64 * 1024, fieldNameSize: 100 };
+
+export interface ReceivedForm {
+  readonly fields: Readonly<Record<string, string>>;
+  /** By the names of their parts, without `[]`. */
+  readonly files: readonly StoredFile[];
+}
+
+export interface StoredFile {
+  readonly name: string;
+  readonly url: string;
+  /** Of the content, as text. */
+  readonly digest: string;
+}
+
+/**
+ * @param store stores a file and returns its link
+ * @throws ServiceError `bad_request` for a malformed form or a file that is no picture; 413 for one that is too large
+ */
+export async function receiveForm(
+  request: IncomingMessage,
+  store: (file: ArrivingFile) => Promise<string>,
+): Promise<ReceivedForm> {
+  const parser = createParser(request, LIMITS);
+  const fields: Record<string, string> = {};
+  const storing: Promise<StoredFile>[] = [];
+  parser.on('field', (name, value, { valueTruncated }) => {
+    if (valueTruncated) parser.destroy(badRequest(`"${plain(name)}" is too long`));
+    else fields[name] = value;
+  });
+  parser.on('file', (name, content, { filename = null }) => {
+    content.on('error', () => {});
+    const stored = storePicture(plain(name), content, filename, store);
+    stored.catch((error: unknown) => void parser.destroy(error instanceof Error ? error : undefined));
+    storing.push(stored);
+  });
+  for (const limit of ['filesLimit', 'fieldsLimit'] as const) {
+    parser.on(limit, () => void parser.destroy(badRequest('The form has too many parts.')));
+  }
+  parser.on('error', () => {});
+  const body = Readable.from(boundedBody(request));
+  body.on('error', (error) => parser.destroy(error)).pipe(parser);
+  try {
+    await finished(parser, { readable: false }).catch(toRefusal);
+    return { fields, files: await Promise.all(storing) };
+  } finally {
+    body.destroy();
+    parser.destroy();
+    await Promise.allSettled(storing);
+  }
+}
+
+function plain(name: string | undefined): string {
+  return (name ?? '').replace(/\[\d*\]$/, '');
+}
+
+async function storePicture(
+  name: string,
+  content: Readable,
+  filename: string | null,
+  store: (file: ArrivingFile) => Promise<string>,
+): Promise<StoredFile> {
+  const { head, body } = await peek(content, FILE_TYPE_BYTES);
+  const type = detectFileType(head);
+  if (type === null || !type.mimeType.startsWith('image/')) {
+    throw badRequest(`"${name}" must be a PNG, JPEG or WebP picture`);
+  }
+  const hash = createHash('sha256');
+  async function* hashed(): AsyncGenerator<Uint8Array> {
+    for await (const chunk of body) {
+      hash.update(chunk);
+      yield chunk;
+    }
+  }
+  const file = { type, filename, body: hashed(), announcedBytes: null };
+  const url = await store(file).catch((error: unknown) => {
+    throw error instanceof ObjectTooLargeError ? tooLarge(type.maxBytes) : error;
+  });
+  return { name, url, digest: hash.digest('hex') };
+}

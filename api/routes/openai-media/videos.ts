@@ -1,0 +1,225 @@
+/** OpenAI's video endpoints over video tasks. https://platform.openai.com/docs/api-reference/videos */
+import Joi from 'joi';
+import { againIfLost } from '../../../db/connections.ts';
+import type { Caller } from '../../../db/queries/api-keys.ts';
+import { findAccountTask, listTasks } from '../../../db/queries/tasks.ts';
+import { presentTypedError } from '../../../domain/error-envelope.ts';
+import { badRequest, ServiceError } from '../../../domain/errors.ts';
+import { arrayOf, boolean, nullable, object, text } from '../../../domain/json-schema.ts';
+import * as field from '../../../domain/resource/field.ts';
+import { deletionOf, nested, resource } from '../../../domain/resource/resource.ts';
+import { isFinal, type Task, type TaskFailure, type TaskStatus } from '../../../domain/task.ts';
+import { videoSizeFor } from '../../../domain/video-size.ts';
+import { json } from '../../endpoint/answers.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { pageById, readPage } from '../../endpoint/page.ts';
+import { noSuch } from '../../endpoint/path.ts';
+import { anId, oneOf } from '../../endpoint/query.ts';
+import { cancelOwnTask } from '../../services/cancel-task.ts';
+import type { ApiServices } from '../../services/services.ts';
+import { mediaBody, reportUnused } from './body.ts';
+import { taskOfRequest } from './task-of-request.ts';
+
+const TAG = 'OpenAI media';
+
+const STATUSES: Readonly<Record<TaskStatus, string>> = {
+  queued: 'queued',
+  processing: 'in_progress',
+  succeeded: 'completed',
+  failed: 'failed',
+};
+
+const ERROR = nested<TaskFailure>({ code: field.text('code'), message: field.text('message') });
+
+const VIDEO = resource<Task>(
+  'OpenAiVideo',
+  {
+    id: field.id('task')('id'),
+    object: field.constant('video'),
+    created_at: field.unixSeconds('createdAt'),
+    completed_at: field.unixSeconds.orNull('completedAt'),
+    expires_at: field.unixSeconds.orNull(() => null, 'Null: stored videos do not expire'),
+    status: field.oneOf(Object.values(STATUSES))(({ status }) => STATUSES[status]),
+    progress: field.integer(({ status }) => (isFinal(status) ? 100 : 0), '100 once it has ended'),
+    model: field.text('model'),
+    prompt: field.text(({ request }) => request.prompt),
+    seconds: field.text(({ request }) => String(request.durationSeconds ?? '')),
+    size: field.text(({ request }) => sizeOf(request)),
+    remixed_from_video_id: field.text.orNull(() => null),
+    error: field.object(ERROR).orNull('failure'),
+  },
+  'A video task, as the OpenAI SDKs read it',
+);
+
+function sizeOf({ resolution, aspectRatio }: Pick<Task['request'], 'resolution' | 'aspectRatio'>): string {
+  if (resolution === undefined || aspectRatio === undefined) return '';
+  const { width, height } = videoSizeFor(resolution, aspectRatio);
+  return `${width}x${height}`;
+}
+
+interface VideoFields {
+  readonly model: string;
+  readonly prompt: string;
+  readonly seconds?: string | number;
+  readonly size?: string;
+}
+
+const reader = mediaBody<VideoFields>(
+  'OpenAiVideoGeneration',
+  {
+    model: Joi.string().required().description('A video model').example('vidone-3.0'),
+    prompt: Joi.string().required(),
+    seconds: Joi.alternatives(Joi.number(), Joi.string().pattern(/^\d{1,3}$/)).description('Whole seconds'),
+    size: Joi.string().description(
+      '`WIDTHxHEIGHT`: one of those that the resolutions and aspect ratios of the model give',
+    ),
+  },
+  { unused: ['user'], fileFields: ['input_reference'] },
+);
+
+export const createVideo = endpoint({
+  id: 'createVideo',
+  tag: TAG,
+  method: 'post',
+  path: '/v1/videos',
+  access: 'key',
+  summary: 'Create a video',
+  description: 'A video task behind the endpoint of OpenAI: the same prices, reservations and refunds.',
+  body: reader.body,
+  answers: { 200: { description: 'The video, queued', content: json(VIDEO.schema) } },
+  refusals: ['bad_request', 'insufficient_credits', 'idempotency_conflict'],
+  presentError: presentTypedError,
+  handle: async (request, services) => {
+    const { caller, context } = request;
+    const { fields, files, unused, identity } = await reader.read(request, services);
+    reportUnused(context, unused);
+    const images = files.map(({ url }) => url);
+    const order = {
+      model: fields.model,
+      prompt: fields.prompt,
+      ...(images.length > 0 && { images }),
+      ...(fields.seconds !== undefined && { duration: Number(fields.seconds) }),
+      ...(fields.size !== undefined && frameOf(fields.model, fields.size, services)),
+    };
+    const parse = () => services.parseVideoRequest(order);
+    return VIDEO.present(await taskOfRequest({ caller, context, body: identity, parse }, services));
+  },
+});
+
+/** The resolution and aspect ratio of a size. @throws ServiceError `bad_request` that lists the sizes of the model */
+function frameOf(modelId: string, size: string, { catalogue }: ApiServices): object {
+  const model = catalogue.videoModels.get(modelId);
+  // The check of the request reports the model.
+  if (model === undefined) return {};
+  const frames = [...model.pricing.byResolution.keys()].flatMap((resolution) =>
+    model.aspectRatios.map((aspect_ratio) => ({ resolution, aspect_ratio })),
+  );
+  const sizes = new Map(
+    frames.map((frame) => [sizeOf({ resolution: frame.resolution, aspectRatio: frame.aspect_ratio }), frame]),
+  );
+  const frame = sizes.get(size);
+  if (frame === undefined) throw badRequest(`"size" must be one of: [${[...sizes.keys()].join(' ')}]`);
+  return frame;
+}
+
+export const listVideos = endpoint({
+  id: 'listVideos',
+  tag: TAG,
+  method: 'get',
+  path: '/v1/videos',
+  access: 'key',
+  summary: 'List videos, newest first',
+  query: {
+    after: anId('task', 'The last id of the previous page'),
+    limit: pageById('task').limit,
+    order: oneOf(['desc'], 'Newest first, the only order'),
+  },
+  answers: {
+    200: {
+      description: 'A page of videos',
+      content: json(
+        object({
+          object: { const: 'list' },
+          data: arrayOf(VIDEO.schema),
+          first_id: nullable(text()),
+          last_id: nullable(text()),
+          has_more: boolean(),
+        }),
+      ),
+    },
+  },
+  presentError: presentTypedError,
+  handle: async ({ caller, query: { after: before, limit } }, { database }) => {
+    const accountId = caller.account.id;
+    const { rows, last } = await readPage({ before, limit }, (slice) =>
+      listTasks(database, { accountId, kind: 'video', ...slice }),
+    );
+    const [first_id, last_id] = [rows[0]?.id ?? null, rows.at(-1)?.id ?? null];
+    return {
+      object: 'list',
+      data: rows.map((row) => VIDEO.present(row)),
+      first_id,
+      last_id,
+      has_more: last !== undefined,
+    };
+  },
+});
+
+export const getVideo = endpoint({
+  id: 'getVideo',
+  tag: TAG,
+  method: 'get',
+  path: '/v1/videos/{task_id}',
+  access: 'key',
+  summary: 'Get a video',
+  answers: { 200: { description: 'The video', content: json(VIDEO.schema) } },
+  presentError: presentTypedError,
+  handle: async ({ caller, params }, services) => VIDEO.present(await videoOf(caller, params.task_id, services)),
+});
+
+export const getVideoContent = endpoint({
+  id: 'getVideoContent',
+  tag: TAG,
+  method: 'get',
+  path: '/v1/videos/{task_id}/content',
+  access: 'key',
+  summary: 'Download a video',
+  query: { variant: oneOf(['video'], 'The video, the only variant') },
+  answers: { 302: { description: 'Leads to the stored file' } },
+  presentError: presentTypedError,
+  handle: async ({ caller, params, context }, services) => {
+    const { status, output } = await videoOf(caller, params.task_id, services);
+    const url = output?.[0]?.url;
+    if (url === undefined) throw new ServiceError('not_found', `The video is ${STATUSES[status]}, and has no content.`);
+    context.redirect(url);
+  },
+});
+
+const DELETED = deletionOf('task', 'video.deleted');
+
+export const deleteVideo = endpoint({
+  id: 'deleteVideo',
+  tag: TAG,
+  method: 'delete',
+  path: '/v1/videos/{task_id}',
+  access: 'key',
+  summary: 'Delete a video',
+  description:
+    'Deletes the stored file; cancels a video that is not rendered yet, or answers 409. What was charged stays recorded.',
+  answers: { 200: { description: 'Deleted', content: json(DELETED.schema) } },
+  refusals: ['idempotency_conflict', 'processing_unavailable'],
+  presentError: presentTypedError,
+  handle: async ({ caller, params }, services) => {
+    const task = await videoOf(caller, params.task_id, services);
+    if (!isFinal(task.status)) await cancelOwnTask(services, task);
+    const keys = (task.output ?? []).flatMap(({ url }) => services.storage.keyOf(url) ?? []);
+    await Promise.all(keys.map((key) => services.storage.delete(key)));
+    return DELETED.present(task);
+  },
+});
+
+async function videoOf(caller: Caller, id: string, { database }: Pick<ApiServices, 'database'>): Promise<Task> {
+  const task = await againIfLost(() => findAccountTask(database, caller.account.id, id));
+  if (task?.kind !== 'video') throw noSuch('task', caller);
+  return task;
+}

@@ -1,0 +1,121 @@
+/** OpenAI's own SDK against its image and video endpoints, with real workflows behind them. */
+import { expect } from 'chai';
+import OpenAI, { BadRequestError, NotFoundError, toFile } from 'openai';
+import { untilSucceeded } from '../../../api/routes/openai-media/task-of-request.ts';
+import { findTask } from '../../../db/queries/tasks.ts';
+import { pngFile } from '../../support/media-files.ts';
+import { call, useTestStack } from '../../support/stack.ts';
+import { createTask, taskWhenFinal, transfersOf } from '../../support/tasks.ts';
+
+const IMAGE = 'imagea-2.5-sunburst';
+const VIDEO = 'vidone-3.0';
+
+describe('OpenAI’s media endpoints', function () {
+  this.timeout(120_000);
+  let client: OpenAI;
+  let key: string;
+  const stack = useTestStack();
+  before(async () => {
+    await Promise.all([stack.api.start(), stack.worker.start()]);
+    ({ apiKey: key } = await stack.createAccount({ fundedUsd: 100 }));
+    client = new OpenAI({ apiKey: key, baseURL: `${stack.baseUrl}/v1`, maxRetries: 0 });
+  });
+
+  const tasksOf = async (): Promise<{ id: string; model: string }[]> =>
+    (await call<{ data: { id: string; model: string }[] }>(`${stack.baseUrl}/v1/tasks`, { key })).body.data;
+
+  it('create a picture, and answer when it is ready, as a link and in base64', async () => {
+    const both = await client.images.generate({ model: IMAGE, prompt: 'A lighthouse', size: '1024x1024' });
+    const [picture] = both.data ?? [];
+    const stored = Buffer.from(await (await fetch(picture?.url ?? '')).arrayBuffer());
+    expect(Buffer.from(picture?.b64_json ?? '', 'base64').equals(stored)).to.equal(true);
+    const link = await client.images.generate({ model: IMAGE, prompt: 'x', response_format: 'url' });
+    expect(Object.keys(link.data?.[0] ?? {})).to.deep.equal(['url']);
+    const bytes = await client.images.generate({ model: IMAGE, prompt: 'x', response_format: 'b64_json' });
+    expect(Object.keys(bytes.data?.[0] ?? {})).to.deep.equal(['b64_json']);
+    const [latest] = await tasksOf();
+    expect(await transfersOf(stack, latest?.id ?? '')).to.deep.equal(['reservation', 'settlement']);
+  });
+
+  it('work from uploaded pictures', async () => {
+    const picture = async (name: string) => toFile(pngFile({ width: 64, height: 64 }), name, { type: 'image/png' });
+    const image = [await picture('a.png'), await picture('b.png')];
+    const edited = await client.images.edit({ model: IMAGE, prompt: 'At night', image });
+    expect(edited.data?.[0]?.url).to.match(/^http/);
+    const mask = await picture('mask.png');
+    const refused = await client.images
+      .edit({ model: IMAGE, prompt: 'x', image, mask })
+      .catch((error: unknown) => error);
+    expect(refused).to.be.instanceOf(BadRequestError).with.property('message').that.contains('"mask"');
+  });
+
+  it('create one task for one Idempotency-Key, and answer each repetition with its picture', async () => {
+    const before = (await tasksOf()).length;
+    const body = { model: IMAGE, prompt: 'Once', response_format: 'url' as const };
+    const headers = { 'Idempotency-Key': 'once' };
+    const first = await client.images.generate(body, { headers });
+    const second = await client.images.generate(body, { headers });
+    expect(second).to.deep.equal(first);
+    expect((await tasksOf()).length).to.equal(before + 1);
+  });
+
+  it('name fields without effect, and refuse what cannot be done in words', async () => {
+    const { response } = await client.images.generate({ model: IMAGE, prompt: 'x', quality: 'high' }).withResponse();
+    expect(response.headers.get('x-genway-ignored')).to.equal('quality');
+    const several = await client.images.generate({ model: IMAGE, prompt: 'x', n: 2 }).catch((error: unknown) => error);
+    expect(several).to.be.instanceOf(BadRequestError);
+    expect(String(several)).to.contain('send one request for each picture');
+  });
+
+  it('answer the failure of a picture with its code, refunded', async () => {
+    const failure = await client.images
+      .generate({ model: IMAGE, prompt: 'x [sim:fail=content_policy_violation]' })
+      .catch((error: unknown) => error);
+    expect(failure).to.be.instanceOf(BadRequestError).with.property('code', 'content_policy_violation');
+    const [latest] = await tasksOf();
+    expect(await transfersOf(stack, latest?.id ?? '')).to.deep.equal(['reservation', 'refund']);
+  });
+
+  it('create a video, wait for it, download it and delete it', async () => {
+    // The SDK's type lists OpenAI's own sizes and seconds.
+    const order = { model: VIDEO, prompt: 'A lighthouse', seconds: '4', size: '720x1280' } as const;
+    const { id } = await client.videos.create(order);
+    await taskWhenFinal(stack, key, id);
+    const video = await client.videos.retrieve(id);
+    expect(video).to.include({ object: 'video', status: 'completed', progress: 100, seconds: '4', size: '720x1280' });
+    const content = await client.videos.downloadContent(video.id);
+    expect(content.headers.get('content-type')).to.equal('video/mp4');
+    expect((await content.arrayBuffer()).byteLength).to.be.greaterThan(1_000);
+    const listed = await client.videos.list({ limit: 1 });
+    expect(listed.data[0]?.id).to.equal(video.id);
+    expect(await client.videos.delete(video.id)).to.include({ id: video.id, deleted: true });
+    const gone = await client.videos.downloadContent(video.id).catch((error: unknown) => error);
+    expect(gone).to.be.instanceOf(NotFoundError);
+  });
+
+  it('start a video from a picture, and cancel it when it is deleted before its end', async () => {
+    const input_reference = await toFile(pngFile({ width: 64, height: 64 }), 'start.png', { type: 'image/png' });
+    const video = await client.videos.create({ model: VIDEO, prompt: 'x [sim:stuck]', input_reference });
+    expect(video.status).to.equal('queued');
+    expect(await client.videos.delete(video.id)).to.include({ deleted: true });
+    expect(await client.videos.retrieve(video.id)).to.include({ status: 'failed' });
+    expect(await transfersOf(stack, video.id)).to.deep.equal(['reservation', 'refund']);
+  });
+
+  it('answers a picture that is not ready by then with 503, and names its task', async () => {
+    const { id } = await createTask(stack, key, 'x [sim:stuck]');
+    const task = await findTask(stack.database, id);
+    if (task === null) throw new Error('the task is gone');
+    const wait = { untilMs: performance.now() + 500, socket: { destroyed: false } };
+    const late = await untilSucceeded(task, wait, stack).catch((error: unknown) => error);
+    expect(late).to.include({ code: 'processing_timeout', status: 503, retryable: false });
+    expect(String(late)).to.contain(`GET /v1/tasks/${id}`);
+  });
+
+  it('list the sizes that a model has when another is asked for', async () => {
+    const refused = await client.videos
+      .create({ model: VIDEO, prompt: 'x', size: '1792x1024' })
+      .catch((error: unknown) => error);
+    expect(String(refused)).to.contain('1280x720').and.to.contain('1080x1920');
+  });
+});
