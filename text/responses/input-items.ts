@@ -123,6 +123,13 @@ const reasoningItem = object(
   },
 );
 
+/** What an agent reports unasked, in the form of an output that answers no call. */
+const noticeItem = fields({
+  type: oneOf(['function_call_output']),
+  name: readName,
+  output: contentOf(contentPart),
+});
+
 const referenceItem = fields(
   { type: optional(oneOf(['item_reference'])), id: readString },
   { description: 'Nothing is stored: references to reasoning are ignored, all others refused.' },
@@ -142,7 +149,7 @@ const inputItem = named(
   'ResponsesInputItem',
   reader(
     {
-      anyOf: [messageItem, functionCallItem, customCallItem, outputItem, reasoningItem, referenceItem].map(
+      anyOf: [messageItem, functionCallItem, customCallItem, outputItem, noticeItem, reasoningItem, referenceItem].map(
         ({ schema }) => schema,
       ),
     },
@@ -175,6 +182,7 @@ function readItem(value: unknown, path: string): Turn[] {
       return [{ role: 'assistant', parts: [customCallItem(item, path)] }];
     case 'function_call_output':
     case 'custom_tool_call_output': {
+      if (!isSet(item['call_id']) && isSet(item['name'])) return [noticeOf(noticeItem(item, path))];
       const output = outputItem(item, path);
       const callId = output.get('call_id');
       return [
@@ -188,6 +196,12 @@ function readItem(value: unknown, path: string): Turn[] {
     default:
       return dropReference(referenceItem(item, path));
   }
+}
+
+/** A notice is for the model to read: a message of the user, since no call waits for it. */
+function noticeOf(notice: ReturnType<typeof noticeItem>): Turn {
+  const parts = notice.getAs('output', readInputContent);
+  return { role: 'user', parts: [{ type: 'text', text: `${notice.get('name')}:` }, ...parts] };
 }
 
 /** The type of an input item, which messages and references may leave out. */

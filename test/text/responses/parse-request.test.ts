@@ -196,6 +196,19 @@ describe('responses request', () => {
     ]);
   });
 
+  it('reads an output that answers no call, by which agents report, as a message of the user', () => {
+    const notice = { type: 'function_call_output', name: 'goal', namespace: 'agent', output: 'See it' };
+    expect(turnsOf(notice)).to.deep.equal([
+      {
+        role: 'user',
+        parts: [
+          { type: 'text', text: 'goal:' },
+          { type: 'text', text: 'See it' },
+        ],
+      },
+    ]);
+  });
+
   it('drops references to reasoning, which the model can do without, and refuses references to anything else', () => {
     const references = [{ type: 'item_reference', id: 'rs_1' }, { id: 'rs_2' }];
     expect(turnsOf(...references, message('user', 'Hi')).map((turn) => turn.role)).to.deep.equal(['user']);

@@ -1,0 +1,89 @@
+/** The clients that `npm run clients` tries: their packages, and the model that each asks. */
+
+/** A model whose upstream speaks another format than the client, so that requests and answers are converted. */
+const OVER = { native: 'texth-3.8-flash', messages: 'texti-k3', responses: 'textg-6-sol' } as const;
+
+export interface Client {
+  readonly name: string;
+  /** Where the packages come from; `none` for a client that the project has anyway. */
+  readonly packages:
+    { readonly from: 'pypi' | 'npm'; readonly names: readonly [string, ...string[]] } | { readonly from: 'none' };
+  /** A file of `programs`. */
+  readonly program: string;
+  readonly model: string;
+  /** Variables of the program, beside the address, the key and the model. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+const pypi = (...names: [string, ...string[]]) => ({ from: 'pypi', names }) as const;
+const npm = (...names: [string, ...string[]]) => ({ from: 'npm', names }) as const;
+const own = { from: 'none' } as const;
+
+export const CLIENTS: readonly Client[] = [
+  { name: 'OpenAI SDK, Node', packages: own, program: 'openai-sdk.mjs', model: OVER.messages },
+  { name: 'OpenAI SDK, Python', packages: pypi('openai==3.57.0'), program: 'openai_sdk.py', model: OVER.native },
+  { name: 'Anthropic SDK, Node', packages: own, program: 'anthropic-sdk.mjs', model: OVER.native },
+  {
+    name: 'Anthropic SDK, Python',
+    packages: pypi('anthropic==2.13.0'),
+    program: 'anthropic_sdk.py',
+    model: OVER.responses,
+  },
+  { name: 'Google Gen AI SDK, Node', packages: own, program: 'google-sdk.mjs', model: OVER.messages },
+  {
+    name: 'Google Gen AI SDK, Python',
+    packages: pypi('google-genai==3.6.1'),
+    program: 'google_sdk.py',
+    model: OVER.messages,
+  },
+  ...(['openai', 'anthropic', 'google'] as const).map((library) => ({
+    name: `LangChain, ${library}`,
+    packages: pypi('langchain-openai==1.7.4', 'langchain-anthropic==1.7.10', 'langchain-google-genai==4.4.2'),
+    program: 'langchain.py',
+    model: OVER.messages,
+    settings: { LIBRARY: library },
+  })),
+  {
+    name: 'OpenAI Agents SDK',
+    packages: pypi('openai-agents==0.24.0', 'openai==3.3.0'),
+    program: 'openai_agents.py',
+    model: OVER.native,
+  },
+  {
+    name: 'Pydantic AI',
+    packages: pypi('pydantic-ai-slim[anthropic,google,openai]==2.68.0'),
+    program: 'pydantic_ai_agents.py',
+    model: OVER.messages,
+  },
+  { name: 'Instructor', packages: pypi('instructor==1.17.0'), program: 'instructor_client.py', model: OVER.native },
+  { name: 'Google ADK', packages: pypi('google-adk==2.13.0'), program: 'google_adk.py', model: OVER.responses },
+  { name: 'LiteLLM SDK', packages: pypi('litellm==1.110.2'), program: 'litellm_client.py', model: OVER.native },
+  { name: 'llm', packages: pypi('llm==0.36'), program: 'llm_cli.py', model: OVER.native },
+  { name: 'aider', packages: pypi('aider-chat==0.86.2'), program: 'aider_cli.py', model: OVER.native },
+  {
+    name: 'AI SDK',
+    packages: npm(
+      'ai@7.0.173',
+      '@ai-sdk/openai@4.0.118',
+      '@ai-sdk/anthropic@4.0.105',
+      '@ai-sdk/google@4.0.121',
+      'zod@4.6.7',
+    ),
+    program: 'ai-sdk.mjs',
+    model: OVER.messages,
+  },
+  {
+    name: 'Codex CLI',
+    packages: npm('@openai/codex@0.169.0'),
+    program: 'agent-cli.mjs',
+    model: OVER.messages,
+    settings: { AGENT: 'codex' },
+  },
+  {
+    name: 'Gemini CLI',
+    packages: npm('@google/gemini-cli@0.61.0'),
+    program: 'agent-cli.mjs',
+    model: OVER.messages,
+    settings: { AGENT: 'gemini' },
+  },
+];

@@ -1,0 +1,38 @@
+/** Clients in Python and TypeScript that are generated from the API description. */
+import { copyFile, mkdir, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { nodeWith, PROGRAMS, pathWith, pythonWith, run, type Settings } from './tools.ts';
+
+const PYTHON_PACKAGES = ['openapi-python-client==0.29.1', 'ruff==0.17.6'];
+const TYPESCRIPT_PACKAGES = ['@hey-api/openapi-ts@0.90.0', 'typescript@5.9.3', '@types/node@20.19.0'];
+const ROOT = resolve(PROGRAMS, '../../..');
+
+/** Writes the description of a running api to a file. */
+export async function saveDescription(apiUrl: string, file: string): Promise<void> {
+  await writeFile(file, await (await fetch(`${apiUrl}/openapi.json`)).text());
+}
+
+/** Uploads a file, creates a video and reads its task. @throws Error when it does not work */
+export async function tryGeneratedPython(description: string, folder: string, settings: Settings): Promise<string> {
+  const bin = await pythonWith(PYTHON_PACKAGES);
+  const output = join(folder, 'python');
+  // The generator looks for its formatter there.
+  const path = { PATH: pathWith(bin) };
+  await run(join(bin, 'openapi-python-client'), ['generate', '--path', description, '--output-path', output], path);
+  return run(join(bin, 'python'), [join(PROGRAMS, 'generated.py')], { ...settings, PYTHONPATH: output });
+}
+
+/** The same with strict types. */
+export async function tryGeneratedTypeScript(description: string, folder: string, settings: Settings): Promise<string> {
+  const tools = await nodeWith(TYPESCRIPT_PACKAGES);
+  const output = join(folder, 'typescript');
+  const program = join(output, 'program.ts');
+  await mkdir(output);
+  await copyFile(join(PROGRAMS, 'generated.ts.txt'), program);
+  const bin = join(tools, 'node_modules/.bin');
+  await run(join(bin, 'openapi-ts'), ['--input', description, '--output', join(output, 'client'), '--silent']);
+  const types = ['--types', 'node', '--typeRoots', join(tools, 'node_modules/@types')];
+  const modules = ['--module', 'esnext', '--moduleResolution', 'bundler', '--target', 'es2022', '--skipLibCheck'];
+  await run(join(bin, 'tsc'), ['--noEmit', '--strict', ...modules, ...types, program]);
+  return run(process.execPath, ['--import', join(ROOT, 'node_modules/tsx/dist/loader.mjs'), program], settings);
+}

@@ -1,0 +1,79 @@
+/** A coding agent of the command line reads a file, runs a shell command and writes a file. */
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { API_KEY, BASE_URL, expect, MODEL, report } from './check.mjs';
+
+const { AGENT, BIN = '' } = process.env;
+const home = await mkdtemp(join(tmpdir(), 'genway-agent-'));
+const work = join(home, 'work');
+await mkdir(work);
+await writeFile(join(work, 'notes.txt'), 'a lighthouse');
+
+const AGENTS = {
+  codex: {
+    prepare: () =>
+      writeFile(
+        join(home, 'config.toml'),
+        [
+          'model_provider = "genway"',
+          '[model_providers.genway]',
+          'name = "Genway"',
+          `base_url = "${BASE_URL}/v1"`,
+          'env_key = "GENWAY_KEY"',
+          'wire_api = "responses"',
+        ].join('\n'),
+      ),
+    env: { CODEX_HOME: home, GENWAY_KEY: API_KEY },
+    args: (prompt) => [
+      'exec',
+      '--skip-git-repo-check',
+      '--dangerously-bypass-approvals-and-sandbox',
+      '-m',
+      MODEL,
+      prompt,
+    ],
+    calls: [
+      ['shell', 'exec_command', { cmd: 'cat notes.txt' }, 'a lighthouse'],
+      ['write', 'exec_command', { cmd: 'echo written > new.txt' }, ''],
+      ['plan', 'create_goal', { objective: 'See the lighthouse' }, 'See the lighthouse'],
+    ],
+  },
+  gemini: {
+    prepare: async () => {
+      await mkdir(join(home, '.gemini'));
+      const settings = { security: { auth: { selectedType: 'gemini-api-key' } } };
+      await writeFile(join(home, '.gemini/settings.json'), JSON.stringify(settings));
+    },
+    env: { HOME: home, GEMINI_API_KEY: API_KEY, GOOGLE_GEMINI_BASE_URL: BASE_URL },
+    args: (prompt) => ['-m', MODEL, '-y', '--skip-trust', '-p', prompt],
+    calls: [
+      ['read', 'read_file', { file_path: 'notes.txt' }, 'a lighthouse'],
+      ['shell', 'run_shell_command', { command: 'cat notes.txt' }, 'a lighthouse'],
+      ['write', 'write_file', { file_path: 'new.txt', content: 'written' }, ''],
+    ],
+  },
+};
+
+const agent = AGENTS[AGENT];
+await agent.prepare();
+
+async function ask(prompt) {
+  const running = promisify(execFile)(BIN, agent.args(prompt), {
+    cwd: work,
+    env: { ...process.env, ...agent.env },
+    timeout: 120_000,
+  });
+  running.child.stdin.end();
+  const { stdout, stderr } = await running;
+  return stdout + stderr;
+}
+
+expect('turn', await ask('Say exactly: lighthouse'), 'lighthouse');
+for (const [feature, tool, input, part] of agent.calls) {
+  expect(feature, await ask(`Call ${tool} with ${JSON.stringify(input)}`), part);
+}
+expect('file', await readFile(join(work, 'new.txt'), 'utf8'), 'written');
+report();

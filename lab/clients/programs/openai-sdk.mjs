@@ -1,0 +1,27 @@
+import OpenAI from 'openai';
+import { API_KEY, BASE_URL, CALL, expect, look, MODEL as model, PIXEL, report, SAY, SCHEMA } from './check.mjs';
+
+const client = new OpenAI({ apiKey: API_KEY, baseURL: `${BASE_URL}/v1` });
+const ask = (content) => [{ role: 'user', content }];
+const textOf = (completion) => completion.choices[0].message.content;
+
+expect('turn', textOf(await client.chat.completions.create({ model, messages: ask(SAY) })), 'lighthouse');
+const stream = client.chat.completions.stream({ model, messages: ask(SAY) });
+expect('stream', await stream.finalContent(), 'lighthouse');
+const parameters = SCHEMA;
+const tools = [{ type: 'function', function: { name: 'look', parameters, parse: JSON.parse, function: look } }];
+const runner = client.chat.completions.runTools({ model, messages: ask(CALL), tools });
+expect('tools', await runner.finalContent(), 'rain in Oslo');
+const response_format = { type: 'json_schema', json_schema: { name: 'place', schema: SCHEMA, strict: true } };
+const messages = ask('Name a city.');
+expect('structured', textOf(await client.chat.completions.create({ model, messages, response_format })), '"city"');
+const image_url = { url: `data:image/png;base64,${PIXEL}` };
+const picture = ask([
+  { type: 'text', text: SAY },
+  { type: 'image_url', image_url },
+]);
+expect('image', textOf(await client.chat.completions.create({ model, messages: picture })), 'light');
+const text = { format: { type: 'json_schema', name: 'place', schema: SCHEMA, strict: true } };
+const response = await client.responses.create({ model, input: 'Name a city.', text, reasoning: { effort: 'low' } });
+expect('responses', response.output_text, '"city"');
+report();

@@ -1,0 +1,36 @@
+import json
+
+from openai import OpenAI
+from pydantic import BaseModel
+
+from check import *
+
+client = OpenAI(api_key=API_KEY, base_url=f"{BASE_URL}/v1")
+
+
+class Place(BaseModel):
+    city: str
+
+
+def ask(content):
+    return [{"role": "user", "content": content}]
+
+
+answer = client.chat.completions.create(model=MODEL, messages=ask(SAY))
+expect("turn", answer.choices[0].message.content, "lighthouse")
+with client.chat.completions.stream(model=MODEL, messages=ask(SAY)) as stream:
+    expect("stream", stream.get_final_completion().choices[0].message.content, "lighthouse")
+tools = [{"type": "function", "function": {"name": "look", "parameters": SCHEMA}}]
+messages = ask(CALL)
+called = client.chat.completions.create(model=MODEL, messages=messages, tools=tools).choices[0].message
+call = called.tool_calls[0]
+messages += [called, {"role": "tool", "tool_call_id": call.id, "content": look(**json.loads(call.function.arguments))}]
+final = client.chat.completions.create(model=MODEL, messages=messages, tools=tools)
+expect("tools", final.choices[0].message.content, "rain in Oslo")
+parsed = client.chat.completions.parse(model=MODEL, messages=ask("Name a city."), response_format=Place)
+expect("structured", type(parsed.choices[0].message.parsed), "Place")
+picture = [{"type": "text", "text": SAY}, {"type": "image_url", "image_url": {"url": PICTURE}}]
+expect("image", client.chat.completions.create(model=MODEL, messages=ask(picture)).choices[0].message.content, "light")
+response = client.responses.parse(model=MODEL, input="Name a city.", text_format=Place, reasoning={"effort": "low"})
+expect("responses", type(response.output_parsed), "Place")
+report()
