@@ -245,7 +245,17 @@ function routesOf({ route, routes }: Pick<FamilyEntry, 'route' | 'routes'>): rea
 
 /** @param index its place in the list, which is its default order */
 function toTextRoute(route: TextRouteEntry, index: number, { id }: TextEntry): TextRoute {
-  const { provider, format, model = id, order = index, weight, max_tokens_field, chat_fields, cost } = route;
+  const {
+    provider,
+    format,
+    model = id,
+    order = index,
+    weight,
+    max_tokens_field,
+    chat_fields,
+    auto_cache,
+    cost,
+  } = route;
   return {
     provider,
     format,
@@ -255,6 +265,7 @@ function toTextRoute(route: TextRouteEntry, index: number, { id }: TextEntry): T
     ...toAnswerTimeouts(route),
     ...(max_tokens_field !== undefined && { maxTokensField: max_tokens_field }),
     ...(chat_fields !== undefined && { chatFields: chat_fields }),
+    ...(auto_cache === true && { autoCache: true }),
     ...(cost !== undefined && { cost: toCostPricing(cost) }),
   };
 }

@@ -117,6 +117,7 @@ export interface TextRouteEntry extends AnswerTimeoutsEntry {
   readonly weight: number;
   readonly max_tokens_field?: MaxTokensField;
   readonly chat_fields?: readonly ChatField[];
+  readonly auto_cache?: boolean;
   readonly cost?: CostEntry;
 }
 
@@ -272,6 +273,7 @@ const textRoute = Joi.object({
   ...ANSWER_TIMEOUT_FIELDS,
   max_tokens_field: Joi.valid(...MAX_TOKENS_FIELDS),
   chat_fields: Joi.array().items(Joi.valid(...CHAT_FIELDS)),
+  auto_cache: Joi.boolean(),
   cost: tokenPrices.keys(factors).custom(assertExactCost),
 });
 const textRoutes = Joi.array().items(textRoute).min(1);

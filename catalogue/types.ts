@@ -79,6 +79,8 @@ export interface TextRoute extends AnswerTimeouts {
   readonly weight: number;
   /** The upstream's name for the output bound, where it speaks chat completions; `max_tokens` by default. */
   readonly maxTokensField?: MaxTokensField;
+  /** Whether prompts are marked for the cache of an upstream that speaks messages. */
+  readonly autoCache?: boolean;
   /** Fields that are passed on although the upstream may charge for them beyond tokens, which clients do not pay. */
   readonly chatFields?: readonly ChatField[];
   /** The cost at the upstream; unknown by default. */

@@ -10,7 +10,12 @@ import { type ReportedUsage, usageOf } from '../domain/text-tokens.ts';
 
 // ---------------------------------------------------------------------------------------------------------- requests
 
-export interface TextPart {
+/** What a prompt consists of may end a prefix of it that the upstream should keep in its cache. */
+interface Cacheable {
+  readonly isCacheBreakpoint?: true | undefined;
+}
+
+export interface TextPart extends Cacheable {
   readonly type: 'text';
   readonly text: string;
 }
@@ -20,7 +25,7 @@ export type Source =
   | { readonly kind: 'base64'; readonly mediaType: string; readonly data: string }
   | { readonly kind: 'url'; readonly url: string; readonly mediaType?: string | undefined };
 
-export interface ImagePart {
+export interface ImagePart extends Cacheable {
   readonly type: 'image';
   readonly source: Source;
   /** How closely the model should look (`low`, `high`, `auto`), if the client says. */
@@ -28,7 +33,7 @@ export interface ImagePart {
 }
 
 /** Any other input: a document, sound or video, as its media type says. */
-export interface FilePart {
+export interface FilePart extends Cacheable {
   readonly type: 'file';
   readonly source: Source;
   readonly filename?: string | undefined;
@@ -43,7 +48,7 @@ export interface ReasoningPart {
   readonly redacted?: boolean | undefined;
 }
 
-export interface ToolCallPart {
+export interface ToolCallPart extends Cacheable {
   readonly type: 'tool-call';
   /** Unique within an answer; the tool result refers to it. */
   readonly callId: string;
@@ -54,7 +59,7 @@ export interface ToolCallPart {
   readonly signature?: string | undefined;
 }
 
-export interface ToolResultPart {
+export interface ToolResultPart extends Cacheable {
   readonly type: 'tool-result';
   readonly callId: string;
   /** The tool's name, if the format has it; otherwise `turns.ts` takes it from the call. */
@@ -73,7 +78,7 @@ export type Turn =
   | { readonly role: 'assistant'; readonly parts: readonly AnswerPart[] }
   | { readonly role: 'tool'; readonly parts: readonly ToolResultPart[] };
 
-export interface Tool {
+export interface Tool extends Cacheable {
   readonly name: string;
   readonly description?: string | undefined;
   /** JSON Schema of the arguments; absent when the tool takes none. */

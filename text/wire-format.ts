@@ -68,6 +68,8 @@ export interface UpstreamOptions {
   readonly reasons?: boolean | undefined;
   /** `specification` by default. */
   readonly compatibility?: Compatibility | undefined;
+  /** Whether a prompt without marks of its own gets marks for the upstream's cache. */
+  readonly autoCache?: boolean | undefined;
   /** Which of `audio` and `web_search_options` to pass on, where it speaks chat completions; none by default. */
   readonly chatFields?: readonly ('audio' | 'web_search_options')[] | undefined;
 }

@@ -82,9 +82,9 @@ export function planExchange(
     hasBegun: () => meter.begun,
     unreadableEvents: () => meter.unreadableEvents,
   };
-  const { maxTokensField, chatFields } = route;
+  const { maxTokensField, chatFields, autoCache } = route;
   const { reasoning: reasons, compatibility } = model;
-  const options = { model: route.model, apiKey, reasons, compatibility, maxTokensField, chatFields };
+  const options = { model: route.model, apiKey, reasons, compatibility, maxTokensField, chatFields, autoCache };
   if (isForwarded) {
     const forwarding = planForwarding(upstream.upstream, body, request, options, meter);
     return {

@@ -35,6 +35,7 @@ import {
   textOr,
 } from '../read.ts';
 import {
+  CACHE_CONTROL,
   EFFORT,
   JSON_SCHEMA,
   outputTokens,
@@ -50,12 +51,17 @@ import { reasoningText } from './content.ts';
 const MAXIMUM_CHOICES = 128;
 const WHERE_OFFERED = 'Accepted; has an effect only if the model’s upstream offers it without extra charge';
 
-const textPart = object({ text: readString }, ({ text }): TextPart => ({ type: 'text', text }));
+const cached = { cache_control: CACHE_CONTROL };
+
+const textPart = object({ ...cached, text: readString }, ({ text, cache_control: isCacheBreakpoint }): TextPart =>
+  compact({ type: 'text', text, isCacheBreakpoint }),
+);
 const refusalPart = object({ refusal: readString }, ({ refusal }): TextPart => ({ type: 'text', text: refusal }));
 
 const imagePart = object(
-  { image_url: record({ url: readUrl, detail: optional(readString) }) },
-  ({ image_url: { url, detail } }): ImagePart => compact({ type: 'image', source: url, detail }),
+  { ...cached, image_url: record({ url: readUrl, detail: optional(readString) }) },
+  ({ image_url: { url, detail }, cache_control: isCacheBreakpoint }): ImagePart =>
+    compact({ type: 'image', source: url, detail, isCacheBreakpoint }),
 );
 
 const filePart = object(

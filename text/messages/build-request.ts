@@ -17,7 +17,7 @@ import type {
 import { withPortableCallIds } from '../call-ids.ts';
 import { forwardedFields } from '../fields.ts';
 import { compact } from '../read.ts';
-import { argumentsOf, checkArguments, hoistSystem, mergeNeighbours, pairToolResults } from '../turns.ts';
+import { argumentsOf, checkArguments, hoistSystem, mergeNeighbours, pairToolResults, partsOf } from '../turns.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { READ_REQUEST } from './request-shape.ts';
 
@@ -43,10 +43,8 @@ const TOOL_CHOICES = { auto: 'auto', required: 'any', none: 'none' } as const;
 export function buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest {
   const { sampling, reasoningEffort: effort } = request;
   checkArguments(request.turns);
-  const { system: said, turns } = hoistSystem(request.turns);
-  const system = isJsonWithoutSchema(request.outputFormat)
-    ? [...(said === null ? [] : [said]), JSON_INSTRUCTION].join('\n\n')
-    : said;
+  const { turns } = hoistSystem(request.turns);
+  const marks = cacheMarksOf(request, options);
   const outputConfig = compact({
     effort: effort === undefined || effort === 'none' ? undefined : EFFORTS[effort],
     format: renderOutputFormat(request.outputFormat),
@@ -55,12 +53,12 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
   const body = compact({
     model: options.model,
     max_tokens: sampling.maxOutputTokens ?? DEFAULT_MAXIMUM_TOKENS,
-    system: system === null || isBlank(system) ? undefined : system,
-    messages: renderMessages(turns),
+    system: renderSystem(request, turns, marks),
+    messages: marks === 'auto' ? markLast(renderMessages(turns)) : renderMessages(turns),
     stream: request.stream,
     ...(isThinking(thinking) ? {} : renderVariety(sampling)),
     stop_sequences: sampling.stopSequences,
-    tools: request.tools.length === 0 ? undefined : request.tools.map(renderTool),
+    tools: request.tools.length === 0 ? undefined : renderTools(request.tools, marks),
     tool_choice: renderToolChoice(request),
     thinking,
     output_config: Object.keys(outputConfig).length === 0 ? undefined : outputConfig,
@@ -144,7 +142,63 @@ function renderTurn(turn: Turn): Message {
 function textOrBlocks(blocks: readonly JsonObject[]): unknown {
   const [first] = blocks;
   if (first === undefined) return '';
-  return blocks.length === 1 && first['type'] === 'text' ? first['text'] : blocks;
+  const isPlain = blocks.length === 1 && first['type'] === 'text' && first['cache_control'] === undefined;
+  return isPlain ? first['text'] : blocks;
+}
+
+/** Who marks what upstreams keep in their cache: the client, or Genway, or nobody. */
+type CacheMarks = 'own' | 'auto' | 'none';
+
+const CACHE_CONTROL = { type: 'ephemeral' } as const;
+
+function cacheMarksOf({ turns, tools }: TextRequest, { autoCache }: UpstreamOptions): CacheMarks {
+  const isMarked = (part: object): boolean => 'isCacheBreakpoint' in part;
+  const hasMarks =
+    tools.some(isMarked) || turns.some(({ parts }) => parts.some(isMarked)) || partsOf(turns).some(isMarked);
+  if (hasMarks) return 'own';
+  return autoCache === true ? 'auto' : 'none';
+}
+
+function marked(
+  block: JsonObject,
+  { isCacheBreakpoint }: { readonly isCacheBreakpoint?: true | undefined },
+): JsonObject {
+  return isCacheBreakpoint === true ? { ...block, cache_control: CACHE_CONTROL } : block;
+}
+
+/** The system text: one string, unless the cache has marks in it. */
+function renderSystem(request: TextRequest, turns: readonly Turn[], marks: CacheMarks): unknown {
+  const isInTurns = turns.length > 0 && request.turns.every(({ role }) => role === 'system');
+  const said = isInTurns ? [] : request.turns.flatMap(({ role, parts }) => (role === 'system' ? parts : []));
+  const instruction = isJsonWithoutSchema(request.outputFormat) ? [JSON_INSTRUCTION] : [];
+  const texts = [...said.map(({ text }) => text), ...instruction].filter((text) => !isBlank(text));
+  const isMarked = said.some(({ isCacheBreakpoint }) => isCacheBreakpoint === true);
+  if (texts.length === 0) return undefined;
+  if (isMarked) {
+    const blocks = said.flatMap((part) => renderText(part.text).map((block) => marked(block, part)));
+    return [...blocks, ...instruction.flatMap(renderText)];
+  }
+  const system = texts.join('\n\n');
+  return marks === 'auto' ? [{ type: 'text', text: system, cache_control: CACHE_CONTROL }] : system;
+}
+
+function renderTools(tools: readonly Tool[], marks: CacheMarks): JsonObject[] {
+  const rendered = tools.map((tool) => marked(renderTool(tool), tool));
+  const last = rendered.pop();
+  return last === undefined ? [] : [...rendered, marks === 'auto' ? { ...last, cache_control: CACHE_CONTROL } : last];
+}
+
+/** Messages whose last block is marked, so that the next turn finds all of them in the cache. */
+function markLast(messages: readonly JsonObject[]): JsonObject[] {
+  return messages.map((message, index) => {
+    if (index < messages.length - 1) return message;
+    const { content } = message;
+    const blocks: unknown[] = Array.isArray(content) ? content : [{ type: 'text', text: content }];
+    const last = blocks.at(-1);
+    return isObject(last)
+      ? { ...message, content: [...blocks.slice(0, -1), { ...last, cache_control: CACHE_CONTROL }] }
+      : message;
+  });
 }
 
 /** Upstreams of this format refuse text and stop sequences that consist of white space. */
@@ -161,8 +215,8 @@ function renderText(text: string): JsonObject[] {
 }
 
 function renderInputPart(part: InputPart): JsonObject[] {
-  if (part.type === 'text') return renderText(part.text);
-  return [part.type === 'image' ? renderImage(part) : renderFile(part)];
+  if (part.type === 'text') return renderText(part.text).map((block) => marked(block, part));
+  return [marked(part.type === 'image' ? renderImage(part) : renderFile(part), part)];
 }
 
 function renderImage({ source }: ImagePart | FilePart): JsonObject {
@@ -184,9 +238,10 @@ function renderFile(part: FilePart): JsonObject {
 }
 
 function renderAnswerPart(part: AnswerPart): JsonObject[] {
-  if (part.type === 'text') return renderText(part.text);
+  if (part.type === 'text') return renderText(part.text).map((block) => marked(block, part));
   if (part.type === 'tool-call') {
-    return [{ type: 'tool_use', id: part.callId, name: part.name, input: argumentsOf(part) }];
+    const call = { type: 'tool_use', id: part.callId, name: part.name, input: argumentsOf(part) };
+    return [marked(call, part)];
   }
   // Upstreams check the signature, so reasoning without one is left out.
   const { text, signature, redacted } = part;
@@ -196,12 +251,9 @@ function renderAnswerPart(part: AnswerPart): JsonObject[] {
 }
 
 function renderToolResult(result: ToolResultPart): JsonObject {
-  return compact({
-    type: 'tool_result',
-    tool_use_id: result.callId,
-    content: textOrBlocks(result.content.flatMap(renderInputPart)),
-    is_error: result.isError,
-  });
+  const content = textOrBlocks(result.content.flatMap(renderInputPart));
+  const block = compact({ type: 'tool_result', tool_use_id: result.callId, content, is_error: result.isError });
+  return marked(block, result);
 }
 
 function renderTool({ name, description, parameters, strict, clientType }: Tool): JsonObject {

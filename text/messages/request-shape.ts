@@ -34,22 +34,26 @@ import {
   readText,
 } from '../read.ts';
 import { CLIENT_TOOL_TYPE, clientToolOf } from './client-tools.ts';
-import { JSON_SCHEMA, outputTokens, STREAM, TEMPERATURE, TOP_K, TOP_P } from '../settings.ts';
+import { CACHE_CONTROL, JSON_SCHEMA, outputTokens, STREAM, TEMPERATURE, TOP_K, TOP_P } from '../settings.ts';
 
 /** This format's schemas have no name, but other formats require one. */
 const SCHEMA_NAME = 'answer';
 
-const textBlock = object({ text: readString }, ({ text }): TextPart => ({ type: 'text', text }));
+const cached = { cache_control: CACHE_CONTROL };
+
+const textBlock = object({ ...cached, text: readString }, ({ text, cache_control: isCacheBreakpoint }): TextPart =>
+  compact({ type: 'text', text, isCacheBreakpoint }),
+);
 
 const bytes = object({ media_type: readName, data: readText }, (source) => {
   return { kind: 'base64', mediaType: source.media_type.toLowerCase(), data: source.data } as const;
 });
 const link = object({ url: readUrl }, ({ url }) => url);
 
-const imageBlock = object({ source: typed({ base64: bytes, url: link }) }, ({ source }): ImagePart => ({
-  type: 'image',
-  source,
-}));
+const imageBlock = object(
+  { ...cached, source: typed({ base64: bytes, url: link }) },
+  ({ source, cache_control: isCacheBreakpoint }): ImagePart => compact({ type: 'image', source, isCacheBreakpoint }),
+);
 
 /** A document is a file, or plain text. Links can only lead to PDF. */
 const documentSource = typed<FilePart | TextPart>({
@@ -59,16 +63,19 @@ const documentSource = typed<FilePart | TextPart>({
 });
 
 const documentBlock = object(
-  { title: optional(readString), source: documentSource },
-  ({ title, source }): FilePart | TextPart =>
-    source.type === 'file' ? compact({ ...source, filename: title }) : source,
+  { ...cached, title: optional(readString), source: documentSource },
+  ({ title, source, cache_control: isCacheBreakpoint }): FilePart | TextPart =>
+    compact(
+      source.type === 'file' ? { ...source, filename: title, isCacheBreakpoint } : { ...source, isCacheBreakpoint },
+    ),
 );
 
 /** What a search of the client found; other formats have no citations, so the model gets its text. */
 const searchResultBlock = object(
-  { source: readString, title: readString, content: arrayOf(typed<TextPart>({ text: textBlock })) },
-  ({ source, title, content }): TextPart => {
-    return { type: 'text', text: [title, source, ...content.map(({ text }) => text)].join('\n') };
+  { ...cached, source: readString, title: readString, content: arrayOf(typed<TextPart>({ text: textBlock })) },
+  ({ source, title, content, cache_control: isCacheBreakpoint }): TextPart => {
+    const text = [title, source, ...content.map((part) => part.text)].join('\n');
+    return compact({ type: 'text', text, isCacheBreakpoint });
   },
 );
 
@@ -77,6 +84,7 @@ const inputBlock = named('MessagesInputBlock', typed<InputPart>(inputBlocks));
 
 const toolResultBlock = object(
   {
+    ...cached,
     tool_use_id: readName,
     content: optional(contentOf(inputBlock)),
     is_error: optional(readBoolean),
@@ -87,6 +95,7 @@ const toolResultBlock = object(
       callId: result.tool_use_id,
       content: result.content ?? [],
       isError: result.is_error,
+      isCacheBreakpoint: result.cache_control,
     }),
 );
 
@@ -106,9 +115,15 @@ const answerBlock = named(
     redacted_thinking: object({ data: readText }, ({ data }) => {
       return { type: 'reasoning', text: '', signature: data, redacted: true };
     }),
-    tool_use: object({ id: readName, name: readName, input: optional(readObject) }, ({ id, name, input }) => {
-      return { type: 'tool-call', callId: id, name, arguments: JSON.stringify(input ?? {}) };
-    }),
+    tool_use: object({ ...cached, id: readName, name: readName, input: optional(readObject) }, (call) =>
+      compact({
+        type: 'tool-call',
+        callId: call.id,
+        name: call.name,
+        arguments: JSON.stringify(call.input ?? {}),
+        isCacheBreakpoint: call.cache_control,
+      }),
+    ),
   }),
 );
 
@@ -137,17 +152,27 @@ const toolType = reader({ type: 'string', pattern: `^custom$|${CLIENT_TOOL_TYPE.
 
 const readTool = object(
   {
+    ...cached,
     type: optional(toolType),
     name: readName,
     description: optional(readString),
     input_schema: optional(JSON_SCHEMA),
     strict: optional(readBoolean),
   },
-  ({ type = 'custom', name, description, input_schema: parameters, strict }): Tool => {
+  ({
+    type = 'custom',
+    name,
+    description,
+    input_schema: parameters,
+    strict,
+    cache_control: isCacheBreakpoint,
+  }): Tool => {
     const known = clientToolOf(type);
-    return known === undefined
-      ? compact({ name, description, parameters, strict })
-      : { name, ...known, clientType: type };
+    return compact(
+      known === undefined
+        ? { name, description, parameters, strict, isCacheBreakpoint }
+        : { name, ...known, clientType: type, isCacheBreakpoint },
+    );
   },
 );
 
