@@ -128,6 +128,10 @@ export interface Sampling {
   readonly choiceCount?: number | undefined;
 }
 
+/** A setting that upstreams of some formats have no field for. */
+export type Setting =
+  keyof Pick<Sampling, 'topK' | 'seed' | 'frequencyPenalty' | 'presencePenalty'> | 'verbosity' | 'parallelToolCalls';
+
 /** Fields of a client's body without effect, by their paths: on every upstream, and on those of other formats. */
 export interface UnusedFields {
   readonly always: readonly string[];

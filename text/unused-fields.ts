@@ -1,10 +1,6 @@
 /** The fields of a request that have no effect, which answers report: nothing is dropped in silence. */
-import type { Sampling, TextRequest, UnusedFields } from './canonical.ts';
+import type { Setting, TextRequest, UnusedFields } from './canonical.ts';
 import type { UpstreamHalf, WireFormat } from './wire-format.ts';
-
-/** A setting that upstreams of some formats have no field for. */
-export type Setting =
-  keyof Pick<Sampling, 'topK' | 'seed' | 'frequencyPenalty' | 'presencePenalty'> | 'verbosity' | 'parallelToolCalls';
 
 /** All of them together; undefined without any, so that most requests carry nothing. */
 export function unusedFields(...found: readonly (UnusedFields | undefined)[]): UnusedFields | undefined {

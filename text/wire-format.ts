@@ -6,10 +6,9 @@ import type { Compatibility } from '../domain/compatibility.ts';
 import type { ServiceError } from '../domain/errors.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { UpstreamFormatName, WireFormatName } from '../domain/wire-format-name.ts';
-import type { StreamEvent, TextRequest, TextResult, Usage } from './canonical.ts';
+import type { Setting, StreamEvent, TextRequest, TextResult, Usage } from './canonical.ts';
 import type { ServerSentEvent } from './sse.ts';
 import type { Emit, Stage } from './stage.ts';
-import type { Setting } from './unused-fields.ts';
 import type { UpstreamError } from './upstream-errors.ts';
 
 /** Facts about a request besides its body. */

@@ -42,6 +42,8 @@ export interface Definition<Path extends string, Rule extends Access, Query> ext
   readonly alias?: string;
   readonly access: Rule;
   readonly query?: QueryParameters<Query>;
+  /** Whether other parameters of the query are refused. A list needs it whose clients turn pages by names of their own. */
+  readonly isQueryClosed?: boolean;
   /** Descriptions of the headers that the handler reads. */
   readonly headers?: readonly JsonSchema[];
   /** Refusals that do not follow from the access, the path, the query or the body. */
@@ -89,7 +91,7 @@ export function endpoint<const Path extends string, Rule extends Access, Query e
       if (definition.presentError) context.state.presentError = definition.presentError;
       const caller = await services.gates[access](context);
       const params = readPath(context.params, context.state.caller ?? null);
-      const request = { caller, params, query: readQuery(query, context.query), context };
+      const request = { caller, params, query: readQuery(query, context.query, definition.isQueryClosed), context };
       context.status = status;
       const note = (body: unknown) => noteAdministrator(context, { id, method, body }, services);
       let answer: object | string | void;

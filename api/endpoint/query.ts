@@ -23,11 +23,21 @@ export interface QueryParameter<Value> {
 /** One parameter for each field of `Values`, by name. */
 export type QueryParameters<Values> = { readonly [Name in keyof Values]: QueryParameter<Values[Name]> };
 
-/** Reads the query. @throws ServiceError `bad_request` for the first wrong parameter */
+/**
+ * Reads the query.
+ *
+ * @param isClosed whether parameters without a definition are refused; they have no effect otherwise
+ * @throws ServiceError `bad_request` for the first wrong parameter
+ */
 export function readQuery<Values extends object>(
   parameters: QueryParameters<Values> | undefined,
   query: ParsedUrlQuery,
+  isClosed = false,
 ): Values {
+  const known = Object.keys(parameters ?? {});
+  const unknown = isClosed ? Object.keys(query).find((name) => !known.includes(name)) : undefined;
+  if (unknown !== undefined)
+    throw badRequest(`unknown parameter: ${unknown.slice(0, 100)}. There are: [${known.join(' ')}]`);
   const values: Partial<Values> = {};
   for (const name in parameters) values[name] = parameters[name].read(valueOf(query, name), name);
   if (!isWhole(parameters, values)) throw new Error('a query parameter was not read');

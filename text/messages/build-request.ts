@@ -152,11 +152,14 @@ type CacheMarks = 'own' | 'auto' | 'none';
 const CACHE_CONTROL = { type: 'ephemeral' } as const;
 
 function cacheMarksOf({ turns, tools }: TextRequest, { autoCache }: UpstreamOptions): CacheMarks {
-  const isMarked = (part: object): boolean => 'isCacheBreakpoint' in part;
   const hasMarks =
     tools.some(isMarked) || turns.some(({ parts }) => parts.some(isMarked)) || partsOf(turns).some(isMarked);
   if (hasMarks) return 'own';
   return autoCache === true ? 'auto' : 'none';
+}
+
+function isMarked(part: object): boolean {
+  return 'isCacheBreakpoint' in part;
 }
 
 function marked(

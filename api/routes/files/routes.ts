@@ -1,10 +1,12 @@
 /** Uploads of local inputs (contract 4.5), and the list of an account's uploads. */
 import { findUpload, listUploads, type Upload } from '../../../db/queries/uploads.ts';
 import { FILE_TYPES } from '../../../storage/file-type.ts';
-import { dataOf } from '../../endpoint/answers.ts';
+import { arrayOf, boolean, exactly, nullable, object, text } from '../../../domain/json-schema.ts';
+import { dataOf, json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
+import { listPage, pageById } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
+import { anId } from '../../endpoint/query.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { DELETED_FILE, FILE } from './present.ts';
 import { uploadBody } from './receive-upload.ts';
@@ -36,15 +38,33 @@ export const listFiles = endpoint({
   path: '/v1/files',
   access: 'key',
   summary: 'List uploaded files',
-  description: 'Newest first.',
-  query: pageById('file'),
-  answers: { 200: pageOf(FILE.schema, 'A page of files') },
-  handle: ({ caller: { account }, query }, services) =>
-    listPage(
-      query,
+  description: 'Newest first. `after` and `has_more` are what the OpenAI SDKs turn pages by.',
+  query: {
+    ...pageById('file'),
+    after: anId('file', 'The id of the last file of the previous page, instead of `cursor`'),
+  },
+  isQueryClosed: true,
+  answers: {
+    200: {
+      description: 'A page of files',
+      content: json(
+        object({
+          object: exactly('list'),
+          data: arrayOf(FILE.schema),
+          has_more: boolean(),
+          next_cursor: nullable(text('Null on the last page')),
+        }),
+      ),
+    },
+  },
+  handle: async ({ caller: { account }, query: { after, cursor = after, limit } }, services) => {
+    const page = await listPage(
+      { cursor, limit },
       (slice) => listUploads(services.database, { accountId: account.id, ...slice }),
       (upload) => present(upload, services),
-    ),
+    );
+    return { object: 'list', data: page.data, has_more: page.next_cursor !== null, next_cursor: page.next_cursor };
+  },
 });
 
 export const getFile = endpoint({

@@ -4,6 +4,7 @@ import { findAccountTask, listTasks } from '../../../db/queries/tasks.ts';
 import { TASK } from '../../../domain/task-object.ts';
 import { isFinal, TASK_KINDS, TASK_STATUSES } from '../../../domain/task.ts';
 import { dataOf } from '../../endpoint/answers.ts';
+import { ignoredJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
@@ -57,6 +58,7 @@ export const cancelTask = endpoint({
   summary: 'Cancel a task',
   description:
     'Ends the task and refunds it in full, if the model surely renders nothing for it. 409 with the reason if it is too late.',
+  body: ignoredJsonBody,
   answers: { 200: dataOf(TASK.schema, 'The task, failed and refunded') },
   refusals: ['idempotency_conflict', 'processing_unavailable'],
   handle: async ({ caller, params }, services) => {

@@ -268,7 +268,7 @@ describe('the gate of the text endpoints', () => {
 
   it('answers no other path', async () => {
     for (const path of [
-      '/v1/messages/count_tokens',
+      '/v1/messages/batches',
       '/v1',
       '/v1beta/tunedModels',
       '/v1beta/models/%:generateContent',

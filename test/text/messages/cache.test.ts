@@ -51,9 +51,9 @@ describe('the cache of a messages upstream', () => {
   });
 
   it('gets marks at the system text, the tools and the last turn over a route with auto_cache', () => {
-    const function_ = { name: 'look', parameters: { type: 'object' } };
+    const look = { name: 'look', parameters: { type: 'object' } };
     const body = {
-      tools: [{ type: 'function', function: function_ }],
+      tools: [{ type: 'function', function: look }],
       messages: [
         { role: 'system', content: 'Be kind.' },
         { role: 'user', content: 'First' },

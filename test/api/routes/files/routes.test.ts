@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import OpenAI from 'openai';
 import { request } from 'node:http';
 import { waitUntil } from '../../../../bin/stack/wait-until.ts';
 import { newId } from '../../../../domain/ids.ts';
@@ -300,6 +301,21 @@ describe('what an account has uploaded', () => {
     expect(second.body.data.map(({ id }) => id)).to.deep.equal(ids.slice(2));
     expect(second.body.next_cursor).to.equal(null);
     expect((await ask('GET', '?cursor=x', caller)).status).to.equal(400);
+  });
+
+  it('is listed page by page to the OpenAI SDK, and to no end for parameters that there are not', async () => {
+    const caller = await app.createAccount();
+    const ids = [];
+    for (let count = 0; count < 3; count += 1) ids.unshift((await upload(caller)).data.id);
+    const client = new OpenAI({ apiKey: caller.apiKey, baseURL: `${app.baseUrl}/v1` });
+    const listed = [];
+    for await (const { id } of client.files.list({ limit: 2 })) listed.push(id);
+    expect(listed).to.deep.equal(ids);
+    const refused = await ask<ErrorBody>('GET', '?purpose=assistants', caller);
+    expect([refused.status, refused.body.error.message]).to.deep.equal([
+      400,
+      'unknown parameter: purpose. There are: [limit cursor after]',
+    ]);
   });
 
   it('is shown as it was answered, and as a stranger’s to others', async () => {
