@@ -60,6 +60,8 @@ import {
 import { countMessageTokens, countResponseTokens } from './routes/text/count-tokens.ts';
 import { editImages, generateImages } from './routes/openai-media/images.ts';
 import { createVideo, deleteVideo, getVideo, getVideoContent, listVideos } from './routes/openai-media/videos.ts';
+import { serveMcp } from './routes/capabilities/mcp.ts';
+import { inspectCapability, runCapability, searchCapabilities } from './routes/capabilities/routes.ts';
 import { createModeration } from './routes/moderations/routes.ts';
 import { cancelTask as cancelOwnTask, getTask, listOwnTasks } from './routes/tasks/routes.ts';
 import { listTextRequests, sumUsage } from './routes/usage/routes.ts';
@@ -94,6 +96,7 @@ const MEDIA = [
   deleteFile,
 ];
 const OPENAI_MEDIA = [generateImages, editImages, createVideo, listVideos, getVideo, getVideoContent, deleteVideo];
+const CAPABILITIES = [searchCapabilities, inspectCapability, runCapability, serveMcp];
 const MODERATION = [createModeration];
 const MODELS = [listModels, getModel, listNativeModels, getNativeModel];
 const TEXT = [
@@ -191,6 +194,7 @@ const SERVICE = [isAlive, isReady, getMetrics];
 const ENDPOINTS: readonly Endpoint[] = [
   ...MEDIA,
   ...OPENAI_MEDIA,
+  ...CAPABILITIES,
   ...MODERATION,
   ...MODELS,
   ...TEXT,

@@ -47,7 +47,7 @@ export function chooseByModel<Choice>(
 }
 
 /** Accepts any link, since nothing is sent while a schema is described. */
-const ANY_LINK: MediaRequestContext = { isInputLink: () => true };
+export const ANY_LINK: MediaRequestContext = { isInputLink: () => true };
 
 /**
  * Adds the bodies of a create call to the API description: one schema for each model, and one that covers them all.

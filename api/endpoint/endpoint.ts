@@ -32,7 +32,7 @@ export interface EndpointRequest<Path extends string, Rule extends Access, Query
 
 export interface Definition<Path extends string, Rule extends Access, Query> extends Pick<
   Operation,
-  'id' | 'method' | 'summary' | 'description' | 'answers'
+  'id' | 'method' | 'summary' | 'description' | 'answers' | 'isRead'
 > {
   /** Left out by the administration, whose paths name it. */
   readonly tag?: Operation['tag'];
@@ -48,8 +48,6 @@ export interface Definition<Path extends string, Rule extends Access, Query> ext
   readonly headers?: readonly JsonSchema[];
   /** Refusals that do not follow from the access, the path, the query or the body. */
   readonly refusals?: readonly Refusal[];
-  /** Whether it changes nothing and costs nothing, although its method does not show it. */
-  readonly isRead?: boolean;
   /** Renders errors, where the envelope has more than the common one. */
   readonly presentError?: RequestState['presentError'];
 }
@@ -145,6 +143,7 @@ function describe<Path extends string, Rule extends Access, Query extends object
     answers,
     refusals,
     ...(description !== undefined && { description }),
+    ...(definition.isRead === true && { isRead: true }),
     ...(body?.description && { body: body.description }),
   };
 }

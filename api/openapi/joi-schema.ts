@@ -10,6 +10,7 @@ interface Description {
     readonly only?: unknown;
     readonly description?: unknown;
     readonly default?: unknown;
+    readonly unknown?: unknown;
   };
   readonly allow?: readonly unknown[];
   readonly rules?: readonly Rule[];
@@ -80,7 +81,7 @@ function ofType(description: Description): JsonSchema {
   }
 }
 
-function ofObject({ keys = {}, dependencies = [] }: Description): JsonSchema {
+function ofObject({ flags: own = {}, keys = {}, dependencies = [] }: Description): JsonSchema {
   const entries = Object.entries(keys);
   const required = entries.filter(([, { flags }]) => flags?.presence === 'required').map(([name]) => name);
   const exclusions = dependencies.flatMap(exclusionsOf);
@@ -89,7 +90,7 @@ function ofObject({ keys = {}, dependencies = [] }: Description): JsonSchema {
     properties: Object.fromEntries(entries.map(([name, description]) => [name, translate(description)])),
     ...(required.length > 0 && { required }),
     ...(exclusions.length > 0 && { not: { anyOf: exclusions } }),
-    additionalProperties: false,
+    additionalProperties: own.unknown === true,
   };
 }
 

@@ -7,6 +7,7 @@ import { describePath } from '../endpoint/path.ts';
 
 export const TAGS = {
   'Media tasks': 'Create images and videos, and poll for their results.',
+  Capabilities: 'Find a model by what it does, learn how to use it, and run it.',
   'OpenAI media': 'The same tasks behind the image and video endpoints of OpenAI.',
   Moderation: 'Judge texts and images.',
   Files: 'Upload local inputs.',
@@ -36,6 +37,8 @@ export interface Operation {
   readonly summary: string;
   readonly description?: string;
   readonly access: Access;
+  /** Whether it changes nothing and costs nothing, although its method does not show it. */
+  readonly isRead?: boolean;
   /** Headers and query parameters; path parameters follow from the path. */
   readonly parameters: readonly JsonSchema[];
   readonly body?: BodyDescription;

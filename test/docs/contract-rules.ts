@@ -5,6 +5,14 @@
  */
 /* oxlint-disable no-template-curly-in-string -- titles stand here as the sources have them */
 export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'api/routes/capabilities.test.ts': {
+    'are found by free words, by kind and below a price, best and cheapest first': '4.15:1 4.15:4',
+    'are described by schemas that their examples fit, with limits and prices, and run by the example': '4.15:2',
+    'run once for one Idempotency-Key, and show the same task again': '4.15:3',
+    'answer text at once, as it is asked for': '4.15:3',
+    'have errors that lead to the documentation, and are unknown by other names': '4.15:5',
+    'let an agent that knows only the tools of MCP find, price and run a video model and a text model': '4.15:6',
+  },
   'api/routes/openai-media.test.ts': {
     'create a picture, and answer when it is ready, as a link and in base64': '4.14:1',
     'answer the failure of a picture with its code, refunded': '4.14:2',

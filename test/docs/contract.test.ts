@@ -272,7 +272,7 @@ describe('docs/contract.md', () => {
   it('says in 9 with what the paths of endpoints begin', () => {
     const paths = endpointsFor({ takesPayments: true }).map(({ path }) => path);
     const others = paths.filter((path) => !/^\/(v1|v1beta|admin\/v1)\//.test(path));
-    expect(others).to.have.members(['/healthz', '/readyz', '/metrics', '/openapi.json']);
+    expect(others).to.have.members(['/mcp', '/healthz', '/readyz', '/metrics', '/openapi.json']);
   });
 
   it('says in 2.2 that the files of this edition are checked exactly', () => {

@@ -12,7 +12,7 @@ import type { Storage } from '../../../storage/storage.ts';
 import { json } from '../../endpoint/answers.ts';
 import { endpoint, type Endpoint } from '../../endpoint/endpoint.ts';
 import { type MediaBodyReader, mediaBody, reportUnused } from './body.ts';
-import { taskOfRequest, untilSucceeded } from './task-of-request.ts';
+import { taskOfRequest, untilSucceeded } from '../tasks/task-of-request.ts';
 
 interface ImageFields {
   readonly model: string;

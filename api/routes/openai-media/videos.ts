@@ -18,7 +18,7 @@ import { anId, oneOf } from '../../endpoint/query.ts';
 import { cancelOwnTask } from '../../services/cancel-task.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { mediaBody, reportUnused } from './body.ts';
-import { taskOfRequest } from './task-of-request.ts';
+import { taskOfRequest } from '../tasks/task-of-request.ts';
 
 const TAG = 'OpenAI media';
 

@@ -1,7 +1,7 @@
 /** OpenAI's own SDK against its image and video endpoints, with real workflows behind them. */
 import { expect } from 'chai';
 import OpenAI, { BadRequestError, NotFoundError, toFile } from 'openai';
-import { untilSucceeded } from '../../../api/routes/openai-media/task-of-request.ts';
+import { untilSucceeded } from '../../../api/routes/tasks/task-of-request.ts';
 import { findTask } from '../../../db/queries/tasks.ts';
 import { pngFile } from '../../support/media-files.ts';
 import { call, useTestStack } from '../../support/stack.ts';

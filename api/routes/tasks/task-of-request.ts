@@ -13,7 +13,7 @@ import { createOnce } from '../../services/idempotency.ts';
 import type { CheckLinks } from '../../services/place-task.ts';
 import type { ApiServices } from '../../services/services.ts';
 import type { Context } from '../../state.ts';
-import { createTask } from '../tasks/create.ts';
+import { createTask } from './create.ts';
 
 interface MediaAsk {
   readonly caller: Caller;
@@ -48,23 +48,35 @@ async function ownTask(accountId: string, id: string, database: Database): Promi
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 1_000;
 
-/**
- * Waits until a task has succeeded, or its client has left.
- *
- * @param untilMs by `performance.now()`
- * @throws ServiceError with the code of a task that failed; `processing_timeout` when it has not ended by then
- */
-export async function untilSucceeded(
+interface Wait {
+  /** By `performance.now()`. */
+  readonly untilMs: number;
+  readonly socket: { readonly destroyed: boolean };
+}
+
+/** Waits until a task is final, the time is over, or its client has left. @returns the task as it is then */
+export async function untilFinal(
   task: Task,
-  { untilMs, socket }: { untilMs: number; socket: { readonly destroyed: boolean } },
+  { untilMs, socket }: Wait,
   { database }: Pick<ApiServices, 'database'>,
 ): Promise<Task> {
   let current = task;
   for (let pauseMs = FIRST_PAUSE_MS; !isFinal(current.status); pauseMs = Math.min(pauseMs * 1.5, LONGEST_PAUSE_MS)) {
-    if (performance.now() + pauseMs > untilMs || socket.destroyed) throw notReady(current.id);
+    if (performance.now() + pauseMs > untilMs || socket.destroyed) return current;
     await sleep(pauseMs);
     current = await ownTask(task.accountId, task.id, database);
   }
+  return current;
+}
+
+/**
+ * Waits until a task has succeeded.
+ *
+ * @throws ServiceError with the code of a task that failed; `processing_timeout` when it has not ended by then
+ */
+export async function untilSucceeded(task: Task, wait: Wait, services: Pick<ApiServices, 'database'>): Promise<Task> {
+  const current = await untilFinal(task, wait, services);
+  if (!isFinal(current.status)) throw notReady(current.id);
   if (current.failure === null) return current;
   throw new ServiceError(current.failure.code, current.failure.message);
 }

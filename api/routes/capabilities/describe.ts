@@ -1,0 +1,150 @@
+/** What a model does, in words and as JSON Schema, for callers that know nothing of it. */
+import type { ImageModel, MediaModel, TextModel, VideoModel } from '../../../catalogue/types.ts';
+import type { JsonObject } from '../../../domain/json.ts';
+import { isObject } from '../../../domain/json.ts';
+import type { JsonSchema } from '../../../domain/json-schema.ts';
+import type { PicoUsd } from '../../../domain/money.ts';
+import { priceImage, priceText, priceVideo } from '../../../domain/pricing.ts';
+import { ANY_LINK } from '../../media-request.ts';
+import { toJsonSchema } from '../../openapi/joi-schema.ts';
+import { imageRequestSchema } from '../images/schema.ts';
+import { videoRequestSchema } from '../videos/schema.ts';
+
+export type Model = MediaModel | TextModel;
+
+/** A model as a capability. */
+export interface Capability {
+  readonly kind: 'video' | 'image' | 'text';
+  /** A sentence for people and agents. */
+  readonly summary: string;
+  /** Words by which it is found besides. */
+  readonly synonyms: string;
+  /** The price of the example, and what the example is. */
+  readonly price: PicoUsd;
+  readonly priceOf: string;
+  readonly inputs: JsonSchema;
+  readonly outputs: JsonSchema;
+  /** Inputs that work. */
+  readonly example: JsonObject;
+}
+
+export function describeCapability(model: Model): Capability {
+  if (!('kind' in model)) return describeText(model);
+  return model.kind === 'video' ? describeVideo(model) : describeImage(model);
+}
+
+const EXAMPLE_PICTURE = 'https://example.com/picture.png';
+
+const MEDIA_OUTPUTS: JsonSchema = {
+  type: 'object',
+  description: 'A task. Run it again with the same Idempotency-Key to read it until its status is final',
+  properties: {
+    id: { type: 'string' },
+    status: { type: 'string', enum: ['queued', 'processing', 'succeeded', 'failed'] },
+    output: {
+      type: ['object', 'null'],
+      properties: {
+        media: {
+          type: 'array',
+          items: { type: 'object', properties: { url: { type: 'string' }, mime_type: { type: 'string' } } },
+        },
+      },
+    },
+    error_message: { type: ['string', 'null'] },
+  },
+};
+
+function describeVideo(model: VideoModel): Capability {
+  const { durationSeconds, pricing, defaultResolution, images } = model;
+  const { min, max, default: seconds } = durationSeconds;
+  const resolutions = [...pricing.byResolution.keys()].join(', ');
+  return {
+    kind: 'video',
+    summary: `Creates videos of ${min} to ${max} seconds in ${resolutions} from a prompt${inputWords(model)}.`,
+    synonyms: 'video clip movie film animation animate motion',
+    price: priceVideo(pricing, { resolution: defaultResolution, durationSeconds: seconds }),
+    priceOf: `a video of ${seconds} seconds in ${defaultResolution}`,
+    inputs: inputsOf(toJsonSchema(videoRequestSchema(model, ANY_LINK))),
+    outputs: MEDIA_OUTPUTS,
+    example: {
+      prompt: 'A lighthouse at dusk, waves breaking below',
+      ...(images.required && { images: [EXAMPLE_PICTURE] }),
+    },
+  };
+}
+
+function inputWords({ images, maxReferenceVideos, maxReferenceAudios }: VideoModel): string {
+  const pictures = images.required ? ` and 1 to ${images.max} pictures` : `, or from up to ${images.max} pictures`;
+  const references = [maxReferenceVideos && 'videos', maxReferenceAudios && 'sounds'].filter(Boolean).join(' and ');
+  return references === '' ? pictures : `${pictures}, or from reference ${references}`;
+}
+
+function describeImage(model: ImageModel): Capability {
+  const { images, pricePerTier, defaultResolution } = model;
+  const needs = images.required ? ` and 1 to ${images.max} pictures` : `, or edits up to ${images.max} pictures`;
+  return {
+    kind: 'image',
+    summary: `Creates images in ${Object.keys(pricePerTier).join(', ')} from a prompt${needs}.`,
+    synonyms: 'image picture photo drawing draw illustration painting edit',
+    price: priceImage(pricePerTier, defaultResolution),
+    priceOf: `an image in ${defaultResolution}`,
+    inputs: inputsOf(toJsonSchema(imageRequestSchema(model, ANY_LINK))),
+    outputs: MEDIA_OUTPUTS,
+    example: {
+      prompt: 'A lighthouse at dusk, in watercolour',
+      ...(images.required && { images: [EXAMPLE_PICTURE] }),
+    },
+  };
+}
+
+/** The fields of a create call without the model, which is the capability itself. */
+function inputsOf(schema: JsonSchema): JsonSchema {
+  const { properties, required, ...rest } = schema;
+  const { model: _, ...inputs } = isObject(properties) ? properties : {};
+  const names = Array.isArray(required) ? required.filter((name) => name !== 'model') : [];
+  return { ...rest, properties: inputs, required: names };
+}
+
+/** What text costs at a glance: so many tokens of prompt, and of answer. */
+const TEXT_EXAMPLE_TOKENS = 1_000;
+
+const TEXT_INPUTS: JsonSchema = {
+  type: 'object',
+  properties: {
+    prompt: { type: 'string', minLength: 1, description: 'What to answer' },
+    system: { type: 'string', description: 'Instructions' },
+    max_tokens: { type: 'integer', minimum: 1, description: 'Limits the answer, reasoning included' },
+    schema: { type: 'object', description: 'A JSON Schema: the answer is JSON that fits it, where the model has that' },
+  },
+  required: ['prompt'],
+  additionalProperties: false,
+};
+
+const TEXT_OUTPUTS: JsonSchema = {
+  type: 'object',
+  properties: {
+    text: { type: 'string' },
+    finish_reason: { type: 'string' },
+    usage: {
+      type: 'object',
+      properties: { prompt_tokens: { type: 'integer' }, completion_tokens: { type: 'integer' } },
+    },
+  },
+};
+
+function describeText(model: TextModel): Capability {
+  const { contextTokens, reasoning, free, pricing } = model;
+  const context = contextTokens === null ? '' : ` Prompts may have ${contextTokens} tokens.`;
+  const usage = { inputTotal: TEXT_EXAMPLE_TOKENS, cacheRead: 0, cacheWrite: 0, outputTotal: TEXT_EXAMPLE_TOKENS };
+  return {
+    kind: 'text',
+    summary: `Answers text and pictures with text${reasoning ? ', after reasoning' : ''}${free ? ', free of charge' : ''}.${context}`,
+    synonyms: 'text chat write answer question summarize summary translate code program extract classify language llm',
+    // At the usual hour, without a peak.
+    price: priceText({ ...pricing, peaks: [] }, usage, 0).charge,
+    priceOf: `${TEXT_EXAMPLE_TOKENS} input and ${TEXT_EXAMPLE_TOKENS} output tokens`,
+    inputs: TEXT_INPUTS,
+    outputs: TEXT_OUTPUTS,
+    example: { prompt: 'Name three lighthouses.', max_tokens: 1_000 },
+  };
+}

@@ -1,0 +1,108 @@
+/** The three calls as tools of the Model Context Protocol, over streamable HTTP without sessions. Contract 4.15. */
+import { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import type Joi from 'joi';
+import type { Caller } from '../../../db/queries/api-keys.ts';
+import { toServiceError } from '../../../domain/errors.ts';
+import { BODIES } from '../../../domain/policy.ts';
+import { json } from '../../endpoint/answers.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { readJsonBody } from '../../middlewares/json-body.ts';
+import { toJsonSchema } from '../../openapi/joi-schema.ts';
+import type { ApiServices } from '../../services/services.ts';
+import type { Context } from '../../state.ts';
+import { createValidator } from '../../validation.ts';
+import { inspect, inspectSchema, run, runSchema, search, searchSchema } from './use.ts';
+
+interface ToolCall {
+  readonly caller: Caller;
+  readonly context: Context;
+  readonly services: ApiServices;
+}
+
+interface Tool {
+  readonly description: string;
+  readonly inputSchema: { readonly type: 'object' };
+  readonly call: (given: unknown, call: ToolCall) => unknown;
+}
+
+function tool<Arguments>(
+  description: string,
+  schema: Joi.ObjectSchema<Arguments>,
+  call: (given: Arguments, call: ToolCall) => unknown,
+): Tool {
+  const validate = createValidator(schema);
+  return {
+    description,
+    inputSchema: { ...toJsonSchema(schema), type: 'object' },
+    call: (given, request) => call(validate(given), request),
+  };
+}
+
+const TOOLS: Readonly<Record<string, Tool>> = {
+  search: tool(
+    'Finds models that create videos, images or text, with what they do and what they cost.',
+    searchSchema,
+    (given, { caller, services }) => search(given, caller, services),
+  ),
+  inspect: tool(
+    'Describes how to run a model: its inputs and outputs as JSON Schema, its prices, and an example that works.',
+    inspectSchema,
+    (given, { caller, services }) => inspect(given, caller, services),
+  ),
+  run: tool(
+    'Runs a model. Costs money. Set wait_seconds to get the finished video or image.',
+    runSchema,
+    (given, { caller, context, services }) => run({ caller, context, run: given }, services),
+  ),
+};
+
+function answer(text: string, isError = false) {
+  return { content: [{ type: 'text' as const, text }], isError };
+}
+
+function createServer(call: ToolCall): Server {
+  const server = new Server({ name: 'genway', version: '1' }, { capabilities: { tools: {} } });
+  server.setRequestHandler(ListToolsRequestSchema, () => ({
+    tools: Object.entries(TOOLS).map(([name, { description, inputSchema }]) => ({ name, description, inputSchema })),
+  }));
+  server.setRequestHandler(CallToolRequestSchema, async ({ params }) => {
+    const called = Object.hasOwn(TOOLS, params.name) ? TOOLS[params.name] : undefined;
+    if (called === undefined) return answer(`There is no tool "${params.name}".`, true);
+    try {
+      return answer(JSON.stringify(await called.call(params.arguments ?? {}, call)));
+    } catch (error) {
+      const { code, message } = toServiceError(error);
+      return answer(`${code}: ${message}`, true);
+    }
+  });
+  return server;
+}
+
+export const serveMcp = endpoint({
+  id: 'serveMcp',
+  tag: 'Capabilities',
+  method: 'post',
+  path: '/mcp',
+  access: 'key',
+  summary: 'The same calls as tools of the Model Context Protocol',
+  description: 'Streamable HTTP without sessions: each message is a request of its own.',
+  body: {
+    description: { required: true, content: json({ type: 'object', description: 'A JSON-RPC message' }) },
+    read: async (request) => (await readJsonBody(request, BODIES.common)).value,
+  },
+  answers: {
+    200: { description: 'A JSON-RPC message', content: json({ type: 'object' }) },
+    202: { description: 'Nothing' },
+  },
+  refusals: ['bad_request'],
+  handle: async ({ caller, context, body }, services) => {
+    const server = createServer({ caller, context, services });
+    const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true });
+    context.req.socket.once('close', () => void server.close());
+    await server.connect(transport);
+    context.respond = false;
+    await transport.handleRequest(context.req, context.res, body);
+  },
+});

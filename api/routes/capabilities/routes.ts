@@ -1,0 +1,95 @@
+/** Capabilities: every model behind three calls. Contract 4.15. */
+import { presentError } from '../../../domain/error-envelope.ts';
+import { arrayOf, component, number, object, oneOfTexts, text } from '../../../domain/json-schema.ts';
+import { dataOf } from '../../endpoint/answers.ts';
+import { jsonBody } from '../../endpoint/body.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import type { RequestState } from '../../state.ts';
+import { inspect, inspectSchema, run, runSchema, search, searchSchema } from './use.ts';
+
+const TAG = 'Capabilities';
+/** Where the errors of these calls lead: contract 2.3. */
+const DOCS = '/docs#tag/Capabilities';
+
+const withDocs: RequestState['presentError'] = (error, requestId) => ({
+  error: { ...presentError(error, requestId).error, docs: DOCS },
+});
+
+const HEAD = {
+  capability_id: text('The id of the model'),
+  kind: oneOfTexts(['video', 'image', 'text']),
+  summary: text('What the model does'),
+  price: object({ usd: number(), for: text('What costs this') }),
+};
+const ANY_SCHEMA = { type: 'object', description: 'A JSON Schema' };
+
+export const searchCapabilities = endpoint({
+  id: 'searchCapabilities',
+  tag: TAG,
+  method: 'post',
+  path: '/v1/capabilities/search',
+  access: 'key',
+  isRead: true,
+  summary: 'Find models by what they do',
+  body: jsonBody('SearchCapabilities', searchSchema, {
+    video: { value: { query: 'a short clip of a lighthouse', kind: 'video', max_price_usd: 1 } },
+  }),
+  answers: {
+    200: dataOf(
+      arrayOf(component('FoundCapability', object({ ...HEAD, score: number('The share of the words that fit') }))),
+      'The models that fit and that the key can call, best first',
+    ),
+  },
+  presentError: withDocs,
+  handle: ({ body, caller }, services) => ({ data: search(body, caller, services) }),
+});
+
+export const inspectCapability = endpoint({
+  id: 'inspectCapability',
+  tag: TAG,
+  method: 'post',
+  path: '/v1/capabilities/inspect',
+  access: 'key',
+  isRead: true,
+  summary: 'Learn how to run a model',
+  body: jsonBody('InspectCapability', inspectSchema, { video: { value: { capability_id: 'vidone-3.0' } } }),
+  answers: {
+    200: dataOf(
+      component(
+        'Capability',
+        object({
+          ...HEAD,
+          inputs: ANY_SCHEMA,
+          outputs: ANY_SCHEMA,
+          limits: { type: 'object' },
+          prices: { type: 'object' },
+          example: { type: 'object', description: 'A body of `run` that works' },
+        }),
+      ),
+      'Inputs and outputs as JSON Schema, limits, prices, and an example',
+    ),
+  },
+  refusals: ['not_found'],
+  presentError: withDocs,
+  handle: ({ body, caller }, services) => ({ data: inspect(body, caller, services) }),
+});
+
+export const runCapability = endpoint({
+  id: 'runCapability',
+  tag: TAG,
+  method: 'post',
+  path: '/v1/capabilities/run',
+  access: 'key',
+  summary: 'Run a model',
+  description:
+    'A video or image becomes a task like any other; text is answered at once. With an `Idempotency-Key`, the same call again reads the same task.',
+  body: jsonBody('RunCapability', runSchema, {
+    video: { value: { capability_id: 'vidone-3.0', inputs: { prompt: 'A lighthouse at dusk' }, wait_seconds: 60 } },
+  }),
+  answers: { 200: dataOf({ type: 'object' }, 'The task, or the answer in text, as `inspect` describes it') },
+  refusals: ['insufficient_credits', 'not_found', 'idempotency_conflict', 'processing_unavailable'],
+  presentError: withDocs,
+  handle: async ({ body, caller, context }, services) => ({
+    data: await run({ caller, context, run: body }, services),
+  }),
+});

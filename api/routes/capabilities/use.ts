@@ -1,0 +1,165 @@
+/** The three calls with which an agent finds a model, learns how to use it, and runs it, over REST and MCP alike. */
+import Joi from 'joi';
+import { allModels } from '../../../catalogue/types.ts';
+import type { Caller } from '../../../db/queries/api-keys.ts';
+import { ServiceError } from '../../../domain/errors.ts';
+import { isObject, type JsonObject } from '../../../domain/json.ts';
+import { matchShare } from '../../../domain/match-words.ts';
+import { toUsdNumber } from '../../../domain/money.ts';
+import { TASK } from '../../../domain/task-object.ts';
+import { answerChat } from '../../services/chat.ts';
+import type { ApiServices } from '../../services/services.ts';
+import { whyUnavailable } from '../../services/unavailable-model.ts';
+import type { Context } from '../../state.ts';
+import { createValidator } from '../../validation.ts';
+import { presentModel } from '../models/present.ts';
+import { taskOfRequest, untilFinal } from '../tasks/task-of-request.ts';
+import { type Capability, describeCapability, type Model } from './describe.ts';
+
+const MAX_RESULTS = 20;
+const MAX_WAIT_SECONDS = 90;
+
+export interface Search {
+  readonly query?: string;
+  readonly kind?: Capability['kind'];
+  readonly max_price_usd?: number;
+  readonly limit?: number;
+}
+
+export const searchSchema = Joi.object<Search>({
+  query: Joi.string().max(1_000).allow('').description('What is wanted, in free words'),
+  kind: Joi.valid('video', 'image', 'text').description('Only such models'),
+  max_price_usd: Joi.number().min(0).description('Only models whose example costs at most this'),
+  limit: Joi.number().integer().min(1).max(MAX_RESULTS).description('5 by default'),
+});
+
+/** The models that the key can call and that fit, best first, and among equals the cheapest first. */
+export function search(
+  { query = '', kind, max_price_usd: mostUsd, limit = 5 }: Search,
+  caller: Caller,
+  services: ApiServices,
+) {
+  const found = allModels(services.catalogue)
+    .filter((model) => whyUnavailable(model, caller, services) === null)
+    .map((model) => ({ model, capability: describeCapability(model) }))
+    .filter(({ capability }) => kind === undefined || capability.kind === kind)
+    .map((entry) => ({ ...entry, score: scoreOf(query, entry) }))
+    .filter(({ score, capability }) => score > 0 && (mostUsd === undefined || toUsdNumber(capability.price) <= mostUsd))
+    .toSorted((a, b) => b.score - a.score || Number(a.capability.price - b.capability.price));
+  return found.slice(0, limit).map(({ model, capability, score }) => ({ ...headOf(model, capability), score }));
+}
+
+function scoreOf(query: string, { model, capability }: { model: Model; capability: Capability }): number {
+  const family = 'family' in model ? model.family : '';
+  return matchShare(query, `${model.id} ${family} ${capability.kind} ${capability.summary} ${capability.synonyms}`);
+}
+
+function headOf({ id }: Model, { kind, summary, price, priceOf }: Capability) {
+  return { capability_id: id, kind, summary, price: { usd: toUsdNumber(price), for: priceOf } };
+}
+
+export interface Inspect {
+  readonly capability_id: string;
+}
+
+const capabilityId = Joi.string().max(200).required().description('From a search');
+export const inspectSchema = Joi.object<Inspect>({ capability_id: capabilityId });
+
+/** How to run a model. @throws ServiceError `not_found` */
+export function inspect({ capability_id: id }: Inspect, caller: Caller, services: ApiServices) {
+  const model = modelOf(id, caller, services);
+  const capability = describeCapability(model);
+  const presented: JsonObject = { ...presentModel(model, services.catalogue) };
+  return {
+    ...headOf(model, capability),
+    inputs: capability.inputs,
+    outputs: capability.outputs,
+    limits: presented['limits'],
+    prices: presented['prices'],
+    example: { capability_id: id, inputs: capability.example },
+  };
+}
+
+function modelOf(id: string, caller: Caller, services: ApiServices): Model {
+  const model = allModels(services.catalogue).find((one) => one.id === id);
+  if (model !== undefined && whyUnavailable(model, caller, services) !== 'not_allowed') return model;
+  throw new ServiceError(
+    'not_found',
+    `There is no capability "${id.slice(0, 100)}". POST /v1/capabilities/search finds some.`,
+  );
+}
+
+export interface Run {
+  readonly capability_id: string;
+  readonly inputs: JsonObject;
+  readonly wait_seconds?: number;
+}
+
+export const runSchema = Joi.object<Run>({
+  capability_id: capabilityId,
+  inputs: Joi.object().unknown().default({}).description('As `inspect` describes them'),
+  wait_seconds: Joi.number()
+    .min(0)
+    .max(MAX_WAIT_SECONDS)
+    .description('How long to wait for a task to end; 0 by default. Text is always answered whole'),
+});
+
+interface RunCall {
+  readonly caller: Caller;
+  readonly context: Context;
+  readonly run: Run;
+}
+
+/** Runs a model: a task of media, or an answer in text. @throws ServiceError for every reason not to */
+export async function run(
+  { caller, context, run: { capability_id: id, inputs, wait_seconds = 0 } }: RunCall,
+  services: ApiServices,
+) {
+  const model = modelOf(id, caller, services);
+  if (!('kind' in model)) return runText({ caller, context, id, inputs: validateText(inputs) }, services);
+  const order = { ...inputs, model: id };
+  const parse = () => (model.kind === 'video' ? services.parseVideoRequest(order) : services.parseImageRequest(order));
+  const checkLinks = model.kind === 'image' ? services.checkImageLinks : undefined;
+  const task = await taskOfRequest({ caller, context, body: order, parse }, services, checkLinks);
+  const untilMs = performance.now() + wait_seconds * 1_000;
+  return TASK.present(await untilFinal(task, { untilMs, socket: context.req.socket }, services));
+}
+
+interface TextInputs {
+  readonly prompt: string;
+  readonly system?: string;
+  readonly max_tokens?: number;
+  readonly schema?: JsonObject;
+}
+
+const validateText = createValidator(
+  Joi.object<TextInputs>({
+    prompt: Joi.string().required(),
+    system: Joi.string().allow(''),
+    max_tokens: Joi.number().integer().min(1),
+    schema: Joi.object().unknown(),
+  }),
+);
+
+async function runText(
+  { caller, context, id, inputs }: { caller: Caller; context: Context; id: string; inputs: TextInputs },
+  services: ApiServices,
+) {
+  const { prompt, system, max_tokens, schema } = inputs;
+  const body = {
+    model: id,
+    messages: [
+      ...(system === undefined || system === '' ? [] : [{ role: 'system', content: system }]),
+      { role: 'user', content: prompt },
+    ],
+    ...(max_tokens !== undefined && { max_tokens }),
+    ...(schema !== undefined && {
+      response_format: { type: 'json_schema', json_schema: { name: 'answer', schema } },
+    }),
+  };
+  const completion: unknown = JSON.parse(await answerChat(services, { caller, context, body }));
+  const { choices, usage } = isObject(completion) ? completion : {};
+  const [choice]: unknown[] = Array.isArray(choices) ? choices : [];
+  const { message, finish_reason } = isObject(choice) ? choice : {};
+  return { text: isObject(message) ? message['content'] : '', finish_reason, usage };
+}

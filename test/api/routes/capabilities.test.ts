@@ -1,0 +1,130 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { Ajv } from 'ajv';
+import { expect } from 'chai';
+import type { JsonObject } from '../../../domain/json.ts';
+import { type Answer, call, useTestStack } from '../../support/stack.ts';
+import { transfersOf } from '../../support/tasks.ts';
+
+interface Found {
+  readonly capability_id: string;
+  readonly kind: string;
+  readonly summary: string;
+  readonly price: { readonly usd: number; readonly for: string };
+  readonly score: number;
+}
+
+interface Inspected extends Found {
+  readonly inputs: JsonObject;
+  readonly example: { readonly capability_id: string; readonly inputs: JsonObject };
+  readonly limits: JsonObject;
+  readonly prices: JsonObject;
+}
+
+describe('capabilities', function () {
+  this.timeout(120_000);
+  let key: string;
+  const stack = useTestStack();
+  before(async () => {
+    await Promise.all([stack.api.start(), stack.worker.start()]);
+    ({ apiKey: key } = await stack.createAccount({ fundedUsd: 100 }));
+  });
+
+  interface CapabilityError {
+    readonly error: { readonly code: string; readonly docs: string };
+  }
+  const post = <Body>(
+    path: string,
+    body: object,
+    headers: Record<string, string> = {},
+  ): Promise<Answer<Body & CapabilityError>> =>
+    call<Body & CapabilityError>(`${stack.baseUrl}/v1/capabilities/${path}`, { key, body, headers });
+  const search = async (body: object): Promise<readonly Found[]> =>
+    (await post<{ data: Found[] }>('search', body)).body.data;
+
+  it('are found by free words, by kind and below a price, best and cheapest first', async () => {
+    const clips = await search({ query: 'a short clip of a lighthouse' });
+    expect(new Set(clips.map(({ kind }) => kind))).to.deep.equal(new Set(['video']));
+    const drawings = await search({ query: 'please draw illustrations', limit: 20 });
+    expect(new Set(drawings.map(({ kind }) => kind))).to.deep.equal(new Set(['image']));
+    const cheap = await search({ kind: 'text', max_price_usd: 0.001, limit: 20 });
+    expect(cheap.map(({ price }) => price.usd)).to.deep.equal(
+      cheap.map(({ price }) => price.usd).toSorted((a, b) => a - b),
+    );
+    expect(Math.max(...cheap.map(({ price }) => price.usd))).to.be.at.most(0.001);
+    expect(await search({ query: 'zebra crossing quantum' })).to.deep.equal([]);
+    expect((await post('search', { kind: 'sound' })).status).to.equal(400);
+  });
+
+  it('are described by schemas that their examples fit, with limits and prices, and run by the example', async () => {
+    for (const { capability_id } of await search({ limit: 20 })) {
+      const { data } = (await post<{ data: Inspected }>('inspect', { capability_id })).body;
+      const ajv = new Ajv({ strict: false, logger: false });
+      expect(ajv.validate(data.inputs, data.example.inputs), capability_id).to.equal(true);
+      expect(data.inputs).to.not.have.nested.property('properties.model');
+      expect([data.limits, data.prices]).to.not.include(undefined);
+      if (data.kind === 'text') continue;
+      const { status, body } = await post<{ data: { status: string } }>('run', data.example);
+      // The picture of an example is at an address that is nobody's.
+      if (JSON.stringify(data.example).includes('example.com')) continue;
+      expect([status, body.data.status], capability_id).to.deep.equal([200, 'queued']);
+    }
+  });
+
+  it('run once for one Idempotency-Key, and show the same task again', async () => {
+    const body = { capability_id: 'vidone-3.0', inputs: { prompt: 'A lighthouse' } };
+    const headers = { 'Idempotency-Key': 'one-run' };
+    const first = await post<{ data: { id: string } }>('run', body, headers);
+    const again = await post<{ data: { id: string; status: string } }>('run', { ...body, wait_seconds: 30 }, headers);
+    expect(again.body.data).to.include({ id: first.body.data.id, status: 'succeeded' });
+    expect(await transfersOf(stack, first.body.data.id)).to.deep.equal(['reservation', 'settlement']);
+  });
+
+  it('answer text at once, as it is asked for', async () => {
+    const inputs = { prompt: 'Say exactly: lighthouse', system: 'Be kind.', max_tokens: 500 };
+    const { body } = await post<{ data: { text: string } }>('run', { capability_id: 'textc-M3', inputs });
+    expect(body.data.text).to.equal('lighthouse');
+  });
+
+  it('have errors that lead to the documentation, and are unknown by other names', async () => {
+    for (const path of ['inspect', 'run']) {
+      const { status, body } = await post(path, { capability_id: 'no-such' });
+      expect([status, body.error.code, body.error.docs]).to.deep.equal([404, 'not_found', '/docs#tag/Capabilities']);
+    }
+    const refused = await post('run', { capability_id: 'vidone-3.0', inputs: { prompt: 'x', duration: 99 } });
+    expect([refused.status, refused.body.error.code]).to.deep.equal([400, 'bad_request']);
+    expect(refused.body.error.docs).to.be.a('string');
+  });
+
+  it('let an agent that knows only the tools of MCP find, price and run a video model and a text model', async () => {
+    const client = new Client({ name: 'agent', version: '1' });
+    const requestInit = { headers: { authorization: `Bearer ${key}` } };
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${stack.baseUrl}/mcp`), { requestInit }));
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name)).to.deep.equal(['search', 'inspect', 'run']);
+    const use = async <Result>(name: string, given: Record<string, unknown>): Promise<Result> => {
+      const { content, isError } = await client.callTool({ name, arguments: given });
+      const [part] = content as { text: string }[];
+      expect(isError, part?.text).to.equal(false);
+      return JSON.parse(part?.text ?? '') as Result;
+    };
+    const [video] = await use<Found[]>('search', { query: 'animate a scene', kind: 'video', max_price_usd: 1 });
+    const known = await use<Inspected>('inspect', { capability_id: video?.capability_id });
+    expect(known.price.usd).to.be.at.most(1);
+
+    const task = await use<{ status: string; output: { media: { url: string }[] } }>('run', {
+      capability_id: 'vidone-3.0',
+      inputs: { prompt: 'A lighthouse' },
+      wait_seconds: 30,
+    });
+    expect(task.status).to.equal('succeeded');
+    expect((await fetch(task.output.media[0]?.url ?? '')).status).to.equal(200);
+    const [text] = await use<Found[]>('search', { query: 'translate', kind: 'text', limit: 1 });
+    const inputs = { prompt: 'Say exactly: phare' };
+    const answer = await use<{ text: string }>('run', { capability_id: text?.capability_id, inputs });
+    expect(answer.text).to.equal('phare');
+    const refused = await client.callTool({ name: 'run', arguments: { capability_id: 'no-such', inputs: {} } });
+    expect(refused.isError).to.equal(true);
+    await client.close();
+  });
+});
