@@ -5,18 +5,21 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 
 export const NULL: JsonSchema = { type: 'null' };
 
+/** Any object. Without the second keyword, generated TypeScript takes none that has fields. */
+export const ANY_OBJECT: JsonSchema = { type: 'object', additionalProperties: true };
+
 /** The schema, or null. */
 export function nullable(schema: JsonSchema): JsonSchema {
-  const { type, enum: values, const: value, oneOf, $ref: reference, ...others } = schema;
-  if (reference !== undefined) return { oneOf: [schema, NULL] };
-  if (Array.isArray(oneOf)) return { ...others, oneOf: [...oneOf, NULL] };
+  const { type, description, oneOf, ...others } = schema;
+  if ('$ref' in schema) return { oneOf: [schema, NULL] };
+  if (Array.isArray(oneOf))
+    return { ...others, ...(description !== undefined && { description }), oneOf: [...oneOf, NULL] };
   if (type === undefined) return takesAnything(schema) ? schema : { oneOf: [schema, NULL] };
-  return {
-    type: [type, 'null'].flat(),
-    ...others,
-    ...(Array.isArray(values) && { enum: [...values, null] }),
-    ...(value !== undefined && { enum: [value, null] }),
-  };
+  // Generators make a type of a list of words, but none of words and null.
+  if ('enum' in schema || 'const' in schema) {
+    return { ...(description !== undefined && { description }), oneOf: [{ type, ...others }, NULL] };
+  }
+  return { ...schema, type: [type, 'null'].flat() };
 }
 
 function takesAnything(schema: JsonSchema): boolean {

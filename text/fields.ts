@@ -182,7 +182,7 @@ function schemaOf(
     ...(description !== undefined && { description }),
     properties: Object.fromEntries([...known].map(([name, { schema }]) => [name, schema])),
     ...(required.length > 0 && { required }),
-    ...(unknown === 'refuse' && { additionalProperties: NULL }),
+    ...(unknown === 'refuse' && { additionalProperties: false }),
   };
 }
 

@@ -5,7 +5,7 @@
  */
 import { badRequest } from '../domain/errors.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
-import { type JsonSchema, nullable, ref } from '../domain/json-schema.ts';
+import { ANY_OBJECT, component, type JsonSchema, nullable } from '../domain/json-schema.ts';
 
 export interface Reader<T> {
   /** @throws ServiceError `bad_request` that names what is missing, malformed or not supported */
@@ -30,8 +30,18 @@ export function constrained<T>(read: Reader<T>, constraints: JsonSchema): Reader
 }
 
 /** Gives a reader's schema a name of its own in the API description. */
-export function named<T>(name: string, read: Reader<T>): Reader<T> & { readonly definition: JsonSchema } {
-  return Object.assign(reader(ref(name), read), { definition: read.schema });
+export function named<T>(name: string, read: Reader<T>): Reader<T> {
+  return reader(component(name, withNamedAlternatives(name, read.schema)), read);
+}
+
+/** Names the alternatives that a constant tells apart: generators lose some that have no name. */
+function withNamedAlternatives(name: string, schema: JsonSchema): JsonSchema {
+  if (!Array.isArray(schema['oneOf'])) return schema;
+  const alternatives = schema['oneOf'].map((alternative: JsonSchema) => {
+    const constant = Object.values(Object(alternative['properties'])).find((property) => 'const' in Object(property));
+    return constant === undefined ? alternative : component(`${name}.${Object(constant).const}`, alternative);
+  });
+  return { ...schema, oneOf: alternatives };
 }
 
 /** Converts the result of a reader. */
@@ -64,7 +74,7 @@ function mistyped(value: unknown, path: string, expected: string): Error {
 /** Any value. */
 export const anything: Reader<unknown> = reader({}, (value) => value);
 
-export const readObject: Reader<JsonObject> = reader({ type: 'object' }, (value, path) => {
+export const readObject: Reader<JsonObject> = reader(ANY_OBJECT, (value, path) => {
   if (!isObject(value)) throw mistyped(value, path, 'an object');
   return value;
 });

@@ -1,7 +1,7 @@
 /** Request bodies. One definition both describes a body and reads it. */
 import type { IncomingMessage } from 'node:http';
 import type Joi from 'joi';
-import { component, type JsonSchema } from '../../domain/json-schema.ts';
+import { ANY_OBJECT, component, type JsonSchema } from '../../domain/json-schema.ts';
 import { BODIES } from '../../domain/policy.ts';
 import { readBody, readJsonBody } from '../middlewares/json-body.ts';
 import { toJsonSchema } from '../openapi/joi-schema.ts';
@@ -71,7 +71,7 @@ export function optionalJsonBody<Body>(name: string, schema: Joi.ObjectSchema<Bo
 /** Signed JSON. The handler reads it on demand, once it knows whether it would trust the sender. */
 export function signedBody(maxBytes: number): RequestBody<() => Promise<Buffer>> {
   return {
-    description: { required: true, content: json({ type: 'object' }) },
+    description: { required: true, content: json(ANY_OBJECT) },
     read: async (request) => () => readBody(request, maxBytes),
   };
 }

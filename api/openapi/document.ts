@@ -33,6 +33,7 @@ an unknown path 404, both in the common envelope.`;
 /** Describes endpoints, with the models of a catalogue. */
 export function createOpenApiDocument(endpoints: readonly Operation[], catalogue: Catalogue): OpenApiDocument {
   const paths = pathsOf(endpoints.map(withModelsOf(catalogue)));
+  const text = textSchemas(catalogue);
   return {
     openapi: '3.1.0',
     info: {
@@ -48,11 +49,7 @@ export function createOpenApiDocument(endpoints: readonly Operation[], catalogue
     paths,
     webhooks: EVENTS,
     components: {
-      schemas: {
-        ...SHARED_SCHEMAS,
-        ...textSchemas(catalogue),
-        ...componentsIn([paths, EVENTS], catalogue),
-      },
+      schemas: { ...SHARED_SCHEMAS, ...text, ...componentsIn([paths, EVENTS, text], catalogue) },
       responses: { ...SHARED_RESPONSES, ...TEXT_RESPONSES },
       headers: HEADERS,
       securitySchemes: SECURITY_SCHEMES,

@@ -46,18 +46,28 @@ export function toJsonSchema(schema: Joi.Schema): JsonSchema {
 function translate(description: Description): JsonSchema {
   const { flags = {}, allow = [], metas = [], examples } = description;
   const added: JsonSchema = Object.assign({}, ...metas.map(({ openapi }) => openapi));
-  const translated = flags.only === true ? enumOf(allow) : { ...ofType(description), ...added };
+  const translated =
+    flags.only === true ? enumOf(allow.filter((value) => value !== null)) : { ...ofType(description), ...added };
   return {
-    ...(allow.includes(null) && flags.only !== true ? nullable(translated) : translated),
-    ...(flags.description !== undefined && { description: flags.description }),
-    ...(flags.default !== undefined && { default: flags.default }),
+    ...(allow.includes(null) ? nullable(translated) : translated),
+    ...wordsOf(flags),
     ...(examples !== undefined && { examples }),
   };
 }
 
+/** The default stands among the words: generators of TypeScript require fields that have the keyword. */
+function wordsOf({ description, default: value }: NonNullable<Description['flags']>): JsonSchema {
+  const byDefault =
+    value === undefined ? [] : [`${typeof value === 'string' ? value : JSON.stringify(value)} by default`];
+  const words = [...(description === undefined ? [] : [description]), ...byDefault].join('; ');
+  return words === '' ? {} : { description: words };
+}
+
 function enumOf(values: readonly unknown[]): JsonSchema {
-  const allTexts = values.every((value) => typeof value === 'string');
-  return { ...(allTexts && { type: 'string' }), ...(values.length === 1 ? { const: values[0] } : { enum: values }) };
+  const [type, ...otherTypes] = new Set(values.map((value) => typeof value));
+  // Generators make no type of values of several types.
+  if (otherTypes.length > 0) return { oneOf: values.map((value) => enumOf([value])) };
+  return { ...(type === 'string' && { type }), ...(values.length === 1 ? { const: values[0] } : { enum: values }) };
 }
 
 function ofType(description: Description): JsonSchema {

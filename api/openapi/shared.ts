@@ -71,7 +71,7 @@ function header(description: string, schema: JsonSchema): JsonSchema {
 }
 
 export const SHARED_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
-  Error: objectOf<ErrorEnvelope>(
+  CommonError: objectOf<ErrorEnvelope>(
     {
       error: objectOf<ErrorEnvelope['error']>({
         code: oneOfTexts(Object.keys(ERRORS), 'What went wrong, for programs'),
@@ -158,5 +158,5 @@ export const exampleError = (code: ErrorCode, message: string, status?: RefusalS
 });
 
 export const SHARED_RESPONSES: Readonly<Record<string, JsonSchema>> = Object.fromEntries(
-  REFUSAL_STATUSES.map((status) => [REFUSALS[status], refusalOf(status, ref('Error'), exampleError)]),
+  REFUSAL_STATUSES.map((status) => [REFUSALS[status], refusalOf(status, ref('CommonError'), exampleError)]),
 );

@@ -1,6 +1,7 @@
 /** Answers of the text formats: contract 4.8 and 7.1. Forwarded answers may have more fields. */
 import { ERRORS } from '../../domain/errors.ts';
 import {
+  ANY_OBJECT,
   arrayOf,
   exactly,
   fieldsOf,
@@ -68,13 +69,13 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       completion_tokens_details: optional(object({ reasoning_tokens: integer() })),
     }),
   }),
-  Response: object({
+  ResponsesResponse: object({
     id: text(),
     object: exactly('response'),
     created_at: unixSeconds('When the request was made'),
     completed_at: optional(nullable(unixSeconds('When the answer was complete'))),
     instructions: optional({ description: 'As sent; null if there were none' }),
-    metadata: optional(nullable({ type: 'object', description: 'As sent' })),
+    metadata: optional(nullable({ ...ANY_OBJECT, description: 'As sent' })),
     model: text(),
     status: oneOfTexts(['completed', 'incomplete']),
     incomplete_details: nullable(object({ reason: exactly('max_output_tokens') })),
@@ -120,7 +121,7 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
         object({ type: exactly('text'), text: text() }),
         object({ type: exactly('thinking'), thinking: text(), signature: text() }),
         object({ type: exactly('redacted_thinking'), data: text() }),
-        object({ type: exactly('tool_use'), id: text(), name: text(), input: { type: 'object' } }),
+        object({ type: exactly('tool_use'), id: text(), name: text(), input: ANY_OBJECT }),
       ],
     }),
     stop_reason: oneOfTexts(stopReasons),
@@ -143,7 +144,7 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
               oneOf: [
                 object({ text: text() }),
                 object({
-                  functionCall: object({ id: optional(text()), name: text(), args: { type: 'object' } }),
+                  functionCall: object({ id: optional(text()), name: text(), args: ANY_OBJECT }),
                   thoughtSignature: optional(text()),
                 }),
               ],

@@ -2,23 +2,20 @@
 import { answersFormat, type Catalogue } from '../../catalogue/types.ts';
 import { type JsonSchema, oneOfTexts, text } from '../../domain/json-schema.ts';
 import type { WireFormatName } from '../../domain/wire-format-name.ts';
-import { REQUEST_SCHEMAS as CHAT } from '../../text/chat-completions/request-shape.ts';
-import { REQUEST_SCHEMAS as GENERATE_CONTENT } from '../../text/generate-content/request-shape.ts';
-import { REQUEST_SCHEMAS as MESSAGES } from '../../text/messages/request-shape.ts';
-import { REQUEST_SCHEMAS as RESPONSES } from '../../text/responses/request-shape.ts';
+import { readRequest as readChatRequest } from '../../text/chat-completions/request-shape.ts';
+import { READ_REQUEST as READ_NATIVE_REQUEST } from '../../text/generate-content/request-shape.ts';
+import { REQUEST_SCHEMA as MESSAGES_REQUEST } from '../../text/messages/request-shape.ts';
+import { READ_REQUEST as READ_RESPONSES_REQUEST } from '../../text/responses/request-shape.ts';
 
 /** The request schemas, with the models of each format. */
 export function textRequestSchemas(catalogue: Catalogue): Readonly<Record<string, JsonSchema>> {
-  const messagesRequest = withModels(MESSAGES.MessagesRequest, modelOn('messages', catalogue));
+  const messagesRequest = withModels(MESSAGES_REQUEST, modelOn('messages', catalogue));
   return {
-    ...CHAT,
-    ChatCompletionRequest: withModels(CHAT.ChatCompletionRequest, modelOn('chat-completions', catalogue)),
-    ...RESPONSES,
-    ResponsesRequest: withModels(RESPONSES.ResponsesRequest, modelOn('responses', catalogue)),
-    ...MESSAGES,
+    ChatCompletionRequest: withModels(readChatRequest.schema, modelOn('chat-completions', catalogue)),
+    ResponsesRequest: withModels(READ_RESPONSES_REQUEST.full.schema, modelOn('responses', catalogue)),
     MessagesRequest: messagesRequest,
     MessagesCount: { ...messagesRequest, required: ['model', 'messages'] },
-    ...GENERATE_CONTENT,
+    GenerateContentRequest: READ_NATIVE_REQUEST.full.schema,
   };
 }
 

@@ -374,7 +374,8 @@ function toEnding(error: unknown): Ending {
     return { status: 'failed', failure: CANCELLED_BY_OPERATOR, hasJobToCancel: true };
   }
   if (error instanceof CancelledByCustomerError) {
-    return { status: 'failed', failure: CANCELLED_BY_CUSTOMER, hasJobToCancel: false };
+    // An attempt that was given up may have submitted the job since the provider was asked.
+    return { status: 'failed', failure: CANCELLED_BY_CUSTOMER, hasJobToCancel: true };
   }
   const verdict = verdictOf(error);
   if (verdict) return { status: 'failed', failure: verdict, hasJobToCancel: mayStillRender(error, verdict) };

@@ -239,7 +239,7 @@ describe('docs/contract.md', () => {
     ['2.2', 'TaskOutput'],
     ['2.4', 'Webhook'],
     ['2.4', 'Delivery'],
-    ['2.7', 'File'],
+    ['2.7', 'UploadedFile'],
     ['2.8', 'VideoModel'],
     ['2.8', 'ImageModel'],
     ['2.8', 'TextModel'],

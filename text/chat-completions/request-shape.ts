@@ -234,11 +234,3 @@ export const readRequest = fields(
   },
   { unknown: 'refuse' },
 );
-
-/** The schemas with names of their own. */
-export const REQUEST_SCHEMAS = {
-  ChatMessage: readMessage.definition,
-  ChatContentPart: contentPart.definition,
-  ChatToolCall: toolCall.definition,
-  ChatCompletionRequest: readRequest.schema,
-};

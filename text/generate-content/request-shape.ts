@@ -122,11 +122,14 @@ const systemInstruction = reader(
   nativeFields({ parts: arrayOf(readPart) }),
 );
 
-const thinkingConfig = nativeFields({
-  includeThoughts: optional(described(readBoolean, 'Whether the answer has the text of the thinking')),
-  thinkingBudget: optional(described(integerBetween(-1, null), 'In tokens; 0 for no thinking, -1 for no limit')),
-  thinkingLevel: optional(described(readString, '`MINIMAL`, `LOW`, `MEDIUM` or `HIGH`')),
-});
+const thinkingConfig = named(
+  'ThinkingConfig',
+  nativeFields({
+    includeThoughts: optional(described(readBoolean, 'Whether the answer has the text of the thinking')),
+    thinkingBudget: optional(described(integerBetween(-1, null), 'In tokens; 0 for no thinking, -1 for no limit')),
+    thinkingLevel: optional(described(readString, '`MINIMAL`, `LOW`, `MEDIUM` or `HIGH`')),
+  }),
+);
 
 const JSON_TYPE = 'application/json';
 const responseMimeType = oneOf(['text/plain', JSON_TYPE]);
@@ -262,10 +265,13 @@ export function builtInTools(tools: unknown): UnusedFields {
   return { always: BUILT_IN_TOOLS.filter((name) => sent.includes(name)).map((name) => `tools.${name}`), converted: [] };
 }
 
-const functionCallingConfig = nativeFields({
-  mode: optional(described(readString, '`AUTO`, `ANY`, `VALIDATED` or `NONE`')),
-  allowedFunctionNames: optional(described(arrayOf(readName), 'All others are left out of the request')),
-});
+const functionCallingConfig = named(
+  'FunctionCallingConfig',
+  nativeFields({
+    mode: optional(described(readString, '`AUTO`, `ANY`, `VALIDATED` or `NONE`')),
+    allowedFunctionNames: optional(described(arrayOf(readName), 'All others are left out of the request')),
+  }),
+);
 
 const MODES = { AUTO: 'auto', VALIDATED: 'auto', ANY: 'required', NONE: 'none' } as const;
 const readMode = oneOf(['AUTO', 'VALIDATED', 'ANY', 'NONE', 'MODE_UNSPECIFIED']);
@@ -294,7 +300,7 @@ export const READ_REQUEST = byCompatibility((honoured) =>
     {
       contents: constrained(arrayOf(readContent), { minItems: 1 }),
       systemInstruction: optional(systemInstruction),
-      generationConfig: optional(mapped(configOf(honoured), settingsOf)),
+      generationConfig: optional(mapped(named('GenerationConfig', configOf(honoured)), settingsOf)),
       tools: optional(arrayOf(tools)),
       toolConfig: honoured(optional(toolConfig)),
       safetySettings: ignored,
@@ -307,10 +313,3 @@ export const READ_REQUEST = byCompatibility((honoured) =>
     'Field names may also be in snake_case.',
   ),
 );
-
-/** The schemas with names of their own. */
-export const REQUEST_SCHEMAS = {
-  Content: readContent.definition,
-  Part: readPart.definition,
-  GenerateContentRequest: READ_REQUEST.full.schema,
-};

@@ -1,5 +1,6 @@
 /** The fields of a messages request: those of contract 4.8.3, and others of the format, without effect. */
 import { badRequest } from '../../domain/errors.ts';
+import type { JsonSchema } from '../../domain/json-schema.ts';
 import type {
   AnswerPart,
   FilePart,
@@ -254,16 +255,10 @@ const requestOf = (honoured: Honour) =>
 
 export const READ_REQUEST = byCompatibility(requestOf);
 
-/** The schemas with names of their own. */
-export const REQUEST_SCHEMAS = {
-  MessagesInputBlock: inputBlock.definition,
-  MessagesUserBlock: userBlock.definition,
-  MessagesAnswerBlock: answerBlock.definition,
-  MessagesMessage: readMessage.definition,
-  MessagesRequest: {
-    ...READ_REQUEST.full.schema,
-    if: { properties: { tools: { type: 'array', minItems: 1 } }, required: ['tools'] },
-    // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
-    then: { properties: { tool_choice: readToolChoice.schema } },
-  },
+/** The schema of a request. Without tools nobody looks at their choice. */
+export const REQUEST_SCHEMA: JsonSchema = {
+  ...READ_REQUEST.full.schema,
+  if: { properties: { tools: { type: 'array', minItems: 1 } }, required: ['tools'] },
+  // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+  then: { properties: { tool_choice: readToolChoice.schema } },
 };

@@ -233,10 +233,3 @@ function dropReference(reference: ReturnType<typeof referenceItem>): [] {
     `"${reference.path}" refers to the item "${id}", but items are not stored: send the item itself (some clients do with "store": false)`,
   );
 }
-
-/** The schemas with names of their own. */
-export const INPUT_SCHEMAS = {
-  ResponsesInputItem: inputItem.definition,
-  ResponsesReasoningPart: reasoningPart.definition,
-  ResponsesContentPart: contentPart.definition,
-};

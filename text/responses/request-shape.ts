@@ -13,8 +13,8 @@ import {
   TOP_P,
   VERBOSITY,
 } from '../settings.ts';
-import { INPUT_SCHEMAS, readInput } from './input-items.ts';
-import { TOOL_CHOICE, TOOL_SCHEMAS, TOOLS } from './tools.ts';
+import { readInput } from './input-items.ts';
+import { TOOL_CHOICE, TOOLS } from './tools.ts';
 
 const STATELESS = 'answers are not stored; send the whole conversation in "input"';
 
@@ -112,14 +112,3 @@ const requestOf = (honoured: Honour) =>
   );
 
 export const READ_REQUEST = byCompatibility(requestOf);
-
-/** The schemas with names of their own. */
-export const REQUEST_SCHEMAS = {
-  ...INPUT_SCHEMAS,
-  ...TOOL_SCHEMAS,
-  ResponsesReasoning: reasoning.definition,
-  ResponsesText: textSettings.definition,
-  ResponsesTextFormat: textFormat.definition,
-  ResponsesJsonSchemaFormat: namedJsonSchemaFormat.definition,
-  ResponsesRequest: READ_REQUEST.full.schema,
-};

@@ -177,12 +177,6 @@ export function textOfArguments(text: string): string {
   }
 }
 
-/** The schemas with names of their own. */
-export const TOOL_SCHEMAS = {
-  ResponsesTool: toolOfFull.definition,
-  ResponsesToolChoice: choiceOfFull.definition,
-};
-
 /** How a call is written for the client that sent the tools: as a call of its own tool. */
 export function ownToolOf(
   tools: readonly Tool[],

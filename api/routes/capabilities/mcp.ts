@@ -5,6 +5,7 @@ import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprot
 import type Joi from 'joi';
 import type { Caller } from '../../../db/queries/api-keys.ts';
 import { toServiceError } from '../../../domain/errors.ts';
+import { ANY_OBJECT } from '../../../domain/json-schema.ts';
 import { BODIES } from '../../../domain/policy.ts';
 import { json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
@@ -89,11 +90,11 @@ export const serveMcp = endpoint({
   summary: 'The same calls as tools of the Model Context Protocol',
   description: 'Streamable HTTP without sessions: each message is a request of its own.',
   body: {
-    description: { required: true, content: json({ type: 'object', description: 'A JSON-RPC message' }) },
+    description: { required: true, content: json({ ...ANY_OBJECT, description: 'A JSON-RPC message' }) },
     read: async (request) => (await readJsonBody(request, BODIES.common)).value,
   },
   answers: {
-    200: { description: 'A JSON-RPC message', content: json({ type: 'object' }) },
+    200: { description: 'A JSON-RPC message', content: json(ANY_OBJECT) },
     202: { description: 'Nothing' },
   },
   refusals: ['bad_request'],

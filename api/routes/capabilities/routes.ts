@@ -1,6 +1,6 @@
 /** Capabilities: every model behind three calls. Contract 4.15. */
 import { presentError } from '../../../domain/error-envelope.ts';
-import { arrayOf, component, number, object, oneOfTexts, text } from '../../../domain/json-schema.ts';
+import { ANY_OBJECT, arrayOf, component, number, object, oneOfTexts, text } from '../../../domain/json-schema.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
@@ -21,7 +21,7 @@ const HEAD = {
   summary: text('What the model does'),
   price: object({ usd: number(), for: text('What costs this') }),
 };
-const ANY_SCHEMA = { type: 'object', description: 'A JSON Schema' };
+const ANY_SCHEMA = { ...ANY_OBJECT, description: 'A JSON Schema' };
 
 export const searchCapabilities = endpoint({
   id: 'searchCapabilities',
@@ -61,9 +61,9 @@ export const inspectCapability = endpoint({
           ...HEAD,
           inputs: ANY_SCHEMA,
           outputs: ANY_SCHEMA,
-          limits: { type: 'object' },
-          prices: { type: 'object' },
-          example: { type: 'object', description: 'A body of `run` that works' },
+          limits: ANY_OBJECT,
+          prices: ANY_OBJECT,
+          example: { ...ANY_OBJECT, description: 'A body of `run` that works' },
         }),
       ),
       'Inputs and outputs as JSON Schema, limits, prices, and an example',
@@ -86,7 +86,7 @@ export const runCapability = endpoint({
   body: jsonBody('RunCapability', runSchema, {
     video: { value: { capability_id: 'vidone-3.0', inputs: { prompt: 'A lighthouse at dusk' }, wait_seconds: 60 } },
   }),
-  answers: { 200: dataOf({ type: 'object' }, 'The task, or the answer in text, as `inspect` describes it') },
+  answers: { 200: dataOf(ANY_OBJECT, 'The task, or the answer in text, as `inspect` describes it') },
   refusals: ['insufficient_credits', 'not_found', 'idempotency_conflict', 'processing_unavailable'],
   presentError: withDocs,
   handle: async ({ body, caller, context }, services) => ({

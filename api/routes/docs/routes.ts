@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs';
 import { createRequire } from 'node:module';
 import type Router from '@koa/router';
 import { ServiceError } from '../../../domain/errors.ts';
+import { ANY_OBJECT } from '../../../domain/json-schema.ts';
 import { json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import type { Descriptions } from '../../openapi/descriptions.ts';
@@ -32,7 +33,7 @@ export const getDescription = endpoint({
   path: DESCRIPTION_PATH,
   access: 'open',
   summary: 'This description',
-  answers: { 200: { description: 'An OpenAPI 3.1 document', content: json({ type: 'object' }) } },
+  answers: { 200: { description: 'An OpenAPI 3.1 document', content: json(ANY_OBJECT) } },
   handle: ({ context }, { descriptions }) => {
     // Tools in browsers may read it from any origin.
     context.set('Access-Control-Allow-Origin', '*');

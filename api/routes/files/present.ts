@@ -8,7 +8,7 @@ interface ShownUpload extends Upload {
   readonly expiryMs: number;
 }
 
-export const FILE = resource<ShownUpload>('File', {
+export const FILE = resource<ShownUpload>('UploadedFile', {
   id: field.id('file')('id'),
   object: field.constant('file'),
   url: field.url('url', 'The link to pass in media requests'),

@@ -46,7 +46,7 @@ export const createResponse = textEndpoint({
     'Nothing is stored: the whole conversation goes in `input` each time. With `stream: true`: `response.created`, ' +
     '`response.output_text.delta`, `response.function_call_arguments.delta`, …, `response.completed`.',
   body: textBody('ResponsesRequest', { model: 'textg-6-luna', input: 'Name three lighthouses.' }),
-  answers: wholeOrStreamed('Response'),
+  answers: wholeOrStreamed('ResponsesResponse'),
 });
 
 /** One of these is required: contract 9. The second is what the vendor's own clients send. */
