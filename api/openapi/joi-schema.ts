@@ -59,7 +59,7 @@ function translate(description: Description): JsonSchema {
 function wordsOf({ description, default: value }: NonNullable<Description['flags']>): JsonSchema {
   const byDefault =
     value === undefined ? [] : [`${typeof value === 'string' ? value : JSON.stringify(value)} by default`];
-  const words = [...(description === undefined ? [] : [description]), ...byDefault].join('; ');
+  const words = [...(typeof description === 'string' ? [description] : []), ...byDefault].join('; ');
   return words === '' ? {} : { description: words };
 }
 

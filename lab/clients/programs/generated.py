@@ -9,13 +9,13 @@ from genway_client import AuthenticatedClient
 from genway_client.api.files import upload_file
 from genway_client.api.media_tasks import create_video_task, get_task
 from genway_client.models.create_video_task_vidtwo_11 import CreateVideoTaskVidtwo11
-from genway_client.models.error import Error
+from genway_client.models.common_error import CommonError
 from genway_client.models.upload_file_body import UploadFileBody
 from genway_client.types import File
 
 
 def expect(answer):
-    if answer is None or isinstance(answer, Error):
+    if answer is None or isinstance(answer, CommonError):
         sys.exit(f"refused: {answer}")
     return answer.data
 
