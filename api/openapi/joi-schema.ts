@@ -1,6 +1,6 @@
 /** Converts Joi schemas to JSON Schema, so that the documentation is what is checked. */
 import type Joi from 'joi';
-import { type JsonSchema, nullable } from '../../domain/json-schema.ts';
+import { type JsonSchema, NULL, nullable } from '../../domain/json-schema.ts';
 
 /** The parts of Joi's `describe()` that are converted. */
 interface Description {
@@ -44,15 +44,21 @@ export function toJsonSchema(schema: Joi.Schema): JsonSchema {
 }
 
 function translate(description: Description): JsonSchema {
-  const { flags = {}, allow = [], metas = [], examples } = description;
+  const { flags = {}, metas = [], examples } = description;
   const added: JsonSchema = Object.assign({}, ...metas.map(({ openapi }) => openapi));
-  const translated =
-    flags.only === true ? enumOf(allow.filter((value) => value !== null)) : { ...ofType(description), ...added };
   return {
-    ...(allow.includes(null) ? nullable(translated) : translated),
+    ...typeOf(description, added),
     ...wordsOf(flags),
     ...(examples !== undefined && { examples }),
   };
+}
+
+function typeOf(description: Description, added: JsonSchema): JsonSchema {
+  const { flags = {}, allow = [] } = description;
+  const values = allow.filter((value) => value !== null);
+  if (flags.only === true && values.length === 0) return NULL;
+  const translated = flags.only === true ? enumOf(values) : { ...ofType(description), ...added };
+  return allow.includes(null) ? nullable(translated) : translated;
 }
 
 /** The default stands among the words: generators of TypeScript require fields that have the keyword. */
