@@ -10,6 +10,7 @@ import { createWorkflowAccess } from '../temporal/workflow-access.ts';
 import { loadConfig, type TemporalConfig } from '../config.ts';
 import { OperatorError } from '../domain/operator-error.ts';
 import { REPORT_LIMITS } from '../db/connections.ts';
+import { createCallRecorder } from '../db/call-recorder.ts';
 import { createDatabase } from '../db/database.ts';
 import { createDatabaseClock } from '../db/database-clock.ts';
 import { checkSecrets } from '../db/queries/secrets.ts';
@@ -63,6 +64,7 @@ const media = openMediaUpstreams(config, tracing, clock);
 media.renew(files.current().upstreams.media);
 let limits = providerLimits(files.current().upstreams);
 let limited = limitedProviders(limits);
+const calls = createCallRecorder(database, log);
 const sealer = createSealer(...config.secrets.encryptionKeys);
 const begun = begin(log, async () => {
   await checkSecrets(database, { sealer, keyPeppers: config.secrets.keyPeppers });
@@ -78,6 +80,7 @@ const activities = {
     providerPatienceMs: config.tasks.providerPatienceMs,
     clock,
     metrics,
+    calls,
   }),
   webhooks: createWebhookDeliveryActivities({
     database,
@@ -121,6 +124,7 @@ stopOnSignal(log, Math.max(graceMs, config.renderGraceMs) + 10_000, async () => 
   watch.stop();
   files.stop();
   await workers.stop();
+  await calls.stop();
   await status?.stop(0);
   await client.close();
   await connection.close();

@@ -14,6 +14,8 @@ const DAY_MS = 86_400_000;
 const RECONCILIATIONS_KEPT_DAYS = 400;
 /** Far longer than vendors list or announce a job. */
 const VENDOR_JOBS_KEPT_DAYS = 90;
+const CALLS_KEPT_DAYS = 91;
+const ATTEMPTS_KEPT_DAYS = 30;
 
 /** By the name of what they limit. */
 export const SWEEPS: Readonly<Record<string, Sweep>> = {
@@ -32,6 +34,12 @@ export const SWEEPS: Readonly<Record<string, Sweep>> = {
   'sent forms': rowsWhere('sent_forms', `sent_at < now() - interval '1 day'`),
   'attempts to sign in': rowsWhere('sign_in_attempts', `started_at < now() - interval '1 day'`),
   'jobs of vendors': rowsWhere('vendor_jobs', `claimed_at < now() - interval '${VENDOR_JOBS_KEPT_DAYS} days'`),
+  'calls of upstreams': rowsWhere(
+    'upstream_calls',
+    `start < now() - CASE span WHEN 'minute' THEN interval '2 hours' ELSE interval '${CALLS_KEPT_DAYS} days' END`,
+  ),
+  'attempts of text requests': rowsWhere('text_attempts', `ended_at < now() - interval '${ATTEMPTS_KEPT_DAYS} days'`),
+  'circuits of processes': rowsWhere('process_circuits', `reported_at < now() - interval '1 hour'`),
   reconciliations: rowsWhere('reconciliations', `finished_at < now() - interval '${RECONCILIATIONS_KEPT_DAYS} days'`),
 };
 

@@ -15,6 +15,7 @@ import { listAccountActions } from '../../db/queries/operator-actions.ts';
 import { findPromoGrantById } from '../../db/queries/promo-grants.ts';
 import { findTask } from '../../db/queries/tasks.ts';
 import { findTransferById, listTransfersOfText } from '../../db/queries/transfers.ts';
+import { listTextAttempts, type RecordedAttempt } from '../../db/queries/upstream-calls.ts';
 import { findTextUsage } from '../../db/queries/usage.ts';
 import { ID_PREFIX, type IdKind, isId } from '../../domain/ids.ts';
 import { formatUsd } from '../../domain/money.ts';
@@ -138,7 +139,10 @@ async function findTextStory({ database }: Sources, id: string): Promise<OwnedTi
   const request = await findTextUsage(database, id);
   if (!request) return null;
   const { accountId, createdAt, requestId, apiKeyId, model } = request;
-  const transfers = await listTransfersOfText(database, { accountId, textRequestId: id, since: createdAt });
+  const [transfers, attempts] = await Promise.all([
+    listTransfersOfText(database, { accountId, textRequestId: id, since: createdAt }),
+    listTextAttempts(database, requestId),
+  ]);
   const began: TimelineEvent = {
     at: createdAt,
     source: 'text',
@@ -156,7 +160,18 @@ async function findTextStory({ database }: Sources, id: string): Promise<OwnedTi
     id,
     accountId,
     verdict: `${outcome}${errorCode === null ? '' : ` with ${errorCode}`}; ${formatUsd(charged)} USD were charged${loss}.`,
-    events: oldestFirst([began, answered, ...transfers.map(transferEvent)]),
+    events: oldestFirst([began, ...attempts.map(attemptEvent), answered, ...transfers.map(transferEvent)]),
+  };
+}
+
+function attemptEvent(attempt: RecordedAttempt): TimelineEvent {
+  const { number, upstream, format, model, key, decision, fault, status, message, durationMs, endedAt } = attempt;
+  const answer = [status && `HTTP ${status}`, fault, message].filter(Boolean).join(', ');
+  const route = `${upstream} as ${model} (${format}, key …${key})`;
+  return {
+    at: endedAt,
+    source: 'upstream',
+    text: `Attempt ${number}, ${route}: ${answer === '' ? '' : `${answer}; `}${decision} after ${durationMs} ms`,
   };
 }
 

@@ -26,8 +26,6 @@ export interface MediaCircuitState extends ShownCircuit<MediaFault | 'operator'>
   /** The upstream's name for the model. */
   readonly model: string;
   readonly key: string | null;
-  readonly requests: number;
-  readonly failures: number;
 }
 
 export function vendorOf({ name, adapter, credential }: MediaUpstreamSettings): MediaVendor {
@@ -56,8 +54,6 @@ export async function listMediaCircuits(
       model,
       key: vendor?.key ?? null,
       ...stateOf(known, override, nowMs),
-      requests: known?.requests ?? 0,
-      failures: known?.failures ?? 0,
     };
   });
 }

@@ -17,7 +17,7 @@ export async function overrideUpstream(
   { database, upstreams }: { readonly database: Database; readonly upstreams: UpstreamControl },
   override: NewUpstreamOverride,
 ): Promise<UpstreamOverride> {
-  const known = [...upstreams.list(), ...(await upstreams.listMedia())];
+  const known = await upstreams.list();
   if (!known.some(({ name }) => name === override.upstream)) {
     throw new ServiceError('not_found', 'There is no such upstream. GET /admin/v1/upstreams lists them.');
   }

@@ -1,21 +1,24 @@
-/** Lets operators list upstreams, and take them out of service in all processes, through the database. */
+/** Lets operators list upstreams with their calls by all processes, and take them out of service in all processes, through the database. */
 import type { Logger } from 'pino';
 import type { Catalogue, TextModel } from '../../catalogue/types.ts';
+import type { CallRecorder } from '../../db/call-recorder.ts';
 import type { Database } from '../../db/database.ts';
 import { type Clock, MACHINE_CLOCK } from '../../db/database-clock.ts';
 import { listUpstreamOverrides } from '../../db/queries/upstream-overrides.ts';
 import type { TextUpstreams } from '../../providers/text/text-upstreams.ts';
 import type { TextCircuitState } from '../../providers/text/circuit-state.ts';
-import { listMediaCircuits, type MediaVendor, type MediaCircuitState } from './media-ways.ts';
+import { joinFleet, type UpstreamHealth } from './fleet-health.ts';
+import { listMediaCircuits, type MediaVendor } from './media-ways.ts';
+import type { OpenCircuit } from '../../db/queries/upstream-calls.ts';
 import { repeat } from '../../domain/repeat.ts';
 
 export interface UpstreamControl {
-  /** The state of each route and key of a model of the catalogue, as this process sees it. */
-  list(): readonly TextCircuitState[];
+  /** The health of each route of the catalogue's models, with each key for text, over all processes. */
+  list(): Promise<readonly UpstreamHealth[]>;
+  /** The circuit of each route and key of a text model, as this process sees it. */
+  listText(): readonly TextCircuitState[];
   /** Whether any route of a text model leads to an upstream that is in service. */
   hasRoute(model: Pick<TextModel, 'routes'>): boolean;
-  /** The state of each route of a media model of the catalogue, from the latest submissions of all workers. */
-  listMedia(): Promise<readonly MediaCircuitState[]>;
   /** Applies new overrides of operators now instead of at the next interval. */
   obey(): Promise<void>;
   /** Stops applying overrides. */
@@ -26,6 +29,7 @@ interface UpstreamControlOptions {
   readonly database: Database;
   readonly catalogue: () => Catalogue;
   readonly upstreams: TextUpstreams;
+  readonly calls: CallRecorder;
   readonly log: Logger;
   /** The media upstreams that are configured; by default none is known. */
   readonly media?: () => readonly MediaVendor[];
@@ -37,18 +41,34 @@ const PAUSE_MS = 2_000;
 
 /** Starts polling for overrides. While the database is unavailable, the last ones stay in force. */
 export function startUpstreamControl(options: UpstreamControlOptions): UpstreamControl {
-  const { database, catalogue, upstreams, log, media = () => [], clock = MACHINE_CLOCK, pauseMs = PAUSE_MS } = options;
+  const { database, catalogue, upstreams, calls, log, pauseMs = PAUSE_MS } = options;
+  const { media = () => [], clock = MACHINE_CLOCK } = options;
   const routes = () => [...catalogue().textModels.values()].flatMap((model) => model.routes);
   const obey = async (): Promise<void> => upstreams.obey(await listUpstreamOverrides(database));
   const obeying = repeat(obey, {
     pauseMs,
     onError: (error) => log.debug({ err: error }, 'cannot read overrides for upstreams'),
   });
+  const listText = (): readonly TextCircuitState[] => upstreams.list(routes());
+  calls.reportCircuits(() => openCircuitsOf(listText()));
   return {
-    list: () => upstreams.list(routes()),
+    list: async () => {
+      await calls.flush();
+      const circuits = await listMediaCircuits(database, catalogue(), media(), clock.nowMs());
+      return joinFleet(database, [...listText(), ...circuits], clock.nowMs());
+    },
+    listText,
     hasRoute: (model) => upstreams.list(model.routes).some(({ cause }) => cause !== 'operator'),
-    listMedia: () => listMediaCircuits(database, catalogue(), media(), clock.nowMs()),
     obey,
     stop: () => void obeying.stop(),
   };
+}
+
+/** Overrides of operators hold in every process and are not reported. */
+function openCircuitsOf(circuits: readonly TextCircuitState[]): readonly OpenCircuit[] {
+  return circuits.flatMap(({ name: upstream, format, model, key, cause, sinceMs, untilMs }) =>
+    cause === null || cause === 'operator' || sinceMs === null || untilMs === null
+      ? []
+      : [{ upstream, format, model, key, cause, sinceMs, untilMs }],
+  );
 }

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { CallRecorder } from '../../db/call-recorder.ts';
 import type { AttemptReport } from '../../providers/text/attempt-report.ts';
 import type { TextUpstreamObserver } from '../../providers/text/text-upstreams.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
@@ -8,20 +9,33 @@ export interface UpstreamWatch {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly tracing: Tracing;
+  readonly calls: CallRecorder;
 }
 
 /** Measures, traces and logs every attempt to call an upstream for text. */
-export function observeUpstreams({ log, metrics, tracing }: UpstreamWatch): TextUpstreamObserver {
+export function observeUpstreams({ log, metrics, tracing, calls }: UpstreamWatch): TextUpstreamObserver {
   return {
     traced: (name, dispatcher) => tracing.provider(name, dispatcher),
     answered: (upstream, outcome, seconds) => metrics.upstreamAnswered({ upstream, outcome, seconds }),
     attempted: (attempt) => {
       const { upstream, model, fault, decision, unreadableEvents } = attempt;
       metrics.upstreamAttempted({ upstream, model, fault: fault ?? 'none', decision }, unreadableEvents);
+      recordCall(attempt, calls);
       const level = levelOf(attempt);
       if (log.isLevelEnabled(level)) log[level](lineOf(attempt), 'upstream attempt');
     },
   };
+}
+
+/** Successes after a failure are kept, too: they show how the request went on. */
+function recordCall(attempt: AttemptReport, calls: CallRecorder): void {
+  const { requestId, number, upstream, format, model, key, fault, status, vendorMessage, reason, seconds } = attempt;
+  const target = { upstream, format, model, key };
+  const message = vendorMessage || reason;
+  const durationMs = Math.round(seconds * 1000);
+  calls.record(target, durationMs, fault && { fault, status, message });
+  if (number === 1 && attempt.decision === 'answered') return;
+  calls.recordAttempt({ ...target, requestId, number, decision: attempt.decision, fault, status, message, durationMs });
 }
 
 /** Failures of upstreams concern operators; successes are in the usage table. */

@@ -92,7 +92,8 @@ export const ENDPOINT_COMMANDS: readonly EndpointCommand[] = [
   {
     usage: 'upstreams list',
     call: 'listUpstreams',
-    columns: 'kind name format model key state cause until requests failures',
+    columns:
+      'kind name format model key state cause open_in requests failures p95_ms last_failure.fault last_failure.message',
     isDefault: true,
   },
   { usage: 'upstreams rest <upstream>', call: 'restUpstream' },

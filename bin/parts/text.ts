@@ -6,6 +6,7 @@ import { vendorOf } from '../../api/services/media-ways.ts';
 import { startUpstreamControl, type UpstreamControl } from '../../api/services/upstream-control.ts';
 import { createTextService, type TextService } from '../../api/text/text-service.ts';
 import type { Config } from '../../config.ts';
+import { createCallRecorder } from '../../db/call-recorder.ts';
 import { againIfLost } from '../../db/connections.ts';
 import { hasCredit } from '../../db/queries/accounts.ts';
 import { watchRests } from '../../telemetry/upstream-gauge.ts';
@@ -37,12 +38,15 @@ export function openText(
   billing: TextBillingService = openBilling(config, dependencies),
 ): Text {
   const { database, clock, catalogue, models, log, metrics, tracing } = dependencies;
-  const upstreams = openTextUpstreams(config, files.current().upstreams, observeUpstreams({ log, metrics, tracing }));
+  const calls = createCallRecorder(database, log);
+  const observer = observeUpstreams({ log, metrics, tracing, calls });
+  const upstreams = openTextUpstreams(config, files.current().upstreams, observer);
   files.onChange(({ upstreams: { text } }) => upstreams.replace(text));
   const control = startUpstreamControl({
     database,
     catalogue,
     upstreams,
+    calls,
     clock,
     media: () => files.current().upstreams.media.map(vendorOf),
     log,
@@ -70,13 +74,14 @@ export function openText(
       await service.idle();
       await billing.close();
       await upstreams.close();
+      await calls.stop();
     },
   };
 }
 
 function restsOf(control: UpstreamControl): { upstream: string; model: string; cause: string }[] {
   return control
-    .list()
+    .listText()
     .flatMap(({ name: upstream, model, cause }) => (cause === null ? [] : [{ upstream, model, cause }]));
 }
 

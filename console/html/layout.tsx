@@ -52,13 +52,13 @@ const STAFF_ENTRIES: readonly {
   readonly name: StaffEntry;
   readonly path: string;
 }[] = [
+  { name: 'live', path: '/live' },
   { name: 'accounts', path: '/accounts' },
   { name: 'allTasks', path: '/tasks' },
   { name: 'textRequests', path: '/text-requests' },
   { name: 'upstreams', path: '/upstreams' },
   { name: 'models', path: '/models' },
   { name: 'failingWebhooks', path: '/webhooks' },
-  { name: 'live', path: '/live' },
   { name: 'months', path: '/months' },
   { name: 'refunds', path: '/refunds' },
   { name: 'reconciliation', path: '/reconciliations' },

@@ -13,6 +13,10 @@ import { appendOnly, oneOf } from './0001-foundations.ts';
  * - `upstream_orders` and `model_orders` are the operators' overrides. The newest order of an upstream or model counts.
  * - `configurations` says which version of the operator's files each process uses since when, and which it refused and
  *   why.
+ * - `upstream_calls` adds up the calls of upstreams by all processes, by minute and by hour; the hours are kept for the
+ *   history of the status. `upstream_failures` has the latest failure of each key and model. `text_attempts` has the
+ *   attempts of text requests that met a failure. Text has circuits in each process: `process_circuits` has those that
+ *   are open, as each process last reported them. For media, `format` and `key` are empty.
  * - By `secret_marks` a process knows, when it starts, whether it has the secrets with which the database was written.
  * - `carried_balances` and `carried_usage` hold what the transfers of detached months add up to, so that balances and
  *   `used` of keys can still be compared with the ledger.
@@ -114,6 +118,57 @@ CREATE TABLE configurations (
   CONSTRAINT configurations_have_a_version CHECK (catalogue_version IS NOT NULL OR refusal IS NOT NULL)
 );
 ${appendOnly('configurations')}
+
+CREATE TABLE upstream_calls (
+  span text NOT NULL CHECK (span IN ('minute', 'hour')),
+  start timestamptz NOT NULL,
+  upstream text NOT NULL,
+  format text NOT NULL,
+  model text NOT NULL,
+  -- Its last four characters.
+  key text NOT NULL,
+  requests integer NOT NULL,
+  failures integer NOT NULL,
+  -- By the classes of duration in domain/call-sum.ts.
+  durations integer[] NOT NULL,
+  PRIMARY KEY (span, start, upstream, format, model, key)
+);
+
+CREATE TABLE upstream_failures (
+  upstream text NOT NULL,
+  format text NOT NULL,
+  model text NOT NULL,
+  key text NOT NULL,
+  failed_at timestamptz NOT NULL,
+  fault text NOT NULL,
+  status integer,
+  -- The upstream's own words, without secrets.
+  message text NOT NULL,
+  PRIMARY KEY (upstream, format, model, key)
+);
+
+CREATE TABLE text_attempts (
+  request_id text NOT NULL,
+  number integer NOT NULL CHECK (number > 0),
+  ended_at timestamptz NOT NULL,
+  upstream text NOT NULL,
+  format text NOT NULL,
+  model text NOT NULL,
+  key text NOT NULL,
+  decision text NOT NULL,
+  fault text,
+  status integer,
+  message text NOT NULL,
+  duration_ms integer NOT NULL,
+  PRIMARY KEY (request_id, number)
+);
+CREATE INDEX text_attempts_by_end ON text_attempts (ended_at);
+
+CREATE TABLE process_circuits (
+  process_id uuid PRIMARY KEY,
+  reported_at timestamptz NOT NULL,
+  circuits jsonb NOT NULL
+);
 
 CREATE TABLE secret_marks (
   name text PRIMARY KEY CHECK (name IN ('encryption_key', 'key_pepper')),

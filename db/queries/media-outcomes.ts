@@ -16,9 +16,6 @@ export interface ModelHealth extends MediaHealth {
   readonly provider: string;
   /** The upstream's name for the model. */
   readonly model: string;
-  /** The submissions of all tasks that were created within {@link OUTCOMES_OF_MS}. */
-  readonly requests: number;
-  readonly failures: number;
 }
 
 interface OutcomeRow {
@@ -28,8 +25,6 @@ interface OutcomeRow {
   settled_at: Date | null;
   outcome: SubmissionOutcome | null;
   code: Submission['code'];
-  requests: string;
-  failures: string;
 }
 
 /** Submissions of older tasks are not looked at. */
@@ -52,11 +47,8 @@ export async function listMediaHealth(
     /* sql */ `
     SELECT * FROM (
       SELECT provider, model, submitted_at, settled_at, outcome, code,
-        count(*) OVER route AS requests,
-        count(*) FILTER (WHERE outcome IN ('not_taken', 'unknown')) OVER route AS failures,
         row_number() OVER (PARTITION BY provider, model ORDER BY coalesce(settled_at, submitted_at) DESC) AS place
       FROM submissions WHERE task_id >= :firstId AND task_created_at >= :since
-      WINDOW route AS (PARTITION BY provider, model)
     ) AS latest WHERE place <= :latest`,
     { firstId: firstIdAt('task', since), since: new Date(since), latest: LATEST },
   );
@@ -71,13 +63,7 @@ export async function listMediaHealth(
     const resumed = overrides.find(({ upstream, until }) => upstream === first.provider && until === null);
     const resumedAtMs = resumed?.createdAt.getTime() ?? 0;
     const outcomes = ofRoute.map(toOutcome).filter(({ submittedAtMs }) => submittedAtMs >= resumedAtMs);
-    return {
-      ...mediaHealthOf(outcomes, nowMs),
-      provider: first.provider,
-      model: first.model,
-      requests: Number(first.requests),
-      failures: Number(first.failures),
-    };
+    return { ...mediaHealthOf(outcomes, nowMs), provider: first.provider, model: first.model };
   });
 }
 

@@ -11,6 +11,8 @@ import type { Candidate } from './candidates.ts';
 /** A finished attempt. */
 export interface AttemptReport {
   readonly requestId: string;
+  /** From 1 on, for each call. */
+  readonly number: number;
   readonly upstream: string;
   readonly format: UpstreamFormatName;
   readonly model: string;
@@ -55,7 +57,7 @@ export function describeAttempt(
   { route: { provider, format, model }, key }: Candidate,
   failure: FailedAttempt | null,
   secrets: readonly string[],
-): Omit<AttemptReport, 'requestId' | 'decision' | 'unreadableEvents' | 'seconds'> {
+): Omit<AttemptReport, 'requestId' | 'number' | 'decision' | 'unreadableEvents' | 'seconds'> {
   const error = failure?.error;
   const answer = error instanceof UpstreamError ? error : null;
   return {

@@ -1,22 +1,21 @@
 /** The circuits of text upstreams, for operators. */
+import type { ShownCircuit } from '../../domain/circuit.ts';
 import type { UpstreamFormatName } from '../../domain/wire-format-name.ts';
-import { UPSTREAM_FAULTS } from '../../text/upstream-errors.ts';
+import { UPSTREAM_FAULTS, type UpstreamFault } from '../../text/upstream-errors.ts';
 import type { OutOfService } from './overrides.ts';
-import type { HealthReport } from './health-board.ts';
 import type { Candidate } from './candidates.ts';
 
 /** Why a circuit is open: the upstream's fault, or an operator's override. */
 export const CIRCUIT_CAUSES = [...UPSTREAM_FAULTS, 'operator'] as const;
 
 /** The circuit of one candidate for a model. */
-export interface TextCircuitState extends Omit<HealthReport, 'cause'> {
+export interface TextCircuitState extends ShownCircuit<(typeof CIRCUIT_CAUSES)[number]> {
   readonly name: string;
   readonly format: UpstreamFormatName;
   /** The upstream's name for the model. */
   readonly model: string;
   /** The last four characters of the key. */
   readonly key: string;
-  readonly cause: (typeof CIRCUIT_CAUSES)[number] | null;
 }
 
 const SHOWN_KEY_CHARACTERS = 4;
@@ -29,12 +28,10 @@ export function shownKey(key: string): string {
 /** @param outOfService the operator's override that took the upstream out of service, if any */
 export function stateOf(
   { route: { provider, format, model }, key }: Candidate,
-  report: HealthReport,
+  circuit: ShownCircuit<UpstreamFault>,
   outOfService: OutOfService | null,
 ): TextCircuitState {
-  const rest =
-    outOfService === null
-      ? report
-      : { ...report, ...outOfService, state: 'resting' as const, cause: 'operator' as const };
-  return { name: provider, format, model, key: shownKey(key), ...rest };
+  const shown =
+    outOfService === null ? circuit : { ...outOfService, state: 'resting' as const, cause: 'operator' as const };
+  return { name: provider, format, model, key: shownKey(key), ...shown };
 }

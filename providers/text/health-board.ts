@@ -34,13 +34,6 @@ export function shareFault(one: Candidate, other: Candidate, fault: UpstreamFaul
   return partsOf(one)[part] === partsOf(other)[part];
 }
 
-/** The health of a candidate, for operators. */
-export interface HealthReport extends ShownCircuit<UpstreamFault> {
-  /** Since the process started. */
-  readonly requests: number;
-  readonly failures: number;
-}
-
 export class HealthBoard {
   readonly #random: () => number;
   /** At most as many as the catalogue's routes and the upstreams' keys produce. */
@@ -84,8 +77,6 @@ const PROVOCABLE: ReadonlySet<UpstreamFault> = new Set(['access_refused', 'model
 /** The health of one candidate: its circuit is open while that of any part is. */
 export class CandidateHealth {
   readonly #parts: readonly (readonly [Part, Health])[];
-  #requests = 0;
-  #failures = 0;
   /** The account that was refused last since an answer started; null if none was. */
   #refusedAccount: string | null = null;
 
@@ -106,12 +97,10 @@ export class CandidateHealth {
 
   /** Starts a request. */
   start(nowMs: number, account: string): CandidateCall {
-    this.#requests += 1;
     const calls = this.#parts.map(([part, health]) => ({ part, health, call: health.start(nowMs) }));
     return new CandidateCall(calls, {
       begun: () => (this.#refusedAccount = null),
       failed: (fault) => {
-        this.#failures += 1;
         if (!PROVOCABLE.has(fault)) return true;
         const isConfirmed = this.#refusedAccount !== null && this.#refusedAccount !== account;
         this.#refusedAccount = account;
@@ -126,8 +115,8 @@ export class CandidateHealth {
     for (const [, health] of this.#parts) health.reset();
   }
 
-  report(nowMs: number): HealthReport {
-    return { ...showCircuit(this.#latestOpening(), nowMs), requests: this.#requests, failures: this.#failures };
+  circuit(nowMs: number): ShownCircuit<UpstreamFault> {
+    return showCircuit(this.#latestOpening(), nowMs);
   }
 
   #latestOpening(): Opening<UpstreamFault> | null {

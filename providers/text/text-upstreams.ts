@@ -85,7 +85,7 @@ export function createTextUpstreams(
     const keysOf = (route: Route): readonly string[] => upstreams.keysOf(route);
     const candidates = overrides.open(orderCandidates(call.routes, keysOf, call.affinity), startedAtMs);
     const failover = new Failover(candidates, (candidate) => board.of(candidate), startedAtMs + maxSilenceMs);
-    for (;;) {
+    for (let number = 1; ; number += 1) {
       const step = nextStep(call, failover, nowMs);
       const endpoint = step && upstreams.endpointOf(step.candidate.route);
       if (!step || !endpoint) throw failover.refusal(nowMs());
@@ -100,6 +100,7 @@ export function createTextUpstreams(
       const following = canGoOn ? failover.peek(nowMs()) : null;
       observer.attempted({
         requestId: call.requestId,
+        number,
         ...describeAttempt(candidate, failure, keysOf(candidate.route)),
         unreadableEvents: prepared.unreadableEvents?.() ?? 0,
         decision: decisionOn(failure, following && (following === candidate ? 'retry' : 'next'), call),
@@ -117,7 +118,7 @@ export function createTextUpstreams(
 
     list: (routes) =>
       candidatesOf(routes, set.current).map((candidate) =>
-        stateOf(candidate, board.of(candidate).report(nowMs()), overrides.of(candidate.route.provider, nowMs())),
+        stateOf(candidate, board.of(candidate).circuit(nowMs()), overrides.of(candidate.route.provider, nowMs())),
       ),
 
     obey: (latest) => {

@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import pino from 'pino';
+import { createCallRecorder } from '../../db/call-recorder.ts';
 import { newId } from '../../domain/ids.ts';
 import { baseUrlsAt } from '../../providers/text/settings.ts';
 import type { TestCaller } from '../support/app.ts';
@@ -154,5 +156,22 @@ describe('the pages of operators', () => {
     const { text } = await operator.get('/console/staff/live');
     expect(count(text)).to.equal(count(before.text) + 1);
     expect(text).to.include('hx-get="/console/staff/live/state"').and.include('Ready');
+  });
+
+  it('the home of operators names what is wrong now, in the vendor’s words on the page of upstreams', async () => {
+    const target = { upstream: 'simulator', format: 'chat-completions', model: 'textc-M3', key: '1111' };
+    const recorder = createCallRecorder(app.database, pino({ level: 'silent' }));
+    for (let call = 0; call < 5; call += 1) {
+      recorder.record(target, 40, { fault: 'failed', status: 500, message: 'The model is overloaded' });
+    }
+    await recorder.stop();
+    await createTaskRow(app.database, keyOf(customer), { deadlineAt: new Date(Date.now() - 60_000) });
+
+    expect((await operator.get('/console')).headers['location']).to.equal('/console/staff/live');
+    const { text } = await operator.get('/console/staff/live');
+    expect(text).to.include('simulator, textc-M3: 5 of 5 calls failed in 5 minutes');
+    expect(text).to.include('Tasks past their deadline').and.include('Webhook endpoints that fail');
+    const upstreams = (await operator.get('/console/staff/upstreams')).text;
+    expect(upstreams).to.include('HTTP 500').and.include('The model is overloaded').and.include('5 failed');
   });
 });

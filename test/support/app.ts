@@ -10,6 +10,7 @@ import { findFreePort } from '../../bin/stack/ports.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
 import type { KeySettings } from '../../db/queries/api-keys.ts';
 import { createDatabase, type Database } from '../../db/database.ts';
+import { createCallRecorder } from '../../db/call-recorder.ts';
 import { createTextBilling } from '../../db/text-money/create-billing.ts';
 import type { TextUpstreamSettings } from '../../providers/text/settings.ts';
 import { startModelControl } from '../../api/services/model-control.ts';
@@ -95,12 +96,13 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const metrics = createMetrics();
   const logger = pino({ level: 'trace' }, { write: (line) => void (log += line) });
   const billing = createTextBilling({ database, databaseUrl: testDatabase.url, catalogue, log: logger, metrics });
+  const calls = createCallRecorder(database, logger);
   const upstreams = createTextUpstreams(
     textUpstreams,
     1_000,
-    observeUpstreams({ log: logger, metrics, tracing: NO_TRACING }),
+    observeUpstreams({ log: logger, metrics, tracing: NO_TRACING, calls }),
   );
-  const control = startUpstreamControl({ database, catalogue: () => catalogue, upstreams, log: logger });
+  const control = startUpstreamControl({ database, catalogue: () => catalogue, upstreams, calls, log: logger });
   const models = startModelControl({ database, log: logger, pauseMs: 50 });
   const dependencies = testDependencies({
     database,
@@ -147,6 +149,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       await guardedClient.close();
       await billing.close();
       await upstreams.close();
+      await calls.stop();
       await routed?.destroy();
       await testDatabase.drop();
       await rm(filesFolder, { recursive: true, force: true });

@@ -28,9 +28,9 @@ const NO_WORKFLOWS: AppDependencies['workflows'] = {
 };
 /** No model of a text has an upstream that operators could see to. */
 const NO_UPSTREAMS: AppDependencies['upstreams'] = {
-  list: () => [],
+  list: async () => [],
+  listText: () => [],
   hasRoute: () => true,
-  listMedia: async () => [],
   obey: async () => {},
   stop: () => {},
 };

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import pino from 'pino';
 import type { TextBilling, TextCharge, TextOutcome } from '../../db/text-money/billing.ts';
+import { createCallRecorder } from '../../db/call-recorder.ts';
 import { createTextBilling } from '../../db/text-money/create-billing.ts';
 import { type AppSettings, createTextApp } from '../../api/app.ts';
 import { observeUpstreams } from '../../api/text/observe-upstreams.ts';
@@ -99,10 +100,11 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
   const logger = pino({ level: 'trace' }, { write: (line) => void (log += line) });
   const metrics = createMetrics();
   const settings = [simulatorUpstream(simulatorUrl), ...(options.upstreams ?? [])];
+  const calls = createCallRecorder(database, logger);
   const upstreams = createTextUpstreams(
     settings,
     options.maxSilenceMs ?? 60_000,
-    observeUpstreams({ log: logger, metrics, tracing: NO_TRACING }),
+    observeUpstreams({ log: logger, metrics, tracing: NO_TRACING, calls }),
     options.upstreamClock,
   );
   const catalogue = testCatalogue(options.models ?? []);
@@ -181,6 +183,7 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
       await guardedClient.close();
       await billing.close();
       await upstreams.close();
+      await calls.stop();
       await simulator.close();
       await testDatabase.drop();
     },

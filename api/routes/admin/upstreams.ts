@@ -1,16 +1,17 @@
 /** Upstreams: their health, taking them out of service and putting them back. */
 import type { UpstreamOverride } from '../../../db/queries/upstream-overrides.ts';
 import type { Authorship } from '../../../db/queries/operator-actions.ts';
+import { type CallSum, durationAtMs } from '../../../domain/call-sum.ts';
 import { arrayOf, nullable, text } from '../../../domain/json-schema.ts';
 import * as field from '../../../domain/resource/field.ts';
-import { resource } from '../../../domain/resource/resource.ts';
+import { type Fields, nested, resource } from '../../../domain/resource/resource.ts';
 import { UPSTREAM_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
-import { CIRCUIT_CAUSES, type TextCircuitState } from '../../../providers/text/circuit-state.ts';
+import { CIRCUIT_CAUSES } from '../../../providers/text/circuit-state.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody, optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { authorshipOf } from '../../services/administrator.ts';
-import type { MediaCircuitState } from '../../services/media-ways.ts';
+import type { UpstreamHealth } from '../../services/fleet-health.ts';
 import { overrideUpstream } from '../../services/override-upstream.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { optionalReasonSchema, restUpstreamSchema } from './schema.ts';
@@ -18,7 +19,26 @@ import { optionalReasonSchema, restUpstreamSchema } from './schema.ts';
 /** A time of this process's clock. */
 const momentOf = (atMs: number | null): Date | null => (atMs === null ? null : new Date(atMs));
 
-export const UPSTREAM = resource<TextCircuitState | MediaCircuitState>('Upstream', {
+const SAME = (sum: CallSum): CallSum => sum;
+
+/** Calls of all processes, added up. */
+function callsOf<Row>(read: (row: Row) => CallSum, when: string): Fields<Row> {
+  return {
+    requests: field.count((row: Row) => read(row).requests, `Requests ${when}; submissions for media`),
+    failures: field.count((row: Row) => read(row).failures, 'How many of them the upstream failed'),
+    p50_ms: field.integer.orNull((row: Row) => durationAtMs(read(row), 0.5), 'The duration that half of them kept to'),
+    p95_ms: field.integer.orNull((row: Row) => durationAtMs(read(row), 0.95), 'The duration that 95 of 100 kept to'),
+  };
+}
+
+const LAST_FAILURE = nested<NonNullable<UpstreamHealth['lastFailure']>>({
+  at: field.isoTime('failedAt', 'When'),
+  fault: field.text('fault', 'What was wrong'),
+  status: field.integer.orNull('status', 'The HTTP status of its answer'),
+  message: field.text('message', 'Its own words, without secrets; empty if there were none'),
+});
+
+export const UPSTREAM = resource<UpstreamHealth>('Upstream', {
   name: field.text('name', 'The name that catalogue routes use'),
   kind: field.oneOf(['text', 'media'])((way) => ('format' in way ? 'text' : 'media')),
   format: field
@@ -36,11 +56,11 @@ export const UPSTREAM = resource<TextCircuitState | MediaCircuitState>('Upstream
   cause: field.oneOf(CIRCUIT_CAUSES).orNull('cause', 'Why it is out of service'),
   since: field.isoTime.orNull(({ sinceMs }) => momentOf(sinceMs), 'When it went out of service'),
   until: field.isoTime.orNull(({ untilMs }) => momentOf(untilMs), 'When it may be tried again'),
-  requests: field.count(
-    'requests',
-    'Requests since the process started; for media, submissions of tasks of the last 15 minutes',
-  ),
-  failures: field.count('failures', 'How many of them the upstream failed'),
+  open_in: field.count('openIn', 'How many processes have taken it out of service; for text'),
+  ...callsOf(({ lastHour }: UpstreamHealth) => lastHour, 'of the last hour'),
+  last_5_minutes: field.object(nested(callsOf(SAME, 'of the last five minutes')))('lastFiveMinutes'),
+  last_day: field.object(nested(callsOf(SAME, 'of the last 24 hours')))('lastDay'),
+  last_failure: field.object(LAST_FAILURE).orNull('lastFailure', 'The latest failure'),
 });
 
 const UPSTREAM_ORDER = resource<UpstreamOverride>('UpstreamOrder', {
@@ -60,10 +80,10 @@ export const listUpstreams = endpoint({
   access: 'admin-read',
   summary: 'List upstreams with their health',
   description:
-    'One row for each model and key of an upstream: for text as seen by the process that answers, for media by all workers.',
+    'One row for each model of an upstream, and for each of its keys for text. The calls are those of all processes, a few seconds old at most.',
   answers: { 200: dataOf(arrayOf(UPSTREAM.schema), 'The upstreams') },
   handle: async (_call, { upstreams }) => ({
-    data: [...upstreams.list(), ...(await upstreams.listMedia())].map(UPSTREAM.present),
+    data: (await upstreams.list()).map(UPSTREAM.present),
   }),
 });
 

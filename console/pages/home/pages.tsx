@@ -17,7 +17,7 @@ export const homePages = [
     const [first] = memberships;
     if (first) return { kind: 'redirect', path: `/accounts/${first.accountId}` };
     if (staffRole !== null) {
-      return { kind: 'redirect', path: staffRole === 'finance' ? '/staff/months' : '/staff/accounts' };
+      return { kind: 'redirect', path: staffRole === 'finance' ? '/staff/months' : '/staff/live' };
     }
     return { kind: 'page', title: texts.home.title, content: <Empty>{texts.home.noAccounts}</Empty> };
   }),

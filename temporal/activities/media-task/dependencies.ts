@@ -1,5 +1,6 @@
 /** The dependencies of a media task's steps. */
 import { ApplicationFailure } from '@temporalio/common';
+import type { CallRecorder } from '../../../db/call-recorder.ts';
 import type { Database } from '../../../db/database.ts';
 import type { Clock } from '../../../db/database-clock.ts';
 import { findTask } from '../../../db/queries/tasks.ts';
@@ -23,6 +24,7 @@ export interface MediaTaskDependencies {
   /** Compares times in the database with the current time. */
   readonly clock: Clock;
   readonly metrics: Metrics;
+  readonly calls: Pick<CallRecorder, 'record'>;
 }
 
 /** @throws ApplicationFailure if the database has lost the task, so that retries are useless */

@@ -1,21 +1,18 @@
-/** The current state of the gateway: its dependencies, and pending and late work. */
-import type { ApiServices } from '../../../../api/services/services.ts';
-import { type Backlog, readBacklog } from '../../../../db/queries/backlog.ts';
-import { Badge, Card, type Tone } from '../../../html/components.tsx';
+/** The operators' home: what is wrong now, the dependencies of the gateway, and pending and late work. */
+import { type Concern, readState, type State } from '../../../../api/services/concerns.ts';
+import type { Backlog } from '../../../../db/queries/backlog.ts';
+import { Badge, Card, Empty, type Tone } from '../../../html/components.tsx';
 import { Facts } from '../../../html/facts.tsx';
+import { wordFor } from '../../../html/resource-table.tsx';
 import { showPage, staff, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
 import { useTexts } from '../../../html/page-context.ts';
 
-type Readiness = Awaited<ReturnType<ApiServices['checkHealth']>>;
-
-interface State {
-  /** Null when the database does not answer. */
-  readonly backlog: Backlog | null;
-  readonly readiness: Readiness;
-}
-
-const TONES: Readonly<Record<Readiness['status'], Tone>> = { ready: 'good', degraded: 'busy', not_ready: 'bad' };
+const TONES: Readonly<Record<State['readiness']['status'], Tone>> = {
+  ready: 'good',
+  degraded: 'busy',
+  not_ready: 'bad',
+};
 /** Work that waits longer than this means that a relay is down or behind: see docs/operations.md. */
 const LATE_SECONDS = 30;
 
@@ -29,18 +26,14 @@ export const staffLivePages = [
   })),
 ];
 
-async function readState({ database, checkHealth }: ApiServices): Promise<State> {
-  const [backlog, readiness] = await Promise.all([readBacklog(database).catch(() => null), checkHealth()]);
-  return { backlog, readiness };
-}
-
 /** The browser fetches the state again while the page is open. */
-function Live({ state: { backlog, readiness } }: { readonly state: State }) {
+function Live({ state: { backlog, readiness, concerns } }: { readonly state: State }) {
   const texts = useTexts();
   const words = texts.staffLive;
   const { status, database, temporal } = readiness;
   return (
     <div hx-get="/console/staff/live/state" hx-trigger="every 3s" hx-swap="outerHTML">
+      <Concerns concerns={concerns} />
       <div class="grid">
         <Card title={words.ready}>
           <Facts
@@ -61,6 +54,63 @@ function Live({ state: { backlog, readiness } }: { readonly state: State }) {
       </div>
     </div>
   );
+}
+
+/** The page on which operators see more about a concern, or do something about it. */
+const PAGES: Readonly<Record<Concern['kind'], string | null>> = {
+  database: null,
+  temporal: null,
+  circuit: '/console/staff/upstreams',
+  failing: '/console/staff/upstreams',
+  overdue: '/console/staff/tasks?status=processing',
+  lateTasks: '/console/staff/tasks?status=queued',
+  lateDeliveries: '/console/staff/webhooks?show=all',
+  endpoints: '/console/staff/webhooks',
+  approvals: '/console/staff/corrections',
+  findings: '/console/staff/reconciliations',
+  files: '/console/staff/models',
+};
+
+function Concerns({ concerns }: Pick<State, 'concerns'>) {
+  const texts = useTexts();
+  const { staffLive: words } = texts;
+  return (
+    <Card title={words.wrong}>
+      {concerns.length === 0 ? <Empty>{words.nothingWrong}</Empty> : null}
+      <ul class="plain">
+        {concerns.map((concern) => {
+          const page = PAGES[concern.kind];
+          const line = wordsOf(concern, texts);
+          return (
+            <li>
+              <Badge tone="bad">{words.concerns[concern.kind]}</Badge>{' '}
+              {page === null ? line : <a href={page}>{line}</a>}
+            </li>
+          );
+        })}
+      </ul>
+    </Card>
+  );
+}
+
+function wordsOf(concern: Concern, texts: Texts): string {
+  const { staffLive: words } = texts;
+  switch (concern.kind) {
+    case 'database':
+    case 'temporal':
+      return words[concern.kind];
+    case 'circuit':
+      return `${concern.upstream}, ${concern.model}: ${wordFor('cause', concern.cause, texts)}`;
+    case 'failing':
+      return `${concern.upstream}, ${concern.model}: ${words.failed(concern.failures, concern.requests)}`;
+    case 'lateTasks':
+    case 'lateDeliveries':
+      return `${concern.count}, ${words.oldest(concern.seconds)}`;
+    case 'files':
+      return concern.reason;
+    default:
+      return String(concern.count);
+  }
 }
 
 function Tasks({ backlog }: { readonly backlog: Backlog }) {

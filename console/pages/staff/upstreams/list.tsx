@@ -1,15 +1,14 @@
 /** The upstreams of each model, with their keys and their health. */
 import { UPSTREAM } from '../../../../api/routes/admin/upstreams.ts';
+import { type CallSum, durationAtMs } from '../../../../domain/call-sum.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
-import { Choice, Empty, Field, Noted, Time } from '../../../html/components.tsx';
+import { Badge, Choice, Empty, Field, Noted, Time } from '../../../html/components.tsx';
 import { ReasonCard } from '../../../html/reason-card.tsx';
-import { Chosen, TableCard } from '../../../html/resource-table.tsx';
+import { Chosen, TableCard, wordFor } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import { useTexts } from '../../../html/page-context.ts';
 
-type TextWay = ReturnType<ApiServices['upstreams']['list']>[number];
-type MediaWay = Awaited<ReturnType<ApiServices['upstreams']['listMedia']>>[number];
-export type Ways = readonly (TextWay | MediaWay)[];
+type Ways = Awaited<ReturnType<ApiServices['upstreams']['list']>>;
 
 const USUAL_MINUTES = '10';
 
@@ -26,7 +25,8 @@ export function UpstreamList({ ways, visit }: { readonly ways: Ways; readonly vi
 
 /** The browser fetches the table again while the page is open. */
 export function UpstreamTable({ ways }: { readonly ways: Ways }) {
-  const { staffUpstreams: words, fields } = useTexts();
+  const texts = useTexts();
+  const { staffUpstreams: words, fields } = texts;
   if (ways.length === 0) return <Empty>{words.none}</Empty>;
   return (
     <div hx-get="/console/staff/upstreams/health" hx-trigger="every 5s" hx-swap="outerHTML">
@@ -45,20 +45,50 @@ export function UpstreamTable({ ways }: { readonly ways: Ways }) {
           [fields.key, ({ key }) => (key === null ? null : <code>{`…${key}`}</code>)],
           [
             fields.status,
-            ({ state, cause, sinceMs }) => (
+            ({ state, cause, sinceMs, openIn }) => (
               <Noted note={sinceMs === null ? null : <Time at={new Date(sinceMs)} />}>
                 <Noted note={cause && <Chosen name="cause" value={cause} />}>
                   <Chosen name="state" value={state} />
+                  {openIn < 2 ? null : ` ${words.openIn(openIn)}`}
                 </Noted>
               </Noted>
             ),
           ],
-          'until',
-          'requests',
-          'failures',
+          [words.fiveMinutes, ({ lastFiveMinutes }) => <Calls sum={lastFiveMinutes} />, 'number'],
+          [words.hour, ({ lastHour }) => <Calls sum={lastHour} />, 'number'],
+          [words.day, ({ lastDay }) => <Calls sum={lastDay} />, 'number'],
+          [
+            words.lastFailure,
+            ({ lastFailure }) =>
+              lastFailure === null ? null : (
+                <Noted note={<Time at={lastFailure.failedAt} />}>
+                  {[
+                    wordFor('cause', lastFailure.fault, texts),
+                    lastFailure.status === null ? '' : `HTTP ${lastFailure.status}`,
+                    lastFailure.message,
+                  ]
+                    .filter((part) => part !== '')
+                    .join(': ')}
+                </Noted>
+              ),
+            'words',
+          ],
         ]}
       />
     </div>
+  );
+}
+
+/** Requests of a span, how many failed, and how long they took. */
+function Calls({ sum }: { readonly sum: CallSum }) {
+  const { language, staffUpstreams: words } = useTexts();
+  const { requests, failures } = sum;
+  const [half, most] = [durationAtMs(sum, 0.5), durationAtMs(sum, 0.95)];
+  return (
+    <Noted note={half === null || most === null ? null : words.durations(half, most)}>
+      {requests.toLocaleString(language)}
+      {failures === 0 ? null : <Badge tone="bad">{words.failed(failures)}</Badge>}
+    </Noted>
   );
 }
 

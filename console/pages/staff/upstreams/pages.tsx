@@ -5,7 +5,7 @@ import { badRequest, type ServiceError } from '../../../../domain/errors.ts';
 import { carryOut } from '../../../form-problem.ts';
 import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { authorshipOf } from '../reason.ts';
-import { UpstreamList, UpstreamTable, type Ways } from './list.tsx';
+import { UpstreamList, UpstreamTable } from './list.tsx';
 
 const MINUTE_SECONDS = 60;
 
@@ -15,17 +15,13 @@ export const staffUpstreamPages = [
   staff.page('/staff/upstreams', 'read', async (visit, services) => showUpstreams(visit, services)),
   staff.page('/staff/upstreams/health', 'read', async (_visit, { upstreams }) => ({
     kind: 'part',
-    content: <UpstreamTable ways={await waysOf(upstreams)} />,
+    content: <UpstreamTable ways={await upstreams.list()} />,
   })),
   staff.form('/staff/upstreams/rest', 'operate', (visit, services) =>
     order(visit, services, () => readSeconds(visit.form.text('minutes'))),
   ),
   staff.form('/staff/upstreams/resume', 'operate', (visit, services) => order(visit, services, () => null)),
 ];
-
-async function waysOf(upstreams: ApiServices['upstreams']): Promise<Ways> {
-  return [...upstreams.list(), ...(await upstreams.listMedia())];
-}
 
 async function showUpstreams(
   visit: UserVisit,
@@ -35,7 +31,7 @@ async function showUpstreams(
   return showPage(
     'upstreams',
     visit.texts.staffUpstreams.title,
-    <UpstreamList ways={await waysOf(upstreams)} visit={visit} />,
+    <UpstreamList ways={await upstreams.list()} visit={visit} />,
     problem,
   );
 }

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { createCallRecorder } from '../../../../db/call-recorder.ts';
 import { startUpstreamControl } from '../../../../api/services/upstream-control.ts';
 import { loadCatalogue } from '../../../../catalogue/load.ts';
 import { baseUrlsAt } from '../../../../providers/text/settings.ts';
@@ -13,6 +14,8 @@ import { type Receiver, startReceiver } from '../../../support/receiver.ts';
 import { eventually } from '../../../support/eventually.ts';
 
 const MODEL = 'textc-M3';
+const ANSWER = '{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}';
+const NO_CALLS = { requests: 0, failures: 0, p50_ms: null, p95_ms: null };
 
 interface Row {
   readonly name: string;
@@ -26,6 +29,7 @@ interface Row {
   readonly until: string | null;
   readonly requests: number;
   readonly failures: number;
+  readonly last_failure: { readonly fault: string; readonly status: number; readonly message: string } | null;
 }
 
 describe('api/routes/admin/upstreams', () => {
@@ -33,11 +37,12 @@ describe('api/routes/admin/upstreams', () => {
   let genway: Genway;
   let upstream: Receiver;
   let status = 200;
+  let words = ANSWER;
   let apiKey = '';
 
   before(async () => {
     upstream = await startReceiver((_request, response) => {
-      response.writeHead(status).end('{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}');
+      response.writeHead(status).end(words);
     });
     app = await startTestApp({
       textUpstreams: [
@@ -50,6 +55,7 @@ describe('api/routes/admin/upstreams', () => {
 
   beforeEach(async () => {
     status = 200;
+    words = ANSWER;
     await order('simulator', 'resume', {});
   });
 
@@ -89,6 +95,7 @@ describe('api/routes/admin/upstreams', () => {
     for (const row of await rows()) {
       expect(row).to.deep.include({ state: 'resting', cause: 'key_refused', requests: 1, failures: 1 });
       expect(Date.parse(row.until ?? '') - Date.parse(row.since ?? '')).to.be.within(8_000, 10_000);
+      expect(row.last_failure).to.include({ fault: 'key_refused', status: 401 });
     }
   });
 
@@ -108,8 +115,11 @@ describe('api/routes/admin/upstreams', () => {
       cause: null,
       since: null,
       until: null,
-      requests: 0,
-      failures: 0,
+      open_in: 0,
+      ...NO_CALLS,
+      last_5_minutes: NO_CALLS,
+      last_day: NO_CALLS,
+      last_failure: null,
     });
     const task = await createTaskRow(app.database, await createFundedKey(app.database));
     const submission = await openTaskSubmission(app.database, task, { model: 'vidone-3.0' });
@@ -119,11 +129,29 @@ describe('api/routes/admin/upstreams', () => {
       code: 'access_refused',
       detail: 'the upstream answered 401',
     });
-    expect(await mediaRow()).to.include({ state: 'resting', cause: 'access_refused', requests: 1, failures: 1 });
+    expect(await mediaRow()).to.include({ state: 'resting', cause: 'access_refused' });
     await order('simulator', 'resume', { reason: 'paid' });
     expect(await mediaRow()).to.include({ state: 'ok', cause: null });
     await order('simulator', 'rest', { seconds: 600, reason: 'maintenance' });
     expect(await mediaRow()).to.include({ state: 'resting', cause: 'operator' });
+  });
+
+  it('shows in the timeline of a request each route that was tried, with the words of the upstream', async () => {
+    status = 429;
+    words = '{"error":{"message":"Too many of you"}}';
+    const requestId = (await ask()).headers.get('x-request-id') ?? '';
+    await rows();
+    const timeline = await eventually(async () => {
+      const { status: found, body } = await call<{ data: { events: readonly { text: string }[] } }>(
+        `${app.baseUrl}/admin/v1/find/${requestId}`,
+        { key: app.adminToken },
+      );
+      return found === 200 ? body.data.events.map(({ text }) => text) : undefined;
+    });
+    expect(timeline.filter((text) => text.startsWith('Attempt'))).to.have.length(2);
+    expect(timeline.find((text) => text.startsWith('Attempt 1'))).to.match(
+      /simulator as textc-M3 \(chat-completions, key …\d{4}\): HTTP 429, rate_limited, Too many of you; next after \d+ ms/,
+    );
   });
 
   it('takes an upstream out of service, so that it gets no requests, and puts it back', async () => {
@@ -158,17 +186,20 @@ describe('api/routes/admin/upstreams', () => {
     );
     const log = pino({ level: 'silent' });
     await order('simulator', 'rest', { seconds: 600, reason: 'maintenance' });
+    const calls = createCallRecorder(app.database, log);
     const other = startUpstreamControl({
       database: app.database,
+      calls,
       catalogue: () => catalogue,
       upstreams,
       log,
       pauseMs: 5,
     });
-    await eventually(() => other.list().every(({ cause }) => cause === 'operator'));
+    await eventually(() => other.listText().every(({ cause }) => cause === 'operator'));
     await order('simulator', 'resume', {});
-    await eventually(() => other.list().every(({ state }) => state === 'ok'));
+    await eventually(() => other.listText().every(({ state }) => state === 'ok'));
     other.stop();
+    await calls.stop();
     await upstreams.close();
   });
 

@@ -201,6 +201,7 @@ describe('handing a task over', function () {
       readInputs: async () => new Map(),
       providerPatienceMs: PATIENCE_MS,
       metrics,
+      calls: { record: () => {} },
       clock: MACHINE_CLOCK,
     });
     const workflowBundle = { codePath: await testWorkflowBundle() };

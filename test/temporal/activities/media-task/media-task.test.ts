@@ -25,6 +25,7 @@ describe('the steps of a media task', () => {
       readInputs: async () => new Map(),
       clock: MACHINE_CLOCK,
       metrics: createMetrics(),
+      calls: { record: () => {} },
     });
     for (const end of [steps.refund(newId('task'), 'processing_failed', 'x'), steps.settle(newId('task'), [])]) {
       const error = await rejectionOf(end);

@@ -1,0 +1,102 @@
+/** What is wrong now, for operators: the conditions of the alerts that can be read from the database and this process. */
+import { type Backlog, readBacklog } from '../../db/queries/backlog.ts';
+import { readBooksState } from '../../db/queries/books-state.ts';
+import { listPendingCorrections } from '../../db/queries/corrections.ts';
+import { listAllWebhookEndpoints } from '../../db/queries/webhook-endpoints.ts';
+import type { Readiness } from '../../telemetry/health.ts';
+import type { UpstreamHealth } from './fleet-health.ts';
+import type { ApiServices } from './services.ts';
+
+export type Concern =
+  | { readonly kind: 'database' | 'temporal' }
+  /** The circuit of a route is open. */
+  | { readonly kind: 'circuit'; readonly upstream: string; readonly model: string; readonly cause: string }
+  /** An upstream fails much of what it is asked for. */
+  | {
+      readonly kind: 'failing';
+      readonly upstream: string;
+      readonly model: string;
+      readonly requests: number;
+      readonly failures: number;
+    }
+  | { readonly kind: 'overdue'; readonly count: number }
+  | { readonly kind: 'lateTasks' | 'lateDeliveries'; readonly count: number; readonly seconds: number }
+  | { readonly kind: 'endpoints' | 'approvals' | 'findings'; readonly count: number }
+  /** This process refused the operator's files. */
+  | { readonly kind: 'files'; readonly reason: string };
+
+export interface State {
+  readonly readiness: Readiness;
+  /** Null when the database does not answer. */
+  readonly backlog: Backlog | null;
+  /** The worst first. */
+  readonly concerns: readonly Concern[];
+}
+
+/** Work that waits for longer means that a relay is down or behind: see docs/operations.md. */
+const LATE_SECONDS = 30;
+/** Fewer calls say little. */
+const MIN_REQUESTS = 5;
+const FAILING_SHARE = 0.2;
+const MAX_COUNT = 100;
+
+export async function readState(services: ApiServices): Promise<State> {
+  const [readiness, fromDatabase] = await Promise.all([
+    services.checkHealth(),
+    readConcerns(services).catch(() => ({ backlog: null, concerns: [] })),
+  ]);
+  const { refusal } = services.configuration.show();
+  return {
+    readiness,
+    backlog: fromDatabase.backlog,
+    concerns: [
+      ...(['database', 'temporal'] as const).flatMap((kind) => (readiness[kind] === 'ok' ? [] : [{ kind }])),
+      ...fromDatabase.concerns,
+      ...(refusal === null ? [] : [{ kind: 'files', reason: refusal } as const]),
+    ],
+  };
+}
+
+async function readConcerns({ database, upstreams }: ApiServices) {
+  const [backlog, health, books, endpoints, corrections] = await Promise.all([
+    readBacklog(database),
+    upstreams.list(),
+    readBooksState(database),
+    listAllWebhookEndpoints(database, { failing: true, limit: MAX_COUNT }),
+    listPendingCorrections(database, MAX_COUNT),
+  ]);
+  return {
+    backlog,
+    concerns: [
+      ...health.flatMap(concernsAbout),
+      ...lateWork(backlog),
+      ...counted('endpoints', endpoints.length),
+      ...counted('approvals', corrections.length),
+      ...counted('findings', books.findings),
+    ],
+  };
+}
+
+function concernsAbout({ name: upstream, model, cause, lastFiveMinutes }: UpstreamHealth): readonly Concern[] {
+  const { requests, failures } = lastFiveMinutes;
+  if (cause !== null) return [{ kind: 'circuit', upstream, model, cause }];
+  const isFailing = requests >= MIN_REQUESTS && failures > FAILING_SHARE * requests;
+  return isFailing ? [{ kind: 'failing', upstream, model, requests, failures }] : [];
+}
+
+function lateWork(backlog: Backlog): readonly Concern[] {
+  const { overdue, unstarted, oldestUnstartedSeconds, unstartedDeliveries, oldestUnstartedDeliverySeconds } = backlog;
+  return [
+    ...(overdue > 0 ? [{ kind: 'overdue', count: overdue } as const] : []),
+    ...late('lateTasks', unstarted, oldestUnstartedSeconds),
+    ...late('lateDeliveries', unstartedDeliveries, oldestUnstartedDeliverySeconds),
+  ];
+}
+
+function late(kind: 'lateTasks' | 'lateDeliveries', count: number, seconds: number): readonly Concern[] {
+  return seconds > LATE_SECONDS ? [{ kind, count, seconds: Math.round(seconds) }] : [];
+}
+
+function counted(kind: 'endpoints' | 'approvals' | 'findings', count: number): readonly Concern[] {
+  return count > 0 ? [{ kind, count }] : [];
+}

@@ -1,0 +1,53 @@
+/** Calls of upstreams, added up: how many there were, how many failed because of the upstream, and how long they took. */
+
+/** The upper bounds of the classes of duration, in milliseconds. One more class has the longer calls. */
+export const DURATION_BOUNDS_MS = [
+  5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 60_000, 120_000, 300_000,
+] as const;
+
+export interface CallSum {
+  readonly requests: number;
+  readonly failures: number;
+  /** The number of calls in each class of duration. */
+  readonly durations: readonly number[];
+}
+
+export const NO_CALLS: CallSum = { requests: 0, failures: 0, durations: DURATION_BOUNDS_MS.map(() => 0).concat(0) };
+
+export function oneCall(durationMs: number, isFailure: boolean): CallSum {
+  const place = DURATION_BOUNDS_MS.findIndex((bound) => durationMs <= bound);
+  const classAt = place === -1 ? DURATION_BOUNDS_MS.length : place;
+  return {
+    requests: 1,
+    failures: isFailure ? 1 : 0,
+    durations: NO_CALLS.durations.map((_none, index) => (index === classAt ? 1 : 0)),
+  };
+}
+
+export function addCalls(one: CallSum, other: CallSum): CallSum {
+  return {
+    requests: one.requests + other.requests,
+    failures: one.failures + other.failures,
+    durations: one.durations.map((count, index) => count + (other.durations[index] ?? 0)),
+  };
+}
+
+/**
+ * The duration that a share of the calls did not exceed, in milliseconds, estimated within its class; null without calls.
+ *
+ * @param share from 0 to 1, such as 0.95
+ */
+export function durationAtMs({ durations }: CallSum, share: number): number | null {
+  const total = durations.reduce((sum, count) => sum + count, 0);
+  if (total === 0) return null;
+  let before = 0;
+  for (const [index, count] of durations.entries()) {
+    if (count > 0 && before + count >= share * total) {
+      const from = DURATION_BOUNDS_MS[index - 1] ?? 0;
+      const to = DURATION_BOUNDS_MS[index] ?? from;
+      return Math.round(from + ((share * total - before) / count) * (to - from));
+    }
+    before += count;
+  }
+  return null;
+}
