@@ -43,12 +43,18 @@ export interface CallConsumption {
   readonly choiceCount?: number | undefined;
 }
 
-/** The facts that decide the charge of a request that has ended; the usage is that of its last call. */
+/** The usage of one of the calls of a request that took several. */
+export interface OtherCall extends CallConsumption {
+  /** Whether its answer came to its end. */
+  readonly isWhole: boolean;
+}
+
+/** The facts that decide the charge of a request that has ended; the usage is that of its first call. */
 export interface TextConsumption extends CallConsumption {
   /** `succeeded`: the answer was complete; `disconnected`: the client left and pays for the output; `failed`: free. */
   readonly status: 'succeeded' | 'disconnected' | 'failed';
-  /** The calls before the last, all of which were answered; none by default. */
-  readonly earlierCalls?: readonly CallConsumption[] | undefined;
+  /** The calls beside the first; none by default. */
+  readonly otherCalls?: readonly OtherCall[] | undefined;
   /** The upstream that answered; null when none did. */
   readonly upstream: { readonly provider: string } | null;
 }
@@ -146,10 +152,10 @@ export function priceConsumption(
   bound: number | null,
   consumption: TextConsumption,
 ): ConsumptionPrice {
-  const { status, upstream, earlierCalls = [] } = consumption;
+  const { status, upstream, otherCalls = [] } = consumption;
   const calls: readonly EndedCall[] = [
-    ...earlierCalls.map((call) => ({ ...call, status: 'succeeded' as const })),
     consumption,
+    ...otherCalls.map((call) => ({ ...call, status: call.isWhole ? ('succeeded' as const) : status })),
   ];
   const reported = calls.map((call) => reportedTokens(estimate, bound, call));
   const clamped = calls.some((call) => isBeyondBounds(estimate, bound, call));

@@ -3,7 +3,7 @@ import type { JsonObject } from '../domain/json.ts';
 import type { StreamEvent, TextRequest } from './canonical.ts';
 import { collect } from './collect.ts';
 import { readEvents, type Frame } from './frames.ts';
-import type { JoinedCalls } from './join-calls.ts';
+import type { JoinedCall } from './join-calls.ts';
 import { keepChoices } from './keep-choices.ts';
 import type { Meter } from './meter.ts';
 import { normalize } from './normalize.ts';
@@ -42,7 +42,7 @@ export function callCountOf(upstream: UpstreamHalf, choiceCount = 1): number {
  * Plans the conversion of one request.
  *
  * @param meter measures the answer as the upstream gave it
- * @param joined where the request takes several calls, of which this is the next; null where it takes one
+ * @param joined where the request takes several calls, which of them this is; null where it takes one
  * @throws ServiceError `bad_request` when the upstream's format cannot express the request
  */
 export function planConversion(
@@ -51,7 +51,7 @@ export function planConversion(
   request: TextRequest,
   options: UpstreamOptions,
   meter: Meter,
-  joined: JoinedCalls | null = null,
+  joined: JoinedCall | null = null,
 ): Conversion {
   const cuts = stopSequencesToCut(client, upstream, request);
   const sent = cuts.length === 0 ? request : withoutStopSequences(request, cuts);
@@ -61,19 +61,19 @@ export function planConversion(
   const bound = boundToCut(upstream, request);
   const charged = chain(chainIf(cut, bound === null ? null : cutAtBound(bound)), meter.chargeStage());
   const shown = chainIf(charged, showReasoning(request));
-  const between = chainIf(shown, joined && joined.stage());
+  const between = chainIf(shown, joined && joined.calls.stage(joined.choice));
   return {
     upstreamRequest: upstream.upstream.buildRequest(sent, options),
     convertResult: (body, context) => {
       const events = runStage(upstream.upstream.parseResult(body), between);
-      const whole = joined === null ? events : joined.add(events);
+      const whole = joined === null ? events : joined.calls.add(events);
       return whole && client.client.renderResult(collect(whole), context);
     },
     convertStream: (context, wrap = (stage) => stage) => {
       const heard = chain(readEvents(), meter.hearingStage());
       const read = chain(heard, new ReadableEvents(upstream.upstream.parseStream(), meter));
       const render = (): Stage<StreamEvent, string> => wrap(client.client.renderStream(context));
-      return chain(chain(read, between), joined === null ? render() : joined.last(render));
+      return chain(chain(read, between), joined === null ? render() : joined.calls.last(render));
     },
   };
 }

@@ -9,11 +9,17 @@ import type { Stage } from './stage.ts';
 
 type PartEvent = Exclude<StreamEvent, { type: 'response-start' | 'usage' | 'finish' }>;
 
-/** One request's calls, made one after the other. The answer to each becomes a choice, numbered in their order. */
+/** One of the calls of a request, whose answer becomes the choice of that number. */
+export interface JoinedCall {
+  readonly calls: JoinedCalls;
+  readonly choice: number;
+}
+
+/** One request's calls. The first starts before the others, which may run at the same time. */
 export class JoinedCalls {
   readonly count: number;
-  /** How the answers ended so far. */
-  readonly #ends: { readonly finish: Finish; readonly usage: Usage }[] = [];
+  /** How the answers ended so far, by choice. */
+  readonly #ends = new Map<number, { readonly finish: Finish; readonly usage: Usage }>();
   readonly #callIds = new Set<string>();
   /** The events of whole answers so far. */
   readonly #events: StreamEvent[] = [];
@@ -27,16 +33,15 @@ export class JoinedCalls {
 
   /** Whether every answer has come to its end. */
   get isComplete(): boolean {
-    return this.#ends.length === this.count;
+    return this.#ends.size === this.count;
   }
 
   /**
-   * The stage that takes the legal events of the next answer, and emits its part of the joined answer: the usage, which
-   * is the sum, and the finishes come with the last. A call that fails before its answer starts may be repeated, with a
-   * new stage.
+   * The stage that takes the legal events of an answer, and emits its part of the joined answer: the usage, which is the
+   * sum, and the finishes come with the answer that ends last. A call that fails before its answer starts may be repeated,
+   * with a new stage.
    */
-  stage(): Stage<StreamEvent, StreamEvent> {
-    const choice = this.#ends.length;
+  stage(choice: number): Stage<StreamEvent, StreamEvent> {
     const prefix = `${(this.#attempts += 1)}-`;
     let finish: Finish = { reason: 'stop' };
     let usage = UNREPORTED_USAGE;
@@ -48,10 +53,11 @@ export class JoinedCalls {
         else if (choice === 0) emit(event);
       },
       end: (emit) => {
-        this.#ends.push({ finish, usage });
+        this.#ends.set(choice, { finish, usage });
         if (!this.isComplete) return;
-        emit({ type: 'usage', usage: this.#ends.map((end) => end.usage).reduce(addUsage) });
-        for (const [index, end] of this.#ends.entries()) emit({ type: 'finish', choice: index, ...end.finish });
+        const ends = [...this.#ends].toSorted(([one], [other]) => one - other);
+        emit({ type: 'usage', usage: ends.map(([, end]) => end.usage).reduce(addUsage) });
+        for (const [index, end] of ends) emit({ type: 'finish', choice: index, ...end.finish });
       },
     };
   }
@@ -62,7 +68,7 @@ export class JoinedCalls {
     return this.isComplete ? this.#events : null;
   }
 
-  /** The last stage of a stream, which all calls share: it ends with the last of them. */
+  /** The last stage of a stream, which all calls share: it ends with the one that ends last. */
   last(create: () => Stage<StreamEvent, string>): Stage<StreamEvent, string> {
     const last = (this.#last ??= create());
     return {

@@ -14,15 +14,15 @@ import { affinityOf } from './affinity.ts';
 import type { TextOutcome } from '../../db/text-money/billing.ts';
 import { ClientGoneError, type Departures, type Ending } from './departures.ts';
 import { joinedCalls, planExchange, withBound, type Exchange, type ReadRequest } from './exchange.ts';
-import { createReply, type Reply } from './reply.ts';
+import { createReply, type ReadOn, type Reply } from './reply.ts';
 import type { TextServices } from './services.ts';
 
 /** The progress of a call. */
 interface Progress {
-  /** Measures the current call of an upstream. */
+  /** Measures the first call of an upstream. */
   meter: Meter;
-  /** The calls before it, all of which were answered. */
-  readonly earlier: Meter[];
+  /** Those of a request that takes several calls, in their order, beside the first. */
+  readonly others: Meter[];
   /** All calls of a request that takes several; null where it takes one. */
   joined: JoinedCalls | null;
   /** The route of the last attempt, if there was one. */
@@ -52,7 +52,7 @@ export async function deliver(
 ): Promise<Delivery> {
   const progress: Progress = {
     meter: new Meter(),
-    earlier: [],
+    others: [],
     joined: null,
     route: null,
     answer: null,
@@ -119,13 +119,13 @@ function watchCall(call: AdmittedCall, cutoffMs: number | null, departures: Depa
 }
 
 /** Whether all of the answer has come. */
-function isComplete({ meter, earlier, joined }: Progress): boolean {
-  return meter.finished && (joined === null || earlier.length + 1 === joined.count);
+function isComplete({ meter, others, joined }: Pick<Progress, 'meter' | 'others' | 'joined'>): boolean {
+  return meter.finished && others.length + 1 === (joined?.count ?? 1) && others.every(({ finished }) => finished);
 }
 
 /**
- * Calls the model as often as its route needs for all answers. The calls are made one after the other, over the route of
- * the first, and no further one once the client is gone.
+ * Calls the model as often as its route needs for all answers. The first call finds the route; once its answer begins,
+ * the others run over the same route.
  *
  * @throws ServiceError when no upstream answers, or one breaks off
  */
@@ -136,21 +136,57 @@ async function callModel(
   watch: Watch,
   reply: Reply,
 ): Promise<void> {
-  await callOnce(call, services, progress, watch, reply);
-  while (progress.joined?.isComplete === false && !watch.isClientGone()) {
-    progress.earlier.push(progress.meter);
-    progress.meter = new Meter();
-    await callOnce(call, services, progress, watch, reply);
+  const others: Promise<void>[] = [];
+  const begun = (): void => {
+    if (progress.joined !== null) others.push(callOthers(progress.joined, call, services, progress, watch, reply));
+  };
+  try {
+    await callOnce(call, services, progress, watch, reply, 0, begun);
+  } catch (error) {
+    if (others.length > 0) watch.signal.cancel(errorOf(error));
+    throw error;
+  } finally {
+    await Promise.all(others);
   }
+  if (others.length > 0 && watch.signal.reason !== null) throw watch.signal.reason;
 }
 
-/** @throws ServiceError when no upstream answers, or one breaks off */
+/** How many calls of a request run at once beside the first, so that it does not take all the room of an upstream. */
+const MAX_OTHER_CALLS = 4;
+
+/** Makes all calls but the first. When one fails, none starts any more, and the signal is cancelled. Never throws. */
+async function callOthers(
+  { count }: JoinedCalls,
+  ...[call, services, progress, watch, reply]: Parameters<typeof callModel>
+): Promise<void> {
+  const { others } = progress;
+  const callNext = async (): Promise<void> => {
+    while (others.length + 1 < count && !watch.isClientGone() && !watch.signal.isCancelled) {
+      const choice = others.push(new Meter());
+      await callOnce(call, services, progress, watch, reply, choice);
+    }
+  };
+  const cancel = (error: unknown): void => watch.signal.cancel(errorOf(error));
+  await Promise.all(Array.from({ length: MAX_OTHER_CALLS }, () => callNext().catch(cancel)));
+}
+
+function errorOf(error: unknown): Error {
+  return error instanceof Error ? error : toServiceError(error);
+}
+
+/**
+ * @param choice the number of the call
+ * @param begun called when its answer begins
+ * @throws ServiceError when no upstream answers, or one breaks off
+ */
 function callOnce(
   { context: client, caller, model, read, hold, requestId, startedAtMs }: AdmittedCall,
   { upstreams, clock }: TextServices,
   progress: Progress,
   watch: Watch,
   reply: Reply,
+  choice: number,
+  begun?: () => void,
 ): Promise<void> {
   const context: RenderContext = {
     request: read.request,
@@ -159,34 +195,38 @@ function callOnce(
     nowSeconds: () => Math.floor(clock.nowMs() / 1000),
   };
   const bounded = withBound(read, hold.maxOutputTokens);
+  let readOn: ReadOn | null = null;
   return upstreams.call<TextRoute, Exchange>({
     requestId,
     body: read.body,
-    routes: progress.route === null ? model.routes : [progress.route],
+    routes: choice === 0 || progress.route === null ? model.routes : [progress.route],
     account: caller.account.id,
     affinity: affinityOf(caller.account.id, read.body),
     streamed: read.request.stream,
     signal: watch.signal,
     left: watch.left,
     prepare: (route, apiKey) => {
-      progress.answer = null;
-      if (progress.earlier.length === 0) {
+      if (choice === 0) {
+        progress.answer = null;
         // No further upstream is tried for a client that is gone.
         if (watch.isClientGone()) throw new ClientGoneError('nothing-due');
         progress.joined = joinedCalls(route, read.request);
       }
       const { joined } = progress;
       const meter = new Meter((consumption) => hold.charged({ ...consumption, choiceCount: choicesOf(joined) }));
-      const exchange = planExchange(bounded, route, apiKey, context, meter, joined);
-      Object.assign(progress, { route, meter });
+      const exchange = planExchange(bounded, route, apiKey, context, meter, joined && { calls: joined, choice });
+      progress.route = route;
+      if (choice === 0) progress.meter = meter;
+      else progress.others[choice - 1] = meter;
       reportUnused(client, exchange.unusedFields);
       return exchange;
     },
-    begin: (answer, exchange) => {
+    begin: async (answer, exchange) => {
       progress.answer = answer;
-      return reply.begin(answer, exchange);
+      readOn = await reply.begin(answer, exchange);
+      begun?.();
     },
-    readOn: (answer) => reply.readOn(answer),
+    readOn: async () => readOn?.(),
   });
 }
 
@@ -218,7 +258,7 @@ function reasonOf(error: unknown, signal: CancelSignal, call: AdmittedCall, prog
 
 /** Whether the upstream has sent nothing of an answer; keep-alives do not count. */
 function isUpstreamSilent({ read }: AdmittedCall, { answer, meter }: Progress): boolean {
-  return read.request.stream ? !meter.heard : answer?.hasContent !== true;
+  return read.request.stream ? !meter.heard : !meter.finished && answer?.hasContent !== true;
 }
 
 /**
@@ -247,23 +287,31 @@ function outcomeOf(
   failure: Error | null,
   firstByteAtMs: number | null,
 ): TextOutcome {
-  const { meter, earlier, joined, route } = progress;
-  const ending = endOf(failure, meter);
+  const { meter, others, joined, route } = progress;
   const choiceCount = choicesOf(joined);
+  const ending = endOf(failure, meter, choiceCount);
   const isNamed = route !== null && isAttributed(progress, failure, ending, firstByteAtMs);
   return {
     ...endingOf(progress, failure),
     ...countsOf(meter, ending),
-    ...(joined && { choiceCount, earlierCalls: earlier.map((one) => ({ ...one.consumption(true), choiceCount })) }),
+    ...(joined && {
+      choiceCount,
+      otherCalls: others.map((other) => ({
+        ...countsOf(other, endOf(failure, other, choiceCount)),
+        choiceCount,
+        isWhole: other.finished,
+      })),
+    }),
     upstream: isNamed ? { provider: route.provider, format: route.format, model: route.model } : null,
     latencyMs: performance.now() - timedFromMs,
     firstByteMs: firstByteAtMs === null ? null : firstByteAtMs - timedFromMs,
   };
 }
 
-/** Why the answer was not read to its end, unless it failed. */
-function endOf(failure: Error | null, { finished }: Meter): Ending | null {
-  if (failure instanceof OverlongAnswerError) return 'unfinished';
+/** Why the answer to a call was not read to its end, unless it failed. */
+function endOf(failure: Error | null, { finished }: Meter, choiceCount: number | undefined): Ending | null {
+  const isOneOfSeveral = choiceCount !== undefined;
+  if (failure instanceof OverlongAnswerError) return isOneOfSeveral && finished ? null : 'unfinished';
   if (!(failure instanceof ClientGoneError) || finished) return null;
   return failure.ending === 'crowded-out' ? 'unfinished' : failure.ending;
 }
@@ -281,14 +329,14 @@ function isAttributed(
 }
 
 function endingOf(
-  { meter, route, leftEarly }: Progress,
+  { route, leftEarly, ...calls }: Progress,
   failure: Error | null,
 ): Pick<TextOutcome, 'status' | 'errorCode'> {
   if (failure instanceof OverlongAnswerError) return { status: 'disconnected', errorCode: null };
   if (failure instanceof ServiceError) return { status: 'failed', errorCode: failure.code };
   if (leftEarly && route === null) return { status: 'failed', errorCode: null };
   // A client may leave right after the last byte of a complete answer.
-  const isWhole = failure === null || meter.finished;
+  const isWhole = failure === null || isComplete(calls);
   return { status: leftEarly || !isWhole ? 'disconnected' : 'succeeded', errorCode: null };
 }
 

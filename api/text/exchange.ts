@@ -10,7 +10,7 @@ import { FORMATS } from '../../text/formats.ts';
 import { planForwarding } from '../../text/forward.ts';
 import type { Frame } from '../../text/frames.ts';
 import { inArray } from '../../text/generate-content/array-stream.ts';
-import { JoinedCalls } from '../../text/join-calls.ts';
+import { type JoinedCall, JoinedCalls } from '../../text/join-calls.ts';
 import { writeJson, type WrittenJson } from '../../text/json/write.ts';
 import type { Meter } from '../../text/meter.ts';
 import type { Stage } from '../../text/stage.ts';
@@ -63,7 +63,7 @@ export function withBound(read: ReadRequest, maxOutputTokens: number | null): Re
  * Plans a request over a route.
  *
  * @param meter measures the answer
- * @param joined where the request takes several calls, of which this is the next
+ * @param joined where the request takes several calls, which of them this is
  * @throws ServiceError `bad_request` if the upstream's format cannot express the request
  */
 export function planExchange(
@@ -72,7 +72,7 @@ export function planExchange(
   apiKey: string,
   context: RenderContext,
   meter: Meter,
-  joined: JoinedCalls | null,
+  joined: JoinedCall | null,
 ): Exchange {
   const upstream = FORMATS[route.format];
   const isForwarded = isPassedOn(format, request, route, model);

@@ -3,22 +3,27 @@ import { errorHeaders } from '../../domain/error-envelope.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import type { Answer } from '../../providers/text/answer.ts';
 import { byteLengthOf, type WrittenJson } from '../../text/json/write.ts';
+import { AnswerTooLongError } from '../../text/upstream-errors.ts';
 import type { AdmittedCall } from './admit.ts';
 import { ClientStream, type Piece } from './client-stream.ts';
 import type { Exchange } from './exchange.ts';
 import type { TextSettings } from './services.ts';
 import { StreamReading } from './stream-reading.ts';
 
+/** Reads an answer to its end, even if the client is gone, and sends what may go out before the bill is settled. */
+export type ReadOn = () => Promise<void>;
+
+/** Nothing is left of an answer that was read whole. */
+const READ_WHOLE: ReadOn = async () => {};
+
 export interface Reply {
   /** When the client got the first byte, by `performance.now()`; null before. */
   readonly firstByteAtMs: number | null;
   /**
    * Reads an upstream's answer until there is something for the client, without sending it yet. If it throws, it may be
-   * called again with another upstream's answer.
+   * called again with another upstream's answer. The answers to several calls may be read at the same time.
    */
-  begin(answer: Answer, exchange: Exchange): Promise<void>;
-  /** Reads the answer to its end, even if the client is gone, and sends what may go out before the bill is settled. */
-  readOn(answer: Answer): Promise<void>;
+  begin(answer: Answer, exchange: Exchange): Promise<ReadOn>;
   /** Ends the reply properly. */
   finish(): void;
   /** Ends the reply with an error, by whatever means are left. */
@@ -38,6 +43,8 @@ class WholeReading {
     const bytes = await answer.readAll(this.#bytesLeft);
     const body = await exchange.readResult(bytes);
     this.#bytesLeft -= bytes.byteLength;
+    // Answers that were read at the same time may be too long together.
+    if (this.#bytesLeft < 0) throw new AnswerTooLongError();
     return body;
   }
 }
@@ -60,14 +67,13 @@ class WholeReply implements Reply {
     this.#call = call;
   }
 
-  async begin(answer: Answer, exchange: Exchange): Promise<void> {
+  async begin(answer: Answer, exchange: Exchange): Promise<ReadOn> {
     const body = await this.#reading.read(answer, exchange);
-    if (body === null) return;
+    if (body === null) return READ_WHOLE;
     this.#body = body;
     if (!this.#call.context.res.destroyed) this.firstByteAtMs = performance.now();
+    return READ_WHOLE;
   }
-
-  async readOn(): Promise<void> {}
 
   finish(): void {
     const { context } = this.#call;
@@ -100,12 +106,13 @@ export class KeptReply implements Reply {
   #answer: WrittenJson | null = null;
   #error: ServiceError | null = null;
 
-  async begin(answer: Answer, exchange: Exchange): Promise<void> {
-    this.#answer = await this.#reading.read(answer, exchange);
-    if (this.#answer !== null) this.firstByteAtMs = performance.now();
+  async begin(answer: Answer, exchange: Exchange): Promise<ReadOn> {
+    const body = await this.#reading.read(answer, exchange);
+    if (body === null) return READ_WHOLE;
+    this.#answer = body;
+    this.firstByteAtMs = performance.now();
+    return READ_WHOLE;
   }
-
-  async readOn(): Promise<void> {}
 
   finish(): void {}
 
@@ -132,18 +139,16 @@ class StreamedReply implements Reply {
   readonly #call: AdmittedCall;
   readonly #settings: TextSettings;
   #stream: ClientStream | null = null;
-  #reading: StreamReading | null = null;
 
   constructor(call: AdmittedCall, settings: TextSettings) {
     this.#call = call;
     this.#settings = settings;
   }
 
-  async begin(answer: Answer, exchange: Exchange): Promise<void> {
+  async begin(answer: Answer, exchange: Exchange): Promise<ReadOn> {
     // The connection is kept alive from the first answer on, whichever upstream answers in the end.
     this.#stream ??= this.#open();
     const reading = new StreamReading(exchange.readStream());
-    this.#reading = reading;
     const hasBegun = (): boolean => exchange.hasBegun() && reading.heldLength > 0;
     while (!hasBegun() && !reading.hasEnded && reading.heldLength < MAX_HELD_LENGTH) {
       await reading.read(answer);
@@ -151,11 +156,10 @@ class StreamedReply implements Reply {
       // Keep-alives are not the start of an answer.
       if (!exchange.hasHeard()) reading.takeHeld();
     }
+    return () => this.#readOn(answer, reading);
   }
 
-  async readOn(answer: Answer): Promise<void> {
-    const reading = this.#reading;
-    if (reading === null) return;
+  async #readOn(answer: Answer, reading: StreamReading): Promise<void> {
     await this.#send(reading.takeHeld());
     while (!reading.hasEnded) {
       await reading.read(answer);

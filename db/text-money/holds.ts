@@ -86,6 +86,6 @@ function toSettlement(
 }
 
 /** Whether a client received any of the model's work. */
-function wasDelivered({ firstByteMs, countedOutputTokens, earlierCalls = [] }: TextOutcome): boolean {
-  return firstByteMs !== null && (countedOutputTokens > 0 || earlierCalls.length > 0);
+function wasDelivered({ firstByteMs, countedOutputTokens, otherCalls = [] }: TextOutcome): boolean {
+  return firstByteMs !== null && (countedOutputTokens > 0 || otherCalls.length > 0);
 }

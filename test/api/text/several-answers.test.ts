@@ -173,23 +173,36 @@ describe('several answers from an upstream that gives one to a call', () => {
     expect(charge).to.include({ choiceCount: 2, callCount: 2 });
   });
 
-  it('open one connection to the upstream at a time, however many they are', async () => {
-    const response = await ask('chat-completions', 'scripted', 'Hi', 128, true);
-    expect(read('chat-completions', true, await response.text()).choices).to.have.length(128);
-    expect(calls).to.equal(128);
-    expect(mostOpen).to.equal(1);
-  });
-
   for (const stream of [false, true]) {
-    it(`fail together without charge when one ${stream ? 'breaks off in a stream' : 'fails'}`, async () => {
-      scripts = [says('one', 10), stream ? breaksOff : fails, says('never', 1)];
-      const response = await ask('chat-completions', 'scripted', 'Hi', 3, stream);
+    it(`are ${stream ? 'streamed' : 'made'} at the same time once the first has begun, at most five at once`, async () => {
+      const waiting: (() => void)[] = [];
+      /** Answers when four calls wait for it. */
+      const together: Script = (isStream) => (request, response) => {
+        waiting.push(() => says('more', 1)(isStream)(request, response));
+        if (waiting.length === 4) for (const answer of waiting.splice(0)) answer();
+      };
+      scripts = [says('first', 1), ...Array.from({ length: 8 }, () => together)];
+      const response = await ask('chat-completions', 'scripted', 'Hi', 9, stream);
+      expect(textsOf(read('chat-completions', stream, await response.text())))
+        .to.have.length(9)
+        .and.include('first');
+      expect(mostOpen).to.be.within(4, 5);
+      const many = await ask('chat-completions', 'scripted', 'Hi', 128, stream);
+      expect(read('chat-completions', stream, await many.text()).choices).to.have.length(128);
+      expect(mostOpen).to.be.within(4, 5);
+    });
+
+    it(`fail together without charge when one ${stream ? 'breaks off in a stream' : 'fails'}, and close the others`, async () => {
+      const hangs: Script = () => () => {};
+      scripts = [says('one', 10), stream ? breaksOff : fails, hangs, hangs, hangs];
+      const response = await ask('chat-completions', 'scripted', 'Hi', 9, stream);
       const body = await response.text();
       expect(response.status).to.equal(stream ? 200 : 503);
       expect(body).to.contain('"error":');
       expect(body).to.not.contain('[DONE]');
-      expect(await record()).to.include({ outcome: 'failed', charge: '0', calls: 2 });
-      expect(calls).to.equal(2);
+      expect(await record()).to.include({ outcome: 'failed', charge: '0', calls: 5 });
+      await eventually(() => open === 0);
+      expect(calls).to.be.at.most(5);
     });
   }
 
@@ -206,16 +219,16 @@ describe('several answers from an upstream that gives one to a call', () => {
     const held = new Promise<void>((resolve) => (release = resolve));
     const waits: Script = (isStream) => (request, response) =>
       void held.then(() => says('two', 20)(isStream)(request, response));
-    scripts = [says('one', 10), waits, says('never', 30)];
+    scripts = [says('one', 10), waits, waits, waits, waits, says('never', 30)];
     const leaving = new AbortController();
     const { path, body } = ASK['chat-completions']('scripted', 'Hi', true);
-    const response = await text.post(path, { ...body, n: 3 }, { signal: leaving.signal });
+    const response = await text.post(path, { ...body, n: 7 }, { signal: leaving.signal });
     await response.body?.getReader().read();
-    await eventually(() => calls === 2);
+    await eventually(() => calls === 5);
     leaving.abort();
     await new Promise((resolve) => setTimeout(resolve, 50));
     release();
-    expect(await record()).to.include({ outcome: 'disconnected', calls: 2, input_tokens: '1200', output_tokens: '30' });
-    expect(calls).to.equal(2);
+    expect(await record()).to.include({ outcome: 'disconnected', calls: 5, input_tokens: '3000', output_tokens: '90' });
+    expect(calls).to.equal(5);
   });
 });

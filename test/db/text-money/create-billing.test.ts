@@ -195,7 +195,7 @@ describe('billing of text', () => {
     // 128 times 130 × 0.80 + 1,000 × 4.00 USD per million.
     expect(formatUsd(fundedReserved)).to.equal('0.525312');
     const one = { usage: { ...NO_USAGE, inputTotal: 130, outputTotal: 9e9 }, countedOutputTokens: 0, choiceCount: 1 };
-    await hold.settle({ ...ANSWERED, ...one, earlierCalls: [one] });
+    await hold.settle({ ...ANSWERED, ...one, otherCalls: [{ ...one, isWhole: true }] });
     const [row] = await database('text_requests').where('account_id', key.accountId);
     expect(row).to.include({ calls: 2, input_tokens: '260', output_tokens: '2000' });
   });
