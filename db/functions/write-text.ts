@@ -47,7 +47,8 @@ END $$;
 -- asks: for each allowance that changes, its id and key, the money that returns, and the requests that wait:
 -- each gets between its least and its most amount: a quarter of what the balance and the key's limit leave, or the usual
 -- amount as far as it is at most a third of that, so that one request leaves room for the next ones. If the account has
--- plenty, which is fifty times the largest hold, the allowance gets up to extra more, at most a tenth of what is left.
+-- plenty, which is fifty times the largest hold, the allowance gets up to extra more, at most a tenth of what is left;
+-- what it kept counts towards all three.
 -- A request for which the money lacks makes the other processes return theirs first: see is_recalling.
 --
 -- settlements: completed requests with what the allowance pays for each (paid). Where the allowance has less, because it
@@ -171,9 +172,9 @@ BEGIN
 
   IF NOT is_repeated AND ask_ids IS NOT NULL THEN
     SELECT json_agg(ask) INTO counting FROM json_to_recordset(asks)
-      AS ask(api_key_id text, request_limit integer, requests integer, extra_requests integer) WHERE requests > 0;
+      AS ask(api_key_id text, request_limit integer, requests integer, extra_requests integer) WHERE request_limit IS NOT NULL AND requests + extra_requests > 0;
     IF counting IS NOT NULL THEN
-      SELECT jsonb_object_agg(api_key_id, jsonb_build_object('before', before, 'counted', counted)) INTO counts
+      SELECT jsonb_object_agg(api_key_id, jsonb_build_object('before', before, 'counted_to', before + counted)) INTO counts
       FROM count_text_requests(counting);
     END IF;
     ms_left := 1000 * extract(epoch FROM date_trunc('minute', now()) + interval '1 minute' - now());
@@ -190,7 +191,8 @@ BEGIN
         coalesce(allowance.signup_amount, 0) AS had_signup,
         coalesce(allowance.amount - allowance.signup_amount, 0) AS had_funded
       FROM json_to_recordset(asks) AS wanted(place integer, id text, taking_id text, release_id text, account_id text,
-        api_key_id text, returned_signup numeric, returned_funded numeric, extra numeric, largest numeric, is_answered boolean, requests integer, holds json)
+        api_key_id text, returned_signup numeric, returned_funded numeric, kept numeric, extra numeric, largest numeric,
+        is_answered boolean, requests integer, holds json)
       LEFT JOIN accounts AS account ON account.id = wanted.account_id
       LEFT JOIN api_keys AS key ON key.id = wanted.api_key_id AND key.account_id = wanted.account_id
       LEFT JOIN text_allowances AS allowance ON allowance.id = wanted.id AND allowance.process_id = writer
@@ -276,10 +278,11 @@ BEGIN
           CASE WHEN item.request_limit IS NOT NULL THEN request_count END);
       END LOOP;
 
-      room := least(key_left, signup_left + funded_left);
-      has_plenty := granted > 0 AND NOT ask.has_promo AND room >= 50 * ask.largest;
+      room := least(key_left, signup_left + funded_left) + ask.kept;
+      has_plenty := (granted > 0 OR ask.extra > 0 AND json_array_length(ask.holds) = 0) AND ask.key_refusal IS NULL
+        AND ask.key_is_spent IS NOT TRUE AND NOT ask.has_promo AND room >= 50 * ask.largest;
       IF has_plenty THEN
-        amount := least(ask.extra, trunc(room / 10));
+        amount := greatest(0, least(ask.extra, trunc(room / 10)) - ask.kept);
         signup_part := least(signup_left, amount);
         signup_left := signup_left - signup_part;
         funded_left := funded_left - (amount - signup_part);
@@ -290,7 +293,7 @@ BEGIN
       answers := answers || jsonb_build_object('place', ask.place, 'has_plenty', has_plenty,
         'has_topped_up', ask.topped_up_at IS NOT NULL, 'valid_ms',
         trunc(1000 * extract(epoch FROM ask.expires_at - moment)),
-        'counted', (counts->ask.api_key_id->>'before')::bigint + (counts->ask.api_key_id->>'counted')::bigint);
+        'first_place', request_count + 1, 'last_place', (counts->ask.api_key_id->>'counted_to')::bigint);
 
       change_signup := granted_signup - returned_signup;
       change_funded := granted - granted_signup - returned_funded;

@@ -3,6 +3,7 @@
  * money, returns what is not needed, and writes completed requests.
  *
  * - A request that the allowance covers waits for nothing. Another waits for the next statement.
+ * - Once half of what an allowance had is spent, the next write asks for more, and requests go on meanwhile.
  * - Settlements are written within 20 ms. Every write, and a renewal each 250 ms, extends the lease of the process;
  *   without it, nothing is held in memory.
  * - A write whose answer is lost is repeated with its number until the database answers.
@@ -116,7 +117,7 @@ export class Allowances {
     const nowMs = performance.now();
     const entry = this.#entryOf(hold);
     entry.count(hold.mostAmount, nowMs);
-    const window = hold.requestLimit === null ? null : entry.takePlace(nowMs);
+    const window = hold.requestLimit === null ? null : entry.takePlace(hold.requestLimit, nowMs);
     const counted = window === null ? hold : uncounted(hold);
     const held = nowMs < this.#writes.leaseUntilMs ? entry.hold(counted, nowMs) : null;
     return held ? this.#toHeld(entry, held, window, counted) : this.#waitForLedger(entry, counted, window, nowMs);
@@ -138,7 +139,11 @@ export class Allowances {
   async close(timeoutMs: number): Promise<number> {
     clearInterval(this.#ticking);
     this.#isRenewalDue = false;
-    for (const entry of this.#entries.values()) if (!entry.allowance.isEmpty) this.#waitingOf(entry);
+    for (const entry of this.#entries.values()) {
+      // It asks for no more.
+      entry.isRecalled = true;
+      if (!entry.allowance.isEmpty) this.#waitingOf(entry);
+    }
     const idle = new Promise<void>((resolve) => this.#idleWaiters.push(resolve));
     this.#startWriting();
     await Promise.race([idle, sleep(timeoutMs, undefined, { ref: false })]);
@@ -252,9 +257,11 @@ export class Allowances {
   async #writeNext(): Promise<void> {
     if (this.#isRenewalDue) await this.#writeRenewal();
     if (this.#wantsAll) await this.#compareAll();
-    const asking = this.#nextAsking();
     const ended = this.#settlements.slice(0, MAX_SETTLEMENTS_AT_ONCE);
     this.#settlements = this.#settlements.slice(ended.length);
+    const nowMs = performance.now();
+    for (const entry of new Set(ended.map((one) => one.entry))) if (entry.isLow(nowMs)) this.#waitingOf(entry);
+    const asking = this.#nextAsking();
     if (asking.length + ended.length + this.#strays.length > 0) await this.#writeBatch(asking, ended);
   }
 
@@ -341,17 +348,15 @@ export class Allowances {
   #applyAnswers(asking: readonly Asking[], { decisions, answers, msLeft, at }: WrittenText): void {
     const next = decisions.values();
     asking.forEach(({ entry, waiting, isAnswered }, index) => {
-      let lastPlace = 0;
       for (const one of waiting) {
         const decision = next.next().value;
         if (!decision) throw new Error('write_text decides on every request');
-        lastPlace = Math.max(lastPlace, decision.position ?? 0);
         const window = decision.position === null ? one.window : windowAt(decision.position, msLeft);
         this.#decide(entry, { ...one, window }, decision, at);
       }
       const answer = answers[index];
       if (!answer) throw new Error('write_text answers every ask');
-      entry.answer(answer, lastPlace, msLeft);
+      entry.answer(answer, msLeft);
       if (isAnswered) entry.isRecalled = false;
       if (entry.hasSurplus()) this.#waitingOf(entry);
     });

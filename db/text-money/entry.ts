@@ -1,5 +1,5 @@
 /** The allowance of an account's key in this process, and the facts that decide how large it is. */
-import { Allowance, amountOf, type Credit } from '../../domain/allowance.ts';
+import { Allowance, amountOf, type Credit, NO_CREDIT } from '../../domain/allowance.ts';
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { RequestWindow } from '../queries/request-windows.ts';
@@ -11,6 +11,14 @@ const PERIOD_MS = 1_000;
 const IDLE_MS = 1_000;
 
 const NO_HOLDS = { holds: 0, amount: 0n, largest: 0n };
+
+/** Places in the minute that this process may give away. */
+interface Places {
+  next: number;
+  readonly last: number;
+  /** When the minute ends, by `performance.now()`. */
+  readonly untilMs: number;
+}
 
 export class Entry {
   readonly id = newId('allowance');
@@ -24,8 +32,11 @@ export class Entry {
   #hasPlenty = false;
   /** When its key expires, by `performance.now()`. */
   #validUntilMs = 0;
-  /** Places in the minute that this process may give away. */
-  #places = { next: 1, last: 0, untilMs: 0 };
+  #places: Places[] = [];
+  /** What there was to give away after the last answer. */
+  #supply = { places: 0, free: 0n };
+  /** The requests per minute that its key may make; null if they are not counted. */
+  #requestLimit: number | null = null;
   #usedAtMs = 0;
   #period = { startedAtMs: 0, ...NO_HOLDS };
   #previous = NO_HOLDS;
@@ -43,11 +54,12 @@ export class Entry {
   }
 
   /** A place of the minute that this process may give away; null if it has none. */
-  takePlace(nowMs: number): RequestWindow | null {
-    const { next, last, untilMs } = this.#places;
-    if (next > last || nowMs >= untilMs) return null;
-    this.#places.next += 1;
-    return windowAt(next, untilMs - nowMs);
+  takePlace(requestLimit: number, nowMs: number): RequestWindow | null {
+    this.#requestLimit = requestLimit;
+    const places = this.#places.find(({ next, last, untilMs }) => next <= last && nowMs < untilMs);
+    if (places === undefined) return null;
+    places.next += 1;
+    return windowAt(places.next - 1, places.untilMs - nowMs);
   }
 
   /** Counts a hold towards what the next period may need. */
@@ -77,31 +89,51 @@ export class Entry {
     return !this.#hasPlenty && this.hasFree();
   }
 
-  /** Returns all free money, and asks for what the requests need. */
+  /** Whether half of the supply is spent, so that more should be asked for before a request has to wait. */
+  isLow(nowMs: number): boolean {
+    if (!this.#hasPlenty || this.isRecalled || this.isIdle(nowMs)) return false;
+    const { places, free } = this.#supply;
+    return 2 * this.#placesLeft(nowMs) < places || 2n * amountOf(this.allowance.free) < free;
+  }
+
+  /**
+   * Asks for what the requests need, and returns all free money, which the ledger may need for them. Without requests,
+   * asks for more if little is left, and goes on spending meanwhile.
+   */
   toAsk(holds: readonly WaitingHold[]): AllowanceAsk {
+    const nowMs = performance.now();
+    const isTopUp = holds.length === 0 && this.isLow(nowMs);
     const [busier, other] =
       this.#period.holds > this.#previous.holds ? [this.#period, this.#previous] : [this.#previous, this.#period];
+    const next = isTopUp || holds.length > 0 ? busier : NO_HOLDS;
     return {
       id: this.id,
       accountId: this.accountId,
       apiKeyId: this.apiKeyId,
-      returned: this.allowance.startReturn(),
-      extra: busier.amount,
+      kept: isTopUp ? amountOf(this.allowance.free) : 0n,
+      returned: isTopUp ? NO_CREDIT : this.allowance.startReturn(),
+      extra: next.amount,
       largest: busier.largest > other.largest ? busier.largest : other.largest,
-      extraRequests: busier.holds,
+      requestLimit: this.#requestLimit,
+      extraRequests: Math.max(0, next.holds - this.#placesLeft(nowMs)),
       isAnswered: this.isRecalled,
       holds,
     };
   }
 
-  /** @param lastPlace the highest place of the requests that were decided */
-  answer({ hasPlenty, hasToppedUp, validMs, countedTo }: AskAnswer, lastPlace: number, msLeft: number): void {
+  answer({ hasPlenty, hasToppedUp, validMs, places }: AskAnswer, msLeft: number): void {
     const nowMs = performance.now();
     this.#hasPlenty = hasPlenty;
     this.#validUntilMs = validMs === null ? Infinity : nowMs + validMs;
     this.allowance.setToppedUp(hasToppedUp);
-    if (countedTo === null || countedTo <= lastPlace) return;
-    this.#places = { next: lastPlace + 1, last: countedTo, untilMs: nowMs + msLeft };
+    this.#places = this.#places.filter(({ next, last, untilMs }) => next <= last && nowMs < untilMs);
+    if (places !== null) this.#places.push({ next: places.first, last: places.last, untilMs: nowMs + msLeft });
+    this.#supply = { places: this.#placesLeft(nowMs), free: amountOf(this.allowance.free) };
+  }
+
+  #placesLeft(nowMs: number): number {
+    const valid = this.#places.filter(({ untilMs }) => nowMs < untilMs);
+    return valid.reduce((sum, { next, last }) => sum + last - next + 1, 0);
   }
 }
 
@@ -111,7 +143,7 @@ export function nameOf({ accountId, apiKeyId }: Pick<NewTextHold, 'accountId' | 
 
 /** Returns an allowance that this process does not know. */
 export function returnAll({ id, accountId, apiKeyId, total }: KeptAllowance): AllowanceAsk {
-  const nothing = { extra: 0n, largest: 0n, extraRequests: 0, holds: [] };
+  const nothing = { kept: 0n, extra: 0n, largest: 0n, requestLimit: null, extraRequests: 0, holds: [] };
   return { id, accountId, apiKeyId, returned: total, isAnswered: true, ...nothing };
 }
 

@@ -54,11 +54,15 @@ export interface AllowanceAsk {
   readonly accountId: string;
   readonly apiKeyId: string;
   readonly returned: Credit;
-  /** What the next second may need beyond the holds, in pico-USD. */
+  /** The free money that does not return, in pico-USD. */
+  readonly kept: PicoUsd;
+  /** What the next second may need beyond the holds, in pico-USD, with what is kept. */
   readonly extra: PicoUsd;
   /** The largest hold of late, in pico-USD: an account with less than fifty of them gets nothing extra. */
   readonly largest: PicoUsd;
-  /** How many requests may come soon, beyond those that wait. */
+  /** The requests per minute that the key may make; null if they are not counted. */
+  readonly requestLimit: number | null;
+  /** How many more places the requests that come soon may need, beyond those that wait. */
   readonly extraRequests: number;
   /** Whether this answers a recall: all free money returns. */
   readonly isAnswered: boolean;
@@ -120,8 +124,8 @@ export interface AskAnswer {
   readonly hasToppedUp: boolean;
   /** For how many milliseconds the key is valid; null if it does not expire. */
   readonly validMs: number | null;
-  /** The last of the request's places in this minute that this process may give away; null if none was counted. */
-  readonly countedTo: number | null;
+  /** The places in this minute that this process may give away, if there are any. */
+  readonly places: { readonly first: number; readonly last: number } | null;
 }
 
 /** An allowance as the ledger has it. */
@@ -201,7 +205,8 @@ interface AnswerJson {
   has_plenty: boolean;
   has_topped_up: boolean;
   valid_ms: number | null;
-  counted: number | null;
+  first_place: number | null;
+  last_place: number | null;
 }
 
 interface AllowanceJson {
@@ -257,23 +262,24 @@ export function connectionName(processId: string): string {
 function asksJson(asks: readonly AllowanceAsk[]): string {
   let place = 0;
   return JSON.stringify(
-    asks.map(({ id, accountId, apiKeyId, returned, extra, largest, extraRequests, isAnswered, holds }, index) => {
-      const uncounted = holds.filter(({ hold }) => hold.requestLimit !== null);
+    asks.map((ask, index) => {
+      const { accountId, apiKeyId, returned, holds } = ask;
       return {
         place: index + 1,
-        id,
+        id: ask.id,
         taking_id: newId('transfer'),
         release_id: newId('transfer'),
         account_id: accountId,
         api_key_id: apiKeyId,
         returned_signup: returned.signup.toString(),
         returned_funded: returned.funded.toString(),
-        extra: extra.toString(),
-        largest: largest.toString(),
-        is_answered: isAnswered,
-        request_limit: uncounted[0]?.hold.requestLimit,
-        requests: uncounted.length,
-        extra_requests: extraRequests,
+        kept: ask.kept.toString(),
+        extra: ask.extra.toString(),
+        largest: ask.largest.toString(),
+        is_answered: ask.isAnswered,
+        request_limit: ask.requestLimit,
+        requests: holds.filter(({ hold }) => hold.requestLimit !== null).length,
+        extra_requests: ask.extraRequests,
         holds: holds.map(({ hold, recalledSince }) => ({
           place: ++place,
           text_request_id: hold.id,
@@ -355,8 +361,10 @@ function toDecision({
   return { refusal, isRecalling: is_recalling, remaining, retryAfterSeconds: retry_after_seconds, position };
 }
 
-function toAnswer({ has_plenty, has_topped_up, valid_ms, counted }: AnswerJson): AskAnswer {
-  return { hasPlenty: has_plenty, hasToppedUp: has_topped_up, validMs: valid_ms, countedTo: counted };
+function toAnswer({ has_plenty, has_topped_up, valid_ms, first_place, last_place }: AnswerJson): AskAnswer {
+  const hasPlaces = first_place !== null && last_place !== null && first_place <= last_place;
+  const places = hasPlaces ? { first: first_place, last: last_place } : null;
+  return { hasPlenty: has_plenty, hasToppedUp: has_topped_up, validMs: valid_ms, places };
 }
 
 function toAllowance({ id, account_id, api_key_id, amount, signup }: AllowanceJson): KeptAllowance {

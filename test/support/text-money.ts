@@ -72,6 +72,7 @@ export function openTextLedger(url: string, { processId = randomUUID(), poolSize
     const paid = settlements.map((settlement) => pay(settlement, askOf(settlement.hold).id, held));
     const asks = [...new Map(holds.map((hold) => [askOf(hold).id, askOf(hold)])).values()].map((ask) => ({
       ...ask,
+      requestLimit: holds.find((hold) => askOf(hold).id === ask.id)?.requestLimit ?? null,
       holds: holds.filter((hold) => askOf(hold).id === ask.id).map((hold) => ({ hold, recalledSince: null })),
     }));
     const returns = paid.flatMap(({ returned, settlement: { hold } }) =>
@@ -116,8 +117,10 @@ export function openTextLedger(url: string, { processId = randomUUID(), poolSize
 export function newAsk(settings: Pick<AllowanceAsk, 'id' | 'accountId' | 'apiKeyId'> & Partial<AllowanceAsk>) {
   return {
     returned: NO_CREDIT,
+    kept: 0n,
     extra: 0n,
     largest: 0n,
+    requestLimit: null,
     extraRequests: 0,
     isAnswered: false,
     holds: [],

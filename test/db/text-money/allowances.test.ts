@@ -13,12 +13,18 @@ import { PROMO_CHECKS } from '../../../db/reconciliation/promo-checks.ts';
 import { runChecks } from '../../../db/reconciliation/reconcile.ts';
 import { TEXT_CHECKS } from '../../../db/reconciliation/text-checks.ts';
 import { Allowances, type DecidedHold } from '../../../db/text-money/allowances.ts';
-import { createTextLedger, type NewTextHold, type TextLedger } from '../../../db/text-money/ledger.ts';
+import {
+  createTextLedger,
+  type NewTextHold,
+  type TextLedger,
+  type TextWrite,
+  type WrittenText,
+} from '../../../db/text-money/ledger.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import { startTcpProxy, type TcpProxy } from '../../../lab/stack/tcp-proxy.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { createAccount, createKey, reloadAccount, type TestKey } from '../../support/factories.ts';
-import { newHold, settlementOf } from '../../support/text-money.ts';
+import { type HoldSettings, newHold, settlementOf } from '../../support/text-money.ts';
 
 const USD = parseUsd(1);
 const PROCESSES = 4;
@@ -46,14 +52,19 @@ describe('allowances', () => {
     await Promise.all(processes.map((process) => process.close()));
   });
 
-  function open(url: string): Process {
+  /** @param beforeWrite delays each write */
+  function open(url: string, beforeWrite: (write: TextWrite) => Promise<void> = async () => {}): Process {
     const ledger: TextLedger = createTextLedger({
       url,
       poolSize: 2,
       processId: randomUUID(),
       freeRequestsPerMinute: { neverToppedUp: 1, toppedUp: 10 },
     });
-    const allowances = new Allowances(ledger, pino({ level: 'silent' }));
+    const write = async (one: TextWrite): Promise<WrittenText> => {
+      await beforeWrite(one);
+      return ledger.write(one);
+    };
+    const allowances = new Allowances({ write }, pino({ level: 'silent' }));
     return {
       hold: (hold) => allowances.hold(hold),
       close: async () => {
@@ -117,6 +128,67 @@ describe('allowances', () => {
       const row = await database('text_requests').where({ id: hold.id }).first('held', 'excess', 'absorbed');
       expect(row).to.deep.equal({ held: '1200', excess: '0', absorbed: '0' });
     });
+  });
+
+  describe('a process that is about to run out', () => {
+    let release: () => void;
+    /** The money that it keeps with each ask. */
+    let kept: bigint[];
+    let busy: Process;
+
+    beforeEach(() => {
+      kept = [];
+      let held: Promise<void> = Promise.resolve();
+      release = () => {};
+      busy = open(testDatabase.url, async (write) => {
+        kept.push(...write.asks.map((ask) => ask.kept));
+        if (write.asks.some((ask) => ask.kept > 0n)) held = new Promise((resolve) => (release = resolve));
+        await held;
+      });
+      processes.push(busy);
+    });
+
+    function holdAtOnce(hold: NewTextHold): Extract<DecidedHold, { refusal: null }> {
+      const decided = busy.hold(hold);
+      if (decided instanceof Promise || decided.refusal !== null) throw new Error('it did not hold at once');
+      return decided;
+    }
+
+    /** Waits for the next minute if this one is about to end. */
+    async function untilMinuteLasts(): Promise<void> {
+      await waitUntil(
+        async () => {
+          const { rows } = await database.raw('SELECT extract(second FROM now()) < 50 AS lasts');
+          expect(rows[0].lasts).to.equal(true);
+        },
+        { timeoutMs: 15_000 },
+      );
+    }
+
+    const SUPPLIES: readonly [what: string, settings: HoldSettings][] = [
+      ['money', {}],
+      ['places of the minute', { amount: 1n, requestLimit: 10_000 }],
+    ];
+    for (const [what, settings] of SUPPLIES) {
+      it(`asks for more ${what} before the last is spent, and serves from the rest meanwhile`, async () => {
+        await untilMinuteLasts();
+        const key = await fundedKey(1);
+        const hold = (): NewTextHold => newHold(key, settings);
+        const charge = hold().mostAmount;
+        // The first twenty wait; the ledger grants as much again for the next twenty.
+        const first = Array.from({ length: 20 }, hold);
+        await Promise.all(first.map((one) => serve(busy, one, charge)));
+        const next = Array.from({ length: 11 }, hold);
+        const settled = next.map((one) => holdAtOnce(one).settle(settlementOf(one, { charge })));
+        await waitUntil(async () => expect(kept.some((amount) => amount > 0n)).to.equal(true), { timeoutMs: 5_000 });
+        const meanwhile = Array.from({ length: 9 }, () => holdAtOnce(hold()));
+        release();
+        await Promise.all(settled);
+        const later = Array.from({ length: 9 }, () => holdAtOnce(hold()));
+        const positions = [...meanwhile, ...later].flatMap(({ window }) => (window ? [window.position] : []));
+        expect(new Set(positions).size).to.equal('requestLimit' in settings ? 18 : 0);
+      });
+    }
   });
 
   describe('a small balance', () => {
