@@ -30,6 +30,8 @@ export interface Visit {
   readonly context: Context;
   /** The token of the browser's sign-in with the provider, while the sign-in is in progress. */
   readonly attempt: string | null;
+  /** The path of the page that the user was on when the session ended; empty for none. */
+  readonly back: string;
   /** Null for strangers. */
   readonly session: OpenSession | null;
   readonly memberships: readonly Membership[];
@@ -61,8 +63,8 @@ export type PageResult =
     })
   /** A part that htmx puts into the page. */
   | { readonly kind: 'part'; readonly content: Child; readonly status?: number }
-  /** The browser opens a path of the console next. */
-  | (Cookies & { readonly kind: 'redirect'; readonly path: string })
+  /** The browser opens a path of the console next. After a form, the page there says "Saved", unless it shows what was made. */
+  | (Cookies & { readonly kind: 'redirect'; readonly path: string; readonly showsResult?: true })
   /** The browser opens the OpenID provider. */
   | (Cookies & { readonly kind: 'leave'; readonly url: string })
   /** A file that the browser saves, streamed. */
@@ -75,10 +77,14 @@ export type PageResult =
   /** The page has already sent its response as a stream. */
   | { readonly kind: 'sent' };
 
+export type Cookie = { readonly token: string } | 'end';
+
 /** The cookies that a response sets or removes. */
 interface Cookies {
-  readonly session?: { readonly token: string } | 'end';
-  readonly attempt?: { readonly token: string } | 'end';
+  readonly session?: Cookie;
+  readonly attempt?: Cookie;
+  /** The page to which the browser returns after a sign-in. */
+  readonly back?: Cookie;
 }
 
 /**

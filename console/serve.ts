@@ -15,13 +15,19 @@ import { Form, readForm } from './form.ts';
 import { ErrorContent } from './html/error.tsx';
 import { renderPage, renderPart, type SignedIn } from './html/layout.tsx';
 import { earlierOutcome, formToSend, once } from './once.ts';
-import type { PageResult, Page, UserVisit, Visit } from './page.ts';
+import type { Cookie, PageResult, Page, UserVisit, Visit } from './page.ts';
 import { PAGES } from './pages.ts';
 import { ATTEMPT_COOKIE, ATTEMPT_LIFETIME_SECONDS } from '../api/services/people/provider-sign-in.ts';
 import { findSession, isFormToken, SESSION_COOKIE, SESSION_LIFETIME_SECONDS } from '../api/services/people/sessions.ts';
 import { preferredLanguage, textsIn } from './texts/texts.ts';
 
 const PREFIX = '/console';
+const BACK_COOKIE = '__Host-genway-back';
+const BACK_LIFETIME_SECONDS = 15 * 60;
+const MAX_BACK_LENGTH = 1_000;
+const SAVED_COOKIE = '__Host-genway-saved';
+/** The redirect after a form takes less. */
+const SAVED_LIFETIME_SECONDS = 20;
 /** Set by `Fetch` in all browsers: https://www.w3.org/TR/fetch-metadata/#sec-fetch-site-header */
 const OWN_SITES: readonly unknown[] = ['same-origin', 'none', undefined, ''];
 
@@ -76,6 +82,7 @@ function strangerOf(context: Context): Visit {
     form: new Form(),
     context,
     attempt: context.cookies.get(ATTEMPT_COOKIE) ?? null,
+    back: pathBelow(context.cookies.get(BACK_COOKIE)),
     session: null,
     memberships: [],
   };
@@ -131,7 +138,9 @@ type Opened = PageResult | (() => Promise<PageResult>);
 async function open(page: Page, visit: Visit, services: ApiServices): Promise<Opened> {
   if (page.access === 'everybody') return () => page.handle(visit, services);
   const { session } = visit;
-  if (!session || session.secondFactorPending) return { kind: 'redirect', path: '/sign-in' };
+  if (!session || session.secondFactorPending) {
+    return { kind: 'redirect', path: '/sign-in', back: { token: openPageOf(visit) } };
+  }
   const userVisit: UserVisit = { ...visit, session, user: session.user };
   if (page.access === 'user') return () => page.handle(userVisit, services);
   if (page.access === 'staff') {
@@ -158,12 +167,14 @@ async function noteStaffAction(database: Database, page: Page, { user, path, req
 async function send(context: Context, visit: Visit, result: PageResult): Promise<void> {
   if ('session' in result) setCookie(context, SESSION_COOKIE, result.session, SESSION_LIFETIME_SECONDS);
   if ('attempt' in result) setCookie(context, ATTEMPT_COOKIE, result.attempt, ATTEMPT_LIFETIME_SECONDS);
+  if ('back' in result) setCookie(context, BACK_COOKIE, result.back, BACK_LIFETIME_SECONDS);
   switch (result.kind) {
     case 'page':
     case 'part':
       context.status = result.status ?? 200;
       context.type = 'html';
       context.body = draw(visit, result);
+      if (isJustSaved(visit) && result.kind === 'page') setCookie(context, SAVED_COOKIE, 'end', 0);
       return;
     case 'file':
       context.attachment(result.name);
@@ -173,11 +184,45 @@ async function send(context: Context, visit: Visit, result: PageResult): Promise
     case 'sent':
       return;
     case 'redirect':
+      if (context.method === 'POST' && visit.session && !result.session && !result.showsResult) {
+        setCookie(context, SAVED_COOKIE, { token: '1' }, SAVED_LIFETIME_SECONDS);
+      }
+      return leadTo(`${PREFIX}${result.path}`, visit);
     case 'leave':
-      context.status = 303;
-      context.set('Location', result.kind === 'leave' ? result.url : `${PREFIX}${result.path}`);
-      context.body = '';
+      leadTo(result.url, visit);
   }
+}
+
+/** A browser follows the redirect of a page. For a part of a page, htmx opens the address instead of the page. */
+function leadTo(address: string, { context, isPartRequest }: Visit): void {
+  context.status = isPartRequest ? 204 : 303;
+  context.set(isPartRequest ? 'HX-Redirect' : 'Location', address);
+  context.body = isPartRequest ? null : '';
+}
+
+/** The path of the page in the browser, which a form or a part of the page names in its headers. */
+function openPageOf({ context, isPartRequest }: Visit): string {
+  const isPage = context.method === 'GET' && !isPartRequest;
+  const open = isPage ? context.url : context.get('hx-current-url') || context.get('referer');
+  // The host is that of the console in any case.
+  const url = URL.canParse(open, 'http://console') ? new URL(open, 'http://console') : null;
+  const path = url === null ? '' : url.pathname + url.search;
+  const isShort = path.length <= MAX_BACK_LENGTH;
+  return isShort && path.startsWith(`${PREFIX}/`) ? encodeURIComponent(path.slice(PREFIX.length)) : '';
+}
+
+/** Returns the path in a cookie, which is below the console whatever the cookie says; empty for none. */
+function pathBelow(token: string | undefined): string {
+  try {
+    const path = decodeURIComponent(token ?? '');
+    return /^\/[!-~]*$/.test(path) ? path : '';
+  } catch {
+    return '';
+  }
+}
+
+function isJustSaved({ context }: Visit): boolean {
+  return context.method === 'GET' && context.cookies.get(SAVED_COOKIE) !== undefined;
 }
 
 function draw(visit: Visit, result: Extract<PageResult, { kind: 'page' | 'part' }>): string {
@@ -185,7 +230,8 @@ function draw(visit: Visit, result: Extract<PageResult, { kind: 'page' | 'part' 
   const page = { texts, path, query, formToken: session?.formToken ?? null };
   if (result.kind === 'part') return renderPart(result.content, page);
   const { title, content, problem = null, bare, current } = result;
-  return renderPage({ title, content, problem, signedIn: bare ? null : signedInOf(visit, current) }, page);
+  const signedIn = bare ? null : signedInOf(visit, current);
+  return renderPage({ title, content, problem, signedIn, isSaved: isJustSaved(visit) }, page);
 }
 
 /** Returns null for a stranger, and for a user whose second factor is pending: both see no navigation. */
@@ -205,12 +251,7 @@ function accountOf({ memberships, params }: Visit): Membership | null {
   return memberships.find(({ accountId }) => accountId === params['account_id']) ?? memberships[0] ?? null;
 }
 
-function setCookie(
-  context: Context,
-  name: string,
-  value: { readonly token: string } | 'end' | undefined,
-  lifetimeSeconds: number,
-): void {
+function setCookie(context: Context, name: string, value: Cookie | undefined, lifetimeSeconds: number): void {
   if (value === undefined) return;
   const [token, seconds] = value === 'end' ? ['', 0] : [value.token, lifetimeSeconds];
   // Koa's own cookies refuse `Secure` where TLS ends in front of it; browsers take it over plain HTTP from this machine.

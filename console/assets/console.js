@@ -28,6 +28,39 @@ document.addEventListener('submit', (event) => {
   if (isAsked && !isBusy) void ask(form).finally(() => form.removeAttribute('aria-busy'));
 });
 
+/* What was typed outlasts a sign-in: the tab keeps it from the page that it leaves until another page than the sign-in opens. */
+
+const DRAFT = 'draft';
+const here = location.pathname + location.search;
+
+function typedFields() {
+  const fields = [...document.querySelectorAll('form[method=post] :is(input, textarea, select)[name]')];
+  return fields.filter(({ type }) => !['hidden', 'password', 'file'].includes(type));
+}
+
+addEventListener('pagehide', () => {
+  if (here.startsWith('/console/sign-in')) return;
+  const values = typedFields().map(({ type, checked, value }) => (type === 'checkbox' ? checked : value));
+  const path = location.pathname + location.search;
+  sessionStorage.setItem(DRAFT, JSON.stringify({ path, values, isForSignIn: false }));
+});
+
+function restoreDraft() {
+  const draft = JSON.parse(sessionStorage.getItem(DRAFT) ?? '{}');
+  if (here.startsWith('/console/sign-in')) {
+    return sessionStorage.setItem(DRAFT, JSON.stringify({ ...draft, isForSignIn: true }));
+  }
+  sessionStorage.removeItem(DRAFT);
+  const fields = typedFields();
+  if (!draft.isForSignIn || draft.path !== here || draft.values.length !== fields.length) return;
+  fields.forEach((field, at) => {
+    if (field.type === 'checkbox') field.checked = draft.values[at];
+    else field.value = draft.values[at];
+  });
+  for (const form of document.querySelectorAll('form[method=post]')) announceChange(form);
+}
+restoreDraft();
+
 /** A page restored by the browser has no request in progress. */
 addEventListener('pageshow', () => {
   for (const form of document.querySelectorAll('form[aria-busy]')) form.removeAttribute('aria-busy');
@@ -50,6 +83,8 @@ async function upload(area, files) {
     const headers = { 'x-form-token': area.dataset.token, 'x-form-id': newFormId(), 'hx-request': 'true' };
     try {
       const response = await fetch(area.dataset.drop, { method: 'POST', headers, body });
+      const signIn = response.headers.get('hx-redirect');
+      if (signIn) return location.assign(signIn);
       (response.ok ? list : problem).insertAdjacentHTML('beforeend', await response.text());
     } catch {
       problem.textContent = area.dataset.failed;
@@ -109,6 +144,7 @@ async function ask(form) {
     const headers = { accept: 'text/event-stream' };
     const body = new URLSearchParams(new FormData(form));
     const response = await fetch(form.action, { method: 'POST', headers, body, signal: leaving.signal });
+    if (response.redirected) return location.assign(response.url);
     if (!response.ok) throw new Error((await response.json()).error.message);
     for await (const delta of deltasOf(response.body)) {
       reasoning.append(delta.reasoning_content ?? '');

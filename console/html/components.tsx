@@ -185,22 +185,32 @@ export function Form({
   );
 }
 
-/** A form that is only a button. */
+/** A form that is only a button. With a question, the button appears together with the question, behind its label. */
 export function FormButton({
   action,
   label,
   look = 'quiet',
+  question,
 }: {
   readonly action: string;
   readonly label: string;
   readonly look?: 'quiet' | 'danger' | '';
+  readonly question?: string;
 }) {
-  return (
+  const form = (
     <Form action={action}>
       <button type="submit" class={look}>
         {label}
       </button>
     </Form>
+  );
+  if (question === undefined) return form;
+  return (
+    <details class="question">
+      <summary class="button quiet">{`${label} …`}</summary>
+      <p>{question}</p>
+      {form}
+    </details>
   );
 }
 

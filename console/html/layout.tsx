@@ -17,6 +17,8 @@ interface Frame {
   readonly problem: ServiceError | null;
   /** Null for strangers. */
   readonly signedIn: SignedIn | null;
+  /** Whether a form was carried out just before. */
+  readonly isSaved: boolean;
 }
 
 export interface SignedIn {
@@ -73,7 +75,7 @@ export function renderPart(content: Child, page: PageContext): string {
   return renderToString(<CurrentPage.Provider value={page}>{content}</CurrentPage.Provider>);
 }
 
-function Document({ title, content, problem, signedIn }: Frame) {
+function Document({ title, content, problem, signedIn, isSaved }: Frame) {
   const texts = useTexts();
   return (
     <html lang={texts.language}>
@@ -95,6 +97,11 @@ function Document({ title, content, problem, signedIn }: Frame) {
         {signedIn === null ? null : <Navigation signedIn={signedIn} />}
         <main id="content" class={signedIn === null ? 'stranger' : ''} tabIndex={-1}>
           <h1>{title}</h1>
+          {isSaved ? (
+            <p class="saved" role="status">
+              {texts.common.saved}
+            </p>
+          ) : null}
           <Problem message={problem?.message ?? null} />
           {content}
         </main>

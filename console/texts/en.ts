@@ -38,6 +38,7 @@ export const en = {
   },
   common: {
     save: 'Save',
+    saved: 'Saved.',
     cancel: 'Cancel',
     create: 'Create',
     delete: 'Delete',
@@ -902,6 +903,7 @@ export const en = {
     edit: 'Change',
     test: 'Send a test event',
     rotate: 'New secret',
+    rotateQuestion: 'The new secret signs from now on, and the old one for another 24 hours. This cannot be undone.',
     enable: 'Enable',
     disable: 'Disable',
     deleteTitle: 'Delete this endpoint?',

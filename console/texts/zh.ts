@@ -40,6 +40,7 @@ export const zh: typeof en = {
   },
   common: {
     save: '保存',
+    saved: '已保存。',
     cancel: '取消',
     create: '创建',
     delete: '删除',
@@ -879,6 +880,7 @@ export const zh: typeof en = {
     edit: '修改',
     test: '发送测试事件',
     rotate: '新密钥',
+    rotateQuestion: '此后由新密钥签名，旧密钥在 24 小时内仍会同时签名。此操作无法撤销。',
     enable: '启用',
     disable: '停用',
     deleteTitle: '删除这个端点？',

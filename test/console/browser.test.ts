@@ -162,6 +162,7 @@ describeInBrowser('the console in a browser', (browser) => {
     await page.getByRole('button', { name: 'Create' }).click();
     const first = await page.getByLabel('The secret of your endpoint').innerText();
     await page.getByRole('link', { name: 'Done' }).click();
+    await page.getByText('New secret …').click();
     await page.getByRole('button', { name: 'New secret' }).click();
     const shown = page.getByLabel('The secret of your endpoint');
     const secret = await shown.innerText();

@@ -180,7 +180,8 @@ describe('the console', () => {
       );
       await visitor.get('/console/sign-in');
       const code = codeAt(secret, step + 1);
-      expect((await visitor.send('/console/sign-in/code', { code })).headers['location']).to.equal('/console');
+      const home = `/console/accounts/${customer.accountId}`;
+      expect((await visitor.send('/console/sign-in/code', { code })).headers['location']).to.equal(home);
       expect((await visitor.get(`/console/accounts/${customer.accountId}`)).status).to.equal(200);
 
       const thief = new Visitor(app);

@@ -15,7 +15,7 @@ import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested } from '../../../domain/resource/resource.ts';
 import { MEMBER_ROLES, type MemberRole } from '../../../domain/roles.ts';
-import { Badge, Card, Choice, Copyable, Field, Form, Problem } from '../../html/components.tsx';
+import { Badge, Card, Choice, Copyable, Field, Form, FormButton, Problem } from '../../html/components.tsx';
 import { TableCard } from '../../html/resource-table.tsx';
 import { type PageResult, member, type MemberVisit, showPage } from '../../page.ts';
 import { joinPages } from './join.tsx';
@@ -235,12 +235,12 @@ async function showMember(visit: MemberVisit, { database }: ApiServices, refusal
         </Card>
       )}
       <Card title={words.remove}>
-        <p>{words.removeExplained}</p>
-        <Form action={`${path}/remove`}>
-          <button type="submit" class="danger">
-            {words.removeName(member.name)}
-          </button>
-        </Form>
+        <FormButton
+          action={`${path}/remove`}
+          label={words.removeName(member.name)}
+          look="danger"
+          question={words.removeExplained}
+        />
       </Card>
     </>,
     null,

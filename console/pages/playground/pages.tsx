@@ -101,7 +101,7 @@ async function place(visit: MemberVisit, services: ApiServices, model: MediaMode
   const checkLinks = model.kind === 'image' ? services.checkImageLinks : undefined;
   const placement = { caller, request, claim: null, requestId: visit.requestId };
   const { taskId } = await placeTask(placement, services, checkLinks);
-  return { kind: 'redirect', path: `/accounts/${visit.account.accountId}/tasks/${taskId}` };
+  return { kind: 'redirect', path: `/accounts/${visit.account.accountId}/tasks/${taskId}`, showsResult: true };
 }
 
 /** Shows the whole answer of a text model, for browsers without script. */

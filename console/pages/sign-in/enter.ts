@@ -4,7 +4,7 @@ import { closeSession, openSession } from '../../../api/services/people/sessions
 import type { PageResult, Visit } from '../../page.ts';
 
 /**
- * Opens a new session, and ends the browser's earlier session.
+ * Opens a new session, ends the browser's earlier session, and returns to the page that was open when a session ended.
  *
  * @param how whether the second factor is pending, and whether the user signed in with a provider
  */
@@ -18,5 +18,7 @@ export async function enter(
   const { secondFactorPending = false, byProvider = false } = how;
   const { userAgent } = visit;
   const token = await openSession(database, { userId: user.id, secondFactorPending, byProvider, userAgent });
-  return { kind: 'redirect', path: secondFactorPending ? '/sign-in' : '', session: { token } } satisfies PageResult;
+  const entered = { kind: 'redirect', session: { token } } as const;
+  if (secondFactorPending) return { ...entered, path: '/sign-in' } satisfies PageResult;
+  return { ...entered, path: visit.back, ...(visit.back !== '' && { back: 'end' as const }) } satisfies PageResult;
 }

@@ -152,6 +152,7 @@ function Actions({ endpoint: { disabledAt }, path }: { readonly endpoint: Webhoo
           action={`${path}/${name}`}
           label={label}
           look={name === 'test' || name === 'enable' ? '' : 'quiet'}
+          {...(name === 'rotate-secret' && { look: 'danger', question: words.rotateQuestion })}
         />
       ))}
       <a href={`${path}/delete`}>{texts.common.delete}</a>
