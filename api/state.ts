@@ -21,7 +21,7 @@ export interface RequestState {
   /** Set by access rules that require a key. */
   caller?: Caller;
   /** Set by access rules for text until the request is counted against its key's limit. */
-  uncounted?: UncountedRequest;
+  uncounted?: UncountedRequest | undefined;
   /** Set by the rules of access that ask for an admin token. */
   administrator?: Administrator;
   /** Set when a task is created, for the log. */

@@ -117,6 +117,8 @@ export class Fields<Values> {
 
 export interface FieldsReader<Values> extends Reader<Fields<Values>> {
   readonly shape: Shape<Values>;
+  /** The names of the fields that have an effect on an upstream of the same format. */
+  readonly forwarded: ReadonlySet<string>;
 }
 
 interface AnyShape {
@@ -131,9 +133,13 @@ export function mappedFields({ shape }: AnyShape): ReadonlySet<string> {
 /**
  * Selects the fields of a client's body for an upstream of the same format: those that are set and have an effect.
  */
-export function forwardedFields(body: JsonObject, { shape }: AnyShape): JsonObject {
-  const forwarded = namesOf(shape, (field) => field !== ignored && !isRefused(field));
-  return Object.fromEntries(Object.entries(body).filter(([name, value]) => forwarded.has(name) && isSet(value)));
+export function forwardedFields(
+  body: JsonObject,
+  { forwarded }: { readonly forwarded: ReadonlySet<string> },
+): JsonObject {
+  const chosen: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(body)) if (forwarded.has(name) && isSet(value)) chosen[name] = value;
+  return chosen;
 }
 
 function namesOf(shape: AnyShape['shape'], isWanted: (field: Reader<unknown>) => boolean): ReadonlySet<string> {
@@ -168,7 +174,7 @@ export function fields<Values>(shape: Shape<Values>, options: FieldsOptions = {}
     if (isChecked) check(object, path);
     return new Fields(object, path, shape);
   });
-  return Object.assign(read, { shape });
+  return Object.assign(read, { shape, forwarded: namesOf(shape, (field) => field !== ignored && !isRefused(field)) });
 }
 
 function schemaOf(

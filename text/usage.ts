@@ -1,7 +1,7 @@
 /** Usage as upstreams report it. They differ in what cached tokens are called, and in which counts include which. */
-import type { JsonObject } from '../domain/json.ts';
+import { isObject, type JsonObject } from '../domain/json.ts';
 import type { Usage } from './canonical.ts';
-import { countOf, objectOf } from './upstream-errors.ts';
+import { countOf } from './upstream-errors.ts';
 
 /** Counts as reported; null where there is none. */
 export interface ReportedCounts extends Omit<Usage, 'inputTotal' | 'outputTotal'> {
@@ -38,8 +38,8 @@ const CACHE_WRITE_FIELDS = [
 
 /** The usage in an answer in the chat-completions or responses format. */
 export function readUsage(usage: JsonObject): Usage {
-  const inputs = [usage, ...INPUT_DETAILS.map((name) => objectOf(usage[name]))];
-  const outputs = [usage, ...OUTPUT_DETAILS.map((name) => objectOf(usage[name]))];
+  const inputs = [usage, ...INPUT_DETAILS.map((name) => usage[name]).filter(isObject)];
+  const outputs = [usage, ...OUTPUT_DETAILS.map((name) => usage[name]).filter(isObject)];
   return settleUsage({
     input: highest([usage], INPUT_FIELDS),
     cacheRead: highest(inputs, CACHE_READ_FIELDS),

@@ -89,7 +89,7 @@ export function endpoint<const Path extends string, Rule extends Access, Query e
       if (definition.presentError) context.state.presentError = definition.presentError;
       const caller = await services.gates[access](context);
       const params = readPath(context.params, context.state.caller ?? null);
-      const request = { caller, params, query: readQuery(query, context.query, definition.isQueryClosed), context };
+      const request = { caller, params, query: readQuery(query, context, definition.isQueryClosed), context };
       context.status = status;
       const note = (body: unknown) => noteAdministrator(context, { id, method, body }, services);
       let answer: object | string | void;

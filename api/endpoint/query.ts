@@ -24,22 +24,22 @@ export interface QueryParameter<Value> {
 export type QueryParameters<Values> = { readonly [Name in keyof Values]: QueryParameter<Values[Name]> };
 
 /**
- * Reads the query.
+ * Reads the query of a request, which Koa parses only for those who look at it.
  *
  * @param isClosed whether parameters without a definition are refused; they have no effect otherwise
  * @throws ServiceError `bad_request` for the first wrong parameter
  */
 export function readQuery<Values extends object>(
   parameters: QueryParameters<Values> | undefined,
-  query: ParsedUrlQuery,
+  request: { readonly query: ParsedUrlQuery },
   isClosed = false,
 ): Values {
   const known = Object.keys(parameters ?? {});
-  const unknown = isClosed ? Object.keys(query).find((name) => !known.includes(name)) : undefined;
+  const unknown = isClosed ? Object.keys(request.query).find((name) => !known.includes(name)) : undefined;
   if (unknown !== undefined)
     throw badRequest(`unknown parameter: ${unknown.slice(0, 100)}. There are: [${known.join(' ')}]`);
   const values: Partial<Values> = {};
-  for (const name in parameters) values[name] = parameters[name].read(valueOf(query, name), name);
+  for (const name in parameters) values[name] = parameters[name].read(valueOf(request.query, name), name);
   if (!isWhole(parameters, values)) throw new Error('a query parameter was not read');
   return values;
 }

@@ -98,7 +98,7 @@ export function createRequestLimit(
 /** Counts a request on its own that was left to be counted with its hold, unless it was. @throws ServiceError 429 */
 export async function countNow({ state }: Context): Promise<void> {
   const { uncounted } = state;
-  delete state.uncounted;
+  state.uncounted = undefined;
   await uncounted?.count();
 }
 

@@ -57,7 +57,7 @@ export async function admit(call: TextCall, services: TextServices): Promise<Adm
   const { model, request } = chooseModel(format.name, body, parsed, caller.key, catalogue);
   services.assertEnabled(model.id);
   const { uncounted = null } = context.state;
-  delete context.state.uncounted;
+  context.state.uncounted = undefined;
   const hold = await services.billing.hold({
     caller,
     model,

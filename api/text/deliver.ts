@@ -291,21 +291,24 @@ function outcomeOf(
   const choiceCount = choicesOf(joined);
   const ending = endOf(failure, meter, choiceCount);
   const isNamed = route !== null && isAttributed(progress, failure, ending, firstByteAtMs);
-  return {
-    ...endingOf(progress, failure),
-    ...countsOf(meter, ending),
-    ...(joined && {
-      choiceCount,
-      otherCalls: others.map((other) => ({
-        ...countsOf(other, endOf(failure, other, choiceCount)),
-        choiceCount,
-        isWhole: other.finished,
-      })),
-    }),
+  const { status, errorCode } = endingOf(progress, failure);
+  const { usage, countedOutputTokens } = countsOf(meter, ending);
+  const outcome = {
+    status,
+    errorCode,
+    usage,
+    countedOutputTokens,
     upstream: isNamed ? { provider: route.provider, format: route.format, model: route.model } : null,
     latencyMs: performance.now() - timedFromMs,
     firstByteMs: firstByteAtMs === null ? null : firstByteAtMs - timedFromMs,
   };
+  if (joined === null) return outcome;
+  const otherCalls = others.map((other) => ({
+    ...countsOf(other, endOf(failure, other, choiceCount)),
+    choiceCount,
+    isWhole: other.finished,
+  }));
+  return { ...outcome, choiceCount, otherCalls };
 }
 
 /** Why the answer to a call was not read to its end, unless it failed. */
@@ -328,15 +331,13 @@ function isAttributed(
   return answer !== null || failure instanceof ServiceError || ending === 'unfinished';
 }
 
-function endingOf(
-  { route, leftEarly, ...calls }: Progress,
-  failure: Error | null,
-): Pick<TextOutcome, 'status' | 'errorCode'> {
+function endingOf(progress: Progress, failure: Error | null): Pick<TextOutcome, 'status' | 'errorCode'> {
+  const { route, leftEarly } = progress;
   if (failure instanceof OverlongAnswerError) return { status: 'disconnected', errorCode: null };
   if (failure instanceof ServiceError) return { status: 'failed', errorCode: failure.code };
   if (leftEarly && route === null) return { status: 'failed', errorCode: null };
   // A client may leave right after the last byte of a complete answer.
-  const isWhole = failure === null || isComplete(calls);
+  const isWhole = failure === null || isComplete(progress);
   return { status: leftEarly || !isWhole ? 'disconnected' : 'succeeded', errorCode: null };
 }
 

@@ -176,9 +176,9 @@ export class Allowances {
       window,
       settle: (unpaid) =>
         new Promise((resolve) => {
-          const payment = entry.allowance.settle(held, unpaid.charge, hold);
-          const allowanceId = amountOf(payment.paid) > 0n ? entry.id : null;
-          this.#settlements.push({ settlement: { ...unpaid, ...payment, allowanceId }, entry, resolve });
+          const { held: grown, paid } = entry.allowance.settle(held, unpaid.charge, hold);
+          const allowanceId = amountOf(paid) > 0n ? entry.id : null;
+          this.#settlements.push({ settlement: { ...unpaid, held: grown, paid, allowanceId }, entry, resolve });
           this.#unwritten += 1;
           if (entry.hasSurplus()) this.#waitingOf(entry);
           this.#scheduleSoon();

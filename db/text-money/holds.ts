@@ -19,11 +19,11 @@ export async function holdText(
   const bound = boundOf(charge, decided.amount);
 
   function settle(outcome: TextOutcome, held: HeldText): Promise<void> {
-    const { clamped, ...settlement } = toSettlement(charge, bound, hold, outcome);
+    const settlement = toSettlement(charge, bound, hold, outcome);
     const upstream = outcome.upstream?.provider ?? 'none';
     const possibleLoss = possibleLossOf(settlement, held.amount);
     if (possibleLoss > 0n) metrics.textPossiblyLost(upstream, possibleLoss);
-    if (clamped) {
+    if (settlement.clamped) {
       metrics.usageClamped(upstream);
       log.warn(
         { text_request_id: hold.id, model: hold.model, upstream, usage: outcome.usage },
@@ -71,13 +71,13 @@ function toSettlement(
   outcome: TextOutcome,
 ): UnpaidSettlement & { readonly clamped: boolean } {
   return {
+    ...priceConsumption(charge, bound, outcome),
     hold,
     chargeId: newId('transfer'),
     excessId: newId('transfer'),
     absorbedId: newId('transfer'),
     outcome: outcome.status,
     errorCode: outcome.status === 'failed' ? (outcome.errorCode ?? 'internal_error') : null,
-    ...priceConsumption(charge, bound, outcome),
     upstream: outcome.upstream,
     latencyMs: outcome.latencyMs,
     firstByteMs: outcome.firstByteMs,

@@ -300,7 +300,7 @@ function asksJson(asks: readonly AllowanceAsk[]): string {
 /** The fields of the type `text_settlement`. */
 function settlementJson(settlement: TextSettlement): object {
   const { hold, paid, modifiers, upstream } = settlement;
-  return {
+  const row: Record<string, unknown> = {
     id: hold.id,
     created_at: hold.createdAt,
     account_id: hold.accountId,
@@ -317,7 +317,6 @@ function settlementJson(settlement: TextSettlement): object {
     catalogue_version: hold.catalogueVersion,
     // Most requests have no modifiers, and null takes the least space.
     modifiers: modifiersJson(modifiers),
-    ...Object.fromEntries(TOKEN_COUNTS.map(({ name, column }) => [column, settlement[name]])),
     calls: settlement.calls,
     estimated: settlement.estimated,
     held: settlement.held.toString(),
@@ -333,6 +332,8 @@ function settlementJson(settlement: TextSettlement): object {
     funded_only: hold.fundedOnly,
     gives_slot_back: settlement.givesSlotBack,
   };
+  for (const { name, column } of TOKEN_COUNTS) row[column] = settlement[name];
+  return row;
 }
 
 function toWritten(written: WrittenJson): WrittenText {

@@ -99,9 +99,9 @@ export function createTextUpstreams(
       const canGoOn = failure !== null && !call.signal.isCancelled && failover.failed(candidate, failure);
       const following = canGoOn ? failover.peek(nowMs()) : null;
       observer.attempted({
+        ...describeAttempt(candidate, failure, keysOf(candidate.route)),
         requestId: call.requestId,
         number,
-        ...describeAttempt(candidate, failure, keysOf(candidate.route)),
         unreadableEvents: prepared.unreadableEvents?.() ?? 0,
         decision: decisionOn(failure, following && (following === candidate ? 'retry' : 'next'), call),
         seconds: (nowMs() - attemptedAtMs) / 1000,

@@ -60,14 +60,12 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
   const forwarded = {
     path: PATH,
     headers: headersOf(options),
-    body: compact({
-      ...forwardedFields(body, readRequest),
-      ...DECIDED_HERE,
-      reasoning_effort: request.reasoningEffort,
+    body: {
+      ...forwardedFields(body, FORWARDED),
+      ...compact({ model: options.model, reasoning_effort: request.reasoningEffort }),
       ...fieldsTaken(request, options),
       ...outputBound(request.sampling, options),
-      model: options.model,
-    }),
+    },
   };
   if (!request.stream) return forwarded;
   const streamOptions = { ...Object(body['stream_options']), ...STREAM_OPTIONS };
@@ -77,12 +75,14 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
 }
 
 /** Not taken from the client's body: the bound has one name, and searches and audio are charged by the piece. */
-const DECIDED_HERE = {
-  max_tokens: undefined,
-  max_completion_tokens: undefined,
-  audio: undefined,
-  web_search_options: undefined,
-};
+const DECIDED_HERE: ReadonlySet<string> = new Set([
+  'reasoning_effort',
+  'max_tokens',
+  'max_completion_tokens',
+  'audio',
+  'web_search_options',
+]);
+const FORWARDED = { forwarded: new Set([...readRequest.forwarded].filter((name) => !DECIDED_HERE.has(name))) };
 
 /** The fields with a cost beyond tokens that the operator lets through to an upstream. */
 function fieldsTaken({ chatFields = {} }: TextRequest, { chatFields: taken = [] }: UpstreamOptions): JsonObject {

@@ -123,16 +123,21 @@ function withChoices(completion: JsonObject, repair: (choice: JsonObject) => Jso
  * empty role. Strict clients would refuse both.
  */
 function withDelta(choice: JsonObject, hasBegun: boolean): JsonObject {
-  const { delta, message, ...rest } = choice;
-  if (!isObject(delta)) return { ...rest, delta: hasBegun ? {} : objectOf(message) };
-  const { role, ...said } = delta;
-  return role === '' ? { ...choice, delta: said } : choice;
+  const { delta } = choice;
+  if (!isObject(delta)) {
+    const { delta: _none, message, ...rest } = choice;
+    return { ...rest, delta: hasBegun ? {} : objectOf(message) };
+  }
+  if (delta['role'] !== '') return choice;
+  const { role: _role, ...said } = delta;
+  return { ...choice, delta: said };
 }
 
 /** Puts reasoning under the name that clients know. */
 function withReasoning(choice: JsonObject, field: 'message' | 'delta'): JsonObject {
-  const { reasoning, ...said } = objectOf(choice[field]);
-  if (typeof reasoning !== 'string') return choice;
+  const held = objectOf(choice[field]);
+  if (typeof held['reasoning'] !== 'string') return choice;
+  const { reasoning, ...said } = held;
   const reported = stringOf(said['reasoning_content']) || reasoning;
   return { ...choice, [field]: { ...said, reasoning_content: reported } };
 }

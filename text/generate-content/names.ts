@@ -44,5 +44,5 @@ export function closedNativeFields<Values>(shape: Shape<Values>, description?: s
     .map((field) => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
     .filter((field) => field.includes('_'));
   const bothSpellings = constrained(read, { patternProperties: { [`^(${names.join('|')})$`]: true } });
-  return Object.assign(bothSpellings, { shape });
+  return Object.assign(bothSpellings, { shape, forwarded: read.forwarded });
 }
