@@ -163,6 +163,25 @@ export function Choice({ name, id = `field-${name}`, label, value, options }: Ch
   );
 }
 
+/** A box to tick. Boxes with the same name send all their ticked values. */
+export function Check({
+  name,
+  value,
+  label,
+  isChecked,
+}: {
+  readonly name: string;
+  readonly value: string;
+  readonly label: string;
+  readonly isChecked: boolean;
+}) {
+  return (
+    <label class="check">
+      <input type="checkbox" name={name} value={value} checked={isChecked} /> {label}
+    </label>
+  );
+}
+
 /** A form that changes something. The form carries the session's token, and an id so that the form is carried out once. */
 export function Form({
   action,

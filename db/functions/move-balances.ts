@@ -40,7 +40,8 @@ BEGIN
       IF account_has_promo THEN promo_account_ids := promo_account_ids || movement.account_id; END IF;
     ELSIF movement.key_id IS NOT NULL AND (movement.available <> 0 OR movement.reserved <> 0) THEN
       -- A key has used what left the balance minus what returned.
-      UPDATE api_keys SET used = used - movement.available, reserved = reserved + movement.reserved
+      UPDATE api_keys SET used = used - movement.available, reserved = reserved + movement.reserved,
+        last_used_at = CASE WHEN movement.available < 0 THEN now() ELSE last_used_at END
       WHERE id = movement.key_id AND account_id = movement.account_id;
       IF NOT FOUND THEN
         RAISE EXCEPTION 'a transfer names a key that is not of its account'

@@ -5,6 +5,7 @@ import { neverDeleted } from './0001-foundations.ts';
  *
  * - A trigger on `transfers` moves the balances, and nothing else does. No `pico_usd` is negative, so no account can be
  *   overdrawn, whatever the code does. `used` of a key is what the key was charged plus what is `reserved`.
+ * - `last_used_at` of a key is when money was last held for it. The update that moves `used` sets it.
  * - Rows are never deleted, because transfers name them. A deleted key stays deleted.
  * - The low fillfactors leave room for a new version of a row beside the old one, so that an update changes no index.
  * - `has_promo` says whether a grant of promo credit is open: accounts without one pay nothing for promo credit.
@@ -54,6 +55,7 @@ CREATE TABLE api_keys (
   expires_at timestamptz,
   disabled_at timestamptz,
   deleted_at timestamptz,
+  last_used_at timestamptz,
   created_at timestamptz NOT NULL DEFAULT now()
 ) WITH (fillfactor = 25);
 CREATE INDEX api_keys_by_account ON api_keys (account_id, id);

@@ -13,6 +13,8 @@ export interface ApiKey extends KeyState, KeyGroup {
   /** Addresses and CIDR ranges that may use the key; null for all. */
   readonly ipAllowlist: readonly string[] | null;
   readonly rateLimitRpm: number | null;
+  /** When money was last held for the key; null for a key that never spent any. */
+  readonly lastUsedAt: Date | null;
   readonly createdAt: Date;
 }
 
@@ -148,6 +150,7 @@ function toApiKey(row: KeyRow): ApiKey {
     expiresAt: row.expires_at,
     deletedAt: row.deleted_at,
     disabledAt: row.disabled_at,
+    lastUsedAt: row.last_used_at,
     createdAt: row.created_at,
   };
 }

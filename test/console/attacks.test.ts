@@ -5,7 +5,7 @@ import type { Page } from '../../console/page.ts';
 import { PAGES } from '../../console/pages.ts';
 import { isPersonName } from '../../domain/person-name.ts';
 import type { TestCaller } from '../support/app.ts';
-import { PASSWORD, type Shown, useTestConsole, Visitor } from '../support/console.ts';
+import { PASSWORD, type Shown, UNLIMITED, useTestConsole, Visitor } from '../support/console.ts';
 
 const LONG_AFTER = 'z'.repeat(32);
 const LONG_BEFORE = '0'.repeat(32);
@@ -187,7 +187,7 @@ describe('a hostile customer', () => {
     });
     const [{ id }] = await app.database('users').where({ email: 'dev@example.com' });
     const keys = `/console/accounts/${account.accountId}/keys`;
-    const makeKey = (): Promise<Shown> => dev.send(keys, { name: 'mine' });
+    const makeKey = (): Promise<Shown> => dev.send(keys, { name: 'mine', ...UNLIMITED });
     await dev.get(keys);
     expect((await makeKey()).status).to.equal(200);
     await owner.get(members);

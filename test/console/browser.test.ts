@@ -55,6 +55,7 @@ describeInBrowser('the console in a browser', (browser) => {
     await signUp();
     await tab.page.getByRole('link', { name: 'API keys' }).click();
     await tab.page.getByLabel('Name').fill('for the tests');
+    await tab.page.getByLabel('No limit').check();
     await tab.page.getByRole('button', { name: 'Create' }).click();
     const key = await tab.page.getByLabel('Your new key').innerText();
     expect((await call(`${stack.baseUrl}/v1/balance`, { key })).status).to.equal(200);
@@ -124,8 +125,9 @@ describeInBrowser('the console in a browser', (browser) => {
     const { page } = tab;
     await page.goto(`/console/accounts/${accountId}/keys`);
     await page.getByLabel('Name').fill('slow');
+    await page.getByLabel('No limit').check();
     const busy = await page.evaluate<string[]>(`(() => {
-      const form = document.querySelector('form.grid');
+      const form = document.querySelector('form:has([name=unlimited])');
       const attribute = () => String(form.getAttribute('aria-busy'));
       const before = attribute();
       form.querySelector('[type=submit]').click();
@@ -143,6 +145,7 @@ describeInBrowser('the console in a browser', (browser) => {
     const { page } = tab;
     await page.goto(`/console/accounts/${accountId}/keys`);
     await page.getByLabel('Name').fill('reloaded');
+    await page.getByLabel('No limit').check();
     await page.getByRole('button', { name: 'Create' }).click();
     const key = await page.getByLabel('Your new key').innerText();
     for (let reloads = 0; reloads < 2; reloads++) await page.reload();

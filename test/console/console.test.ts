@@ -3,7 +3,7 @@ import { codeAt } from '../../api/services/people/second-factor.ts';
 import { checkPassword, hashChosenPassword, pauseAfter } from '../../api/services/people/sign-in.ts';
 import { PAGES } from '../../console/pages.ts';
 import type { TestCaller } from '../support/app.ts';
-import { addSecondFactor, invite, PASSWORD, useTestConsole, Visitor } from '../support/console.ts';
+import { addSecondFactor, invite, PASSWORD, UNLIMITED, useTestConsole, Visitor } from '../support/console.ts';
 import { createTaskRow, newTask } from '../support/factories.ts';
 
 /** As tasks know the key that made them. */
@@ -223,7 +223,11 @@ describe('the console', () => {
     it('are refused without the token of the session, and change nothing', async () => {
       await owner.get('/console/profile');
       for (const form_token of ['', 'guess']) {
-        const shown = await owner.send(`/console/accounts/${customer.accountId}/keys`, { form_token, name: 'stolen' });
+        const shown = await owner.send(`/console/accounts/${customer.accountId}/keys`, {
+          form_token,
+          name: 'stolen',
+          ...UNLIMITED,
+        });
         expect(shown.status).to.equal(403);
       }
       expect(await app.database('api_keys').where({ name: 'stolen' })).to.deep.equal([]);
@@ -267,7 +271,7 @@ describe('the console', () => {
       await owner.get('/console/profile');
       const own = `/console/accounts/${customer.accountId}`;
       expect((await owner.get(`${own}/tasks/${task.id}`)).status).to.equal(404);
-      expect((await owner.get(`${own}/keys/${other.keyId}/delete`)).status).to.equal(404);
+      expect((await owner.get(`${own}/keys/${other.keyId}`)).status).to.equal(404);
       expect((await owner.send(`${own}/keys/${other.keyId}/delete`)).status).to.equal(404);
       expect((await owner.send(`${own}/keys/${other.keyId}/disable`)).status).to.equal(404);
     });
@@ -345,7 +349,7 @@ describe('the console', () => {
     it('show a key once, and the key works', async () => {
       const path = `/console/accounts/${customer.accountId}/keys`;
       await owner.get(path);
-      const made = await owner.send(path, { name: 'from the console', usage_limit_usd: '2.50' });
+      const made = await owner.send(path, { name: 'from the console', usage_limit_usd: '2.50', all_models: 'on' });
       const apiKey = /data-copy="(sk-[^"]+)"/.exec(made.text)?.[1] ?? '';
       const balance = await fetch(`${app.baseUrl}/v1/balance`, { headers: { authorization: `Bearer ${apiKey}` } });
       expect(balance.status).to.equal(200);
@@ -356,13 +360,13 @@ describe('the console', () => {
     it('make no key for a model that is not sold', async () => {
       const path = `/console/accounts/${customer.accountId}/keys`;
       await owner.get(path);
-      expect((await owner.send(path, { models: 'no-such-model' })).text).to.include('no-such-model');
+      expect((await owner.send(path, { models: 'no-such-model', unlimited: 'on' })).text).to.include('no-such-model');
     });
 
     it('say what is wrong with a form, and keep what was right elsewhere', async () => {
       const path = `/console/accounts/${customer.accountId}/keys`;
       await owner.get(path);
-      const shown = await owner.send(path, { usage_limit_usd: 'much' });
+      const shown = await owner.send(path, { usage_limit_usd: 'much', all_models: 'on' });
       expect(shown.status).to.equal(400);
       expect(shown.text).to.include('role="alert"');
     });

@@ -3,7 +3,15 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { PAGES } from '../../console/pages.ts';
 import type { TestCaller } from '../support/app.ts';
-import { addSecondFactor, invite, PASSWORD, type Shown, useTestConsole, Visitor } from '../support/console.ts';
+import {
+  addSecondFactor,
+  invite,
+  PASSWORD,
+  type Shown,
+  UNLIMITED,
+  useTestConsole,
+  Visitor,
+} from '../support/console.ts';
 import { codeAt } from '../../api/services/people/second-factor.ts';
 import { createEndpoint } from '../support/factories.ts';
 
@@ -41,7 +49,7 @@ describe('forms of the console', () => {
       path: () => `${account}/playground`,
       fields: { model: 'vidone-3.0', prompt: 'A red kite over the sea', duration: '5' },
     },
-    { what: 'a key', table: 'api_keys', path: () => `${account}/keys`, fields: { name: 'sent at once' } },
+    { what: 'a key', table: 'api_keys', path: () => `${account}/keys`, fields: { name: 'sent at once', ...UNLIMITED } },
     {
       what: 'a webhook endpoint',
       table: 'webhook_endpoints',
@@ -94,7 +102,7 @@ describe('forms of the console', () => {
 
   it('show what they made to nobody else, and to nobody after a quarter of an hour', async () => {
     const form_id = newFormId();
-    const { text } = await owner.send(`${account}/keys`, { form_id, name: 'mine' });
+    const { text } = await owner.send(`${account}/keys`, { form_id, name: 'mine', ...UNLIMITED });
     const secret = /data-copy="(sk-[^"]+)"/.exec(text)?.[1] ?? 'none';
     const path = `/console/outcomes/${form_id}`;
     const other = await Visitor.invited(app, { email: newEmail(), account_id: customer.accountId });
@@ -106,7 +114,7 @@ describe('forms of the console', () => {
     const late = await owner.get(path);
     expect(late.status).to.equal(409);
     expect(late.text).to.not.include(secret);
-    expect((await owner.send(`${account}/keys`, { form_id, name: 'mine' })).text).not.to.include(secret);
+    expect((await owner.send(`${account}/keys`, { form_id, name: 'mine', ...UNLIMITED })).text).not.to.include(secret);
     expect(await app.database('api_keys').where({ name: 'mine' })).to.have.length(1);
   });
 
@@ -114,8 +122,8 @@ describe('forms of the console', () => {
     const form_id = newFormId();
     const path = `${account}/keys`;
     expect((await owner.send(path, { form_id, usage_limit_usd: 'much' })).status).to.equal(400);
-    expect((await owner.send(path, { form_id, name: 'corrected' })).status).to.equal(200);
-    const other = await owner.send(path, { form_id, name: 'another' });
+    expect((await owner.send(path, { form_id, name: 'corrected', ...UNLIMITED })).status).to.equal(200);
+    const other = await owner.send(path, { form_id, name: 'another', ...UNLIMITED });
     expect(other.status).to.equal(409);
     expect(other.text).to.include('with other entries');
     expect(await app.database('api_keys').where({ name: 'another' })).to.deep.equal([]);
@@ -126,9 +134,9 @@ describe('forms of the console', () => {
     const path = `${account}/keys`;
     const broken = 'CREATE RULE broken AS ON INSERT TO api_keys DO INSTEAD SELECT 1/0';
     await app.database.raw(broken);
-    expect((await owner.send(path, { form_id, name: 'unknown' })).status).to.equal(500);
+    expect((await owner.send(path, { form_id, name: 'unknown', ...UNLIMITED })).status).to.equal(500);
     await app.database.raw('DROP RULE broken ON api_keys');
-    const again = await owner.send(path, { form_id, name: 'unknown' });
+    const again = await owner.send(path, { form_id, name: 'unknown', ...UNLIMITED });
     expect(again.status).to.equal(409);
     expect(again.text).to.include('Look whether it was done');
     expect(await app.database('api_keys').where({ name: 'unknown' })).to.deep.equal([]);

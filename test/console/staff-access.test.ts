@@ -13,8 +13,13 @@ const ACCESS = `
   post /staff/accounts/{account_id}/suspend              400      403     403      404
   post /staff/accounts/{account_id}/reopen               400      403     403      404
   post /staff/accounts/{account_id}/adjust               400      400     403      404
+  get  /staff/accounts/{account_id}/keys                 200      403     403      404
+  post /staff/accounts/{account_id}/keys                 400      403     403      404
+  get  /staff/accounts/{account_id}/keys/{key_id}        200      403     403      404
+  post /staff/accounts/{account_id}/keys/{key_id}        400      403     403      404
   post /staff/accounts/{account_id}/keys/{key_id}/disable 303     403     403      404
   post /staff/accounts/{account_id}/keys/{key_id}/enable 303      403     403      404
+  post /staff/accounts/{account_id}/keys/{key_id}/delete 303      403     403      404
   get  /staff/tasks                                      200      200     200      404
   get  /staff/tasks/{task_id}                            200      200     200      404
   get  /staff/tasks/{task_id}/story                      200      200     200      404

@@ -8,6 +8,9 @@ import { useStarted } from './started.ts';
 
 export const PASSWORD = 'a kite over the sea';
 
+/** The entries of a form for a key without limits. */
+export const UNLIMITED = { unlimited: 'on', all_models: 'on' } as const;
+
 export interface Shown {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;

@@ -78,6 +78,7 @@ export const API_KEY = resource<ApiKey & { readonly secret?: string }>('ApiKey',
   rate_limit_rpm: field.integer.orNull('rateLimitRpm', 'Requests per minute; null for the default'),
   expires_at: field.unixSeconds.orNull('expiresAt', 'When it expires'),
   disabled: field.boolean(({ disabledAt }) => disabledAt !== null, 'Whether it is disabled'),
+  last_used_at: field.unixSeconds.orNull('lastUsedAt', 'When money was last held for it'),
   created_at: field.unixSeconds('createdAt', 'When it was created'),
 });
 

@@ -1,7 +1,7 @@
-/** The API keys of an account. */
-import { API_KEY } from '../../../api/routes/admin/present.ts';
-import type { ApiServices } from '../../../api/services/services.ts';
+/** The API keys of an account, for its members and for operators. */
 import { createApiKey } from '../../../api/services/create-key.ts';
+import { existingAccount } from '../../../api/services/existing-account.ts';
+import type { ApiServices } from '../../../api/services/services.ts';
 import {
   type ApiKey,
   deleteApiKey,
@@ -10,184 +10,174 @@ import {
   listApiKeys,
   updateApiKey,
 } from '../../../db/queries/api-keys.ts';
-import { ServiceError } from '../../../domain/errors.ts';
-import {
-  Card,
-  ConfirmDeletion,
-  Copyable,
-  Field,
-  Form,
-  FormButton,
-  Money,
-  Noted,
-  Problem,
-  usd,
-} from '../../html/components.tsx';
-import { Chosen, TableCard } from '../../html/resource-table.tsx';
-import { type PageResult, member, type MemberVisit, showPage } from '../../page.ts';
-import { readSettings } from './key-form.ts';
-import { useTexts } from '../../html/page-context.ts';
+import { badRequest, ServiceError } from '../../../domain/errors.ts';
+import { carryOut } from '../../form-problem.ts';
+import { Card, Copyable, FormButton } from '../../html/components.tsx';
+import { type Page, type PageResult, member, showPage, staff, type UserVisit } from '../../page.ts';
+import { KeyForm, readSettings } from './key-form.tsx';
+import { KeyFacts, KeyTable } from './key-table.tsx';
 
 /** The most keys of an account. A program that creates more has a bug. */
 const MAX_KEYS = 200;
 
+/** The pages about the keys of an account, in one part of the console. */
+interface Place {
+  readonly path: string;
+  /** The entry of the navigation. */
+  readonly current: string;
+  readonly page: (path: string, handle: Handle) => Page;
+  readonly form: (path: string, handle: Handle) => Page;
+}
+
+type Handle = (visit: UserVisit, services: ApiServices) => Promise<PageResult>;
+
 export const keyPages = [
-  member.page('/accounts/{account_id}/keys', 'develop', (visit, services) => keys(visit, services, null)),
-  member.form('/accounts/{account_id}/keys', 'develop', async (visit, services) => {
-    const settings = readSettings(visit.form, services.catalogue);
-    if (settings instanceof ServiceError) return keys(visit, services, settings.message);
-    if ((await listKeys(visit, services)).length >= MAX_KEYS)
-      return keys(visit, services, visit.texts.keys.tooMany(MAX_KEYS));
-    const { secret } = await createApiKey(services.database, services.keyPeppers, visit.account.accountId, settings);
-    return made(visit, secret);
+  ...pagesAt({
+    path: '/accounts/{account_id}/keys',
+    current: 'keys',
+    page: (path, handle) => member.page(path, 'develop', handle),
+    form: (path, handle) => member.form(path, 'develop', handle),
   }),
-  change('enable', { disabled: false }),
-  change('disable', { disabled: true }),
-  member.page('/accounts/{account_id}/keys/{key_id}/delete', 'develop', async (visit, services) =>
-    confirmDeletion(visit, await ownKey(visit, services)),
-  ),
-  member.form('/accounts/{account_id}/keys/{key_id}/delete', 'develop', async (visit, services) => {
-    const { id } = await ownKey(visit, services);
-    await deleteApiKey(services.database, id);
-    return { kind: 'redirect', path: pathOf(visit) };
+  ...pagesAt({
+    path: '/staff/accounts/{account_id}/keys',
+    current: 'accounts',
+    page: (path, handle) => staff.page(path, 'operate', handle),
+    form: (path, handle) => staff.form(path, 'operate', handle),
   }),
 ];
 
-function change(name: string, settings: KeySettings) {
-  return member.form(`/accounts/{account_id}/keys/{key_id}/${name}`, 'develop', async (visit, services) => {
-    const { id } = await ownKey(visit, services);
-    await updateApiKey(services.database, id, settings);
-    return { kind: 'redirect', path: pathOf(visit) };
-  });
+function pagesAt(place: Place): readonly Page[] {
+  const { path, page, form } = place;
+  const key = `${path}/{key_id}`;
+  return [
+    page(path, (visit, services) => showKeys(visit, services, place)),
+    form(path, (visit, services) => create(visit, services, place)),
+    page(key, (visit, services) => showKey(visit, services, place)),
+    form(key, async (visit, services) => {
+      const stored = await keyOf(visit, services);
+      return carryOut(
+        () => updateApiKey(services.database, stored.id, readSettings(visit, services.catalogue, stored)),
+        filled(key, visit),
+        (problem) => showKey(visit, services, place, problem),
+      );
+    }),
+    form(`${key}/enable`, (visit, services) => change(visit, services, place, { disabled: false })),
+    form(`${key}/disable`, (visit, services) => change(visit, services, place, { disabled: true })),
+    form(`${key}/delete`, async (visit, services) => {
+      const { id } = await keyOf(visit, services);
+      await deleteApiKey(services.database, id);
+      return { kind: 'redirect', path: filled(path, visit) };
+    }),
+  ];
 }
 
-function pathOf({ account: { accountId } }: MemberVisit): string {
-  return `/accounts/${accountId}/keys`;
+function filled(path: string, { params }: UserVisit): string {
+  return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => params[name] ?? '');
 }
 
-async function listKeys({ account: { accountId } }: MemberVisit, { database }: ApiServices) {
-  return listApiKeys(database, { accountId, limit: MAX_KEYS });
+async function change(
+  visit: UserVisit,
+  services: ApiServices,
+  { path }: Place,
+  settings: KeySettings,
+): Promise<PageResult> {
+  const { id } = await keyOf(visit, services);
+  await updateApiKey(services.database, id, settings);
+  return { kind: 'redirect', path: filled(path, visit) };
 }
 
-async function ownKey({ account, params }: MemberVisit, { database }: ApiServices): Promise<ApiKey> {
+async function create(visit: UserVisit, services: ApiServices, place: Place): Promise<PageResult> {
+  const { database, catalogue, keyPeppers } = services;
+  const { id: accountId } = await existingAccount(database, visit.params['account_id'] ?? '');
+  try {
+    const settings = readSettings(visit, catalogue, null);
+    const { length } = await listApiKeys(database, { accountId, limit: MAX_KEYS });
+    if (length >= MAX_KEYS) throw badRequest(visit.texts.keys.tooMany(MAX_KEYS));
+    const { secret } = await createApiKey(database, keyPeppers, accountId, settings);
+    return showSecret(visit, place, secret);
+  } catch (error) {
+    if (!(error instanceof ServiceError) || error.status >= 500) throw error;
+    return showKeys(visit, services, place, error);
+  }
+}
+
+/** @throws ServiceError `not_found` for a key of another account, too */
+async function keyOf({ params }: UserVisit, { database }: ApiServices): Promise<ApiKey> {
   const key = await findApiKey(database, params['key_id'] ?? '');
-  if (key?.accountId !== account.accountId) throw new ServiceError('not_found', 'There is no such key.');
+  if (!key || key.accountId !== params['account_id']) throw new ServiceError('not_found', 'There is no such key.');
   return key;
 }
 
-async function keys(visit: MemberVisit, services: ApiServices, problem: string | null): Promise<PageResult> {
-  const { texts } = visit;
-  const found = await listKeys(visit, services);
-  const { keys: words, common, fields } = texts;
+async function showKeys(
+  visit: UserVisit,
+  { database, catalogue }: ApiServices,
+  { path, current }: Place,
+  problem: ServiceError | null = null,
+): Promise<PageResult> {
+  const { id: accountId } = await existingAccount(database, visit.params['account_id'] ?? '');
+  const { keys: words } = visit.texts;
+  const address = `/console${filled(path, visit)}`;
   return showPage(
-    'keys',
+    current,
     words.title,
     <>
-      <KeyTable keys={found} none={words.none} path={`/console${pathOf(visit)}`} mayChange mayDelete />
+      <KeyTable
+        keys={await listApiKeys(database, { accountId, limit: MAX_KEYS })}
+        none={words.none}
+        path={address}
+        mayChange
+      />
       <Card title={words.create}>
-        <Problem message={problem} />
-        <Form action={`/console${pathOf(visit)}`} class="grid">
-          <Field name="name" label={fields.name} />
-          <Field name="usage_limit_usd" label={words.limit} hint={words.limitHint} inputMode="decimal" />
-          <Field name="rate_limit_rpm" label={words.rate} hint={common.optional} inputMode="numeric" />
-          <Field name="expires_on" label={words.expires} hint={common.optional} type="date" />
-          <Field name="models" label={words.models} hint={words.modelsHint} lines={3} />
-          <Field name="ip_allowlist" label={words.addresses} hint={words.addressesHint} lines={3} />
-          <div>
-            <button type="submit">{common.create}</button>
-          </div>
-        </Form>
+        <KeyForm action={address} stored={null} sent={problem && visit.form} catalogue={catalogue} />
       </Card>
     </>,
-    null,
-    problem === null ? 200 : 400,
+    problem,
   );
 }
 
-/** The keys of an account. */
-export function KeyTable({
-  keys: rows,
-  path,
-  mayChange,
-  mayDelete,
-  ...table
-}: {
-  readonly keys: readonly ApiKey[];
-  /** The path of the pages about the keys. */
-  readonly path: string;
-  readonly mayChange: boolean;
-  readonly mayDelete: boolean;
-  readonly title?: string;
-  readonly none: string;
-}) {
-  const { keys: words, staffAccounts, fields, common } = useTexts();
-  return (
-    <TableCard
-      {...table}
-      label={words.title}
-      of={API_KEY}
-      rows={rows}
-      columns={[
-        [fields.name, ({ name, hint }) => <Noted note={<code>{hint}</code>}>{name || words.unnamed}</Noted>],
-        [
-          words.used,
-          ({ used, usageLimit }) => (
-            <>
-              <Money amount={used} /> {usageLimit === null ? '' : words.ofLimit(usd(usageLimit))}
-            </>
-          ),
-          'number',
-        ],
-        [fields.status, (key) => <Chosen name="state" value={stateOf(key)} />],
-        'created_at',
-        [
-          staffAccounts.change,
-          ({ id, disabledAt }) => {
-            const action = disabledAt ? 'enable' : 'disable';
-            return (
-              <div class="row">
-                {mayChange ? <FormButton action={`${path}/${id}/${action}`} label={words[action]} /> : null}
-                {mayDelete ? <a href={`${path}/${id}/delete`}>{common.delete}</a> : null}
-              </div>
-            );
-          },
-        ],
-      ]}
-    />
-  );
-}
-
-function stateOf({ disabledAt, expiresAt }: ApiKey): string {
-  if (disabledAt !== null) return 'disabled';
-  return expiresAt !== null && expiresAt.getTime() <= Date.now() ? 'expired' : 'active';
-}
-
-function made(visit: MemberVisit, secret: string): PageResult {
-  const { texts } = visit;
+async function showKey(
+  visit: UserVisit,
+  services: ApiServices,
+  { path, current }: Place,
+  problem: ServiceError | null = null,
+): Promise<PageResult> {
+  const stored = await keyOf(visit, services);
+  const { keys: words, common } = visit.texts;
+  const list = `/console${filled(path, visit)}`;
+  const address = `${list}/${stored.id}`;
+  const name = stored.name || words.unnamed;
   return showPage(
-    'keys',
-    texts.keys.madeTitle,
+    current,
+    name,
+    <>
+      <Card>
+        <KeyFacts apiKey={stored} />
+        <div class="row actions">
+          <a href={list}>{words.title}</a>
+          <FormButton action={`${address}/delete`} label={common.delete} look="danger" question={words.delete} />
+        </div>
+      </Card>
+      <Card title={words.edit}>
+        <KeyForm action={address} stored={stored} sent={problem && visit.form} catalogue={services.catalogue} />
+      </Card>
+    </>,
+    problem,
+  );
+}
+
+function showSecret(visit: UserVisit, { path, current }: Place, secret: string): PageResult {
+  const { keys: words } = visit.texts;
+  return showPage(
+    current,
+    words.madeTitle,
     <Card>
-      <p>{texts.keys.made}</p>
-      <Copyable text={secret} label={texts.keys.madeTitle} />
+      <p>{words.made}</p>
+      <Copyable text={secret} label={words.madeTitle} />
       <p>
-        <a class="button" href={`/console${pathOf(visit)}`}>
-          {texts.keys.done}
+        <a class="button" href={`/console${filled(path, visit)}`}>
+          {words.done}
         </a>
       </p>
-    </Card>,
-  );
-}
-
-function confirmDeletion(visit: MemberVisit, key: ApiKey): PageResult {
-  const { texts } = visit;
-  const list = `/console${pathOf(visit)}`;
-  return showPage(
-    'keys',
-    texts.keys.deleteTitle(key.name || texts.keys.unnamed),
-    <Card>
-      <p>{texts.keys.delete}</p>
-      <ConfirmDeletion path={`${list}/${key.id}`} backTo={list} />
     </Card>,
   );
 }

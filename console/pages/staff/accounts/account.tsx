@@ -12,7 +12,7 @@ import { Facts } from '../../../html/facts.tsx';
 import { ReasonCard } from '../../../html/reason-card.tsx';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
-import { KeyTable } from '../../keys/pages.tsx';
+import { KeyTable } from '../../keys/key-table.tsx';
 import { MEMBER } from '../../members/pages.tsx';
 import { TaskTable } from '../tasks/list.tsx';
 import { accountStateOf } from './search.tsx';
@@ -69,8 +69,12 @@ export function AccountContent(props: Props) {
         none={words.noKeys}
         path={`/console/staff/accounts/${account.id}/keys`}
         mayChange={may(visit, 'operate')}
-        mayDelete={false}
       />
+      {may(visit, 'operate') ? (
+        <p>
+          <a href={`/console/staff/accounts/${account.id}/keys`}>{words.manageKeys}</a>
+        </p>
+      ) : null}
       <Card title={words.latestTasks}>
         <TaskTable tasks={tasks} none={words.noTasks} hasAccounts={false} />
         {tasks.length === 0 ? null : (

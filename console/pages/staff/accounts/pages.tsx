@@ -7,11 +7,10 @@ import { findById } from '../../../../api/services/find-by-id.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { createValidator } from '../../../../api/validation.ts';
 import { listAccounts } from '../../../../db/queries/accounts.ts';
-import { findApiKey, listApiKeys, updateApiKey } from '../../../../db/queries/api-keys.ts';
+import { listApiKeys } from '../../../../db/queries/api-keys.ts';
 import { listAccountActions } from '../../../../db/queries/operator-actions.ts';
 import { listTasks } from '../../../../db/queries/tasks.ts';
 import { listMembers } from '../../../../db/queries/users.ts';
-import { ServiceError } from '../../../../domain/errors.ts';
 import { newId } from '../../../../domain/ids.ts';
 import { parseUsd } from '../../../../domain/money.ts';
 import { carryOut } from '../../../form-problem.ts';
@@ -41,8 +40,6 @@ export const staffAccountPages = [
   staff.form('/staff/accounts/{account_id}/adjust', 'moveMoney', (visit, services) =>
     change(visit, services, 'adjustment', () => adjust(visit, services)),
   ),
-  changeKey('disable', true),
-  changeKey('enable', false),
 ];
 
 async function search({ query, texts }: UserVisit, services: ApiServices): Promise<PageResult> {
@@ -123,14 +120,4 @@ async function adjust(visit: UserVisit, services: ApiServices): Promise<void> {
   });
   const amount = parseUsd(amountUsd);
   await adjustBalanceOnce(services, { id: form.text('adjustment_id'), accountId, amount, author: user.email, reason });
-}
-
-function changeKey(name: string, disabled: boolean) {
-  return staff.form(`/staff/accounts/{account_id}/keys/{key_id}/${name}`, 'operate', async (visit, { database }) => {
-    const key = await findApiKey(database, visit.params['key_id'] ?? '');
-    const accountId = accountIdOf(visit);
-    if (key?.accountId !== accountId) throw new ServiceError('not_found', 'There is no such key.');
-    await updateApiKey(database, key.id, { disabled });
-    return { kind: 'redirect', path: `/staff/accounts/${accountId}` };
-  });
 }

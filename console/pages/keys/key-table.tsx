@@ -1,0 +1,86 @@
+/** The keys of an account as a table, and one key as facts. */
+import { API_KEY } from '../../../api/routes/admin/present.ts';
+import type { ApiKey } from '../../../db/queries/api-keys.ts';
+import { FormButton, Money, Noted, Time, usd } from '../../html/components.tsx';
+import { Facts } from '../../html/facts.tsx';
+import { useTexts } from '../../html/page-context.ts';
+import { Chosen, TableCard } from '../../html/resource-table.tsx';
+
+interface Props {
+  readonly keys: readonly ApiKey[];
+  /** The path of the pages about the keys. */
+  readonly path: string;
+  readonly mayChange: boolean;
+  readonly title?: string;
+  readonly none: string;
+}
+
+export function KeyTable({ keys: rows, path, mayChange, ...table }: Props) {
+  const { keys: words, staffAccounts, fields } = useTexts();
+  return (
+    <TableCard
+      {...table}
+      label={words.title}
+      of={API_KEY}
+      rows={rows}
+      columns={[
+        [
+          fields.name,
+          ({ id, name, hint }) => (
+            <Noted note={<code>{hint}</code>}>
+              {mayChange ? <a href={`${path}/${id}`}>{name || words.unnamed}</a> : name || words.unnamed}
+            </Noted>
+          ),
+        ],
+        [words.used, (key) => <Spent apiKey={key} />, 'number'],
+        [fields.last_used_at, (key) => <LastUsed apiKey={key} />],
+        [fields.status, (key) => <Chosen name="state" value={stateOf(key)} />],
+        'created_at',
+        mayChange
+          ? [
+              staffAccounts.change,
+              ({ id, disabledAt }) => {
+                const action = disabledAt ? 'enable' : 'disable';
+                return <FormButton action={`${path}/${id}/${action}`} label={words[action]} />;
+              },
+            ]
+          : null,
+      ]}
+    />
+  );
+}
+
+export function KeyFacts({ apiKey }: { readonly apiKey: ApiKey }) {
+  const { keys: words, fields } = useTexts();
+  return (
+    <Facts
+      facts={[
+        [fields.key, <code>{apiKey.hint}</code>],
+        [fields.status, <Chosen name="state" value={stateOf(apiKey)} />],
+        [words.used, <Spent apiKey={apiKey} />],
+        [fields.last_used_at, <LastUsed apiKey={apiKey} />],
+        [fields.created_at, <Time at={apiKey.createdAt} />],
+        [fields.id, <code>{apiKey.id}</code>],
+      ]}
+    />
+  );
+}
+
+function Spent({ apiKey: { used, usageLimit } }: { readonly apiKey: ApiKey }) {
+  const { keys: words } = useTexts();
+  return (
+    <>
+      <Money amount={used} /> {usageLimit === null ? '' : words.ofLimit(usd(usageLimit))}
+    </>
+  );
+}
+
+function LastUsed({ apiKey: { lastUsedAt } }: { readonly apiKey: ApiKey }) {
+  const { staffAccounts: words } = useTexts();
+  return lastUsedAt === null ? <>{words.never}</> : <Time at={lastUsedAt} />;
+}
+
+function stateOf({ disabledAt, expiresAt }: ApiKey): string {
+  if (disabledAt !== null) return 'disabled';
+  return expiresAt !== null && expiresAt.getTime() <= Date.now() ? 'expired' : 'active';
+}
