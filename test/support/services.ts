@@ -3,11 +3,18 @@
  * ones that are started when a test first asks, and stopped after the last test.
  */
 import type { Built } from '../../lab/stack/stack.ts';
-import { createServices, MAX_TEST_PROCESSES, testNamespaces } from './servers.ts';
+import { createServices, MAX_TEST_PROCESSES, type Services, testNamespaces } from './servers.ts';
 
-const services = createServices();
-// Mocha counts the processes that it runs tests in, a replacement for one that died included; a lone one has no number.
-const unclaimedNamespaces = testNamespaces(Number(process.env['MOCHA_WORKER_ID'] ?? 0) % MAX_TEST_PROCESSES);
+declare global {
+  /** Mocha loads most files by `require`, and by `import` those that await while they load: this module then exists twice. */
+  var testServices: { readonly services: Services; readonly unclaimedNamespaces: string[] } | undefined;
+}
+
+const { services, unclaimedNamespaces } = (globalThis.testServices ??= {
+  services: createServices(),
+  // Mocha counts the processes that it runs tests in, a replacement for one that died included; a lone one has no number.
+  unclaimedNamespaces: testNamespaces(Number(process.env['MOCHA_WORKER_ID'] ?? 0) % MAX_TEST_PROCESSES),
+});
 
 /** Connection URL of a PostgreSQL server on which tests may create databases. */
 export async function testDatabaseUrl(): Promise<string> {

@@ -1,0 +1,188 @@
+/** Requests with retries. */
+import { APIConnectionError, APIError, APITimeoutError, errorOf, reportedIn } from './errors.ts';
+
+export interface ClientOptions {
+  /** Defaults to the environment variable `GENWAY_API_KEY`. */
+  readonly apiKey?: string;
+  /** Defaults to the environment variable `GENWAY_BASE_URL`. */
+  readonly baseUrl?: string;
+  /** The address for text; defaults to `GENWAY_TEXT_BASE_URL`, or else the base URL. */
+  readonly textBaseUrl?: string;
+  /** Retries of a request that failed for a moment. Defaults to 3. */
+  readonly maxRetries?: number;
+  /** The time limit of one attempt until its answer starts. Defaults to a minute, for text to ten. */
+  readonly timeoutMs?: number;
+  readonly fetch?: typeof fetch;
+}
+
+export interface RequestOptions {
+  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number;
+  readonly maxRetries?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** For calls that create something. By default, the client makes one for each call, and keeps it for retries. */
+  readonly idempotencyKey?: string;
+}
+
+export interface Call {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  readonly path: string;
+  readonly query?: object;
+  /** Sent as JSON. */
+  readonly body?: unknown;
+  /** Sent as it is, with its content type. A stream can be sent only once. */
+  readonly form?: () => { readonly body: FormData | ReadableStream<Uint8Array>; readonly contentType?: string };
+  readonly canRepeatForm?: boolean;
+  readonly isText?: boolean;
+  /** Whether the API knows idempotency keys for this call. */
+  readonly takesKey?: boolean;
+}
+
+const MINUTE_MS = 60_000;
+const TEXT_MINUTES = 10;
+const FIRST_PAUSE_MS = 500;
+const MAX_PAUSE_MS = 30_000;
+/** What Genway and the proxies before it answer to requests that may be sent again. */
+const RETRYABLE: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
+
+export class Http {
+  readonly #apiKey: string;
+  readonly #baseUrl: string;
+  readonly #textBaseUrl: string;
+  readonly #maxRetries: number;
+  readonly #timeoutMs: number | undefined;
+  readonly #fetch: typeof fetch;
+
+  constructor(options: ClientOptions) {
+    const { apiKey = variable('GENWAY_API_KEY'), baseUrl = variable('GENWAY_BASE_URL') } = options;
+    if (!apiKey) throw new TypeError('Pass apiKey, or set GENWAY_API_KEY.');
+    if (!baseUrl) throw new TypeError('Pass baseUrl, or set GENWAY_BASE_URL.');
+    this.#apiKey = apiKey;
+    this.#baseUrl = withoutSlash(baseUrl);
+    this.#textBaseUrl = withoutSlash(options.textBaseUrl ?? variable('GENWAY_TEXT_BASE_URL') ?? baseUrl);
+    this.#maxRetries = options.maxRetries ?? 3;
+    this.#timeoutMs = options.timeoutMs;
+    this.#fetch = options.fetch ?? fetch;
+  }
+
+  /** @throws APIError, APIConnectionError, or the reason of the signal */
+  async json<Result>(call: Call, options?: RequestOptions): Promise<Result> {
+    const response = await this.send(call, options);
+    const text = await response.text().catch((cause: unknown) => {
+      throw new APIConnectionError('The answer broke off.', { cause });
+    });
+    return JSON.parse(text);
+  }
+
+  async send(call: Call, options: RequestOptions = {}): Promise<Response> {
+    const headers = this.#headers(call, options);
+    const maxRetries = options.maxRetries ?? this.#maxRetries;
+    for (let retries = 0; ; retries += 1) {
+      try {
+        return await this.#attempt(call, headers, options);
+      } catch (error) {
+        options.signal?.throwIfAborted();
+        if (retries >= maxRetries || !mayRepeat(error, call, retries)) throw error;
+        await pause(pauseMs(error, retries), options.signal);
+      }
+    }
+  }
+
+  #headers({ body, takesKey }: Call, { headers, idempotencyKey }: RequestOptions): Headers {
+    const all = new Headers(headers);
+    all.set('authorization', `Bearer ${this.#apiKey}`);
+    if (body !== undefined) all.set('content-type', 'application/json');
+    if (takesKey) all.set('idempotency-key', idempotencyKey ?? crypto.randomUUID());
+    return all;
+  }
+
+  async #attempt(call: Call, headers: Headers, { signal, timeoutMs = this.#timeoutMs }: RequestOptions) {
+    const timeout = new AbortController();
+    const limitMs = timeoutMs ?? (call.isText ? TEXT_MINUTES : 1) * MINUTE_MS;
+    const timer = setTimeout(() => timeout.abort(), limitMs);
+    const form = call.form?.();
+    const all = new Headers(headers);
+    if (form?.contentType) all.set('content-type', form.contentType);
+    const init = {
+      method: call.method,
+      headers: all,
+      body: form?.body ?? (call.body === undefined ? null : JSON.stringify(call.body)),
+      signal: signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal,
+      redirect: 'error',
+      // A body that is a stream needs it.
+      duplex: 'half',
+    } as const;
+    let response: Response;
+    try {
+      response = await this.#fetch(this.#url(call), init);
+    } catch (cause) {
+      if (timeout.signal.aborted) throw new APITimeoutError(`No answer within ${limitMs} ms.`, { cause });
+      throw new APIConnectionError(`No answer from ${new URL(this.#url(call)).origin}.`, { cause });
+    } finally {
+      clearTimeout(timer);
+    }
+    if (!response.ok) throw await refusalOf(response);
+    return response;
+  }
+
+  #url({ path, query, isText }: Call): string {
+    const url = new URL((isText ? this.#textBaseUrl : this.#baseUrl) + path);
+    for (const [name, value] of Object.entries(query ?? {})) {
+      if (value !== undefined && value !== null)
+        url.searchParams.set(name, value instanceof Date ? value.toISOString() : String(value));
+    }
+    return url.href;
+  }
+}
+
+async function refusalOf(response: Response): Promise<APIError> {
+  const { code, message, isRetryable } = reportedIn(await response.json().catch(() => null));
+  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
+  return errorOf({
+    status: response.status,
+    code,
+    message: message ?? `The server answered ${response.status}.`,
+    requestId: response.headers.get('x-request-id'),
+    isRetryable: isRetryable ?? RETRYABLE.has(response.status),
+    retryAfterSeconds: Number.isFinite(seconds) ? seconds : null,
+  });
+}
+
+/** Without an answer, only what is done once however often it is sent is sent again. */
+function mayRepeat(error: unknown, { method, takesKey, form, canRepeatForm }: Call, retries: number): boolean {
+  if (form && !canRepeatForm) return false;
+  if (error instanceof APIConnectionError) return takesKey === true || method !== 'POST';
+  if (!(error instanceof APIError)) return false;
+  // The attempt before is still being processed.
+  if (error.code === 'idempotency_conflict') return retries > 0;
+  return error.isRetryable;
+}
+
+function pauseMs(error: unknown, retries: number): number {
+  const asked = error instanceof APIError ? error.retryAfterSeconds : null;
+  const growing = Math.min(FIRST_PAUSE_MS * 2 ** retries, MAX_PAUSE_MS);
+  return Math.max((asked ?? 0) * 1000, growing * (0.5 + Math.random() / 2));
+}
+
+/** @throws the reason of the signal */
+export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  signal?.throwIfAborted();
+  await new Promise<void>((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener('abort', end);
+  });
+  signal?.throwIfAborted();
+}
+
+function variable(name: string): string | undefined {
+  return typeof process === 'undefined' ? undefined : process.env[name];
+}
+
+function withoutSlash(url: string): string {
+  return url.endsWith('/') ? url.slice(0, -1) : url;
+}

@@ -1,0 +1,692 @@
+/** Written by `npm run clients:types` from the API description. */
+
+/** A requested image or video. */
+export type Task = {
+  id: string;
+  object: 'task';
+  task_kind: 'image' | 'video';
+  /** The model id as sent */
+  capability_id: string;
+  /** The contract version of the model */
+  capability_version: number | null;
+  media_type: 'image' | 'video';
+  /** The model id as sent */
+  model: string;
+  /** Only `succeeded` and `failed` are final */
+  status: 'queued' | 'processing' | 'succeeded' | 'failed';
+  /** Repeats `status`, for older clients */
+  stage: 'queued' | 'processing' | 'succeeded' | 'failed';
+  /** When the task was created; Unix seconds */
+  created_at: number;
+  /** When it last changed; Unix seconds */
+  updated_at: number;
+  /** When it ended; null while running; Unix seconds */
+  completed_at: number | null;
+  /** Seconds to wait before the next poll; only while running */
+  poll_after_seconds?: number;
+  /** How long recent tasks of the model took; only while running, and if enough are known */
+  typical_seconds?: {
+    /** Half of recent tasks took at most this long; seconds */
+    p50: number;
+    /** Nine in ten took at most this long; seconds */
+    p90: number;
+    /** Number of tasks in the sample */
+    samples: number;
+  };
+  output: TaskOutput | null;
+  usage: {
+    /** Reserved at creation; USD */
+    credits_reserved: number;
+    /** The price of the task; 0 if it failed; USD */
+    credits_charged: number;
+    /** Charged in the end; 0 unless it succeeded; USD */
+    credits_settled: number;
+    /** Returned; everything if it failed; USD */
+    credits_refunded: number;
+    /** Seconds that determine the price; videos only */
+    billable_duration_seconds?: number;
+  };
+  /** The id of the request that created the task; quote it to support */
+  request_id: string;
+  /** Null unless failed */
+  error_code:
+    | 'content_policy_violation'
+    | 'bad_request'
+    | 'processing_unavailable'
+    | 'processing_timeout'
+    | 'processing_failed'
+    | 'result_transfer_failed'
+    | null;
+  /** The cause and the remedy; null unless failed */
+  error_message: string | null;
+  /** Whether the same request can succeed later; only if failed */
+  retryable?: boolean;
+};
+
+export type TaskOutput = {
+  media: {
+    type: 'image' | 'video';
+    /** Link to the stored file; download and keep it */
+    url: string;
+    mime_type: string;
+    /** Pixels; images only */
+    width?: number;
+    /** Pixels; images only */
+    height?: number;
+  }[];
+  /** The first file again, for older clients; use `media` */
+  r2_url: string | null;
+};
+
+export type UploadedFile = {
+  id: string;
+  object: 'file';
+  /** The link to pass in media requests */
+  url: string;
+  /** Detected from the content */
+  mime_type: string;
+  bytes: number;
+  /** When it was uploaded; Unix seconds */
+  created_at: number;
+  /** The client’s file name */
+  filename: string | null;
+  /** When a task first used it; Unix seconds */
+  used_at: number | null;
+  /** When it is deleted unless a task uses it; null once one has; Unix seconds */
+  expires_at: number | null;
+};
+
+export type DeletedFile = {
+  id: string;
+  object: 'file';
+  deleted: boolean;
+};
+
+export type Model = VideoModel | ImageModel | TextModel;
+
+export type VideoModel = {
+  /** The value for `model` in requests; exact and case-sensitive */
+  id: string;
+  object: 'model';
+  /** The edition of the catalogue; Unix seconds */
+  created: number;
+  owned_by: string;
+  /** Why the key cannot call the model now */
+  unavailable_reason?: 'not_allowed' | 'top_up_required' | 'disabled' | 'no_route';
+  kind: 'video';
+  endpoint: '/v1/videos/tasks';
+  capability_version: number | null;
+  limits: {
+    prompt_characters: {
+      min: number;
+      max: number;
+    };
+    duration_seconds: {
+      min: number;
+      max: number;
+      default: number;
+      /** The only durations available, if not every one within the bounds is */
+      values?: number[];
+    };
+    images: {
+      min: number;
+      max: number;
+    };
+    reference_videos: {
+      min: number;
+      max: number;
+    };
+    reference_audios: {
+      min: number;
+      max: number;
+    };
+    aspect_ratios: string[];
+    resolutions: string[];
+  };
+  prices: {
+    unit: 'second' | 'video';
+    by_resolution: Record<string, number>;
+  };
+};
+
+export type ImageModel = {
+  /** The value for `model` in requests; exact and case-sensitive */
+  id: string;
+  object: 'model';
+  /** The edition of the catalogue; Unix seconds */
+  created: number;
+  owned_by: string;
+  /** Why the key cannot call the model now */
+  unavailable_reason?: 'not_allowed' | 'top_up_required' | 'disabled' | 'no_route';
+  kind: 'image';
+  endpoint: '/v1/images/tasks';
+  capability_version: number | null;
+  limits: {
+    images: {
+      min: number;
+      max: number;
+    };
+    aspect_ratios: string[];
+    resolutions: string[];
+    backgrounds: string[];
+  };
+  prices: {
+    unit: 'image';
+    by_resolution: Record<string, number>;
+  };
+};
+
+export type TextModel = {
+  /** The value for `model` in requests; exact and case-sensitive */
+  id: string;
+  object: 'model';
+  /** The edition of the catalogue; Unix seconds */
+  created: number;
+  owned_by: string;
+  /** Why the key cannot call the model now */
+  unavailable_reason?: 'not_allowed' | 'top_up_required' | 'disabled' | 'no_route';
+  kind: 'text';
+  family: string;
+  /** The formats that serve the model */
+  formats: ('chat-completions' | 'responses' | 'messages' | 'generate-content')[];
+  /** Whether the model may think before it answers */
+  reasoning: boolean;
+  /** Tokens are free of charge */
+  free: boolean;
+  /** An older id that still works */
+  legacy: boolean;
+  limits: {
+    context_tokens: number | null;
+    max_output_tokens: number | null;
+  };
+  prices: {
+    unit: '1M tokens';
+    /** Input tokens; USD */
+    input: number;
+    /** Output tokens, reasoning included; USD */
+    output: number;
+    /** Input tokens read from the cache; USD */
+    cached_input: number;
+    /** Input tokens written to the cache; USD */
+    cache_write: number;
+    tiers: {
+      /** Input tokens */
+      threshold_tokens: number;
+      /** Whether the price applies above the threshold, or from it on */
+      applies: 'over' | 'at_or_over';
+      /** Multiplies the price of the whole request */
+      factor: number;
+    }[];
+    peaks: {
+      /** The time zone of the windows */
+      utc_offset_minutes: number;
+      days: string[];
+      windows: {
+        /** HH:MM */
+        from: string;
+        /** HH:MM */
+        to: string;
+      }[];
+      /** Multiplies the price */
+      factor: number;
+    }[];
+  };
+};
+
+export type Balance = {
+  object: 'balance';
+  /** Available to spend; USD */
+  available_usd: number;
+  /** The part that was paid for; USD */
+  funded_usd: number;
+  /** The part that was granted; USD */
+  signup_usd: number;
+  /** What of the granted part expires; it is spent first; USD */
+  promo_usd: number;
+  /** When the first of it expires; null when there is none; Unix seconds */
+  promo_expires_at: number | null;
+  /** Held for running tasks and requests; USD */
+  reserved_usd: number;
+  /** Below what balance `account.balance_low` is sent; null for never; USD */
+  low_balance_usd: number | null;
+  /** Whether the account has ever topped up, which unlocks all models */
+  topped_up: boolean;
+  key: {
+    id: string;
+    /** Charged to or held for the calling key so far; USD */
+    used_usd: number;
+    /** Total that the key may spend; null for no limit; USD */
+    usage_limit_usd: number | null;
+  };
+};
+
+export type UpdateBalance = {
+  /** The event `account.balance_low` is sent when the balance falls below it; null for never */
+  low_balance_usd: number | string | null;
+};
+
+/** The usage of one model by one key on one day. */
+export type DailyUsage = {
+  object: 'daily_usage';
+  /** The day, in UTC */
+  date: string;
+  kind: 'image' | 'video' | 'text';
+  /** The model */
+  model: string;
+  api_key_id: string;
+  /** Requests and tasks that succeeded */
+  requests: number;
+  /** Requests and tasks that failed, free of charge */
+  failed: number;
+  /** Whole prompts, cached or not */
+  input_tokens: number;
+  /** The part of the input read from a cache */
+  cache_read_tokens: number;
+  /** The part of the input written to a cache */
+  cache_write_tokens: number;
+  /** All generated tokens, reasoning included */
+  output_tokens: number;
+  /** Seconds of video */
+  billable_duration_seconds: number;
+  /** The amount charged; USD */
+  charged_usd: number;
+};
+
+/** A finished text request. */
+export type TextRequest = {
+  /** When it began; Unix seconds */
+  created_at: number;
+  id: string;
+  object: 'text_request';
+  /** The answer’s `x-request-id` */
+  request_id: string;
+  api_key_id: string;
+  /** The model */
+  model: string;
+  /** The wire format */
+  format: string;
+  /** Whether it was answered as a stream */
+  stream: boolean;
+  /** A client that disconnects pays for what was produced; a failed request is free */
+  outcome: 'succeeded' | 'disconnected' | 'failed';
+  /** The error code of a failure */
+  error_code: string | null;
+  /** The catalogue edition that set the price */
+  rates_version: string;
+  /** The whole prompt, cached or not */
+  input_tokens: number;
+  /** The part read from a cache */
+  cache_read_tokens: number;
+  /** The part written to a cache */
+  cache_write_tokens: number;
+  /** All generated tokens, reasoning included */
+  output_tokens: number;
+  /** The part that is reasoning, if reported */
+  reasoning_tokens: number | null;
+  /** Whether the gateway counted because the upstream did not */
+  estimated: boolean;
+  price_modifiers: {
+    kind: 'tier' | 'peak';
+    /** The factors that multiplied every rate */
+    factor: string;
+  }[];
+  /** The amount charged; USD */
+  charged_usd: number;
+  /** Milliseconds until the end */
+  latency_ms: number | null;
+  /** Milliseconds until the first byte of the answer */
+  first_byte_ms: number | null;
+};
+
+/** A receiver of events. */
+export type Webhook = {
+  id: string;
+  object: 'webhook_endpoint';
+  /** Where events are sent */
+  url: string;
+  /** Internal label */
+  description: string | null;
+  events: ('task.succeeded' | 'task.failed' | 'account.balance_low')[];
+  /** Signs deliveries; shown only when it is created or replaced */
+  secret?: string;
+  /** Whether events are sent */
+  enabled: boolean;
+  /** When it was disabled; Unix seconds */
+  disabled_at: number | null;
+  /** Why nothing is sent */
+  disabled_reason: string | null;
+  /** The first failed attempt since the last success; Unix seconds */
+  failing_since: number | null;
+  /** When it was created; Unix seconds */
+  created_at: number;
+  /** When it last changed; Unix seconds */
+  updated_at: number;
+};
+
+export type CreateWebhook = {
+  /** Where events are sent; public HTTPS */
+  url: string;
+  /** Internal label */
+  description?: string | null;
+  /** Events to deliver; both events of tasks when omitted */
+  events?: ('task.succeeded' | 'task.failed' | 'account.balance_low')[];
+};
+
+export type UpdateWebhook = {
+  /** Where events are sent; public HTTPS */
+  url?: string;
+  /** Internal label */
+  description?: string | null;
+  /** Events to deliver; both events of tasks when omitted */
+  events?: ('task.succeeded' | 'task.failed' | 'account.balance_low')[];
+  /** False stops deliveries; true resumes them and clears past failures */
+  enabled?: boolean;
+};
+
+/** The delivery of one event to one endpoint. */
+export type Delivery = {
+  id: string;
+  object: 'webhook_delivery';
+  /** The endpoint */
+  webhook_id: string;
+  event_id: string;
+  /** `task.succeeded`, `task.failed`, `account.balance_low` or `endpoint.test` */
+  event: string;
+  /** Null for an event that is about no task */
+  task_id: string | null;
+  status: 'pending' | 'delivered' | 'failed';
+  attempts: {
+    /** From 1 */
+    number: number;
+    /** When it was sent; Unix seconds */
+    started_at: number;
+    /** Milliseconds until the answer or the timeout */
+    latency_ms: number;
+    /** Null when there was no answer */
+    http_status: number | null;
+    /** Why there was no valid answer */
+    error: string | null;
+  }[];
+  /** When it is tried next; null if no attempt is planned; Unix seconds */
+  next_attempt_at: number | null;
+  /** When the event happened; Unix seconds */
+  created_at: number;
+  /** When the last attempt ended; Unix seconds */
+  completed_at: number | null;
+};
+
+/** An event, with the task as polling showed it at that moment. */
+export type TaskEvent = {
+  id: string;
+  object: 'event';
+  type: 'task.succeeded' | 'task.failed';
+  /** When it happened; Unix seconds */
+  created_at: number;
+  data: Task;
+};
+
+export type LowBalanceEvent = {
+  id: string;
+  object: 'event';
+  type: 'account.balance_low';
+  /** When it was found to be low; Unix seconds */
+  created_at: number;
+  data: {
+    object: 'balance';
+    account_id: string;
+    /** Available to spend; USD */
+    available_usd: number;
+    /** Held for running tasks and requests; USD */
+    reserved_usd: number;
+    /** The threshold, below which the sum of both fell; USD */
+    low_balance_usd: number;
+  };
+};
+
+export type TestEvent = {
+  id: string;
+  object: 'event';
+  type: 'endpoint.test';
+  /** When the test was requested; Unix seconds */
+  created_at: number;
+  data: {
+    id: string;
+    object: 'webhook_endpoint';
+    url: string;
+  };
+};
+
+export type SearchCapabilities = {
+  /** What is wanted, in free words */
+  query?: string;
+  /** Only such models */
+  kind?: 'video' | 'image' | 'text';
+  /** Only models whose example costs at most this */
+  max_price_usd?: number;
+  /** 5 by default */
+  limit?: number;
+};
+
+export type FoundCapability = {
+  /** The id of the model */
+  capability_id: string;
+  kind: 'video' | 'image' | 'text';
+  /** What the model does */
+  summary: string;
+  price: {
+    usd: number;
+    /** What costs this */
+    for: string;
+  };
+  /** The share of the words that fit */
+  score: number;
+};
+
+export type Capability = {
+  /** The id of the model */
+  capability_id: string;
+  kind: 'video' | 'image' | 'text';
+  /** What the model does */
+  summary: string;
+  price: {
+    usd: number;
+    /** What costs this */
+    for: string;
+  };
+  /** A JSON Schema */
+  inputs: Record<string, unknown>;
+  /** A JSON Schema */
+  outputs: Record<string, unknown>;
+  limits: Record<string, unknown>;
+  prices: Record<string, unknown>;
+  /** A body of `run` that works */
+  example: Record<string, unknown>;
+};
+
+export type RunCapability = {
+  /** From a search */
+  capability_id: string;
+  /** As `inspect` describes them; {} by default */
+  inputs?: {};
+  /** How long to wait for a task to end; 0 by default. Text is always answered whole */
+  wait_seconds?: number;
+};
+
+export type ChatCompletion = {
+  id: string;
+  object: 'chat.completion';
+  /** When the request was made; Unix seconds */
+  created: number;
+  model: string;
+  choices: {
+    index: number;
+    message: {
+      role: 'assistant';
+      /** Empty when reasoning used up the whole budget */
+      content: string | null;
+      /** The model’s reasoning; billed as output */
+      reasoning_content?: string;
+      tool_calls?: {
+        id: string;
+        type: 'function';
+        function: {
+          name: string;
+          /** JSON */
+          arguments: string;
+        };
+      }[];
+      /** In answers to requests with `functions` */
+      function_call?: {
+        name: string;
+        /** JSON */
+        arguments: string;
+      };
+    };
+    /** `function_call` only where the request had `functions` */
+    finish_reason: 'stop' | 'length' | 'tool_calls' | 'function_call';
+  }[];
+  usage: {
+    prompt_tokens: number;
+    completion_tokens: number;
+    total_tokens: number;
+    prompt_tokens_details?: {
+      cached_tokens?: number;
+      cache_write_tokens?: number;
+    };
+    completion_tokens_details?: {
+      reasoning_tokens: number;
+    };
+  };
+};
+
+export type ResponsesResponse = {
+  id: string;
+  object: 'response';
+  /** When the request was made; Unix seconds */
+  created_at: number;
+  /** When the answer was complete; Unix seconds */
+  completed_at?: number | null;
+  /** As sent; null if there were none */
+  instructions?: unknown;
+  /** As sent */
+  metadata?: Record<string, unknown> | null;
+  model: string;
+  status: 'completed' | 'incomplete';
+  incomplete_details: {
+    reason: 'max_output_tokens';
+  } | null;
+  output: (
+    | {
+        type: 'message';
+        id: string;
+        status: string;
+        role: 'assistant';
+        content: {
+          type: 'output_text';
+          text: string;
+        }[];
+      }
+    | {
+        type: 'reasoning';
+        id: string;
+        summary: {
+          type: 'summary_text';
+          text: string;
+        }[];
+      }
+    | {
+        type: 'function_call';
+        id: string;
+        status: string;
+        call_id: string;
+        name: string;
+        /** JSON */
+        arguments: string;
+      }
+  )[];
+  usage: {
+    input_tokens: number;
+    input_tokens_details: {
+      cached_tokens: number;
+    };
+    output_tokens: number;
+    output_tokens_details: {
+      reasoning_tokens: number;
+    };
+    total_tokens: number;
+  };
+};
+
+export type Message = {
+  id: string;
+  type: 'message';
+  role: 'assistant';
+  model: string;
+  content: (
+    | {
+        type: 'text';
+        text: string;
+      }
+    | {
+        type: 'thinking';
+        thinking: string;
+        signature: string;
+      }
+    | {
+        type: 'redacted_thinking';
+        data: string;
+      }
+    | {
+        type: 'tool_use';
+        id: string;
+        name: string;
+        input: Record<string, unknown>;
+      }
+  )[];
+  stop_reason: 'end_turn' | 'max_tokens' | 'stop_sequence' | 'tool_use';
+  /** The stop sequence that ended the answer */
+  stop_sequence: string | null;
+  usage: {
+    /** Without tokens read from or written to the cache */
+    input_tokens: number;
+    cache_creation_input_tokens?: number;
+    cache_read_input_tokens?: number;
+    output_tokens: number;
+    output_tokens_details?: {
+      thinking_tokens: number;
+    };
+  };
+};
+
+export type GenerateContentResponse = {
+  candidates: {
+    content: {
+      role: 'model';
+      /** May be absent when reasoning used up the whole budget */
+      parts?: (
+        | {
+            text: string;
+          }
+        | {
+            functionCall: {
+              id?: string;
+              name: string;
+              args: Record<string, unknown>;
+            };
+            thoughtSignature?: string;
+          }
+      )[];
+    };
+    finishReason: 'STOP' | 'MAX_TOKENS';
+    index: number;
+  }[];
+  usageMetadata: {
+    promptTokenCount: number;
+    cachedContentTokenCount?: number;
+    thoughtsTokenCount?: number;
+    totalTokenCount: number;
+    candidatesTokenCount?: number;
+  };
+  modelVersion: string;
+  responseId: string;
+};

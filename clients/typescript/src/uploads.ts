@@ -1,0 +1,52 @@
+/** Bodies of uploads. */
+import type { Call } from './http.ts';
+
+/** A path (in Node), a file or its bytes, or a stream of bytes. */
+export type Uploadable = string | Blob | Uint8Array | AsyncIterable<Uint8Array>;
+
+export async function uploadOf(file: Uploadable, givenName?: string): Promise<Pick<Call, 'form' | 'canRepeatForm'>> {
+  const name = givenName ?? nameOf(file);
+  if (typeof file === 'string' || file instanceof Blob || file instanceof Uint8Array) {
+    const blob = await blobOf(file);
+    const form = new FormData();
+    form.append('file', blob, name);
+    return { form: () => ({ body: form }), canRepeatForm: true };
+  }
+  const boundary = `genway-${crypto.randomUUID()}`;
+  const contentType = `multipart/form-data; boundary=${boundary}`;
+  return { form: () => ({ body: streamOf(partOf(file, name, boundary)), contentType }), canRepeatForm: false };
+}
+
+async function blobOf(file: string | Blob | Uint8Array): Promise<Blob> {
+  if (file instanceof Blob) return file;
+  if (file instanceof Uint8Array) return new Blob([new Uint8Array(file)]);
+  const { openAsBlob } = await import('node:fs');
+  return openAsBlob(file);
+}
+
+function nameOf(file: Uploadable): string {
+  if (typeof file === 'string') return file.split(/[/\\]/).at(-1) ?? 'file';
+  return file instanceof File ? file.name : 'file';
+}
+
+async function* partOf(file: AsyncIterable<Uint8Array>, name: string, boundary: string): AsyncGenerator<Uint8Array> {
+  const encoder = new TextEncoder();
+  const quoted = name.replaceAll(/["\r\n\\]/g, '_');
+  yield encoder.encode(
+    `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="${quoted}"\r\n` +
+      'Content-Type: application/octet-stream\r\n\r\n',
+  );
+  yield* file;
+  yield encoder.encode(`\r\n--${boundary}--\r\n`);
+}
+
+function streamOf(parts: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await parts.next();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    cancel: async () => void (await parts.return(undefined)),
+  });
+}

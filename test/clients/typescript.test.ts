@@ -1,0 +1,256 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { expect } from 'chai';
+import { clientSchemas, TYPESCRIPT_FILE, writeTypeScript } from '../../bin/tools/client-types.ts';
+import * as genway from '../../clients/typescript/src/index.ts';
+import { run } from '../../lab/clients/tools.ts';
+import { pngFile } from '../support/media-files.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { rejectionOf } from '../support/rejection.ts';
+import { useTestStack } from '../support/stack.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const PACKAGE = join(ROOT, 'clients/typescript');
+const { Genway } = genway;
+
+describe('clients/typescript', () => {
+  it('has types of answers that follow from the API description', async () => {
+    expect(await readFile(TYPESCRIPT_FILE, 'utf8')).to.equal(await writeTypeScript(clientSchemas()));
+  });
+
+  describe('against a whole Genway', () => {
+    const stack = useTestStack();
+    let apiKey = '';
+    const client = (options: genway.ClientOptions = {}) =>
+      new Genway({ apiKey, baseUrl: stack.baseUrl, textBaseUrl: stack.textBaseUrl, ...options });
+
+    before(async () => {
+      await Promise.all([stack.api.start(), stack.text.start(), stack.worker.start()]);
+      ({ apiKey } = await stack.createAccount({ fundedUsd: 100 }));
+    });
+
+    it('runs the examples of its README, installed from its archive into an empty folder', async function () {
+      this.timeout(180_000);
+      const folder = await mkdtemp(join(tmpdir(), 'genway-package-'));
+      try {
+        const source = join(folder, 'source/clients/typescript');
+        await mkdir(source, { recursive: true });
+        await cp(PACKAGE, source, { recursive: true });
+        await cp(join(ROOT, 'tsconfig.json'), join(folder, 'source/tsconfig.json'));
+        const tsc = [join(ROOT, 'node_modules/typescript/bin/tsc'), '--typeRoots', join(ROOT, 'node_modules/@types')];
+        await run(process.execPath, [...tsc, '-p', source]);
+        const packed = await run('npm', ['pack', '--silent', source, '--pack-destination', folder]);
+        await writeFile(join(folder, 'package.json'), '{"type": "module"}');
+        await run('npm', ['install', '--silent', '--prefix', folder, join(folder, packed.trim())]);
+        await writeFile(join(folder, 'picture.png'), pngFile({ width: 64, height: 64 }));
+        const examples = (await readFile(join(PACKAGE, 'README.md'), 'utf8')).matchAll(/^```ts\n(.*?)^```/gms);
+        const files = await Promise.all(
+          Array.from(examples, async ([, code = ''], index) => {
+            const file = join(folder, `example-${index}.ts`);
+            await writeFile(file, code);
+            return file;
+          }),
+        );
+        const strict = [
+          '--ignoreConfig',
+          '--noEmit',
+          '--strict',
+          '--module',
+          'nodenext',
+          '--target',
+          'es2023',
+          '--types',
+          'node',
+        ];
+        await run(process.execPath, [...tsc, ...strict, ...files]);
+        const env = { GENWAY_API_KEY: apiKey, GENWAY_BASE_URL: stack.baseUrl };
+        const loader = pathToFileURL(join(ROOT, 'node_modules/tsx/dist/loader.mjs')).href;
+        const printed = await Promise.all(
+          files.map((file) => run('sh', ['-c', `cd "${folder}" && exec node --import ${loader} ${file}`], env)),
+        );
+        expect(printed.join('\n')).to.include('.mp4').and.include('processing_failed').and.include('hello');
+      } finally {
+        await rm(folder, { recursive: true, force: true });
+      }
+    });
+
+    it('goes on through all pages of a list', async () => {
+      const { apiKey: key } = await stack.createAccount({ fundedUsd: 10 });
+      const own = client({ apiKey: key });
+      const made = [];
+      for (let count = 0; count < 5; count += 1) {
+        made.push((await own.images.create({ model: 'imagea-2.5-sunburst', prompt: 'A fox' })).id);
+      }
+      const listed = [];
+      for await (const { id } of own.images.list({ limit: 2 })) listed.push(id);
+      expect(listed).to.deep.equal(made.toReversed());
+    });
+
+    it('uploads bytes and streams', async () => {
+      const bytes = pngFile({ width: 64, height: 64 });
+      async function* chunks() {
+        yield bytes.subarray(0, 10);
+        yield bytes.subarray(10);
+      }
+      for (const file of [bytes, new Blob([new Uint8Array(bytes)]), chunks()]) {
+        const { id, mime_type: type } = await client().files.upload(file, { name: 'a "fox".png' });
+        expect(type).to.equal('image/png');
+        expect((await client().files.delete(id)).deleted).to.equal(true);
+      }
+    });
+
+    it('waits for a task while the API is restarted', async () => {
+      const created = await client().images.create({ model: 'imagea-2.5-sunburst', prompt: 'A fox' });
+      const seen: string[] = [];
+      const waiting = client({ maxRetries: 0 }).tasks.wait(created, {
+        pollMs: 100,
+        onProgress: ({ status }) => seen.push(status),
+      });
+      await stack.api.kill();
+      await stack.api.start();
+      expect((await waiting).output?.media[0]?.mime_type).to.equal('image/png');
+      expect(seen.at(-1)).to.equal('succeeded');
+    });
+
+    it('tells a task that is not final in time, and stops waiting when it is told to', async () => {
+      const stuck = await client().videos.create({ model: 'vidone-3.0', prompt: 'x [sim:stuck]' });
+      expect(await rejectionOf(client().tasks.wait(stuck, { timeoutMs: 200, pollMs: 50 }))).to.be.instanceOf(
+        genway.WaitTimeoutError,
+      );
+      const reason = new Error('no longer needed');
+      expect(await rejectionOf(client().tasks.wait(stuck, { signal: AbortSignal.abort(reason) }))).to.equal(reason);
+    });
+
+    it('streams text, and reports an error of the stream', async () => {
+      const messages = [{ role: 'user', content: 'Say exactly: hello' }];
+      const events = [];
+      for await (const event of await client().messages.create({
+        model: 'texth-4-argon',
+        max_tokens: 100,
+        stream: true,
+        messages,
+      })) {
+        events.push(event['type']);
+      }
+      expect([events[0], events.at(-1)]).to.deep.equal(['message_start', 'message_stop']);
+      const broken = [{ role: 'user', content: 'x [sim:fail=processing_failed,fail_after=4]' }];
+      const read = async (): Promise<void> => {
+        const stream = await client().chat.completions.create({ model: 'textg-6-sol', stream: true, messages: broken });
+        for await (const event of stream) expect(event).to.have.property('choices');
+      };
+      expect(await rejectionOf(read())).to.be.instanceOf(genway.APIError);
+    });
+
+    const ERRORS: readonly (readonly [string, () => Promise<unknown>, typeof genway.APIError])[] = [
+      ['a wrong key', () => client({ apiKey: 'sk-x' }).balance.get(), genway.AuthenticationError],
+      ['a wrong field', async () => client().videos.create({ model: 'x', prompt: 'x' }), genway.BadRequestError],
+      ['an unknown task', () => client().tasks.get('task_x'), genway.NotFoundError],
+      [
+        'too little money',
+        async () =>
+          client({ apiKey: (await stack.createAccount({ fundedUsd: 0.01 })).apiKey }).videos.create({
+            model: 'vidone-3.0',
+            prompt: 'x',
+          }),
+        genway.InsufficientCreditsError,
+      ],
+    ];
+    for (const [what, call, type] of ERRORS) {
+      it(`throws ${type.name} for ${what}, with the id of the request`, async () => {
+        const error = await rejectionOf(call());
+        expect(error).to.be.instanceOf(type).and.include({ isRetryable: false });
+        expect(error instanceof genway.APIError && error.requestId).to.match(/^req_/);
+      });
+    }
+  });
+
+  describe('when the API fails for a moment', () => {
+    let server: Receiver;
+    let answers: (number | 'reset')[] = [];
+    let keys: (string | undefined)[] = [];
+
+    before(async () => {
+      server = await startReceiver((request, response) => {
+        keys.push(request.headers['idempotency-key']?.toString());
+        const answer = answers.shift() ?? 200;
+        if (answer === 'reset') {
+          request.socket.destroy();
+          return;
+        }
+        response.writeHead(answer, { 'content-type': 'application/json', 'retry-after': '0' });
+        const code = answer === 409 ? 'idempotency_conflict' : 'processing_unavailable';
+        response.end(JSON.stringify(answer < 400 ? { data: { id: 'task_1' } } : { error: { code, message: 'x' } }));
+      });
+    });
+    beforeEach(() => ([answers, keys] = [[], []]));
+    after(() => server.close());
+
+    const client = () => new Genway({ apiKey: 'sk-x', baseUrl: server.url });
+    const create = () => client().images.create({ model: 'm', prompt: 'p' });
+
+    for (const [what, failures] of [
+      ['503 and 429', [503, 429]],
+      ['lost answers', ['reset', 'reset']],
+      ['a lost answer whose request is still being processed', ['reset', 409]],
+    ] as const) {
+      it(`creates a task with one idempotency key in spite of ${what}`, async () => {
+        answers = [...failures];
+        expect((await create()).id).to.equal('task_1');
+        expect(keys).to.have.length(3);
+        expect(new Set(keys).size).to.equal(1);
+        expect(keys[0]).to.be.a('string');
+      });
+    }
+
+    it('gives up after three retries', async () => {
+      answers = [503, 503, 503, 503];
+      expect(await rejectionOf(Promise.resolve(create()))).to.be.instanceOf(genway.UnavailableError);
+      expect(keys).to.have.length(4);
+    });
+
+    it('does not repeat what may have been done and has no idempotency key', async () => {
+      answers = ['reset'];
+      expect(await rejectionOf(client().webhooks.rotateSecret('we_1'))).to.be.instanceOf(genway.APIConnectionError);
+      expect(keys).to.deep.equal([undefined]);
+    });
+
+    it('does not repeat what is refused', async () => {
+      answers = [409];
+      expect(await rejectionOf(Promise.resolve(create()))).to.be.instanceOf(genway.ConflictError);
+      expect(keys).to.have.length(1);
+    });
+  });
+
+  describe('the verification of webhooks', () => {
+    const secret = `whsec_${randomBytes(24).toString('base64')}`;
+    const body = '{"id":"evt_1","type":"task.succeeded"}';
+    const signed = (timestamp = Math.floor(Date.now() / 1000), key = secret) => ({
+      'webhook-id': 'evt_1',
+      'webhook-timestamp': String(timestamp),
+      'webhook-signature': `v1,AAAA v1,${createHmac('sha256', Buffer.from(key.slice(6), 'base64'))
+        .update(`evt_1.${timestamp}.${body}`)
+        .digest('base64')}`,
+    });
+    const refusalOf = (...args: Parameters<typeof genway.verifyWebhook>) => rejectionOf(genway.verifyWebhook(...args));
+
+    it('accepts what the secret signed, with headers of any framework', async () => {
+      for (const headers of [signed(), new Headers(signed())]) {
+        expect(await genway.verifyWebhook(Buffer.from(body), headers, secret)).to.include({ id: 'evt_1' });
+      }
+    });
+
+    for (const [what, headers, sent] of [
+      ['a changed body', signed(), `${body} `],
+      ['another secret', signed(undefined, `whsec_${randomBytes(24).toString('base64')}`), body],
+      ['an old timestamp', signed(Math.floor(Date.now() / 1000) - 301), body],
+      ['no headers', {}, body],
+    ] as const) {
+      it(`refuses ${what}`, async () => {
+        expect(await refusalOf(sent, headers, secret)).to.be.instanceOf(genway.WebhookVerificationError);
+      });
+    }
+  });
+});
