@@ -253,6 +253,8 @@ function toTextRoute(route: TextRouteEntry, index: number, { id }: TextEntry): T
     weight,
     max_tokens_field,
     chat_fields,
+    structured_output,
+    check_output,
     auto_cache,
     cost,
   } = route;
@@ -265,6 +267,8 @@ function toTextRoute(route: TextRouteEntry, index: number, { id }: TextEntry): T
     ...toAnswerTimeouts(route),
     ...(max_tokens_field !== undefined && { maxTokensField: max_tokens_field }),
     ...(chat_fields !== undefined && { chatFields: chat_fields }),
+    ...(structured_output !== undefined && { structuredOutput: structured_output }),
+    ...(check_output === true && { checkOutput: true }),
     ...(auto_cache === true && { autoCache: true }),
     ...(cost !== undefined && { cost: toCostPricing(cost) }),
   };

@@ -27,8 +27,10 @@ import { type CostEntry, type PricingEntry, WEEKDAYS, toCostPricing, toTextPrici
 import {
   CHAT_FIELDS,
   MAX_TOKENS_FIELDS,
+  STRUCTURED_OUTPUTS,
   type ChatField,
   type MaxTokensField,
+  type StructuredOutput,
   MEDIA_KINDS,
   type MediaKind,
 } from './types.ts';
@@ -117,6 +119,8 @@ export interface TextRouteEntry extends AnswerTimeoutsEntry {
   readonly weight: number;
   readonly max_tokens_field?: MaxTokensField;
   readonly chat_fields?: readonly ChatField[];
+  readonly structured_output?: StructuredOutput;
+  readonly check_output?: boolean;
   readonly auto_cache?: boolean;
   readonly cost?: CostEntry;
 }
@@ -273,6 +277,8 @@ const textRoute = Joi.object({
   ...ANSWER_TIMEOUT_FIELDS,
   max_tokens_field: Joi.valid(...MAX_TOKENS_FIELDS),
   chat_fields: Joi.array().items(Joi.valid(...CHAT_FIELDS)),
+  structured_output: Joi.valid(...STRUCTURED_OUTPUTS),
+  check_output: Joi.boolean(),
   auto_cache: Joi.boolean(),
   cost: tokenPrices.keys(factors).custom(assertExactCost),
 });

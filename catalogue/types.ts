@@ -79,6 +79,10 @@ export interface TextRoute extends AnswerTimeouts {
   readonly weight: number;
   /** The upstream's name for the output bound, where it speaks chat completions; `max_tokens` by default. */
   readonly maxTokensField?: MaxTokensField;
+  /** How the upstream gives answers by a schema; by its format's field by default. */
+  readonly structuredOutput?: StructuredOutput;
+  /** Whether answers in JSON are checked against what the request asks for. */
+  readonly checkOutput?: boolean;
   /** Whether prompts are marked for the cache of an upstream that speaks messages. */
   readonly autoCache?: boolean;
   /** Fields that are passed on although the upstream may charge for them beyond tokens, which clients do not pay. */
@@ -93,6 +97,10 @@ export type ChatField = (typeof CHAT_FIELDS)[number];
 /** Newer models of the chat-completions API refuse the older name. */
 export const MAX_TOKENS_FIELDS = ['max_tokens', 'max_completion_tokens'] as const;
 export type MaxTokensField = (typeof MAX_TOKENS_FIELDS)[number];
+
+/** `tool`: as the arguments of a tool that the model has to call, where the upstream has no field for a schema. */
+export const STRUCTURED_OUTPUTS = ['field', 'tool'] as const;
+export type StructuredOutput = (typeof STRUCTURED_OUTPUTS)[number];
 
 /** The kinds of input that are not text. */
 export const MEDIA_KINDS = ['image', 'document', 'audio', 'video'] as const;

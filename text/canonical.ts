@@ -128,9 +128,15 @@ export interface Sampling {
   readonly choiceCount?: number | undefined;
 }
 
-/** A setting that upstreams of some formats have no field for. */
+/** A setting that upstreams of some formats have no field for, or cannot have beside others. */
 export type Setting =
-  keyof Pick<Sampling, 'topK' | 'seed' | 'frequencyPenalty' | 'presencePenalty'> | 'verbosity' | 'parallelToolCalls';
+  | keyof Pick<Sampling, 'temperature' | 'topP' | 'topK' | 'seed' | 'frequencyPenalty' | 'presencePenalty'>
+  | 'verbosity'
+  | 'parallelToolCalls'
+  | 'strictTools'
+  | 'userId'
+  | 'imageDetail'
+  | 'cacheMarks';
 
 /** Fields of a client's body without effect, by their paths: on every upstream, and on those of other formats. */
 export interface UnusedFields {

@@ -11,6 +11,7 @@ import { cutAtBound } from './output-bound.ts';
 import { ReadableEvents } from './skip-unreadable.ts';
 import { showReasoning } from './reasoning.ts';
 import { chain, chainIf, runStage, type Stage } from './stage.ts';
+import { planOutput } from './structured-output.ts';
 import { cutAtStopSequences } from './stop-sequences.ts';
 import type { RenderContext, UpstreamOptions, UpstreamHalf, UpstreamRequest, WireFormat } from './wire-format.ts';
 
@@ -60,10 +61,11 @@ export function planConversion(
   const cut = chain(chain(kept, normalize()), cutAtStopSequences(cuts));
   const bound = boundToCut(upstream, request);
   const charged = chain(chainIf(cut, bound === null ? null : cutAtBound(bound)), meter.chargeStage());
-  const shown = chainIf(charged, showReasoning(request));
+  const output = planOutput(upstream, sent, options);
+  const shown = chainIf(chainIf(charged, output.stage), showReasoning(request));
   const between = chainIf(shown, joined && joined.calls.stage(joined.choice));
   return {
-    upstreamRequest: upstream.upstream.buildRequest(sent, options),
+    upstreamRequest: upstream.upstream.buildRequest(output.request, options),
     convertResult: (body, context) => {
       const events = runStage(upstream.upstream.parseResult(body), between);
       const whole = joined === null ? events : joined.calls.add(events);

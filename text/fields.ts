@@ -95,18 +95,19 @@ export class Fields<Values> {
     return values as Values;
   }
 
-  /** The fields that are set and have no effect. `false` asks for nothing. */
+  /** The fields that are set and have no effect, unknown ones among them. `false` asks for nothing. */
   unused(): UnusedFields {
-    const namesOf = (kind: Reader<undefined>): string[] =>
+    const namesOf = (kind: Reader<undefined> | undefined): string[] =>
       Object.keys(this.object)
         .filter((name) => isSet(this.object[name]) && this.object[name] !== false && this.#isOf(name, kind))
         .map((name) => this.at(name));
-    return { always: namesOf(ignored), converted: namesOf(passedOn) };
+    // Upstreams of the same format get objects as they are.
+    return { always: namesOf(ignored), converted: [...namesOf(passedOn), ...namesOf(undefined)] };
   }
 
-  #isOf(name: string, kind: Reader<undefined>): boolean {
+  #isOf(name: string, kind: Reader<undefined> | undefined): boolean {
     const shape: Readonly<Record<string, Reader<unknown> | undefined>> = this.#shape;
-    return Object.hasOwn(shape, name) && shape[name] === kind;
+    return (Object.hasOwn(shape, name) ? shape[name] : undefined) === kind;
   }
 
   /** The path of a field. */

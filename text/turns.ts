@@ -1,7 +1,7 @@
 /** The turns of a conversation: what is in them, and what formats that are stricter than the canonical model need of them. */
 import { badRequest } from '../domain/errors.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
-import type { AnswerPart, InputPart, ToolCallPart, ToolResultPart, Turn } from './canonical.ts';
+import type { AnswerPart, InputPart, TextRequest, ToolCallPart, ToolResultPart, Turn } from './canonical.ts';
 import { JsonSizer } from './json/size.ts';
 
 /** The parts of all turns, and in place of tool results the parts of their content. */
@@ -9,6 +9,15 @@ export function partsOf(turns: readonly Turn[]): (InputPart | AnswerPart)[] {
   return turns.flatMap((turn): readonly (InputPart | AnswerPart)[] =>
     turn.role === 'tool' ? turn.parts.flatMap(({ content }) => content) : turn.parts,
   );
+}
+
+/** Whether the client marked what the upstream should keep in its cache. */
+export function hasCacheMarks({ turns, tools }: Pick<TextRequest, 'turns' | 'tools'>): boolean {
+  return tools.some(isMarked) || turns.some(({ parts }) => parts.some(isMarked)) || partsOf(turns).some(isMarked);
+}
+
+function isMarked(part: object): boolean {
+  return 'isCacheBreakpoint' in part;
 }
 
 /**

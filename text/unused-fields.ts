@@ -1,5 +1,6 @@
 /** The fields of a request that have no effect, which answers report: nothing is dropped in silence. */
 import type { Setting, TextRequest, UnusedFields } from './canonical.ts';
+import { hasCacheMarks, partsOf } from './turns.ts';
 import type { UpstreamHalf, WireFormat } from './wire-format.ts';
 
 /** All of them together; undefined without any, so that most requests carry nothing. */
@@ -9,24 +10,41 @@ export function unusedFields(...found: readonly (UnusedFields | undefined)[]): U
   return always.length + converted.length === 0 ? undefined : { always, converted };
 }
 
-/** The fields without effect over an upstream. @param isForwarded whether it gets the client's own body */
+/** The fields without effect over an upstream that gets the client's own body. */
+export function unusedWhereForwarded({ unused }: TextRequest): readonly string[] {
+  return unused?.always ?? [];
+}
+
+/** The fields without effect over an upstream that gets a converted request. @param omitted settings that it lacks */
 export function unusedOver(
   client: WireFormat,
   upstream: UpstreamHalf,
   request: TextRequest,
-  isForwarded: boolean,
+  omitted: readonly Setting[] = [],
 ): readonly string[] {
   const { always = [], converted = [] } = request.unused ?? {};
-  if (isForwarded) return always;
-  const settings = (upstream.upstream.missingSettings ?? []).flatMap((setting) => {
-    const name = isSet(request, setting) ? client.client.settingNames[setting] : undefined;
-    return name === undefined ? [] : [name];
+  const settings = [...(upstream.upstream.missingSettings ?? []), ...omitted].flatMap((setting) => {
+    const name = client.client.settingNames[setting];
+    return name === undefined || !isSet(request, setting) ? [] : [name];
   });
   return [...always, ...converted, ...settings];
 }
 
 function isSet(request: TextRequest, setting: Setting): boolean {
-  if (setting === 'verbosity') return request.verbosity !== undefined;
-  if (setting === 'parallelToolCalls') return request.parallelToolCalls === false && request.tools.length > 0;
-  return request.sampling[setting] !== undefined;
+  const { turns, tools } = request;
+  switch (setting) {
+    case 'verbosity':
+    case 'userId':
+      return request[setting] !== undefined;
+    case 'parallelToolCalls':
+      return request.parallelToolCalls === false && tools.length > 0;
+    case 'strictTools':
+      return tools.some(({ strict }) => strict === true);
+    case 'imageDetail':
+      return partsOf(turns).some((part) => part.type === 'image' && (part.detail ?? 'auto') !== 'auto');
+    case 'cacheMarks':
+      return hasCacheMarks(request);
+    default:
+      return request.sampling[setting] !== undefined;
+  }
 }

@@ -67,6 +67,10 @@ export interface UpstreamOptions {
   readonly reasons?: boolean | undefined;
   /** `specification` by default. */
   readonly compatibility?: Compatibility | undefined;
+  /** How the upstream gives answers by a schema: by its format's field, by default, or as the arguments of a tool. */
+  readonly structuredOutput?: 'field' | 'tool' | undefined;
+  /** Whether answers in JSON are checked against what the request asks for. */
+  readonly checkOutput?: boolean | undefined;
   /** Whether a prompt without marks of its own gets marks for the upstream's cache. */
   readonly autoCache?: boolean | undefined;
   /** Which of `audio` and `web_search_options` to pass on, where it speaks chat completions; none by default. */
@@ -80,6 +84,8 @@ export interface UpstreamRequest {
   /** Credentials and versions; `content-type` is always JSON, and left out here. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: JsonObject;
+  /** Settings that the body omits, because the upstream would refuse them beside others; none by default. */
+  readonly omitted?: readonly Setting[];
 }
 
 /** A request that is passed on in its own format, whose answer is passed back unchanged. */
@@ -124,6 +130,8 @@ export interface UpstreamFormat {
   readonly stopSequences: 'unsupported' | 'unreported' | 'reported';
   /** Whether upstreams that accept stop sequences accept this one; by default they accept any. */
   readonly canSendStopSequence?: (sequence: string) => boolean;
+  /** Whether upstreams of this format can be asked for JSON only by a schema. */
+  readonly needsSchemaForJson?: boolean;
   /** How many stop sequences upstreams of this format accept; any number by default. */
   readonly maxStopSequences?: number;
   /** Whether upstreams of this format give one answer to a call, however many a request asks for. */

@@ -6,6 +6,7 @@ import type { Answer } from '../../providers/text/answer.ts';
 import { CancelSignal } from '../../providers/text/cancel-signal.ts';
 import type { JoinedCalls } from '../../text/join-calls.ts';
 import { Meter } from '../../text/meter.ts';
+import { UnsuitableAnswerError } from '../../text/structured-output.ts';
 import { AnswerTooLongError, SILENT, UpstreamError } from '../../text/upstream-errors.ts';
 import type { RenderContext } from '../../text/wire-format.ts';
 import type { Context } from '../state.ts';
@@ -333,7 +334,9 @@ function isAttributed(
 
 function endingOf(progress: Progress, failure: Error | null): Pick<TextOutcome, 'status' | 'errorCode'> {
   const { route, leftEarly } = progress;
-  if (failure instanceof OverlongAnswerError) return { status: 'disconnected', errorCode: null };
+  if (failure instanceof OverlongAnswerError || failure instanceof UnsuitableAnswerError) {
+    return { status: 'disconnected', errorCode: null };
+  }
   if (failure instanceof ServiceError) return { status: 'failed', errorCode: failure.code };
   if (leftEarly && route === null) return { status: 'failed', errorCode: null };
   // A client may leave right after the last byte of a complete answer.

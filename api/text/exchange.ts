@@ -14,7 +14,8 @@ import { type JoinedCall, JoinedCalls } from '../../text/join-calls.ts';
 import { writeJson, type WrittenJson } from '../../text/json/write.ts';
 import type { Meter } from '../../text/meter.ts';
 import type { Stage } from '../../text/stage.ts';
-import { unusedOver } from '../../text/unused-fields.ts';
+import { changesOutput } from '../../text/structured-output.ts';
+import { unusedOver, unusedWhereForwarded } from '../../text/unused-fields.ts';
 import type { RenderContext, WireFormat } from '../../text/wire-format.ts';
 import type { Piece } from './client-stream.ts';
 
@@ -77,18 +78,28 @@ export function planExchange(
   const upstream = FORMATS[route.format];
   const isForwarded = isPassedOn(format, request, route, model);
   const measured = {
-    unusedFields: unusedOver(format, upstream, request, isForwarded),
     hasHeard: () => meter.heard,
     hasBegun: () => meter.begun,
     unreadableEvents: () => meter.unreadableEvents,
   };
-  const { maxTokensField, chatFields, autoCache } = route;
+  const { maxTokensField, chatFields, structuredOutput, checkOutput, autoCache } = route;
   const { reasoning: reasons, compatibility } = model;
-  const options = { model: route.model, apiKey, reasons, compatibility, maxTokensField, chatFields, autoCache };
+  const options = {
+    model: route.model,
+    apiKey,
+    reasons,
+    compatibility,
+    maxTokensField,
+    chatFields,
+    structuredOutput,
+    checkOutput,
+    autoCache,
+  };
   if (isForwarded) {
     const forwarding = planForwarding(upstream.upstream, body, request, options, meter);
     return {
       ...measured,
+      unusedFields: unusedWhereForwarded(request),
       upstreamRequest: forwarding.upstreamRequest,
       readResult: async (bytes) => {
         const answer = await parseAnswer(bytes);
@@ -101,6 +112,7 @@ export function planExchange(
   const conversion = planConversion(format, upstream, request, options, meter, joined);
   return {
     ...measured,
+    unusedFields: unusedOver(format, upstream, request, conversion.upstreamRequest.omitted),
     upstreamRequest: conversion.upstreamRequest,
     readResult: async (bytes) => {
       const body = conversion.convertResult(await parseAnswer(bytes), context);
@@ -114,7 +126,8 @@ export function planExchange(
  * Whether request and answer are passed through unchanged. An answer names the model, so it is converted if the
  * upstream calls the model by another name; a request is converted if the upstream would refuse tool call ids that
  * another upstream issued (upstreams of the native format accept any). Functions are always sent to upstreams as tools.
- * A gateway that cuts at stop sequences itself converts, too, and so does one that removes the reasoning of an answer. On the responses format everything else is passed through, as specified.
+ * A gateway that cuts at stop sequences itself converts, too, and so does one that removes the reasoning of an answer, or
+ * that checks its JSON. On the responses format everything else is passed through, as specified.
  */
 function isPassedOn(
   format: WireFormat,
@@ -125,6 +138,7 @@ function isPassedOn(
   const { name } = format;
   const { model, turns, functions } = request;
   if (name !== route.format || functions !== undefined) return false;
+  if (changesOutput(request, route)) return false;
   if (name === 'responses') return true;
   if (reasoning && request.reasoningDisplay === 'none') return false;
   if (stopSequencesToCut(format, format, request).length > 0) return false;

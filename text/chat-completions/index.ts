@@ -13,12 +13,18 @@ export const chatCompletions: WireFormat = {
   name: 'chat-completions',
   client: {
     settingNames: {
+      temperature: 'temperature',
+      topP: 'top_p',
       topK: 'top_k',
       seed: 'seed',
       frequencyPenalty: 'frequency_penalty',
       presencePenalty: 'presence_penalty',
       verbosity: 'verbosity',
       parallelToolCalls: 'parallel_tool_calls',
+      strictTools: 'tools.strict',
+      userId: 'user',
+      imageDetail: 'image_url.detail',
+      cacheMarks: 'cache_control',
     },
     hasStopSequence: false,
     keepAliveFrame: COMMENT_FRAME,
@@ -29,6 +35,7 @@ export const chatCompletions: WireFormat = {
     renderStreamError,
   },
   upstream: {
+    missingSettings: ['cacheMarks'],
     stopSequences: 'unreported',
     maxStopSequences: 4,
     buildRequest,

@@ -12,6 +12,8 @@ export const generateContent: WireFormat = {
   name: 'generate-content',
   client: {
     settingNames: {
+      temperature: 'generationConfig.temperature',
+      topP: 'generationConfig.topP',
       topK: 'generationConfig.topK',
       seed: 'generationConfig.seed',
       frequencyPenalty: 'generationConfig.frequencyPenalty',
@@ -28,7 +30,7 @@ export const generateContent: WireFormat = {
     renderStreamError: () => null,
   },
   upstream: {
-    missingSettings: ['verbosity', 'parallelToolCalls'],
+    missingSettings: ['verbosity', 'parallelToolCalls', 'strictTools', 'userId', 'imageDetail', 'cacheMarks'],
     stopSequences: 'unreported',
     maxStopSequences: 5,
     buildRequest,

@@ -35,6 +35,7 @@ import {
   readString,
 } from '../read.ts';
 import { JSON_SCHEMA, MAX_OUTPUT_TOKENS, outputTokens, PENALTY, TEMPERATURE } from '../settings.ts';
+import { unusedFields } from '../unused-fields.ts';
 import { arrayOf as arrayOfAnything } from '../upstream-errors.ts';
 import { readFileData, readInlineData } from './media.ts';
 import { camelCased, closedNativeFields, nativeFields } from './names.ts';
@@ -172,7 +173,7 @@ type GenerationConfig = ReturnType<(typeof GENERATION_CONFIG)['full']>;
 
 function settingsOf(config: GenerationConfig): Pick<TextRequest, 'sampling' | 'outputFormat' | 'unused'> & Thinking {
   return {
-    unused: config.unused(),
+    unused: unusedFields(config.unused(), config.get('thinkingConfig')?.unused()),
     sampling: samplingOf(config),
     outputFormat: outputFormatOf(config),
     ...thinkingOf(config),

@@ -3,32 +3,13 @@
  * JSON Schema (`parametersJsonSchema`), because the dialect has neither `additionalProperties` nor unions of types.
  */
 import { badRequest } from '../../domain/errors.ts';
-import { isObject, type JsonObject } from '../../domain/json.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { lookUp, mapSubschemas } from '../json-schema.ts';
 import { compact } from '../read.ts';
 import { camelCased } from './names.ts';
 
-const SCHEMA_FIELDS = ['items', 'additionalProperties', 'not', 'contains', 'propertyNames', 'if', 'then', 'else'];
-const SCHEMA_LIST_FIELDS = ['anyOf', 'oneOf', 'allOf', 'prefixItems'];
-const SCHEMA_MAP_FIELDS = ['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions'];
-
 /** The dialect writes these as strings, because they have 64 bits. */
 const COUNT_FIELDS = ['minItems', 'maxItems', 'minLength', 'maxLength', 'minProperties', 'maxProperties'];
-
-type SchemaMapper = (schema: JsonObject) => JsonObject;
-
-/** A copy of `schema` in which its direct subschemas are mapped; everything else is data and stays. */
-function mapSubschemas(schema: JsonObject, map: SchemaMapper): JsonObject {
-  const mapped = (value: unknown): unknown => (isObject(value) ? map(value) : value);
-  const entries = Object.entries(schema).map(([field, value]) => {
-    if (SCHEMA_FIELDS.includes(field)) return [field, mapped(value)];
-    if (SCHEMA_LIST_FIELDS.includes(field) && Array.isArray(value)) return [field, value.map(mapped)];
-    if (SCHEMA_MAP_FIELDS.includes(field) && isObject(value)) {
-      return [field, Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, mapped(inner)]))];
-    }
-    return [field, value];
-  });
-  return Object.fromEntries(entries);
-}
 
 /** A schema in the dialect as JSON Schema; JSON Schema stays as it is. */
 export function jsonSchemaOf(schema: JsonObject): JsonObject {
@@ -110,18 +91,4 @@ function sizeOf(value: unknown, most: number): number {
     if (size >= most) return most;
   }
   return size;
-}
-
-/** No schema that a model could be given contains longer references. */
-const MAXIMUM_REFERENCE_LENGTH = 1_024;
-
-/** The schema to which a reference into the same document (a JSON pointer, RFC 6901) leads, or null. */
-function lookUp(root: JsonObject, reference: string): JsonObject | null {
-  if (!reference.startsWith('#/') || reference.length > MAXIMUM_REFERENCE_LENGTH) return null;
-  let value: unknown = root;
-  for (const step of reference.slice(2).split('/')) {
-    const name = step.replaceAll('~1', '/').replaceAll('~0', '~');
-    value = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
-  }
-  return isObject(value) ? value : null;
 }

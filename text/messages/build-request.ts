@@ -17,7 +17,7 @@ import type {
 import { withPortableCallIds } from '../call-ids.ts';
 import { forwardedFields } from '../fields.ts';
 import { compact } from '../read.ts';
-import { argumentsOf, checkArguments, hoistSystem, mergeNeighbours, pairToolResults, partsOf } from '../turns.ts';
+import { argumentsOf, checkArguments, hasCacheMarks, hoistSystem, mergeNeighbours, pairToolResults } from '../turns.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { READ_REQUEST } from './request-shape.ts';
 
@@ -39,7 +39,7 @@ const EFFORTS: Readonly<Record<Exclude<ReasoningEffort, 'none'>, string>> = {
 
 const TOOL_CHOICES = { auto: 'auto', required: 'any', none: 'none' } as const;
 
-/** Seeds, penalties and verbosity have no effect here; what would change the answer's shape is refused. */
+/** What would change the answer's shape is refused. */
 export function buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest {
   const { sampling, reasoningEffort: effort } = request;
   checkArguments(request.turns);
@@ -64,7 +64,8 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
     output_config: Object.keys(outputConfig).length === 0 ? undefined : outputConfig,
     metadata: request.userId === undefined ? undefined : { user_id: request.userId },
   });
-  return { path: PATH, headers: headersOf(options), body };
+  const omitted = isThinking(thinking) ? VARIETY : undefined;
+  return { path: PATH, headers: headersOf(options), body, ...(omitted && { omitted }) };
 }
 
 /**
@@ -151,15 +152,9 @@ type CacheMarks = 'own' | 'auto' | 'none';
 
 const CACHE_CONTROL = { type: 'ephemeral' } as const;
 
-function cacheMarksOf({ turns, tools }: TextRequest, { autoCache }: UpstreamOptions): CacheMarks {
-  const hasMarks =
-    tools.some(isMarked) || turns.some(({ parts }) => parts.some(isMarked)) || partsOf(turns).some(isMarked);
-  if (hasMarks) return 'own';
+function cacheMarksOf(request: TextRequest, { autoCache }: UpstreamOptions): CacheMarks {
+  if (hasCacheMarks(request)) return 'own';
   return autoCache === true ? 'auto' : 'none';
-}
-
-function isMarked(part: object): boolean {
-  return 'isCacheBreakpoint' in part;
 }
 
 function marked(
@@ -173,13 +168,11 @@ function marked(
 function renderSystem(request: TextRequest, turns: readonly Turn[], marks: CacheMarks): unknown {
   const isInTurns = turns.length > 0 && request.turns.every(({ role }) => role === 'system');
   const said = isInTurns ? [] : request.turns.flatMap(({ role, parts }) => (role === 'system' ? parts : []));
-  const instruction = isJsonWithoutSchema(request.outputFormat) ? [JSON_INSTRUCTION] : [];
-  const texts = [...said.map(({ text }) => text), ...instruction].filter((text) => !isBlank(text));
+  const texts = said.map(({ text }) => text).filter((text) => !isBlank(text));
   const isMarked = said.some(({ isCacheBreakpoint }) => isCacheBreakpoint === true);
   if (texts.length === 0) return undefined;
   if (isMarked) {
-    const blocks = said.flatMap((part) => renderText(part.text).map((block) => marked(block, part)));
-    return [...blocks, ...instruction.flatMap(renderText)];
+    return said.flatMap((part) => renderText(part.text).map((block) => marked(block, part)));
   }
   const system = texts.join('\n\n');
   return marks === 'auto' ? [{ type: 'text', text: system, cache_control: CACHE_CONTROL }] : system;
@@ -286,7 +279,7 @@ function renderThinking(request: TextRequest, { compatibility, reasons }: Upstre
   if (effort === 'none' || budget === 0) return { type: 'disabled' };
   const isForced = request.toolChoice?.type === 'required' || request.toolChoice?.type === 'tool';
   // Upstreams refuse to think before a call that is forced.
-  if (compatibility !== 'full' || reasons !== true || isForced) return undefined;
+  if (compatibility !== 'full' || reasons !== true || isForced || reasoningDisplay === 'none') return undefined;
   const display = reasoningDisplay && DISPLAYS[reasoningDisplay];
   if (budget === undefined) {
     return effort === undefined && display === undefined ? undefined : compact({ type: 'adaptive', display });
@@ -301,6 +294,8 @@ function isThinking(thinking: JsonObject | undefined): boolean {
 }
 
 /** Upstreams refuse these settings of a model that thinks. */
+const VARIETY = ['temperature', 'topP', 'topK'] as const;
+
 function renderVariety(sampling: Sampling): JsonObject {
   return { temperature: boundedTemperature(sampling), top_p: sampling.topP, top_k: sampling.topK };
 }
@@ -308,13 +303,6 @@ function renderVariety(sampling: Sampling): JsonObject {
 /** Upstreams of this format take half the range of other formats. */
 function boundedTemperature({ temperature }: Sampling): number | undefined {
   return temperature === undefined ? undefined : Math.min(temperature, 1);
-}
-
-/** The format can ask for JSON only by its schema. */
-const JSON_INSTRUCTION = 'Answer with one JSON object and nothing else: no explanation and no code fence around it.';
-
-function isJsonWithoutSchema(format: OutputFormat | undefined): boolean {
-  return format !== undefined && renderOutputFormat(format) === undefined;
 }
 
 function renderOutputFormat(format: OutputFormat | undefined): JsonObject | undefined {

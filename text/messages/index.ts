@@ -12,7 +12,15 @@ import { parseError, parseResult, parseStream } from './upstream.ts';
 export const messages: WireFormat = {
   name: 'messages',
   client: {
-    settingNames: { topK: 'top_k', parallelToolCalls: 'tool_choice.disable_parallel_tool_use' },
+    settingNames: {
+      temperature: 'temperature',
+      topP: 'top_p',
+      topK: 'top_k',
+      parallelToolCalls: 'tool_choice.disable_parallel_tool_use',
+      strictTools: 'tools.strict',
+      userId: 'metadata.user_id',
+      cacheMarks: 'cache_control',
+    },
     hasStopSequence: true,
     keepAliveFrame: encodeEvent('{"type":"ping"}', 'ping'),
     parseRequest,
@@ -22,8 +30,9 @@ export const messages: WireFormat = {
     renderStreamError,
   },
   upstream: {
-    missingSettings: ['seed', 'frequencyPenalty', 'presencePenalty', 'verbosity'],
+    missingSettings: ['seed', 'frequencyPenalty', 'presencePenalty', 'verbosity', 'imageDetail'],
     isOneAnswerPerCall: true,
+    needsSchemaForJson: true,
     stopSequences: 'reported',
     canSendStopSequence,
     buildRequest,

@@ -33,7 +33,7 @@ export function parseRequest(body: unknown, { compatibility = 'specification' }:
     ...(compatibility === 'full' && { reasoningDisplay: 'none' as const, ...request.get('thinking') }),
     reasoningEffort: outputConfig?.get('effort'),
     outputFormat: outputConfig?.get('format'),
-    unused: unusedFields(request.unused()),
+    unused: unusedFields(request.unused(), outputConfig?.unused(), metadata?.unused()),
     userId: metadata?.get('user_id')?.slice(0, MAXIMUM_USER_ID_LENGTH),
   });
 }

@@ -19,7 +19,7 @@ export const MINIMUM_OUTPUT_TOKENS = 16;
 /** Upstreams of this format require a file name with the bytes of a file. */
 const DEFAULT_FILENAME = 'file';
 
-/** Seeds, penalties, `top_k` and signatures of calls have no effect here. The gateway cuts at stop sequences. */
+/** Signatures of calls have no effect here. The gateway cuts at stop sequences. */
 export function buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest {
   const { sampling, tools, toolChoice } = request;
   const textConfig = renderTextConfig(request);

@@ -15,7 +15,15 @@ import { parseResult, parseStream } from './upstream.ts';
 export const responses: WireFormat = {
   name: 'responses',
   client: {
-    settingNames: { verbosity: 'text.verbosity', parallelToolCalls: 'parallel_tool_calls' },
+    settingNames: {
+      temperature: 'temperature',
+      topP: 'top_p',
+      verbosity: 'text.verbosity',
+      parallelToolCalls: 'parallel_tool_calls',
+      strictTools: 'tools.strict',
+      userId: 'user',
+      imageDetail: 'input_image.detail',
+    },
     hasStopSequence: false,
     keepAliveFrame: COMMENT_FRAME,
     parseRequest,
@@ -25,7 +33,7 @@ export const responses: WireFormat = {
     renderStreamError,
   },
   upstream: {
-    missingSettings: ['topK', 'seed', 'frequencyPenalty', 'presencePenalty'],
+    missingSettings: ['topK', 'seed', 'frequencyPenalty', 'presencePenalty', 'cacheMarks'],
     isOneAnswerPerCall: true,
     stopSequences: 'unsupported',
     minOutputTokens: MINIMUM_OUTPUT_TOKENS,

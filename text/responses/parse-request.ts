@@ -30,7 +30,7 @@ export function parseRequest(body: unknown, { compatibility = 'specification' }:
     reasoningEffort: reasoning?.get('effort'),
     outputFormat: text?.get('format'),
     verbosity: text?.get('verbosity'),
-    unused: unusedFields(request.unused(), leftOutTools(request.object['tools'])),
+    unused: unusedFields(request.unused(), reasoning?.unused(), text?.unused(), leftOutTools(request.object['tools'])),
     userId: request.get('user'),
     echo: echoOf(request),
   });

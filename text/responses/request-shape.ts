@@ -51,7 +51,7 @@ const textFormat = named(
 const reasoning = named(
   'ResponsesReasoning',
   fields(
-    { effort: optional(EFFORT) },
+    { effort: optional(EFFORT), summary: optional(described(readString, 'Summaries are shown without it, too')) },
     { description: 'Of models with the compatibility `specification`, only textg takes it' },
   ),
 );

@@ -194,9 +194,18 @@ function contentOf(conversation: Conversation, directives: Directives, tokens: n
     if (wish?.kind === 'say') return wish.text;
     if (tokens !== undefined) return repeatWords(REPLY_WORDS, tokens);
     if (calls.length > 0) return '';
-    if (conversation.answerSchema !== undefined) return JSON.stringify(exampleOf(conversation.answerSchema));
+    const schema = conversation.answerSchema ?? (asksForJson(entries) ? { type: 'object' } : undefined);
+    if (schema !== undefined) return JSON.stringify(exampleOf(schema));
     return echo(message);
   }
+}
+
+/** Whether the system text asks for JSON, as clients of models without a field for it do. */
+function asksForJson(entries: readonly Entry[]): boolean {
+  return entries.some(
+    (entry) =>
+      entry.kind === 'text' && entry.role === 'system' && entry.text.includes('one JSON object and nothing else'),
+  );
 }
 
 function lastUserText(entries: readonly Entry[]): string {

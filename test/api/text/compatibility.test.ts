@@ -6,6 +6,9 @@ import { ASK, modelVia, textModel, useTestText } from '../../support/text.ts';
 import { eventsOfText } from '../../text/support.ts';
 
 const fullVia = (format: WireFormatName): string => `full-via-${format}`;
+/** A model whose upstream takes no schema, and whose answers are checked. */
+const byTool = (format: WireFormatName): string => `by-tool-via-${format}`;
+const CHECKED = 'checked-via-chat-completions';
 const PLAIN = 'full-without-reasoning';
 
 const SCHEMA = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
@@ -22,6 +25,11 @@ describe('models with full compatibility', () => {
   const text = useTestText({
     models: [
       ...WIRE_FORMAT_NAMES.map((format) => textModel(fullVia(format), [{ format }], { compatibility: 'full' })),
+      ...WIRE_FORMAT_NAMES.map((format) => {
+        const route = { format, structuredOutput: 'tool', checkOutput: true } as const;
+        return textModel(byTool(format), [route], { compatibility: 'full' });
+      }),
+      textModel(CHECKED, [{ format: 'chat-completions', checkOutput: true }], { compatibility: 'full' }),
       textModel(PLAIN, [{ format: 'chat-completions' }], { compatibility: 'full', reasoning: false }),
     ],
   });
@@ -32,15 +40,44 @@ describe('models with full compatibility', () => {
     return { status: response.status, headers: response.headers, text: await response.text() };
   };
 
-  for (const client of WIRE_FORMAT_NAMES) {
-    for (const upstream of WIRE_FORMAT_NAMES) {
-      it(`answer by a schema in ${client} over ${upstream}`, async () => {
-        const { status, text: answer } = await ask(client, fullVia(upstream), BY_SCHEMA[client]);
+  // Every pair of formats is in features.test.ts.
+  for (const [index, client] of WIRE_FORMAT_NAMES.entries()) {
+    const upstream = WIRE_FORMAT_NAMES[(index + 1) % WIRE_FORMAT_NAMES.length] ?? client;
+    for (const model of [fullVia(upstream), byTool(upstream)]) {
+      it(`answer by a schema in ${client} as ${model}`, async () => {
+        const { status, text: answer } = await ask(client, model, BY_SCHEMA[client]);
         expect(status, answer).to.equal(200);
         expect(answer).to.match(/\{\\"city\\":\s*\\"/);
       });
     }
   }
+
+  it('answer in JSON over upstreams that can only be asked in words', async () => {
+    for (const model of [fullVia('messages'), byTool('chat-completions')]) {
+      const fields = { response_format: { type: 'json_object' } };
+      const { status, text: answer } = await ask('chat-completions', model, fields);
+      expect([status, Object(JSON.parse(answer)).choices[0].message.content]).to.deep.equal([200, '{}']);
+    }
+  });
+
+  it('charge an answer that is not the JSON that was asked for, and end it with an error, whole and streamed', async () => {
+    for (const stream of [false, true]) {
+      const asked = [BY_SCHEMA['chat-completions'], { response_format: { type: 'json_object' } }] as const;
+      const models = [CHECKED, fullVia('messages')] as const;
+      for (const [index, fields] of asked.entries()) {
+        const model = models[index] ?? '';
+        const prompt = 'Say exactly: no JSON';
+        const { status, text: answer } = await ask('chat-completions', model, fields, prompt, stream);
+        expect(status).to.equal(stream ? 200 : 400);
+        expect(answer).to.contain('"code":"bad_request"').and.to.contain('is charged: it is not JSON');
+        expect(answer).to.not.contain('[DONE]');
+        await text.idle();
+        const [row] = await text.database('text_requests').orderBy('id', 'desc').limit(1);
+        expect(row).to.include({ outcome: 'disconnected', model });
+        expect(BigInt(row.charge) > 0n, row.charge).to.equal(true);
+      }
+    }
+  });
 
   it('name the fields without effect in a header, whole and streamed', async () => {
     for (const stream of [false, true]) {

@@ -502,15 +502,6 @@ describe('messages upstream', () => {
     expect(forwarded.body).to.include({ temperature: 1 });
   });
 
-  it('is instructed in the prompt to answer in JSON if there is no schema', () => {
-    for (const outputFormat of [{ type: 'json-object' }, { type: 'json-schema', name: 'x' }] as const) {
-      expect(built({ outputFormat }))
-        .to.have.property('system')
-        .that.matches(/JSON object/);
-      expect(built({ outputFormat })).to.not.have.property('output_config');
-    }
-  });
-
   it('is forwarded no wish for a cache that costs more than the usual one', () => {
     const bodyWith = (cache: JsonObject): JsonObject => {
       const text = { type: 'text', text: 'Hi', cache_control: cache };
