@@ -1,0 +1,32 @@
+/** Coding agents of the command line, on models whose upstream speaks another format than the agent. */
+import { expect } from 'chai';
+import { CLIENTS } from '../../../lab/clients/clients.ts';
+import { nodeWith, runProgram } from '../../../lab/clients/tools.ts';
+import { modelVia, textModel, useTestText } from '../../support/text.ts';
+
+/** The first installation downloads some hundred megabytes. */
+const INSTALL_MS = 300_000;
+
+describe('a coding agent', () => {
+  const model = modelVia('messages');
+  const text = useTestText({ models: [textModel(model, [{ format: 'messages' }], { compatibility: 'full' })] });
+
+  for (const name of ['Codex CLI', 'Gemini CLI']) {
+    it(`reads a file, runs a shell command and writes a file: ${name}`, async function () {
+      this.timeout(INSTALL_MS);
+      const client = CLIENTS.find((one) => one.name === name);
+      if (client?.packages.from !== 'npm') throw new Error(`${name} is not a client from npm`);
+      try {
+        await nodeWith(client.packages.names);
+      } catch (error) {
+        process.stderr.write(`    skipped: npm cannot install ${name} here: ${String(error).slice(0, 300)}\n`);
+        this.skip();
+      }
+      const worked = await runProgram(
+        { ...client, model },
+        { BASE_URL: text.baseUrl, API_KEY: text.apiKey, PICTURE: '' },
+      );
+      expect(worked.split(', ')).to.include.members(['turn', 'read', 'shell', 'write', 'file']);
+    });
+  }
+});
