@@ -5,6 +5,7 @@
  *   npm run clients:types
  */
 import { writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { format, resolveConfig } from 'prettier';
 import { endpointsFor } from '../../api/endpoints.ts';
@@ -40,6 +41,7 @@ const ROOTS = [
   'GenerateContentResponse',
 ];
 export const TYPESCRIPT_FILE = join(import.meta.dirname, '../../clients/typescript/src/types.ts');
+const PYTHON_FOLDER = join(import.meta.dirname, '../../clients/python/src/genway');
 const PREFIX = '#/components/schemas/';
 
 /** The schemas of the roots, and of all that they refer to, by the names that they have as types. */
@@ -117,4 +119,92 @@ function comment({ description }: JsonSchema, indent: string): string {
   return typeof description === 'string' ? `${indent}/** ${description.replaceAll('*/', '* /')} */\n` : '';
 }
 
-if (process.argv[1] === import.meta.filename) writeFileSync(TYPESCRIPT_FILE, await writeTypeScript(clientSchemas()));
+/** Each generated file of the Python package, as it has to be in the repository. */
+export async function writePython(schemas: ReadonlyMap<string, JsonSchema>): Promise<ReadonlyMap<string, string>> {
+  const source = await readFile(join(PYTHON_FOLDER, '_async.py'), 'utf8');
+  return new Map([
+    [join(PYTHON_FOLDER, 'types.py'), pythonTypes(schemas)],
+    [join(PYTHON_FOLDER, '_sync.py'), WITHOUT_WAITING.reduce((text, [from, to]) => text.replaceAll(from, to), source)],
+  ]);
+}
+
+const PYTHON_HEAD = `"""Written by \`npm run clients:types\` from the API description."""
+
+from typing import Any, Dict, List, Literal, NotRequired, TypedDict, Union
+`;
+
+/** Python has no types within types: an object within an object gets the names of both. */
+function pythonTypes(schemas: ReadonlyMap<string, JsonSchema>): string {
+  const classes: string[] = [];
+  const add = (schema: JsonSchema, name: string): string => pythonType(schema, name, classes);
+  const aliases = [...schemas].flatMap(([name, schema]) => {
+    const type = add(schema, name);
+    return type === `"${name}"` ? [] : [`${name} = ${type}\n`];
+  });
+  return [PYTHON_HEAD, ...classes, ...aliases].join('\n');
+}
+
+/** @param classes receives the objects in the schema */
+function pythonType(schema: JsonSchema, name: string, classes: string[]): string {
+  const { $ref, const: constant, enum: values, type, items } = schema;
+  const choices = schema['anyOf'] ?? schema['oneOf'];
+  if (typeof $ref === 'string') return `"${typeName($ref.slice(PREFIX.length))}"`;
+  if (constant !== undefined) return `Literal[${pythonValue(constant)}]`;
+  if (Array.isArray(values)) return `Literal[${values.map(pythonValue).join(', ')}]`;
+  if (Array.isArray(choices) && type === undefined) {
+    const types = choices.map((choice: JsonSchema, index) => pythonType(choice, `${name}${index + 1}`, classes));
+    return `Union[${[...new Set(types)].join(', ')}]`;
+  }
+  if (Array.isArray(type)) {
+    return `Union[${type.map((one: unknown) => pythonType({ ...schema, type: one }, name, classes)).join(', ')}]`;
+  }
+  if (type === 'array') return `List[${isObject(items) ? pythonType(items, `${name}Item`, classes) : 'Any'}]`;
+  return type === 'object' ? pythonObject(schema, name, classes) : (PYTHON_TYPES[String(type)] ?? 'Any');
+}
+
+function pythonObject(schema: JsonSchema, name: string, classes: string[]): string {
+  const { properties, required, additionalProperties } = schema;
+  if (!isObject(properties)) {
+    const value = isObject(additionalProperties) ? pythonType(additionalProperties, `${name}Value`, classes) : 'Any';
+    return `Dict[str, ${value}]`;
+  }
+  const fields = Object.entries(properties).flatMap(([field, of]) => {
+    if (!isObject(of)) return [];
+    const fieldType = pythonType(of, `${name}${typeName(`_${field}`)}`, classes);
+    const isRequired = Array.isArray(required) && required.includes(field);
+    return [`    "${field}": ${isRequired ? fieldType : `NotRequired[${fieldType}]`},`];
+  });
+  // Not as a class, since fields such as `from` are words of the language.
+  classes.push(`${name} = TypedDict("${name}", {\n${fields.join('\n')}\n})\n`);
+  return `"${name}"`;
+}
+
+const PYTHON_TYPES: Readonly<Record<string, string>> = {
+  string: 'str',
+  boolean: 'bool',
+  null: 'None',
+  integer: 'int',
+  number: 'float',
+};
+
+function pythonValue(value: unknown): string {
+  return typeof value === 'boolean' ? (value ? 'True' : 'False') : JSON.stringify(value);
+}
+
+/** From the asynchronous client to the synchronous one. */
+const WITHOUT_WAITING: readonly (readonly [from: string | RegExp, to: string])[] = [
+  [/^""".*"""/g, '"""The synchronous client. `npm run clients:types` writes this file from _async.py."""'],
+  ['import asyncio\n', ''],
+  ['asyncio.sleep', 'time.sleep'],
+  [/\bAsync(?=[A-Z])/g, ''],
+  [/\basync (?=def|for)/g, ''],
+  [/\bawait /g, ''],
+  [/__a(iter|enter|exit)__/g, '__$1__'],
+  [/\ba(close|read|iter_lines)\b/g, '$1'],
+];
+
+if (process.argv[1] === import.meta.filename) {
+  const schemas = clientSchemas();
+  writeFileSync(TYPESCRIPT_FILE, await writeTypeScript(schemas));
+  for (const [file, text] of await writePython(schemas)) writeFileSync(file, text);
+}

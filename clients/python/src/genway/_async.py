@@ -1,0 +1,474 @@
+"""The asynchronous client. `npm run clients:types` writes _sync.py from this file."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any, Generic, Optional, TypeVar, Union
+from urllib.parse import quote
+
+import httpx
+
+from . import types
+from .errors import APIConnectionError, APIError, APITimeoutError, TaskFailedError, WaitTimeoutError, error_of
+
+Item = TypeVar("Item")
+Body = Mapping[str, Any]
+Moment = Union[datetime, str, int]
+#: A path, the bytes of a file, or a file that is open for reading bytes.
+Uploadable = Union[str, Path, bytes, IO[bytes]]
+
+MINUTE = 60.0
+TEXT_MINUTES = 10
+FIRST_PAUSE = 0.5
+MAX_PAUSE = 30.0
+POLL_SECONDS = 5
+
+
+@dataclass(frozen=True)
+class Call:
+    method: str
+    path: str
+    query: Body = field(default_factory=dict)
+    body: Optional[Body] = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    upload: Optional[tuple[str, Uploadable]] = None
+    is_text: bool = False
+    #: Sent with each try of a call that the API does once for each key.
+    idempotency_key: Optional[str] = None
+
+
+class AsyncHttp:
+    def __init__(
+        self,
+        api_key: Optional[str],
+        base_url: Optional[str],
+        text_base_url: Optional[str],
+        max_retries: int,
+        timeout: Optional[float],
+        http_client: Optional[httpx.AsyncClient],
+    ) -> None:
+        key = api_key or os.environ.get("GENWAY_API_KEY")
+        base = base_url or os.environ.get("GENWAY_BASE_URL")
+        if not key:
+            raise ValueError("Pass api_key, or set GENWAY_API_KEY.")
+        if not base:
+            raise ValueError("Pass base_url, or set GENWAY_BASE_URL.")
+        self.base_url = base.rstrip("/")
+        self.text_base_url = (text_base_url or os.environ.get("GENWAY_TEXT_BASE_URL") or base).rstrip("/")
+        self.headers = {"authorization": f"Bearer {key}"}
+        self.max_retries = max_retries
+        self.timeout = timeout
+        self.client = http_client or httpx.AsyncClient()
+
+    async def data(self, call: Call) -> Any:
+        return (await self.json(call))["data"]
+
+    async def json(self, call: Call) -> Any:
+        return (await self.send(call)).json()
+
+    async def send(self, call: Call, stream: bool = False) -> httpx.Response:
+        retries = 0
+        while True:
+            try:
+                return await self._attempt(call, stream)
+            except (APIError, APIConnectionError) as error:
+                if retries >= self.max_retries or not _may_repeat(error, call, retries):
+                    raise
+                await asyncio.sleep(_pause(error, retries))
+            retries += 1
+
+    async def _attempt(self, call: Call, stream: bool) -> httpx.Response:
+        timeout = self.timeout or (TEXT_MINUTES if call.is_text else 1) * MINUTE
+        files = None if call.upload is None else {"file": (call.upload[0], _opened(call.upload[1]))}
+        key = {} if call.idempotency_key is None else {"idempotency-key": call.idempotency_key}
+        request = self.client.build_request(
+            call.method,
+            (self.text_base_url if call.is_text else self.base_url) + call.path,
+            params={name: _written(value) for name, value in call.query.items() if value is not None},
+            json=call.body,
+            files=files,
+            headers={**self.headers, **call.headers, **key},
+            timeout=timeout,
+        )
+        try:
+            response = await self.client.send(request, stream=stream)
+            if response.is_error and stream:
+                await response.aread()
+        except httpx.TimeoutException as error:
+            raise APITimeoutError(f"No answer within {timeout:g} s.") from error
+        except httpx.TransportError as error:
+            raise APIConnectionError(f"No answer from {request.url.host}.") from error
+        if not response.is_error:
+            return response
+        try:
+            body = response.json()
+        except ValueError:
+            body = None
+        raise error_of(
+            response.status_code, body, response.headers.get("x-request-id"), response.headers.get("retry-after")
+        )
+
+
+def _opened(file: Uploadable) -> Union[bytes, IO[bytes]]:
+    return open(file, "rb") if isinstance(file, (str, Path)) else file
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def _may_repeat(error: Exception, call: Call, retries: int) -> bool:
+    """Without an answer, only what is done once however often it is sent is sent again."""
+    if call.upload is not None and not isinstance(call.upload[1], (str, Path, bytes)):
+        return False
+    if isinstance(error, APIError):
+        # The attempt before is still being processed.
+        return retries > 0 if error.code == "idempotency_conflict" else error.retryable
+    return call.idempotency_key is not None or call.method != "POST"
+
+
+def _pause(error: Exception, retries: int) -> float:
+    asked = error.retry_after_seconds if isinstance(error, APIError) else None
+    return max(asked or 0.0, min(FIRST_PAUSE * 2.0**retries, MAX_PAUSE) * random.uniform(0.5, 1))
+
+
+async def _events(response: httpx.Response) -> AsyncIterator[dict[str, Any]]:
+    """The JSON of each event of a stream: https://html.spec.whatwg.org/multipage/server-sent-events.html"""
+    try:
+        async for line in response.aiter_lines():
+            data = line.removeprefix("data:").strip() if line.startswith("data:") else ""
+            if data == "[DONE]":
+                return
+            if data:
+                event = json.loads(data)
+                if isinstance(event.get("error"), dict):
+                    raise error_of(503, event, response.headers.get("x-request-id"))
+                yield event
+    except httpx.TransportError as error:
+        raise APIConnectionError("The stream broke off.") from error
+    finally:
+        await response.aclose()
+
+
+class AsyncList(Generic[Item]):
+    """A list that comes in pages. Iterating goes on through all pages."""
+
+    def __init__(self, http: AsyncHttp, path: str, query: Body) -> None:
+        self._http, self._path, self._query = http, path, query
+
+    async def page(self, cursor: Optional[str] = None) -> tuple[list[Item], Optional[str]]:
+        """The items of a page, and the cursor of the next page; None on the last page."""
+        answer = await self._http.json(Call("GET", self._path, query={**self._query, "cursor": cursor}))
+        return answer["data"], answer["next_cursor"]
+
+    async def __aiter__(self) -> AsyncIterator[Item]:
+        cursor = None
+        while True:
+            items, cursor = await self.page(cursor)
+            for item in items:
+                yield item
+            if cursor is None:
+                return
+
+
+class AsyncCreatedTask:
+    """A task that was created. `task` is the task as it was created; `wait()` gives the task with its result."""
+
+    def __init__(self, task: types.Task, tasks: AsyncTasks) -> None:
+        self.task = task
+        self.id = task["id"]
+        self._tasks = tasks
+
+    async def wait(
+        self,
+        on_progress: Optional[Callable[[types.Task], None]] = None,
+        timeout: float = 3600,
+        poll: Optional[float] = None,
+    ) -> types.Task:
+        """Raises TaskFailedError or WaitTimeoutError. `poll` defaults to what the task asks for."""
+        return await self._tasks.wait(self.task, on_progress, timeout, poll)
+
+
+class AsyncTasks:
+    def __init__(self, http: AsyncHttp) -> None:
+        self._http = http
+
+    async def get(self, id: str) -> types.Task:
+        task: types.Task = await self._http.data(Call("GET", f"/v1/tasks/{quote(id)}"))
+        return task
+
+    def list(
+        self,
+        *,
+        status: Optional[str] = None,
+        task_kind: Optional[str] = None,
+        model: Optional[str] = None,
+        from_: Optional[Moment] = None,
+        to: Optional[Moment] = None,
+        limit: Optional[int] = None,
+    ) -> AsyncList[types.Task]:
+        query = {"status": status, "task_kind": task_kind, "model": model, "from": from_, "to": to, "limit": limit}
+        return AsyncList(self._http, "/v1/tasks", query)
+
+    async def cancel(self, id: str) -> types.Task:
+        """Ends a task that no model renders yet, and refunds it. Raises ConflictError when it is too late."""
+        task: types.Task = await self._http.data(Call("POST", f"/v1/tasks/{quote(id)}/cancel"))
+        return task
+
+    async def wait(
+        self,
+        task: Union[str, types.Task],
+        on_progress: Optional[Callable[[types.Task], None]] = None,
+        timeout: float = 3600,
+        poll: Optional[float] = None,
+    ) -> types.Task:
+        """The task once it has succeeded. Goes on while the API cannot be reached, because the task does.
+
+        Raises TaskFailedError or WaitTimeoutError. `poll` defaults to what the task asks for.
+        """
+        latest = await self.get(task) if isinstance(task, str) else task
+        until = time.monotonic() + timeout
+        while True:
+            if on_progress:
+                on_progress(latest)
+            if latest["status"] == "succeeded":
+                return latest
+            if latest["status"] == "failed":
+                raise TaskFailedError(latest)
+            left = until - time.monotonic()
+            if left <= 0:
+                raise WaitTimeoutError(latest)
+            await asyncio.sleep(min(poll or latest.get("poll_after_seconds", POLL_SECONDS), left))
+            try:
+                latest = await self.get(latest["id"])
+            except APIConnectionError:
+                pass
+            except APIError as error:
+                if not error.retryable:
+                    raise
+
+
+class AsyncMedia:
+    """Creates tasks of one kind."""
+
+    def __init__(self, http: AsyncHttp, tasks: AsyncTasks, kind: str) -> None:
+        self._http, self._tasks, self._kind = http, tasks, kind
+
+    async def create(
+        self, *, model: str, prompt: str, idempotency_key: Optional[str] = None, **fields: Any
+    ) -> AsyncCreatedTask:
+        """`fields` are those of the model, such as `images`, `duration` or `resolution`: capabilities.inspect describes them."""
+        key = idempotency_key or str(uuid.uuid4())
+        body = {"model": model, "prompt": prompt, **fields}
+        call = Call("POST", f"/v1/{self._kind}s/tasks", body=body, idempotency_key=key)
+        return AsyncCreatedTask(await self._http.data(call), self._tasks)
+
+    def list(self, *, limit: Optional[int] = None) -> AsyncList[types.Task]:
+        return self._tasks.list(task_kind=self._kind, limit=limit)
+
+
+class AsyncFiles:
+    def __init__(self, http: AsyncHttp) -> None:
+        self._http = http
+
+    async def upload(self, file: Uploadable, name: Optional[str] = None) -> types.UploadedFile:
+        """Uploads a file, whose `url` media requests take."""
+        known = name or (Path(file).name if isinstance(file, (str, Path)) else "file")
+        stored: types.UploadedFile = await self._http.data(Call("POST", "/v1/files", upload=(known, file)))
+        return stored
+
+    async def get(self, id: str) -> types.UploadedFile:
+        stored: types.UploadedFile = await self._http.data(Call("GET", f"/v1/files/{quote(id)}"))
+        return stored
+
+    def list(self, *, limit: Optional[int] = None) -> AsyncList[types.UploadedFile]:
+        return AsyncList(self._http, "/v1/files", {"limit": limit})
+
+    async def delete(self, id: str) -> types.DeletedFile:
+        deleted: types.DeletedFile = await self._http.data(Call("DELETE", f"/v1/files/{quote(id)}"))
+        return deleted
+
+
+class AsyncWebhooks:
+    def __init__(self, http: AsyncHttp) -> None:
+        self._http = http
+
+    async def _webhook(self, method: str, path: str = "", body: Optional[Body] = None) -> types.Webhook:
+        key = str(uuid.uuid4()) if method == "POST" and path == "" else None
+        call = Call(method, f"/v1/webhooks{path}", body=body, idempotency_key=key)
+        webhook: types.Webhook = await self._http.data(call)
+        return webhook
+
+    async def create(self, *, url: str, **fields: Any) -> types.Webhook:
+        """The answer has the secret, which is not shown again."""
+        return await self._webhook("POST", body={"url": url, **fields})
+
+    async def get(self, id: str) -> types.Webhook:
+        return await self._webhook("GET", f"/{quote(id)}")
+
+    def list(self, *, limit: Optional[int] = None) -> AsyncList[types.Webhook]:
+        return AsyncList(self._http, "/v1/webhooks", {"limit": limit})
+
+    async def update(self, id: str, **changes: Any) -> types.Webhook:
+        return await self._webhook("PATCH", f"/{quote(id)}", changes)
+
+    async def delete(self, id: str) -> None:
+        await self._webhook("DELETE", f"/{quote(id)}")
+
+    async def rotate_secret(self, id: str) -> types.Webhook:
+        return await self._webhook("POST", f"/{quote(id)}/rotate-secret")
+
+    async def send_test(self, id: str) -> types.Delivery:
+        delivery: types.Delivery = await self._http.data(Call("POST", f"/v1/webhooks/{quote(id)}/test"))
+        return delivery
+
+    def deliveries(
+        self, id: str, *, status: Optional[str] = None, limit: Optional[int] = None
+    ) -> AsyncList[types.Delivery]:
+        return AsyncList(self._http, f"/v1/webhooks/{quote(id)}/deliveries", {"status": status, "limit": limit})
+
+    async def redeliver(self, id: str, delivery_id: str) -> types.Delivery:
+        path = f"/v1/webhooks/{quote(id)}/deliveries/{quote(delivery_id)}/redeliver"
+        delivery: types.Delivery = await self._http.data(Call("POST", path))
+        return delivery
+
+
+class AsyncModels:
+    def __init__(self, http: AsyncHttp) -> None:
+        self._http = http
+
+    async def list(self, *, all: bool = False) -> Sequence[types.Model]:
+        """`all` also lists the models that the key cannot call."""
+        models: Sequence[types.Model] = await self._http.data(Call("GET", "/v1/models", query={"all": all}))
+        return models
+
+    async def get(self, id: str) -> types.Model:
+        model: types.Model = await self._http.json(Call("GET", f"/v1/models/{quote(id)}"))
+        return model
+
+
+class AsyncBalance:
+    def __init__(self, http: AsyncHttp) -> None:
+        self._http = http
+
+    async def get(self) -> types.Balance:
+        balance: types.Balance = await self._http.data(Call("GET", "/v1/balance"))
+        return balance
+
+
+class AsyncUsage:
+    def __init__(self, http: AsyncHttp) -> None:
+        self._http = http
+
+    async def days(
+        self, *, from_: Optional[Moment] = None, to: Optional[Moment] = None
+    ) -> Sequence[types.DailyUsage]:
+        """By day, model and key, the newest day first."""
+        days: Sequence[types.DailyUsage] = await self._http.data(Call("GET", "/v1/usage", {"from": from_, "to": to}))
+        return days
+
+    def requests(
+        self, *, from_: Optional[Moment] = None, to: Optional[Moment] = None, limit: Optional[int] = None
+    ) -> AsyncList[types.TextRequest]:
+        """Text requests, the newest first."""
+        return AsyncList(self._http, "/v1/usage/requests", {"from": from_, "to": to, "limit": limit})
+
+
+class AsyncCapabilities:
+    def __init__(self, http: AsyncHttp) -> None:
+        self._http = http
+
+    async def search(self, **request: Any) -> Sequence[types.FoundCapability]:
+        found: Sequence[types.FoundCapability] = await self._http.data(
+            Call("POST", "/v1/capabilities/search", body=request)
+        )
+        return found
+
+    async def inspect(self, capability_id: str) -> types.Capability:
+        body = {"capability_id": capability_id}
+        capability: types.Capability = await self._http.data(Call("POST", "/v1/capabilities/inspect", body=body))
+        return capability
+
+    async def run(self, *, idempotency_key: Optional[str] = None, **request: Any) -> dict[str, Any]:
+        key = idempotency_key or str(uuid.uuid4())
+        call = Call("POST", "/v1/capabilities/run", body=request, idempotency_key=key)
+        result: dict[str, Any] = await self._http.data(call)
+        return result
+
+
+class AsyncText(Generic[Item]):
+    """Text in one wire format. The vendors' SDKs have types for the fields."""
+
+    def __init__(self, http: AsyncHttp, path: str, headers: Optional[Mapping[str, str]] = None) -> None:
+        self._http, self._path, self._headers = http, path, headers or {}
+
+    def _call(self, request: Body) -> Call:
+        return Call("POST", self._path, body=request, headers=self._headers, is_text=True)
+
+    async def create(self, **request: Any) -> Item:
+        answer: Item = await self._http.json(self._call(request))
+        return answer
+
+    async def stream(self, **request: Any) -> AsyncIterator[dict[str, Any]]:
+        """The events of the answer."""
+        return _events(await self._http.send(self._call({**request, "stream": True}), stream=True))
+
+
+class AsyncChat:
+    def __init__(self, http: AsyncHttp) -> None:
+        self.completions: AsyncText[types.ChatCompletion] = AsyncText(http, "/v1/chat/completions")
+
+
+class AsyncGenway:
+    """The client. The key and the addresses default to GENWAY_API_KEY, GENWAY_BASE_URL and GENWAY_TEXT_BASE_URL."""
+
+    def __init__(
+        self,
+        api_key: Optional[str] = None,
+        base_url: Optional[str] = None,
+        text_base_url: Optional[str] = None,
+        *,
+        max_retries: int = 3,
+        timeout: Optional[float] = None,
+        http_client: Optional[httpx.AsyncClient] = None,
+    ) -> None:
+        """`timeout` is that of one attempt, in seconds: a minute by default, and ten for text."""
+        http = self._http = AsyncHttp(api_key, base_url, text_base_url, max_retries, timeout, http_client)
+        self.tasks = AsyncTasks(http)
+        self.videos = AsyncMedia(http, self.tasks, "video")
+        self.images = AsyncMedia(http, self.tasks, "image")
+        self.files = AsyncFiles(http)
+        self.webhooks = AsyncWebhooks(http)
+        self.models = AsyncModels(http)
+        self.balance = AsyncBalance(http)
+        self.usage = AsyncUsage(http)
+        self.capabilities = AsyncCapabilities(http)
+        self.chat = AsyncChat(http)
+        self.responses: AsyncText[types.ResponsesResponse] = AsyncText(http, "/v1/responses")
+        self.messages: AsyncText[types.Message] = AsyncText(http, "/v1/messages", {"msgfmt-version": "2023-06-01"})
+
+    async def generate(self, model: str, **request: Any) -> types.GenerateContentResponse:
+        """The native format."""
+        path = f"/v1beta/models/{quote(model)}:generateContent"
+        answer: types.GenerateContentResponse = await self._http.json(Call("POST", path, body=request, is_text=True))
+        return answer
+
+    async def aclose(self) -> None:
+        await self._http.client.aclose()
+
+    async def __aenter__(self) -> AsyncGenway:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()

@@ -1,0 +1,620 @@
+"""Written by `npm run clients:types` from the API description."""
+
+from typing import Any, Dict, List, Literal, NotRequired, TypedDict, Union
+
+TaskTypicalSeconds = TypedDict("TaskTypicalSeconds", {
+    "p50": float,
+    "p90": float,
+    "samples": int,
+})
+
+TaskUsage = TypedDict("TaskUsage", {
+    "credits_reserved": float,
+    "credits_charged": float,
+    "credits_settled": float,
+    "credits_refunded": float,
+    "billable_duration_seconds": NotRequired[int],
+})
+
+Task = TypedDict("Task", {
+    "id": str,
+    "object": Literal["task"],
+    "task_kind": Literal["image", "video"],
+    "capability_id": str,
+    "capability_version": Union[int, None],
+    "media_type": Literal["image", "video"],
+    "model": str,
+    "status": Literal["queued", "processing", "succeeded", "failed"],
+    "stage": Literal["queued", "processing", "succeeded", "failed"],
+    "created_at": int,
+    "updated_at": int,
+    "completed_at": Union[int, None],
+    "poll_after_seconds": NotRequired[int],
+    "typical_seconds": NotRequired["TaskTypicalSeconds"],
+    "output": Union["TaskOutput", None],
+    "usage": "TaskUsage",
+    "request_id": str,
+    "error_code": Union[Literal["content_policy_violation", "bad_request", "processing_unavailable", "processing_timeout", "processing_failed", "result_transfer_failed"], None],
+    "error_message": Union[str, None],
+    "retryable": NotRequired[bool],
+})
+
+TaskOutputMediaItem = TypedDict("TaskOutputMediaItem", {
+    "type": Literal["image", "video"],
+    "url": str,
+    "mime_type": str,
+    "width": NotRequired[int],
+    "height": NotRequired[int],
+})
+
+TaskOutput = TypedDict("TaskOutput", {
+    "media": List["TaskOutputMediaItem"],
+    "r2_url": Union[str, None],
+})
+
+UploadedFile = TypedDict("UploadedFile", {
+    "id": str,
+    "object": Literal["file"],
+    "url": str,
+    "mime_type": str,
+    "bytes": int,
+    "created_at": int,
+    "filename": Union[str, None],
+    "used_at": Union[int, None],
+    "expires_at": Union[int, None],
+})
+
+DeletedFile = TypedDict("DeletedFile", {
+    "id": str,
+    "object": Literal["file"],
+    "deleted": bool,
+})
+
+VideoModelLimitsPromptCharacters = TypedDict("VideoModelLimitsPromptCharacters", {
+    "min": int,
+    "max": int,
+})
+
+VideoModelLimitsDurationSeconds = TypedDict("VideoModelLimitsDurationSeconds", {
+    "min": int,
+    "max": int,
+    "default": int,
+    "values": NotRequired[List[int]],
+})
+
+VideoModelLimitsImages = TypedDict("VideoModelLimitsImages", {
+    "min": int,
+    "max": int,
+})
+
+VideoModelLimitsReferenceVideos = TypedDict("VideoModelLimitsReferenceVideos", {
+    "min": int,
+    "max": int,
+})
+
+VideoModelLimitsReferenceAudios = TypedDict("VideoModelLimitsReferenceAudios", {
+    "min": int,
+    "max": int,
+})
+
+VideoModelLimits = TypedDict("VideoModelLimits", {
+    "prompt_characters": "VideoModelLimitsPromptCharacters",
+    "duration_seconds": "VideoModelLimitsDurationSeconds",
+    "images": "VideoModelLimitsImages",
+    "reference_videos": "VideoModelLimitsReferenceVideos",
+    "reference_audios": "VideoModelLimitsReferenceAudios",
+    "aspect_ratios": List[str],
+    "resolutions": List[str],
+})
+
+VideoModelPrices = TypedDict("VideoModelPrices", {
+    "unit": Literal["second", "video"],
+    "by_resolution": Dict[str, float],
+})
+
+VideoModel = TypedDict("VideoModel", {
+    "id": str,
+    "object": Literal["model"],
+    "created": int,
+    "owned_by": str,
+    "unavailable_reason": NotRequired[Literal["not_allowed", "top_up_required", "disabled", "no_route"]],
+    "kind": Literal["video"],
+    "endpoint": Literal["/v1/videos/tasks"],
+    "capability_version": Union[int, None],
+    "limits": "VideoModelLimits",
+    "prices": "VideoModelPrices",
+})
+
+ImageModelLimitsImages = TypedDict("ImageModelLimitsImages", {
+    "min": int,
+    "max": int,
+})
+
+ImageModelLimits = TypedDict("ImageModelLimits", {
+    "images": "ImageModelLimitsImages",
+    "aspect_ratios": List[str],
+    "resolutions": List[str],
+    "backgrounds": List[str],
+})
+
+ImageModelPrices = TypedDict("ImageModelPrices", {
+    "unit": Literal["image"],
+    "by_resolution": Dict[str, float],
+})
+
+ImageModel = TypedDict("ImageModel", {
+    "id": str,
+    "object": Literal["model"],
+    "created": int,
+    "owned_by": str,
+    "unavailable_reason": NotRequired[Literal["not_allowed", "top_up_required", "disabled", "no_route"]],
+    "kind": Literal["image"],
+    "endpoint": Literal["/v1/images/tasks"],
+    "capability_version": Union[int, None],
+    "limits": "ImageModelLimits",
+    "prices": "ImageModelPrices",
+})
+
+TextModelLimits = TypedDict("TextModelLimits", {
+    "context_tokens": Union[int, None],
+    "max_output_tokens": Union[int, None],
+})
+
+TextModelPricesTiersItem = TypedDict("TextModelPricesTiersItem", {
+    "threshold_tokens": int,
+    "applies": Literal["over", "at_or_over"],
+    "factor": float,
+})
+
+TextModelPricesPeaksItemWindowsItem = TypedDict("TextModelPricesPeaksItemWindowsItem", {
+    "from": str,
+    "to": str,
+})
+
+TextModelPricesPeaksItem = TypedDict("TextModelPricesPeaksItem", {
+    "utc_offset_minutes": int,
+    "days": List[str],
+    "windows": List["TextModelPricesPeaksItemWindowsItem"],
+    "factor": float,
+})
+
+TextModelPrices = TypedDict("TextModelPrices", {
+    "unit": Literal["1M tokens"],
+    "input": float,
+    "output": float,
+    "cached_input": float,
+    "cache_write": float,
+    "tiers": List["TextModelPricesTiersItem"],
+    "peaks": List["TextModelPricesPeaksItem"],
+})
+
+TextModel = TypedDict("TextModel", {
+    "id": str,
+    "object": Literal["model"],
+    "created": int,
+    "owned_by": str,
+    "unavailable_reason": NotRequired[Literal["not_allowed", "top_up_required", "disabled", "no_route"]],
+    "kind": Literal["text"],
+    "family": str,
+    "formats": List[Literal["chat-completions", "responses", "messages", "generate-content"]],
+    "reasoning": bool,
+    "free": bool,
+    "legacy": bool,
+    "limits": "TextModelLimits",
+    "prices": "TextModelPrices",
+})
+
+BalanceKey = TypedDict("BalanceKey", {
+    "id": str,
+    "used_usd": float,
+    "usage_limit_usd": Union[float, None],
+})
+
+Balance = TypedDict("Balance", {
+    "object": Literal["balance"],
+    "available_usd": float,
+    "funded_usd": float,
+    "signup_usd": float,
+    "promo_usd": float,
+    "promo_expires_at": Union[int, None],
+    "reserved_usd": float,
+    "low_balance_usd": Union[float, None],
+    "topped_up": bool,
+    "key": "BalanceKey",
+})
+
+UpdateBalance = TypedDict("UpdateBalance", {
+    "low_balance_usd": Union[float, str, None],
+})
+
+DailyUsage = TypedDict("DailyUsage", {
+    "object": Literal["daily_usage"],
+    "date": str,
+    "kind": Literal["image", "video", "text"],
+    "model": str,
+    "api_key_id": str,
+    "requests": int,
+    "failed": int,
+    "input_tokens": int,
+    "cache_read_tokens": int,
+    "cache_write_tokens": int,
+    "output_tokens": int,
+    "billable_duration_seconds": int,
+    "charged_usd": float,
+})
+
+TextRequestPriceModifiersItem = TypedDict("TextRequestPriceModifiersItem", {
+    "kind": Literal["tier", "peak"],
+    "factor": str,
+})
+
+TextRequest = TypedDict("TextRequest", {
+    "created_at": int,
+    "id": str,
+    "object": Literal["text_request"],
+    "request_id": str,
+    "api_key_id": str,
+    "model": str,
+    "format": str,
+    "stream": bool,
+    "outcome": Literal["succeeded", "disconnected", "failed"],
+    "error_code": Union[str, None],
+    "rates_version": str,
+    "input_tokens": int,
+    "cache_read_tokens": int,
+    "cache_write_tokens": int,
+    "output_tokens": int,
+    "reasoning_tokens": Union[int, None],
+    "estimated": bool,
+    "price_modifiers": List["TextRequestPriceModifiersItem"],
+    "charged_usd": float,
+    "latency_ms": Union[int, None],
+    "first_byte_ms": Union[int, None],
+})
+
+Webhook = TypedDict("Webhook", {
+    "id": str,
+    "object": Literal["webhook_endpoint"],
+    "url": str,
+    "description": Union[str, None],
+    "events": List[Literal["task.succeeded", "task.failed", "account.balance_low"]],
+    "secret": NotRequired[str],
+    "enabled": bool,
+    "disabled_at": Union[int, None],
+    "disabled_reason": Union[str, None],
+    "failing_since": Union[int, None],
+    "created_at": int,
+    "updated_at": int,
+})
+
+CreateWebhook = TypedDict("CreateWebhook", {
+    "url": str,
+    "description": NotRequired[Union[str, None]],
+    "events": NotRequired[List[Literal["task.succeeded", "task.failed", "account.balance_low"]]],
+})
+
+UpdateWebhook = TypedDict("UpdateWebhook", {
+    "url": NotRequired[str],
+    "description": NotRequired[Union[str, None]],
+    "events": NotRequired[List[Literal["task.succeeded", "task.failed", "account.balance_low"]]],
+    "enabled": NotRequired[bool],
+})
+
+DeliveryAttemptsItem = TypedDict("DeliveryAttemptsItem", {
+    "number": int,
+    "started_at": int,
+    "latency_ms": int,
+    "http_status": Union[int, None],
+    "error": Union[str, None],
+})
+
+Delivery = TypedDict("Delivery", {
+    "id": str,
+    "object": Literal["webhook_delivery"],
+    "webhook_id": str,
+    "event_id": str,
+    "event": str,
+    "task_id": Union[str, None],
+    "status": Literal["pending", "delivered", "failed"],
+    "attempts": List["DeliveryAttemptsItem"],
+    "next_attempt_at": Union[int, None],
+    "created_at": int,
+    "completed_at": Union[int, None],
+})
+
+TaskEvent = TypedDict("TaskEvent", {
+    "id": str,
+    "object": Literal["event"],
+    "type": Literal["task.succeeded", "task.failed"],
+    "created_at": int,
+    "data": "Task",
+})
+
+LowBalanceEventData = TypedDict("LowBalanceEventData", {
+    "object": Literal["balance"],
+    "account_id": str,
+    "available_usd": float,
+    "reserved_usd": float,
+    "low_balance_usd": float,
+})
+
+LowBalanceEvent = TypedDict("LowBalanceEvent", {
+    "id": str,
+    "object": Literal["event"],
+    "type": Literal["account.balance_low"],
+    "created_at": int,
+    "data": "LowBalanceEventData",
+})
+
+TestEventData = TypedDict("TestEventData", {
+    "id": str,
+    "object": Literal["webhook_endpoint"],
+    "url": str,
+})
+
+TestEvent = TypedDict("TestEvent", {
+    "id": str,
+    "object": Literal["event"],
+    "type": Literal["endpoint.test"],
+    "created_at": int,
+    "data": "TestEventData",
+})
+
+SearchCapabilities = TypedDict("SearchCapabilities", {
+    "query": NotRequired[str],
+    "kind": NotRequired[Literal["video", "image", "text"]],
+    "max_price_usd": NotRequired[float],
+    "limit": NotRequired[int],
+})
+
+FoundCapabilityPrice = TypedDict("FoundCapabilityPrice", {
+    "usd": float,
+    "for": str,
+})
+
+FoundCapability = TypedDict("FoundCapability", {
+    "capability_id": str,
+    "kind": Literal["video", "image", "text"],
+    "summary": str,
+    "price": "FoundCapabilityPrice",
+    "score": float,
+})
+
+CapabilityPrice = TypedDict("CapabilityPrice", {
+    "usd": float,
+    "for": str,
+})
+
+Capability = TypedDict("Capability", {
+    "capability_id": str,
+    "kind": Literal["video", "image", "text"],
+    "summary": str,
+    "price": "CapabilityPrice",
+    "inputs": Dict[str, Any],
+    "outputs": Dict[str, Any],
+    "limits": Dict[str, Any],
+    "prices": Dict[str, Any],
+    "example": Dict[str, Any],
+})
+
+RunCapabilityInputs = TypedDict("RunCapabilityInputs", {
+
+})
+
+RunCapability = TypedDict("RunCapability", {
+    "capability_id": str,
+    "inputs": NotRequired["RunCapabilityInputs"],
+    "wait_seconds": NotRequired[float],
+})
+
+ChatCompletionChoicesItemMessageToolCallsItemFunction = TypedDict("ChatCompletionChoicesItemMessageToolCallsItemFunction", {
+    "name": str,
+    "arguments": str,
+})
+
+ChatCompletionChoicesItemMessageToolCallsItem = TypedDict("ChatCompletionChoicesItemMessageToolCallsItem", {
+    "id": str,
+    "type": Literal["function"],
+    "function": "ChatCompletionChoicesItemMessageToolCallsItemFunction",
+})
+
+ChatCompletionChoicesItemMessageFunctionCall = TypedDict("ChatCompletionChoicesItemMessageFunctionCall", {
+    "name": str,
+    "arguments": str,
+})
+
+ChatCompletionChoicesItemMessage = TypedDict("ChatCompletionChoicesItemMessage", {
+    "role": Literal["assistant"],
+    "content": Union[str, None],
+    "reasoning_content": NotRequired[str],
+    "tool_calls": NotRequired[List["ChatCompletionChoicesItemMessageToolCallsItem"]],
+    "function_call": NotRequired["ChatCompletionChoicesItemMessageFunctionCall"],
+})
+
+ChatCompletionChoicesItem = TypedDict("ChatCompletionChoicesItem", {
+    "index": int,
+    "message": "ChatCompletionChoicesItemMessage",
+    "finish_reason": Literal["stop", "length", "tool_calls", "function_call"],
+})
+
+ChatCompletionUsagePromptTokensDetails = TypedDict("ChatCompletionUsagePromptTokensDetails", {
+    "cached_tokens": NotRequired[int],
+    "cache_write_tokens": NotRequired[int],
+})
+
+ChatCompletionUsageCompletionTokensDetails = TypedDict("ChatCompletionUsageCompletionTokensDetails", {
+    "reasoning_tokens": int,
+})
+
+ChatCompletionUsage = TypedDict("ChatCompletionUsage", {
+    "prompt_tokens": int,
+    "completion_tokens": int,
+    "total_tokens": int,
+    "prompt_tokens_details": NotRequired["ChatCompletionUsagePromptTokensDetails"],
+    "completion_tokens_details": NotRequired["ChatCompletionUsageCompletionTokensDetails"],
+})
+
+ChatCompletion = TypedDict("ChatCompletion", {
+    "id": str,
+    "object": Literal["chat.completion"],
+    "created": int,
+    "model": str,
+    "choices": List["ChatCompletionChoicesItem"],
+    "usage": "ChatCompletionUsage",
+})
+
+ResponsesResponseIncompleteDetails = TypedDict("ResponsesResponseIncompleteDetails", {
+    "reason": Literal["max_output_tokens"],
+})
+
+ResponsesResponseOutputItem1ContentItem = TypedDict("ResponsesResponseOutputItem1ContentItem", {
+    "type": Literal["output_text"],
+    "text": str,
+})
+
+ResponsesResponseOutputItem1 = TypedDict("ResponsesResponseOutputItem1", {
+    "type": Literal["message"],
+    "id": str,
+    "status": str,
+    "role": Literal["assistant"],
+    "content": List["ResponsesResponseOutputItem1ContentItem"],
+})
+
+ResponsesResponseOutputItem2SummaryItem = TypedDict("ResponsesResponseOutputItem2SummaryItem", {
+    "type": Literal["summary_text"],
+    "text": str,
+})
+
+ResponsesResponseOutputItem2 = TypedDict("ResponsesResponseOutputItem2", {
+    "type": Literal["reasoning"],
+    "id": str,
+    "summary": List["ResponsesResponseOutputItem2SummaryItem"],
+})
+
+ResponsesResponseOutputItem3 = TypedDict("ResponsesResponseOutputItem3", {
+    "type": Literal["function_call"],
+    "id": str,
+    "status": str,
+    "call_id": str,
+    "name": str,
+    "arguments": str,
+})
+
+ResponsesResponseUsageInputTokensDetails = TypedDict("ResponsesResponseUsageInputTokensDetails", {
+    "cached_tokens": int,
+})
+
+ResponsesResponseUsageOutputTokensDetails = TypedDict("ResponsesResponseUsageOutputTokensDetails", {
+    "reasoning_tokens": int,
+})
+
+ResponsesResponseUsage = TypedDict("ResponsesResponseUsage", {
+    "input_tokens": int,
+    "input_tokens_details": "ResponsesResponseUsageInputTokensDetails",
+    "output_tokens": int,
+    "output_tokens_details": "ResponsesResponseUsageOutputTokensDetails",
+    "total_tokens": int,
+})
+
+ResponsesResponse = TypedDict("ResponsesResponse", {
+    "id": str,
+    "object": Literal["response"],
+    "created_at": int,
+    "completed_at": NotRequired[Union[int, None]],
+    "instructions": NotRequired[Any],
+    "metadata": NotRequired[Union[Dict[str, Any], None]],
+    "model": str,
+    "status": Literal["completed", "incomplete"],
+    "incomplete_details": Union["ResponsesResponseIncompleteDetails", None],
+    "output": List[Union["ResponsesResponseOutputItem1", "ResponsesResponseOutputItem2", "ResponsesResponseOutputItem3"]],
+    "usage": "ResponsesResponseUsage",
+})
+
+MessageContentItem1 = TypedDict("MessageContentItem1", {
+    "type": Literal["text"],
+    "text": str,
+})
+
+MessageContentItem2 = TypedDict("MessageContentItem2", {
+    "type": Literal["thinking"],
+    "thinking": str,
+    "signature": str,
+})
+
+MessageContentItem3 = TypedDict("MessageContentItem3", {
+    "type": Literal["redacted_thinking"],
+    "data": str,
+})
+
+MessageContentItem4 = TypedDict("MessageContentItem4", {
+    "type": Literal["tool_use"],
+    "id": str,
+    "name": str,
+    "input": Dict[str, Any],
+})
+
+MessageUsageOutputTokensDetails = TypedDict("MessageUsageOutputTokensDetails", {
+    "thinking_tokens": int,
+})
+
+MessageUsage = TypedDict("MessageUsage", {
+    "input_tokens": int,
+    "cache_creation_input_tokens": NotRequired[int],
+    "cache_read_input_tokens": NotRequired[int],
+    "output_tokens": int,
+    "output_tokens_details": NotRequired["MessageUsageOutputTokensDetails"],
+})
+
+Message = TypedDict("Message", {
+    "id": str,
+    "type": Literal["message"],
+    "role": Literal["assistant"],
+    "model": str,
+    "content": List[Union["MessageContentItem1", "MessageContentItem2", "MessageContentItem3", "MessageContentItem4"]],
+    "stop_reason": Literal["end_turn", "max_tokens", "stop_sequence", "tool_use"],
+    "stop_sequence": Union[str, None],
+    "usage": "MessageUsage",
+})
+
+GenerateContentResponseCandidatesItemContentPartsItem1 = TypedDict("GenerateContentResponseCandidatesItemContentPartsItem1", {
+    "text": str,
+})
+
+GenerateContentResponseCandidatesItemContentPartsItem2FunctionCall = TypedDict("GenerateContentResponseCandidatesItemContentPartsItem2FunctionCall", {
+    "id": NotRequired[str],
+    "name": str,
+    "args": Dict[str, Any],
+})
+
+GenerateContentResponseCandidatesItemContentPartsItem2 = TypedDict("GenerateContentResponseCandidatesItemContentPartsItem2", {
+    "functionCall": "GenerateContentResponseCandidatesItemContentPartsItem2FunctionCall",
+    "thoughtSignature": NotRequired[str],
+})
+
+GenerateContentResponseCandidatesItemContent = TypedDict("GenerateContentResponseCandidatesItemContent", {
+    "role": Literal["model"],
+    "parts": NotRequired[List[Union["GenerateContentResponseCandidatesItemContentPartsItem1", "GenerateContentResponseCandidatesItemContentPartsItem2"]]],
+})
+
+GenerateContentResponseCandidatesItem = TypedDict("GenerateContentResponseCandidatesItem", {
+    "content": "GenerateContentResponseCandidatesItemContent",
+    "finishReason": Literal["STOP", "MAX_TOKENS"],
+    "index": int,
+})
+
+GenerateContentResponseUsageMetadata = TypedDict("GenerateContentResponseUsageMetadata", {
+    "promptTokenCount": int,
+    "cachedContentTokenCount": NotRequired[int],
+    "thoughtsTokenCount": NotRequired[int],
+    "totalTokenCount": int,
+    "candidatesTokenCount": NotRequired[int],
+})
+
+GenerateContentResponse = TypedDict("GenerateContentResponse", {
+    "candidates": List["GenerateContentResponseCandidatesItem"],
+    "usageMetadata": "GenerateContentResponseUsageMetadata",
+    "modelVersion": str,
+    "responseId": str,
+})
+
+Model = Union["VideoModel", "ImageModel", "TextModel"]

@@ -1,0 +1,45 @@
+"""Verification of webhooks: https://www.standardwebhooks.com"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Mapping
+from typing import Union
+
+from .errors import WebhookVerificationError
+from .types import LowBalanceEvent, TaskEvent, TestEvent
+
+WebhookEvent = Union[TaskEvent, LowBalanceEvent, TestEvent]
+
+TOLERANCE_SECONDS = 300
+
+
+def verify_webhook(body: Union[bytes, str], headers: Mapping[str, str], secret: str) -> WebhookEvent:
+    """The event of a delivery, once its signature and its time are right. The same event can arrive twice: remember its id.
+
+    `body` is the raw body, before anything parses it. `secret` is that of the endpoint, `whsec_…`; for a day after a
+    rotation, the previous secret works as well. Raises WebhookVerificationError, to answer with status 401.
+    """
+    sent = {name.lower(): value for name, value in headers.items()}
+    timestamp = sent.get("webhook-timestamp", "")
+    if not timestamp.isdigit() or abs(time.time() - int(timestamp)) > TOLERANCE_SECONDS:
+        raise WebhookVerificationError("The timestamp is missing, or more than five minutes away from this clock.")
+    raw = body.encode() if isinstance(body, str) else body
+    try:
+        key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
+    except binascii.Error as error:
+        raise ValueError("The secret of a webhook endpoint looks like whsec_…") from error
+    signed = f"{sent.get('webhook-id', '')}.{timestamp}.".encode() + raw
+    expected = "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+    signatures = sent.get("webhook-signature", "").split(" ")
+    if not any(hmac.compare_digest(expected.encode(), signature.encode()) for signature in signatures):
+        raise WebhookVerificationError(
+            "The signature is wrong: the body was changed, or the secret is of another endpoint."
+        )
+    event: WebhookEvent = json.loads(raw)
+    return event

@@ -1,0 +1,168 @@
+"""Tests against a running Genway (GENWAY_API_KEY, GENWAY_BASE_URL) and against a server that fails on demand."""
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import json
+import os
+import threading
+import time
+import unittest
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import genway
+from genway import AsyncGenway, Genway, verify_webhook
+
+IMAGE = "imagea-2.5-sunburst"
+
+
+class Tasks(unittest.TestCase):
+    def setUp(self):
+        self.client = Genway()
+
+    def test_a_task_is_created_and_waited_for(self):
+        seen = []
+        task = self.client.images.create(model=IMAGE, prompt="A fox").wait(on_progress=seen.append, poll=0.1)
+        self.assertEqual(task["output"]["media"][0]["mime_type"], "image/png")
+        self.assertEqual(seen[-1]["status"], "succeeded")
+
+    def test_a_failed_task_raises_its_code(self):
+        created = self.client.videos.create(model="vidone-3.0", prompt="x [sim:fail=content_policy_violation]")
+        with self.assertRaises(genway.TaskFailedError) as raised:
+            created.wait(poll=0.1)
+        self.assertEqual((raised.exception.code, raised.exception.retryable), ("content_policy_violation", False))
+
+    def test_a_task_that_is_not_final_in_time_raises_what_was_last_seen(self):
+        created = self.client.videos.create(model="vidone-3.0", prompt="x [sim:stuck]")
+        with self.assertRaises(genway.WaitTimeoutError) as raised:
+            created.wait(timeout=0.2, poll=0.05)
+        self.assertEqual(raised.exception.task["id"], created.id)
+
+    def test_a_list_goes_on_through_all_pages(self):
+        made = {self.client.images.create(model=IMAGE, prompt="A fox").id for _ in range(3)}
+        self.assertLessEqual(made, {task["id"] for task in self.client.images.list(limit=1)})
+
+    def test_files_are_uploaded_from_paths_bytes_and_open_files(self):
+        with open(os.environ["PICTURE"], "rb") as opened:
+            for file in (os.environ["PICTURE"], opened.read(), open(os.environ["PICTURE"], "rb")):
+                stored = self.client.files.upload(file)
+                self.assertEqual(stored["mime_type"], "image/png")
+                self.assertTrue(self.client.files.delete(stored["id"])["deleted"])
+
+    def test_refusals_are_errors_by_code(self):
+        for error, call in (
+            (genway.AuthenticationError, lambda: Genway(api_key="sk-x").balance.get()),
+            (genway.NotFoundError, lambda: self.client.tasks.get("task_x")),
+            (genway.BadRequestError, lambda: self.client.videos.create(model="x", prompt="x")),
+        ):
+            with self.assertRaises(error) as raised:
+                call()
+            self.assertRegex(raised.exception.request_id, "^req_")
+
+    def test_text_is_answered_whole_and_as_a_stream(self):
+        messages = [{"role": "user", "content": "Say exactly: hello"}]
+        answer = self.client.chat.completions.create(model="textg-6-sol", messages=messages)
+        self.assertEqual(answer["choices"][0]["message"]["content"], "hello")
+        events = list(self.client.messages.stream(model="texth-4-argon", max_tokens=50, messages=messages))
+        self.assertEqual((events[0]["type"], events[-1]["type"]), ("message_start", "message_stop"))
+        broken = [{"role": "user", "content": "x [sim:fail=processing_failed,fail_after=4]"}]
+        with self.assertRaises(genway.APIError):
+            list(self.client.chat.completions.stream(model="textg-6-sol", messages=broken))
+
+    def test_the_asynchronous_client_does_the_same(self):
+        async def use() -> None:
+            async with AsyncGenway() as client:
+                created = await asyncio.gather(*(client.images.create(model=IMAGE, prompt="A fox") for _ in range(3)))
+                tasks = await asyncio.gather(*(one.wait(poll=0.1) for one in created))
+                self.assertEqual({task["status"] for task in tasks}, {"succeeded"})
+                listed = [task["id"] async for task in client.images.list(limit=2)]
+                self.assertLessEqual({one.id for one in created}, set(listed))
+                messages = [{"role": "user", "content": "Say exactly: hello"}]
+                stream = await client.chat.completions.stream(model="textg-6-sol", messages=messages)
+                self.assertGreater(len([event async for event in stream]), 1)
+
+        asyncio.run(use())
+
+
+class Failing(BaseHTTPRequestHandler):
+    answers: list = []
+    keys: list = []
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["content-length"] or 0))
+        Failing.keys.append(self.headers["idempotency-key"])
+        answer = Failing.answers.pop(0) if Failing.answers else 200
+        if answer == "reset":
+            return self.connection.close()
+        code = "idempotency_conflict" if answer == 409 else "processing_unavailable"
+        body = {"data": {"id": "task_1"}} if answer < 400 else {"error": {"code": code, "message": "x"}}
+        self.send_response(answer)
+        self.send_header("content-type", "application/json")
+        self.end_headers()
+        self.wfile.write(json.dumps(body).encode())
+
+    def log_message(self, *_):
+        pass
+
+
+class Retries(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = HTTPServer(("127.0.0.1", 0), Failing)
+        threading.Thread(target=cls.server.serve_forever, daemon=True).start()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.shutdown()
+
+    def setUp(self):
+        Failing.answers, Failing.keys = [], []
+        self.client = Genway(api_key="sk-x", base_url=f"http://127.0.0.1:{self.server.server_port}")
+
+    def test_a_create_keeps_one_idempotency_key_through_failures(self):
+        for failures in ([503, 429], ["reset", "reset"], ["reset", 409]):
+            Failing.answers, Failing.keys = list(failures), []
+            self.assertEqual(self.client.images.create(model="m", prompt="p").id, "task_1")
+            self.assertEqual((len(Failing.keys), len(set(Failing.keys))), (3, 1))
+            self.assertIsNotNone(Failing.keys[0])
+
+    def test_a_create_gives_up_after_three_retries(self):
+        Failing.answers = [503] * 4
+        with self.assertRaises(genway.UnavailableError):
+            self.client.images.create(model="m", prompt="p")
+        self.assertEqual(len(Failing.keys), 4)
+
+    def test_a_call_without_a_key_is_not_repeated_when_it_may_have_been_done(self):
+        Failing.answers = ["reset"]
+        with self.assertRaises(genway.APIConnectionError):
+            self.client.webhooks.rotate_secret("we_1")
+        self.assertEqual(len(Failing.keys), 1)
+
+
+class Webhooks(unittest.TestCase):
+    secret = "whsec_" + base64.b64encode(b"0" * 24).decode()
+    body = b'{"id":"evt_1","type":"task.succeeded"}'
+
+    def headers(self, at=None, key=b"0" * 24):
+        timestamp = str(int(at or time.time()))
+        digest = hmac.new(key, b"evt_1." + timestamp.encode() + b"." + self.body, hashlib.sha256).digest()
+        signature = f"v1,AAAA v1,{base64.b64encode(digest).decode()}"
+        return {"Webhook-Id": "evt_1", "Webhook-Timestamp": timestamp, "Webhook-Signature": signature}
+
+    def test_what_the_secret_signed_is_accepted(self):
+        self.assertEqual(verify_webhook(self.body, self.headers(), self.secret)["id"], "evt_1")
+
+    def test_anything_else_is_refused(self):
+        for body, headers in (
+            (self.body + b" ", self.headers()),
+            (self.body, self.headers(key=b"1" * 24)),
+            (self.body, self.headers(at=time.time() - 301)),
+            (self.body, {}),
+        ):
+            with self.assertRaises(genway.WebhookVerificationError):
+                verify_webhook(body, headers, self.secret)
+
+
+if __name__ == "__main__":
+    unittest.main()

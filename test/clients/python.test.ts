@@ -1,0 +1,76 @@
+import { execFileSync } from 'node:child_process';
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { clientSchemas, writePython } from '../../bin/tools/client-types.ts';
+import { pythonWith, run } from '../../lab/clients/tools.ts';
+import { pngFile } from '../support/media-files.ts';
+import { useTestStack } from '../support/stack.ts';
+
+const PACKAGE = join(import.meta.dirname, '../../clients/python');
+const TOOLS = ['build==1.3.0', 'hatchling==1.27.0', 'mypy==1.18.2', 'httpx==0.28.1'];
+const OLDEST = 'import sys; sys.exit(sys.version_info < (3, 11))';
+
+function hasPython(): boolean {
+  try {
+    execFileSync('python3', ['-c', OLDEST], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+describe('clients/python', () => {
+  it('has types of answers and a synchronous client that follow from their sources', async () => {
+    for (const [file, text] of await writePython(clientSchemas())) expect(await readFile(file, 'utf8')).to.equal(text);
+  });
+});
+
+(hasPython() ? describe : describe.skip)('clients/python (needs Python 3.11)', function () {
+  this.timeout(240_000);
+  const stack = useTestStack();
+  let folder: string;
+  let python: string;
+  let env: Record<string, string>;
+
+  before(async () => {
+    await Promise.all([stack.api.start(), stack.text.start(), stack.worker.start()]);
+    const { apiKey } = await stack.createAccount({ fundedUsd: 100 });
+    folder = await mkdtemp(join(tmpdir(), 'genway-python-'));
+    await writeFile(join(folder, 'picture.png'), pngFile({ width: 64, height: 64 }));
+    await cp(PACKAGE, join(folder, 'source'), { recursive: true });
+    env = { GENWAY_API_KEY: apiKey, GENWAY_BASE_URL: stack.baseUrl, PICTURE: join(folder, 'picture.png') };
+    const tools = await pythonWith(TOOLS);
+    await run(join(tools, 'python'), ['-m', 'build', '--no-isolation', '--outdir', folder, join(folder, 'source')]);
+    await run('python3', ['-m', 'venv', join(folder, 'venv')]);
+    python = join(folder, 'venv/bin/python');
+    const archives = await readdir(folder);
+    const archive = archives.find((name) => name.endsWith('.tar.gz')) ?? '';
+    expect(archives.filter((name) => name.endsWith('.whl'))).to.have.length(1);
+    await run(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', join(folder, archive)]);
+  });
+  after(() => rm(folder, { recursive: true, force: true }));
+
+  it('holds its own tests, installed from its archive', async () => {
+    expect(await run(python, [join(PACKAGE, 'tests/test_genway.py')], env)).to.match(/Ran \d+ tests.*\n\nOK/);
+  });
+
+  it('runs the examples of its README', async () => {
+    const examples = (await readFile(join(PACKAGE, 'README.md'), 'utf8')).matchAll(/^```python\n(.*?)^```/gms);
+    const printed = await Promise.all(
+      Array.from(examples, ([, code = '']) =>
+        run('sh', ['-c', 'cd "$0" && exec "$1" -c "$2"', folder, python, code], env),
+      ),
+    );
+    expect(printed).to.have.length.above(4);
+    expect(printed.join('\n')).to.include('.mp4').and.include('processing_failed').and.include('hello');
+  });
+
+  it('has no type errors, for strict programs', async () => {
+    const tools = await pythonWith(TOOLS);
+    expect(await run(join(tools, 'python'), ['-m', 'mypy', '--strict', join(folder, 'source/src')])).to.include(
+      'Success',
+    );
+  });
+});
