@@ -141,11 +141,12 @@ export const everybody = byMethod((method) => (path: string, handle: Handle<Visi
 }));
 
 /** Pages for users who have signed in. */
-export const user = byMethod((method) => (path: string, handle: Handle<UserVisit>): Page => ({
+export const user = byMethod((method) => (path: string, handle: Handle<UserVisit>, options: Options = {}): Page => ({
   access: 'user',
   method,
   path,
   handle,
+  ...options,
 }));
 
 /** Pages of an account. The paths start with `/accounts/{account_id}`. */

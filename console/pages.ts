@@ -8,6 +8,7 @@ import { memberPages } from './pages/members/pages.tsx';
 import { outcomePages } from './pages/outcomes.ts';
 import { playgroundPages } from './pages/playground/pages.tsx';
 import { profilePages } from './pages/profile/pages.tsx';
+import { searchPages } from './pages/search/pages.tsx';
 import { signInPages } from './pages/sign-in/pages.tsx';
 import { staffAccountPages } from './pages/staff/accounts/pages.tsx';
 import { staffReconciliationPages } from './pages/staff/reconciliations/pages.tsx';
@@ -28,6 +29,7 @@ export const PAGES: readonly Page[] = [
   ...signInPages,
   ...profilePages,
   ...outcomePages,
+  ...searchPages,
   ...homePages,
   ...playgroundPages,
   ...taskPages,

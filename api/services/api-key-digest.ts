@@ -4,6 +4,12 @@ import { randomLetters } from '../../domain/ids.ts';
 
 const PREFIX = 'sk-';
 const SECRET_LENGTH = 48;
+const KEY = new RegExp(`^(?:${PREFIX})?[0-9a-z]{${SECRET_LENGTH}}$`);
+
+/** Whether a text has the form of a key, with its prefix or without. */
+export function isApiKey(text: string): boolean {
+  return KEY.test(text);
+}
 
 /** A new key: `sk-` and 48 random letters and digits. Shown once and never stored. */
 export function newApiKey(): string {

@@ -13,6 +13,12 @@ document.addEventListener('click', (event) => {
   if (button) void copy(button);
 });
 
+addEventListener('keydown', (event) => {
+  if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  document.querySelector('[data-search]')?.focus();
+});
+
 // On a phone, the menu is closed at first.
 if (matchMedia('(max-width: 48rem)').matches) document.querySelector('details.menu')?.removeAttribute('open');
 
@@ -35,7 +41,7 @@ const here = location.pathname + location.search;
 
 function typedFields() {
   const fields = [...document.querySelectorAll('form[method=post] :is(input, textarea, select)[name]')];
-  return fields.filter(({ type }) => !['hidden', 'password', 'file'].includes(type));
+  return fields.filter(({ type }) => !['hidden', 'password', 'file', 'search'].includes(type));
 }
 
 addEventListener('pagehide', () => {

@@ -191,6 +191,7 @@ export function Form({
   readonly action: string;
   readonly class?: string;
   readonly id?: string;
+  readonly role?: 'search';
   readonly [data: `data-${string}`]: string;
   readonly children: Child;
 }) {

@@ -119,6 +119,19 @@ function Navigation({ signedIn }: { readonly signedIn: SignedIn }) {
       <a class="brand" href="/console">
         {texts.product}
       </a>
+      <Form action="/console/search" class="search" role="search">
+        <input
+          type="search"
+          name="text"
+          aria-label={words.search}
+          placeholder={words.searchHint}
+          autocomplete="off"
+          spellcheck={false}
+          maxlength={200}
+          required
+          data-search
+        />
+      </Form>
       <details class="menu" open>
         <summary>{words.menu}</summary>
         <nav aria-label={words.label}>

@@ -16,12 +16,16 @@ const OWN_PAGES = [
   ['task', 'tasks'],
 ] as const;
 
-/** An id as a link for operators, to the page or the timeline of the thing. */
-export function AnyId({ id }: { readonly id: string }) {
+/** The path below the console of the page or the timeline of a thing, for operators. */
+export function pathOfId(id: string): string {
   const page = OWN_PAGES.find(([kind]) => isId(kind, id))?.[1];
-  const path = page === undefined ? `accounts?search=${encodeURIComponent(id)}` : `${page}/${id}`;
+  return `/staff/${page === undefined ? `accounts?search=${encodeURIComponent(id)}` : `${page}/${id}`}`;
+}
+
+/** An id as a link for operators. */
+export function AnyId({ id }: { readonly id: string }) {
   return (
-    <a href={`/console/staff/${path}`}>
+    <a href={`/console${pathOfId(id)}`}>
       <code>{id}</code>
     </a>
   );

@@ -19,6 +19,8 @@ export const en = {
     profile: 'Your profile',
     signOut: 'Sign out',
     menu: 'Menu',
+    search: 'Search',
+    searchHint: 'Search … Ctrl K',
   },
   staffNavigation: {
     title: 'Gateway',
@@ -212,6 +214,24 @@ export const en = {
     unknown:
       'This form was sent before, and how that ended is not known here. Look whether it was done before you send it from a new page.',
     over: 'This was shown after a form was sent, and is not shown any more. If you did not keep what you need of it, make a new one.',
+  },
+  search: {
+    title: 'Search',
+    for: (text: string) => `Matches for “${text}”`,
+    none: 'Nothing matches. Enter a name, an e-mail address, a payment reference, a key or its last four characters, or an id: whole, its beginning, or six characters of it.',
+    short: 'Enter at least three characters.',
+    tooLong: 'The search took too long and was stopped. Enter more, or the whole id.',
+    of: (kind: string, account: string) => `${kind} of ${account}`,
+    kinds: {
+      account: 'Account',
+      member: 'Member',
+      apiKey: 'API key',
+      payment: 'Payment',
+      webhookEndpoint: 'Webhook endpoint',
+      task: 'Task',
+      textRequest: 'Text request',
+      transfer: 'Transfer',
+    },
   },
   signIn: {
     title: 'Sign in',

@@ -21,6 +21,8 @@ export const zh: typeof en = {
     profile: '个人资料',
     signOut: '退出登录',
     menu: '菜单',
+    search: '搜索',
+    searchHint: '搜索… Ctrl K',
   },
   staffNavigation: {
     title: '网关',
@@ -210,6 +212,24 @@ export const zh: typeof en = {
     otherEntries: '此表单已经以其他内容提交过。如需再次提交，请重新打开该页面。',
     unknown: '此表单已经提交过，但结果未知。请先确认是否已完成，再从新页面提交。',
     over: '此内容在提交表单后显示过，现已不再显示。如果您没有保存所需内容，请重新创建。',
+  },
+  search: {
+    title: '搜索',
+    for: (text) => `“${text}”的搜索结果`,
+    none: '没有找到。请输入名称、邮箱、付款参考号、密钥或其最后四位，或任意 ID：完整的、开头部分或其中六个字符。',
+    short: '请至少输入三个字符。',
+    tooLong: '搜索时间过长，已停止。请输入更多字符或完整的 ID。',
+    of: (kind, account) => `${account} 的${kind}`,
+    kinds: {
+      account: '账户',
+      member: '成员',
+      apiKey: 'API 密钥',
+      payment: '付款',
+      webhookEndpoint: 'Webhook 端点',
+      task: '任务',
+      textRequest: '文本请求',
+      transfer: '转账',
+    },
   },
   signIn: {
     title: '登录',

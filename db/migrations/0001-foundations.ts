@@ -10,6 +10,9 @@
  * several times as much, and every transfer is checked four times.
  */
 export const FOUNDATIONS = /* sql */ `
+-- Finds parts of names and addresses: https://www.postgresql.org/docs/current/pgtrgm.html
+CREATE EXTENSION IF NOT EXISTS pg_trgm;
+
 CREATE DOMAIN pico_usd AS numeric(38,0) CHECK (VALUE >= 0 AND VALUE <> 'NaN');
 
 CREATE FUNCTION id_created_at(id text) RETURNS timestamptz LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$

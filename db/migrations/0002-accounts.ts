@@ -39,6 +39,9 @@ CREATE UNIQUE INDEX accounts_one_per_external_id ON accounts (external_id);
 CREATE INDEX accounts_watching_their_balance ON accounts (id)
   WHERE low_balance IS NOT NULL AND low_balance_since IS NULL;
 
+CREATE INDEX accounts_by_parts ON accounts
+  USING gin (name gin_trgm_ops, email gin_trgm_ops, external_id gin_trgm_ops, id gin_trgm_ops);
+
 CREATE TABLE api_keys (
   id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^key_[0-9a-z]+$'),
   account_id text COLLATE "C" NOT NULL REFERENCES accounts,
@@ -59,6 +62,8 @@ CREATE TABLE api_keys (
   created_at timestamptz NOT NULL DEFAULT now()
 ) WITH (fillfactor = 25);
 CREATE INDEX api_keys_by_account ON api_keys (account_id, id);
+CREATE INDEX api_keys_by_hint ON api_keys (hint);
+CREATE INDEX api_keys_by_parts ON api_keys USING gin (name gin_trgm_ops, id gin_trgm_ops);
 
 CREATE TRIGGER accounts_keep_identity BEFORE UPDATE ON accounts FOR EACH ROW
   WHEN ((OLD.id, OLD.created_at) IS DISTINCT FROM (NEW.id, NEW.created_at)) EXECUTE FUNCTION refuse_change();

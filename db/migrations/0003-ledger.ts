@@ -108,6 +108,7 @@ CREATE TABLE top_ups (
   created_at timestamptz(3) NOT NULL,
   PRIMARY KEY (account_id, reference)
 );
+CREATE INDEX top_ups_by_parts ON top_ups USING gin (reference gin_trgm_ops);
 CREATE UNIQUE INDEX top_ups_one_per_payment ON top_ups (reference) WHERE reference LIKE 'payment:%';
 
 -- Payments that were announced with another account or amount than they were credited with.

@@ -31,6 +31,8 @@ CREATE TABLE webhook_endpoints (
 );
 CREATE INDEX webhook_endpoints_by_account ON webhook_endpoints (account_id, id) WHERE deleted_at IS NULL;
 
+CREATE INDEX webhook_endpoints_by_parts ON webhook_endpoints USING gin (url gin_trgm_ops, id gin_trgm_ops);
+
 CREATE TABLE events (
   id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^evt_[0-9a-z]+$'),
   account_id text COLLATE "C" NOT NULL REFERENCES accounts,

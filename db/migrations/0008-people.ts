@@ -39,6 +39,8 @@ CREATE TABLE users (
   CONSTRAINT users_email UNIQUE (email)
 );
 
+CREATE INDEX users_by_parts ON users USING gin (email gin_trgm_ops, name gin_trgm_ops);
+
 CREATE TABLE account_members (
   account_id text NOT NULL REFERENCES accounts (id),
   user_id text NOT NULL REFERENCES users (id) ON DELETE CASCADE,

@@ -191,7 +191,8 @@ describe('forms of the console', () => {
       }
     }
     expect(refused).to.deep.equal([]);
-    expect(PAGES.filter(({ changesNothing }) => changesNothing).map(({ path }) => path)).to.deep.equal([
+    expect(PAGES.filter(({ changesNothing }) => changesNothing).map(({ path }) => path)).to.have.members([
+      '/search',
       '/accounts/{account_id}/playground/price',
     ]);
   });

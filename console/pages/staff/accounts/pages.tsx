@@ -14,7 +14,7 @@ import { listMembers } from '../../../../db/queries/users.ts';
 import { newId } from '../../../../domain/ids.ts';
 import { parseUsd } from '../../../../domain/money.ts';
 import { carryOut } from '../../../form-problem.ts';
-import { Choice, Field, Pages } from '../../../html/components.tsx';
+import { Choice, Pages } from '../../../html/components.tsx';
 import { readListPage } from '../../../list-page.ts';
 import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { authorshipOf } from '../reason.ts';
@@ -56,7 +56,6 @@ async function search({ query, texts }: UserVisit, services: ApiServices): Promi
     words.title,
     <>
       <form method="get" class="filters" role="search">
-        <Field name="search" label={words.search} type="search" value={wanted} />
         <Choice
           name="suspended"
           label={texts.fields.status}

@@ -1,0 +1,121 @@
+/** One search over everything that the visitor may see. The text is sent as a form: a key that is pasted stands in no address. */
+import { digestApiKey, isApiKey } from '../../../api/services/api-key-digest.ts';
+import { findById } from '../../../api/services/find-by-id.ts';
+import type { ApiServices } from '../../../api/services/services.ts';
+import { findCallers } from '../../../db/queries/api-keys.ts';
+import {
+  findAccountNames,
+  type Match,
+  type MatchKind,
+  MIN_SEARCH_LENGTH,
+  searchFor,
+  type SearchScope,
+} from '../../../db/queries/search.ts';
+import { mayAsMember, type MemberPermission } from '../../../domain/roles.ts';
+import { Card, Empty } from '../../html/components.tsx';
+import { pathOfId } from '../../html/linked-ids.tsx';
+import { useTexts } from '../../html/page-context.ts';
+import { may, type PageResult, showPage, user, type UserVisit } from '../../page.ts';
+
+const MAX_LENGTH = 200;
+
+/** What members need, to find each kind in their accounts. */
+const NEEDED: Readonly<Record<MatchKind, MemberPermission>> = {
+  account: 'see',
+  member: 'own',
+  apiKey: 'develop',
+  payment: 'pay',
+  webhookEndpoint: 'develop',
+  task: 'see',
+  textRequest: 'see',
+  transfer: 'pay',
+};
+
+export const searchPages = [
+  user.page('/search', async (visit) => showFound(visit, '', [])),
+  user.form('/search', search, { changesNothing: true }),
+];
+
+async function search(visit: UserVisit, services: ApiServices): Promise<PageResult> {
+  const text = visit.form.text('text').slice(0, MAX_LENGTH);
+  const isStaff = may(visit, 'read');
+  const key = isApiKey(text) ? await findPastedKey(services, text) : null;
+  if (isApiKey(text)) return showFound(visit, '', key ? [key].filter(({ accountId }) => isSeen(visit, accountId)) : []);
+  if (isStaff && (await findById(services, text))) return { kind: 'redirect', path: pathOfId(text), showsResult: true };
+  return showFound(visit, text, await searchFor(services.reports, text, scopeOf(visit)));
+}
+
+/** Operators find everything, members what their roles show them in their accounts. */
+function scopeOf(visit: UserVisit): SearchScope {
+  if (may(visit, 'read')) return () => null;
+  return (kind) =>
+    visit.memberships.filter(({ role }) => mayAsMember(role, NEEDED[kind])).map(({ accountId }) => accountId);
+}
+
+async function findPastedKey({ database, keyPeppers }: ApiServices, secret: string): Promise<Match | null> {
+  const callers = await findCallers(
+    database,
+    keyPeppers.map((pepper) => digestApiKey(secret, pepper)),
+  );
+  const key = callers.find((caller) => caller !== null)?.key;
+  if (!key) return null;
+  const { id, accountId, name, hint } = key;
+  const names = await findAccountNames(database, [accountId]);
+  return { kind: 'apiKey', id, accountId, accountName: names.get(accountId) ?? '', label: `${name} ${hint}` };
+}
+
+function isSeen(visit: UserVisit, accountId: string): boolean {
+  return scopeOf(visit)('apiKey')?.includes(accountId) ?? true;
+}
+
+/** Opens the only match at once. @param found null if the search took too long */
+function showFound(visit: UserVisit, text: string, found: readonly Match[] | null): PageResult {
+  const [only, ...others] = found ?? [];
+  if (only && others.length === 0) return { kind: 'redirect', path: pathOf(only, visit), showsResult: true };
+  const { search: words } = visit.texts;
+  const none =
+    found === null ? words.tooLong : visit.form.text('text').length < MIN_SEARCH_LENGTH ? words.short : words.none;
+  return showPage(
+    'search',
+    words.title,
+    <>
+      {text === '' ? null : <p class="soft">{words.for(text)}</p>}
+      <Card>
+        {found === null || found.length === 0 ? <Empty>{none}</Empty> : <Matches matches={found} visit={visit} />}
+      </Card>
+    </>,
+  );
+}
+
+function Matches({ matches, visit }: { readonly matches: readonly Match[]; readonly visit: UserVisit }) {
+  const { search: words } = useTexts();
+  return (
+    <ul class="matches">
+      {matches.map((match) => (
+        <li>
+          <a href={`/console${pathOf(match, visit)}`}>{match.label}</a>{' '}
+          <span class="soft">{words.of(words.kinds[match.kind], match.accountName)}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function pathOf({ kind, id, accountId }: Match, visit: UserVisit): string {
+  if (!may(visit, 'read')) return `/accounts/${accountId}${MEMBER_PATHS[kind](id)}`;
+  const account = `/staff/accounts/${accountId}`;
+  if (kind === 'apiKey') return may(visit, 'operate') ? `${account}/keys/${id}` : account;
+  return kind === 'account' || kind === 'member' ? account : pathOfId(id);
+}
+
+/** The pages of members, below those of the account. */
+const MEMBER_PATHS: Readonly<Record<MatchKind, (id: string) => string>> = {
+  account: () => '',
+  member: (id) => `/members/${id}`,
+  apiKey: (id) => `/keys/${id}`,
+  payment: () => '/billing',
+  webhookEndpoint: (id) => `/webhooks/${id}`,
+  task: (id) => `/tasks/${id}`,
+  textRequest: () => '/usage',
+  transfer: () => '/billing',
+};

@@ -1,0 +1,204 @@
+/** Finds things by a part of what people know of them: a name, an address, an id, the end of a key, a payment. */
+import { createdAtMsOf, firstIdAt, ID_PREFIX, isId } from '../../domain/ids.ts';
+import { type Database, isDatabaseError } from '../database.ts';
+
+/** The kinds of things that a search finds. */
+export const MATCH_KINDS = [
+  'account',
+  'member',
+  'apiKey',
+  'payment',
+  'webhookEndpoint',
+  'task',
+  'textRequest',
+  'transfer',
+] as const;
+
+export type MatchKind = (typeof MATCH_KINDS)[number];
+
+export interface Match {
+  readonly kind: MatchKind;
+  readonly id: string;
+  readonly accountId: string;
+  readonly accountName: string;
+  /** How people know the thing: a name, an address, a reference or the id. */
+  readonly label: string;
+}
+
+/** The accounts in which a kind is searched for: null for all, an empty list for none. */
+export type SearchScope = (kind: MatchKind) => readonly string[] | null;
+
+/** Shorter parts match too much, and no index finds them. */
+export const MIN_SEARCH_LENGTH = 3;
+const MIN_ID_PART_LENGTH = 6;
+/** How people name a key that they see in a list. */
+const KEY_TAIL = /^(?:sk-)?…?([0-9a-z]{4})$/;
+const MAX_MATCHES_OF_KIND = 8;
+const MAX_COLLECTED = 1_000;
+const TIMEOUT_MS = 2_000;
+/** https://www.postgresql.org/docs/current/errcodes-appendix.html */
+const QUERY_CANCELED = '57014';
+/** A part from the middle of an id is looked for among so many of the newest rows. */
+const NEWEST_ROWS = 1_000_000;
+const REQUEST_TIME_LENGTH = ID_PREFIX.request.length + 10;
+/** The row of a request exists within so long; see `findLeftByRequest`. */
+const LEFT_WITHIN_MS = 11 * 60_000;
+
+/** Tables whose rows are few enough for an index of all three-letter parts: each condition reads such an index. */
+const INDEXED: Readonly<Partial<Record<MatchKind, string>>> = {
+  account: /* sql */ `SELECT id, id AS account_id, name AS label FROM accounts
+    WHERE (name ILIKE :part OR email ILIKE :part OR external_id ILIKE :part OR id ILIKE :part)`,
+  member: /* sql */ `SELECT users.id, account_id, email AS label FROM users
+    JOIN account_members ON account_members.user_id = users.id WHERE (email ILIKE :part OR users.name ILIKE :part)`,
+  apiKey: /* sql */ `SELECT id, account_id, concat_ws(' ', nullif(name, ''), hint) AS label FROM api_keys
+    WHERE (hint = :hint OR name ILIKE :part OR id ILIKE :part)`,
+  payment: /* sql */ `SELECT transfer_id AS id, account_id, reference AS label FROM top_ups WHERE reference ILIKE :part`,
+  webhookEndpoint: /* sql */ `SELECT id, account_id, url AS label FROM webhook_endpoints
+    WHERE deleted_at IS NULL AND (url ILIKE :part OR id ILIKE :part)`,
+};
+
+/** Tables that grow without end. Their ids sort by age: their index finds the beginning of an id. */
+const GROWING = { task: 'tasks', textRequest: 'text_requests', transfer: 'transfers' } as const;
+type GrowingKind = keyof typeof GROWING;
+const GROWING_KINDS: readonly GrowingKind[] = ['task', 'textRequest', 'transfer'];
+
+type Found = Pick<Match, 'id' | 'label'> & { readonly account_id: string };
+
+/**
+ * Searches for a part of at least {@link MIN_SEARCH_LENGTH} characters; of ids six are needed. Reads whole tables for a part from
+ * the middle of an id only, and only while nothing else matches: the newest million rows of each, within two seconds.
+ *
+ * @param text without the characters that PostgreSQL cannot store
+ * @returns null if the search took too long
+ */
+export async function searchFor(
+  database: Database,
+  text: string,
+  scope: SearchScope,
+): Promise<readonly Match[] | null> {
+  const wanted = text.trim();
+  if (wanted.length < MIN_SEARCH_LENGTH) return [];
+  try {
+    return await database.transaction(async (transaction) => {
+      await transaction.raw(`SET LOCAL statement_timeout = ${TIMEOUT_MS}`);
+      const search = searchIn(transaction, scope);
+      const found = [...(await searchIndexed(search, wanted)), ...(await searchBeginnings(search, wanted))];
+      return withNames(transaction, found.length > 0 ? found : await searchNewest(search, wanted));
+    });
+  } catch (error) {
+    if (isDatabaseError(error, QUERY_CANCELED)) return null;
+    throw error;
+  }
+}
+
+type FoundOfKind = Found & { readonly kind: MatchKind };
+type Search = (
+  kind: MatchKind,
+  /** @param isInScope a condition on `account_id` */
+  sqlOf: (isInScope: string) => string,
+  bindings: Readonly<Record<string, string>>,
+) => Promise<FoundOfKind[]>;
+
+function searchIn(database: Database, scope: SearchScope): Search {
+  return async (kind, sqlOf, bindings) => {
+    const accountIds = scope(kind);
+    if (accountIds?.length === 0) return [];
+    const isInScope = accountIds === null ? 'true' : 'account_id = ANY(:accountIds)';
+    const { rows } = await database.raw<{ rows: Found[] }>(
+      `${sqlOf(isInScope)} ORDER BY id DESC LIMIT ${MAX_MATCHES_OF_KIND}`,
+      { ...bindings, ...(accountIds !== null && { accountIds }) },
+    );
+    return rows.map((row) => ({ ...row, kind }));
+  };
+}
+
+async function searchIndexed(search: Search, wanted: string): Promise<FoundOfKind[]> {
+  const found: FoundOfKind[] = [];
+  const part = `%${escaped(wanted)}%`;
+  const tail = KEY_TAIL.exec(wanted)?.[1];
+  const hint = tail === undefined ? '' : `sk-…${tail}`;
+  for (const kind of MATCH_KINDS) {
+    const sql = INDEXED[kind];
+    if (sql === undefined) continue;
+    // The rows are collected before they are sorted: in the order of ids, the database would read the table and no index.
+    const sqlOf = (isInScope: string): string =>
+      `WITH found AS MATERIALIZED (SELECT * FROM (${sql}) AS matching WHERE ${isInScope} LIMIT ${MAX_COLLECTED}) SELECT * FROM found`;
+    found.push(...(await search(kind, sqlOf, kind === 'apiKey' ? { part, hint } : { part })));
+  }
+  return found;
+}
+
+/** Finds rows by the beginning of their id, with its prefix or without, or by the beginning of their request's id. */
+async function searchBeginnings(search: Search, wanted: string): Promise<FoundOfKind[]> {
+  const found: FoundOfKind[] = [];
+  const part = wanted.toLowerCase();
+  if (part.startsWith(ID_PREFIX.request)) return searchRequests(search, part);
+  if (part.length < MIN_ID_PART_LENGTH) return found;
+  for (const kind of GROWING_KINDS) {
+    const prefix = ID_PREFIX[kind];
+    const from = part.startsWith(prefix) ? part : prefix + part;
+    const sqlOf = (isInScope: string): string =>
+      `SELECT id, account_id, id AS label FROM ${GROWING[kind]} WHERE id >= :from AND id < :to AND ${isInScope}`;
+    found.push(...(await search(kind, sqlOf, { from, to: `${from}~` })));
+  }
+  return found;
+}
+
+/** The time in the id of a request says where its row is. */
+async function searchRequests(search: Search, part: string): Promise<FoundOfKind[]> {
+  const whole = part.padEnd(ID_PREFIX.request.length + 32, '0');
+  if (part.length < REQUEST_TIME_LENGTH || !isId('request', whole)) return [];
+  const atMs = createdAtMsOf('request', whole);
+  const found: FoundOfKind[] = [];
+  for (const kind of ['task', 'textRequest'] as const) {
+    const sqlOf = (isInScope: string): string =>
+      `SELECT id, account_id, request_id AS label FROM ${GROWING[kind]}
+      WHERE request_id LIKE :part AND id >= :from AND id < :to AND ${isInScope}`;
+    const [from, to] = [firstIdAt(kind, atMs - 60_000), firstIdAt(kind, atMs + LEFT_WITHIN_MS)];
+    found.push(...(await search(kind, sqlOf, { part: `${escaped(part)}%`, from, to })));
+  }
+  return found;
+}
+
+async function searchNewest(search: Search, wanted: string): Promise<FoundOfKind[]> {
+  const body = wanted.toLowerCase();
+  if (body.length < MIN_ID_PART_LENGTH || !/^[0-9a-z_]+$/.test(body)) return [];
+  for (const kind of GROWING_KINDS) {
+    const sqlOf = (isInScope: string): string =>
+      `SELECT id, account_id, id AS label FROM (
+        SELECT id, account_id FROM ${GROWING[kind]} WHERE ${isInScope} ORDER BY id DESC LIMIT ${NEWEST_ROWS}
+      ) AS newest WHERE id LIKE :part`;
+    const found = await search(kind, sqlOf, { part: `%${escaped(body)}%` });
+    if (found.length > 0) return found;
+  }
+  return [];
+}
+
+async function withNames(database: Database, found: readonly FoundOfKind[]): Promise<readonly Match[]> {
+  const names = await findAccountNames(
+    database,
+    found.map(({ account_id }) => account_id),
+  );
+  return found.map(({ kind, id, label, account_id: accountId }) => ({
+    kind,
+    id,
+    label,
+    accountId,
+    accountName: names.get(accountId) ?? accountId,
+  }));
+}
+
+/** The names of accounts, by their ids. */
+export async function findAccountNames(
+  database: Database,
+  accountIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const rows = await database<{ id: string; name: string }>('accounts')
+    .whereIn('id', [...new Set(accountIds)])
+    .select('id', 'name');
+  return new Map(rows.map(({ id, name }) => [id, name]));
+}
+
+function escaped(part: string): string {
+  return part.replace(/[\\%_]/g, String.raw`\$&`);
+}

@@ -1,0 +1,195 @@
+import { expect } from 'chai';
+import { newId } from '../../domain/ids.ts';
+import type { TestCaller } from '../support/app.ts';
+import { describeInBrowser } from '../support/browser.ts';
+import { invite, PASSWORD, type Shown, UNLIMITED, useTestConsole, Visitor } from '../support/console.ts';
+import { createEndpoint, createTaskRow, createTextRequestRow } from '../support/factories.ts';
+
+describe('the search of the console', () => {
+  const app = useTestConsole();
+  let customer: TestCaller;
+  let other: TestCaller;
+  let operator: Visitor;
+  let owner: Visitor;
+  let developer: Visitor;
+  let finance: Visitor;
+  let secret: string;
+  let known: Readonly<Record<string, string>>;
+
+  before(async () => {
+    [customer, other] = await Promise.all([app.createAccount({ fundedUsd: 25 }), app.createAccount({ fundedUsd: 25 })]);
+    const { accountId } = customer;
+    await app
+      .database('accounts')
+      .where({ id: accountId })
+      .update({ name: 'Kites Ltd', email: 'billing@kites.example', external_id: 'crm-7741' });
+    await app.database('accounts').where({ id: other.accountId }).update({ name: 'Harbour Inc' });
+    const member = { account_id: accountId };
+    operator = await Visitor.invited(app, { email: 'op@staff.example', staff_role: 'operator' });
+    owner = await Visitor.invited(app, { email: 'olive@kites.example', ...member });
+    developer = await Visitor.invited(app, { email: 'dev@kites.example', ...member, member_role: 'developer' });
+    finance = await Visitor.invited(app, { email: 'fin@kites.example', ...member, member_role: 'finance' });
+    for (const visitor of [operator, owner, developer, finance]) await visitor.get('/console/profile');
+    const keys = `/console/accounts/${accountId}/keys`;
+    const made = await owner.send(keys, { name: 'renderfarm', ...UNLIMITED });
+    secret = /data-copy="(sk-[^"]+)"/.exec(made.text)?.[1] ?? '';
+    const key = { accountId, id: customer.keyId };
+    const task = await createTaskRow(app.database, key);
+    const text = await createTextRequestRow(app.database, key);
+    const endpoint = await createEndpoint(app.database, { id: accountId });
+    const { id: renderKeyId } = await app.database('api_keys').where({ name: 'renderfarm' }).first('id');
+    const { reference, transfer_id } = await app.database('top_ups').where({ account_id: accountId }).first();
+    const { url } = await app.database('webhook_endpoints').where({ id: endpoint.id }).first('url');
+    known = {
+      taskId: task.id,
+      requestId: task.requestId,
+      textId: text.id,
+      endpointId: endpoint.id,
+      endpointUrl: url,
+      renderKeyId,
+      reference,
+      transferId: transfer_id,
+    };
+  });
+
+  /** What a search shows: the page to which its only match leads, or the list of the matches. */
+  async function search(visitor: Visitor, text: string): Promise<string> {
+    const { status, headers, text: shown }: Shown = await visitor.send('/console/search', { text });
+    return status === 303 ? String(headers['location']) : `${status} ${/<main[\s\S]*<\/main>/.exec(shown)?.[0] ?? ''}`;
+  }
+  const at = (name: string): string => known[name] ?? 'none';
+
+  it('finds an account by a part of its name, address or external id, in any case', async () => {
+    for (const text of ['kites l', 'BILLING@', 'crm-77'])
+      expect(await search(operator, text), text).to.equal(`/console/staff/accounts/${customer.accountId}`);
+    expect(await search(operator, customer.accountId.slice(-9))).to.include(customer.accountId);
+  });
+
+  it('finds the account of a member by a part of an e-mail address', async () => {
+    expect(await search(operator, 'olive@')).to.equal(`/console/staff/accounts/${customer.accountId}`);
+    expect(await search(operator, 'kites.example'))
+      .to.include('fin@kites.example')
+      .and.include('Kites Ltd');
+  });
+
+  it('finds a key by its name, its end, and the whole of it', async () => {
+    const page = `/console/staff/accounts/${customer.accountId}/keys/${at('renderKeyId')}`;
+    for (const text of ['renderfarm', secret.slice(-4), `sk-…${secret.slice(-4)}`, secret, secret.slice(3)])
+      expect(await search(operator, text), text).to.equal(page);
+  });
+
+  it('finds a task, a text request, a transfer and an endpoint by their ids, and by any six characters of those', async () => {
+    for (const [id, page] of [
+      [at('taskId'), `/console/staff/tasks/${at('taskId')}`],
+      [at('textId'), `/console/staff/text-requests/${at('textId')}`],
+      [at('endpointId'), `/console/staff/webhooks/${at('endpointId')}`],
+      [at('transferId'), `/console/staff/accounts?search=${at('transferId')}`],
+    ] as const) {
+      const parts = [id, id.slice(0, -1), id.slice(-6), id.slice(-12, -4), id.slice(id.indexOf('_') + 1, -2)];
+      for (const text of [...parts, id.slice(-8).toUpperCase()])
+        expect(await search(operator, text), text).to.equal(page);
+    }
+  });
+
+  it('finds what a request made, by its id and by the beginning of that', async () => {
+    expect(await search(operator, at('requestId'))).to.include(at('requestId'));
+    expect(await search(operator, at('requestId').slice(0, 20))).to.equal(`/console/staff/tasks/${at('taskId')}`);
+  });
+
+  it('finds a payment by its reference', async () => {
+    expect(await search(operator, at('reference').slice(1))).to.include(at('transferId'));
+  });
+
+  it('shows members only what is theirs, and what their role includes', async () => {
+    const mine = `/console/accounts/${customer.accountId}`;
+    const keyPage = `${mine}/keys/${at('renderKeyId')}`;
+    expect(await search(owner, secret)).to.equal(keyPage);
+    expect(await search(developer, 'renderfarm')).to.equal(keyPage);
+    expect(await search(finance, secret))
+      .to.include('Nothing matches')
+      .and.not.include('renderfarm');
+    expect(await search(finance, 'renderfarm')).to.include('Nothing matches');
+    expect(await search(finance, at('reference').slice(1))).to.equal(`${mine}/billing`);
+    expect(await search(developer, at('reference').slice(1))).to.include('Nothing matches');
+    expect(await search(owner, 'dev@kites')).to.match(/\/members\/usr_/);
+    expect(await search(developer, 'olive@kites')).to.include('Nothing matches');
+    expect(await search(developer, at('taskId').slice(-8))).to.equal(`${mine}/tasks/${at('taskId')}`);
+  });
+
+  it('shows nobody anything of another account, whatever is searched for', async () => {
+    const stranger = await Visitor.invited(app, { email: 'stranger@example.com', account_id: other.accountId });
+    await stranger.get('/console/profile');
+    const ids = ['taskId', 'requestId', 'textId', 'endpointId', 'renderKeyId', 'transferId'].map(at);
+    ids.push(customer.accountId, customer.keyId);
+    const words = [secret, 'Kites', 'crm-7741', 'olive@kites', 'renderfarm'];
+    for (const text of [...words, ...ids.flatMap((id) => [id, id.slice(-8)])]) {
+      const shown = await search(stranger, text);
+      expect(shown, text).to.include('Nothing matches').and.not.include('Kites Ltd');
+      expect(shown, text).not.to.include(customer.accountId.slice(4, 30) + '"');
+    }
+  });
+
+  for (const text of [
+    '%%%',
+    '___',
+    '\\\\\\',
+    `' OR 1=1`,
+    'a',
+    '',
+    ' ',
+    '‮kites',
+    newId('task'),
+    `sk-${'0'.repeat(48)}`,
+  ]) {
+    it(`finds nothing for ${JSON.stringify(text)}, and says what to do`, async () => {
+      expect(await search(operator, text)).to.match(/^200[\s\S]*(Nothing matches|at least three)/);
+    });
+  }
+
+  it('is refused with a text that the database cannot store', async () => {
+    expect(await search(operator, 'a\0b')).to.match(/^400/);
+  });
+
+  it('takes text only from a form, so that no key stands in an address, and repeats no key', async () => {
+    const shown = await operator.send('/console/search', { text: `sk-${'1'.repeat(48)}` });
+    expect(shown.text).not.to.include('1'.repeat(48));
+    expect((await operator.get(`/console/search?text=${secret}`)).text).not.to.include('renderfarm');
+  });
+
+  it('ends after two seconds, and says so', async () => {
+    const slow = `CREATE FUNCTION slow_name() RETURNS text LANGUAGE sql AS $$ SELECT pg_sleep(5)::text $$`;
+    await app.database.raw(slow);
+    await app.database.raw('ALTER TABLE top_ups RENAME TO slow_top_ups');
+    await app.database.raw(
+      'CREATE VIEW top_ups AS SELECT transfer_id, account_id, reference || slow_name() AS reference FROM slow_top_ups',
+    );
+    try {
+      expect(await search(operator, 'anything')).to.include('took too long');
+    } finally {
+      await app.database.raw('DROP VIEW top_ups');
+      await app.database.raw('ALTER TABLE slow_top_ups RENAME TO top_ups');
+    }
+  });
+});
+
+describeInBrowser('the search of the console in a browser', (browser) => {
+  const app = useTestConsole();
+
+  it('opens a customer by an e-mail address with the keyboard alone', async () => {
+    const { accountId } = await app.createAccount({ fundedUsd: 25 });
+    await Visitor.invited(app, { email: 'ada@kites.example', account_id: accountId });
+    const tab = await browser.open(app.baseUrl);
+    const { page } = tab;
+    await page.goto(await invite(app, { email: 'op@example.com', staff_role: 'operator' }));
+    await page.getByLabel('New password').fill(PASSWORD);
+    await page.getByLabel('Once more').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Save and sign in' }).click();
+    await page.getByRole('navigation').first().waitFor();
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('ada@kites');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`**/console/staff/accounts/${accountId}`);
+    expect(await page.getByRole('status').count()).to.equal(0);
+    await tab.close();
+  });
+});
