@@ -20,6 +20,7 @@ import { compact } from '../read.ts';
 import { argumentsOf, checkArguments, hasCacheMarks, hoistSystem, mergeNeighbours, pairToolResults } from '../turns.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { READ_REQUEST } from './request-shape.ts';
+import { answerSchemaOf } from './schema.ts';
 
 const PATH = '/messages';
 const VERSION = '2023-06-01';
@@ -307,5 +308,5 @@ function boundedTemperature({ temperature }: Sampling): number | undefined {
 
 function renderOutputFormat(format: OutputFormat | undefined): JsonObject | undefined {
   if (format?.type !== 'json-schema' || format.schema === undefined) return undefined;
-  return { type: 'json_schema', schema: format.schema };
+  return { type: 'json_schema', schema: answerSchemaOf(format.schema) };
 }

@@ -26,6 +26,8 @@ for provider, base in (("openai", f"{BASE_URL}/v1"), ("anthropic", BASE_URL)):
     content = look(**json.loads(call.function.arguments))
     messages += [called.model_dump(), {"role": "tool", "tool_call_id": call.id, "content": content}]
     expect("tools", complete(provider, base, messages, tools=tools).choices[0].message.content, "rain in Oslo")
+    picture = [{"type": "text", "text": SAY}, {"type": "image_url", "image_url": {"url": PICTURE}}]
+    expect("image", complete(provider, base, ask(picture)).choices[0].message.content, "lighthouse")
 schema = {"type": "json_schema", "json_schema": {"name": "place", "schema": SCHEMA, "strict": True}}
 structured = complete("openai", f"{BASE_URL}/v1", ask("Name a city."), response_format=schema)
 expect("structured", structured.choices[0].message.content, '"city"')

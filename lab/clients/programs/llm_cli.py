@@ -28,4 +28,5 @@ expect("stream", llm(SAY), "lighthouse")
 functions = 'def look(city: str) -> str:\n    return "rain in " + city'
 expect("tools", llm("--functions", functions, CALL), "rain in Oslo")
 expect("structured", llm("--schema", json.dumps(SCHEMA), "Name a city."), '"city"')
+expect("image", llm("-a", os.environ["PICTURE"], SAY), "lighthouse")
 report()

@@ -28,6 +28,8 @@ for kind in (OpenAIResponsesModel, OpenAIChatCompletionsModel):
     expect("stream", asyncio.get_event_loop().run_until_complete(streamed(agent)), "lighthouse")
     tools = Agent(name="tools", model=model, tools=[function_tool(look)])
     expect("tools", Runner.run_sync(tools, CALL).final_output, "rain in Oslo")
+    picture = [{"type": "input_text", "text": SAY}, {"type": "input_image", "image_url": PICTURE, "detail": "auto"}]
+    expect("image", Runner.run_sync(agent, [{"role": "user", "content": picture}]).final_output, "lighthouse")
     structured = Agent(name="structured", model=model, output_type=Place)
     expect("structured", type(Runner.run_sync(structured, "Name a city.").final_output), "Place")
 report()

@@ -467,7 +467,7 @@ describe('messages upstream', () => {
     });
 
     it('a schema for the answer and the name of the end user', () => {
-      const schema = { type: 'object' };
+      const schema = { type: 'object', additionalProperties: false };
       expect(built({ outputFormat: { type: 'json-schema', name: 'x', schema }, userId: 'someone' })).to.deep.include({
         output_config: { format: { type: 'json_schema', schema } },
         metadata: { user_id: 'someone' },
