@@ -1,6 +1,16 @@
 /** Settings with the same name in several formats. */
 import { REASONING_EFFORTS } from './canonical.ts';
-import { described, integerBetween, mapped, numberBetween, oneOf, optional, readBoolean, readObject } from './read.ts';
+import {
+  described,
+  integerBetween,
+  mapped,
+  named,
+  numberBetween,
+  oneOf,
+  optional,
+  readBoolean,
+  readObject,
+} from './read.ts';
 
 export const TEMPERATURE = described(numberBetween(0, 2), 'Change this or `top_p`, not both');
 export const TOP_P = described(numberBetween(0, 1), 'Change this or `temperature`, not both');
@@ -9,7 +19,7 @@ export const PENALTY = numberBetween(-2, 2);
 export const STREAM = described(readBoolean, 'Whether to answer with `text/event-stream`');
 export const EFFORT = described(oneOf(REASONING_EFFORTS), 'Supported values depend on the model');
 export const VERBOSITY = oneOf(['low', 'medium', 'high']);
-export const JSON_SCHEMA = described(readObject, 'A JSON Schema');
+export const JSON_SCHEMA = named('JsonSchema', described(readObject, 'A JSON Schema'));
 
 /** Marks the end of a prefix that upstreams with such marks keep in their cache, for the usual lifetime. */
 export const CACHE_CONTROL = optional(

@@ -1,10 +1,15 @@
 /** Clients in Python and TypeScript that are generated from the API description. */
-import { copyFile, mkdir, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises';
+import { basename, join, resolve } from 'node:path';
 import { nodeWith, PROGRAMS, pathWith, pythonWith, run, type Settings } from './tools.ts';
 
 const PYTHON_PACKAGES = ['openapi-python-client==0.29.1', 'ruff==0.17.6'];
-const TYPESCRIPT_PACKAGES = ['@hey-api/openapi-ts@0.90.0', 'typescript@5.9.3', '@types/node@20.19.0'];
+const TYPESCRIPT_PACKAGES = [
+  'openapi-typescript@7.13.0',
+  'openapi-fetch@0.17.0',
+  'typescript@5.9.3',
+  '@types/node@20.19.0',
+];
 const ROOT = resolve(PROGRAMS, '../../..');
 
 /** Writes the description of a running api to a file. */
@@ -12,7 +17,7 @@ export async function saveDescription(apiUrl: string, file: string): Promise<voi
   await writeFile(file, await (await fetch(`${apiUrl}/openapi.json`)).text());
 }
 
-/** Uploads a file, creates a video and reads its task. @throws Error when it does not work */
+/** Asks for text in three formats, uploads a file, creates a video and reads its task. @throws Error when it does not work */
 export async function tryGeneratedPython(description: string, folder: string, settings: Settings): Promise<string> {
   const bin = await pythonWith(PYTHON_PACKAGES);
   const output = join(folder, 'python');
@@ -25,14 +30,19 @@ export async function tryGeneratedPython(description: string, folder: string, se
 /** The same with strict types. */
 export async function tryGeneratedTypeScript(description: string, folder: string, settings: Settings): Promise<string> {
   const tools = await nodeWith(TYPESCRIPT_PACKAGES);
-  const output = join(folder, 'typescript');
+  // Node looks for packages beside the program.
+  const output = join(tools, basename(folder));
   const program = join(output, 'program.ts');
   await mkdir(output);
-  await copyFile(join(PROGRAMS, 'generated.ts.txt'), program);
-  const bin = join(tools, 'node_modules/.bin');
-  await run(join(bin, 'openapi-ts'), ['--input', description, '--output', join(output, 'client'), '--silent']);
-  const types = ['--types', 'node', '--typeRoots', join(tools, 'node_modules/@types')];
-  const modules = ['--module', 'esnext', '--moduleResolution', 'bundler', '--target', 'es2022', '--skipLibCheck'];
-  await run(join(bin, 'tsc'), ['--noEmit', '--strict', ...modules, ...types, program]);
-  return run(process.execPath, ['--import', join(ROOT, 'node_modules/tsx/dist/loader.mjs'), program], settings);
+  try {
+    await writeFile(join(output, 'package.json'), '{"type": "module"}');
+    await copyFile(join(PROGRAMS, 'generated.ts.txt'), program);
+    const bin = join(tools, 'node_modules/.bin');
+    await run(join(bin, 'openapi-typescript'), [description, '--output', join(output, 'schema.ts')]);
+    const modules = ['--module', 'nodenext', '--target', 'es2023', '--allowImportingTsExtensions', '--skipLibCheck'];
+    await run(join(bin, 'tsc'), ['--noEmit', '--strict', ...modules, '--types', 'node', program]);
+    return await run(process.execPath, ['--import', join(ROOT, 'node_modules/tsx/dist/loader.mjs'), program], settings);
+  } finally {
+    await rm(output, { recursive: true });
+  }
 }

@@ -7,8 +7,8 @@ import { anyText } from '../../endpoint/query.ts';
 import type { Context } from '../../state.ts';
 import { textBody, textEndpoint } from './text-endpoint.ts';
 
-/** Without a schema: up to OpenAPI 3.1 it is undefined whether a schema would describe the stream or one event. */
-const EVENT_STREAM = { 'text/event-stream': {} };
+/** The stream as a text. Without a schema, generators read an object without fields, which hides the whole answer's. */
+const EVENT_STREAM = { 'text/event-stream': { schema: { type: 'string' } } };
 
 /** @param schema the name of the whole answer's schema in the API description */
 function wholeOrStreamed(schema: string): Answers {
