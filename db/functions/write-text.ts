@@ -51,13 +51,14 @@ END $$;
 -- what it kept counts towards all three.
 -- A request for which the money lacks makes the other processes return theirs first: see is_recalling.
 --
--- settlements: completed requests with what the allowance pays for each (paid). Where the allowance has less, because it
+-- items: completed requests with what the allowance pays for each (paid). Where the allowance has less, because it
 -- was released or lost in between, the whole charge counts as above the hold.
 --
 -- Returns the decisions on the requests in their order; the allowances after the write that it touched, or all if
 -- wants_all; what each ask got; the ids of allowances to return; the number and sum of the writer's allowances, if there
 -- is nothing else to write; and whether the number was written before, in which case nothing changes.
-CREATE OR REPLACE FUNCTION write_text(writer uuid, write_number bigint, asks json, settlements json, wants_all boolean,
+CREATE OR REPLACE FUNCTION write_text(writer uuid, write_number bigint, asks json, items text_settlement[],
+  wants_all boolean,
   free_limit integer, free_limit_topped_up integer)
 RETURNS jsonb LANGUAGE plpgsql SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
@@ -65,7 +66,6 @@ DECLARE
   moment timestamptz(3);
   previous_write bigint;
   is_repeated boolean;
-  items text_settlement[];
   owner_ids text[];
   key_ids text[];
   ask_ids text[];
@@ -101,7 +101,7 @@ DECLARE
   overrun jsonb;
   overruns jsonb;
 BEGIN
-  IF json_array_length(settlements) = 0 THEN
+  IF cardinality(items) = 0 THEN
     PERFORM set_config('synchronous_commit', 'off', true);
   END IF;
   SELECT last_write INTO previous_write FROM processes WHERE id = writer FOR NO KEY UPDATE;
@@ -112,18 +112,17 @@ BEGIN
     heard_since = CASE WHEN known.heartbeat_at < clock_timestamp() - interval '${HEARD_WITHIN_SECONDS} seconds' THEN clock_timestamp()
       ELSE known.heard_since END;
 
-  SELECT array_agg(settled) INTO items FROM json_populate_recordset(NULL::text_settlement, settlements) AS settled;
   SELECT array_agg(account_id), array_agg(api_key_id), array_agg(id) INTO owner_ids, key_ids, ask_ids
   FROM json_to_recordset(asks) AS ask(account_id text, api_key_id text, id text);
 
-  IF NOT is_repeated AND coalesce(cardinality(items), 0) + coalesce(cardinality(ask_ids), 0) > 0 THEN
+  IF NOT is_repeated AND cardinality(items) + coalesce(cardinality(ask_ids), 0) > 0 THEN
     PERFORM FROM accounts WHERE id = ANY (owner_ids || (SELECT array_agg(account_id) FROM unnest(items)))
     ORDER BY id FOR NO KEY UPDATE;
     PERFORM FROM api_keys WHERE id = ANY (key_ids) ORDER BY id FOR NO KEY UPDATE;
   END IF;
   moment := clock_timestamp();
 
-  IF NOT is_repeated AND items IS NOT NULL THEN
+  IF NOT is_repeated AND cardinality(items) > 0 THEN
     WITH paying AS MATERIALIZED (
       SELECT allowance_id, sum(paid) AS paid, sum(paid_signup) AS paid_signup FROM unnest(items)
       WHERE paid > 0 GROUP BY allowance_id
@@ -332,7 +331,7 @@ BEGIN
         OR id IN (SELECT allowance_id FROM unnest(items) WHERE paid > 0))),
     'recalled', (SELECT jsonb_agg(id) FROM text_allowances
       WHERE process_id = writer AND recalled_at IS NOT NULL AND (answered_at >= recalled_at) IS NOT TRUE),
-    'sum', CASE WHEN ask_ids IS NULL AND items IS NULL THEN
+    'sum', CASE WHEN ask_ids IS NULL AND cardinality(items) = 0 THEN
       (SELECT coalesce(sum(amount), 0)::text FROM text_allowances WHERE process_id = writer) END);
 END $$;
 `;

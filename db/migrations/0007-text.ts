@@ -1,6 +1,6 @@
-import { TOKEN_COUNTS } from '../../domain/text-tokens.ts';
 import { CHARGE_TEXT } from '../functions/charge-text.ts';
 import { WRITE_TEXT } from '../functions/write-text.ts';
+import { SETTLEMENT_FIELDS } from '../text-money/settlement.ts';
 import { appendOnly } from './0001-foundations.ts';
 
 /**
@@ -88,39 +88,7 @@ CREATE TABLE text_requests (
 CREATE INDEX text_requests_by_account ON text_requests (account_id, created_at);
 ${appendOnly('text_requests')}
 
-CREATE TYPE text_settlement AS (
-  id text,
-  created_at timestamptz(3),
-  account_id text,
-  api_key_id text,
-  request_id text,
-  model text,
-  format text,
-  streamed boolean,
-  upstream text,
-  upstream_format text,
-  upstream_model text,
-  outcome text,
-  error_code text,
-  catalogue_version text,
-  modifiers jsonb,
-  ${TOKEN_COUNTS.map(({ column }) => `${column} bigint`).join(', ')},
-  calls smallint,
-  estimated boolean,
-  held numeric,
-  charge numeric,
-  latency_ms integer,
-  first_byte_ms integer,
-  allowance_id text,
-  -- What the allowance pays, and the part of it that is signup credit.
-  paid numeric,
-  paid_signup numeric,
-  charge_id text,
-  excess_id text,
-  absorbed_id text,
-  funded_only boolean,
-  gives_slot_back boolean
-);
+CREATE TYPE text_settlement AS (${SETTLEMENT_FIELDS});
 
 ${CHARGE_TEXT}
 ${WRITE_TEXT}

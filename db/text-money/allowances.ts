@@ -17,16 +17,9 @@ import type { RefusedHold } from '../../domain/text-refusal.ts';
 import type { RequestWindow } from '../queries/request-windows.ts';
 import { LEASE_SECONDS } from '../text-lease.ts';
 import { Entry, nameOf, returnAll, windowAt } from './entry.ts';
-import type {
-  KeptAllowance,
-  NewTextHold,
-  TextDecision,
-  TextLedger,
-  TextSettlement,
-  WaitingHold,
-  WrittenText,
-} from './ledger.ts';
+import type { KeptAllowance, NewTextHold, TextDecision, TextLedger, WaitingHold, WrittenText } from './ledger.ts';
 import { NumberedWrites } from './numbered-writes.ts';
+import type { TextSettlement } from './settlement.ts';
 
 /** The money that a request holds. */
 export interface HeldText {

@@ -5,30 +5,11 @@
 import { Pool } from 'pg';
 import type { Credit } from '../../domain/allowance.ts';
 import { newId } from '../../domain/ids.ts';
-import { TOKEN_COUNTS } from '../../domain/text-tokens.ts';
 import type { PicoUsd } from '../../domain/money.ts';
-import type { AppliedModifier } from '../../domain/pricing.ts';
-import type { ConsumptionPrice, HoldAmounts } from '../../domain/text-price.ts';
+import type { HoldAmounts } from '../../domain/text-price.ts';
 import type { HoldRefusal } from '../../domain/text-refusal.ts';
 import { connectionConfig, SERVING_LIMITS, watchConnection } from '../connections.ts';
-
-/** The facts about a request that are known when it starts. */
-export interface TextRequestRow {
-  /** The text request's id. */
-  readonly id: string;
-  readonly accountId: string;
-  readonly apiKeyId: string;
-  /** Signup credit cannot pay for it. */
-  readonly fundedOnly: boolean;
-  /** When the request started. */
-  readonly createdAt: Date;
-  readonly requestId: string;
-  readonly model: string;
-  readonly format: string;
-  readonly streamed: boolean;
-  /** Names the prices, and is kept with the request. */
-  readonly catalogueVersion: string;
-}
+import { settlementsLiteral, type TextRequestRow, type TextSettlement } from './settlement.ts';
 
 /** A hold to be made before a model is called. */
 export interface NewTextHold extends TextRequestRow, HoldAmounts {
@@ -67,28 +48,6 @@ export interface AllowanceAsk {
   /** Whether this answers a recall: all free money returns. */
   readonly isAnswered: boolean;
   readonly holds: readonly WaitingHold[];
-}
-
-/** The outcome and cost of a request. */
-export interface TextSettlement extends Omit<ConsumptionPrice, 'clamped'> {
-  readonly hold: TextRequestRow;
-  readonly allowanceId: string | null;
-  /** In pico-USD: what was held, and the part of the charge that the allowance pays. */
-  readonly held: PicoUsd;
-  readonly paid: Credit;
-  /** The ids of the transfers that charge it: from the allowance, and above the hold. */
-  readonly chargeId: string;
-  readonly excessId: string;
-  readonly absorbedId: string;
-  readonly outcome: 'succeeded' | 'disconnected' | 'failed';
-  /** If `failed`. */
-  readonly errorCode: string | null;
-  /** The route of the upstream that answered or failed, if any. */
-  readonly upstream: { readonly provider: string; readonly format: string; readonly model: string } | null;
-  readonly latencyMs: number | null;
-  readonly firstByteMs: number | null;
-  /** Whether to return the slot that a free model's request used. */
-  readonly givesSlotBack: boolean;
 }
 
 /** One statement. */
@@ -235,15 +194,7 @@ export function createTextLedger(options: TextLedgerOptions): TextLedger {
     async write({ number, asks, settlements, wantsAll = false }) {
       const { rows } = await pool.query<{ written: WrittenJson }>({
         ...WRITE,
-        values: [
-          processId,
-          number,
-          asksJson(asks),
-          JSON.stringify(settlements.map(settlementJson)),
-          wantsAll,
-          neverToppedUp,
-          toppedUp,
-        ],
+        values: [processId, number, asksJson(asks), settlementsLiteral(settlements), wantsAll, neverToppedUp, toppedUp],
       });
       if (!rows[0]) throw new Error('a SELECT without FROM always has a row');
       return toWritten(rows[0].written);
@@ -297,45 +248,6 @@ function asksJson(asks: readonly AllowanceAsk[]): string {
   );
 }
 
-/** The fields of the type `text_settlement`. */
-function settlementJson(settlement: TextSettlement): object {
-  const { hold, paid, modifiers, upstream } = settlement;
-  const row: Record<string, unknown> = {
-    id: hold.id,
-    created_at: hold.createdAt,
-    account_id: hold.accountId,
-    api_key_id: hold.apiKeyId,
-    request_id: hold.requestId,
-    model: hold.model,
-    format: hold.format,
-    streamed: hold.streamed,
-    upstream: upstream?.provider,
-    upstream_format: upstream?.format,
-    upstream_model: upstream?.model,
-    outcome: settlement.outcome,
-    error_code: settlement.errorCode,
-    catalogue_version: hold.catalogueVersion,
-    // Most requests have no modifiers, and null takes the least space.
-    modifiers: modifiersJson(modifiers),
-    calls: settlement.calls,
-    estimated: settlement.estimated,
-    held: settlement.held.toString(),
-    charge: settlement.charge.toString(),
-    latency_ms: wholeMs(settlement.latencyMs),
-    first_byte_ms: wholeMs(settlement.firstByteMs),
-    allowance_id: settlement.allowanceId,
-    paid: (paid.signup + paid.funded).toString(),
-    paid_signup: paid.signup.toString(),
-    charge_id: settlement.chargeId,
-    excess_id: settlement.excessId,
-    absorbed_id: settlement.absorbedId,
-    funded_only: hold.fundedOnly,
-    gives_slot_back: settlement.givesSlotBack,
-  };
-  for (const { name, column } of TOKEN_COUNTS) row[column] = settlement[name];
-  return row;
-}
-
 function toWritten(written: WrittenJson): WrittenText {
   return {
     isRepeated: written.is_repeated,
@@ -374,12 +286,4 @@ function toAllowance({ id, account_id, api_key_id, amount, signup }: AllowanceJs
 
 function toCredit(amount: string, signup: string): Credit {
   return { signup: BigInt(signup), funded: BigInt(amount) - BigInt(signup) };
-}
-
-function modifiersJson(modifiers: readonly AppliedModifier[]): readonly AppliedModifier[] | null {
-  return modifiers.length === 0 ? null : modifiers;
-}
-
-function wholeMs(milliseconds: number | null): number | null {
-  return milliseconds === null ? null : Math.min(Math.round(milliseconds), 2 ** 31 - 1);
 }

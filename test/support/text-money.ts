@@ -7,10 +7,10 @@ import {
   type AllowanceAsk,
   createTextLedger,
   type NewTextHold,
-  type TextSettlement,
   type TextWrite,
   type WrittenText,
 } from '../../db/text-money/ledger.ts';
+import type { TextSettlement } from '../../db/text-money/settlement.ts';
 import { amountOf, type Credit, NO_CREDIT, subtract, take } from '../../domain/allowance.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';

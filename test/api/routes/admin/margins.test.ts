@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { recordCost, settleSubmission } from '../../../../db/queries/submissions.ts';
 import { recordTextCosts, TextCostChangedError } from '../../../../db/queries/text-costs.ts';
-import type { NewTextHold, TextSettlement } from '../../../../db/text-money/ledger.ts';
+import type { NewTextHold } from '../../../../db/text-money/ledger.ts';
+import type { TextSettlement } from '../../../../db/text-money/settlement.ts';
 import type { VendorCost } from '../../../../domain/media-route.ts';
 import { parseUsd } from '../../../../domain/money.ts';
 import { parseFactor } from '../../../../domain/pricing.ts';

@@ -1,0 +1,115 @@
+/** The outcome and cost of a completed request, and the type `text_settlement`, in which `write_text` gets it. */
+import type { Credit } from '../../domain/allowance.ts';
+import type { PicoUsd } from '../../domain/money.ts';
+import type { ConsumptionPrice } from '../../domain/text-price.ts';
+import { TOKEN_COUNTS } from '../../domain/text-tokens.ts';
+
+/** The facts about a request that are known when it starts. */
+export interface TextRequestRow {
+  /** The text request's id. */
+  readonly id: string;
+  readonly accountId: string;
+  readonly apiKeyId: string;
+  /** Signup credit cannot pay for it. */
+  readonly fundedOnly: boolean;
+  /** When the request started. */
+  readonly createdAt: Date;
+  readonly requestId: string;
+  readonly model: string;
+  readonly format: string;
+  readonly streamed: boolean;
+  /** Names the prices, and is kept with the request. */
+  readonly catalogueVersion: string;
+}
+
+/** The outcome and cost of a request. */
+export interface TextSettlement extends Omit<ConsumptionPrice, 'clamped'> {
+  readonly hold: TextRequestRow;
+  readonly allowanceId: string | null;
+  /** In pico-USD: what was held, and the part of the charge that the allowance pays. */
+  readonly held: PicoUsd;
+  readonly paid: Credit;
+  /** The ids of the transfers that charge it: from the allowance, and above the hold. */
+  readonly chargeId: string;
+  readonly excessId: string;
+  readonly absorbedId: string;
+  readonly outcome: 'succeeded' | 'disconnected' | 'failed';
+  /** If `failed`. */
+  readonly errorCode: string | null;
+  /** The route of the upstream that answered or failed, if any. */
+  readonly upstream: { readonly provider: string; readonly format: string; readonly model: string } | null;
+  readonly latencyMs: number | null;
+  readonly firstByteMs: number | null;
+  /** Whether to return the slot that a free model's request used. */
+  readonly givesSlotBack: boolean;
+}
+
+type Value = string | number | bigint | boolean | Date | null;
+
+type Field = readonly [name: string, type: string, read: (settlement: TextSettlement) => Value];
+
+const FIELDS: readonly Field[] = [
+  ['id', 'text', ({ hold }) => hold.id],
+  ['created_at', 'timestamptz(3)', ({ hold }) => hold.createdAt],
+  ['account_id', 'text', ({ hold }) => hold.accountId],
+  ['api_key_id', 'text', ({ hold }) => hold.apiKeyId],
+  ['request_id', 'text', ({ hold }) => hold.requestId],
+  ['model', 'text', ({ hold }) => hold.model],
+  ['format', 'text', ({ hold }) => hold.format],
+  ['streamed', 'boolean', ({ hold }) => hold.streamed],
+  ['upstream', 'text', ({ upstream }) => upstream?.provider ?? null],
+  ['upstream_format', 'text', ({ upstream }) => upstream?.format ?? null],
+  ['upstream_model', 'text', ({ upstream }) => upstream?.model ?? null],
+  ['outcome', 'text', ({ outcome }) => outcome],
+  ['error_code', 'text', ({ errorCode }) => errorCode],
+  ['catalogue_version', 'text', ({ hold }) => hold.catalogueVersion],
+  // Most requests have no modifiers, and null takes the least space.
+  ['modifiers', 'jsonb', ({ modifiers }) => (modifiers.length === 0 ? null : JSON.stringify(modifiers))],
+  ...TOKEN_COUNTS.map(({ name, column }): Field => [column, 'bigint', (settlement) => settlement[name]]),
+  ['calls', 'smallint', ({ calls }) => calls],
+  ['estimated', 'boolean', ({ estimated }) => estimated],
+  ['held', 'numeric', ({ held }) => held],
+  ['charge', 'numeric', ({ charge }) => charge],
+  ['latency_ms', 'integer', ({ latencyMs }) => wholeMs(latencyMs)],
+  ['first_byte_ms', 'integer', ({ firstByteMs }) => wholeMs(firstByteMs)],
+  ['allowance_id', 'text', ({ allowanceId }) => allowanceId],
+  // What the allowance pays, and the part of it that is signup credit.
+  ['paid', 'numeric', ({ paid }) => paid.signup + paid.funded],
+  ['paid_signup', 'numeric', ({ paid }) => paid.signup],
+  ['charge_id', 'text', ({ chargeId }) => chargeId],
+  ['excess_id', 'text', ({ excessId }) => excessId],
+  ['absorbed_id', 'text', ({ absorbedId }) => absorbedId],
+  ['funded_only', 'boolean', ({ hold }) => hold.fundedOnly],
+  ['gives_slot_back', 'boolean', ({ givesSlotBack }) => givesSlotBack],
+];
+
+/** The fields of the type `text_settlement`, as its definition has them. */
+export const SETTLEMENT_FIELDS = FIELDS.map(([name, type]) => `${name} ${type}`).join(', ');
+
+/**
+ * Settlements as an array of `text_settlement`, which PostgreSQL reads in a third of the time that JSON takes.
+ * https://www.postgresql.org/docs/current/rowtypes.html#ROWTYPES-IO-SYNTAX
+ */
+export function settlementsLiteral(settlements: readonly TextSettlement[]): string {
+  const rows = settlements.map((settlement) => {
+    const values = FIELDS.map(([, , read]) => literalOf(read(settlement)));
+    return quoted(`(${values.join(',')})`);
+  });
+  return `{${rows.join(',')}}`;
+}
+
+const NEEDS_NO_QUOTES = /^[\w.:-]+$/;
+
+function literalOf(value: Value): string {
+  if (value === null) return '';
+  if (typeof value === 'string') return NEEDS_NO_QUOTES.test(value) ? value : quoted(value);
+  return value instanceof Date ? value.toISOString() : String(value);
+}
+
+function quoted(text: string): string {
+  return `"${text.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
+}
+
+function wholeMs(milliseconds: number | null): number | null {
+  return milliseconds === null ? null : Math.min(Math.round(milliseconds), 2 ** 31 - 1);
+}
