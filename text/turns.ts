@@ -13,7 +13,16 @@ export function partsOf(turns: readonly Turn[]): (InputPart | AnswerPart)[] {
 
 /** Whether the client marked what the upstream should keep in its cache. */
 export function hasCacheMarks({ turns, tools }: Pick<TextRequest, 'turns' | 'tools'>): boolean {
-  return tools.some(isMarked) || turns.some(({ parts }) => parts.some(isMarked)) || partsOf(turns).some(isMarked);
+  return tools.some(isMarked) || somePart(turns, isMarked);
+}
+
+/** Whether a part is as told, among those of tool results too. */
+export function somePart(turns: readonly Turn[], isSuch: (part: Turn['parts'][number]) => boolean): boolean {
+  return turns.some(({ role, parts }) =>
+    role === 'tool'
+      ? parts.some((result) => isSuch(result) || result.content.some(isSuch))
+      : parts.some((part: Turn['parts'][number]) => isSuch(part)),
+  );
 }
 
 function isMarked(part: object): boolean {
