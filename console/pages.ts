@@ -11,6 +11,7 @@ import { profilePages } from './pages/profile/pages.tsx';
 import { searchPages } from './pages/search/pages.tsx';
 import { signInPages } from './pages/sign-in/pages.tsx';
 import { staffAccountPages } from './pages/staff/accounts/pages.tsx';
+import { staffPeoplePages } from './pages/staff/people/pages.tsx';
 import { staffReconciliationPages } from './pages/staff/reconciliations/pages.tsx';
 import { staffRefundPages } from './pages/staff/refunds/pages.tsx';
 import { staffTaskPages } from './pages/staff/tasks/pages.tsx';
@@ -36,6 +37,7 @@ export const PAGES: readonly Page[] = [
   ...keyPages,
   ...webhookPages,
   ...staffAccountPages,
+  ...staffPeoplePages,
   ...staffMonthPages,
   ...staffRefundPages,
   ...staffReconciliationPages,

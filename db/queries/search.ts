@@ -38,8 +38,6 @@ const MAX_COLLECTED = 1_000;
 const TIMEOUT_MS = 2_000;
 /** https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const QUERY_CANCELED = '57014';
-/** A part from the middle of an id is looked for among so many of the newest rows. */
-const NEWEST_ROWS = 1_000_000;
 const REQUEST_TIME_LENGTH = ID_PREFIX.request.length + 10;
 /** The row of a request exists within so long; see `findLeftByRequest`. */
 const LEFT_WITHIN_MS = 11 * 60_000;
@@ -65,8 +63,8 @@ const GROWING_KINDS: readonly GrowingKind[] = ['task', 'textRequest', 'transfer'
 type Found = Pick<Match, 'id' | 'label'> & { readonly account_id: string };
 
 /**
- * Searches for a part of at least {@link MIN_SEARCH_LENGTH} characters; of ids six are needed. Reads whole tables for a part from
- * the middle of an id only, and only while nothing else matches: the newest million rows of each, within two seconds.
+ * Searches for a part of at least {@link MIN_SEARCH_LENGTH} characters; of ids six are needed. Reads the rows of tables that grow for
+ * a part from the middle of an id only, and only while nothing else matches.
  *
  * @param text without the characters that PostgreSQL cannot store
  * @returns null if the search took too long
@@ -83,7 +81,7 @@ export async function searchFor(
       await transaction.raw(`SET LOCAL statement_timeout = ${TIMEOUT_MS}`);
       const search = searchIn(transaction, scope);
       const found = [...(await searchIndexed(search, wanted)), ...(await searchBeginnings(search, wanted))];
-      return withNames(transaction, found.length > 0 ? found : await searchNewest(search, wanted));
+      return withNames(transaction, found.length > 0 ? found : await searchRows(search, wanted));
     });
   } catch (error) {
     if (isDatabaseError(error, QUERY_CANCELED)) return null;
@@ -160,14 +158,12 @@ async function searchRequests(search: Search, part: string): Promise<FoundOfKind
   return found;
 }
 
-async function searchNewest(search: Search, wanted: string): Promise<FoundOfKind[]> {
+async function searchRows(search: Search, wanted: string): Promise<FoundOfKind[]> {
   const body = wanted.toLowerCase();
   if (body.length < MIN_ID_PART_LENGTH || !/^[0-9a-z_]+$/.test(body)) return [];
   for (const kind of GROWING_KINDS) {
     const sqlOf = (isInScope: string): string =>
-      `SELECT id, account_id, id AS label FROM (
-        SELECT id, account_id FROM ${GROWING[kind]} WHERE ${isInScope} ORDER BY id DESC LIMIT ${NEWEST_ROWS}
-      ) AS newest WHERE id LIKE :part`;
+      `SELECT id, account_id, id AS label FROM ${GROWING[kind]} WHERE id LIKE :part AND ${isInScope}`;
     const found = await search(kind, sqlOf, { part: `%${escaped(body)}%` });
     if (found.length > 0) return found;
   }

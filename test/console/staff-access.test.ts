@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { PAGES } from '../../console/pages.ts';
 import { newId } from '../../domain/ids.ts';
-import { useTestConsole, type Visitor } from '../support/console.ts';
+import { invite, useTestConsole, type Visitor } from '../support/console.ts';
 import { readAccessTable, visitorsOfEveryRole } from '../support/console-access.ts';
 import { createEndpoint, createTaskRow, createTextRequestRow } from '../support/factories.ts';
 
@@ -10,6 +10,17 @@ const ACCESS = `
   page                                                   operator finance readonly customer
   get  /staff/accounts                                   200      200     200      404
   get  /staff/accounts/{account_id}                      200      200     200      404
+  post /staff/accounts                                   400      403     403      404
+  post /staff/accounts/{account_id}/details              400      403     403      404
+  post /staff/accounts/{account_id}/members              400      403     403      404
+  get  /staff/people/{user_id}                           200      200     200      404
+  post /staff/people/{user_id}                           400      403     403      404
+  post /staff/people/{user_id}/enable                    303      403     403      404
+  post /staff/people/{user_id}/disable                   303      403     403      404
+  post /staff/people/{user_id}/second-factor             303      403     403      404
+  post /staff/people/{user_id}/role                      404      403     403      404
+  post /staff/people/{user_id}/leave                     303      403     403      404
+  post /staff/people/{user_id}/link                      400      403     403      404
   post /staff/accounts/{account_id}/suspend              400      403     403      404
   post /staff/accounts/{account_id}/reopen               400      403     403      404
   post /staff/accounts/{account_id}/adjust               400      400     403      404
@@ -66,7 +77,9 @@ describe('access to the pages of operators', () => {
     const { accountId, keyId } = await app.createAccount({ fundedUsd: 10 });
     const key = { accountId, id: keyId };
     visitors = await visitorsOfEveryRole(app, accountId);
+    await invite(app, { email: 'person@example.com', account_id: accountId });
     samples = {
+      user_id: (await app.database('users').where({ email: 'person@example.com' }).first('id')).id,
       account_id: accountId,
       key_id: keyId,
       task_id: (await createTaskRow(app.database, key)).id,

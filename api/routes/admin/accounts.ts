@@ -1,25 +1,14 @@
 /** Accounts: who the customers are, and whether their keys work. */
-import {
-  type AccountDetails,
-  ExternalIdTakenError,
-  insertAccount,
-  listAccounts as findAccounts,
-  updateAccount as change,
-} from '../../../db/queries/accounts.ts';
-import { grantSignupCredit } from '../../../db/queries/credits.ts';
-import { recordAccountAction } from '../../../db/queries/operator-actions.ts';
-import { ServiceError } from '../../../domain/errors.ts';
-import { newId } from '../../../domain/ids.ts';
+import { type AccountDetails, listAccounts as findAccounts } from '../../../db/queries/accounts.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody, optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
-import { noSuch } from '../../endpoint/path.ts';
 import { aFlag, anyText } from '../../endpoint/query.ts';
 import { reopenAccount as reopen, suspendAccount as suspend } from '../../services/account-actions.ts';
+import { createAccount as create, editAccount } from '../../services/account-details.ts';
 import { authorOf, authorshipOf } from '../../services/administrator.ts';
-import { addUp } from '../../services/finance/four-eyes.ts';
 import { ACCOUNT, LISTED_ACCOUNT } from './present.ts';
 import {
   type AccountDetailsBody,
@@ -40,17 +29,9 @@ export const createAccount = endpoint({
   answers: { 201: dataOf(ACCOUNT.schema, 'The account') },
   refusals: ['idempotency_conflict'],
   handle: async ({ body, caller }, services) => {
-    const id = newId('account');
-    const author = authorOf(caller, undefined);
     const signupCredit = parseUsd(body.signup_credit_usd ?? 0);
-    await unlessTaken(
-      services.database.transaction(async (transaction) => {
-        await insertAccount(transaction, { id, ...toDetails(body), name: body.name });
-        if (signupCredit === 0n) return;
-        const transferId = await grantSignupCredit(transaction, id, signupCredit);
-        await addUp(transaction, services, { id: transferId, accountId: id, amount: signupCredit, author });
-      }),
-    );
+    const details = { ...toDetails(body), name: body.name };
+    const id = await create(services, details, { author: authorOf(caller, undefined), signupCredit });
     return { data: await showAccount(services, id) };
   },
 });
@@ -97,13 +78,7 @@ export const updateAccount = endpoint({
   refusals: ['idempotency_conflict'],
   handle: async ({ params: { account_id: accountId }, caller, body: { author: given, ...details } }, services) => {
     const author = authorOf(caller, given);
-    const reason = `set ${Object.keys(details).join(', ') || 'nothing'}`;
-    await unlessTaken(
-      services.database.transaction(async (transaction) => {
-        if (!(await change(transaction, accountId, toDetails(details)))) throw noSuch('account');
-        await recordAccountAction(transaction, { accountId, kind: 'edit', author, reason });
-      }),
-    );
+    await editAccount(services, { accountId, details: toDetails(details), names: Object.keys(details), author });
     return { data: await showAccount(services, accountId) };
   },
 });
@@ -137,19 +112,7 @@ export const reopenAccount = endpoint({
   },
 });
 
-function toDetails(body: AccountDetailsBody): AccountDetails {
+export function toDetails(body: AccountDetailsBody): AccountDetails {
   const { name, email, external_id: externalId, max_concurrent_tasks: maxConcurrentTasks } = body;
   return { name, email, externalId, maxConcurrentTasks };
-}
-
-async function unlessTaken<Result>(change: Promise<Result>): Promise<Result> {
-  try {
-    return await change;
-  } catch (error) {
-    if (!(error instanceof ExternalIdTakenError)) throw error;
-    throw new ServiceError(
-      'idempotency_conflict',
-      'Another account has that external id. GET /admin/v1/accounts?external_id= finds it.',
-    );
-  }
 }

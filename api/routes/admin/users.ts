@@ -1,11 +1,9 @@
 /** The people who sign in to the console. */
 import { deleteIdentity, listIdentities } from '../../../db/queries/identities.ts';
-import { orderLinkMail } from '../../../db/queries/link-mails.ts';
 import { deleteSessionOf } from '../../../db/queries/sessions.ts';
 import {
   deleteUser as removeUser,
   findUser,
-  insertUser,
   listMemberships,
   listUsers as findUsers,
   removeMember,
@@ -13,8 +11,7 @@ import {
   type User,
 } from '../../../db/queries/users.ts';
 import type { Database } from '../../../db/database.ts';
-import { badRequest, ServiceError } from '../../../domain/errors.ts';
-import { newId } from '../../../domain/ids.ts';
+import { ServiceError } from '../../../domain/errors.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
@@ -23,8 +20,7 @@ import { noSuch } from '../../endpoint/path.ts';
 import { aFlag, anId, anyText } from '../../endpoint/query.ts';
 import { deletionOf } from '../../../domain/resource/resource.ts';
 import { listOpenSessions } from '../../services/people/sessions.ts';
-import { makeLink } from '../../services/people/sign-in.ts';
-import { changeUser } from '../../services/people/users.ts';
+import { changeUser, inviteUser, makeUserLink } from '../../services/people/users.ts';
 import { existingAccount } from '../../services/existing-account.ts';
 import { LISTED_USER, USER } from './present-users.ts';
 import { createUserSchema, membershipSchema, updateUserSchema } from './user-schema.ts';
@@ -42,22 +38,12 @@ export const createUser = endpoint({
     'otherwise hand it over by a channel that nobody else reads.',
   body: jsonBody('CreateUser', createUserSchema),
   answers: { 201: dataOf(USER.schema, 'The user, with an invitation') },
-  handle: async ({ body }, { database, publicUrl, sendsMail }) => {
+  handle: async ({ body }, services) => {
+    const { database, sendsMail } = services;
     const { email, name, staff_role: staffRole = null, account_id: accountId, member_role: role = 'owner' } = body;
     if (accountId !== undefined) await existingAccount(database, accountId);
-    const { user, link } = await database.transaction(async (transaction) => {
-      const user = await insertUser(transaction, {
-        id: newId('user'),
-        email: email.toLowerCase(),
-        name,
-        staffRole,
-        passwordHash: null,
-      });
-      if (!user) throw badRequest('"email" belongs to a user already');
-      if (accountId !== undefined) await setMember(transaction, { accountId, userId: user.id, role });
-      if (sendsMail) await orderLinkMail(transaction, user.email);
-      return { user, link: publicUrl + (await makeLink(transaction, user.id, 'invitation')) };
-    });
+    const membership = accountId === undefined ? null : { accountId, role };
+    const { user, link } = await inviteUser(services, { email, name, staffRole }, membership);
     return { data: await show(database, user, { link, mailed: sendsMail }) };
   },
 });
@@ -140,13 +126,10 @@ export const createUserLink = endpoint({
   description:
     'The link works once, for three days. Using it signs the user out everywhere, and removes their identities.',
   answers: { 201: dataOf(USER.schema, 'The user, with a link') },
-  handle: async ({ params }, { database, publicUrl, sendsMail }) => {
-    const user = await existing(database, params.user_id);
-    if (user.disabledAt !== null)
-      throw badRequest('The user is disabled. Enable them before you make a link for them.');
-    if (sendsMail) await orderLinkMail(database, user.email);
-    const link = publicUrl + (await makeLink(database, user.id, 'new_password'));
-    return { data: await show(database, user, { link, mailed: sendsMail }) };
+  handle: async ({ params }, services) => {
+    const user = await existing(services.database, params.user_id);
+    const link = await makeUserLink(services, user);
+    return { data: await show(services.database, user, { link, mailed: services.sendsMail }) };
   },
 });
 

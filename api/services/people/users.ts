@@ -1,13 +1,56 @@
 /** Actions of the administration on users that change more than their row. */
 import type { Database } from '../../../db/database.ts';
+import { orderLinkMail } from '../../../db/queries/link-mails.ts';
 import { deleteSessionsOf, deleteUserLinks } from '../../../db/queries/sessions.ts';
 import {
   disableUser,
   enableUser,
+  insertUser,
+  type NewUser,
   removeSecondFactor,
+  setMember,
   updateUser,
+  type User,
   type UserDetails,
 } from '../../../db/queries/users.ts';
+import { badRequest } from '../../../domain/errors.ts';
+import { newId } from '../../../domain/ids.ts';
+import type { MemberRole } from '../../../domain/roles.ts';
+import type { ApiServices } from '../services.ts';
+import { makeLink } from './sign-in.ts';
+
+type LinkServices = Pick<ApiServices, 'database' | 'publicUrl' | 'sendsMail'>;
+
+/**
+ * Makes a user, who chooses a password by the link, and a member of an account if one is given.
+ *
+ * @throws ServiceError `bad_request` for an address that belongs to a user
+ */
+export function inviteUser(
+  { database, publicUrl, sendsMail }: LinkServices,
+  person: Pick<NewUser, 'email' | 'name' | 'staffRole'>,
+  membership: { readonly accountId: string; readonly role: MemberRole } | null,
+): Promise<{ readonly user: User; readonly link: string }> {
+  return database.transaction(async (transaction) => {
+    const email = person.email.toLowerCase();
+    const user = await insertUser(transaction, { ...person, id: newId('user'), email, passwordHash: null });
+    if (!user) throw badRequest('"email" belongs to a user already');
+    if (membership !== null) await setMember(transaction, { ...membership, userId: user.id });
+    if (sendsMail) await orderLinkMail(transaction, user.email);
+    return { user, link: publicUrl + (await makeLink(transaction, user.id, 'invitation')) };
+  });
+}
+
+/**
+ * Makes a link by which a user chooses a new password.
+ *
+ * @throws ServiceError `bad_request` for a user who is disabled
+ */
+export async function makeUserLink({ database, publicUrl, sendsMail }: LinkServices, user: User): Promise<string> {
+  if (user.disabledAt !== null) throw badRequest('The user is disabled. Enable them before you make a link for them.');
+  if (sendsMail) await orderLinkMail(database, user.email);
+  return publicUrl + (await makeLink(database, user.id, 'new_password'));
+}
 
 export interface UserChanges extends UserDetails {
   readonly disabled?: boolean | undefined;

@@ -14,7 +14,9 @@ import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import { KeyTable } from '../../keys/key-table.tsx';
 import { MEMBER } from '../../members/pages.tsx';
+import { InviteForm } from '../people/pages.tsx';
 import { TaskTable } from '../tasks/list.tsx';
+import { DetailsForm } from './details.tsx';
 import { accountStateOf } from './search.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 
@@ -27,7 +29,7 @@ const ACTION = nested<AccountAction>({
 
 /** A form that was not carried out, and the reason. */
 export interface ShownForm {
-  readonly about: 'state' | 'adjustment';
+  readonly about: 'state' | 'adjustment' | 'details';
   readonly problem: ServiceError;
 }
 
@@ -42,7 +44,7 @@ interface Props {
 }
 
 export function AccountContent(props: Props) {
-  const { account, keys, members, tasks, actions, visit } = props;
+  const { account, keys, members, tasks, actions, form, visit } = props;
   const { texts } = visit;
   const words = texts.staffAccounts;
   return (
@@ -59,6 +61,16 @@ export function AccountContent(props: Props) {
           <Details account={account} />
         </Card>
       </div>
+      {may(visit, 'operate') ? (
+        <Card title={words.edit}>
+          <Problem message={form.about === 'details' ? (form.problem?.message ?? null) : null} />
+          <DetailsForm
+            action={`/console/staff/accounts/${account.id}/details`}
+            stored={account}
+            sent={form.about === 'details' ? visit.form : null}
+          />
+        </Card>
+      ) : null}
       <div class="grid forms">
         {may(visit, 'operate') ? <StateForm {...props} /> : null}
         {may(visit, 'moveMoney') ? <AdjustmentForm {...props} /> : null}
@@ -88,8 +100,14 @@ export function AccountContent(props: Props) {
         of={MEMBER}
         rows={members}
         none={words.noMembers}
-        columns={['name', 'email', 'role']}
-      />
+        columns={[
+          [texts.fields.name, ({ id, name }) => <a href={`/console/staff/people/${id}`}>{name}</a>],
+          'email',
+          'role',
+        ]}
+      >
+        {may(visit, 'operate') ? <InviteForm accountId={account.id} /> : null}
+      </TableCard>
       <TableCard
         title={words.actions}
         of={ACTION}

@@ -1,6 +1,7 @@
 /** Searching and changing accounts. */
 import { adjustmentSchema } from '../../../../api/routes/admin/schema.ts';
 import { reopenAccount, suspendAccount } from '../../../../api/services/account-actions.ts';
+import { createAccount, editAccount } from '../../../../api/services/account-details.ts';
 import { adjustBalanceOnce } from '../../../../api/services/adjust-balance.ts';
 import { existingAccount } from '../../../../api/services/existing-account.ts';
 import { findById } from '../../../../api/services/find-by-id.ts';
@@ -11,14 +12,16 @@ import { listApiKeys } from '../../../../db/queries/api-keys.ts';
 import { listAccountActions } from '../../../../db/queries/operator-actions.ts';
 import { listTasks } from '../../../../db/queries/tasks.ts';
 import { listMembers } from '../../../../db/queries/users.ts';
+import { ServiceError } from '../../../../domain/errors.ts';
 import { newId } from '../../../../domain/ids.ts';
 import { parseUsd } from '../../../../domain/money.ts';
 import { carryOut } from '../../../form-problem.ts';
-import { Choice, Pages } from '../../../html/components.tsx';
+import { Card, Choice, Pages } from '../../../html/components.tsx';
 import { readListPage } from '../../../list-page.ts';
-import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { authorshipOf } from '../reason.ts';
 import { AccountContent, type ShownForm } from './account.tsx';
+import { DETAIL_NAMES, DetailsForm, readDetails } from './details.tsx';
 import { AccountTable, FoundTimeline } from './search.tsx';
 
 const ACCOUNT_LIST = { kind: 'account', size: 50 } as const;
@@ -29,7 +32,18 @@ const LATEST_TASKS = 10;
 const validateAdjustment = createValidator(adjustmentSchema);
 
 export const staffAccountPages = [
-  staff.page('/staff/accounts', 'read', search),
+  staff.page('/staff/accounts', 'read', (visit, services) => search(visit, services)),
+  staff.form('/staff/accounts', 'operate', (visit, services) => create(visit, services)),
+  staff.form('/staff/accounts/{account_id}/details', 'operate', (visit, services) =>
+    change(visit, services, 'details', () =>
+      editAccount(services, {
+        accountId: accountIdOf(visit),
+        details: readDetails(visit.form),
+        names: DETAIL_NAMES,
+        author: visit.user.email,
+      }),
+    ),
+  ),
   staff.page('/staff/accounts/{account_id}', 'read', (visit, services) => showAccount(visit, services)),
   staff.form('/staff/accounts/{account_id}/suspend', 'operate', (visit, services) =>
     change(visit, services, 'state', () => suspendAccount(services.database, accountIdOf(visit), authorshipOf(visit))),
@@ -42,7 +56,22 @@ export const staffAccountPages = [
   ),
 ];
 
-async function search({ query, texts }: UserVisit, services: ApiServices): Promise<PageResult> {
+async function create(visit: UserVisit, services: ApiServices): Promise<PageResult> {
+  try {
+    const id = await createAccount(services, readDetails(visit.form), { author: visit.user.email });
+    return { kind: 'redirect', path: `/staff/accounts/${id}` };
+  } catch (error) {
+    if (!(error instanceof ServiceError) || error.status >= 500) throw error;
+    return search(visit, services, error);
+  }
+}
+
+async function search(
+  visit: UserVisit,
+  services: ApiServices,
+  problem: ServiceError | null = null,
+): Promise<PageResult> {
+  const { query, texts } = visit;
   const wanted = (query.get('search') ?? '').trim();
   const suspended = query.get('suspended');
   const filter = { search: wanted || undefined, suspended: suspended === 'true' ? true : undefined };
@@ -70,7 +99,13 @@ async function search({ query, texts }: UserVisit, services: ApiServices): Promi
       {found === null ? null : <FoundTimeline found={found} />}
       {found !== null && accounts.length === 0 ? null : <AccountTable accounts={accounts} />}
       <Pages next={next} />
+      {may(visit, 'operate') ? (
+        <Card title={words.create}>
+          <DetailsForm action="/console/staff/accounts" stored={null} sent={problem && visit.form} />
+        </Card>
+      ) : null}
     </>,
+    problem,
   );
 }
 

@@ -1,0 +1,69 @@
+/** Creating accounts and changing their details. */
+import { type AccountDetails, ExternalIdTakenError, insertAccount, updateAccount } from '../../db/queries/accounts.ts';
+import { grantSignupCredit } from '../../db/queries/credits.ts';
+import { recordAccountAction } from '../../db/queries/operator-actions.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import { newId } from '../../domain/ids.ts';
+import type { PicoUsd } from '../../domain/money.ts';
+import { addUp } from './finance/four-eyes.ts';
+import type { ApiServices } from './services.ts';
+
+/** @returns the id of the account @throws ServiceError `idempotency_conflict` for the external id of another account */
+export async function createAccount(
+  services: ApiServices,
+  details: AccountDetails & { readonly name: string },
+  { author, signupCredit = 0n }: { readonly author: string; readonly signupCredit?: PicoUsd },
+): Promise<string> {
+  const id = newId('account');
+  await unlessTaken(
+    services.database.transaction(async (transaction) => {
+      await insertAccount(transaction, { ...details, id });
+      if (signupCredit === 0n) return;
+      const transferId = await grantSignupCredit(transaction, id, signupCredit);
+      await addUp(transaction, services, { id: transferId, accountId: id, amount: signupCredit, author });
+    }),
+  );
+  return id;
+}
+
+/**
+ * Changes the given details, and records which.
+ *
+ * @param names of the changed details in the API
+ * @throws ServiceError `not_found`, or `idempotency_conflict` for the external id of another account
+ */
+export function editAccount(
+  { database }: ApiServices,
+  {
+    accountId,
+    details,
+    names,
+    author,
+  }: {
+    readonly accountId: string;
+    readonly details: AccountDetails;
+    readonly names: readonly string[];
+    readonly author: string;
+  },
+): Promise<void> {
+  return unlessTaken(
+    database.transaction(async (transaction) => {
+      if (!(await updateAccount(transaction, accountId, details)))
+        throw new ServiceError('not_found', 'There is no such account. Check the id.');
+      const reason = `set ${names.join(', ') || 'nothing'}`;
+      await recordAccountAction(transaction, { accountId, kind: 'edit', author, reason });
+    }),
+  );
+}
+
+async function unlessTaken<Result>(change: Promise<Result>): Promise<Result> {
+  try {
+    return await change;
+  } catch (error) {
+    if (!(error instanceof ExternalIdTakenError)) throw error;
+    throw new ServiceError(
+      'idempotency_conflict',
+      'Another account has that external id. GET /admin/v1/accounts?external_id= finds it.',
+    );
+  }
+}

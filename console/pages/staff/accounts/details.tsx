@@ -1,0 +1,56 @@
+/** The details of an account, for operators who create an account or change one. */
+import { createAccountSchema } from '../../../../api/routes/admin/schema.ts';
+import { toDetails } from '../../../../api/routes/admin/accounts.ts';
+import { createValidator } from '../../../../api/validation.ts';
+import type { Account } from '../../../../db/queries/accounts.ts';
+import type { Form as SentForm } from '../../../form.ts';
+import { Field, Form } from '../../../html/components.tsx';
+import { useTexts } from '../../../html/page-context.ts';
+
+const validate = createValidator(createAccountSchema);
+/** As the API calls them. */
+export const DETAIL_NAMES = ['name', 'email', 'external_id', 'max_concurrent_tasks'] as const;
+
+/** Reads all details; an empty field removes its detail. @throws ServiceError `bad_request` */
+export function readDetails(form: SentForm) {
+  const tasks = form.optional('max_concurrent_tasks');
+  const body = validate({
+    name: form.text('name'),
+    email: form.optional('email'),
+    external_id: form.optional('external_id'),
+    max_concurrent_tasks: tasks === null ? null : Number(tasks),
+  });
+  return { ...toDetails(body), name: body.name };
+}
+
+/** @param sent the form that was refused, whose entries stay */
+export function DetailsForm({
+  action,
+  stored,
+  sent,
+}: {
+  readonly action: string;
+  readonly stored: Account | null;
+  readonly sent: SentForm | null;
+}) {
+  const { staffAccounts: words, fields, common } = useTexts();
+  const stands = (name: string, value: string | number | null | undefined): string =>
+    sent === null ? (value?.toString() ?? '') : sent.text(name);
+  return (
+    <Form action={action} class="grid">
+      <Field name="name" label={fields.name} value={stands('name', stored?.name)} required />
+      <Field name="email" id="details-email" label={fields.email} type="email" value={stands('email', stored?.email)} />
+      <Field name="external_id" label={fields.external_id} value={stands('external_id', stored?.externalId)} />
+      <Field
+        name="max_concurrent_tasks"
+        label={words.concurrentTasks}
+        hint={common.optional}
+        inputMode="numeric"
+        value={stands('max_concurrent_tasks', stored?.maxConcurrentTasks)}
+      />
+      <div>
+        <button type="submit">{stored === null ? common.create : common.save}</button>
+      </div>
+    </Form>
+  );
+}

@@ -1,0 +1,212 @@
+/** The people of accounts, as operators invite, edit and disable them. Staff of the gateway are changed by `genway users`. */
+import { createUserSchema } from '../../../../api/routes/admin/user-schema.ts';
+import { existingAccount } from '../../../../api/services/existing-account.ts';
+import { changeUser, inviteUser, makeUserLink } from '../../../../api/services/people/users.ts';
+import type { ApiServices } from '../../../../api/services/services.ts';
+import { createValidator } from '../../../../api/validation.ts';
+import {
+  findUser,
+  findUserByEmail,
+  listMemberships,
+  removeMember,
+  setMember,
+  type User,
+} from '../../../../db/queries/users.ts';
+import { badRequest, ServiceError } from '../../../../domain/errors.ts';
+import { isPersonName, PERSON_NAME_LENGTH } from '../../../../domain/person-name.ts';
+import { type MemberRole, MEMBER_ROLES } from '../../../../domain/roles.ts';
+import { carryOut } from '../../../form-problem.ts';
+import { Card, Choice, Copyable, Empty, Field, Form, FormButton } from '../../../html/components.tsx';
+import { Chosen } from '../../../html/resource-table.tsx';
+import { useTexts } from '../../../html/page-context.ts';
+import { may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+
+const validate = createValidator(createUserSchema);
+const USER = '/staff/people/{user_id}';
+
+export const staffPeoplePages = [
+  staff.form('/staff/accounts/{account_id}/members', 'operate', invite),
+  staff.page(USER, 'read', (visit, services) => showPerson(visit, services)),
+  change('', (visit, { database }, { id }) => {
+    const name = visit.form.text('name');
+    if (!isPersonName(name)) throw badRequest(visit.texts.members.nameFault(PERSON_NAME_LENGTH));
+    return changeUser(database, id, { name });
+  }),
+  change('/disable', (_visit, { database }, { id }) => changeUser(database, id, { disabled: true })),
+  change('/enable', (_visit, { database }, { id }) => changeUser(database, id, { disabled: false })),
+  change('/second-factor', (_visit, { database }, { id }) => changeUser(database, id, { secondFactor: null })),
+  change('/role', async ({ form }, { database }, { id }) => {
+    const { id: accountId } = await existingAccount(database, form.text('account_id'));
+    await setMember(database, { accountId, userId: id, role: roleIn(form.text('role')) });
+  }),
+  change('/leave', async ({ form }, { database }, { id }) => {
+    await removeMember(database, form.text('account_id'), id);
+  }),
+  staff.form(`${USER}/link`, 'operate', async (visit, services) => {
+    const user = await customerOf(visit, services);
+    const { members: words } = visit.texts;
+    const link = await makeUserLink(services, user);
+    return showLink(words.linkTitle, services.sendsMail ? words.mailed(user.email) : words.linkMade, link);
+  }),
+];
+
+/** A form on the page of a person, which is shown again afterwards. */
+function change(path: string, act: (visit: UserVisit, services: ApiServices, user: User) => Promise<void>) {
+  return staff.form(`${USER}${path}`, 'operate', async (visit, services) => {
+    const user = await customerOf(visit, services);
+    return carryOut(
+      async () => act(visit, services, user),
+      `/staff/people/${user.id}`,
+      (problem) => showPerson(visit, services, problem),
+    );
+  });
+}
+
+async function personOf({ params }: UserVisit, { database }: ApiServices): Promise<User> {
+  const user = await findUser(database, params['user_id'] ?? '');
+  if (!user) throw new ServiceError('not_found', 'There is no such person.');
+  return user;
+}
+
+/** @throws ServiceError `forbidden` for staff: an operator must not become another one */
+async function customerOf(visit: UserVisit, services: ApiServices): Promise<User> {
+  const user = await personOf(visit, services);
+  if (user.staffRole !== null) throw new ServiceError('forbidden', 'Staff are changed by "genway users".');
+  return user;
+}
+
+/** @throws ServiceError `bad_request` */
+function roleIn(text: string): MemberRole {
+  const role = MEMBER_ROLES.find((known) => known === text);
+  if (!role) throw badRequest(`"role" must be one of: ${MEMBER_ROLES.join(', ')}`);
+  return role;
+}
+
+/** Invites somebody new by a link. Somebody who is known becomes a member at once. */
+async function invite(visit: UserVisit, services: ApiServices): Promise<PageResult> {
+  const { form, texts, params } = visit;
+  const { id: accountId } = await existingAccount(services.database, params['account_id'] ?? '');
+  const role = roleIn(form.text('role'));
+  const { email, name } = validate({ email: form.text('email'), name: form.text('name') });
+  const known = await findUserByEmail(services.database, email.toLowerCase());
+  if (known) {
+    await setMember(services.database, { accountId, userId: known.user.id, role });
+    return { kind: 'redirect', path: `/staff/accounts/${accountId}` };
+  }
+  const { link } = await inviteUser(services, { email, name, staffRole: null }, { accountId, role });
+  const { members: words } = texts;
+  return showLink(words.invitedTitle, services.sendsMail ? words.invitationMailed(email) : words.invited(email), link);
+}
+
+async function showPerson(
+  visit: UserVisit,
+  services: ApiServices,
+  problem: ServiceError | null = null,
+): Promise<PageResult> {
+  const user = await personOf(visit, services);
+  const memberships = await listMemberships(services.database, user.id);
+  const { staffPeople: words, members, staffAccounts, common } = visit.texts;
+  const path = `/console/staff/people/${user.id}`;
+  const mayChange = may(visit, 'operate') && user.staffRole === null;
+  return showPage(
+    'accounts',
+    user.name,
+    <>
+      <Card>
+        <p>
+          {user.email} <Chosen name="state" value={user.disabledAt === null ? 'enabled' : 'disabled'} />
+        </p>
+        {user.staffRole === null ? null : <p class="soft">{words.isStaff}</p>}
+        {mayChange ? <PersonForms user={user} path={path} /> : null}
+      </Card>
+      {memberships.map(({ accountId, accountName, role }) => (
+        <Card title={accountName}>
+          <p>
+            <a href={`/console/staff/accounts/${accountId}`}>{staffAccounts.ofAccount(accountName)}</a>
+          </p>
+          {mayChange ? (
+            <div class="row">
+              <Form action={`${path}/role`} class="row">
+                <input type="hidden" name="account_id" value={accountId} />
+                <RoleChoice id={`role-${accountId}`} value={role} />
+                <button type="submit">{common.save}</button>
+              </Form>
+              <Form action={`${path}/leave`}>
+                <input type="hidden" name="account_id" value={accountId} />
+                <button type="submit" class="danger">
+                  {members.remove}
+                </button>
+              </Form>
+            </div>
+          ) : (
+            <Chosen name="role" value={role} />
+          )}
+        </Card>
+      ))}
+      {memberships.length === 0 ? <Empty>{words.noAccounts}</Empty> : null}
+    </>,
+    problem,
+  );
+}
+
+function PersonForms({ user, path }: { readonly user: User; readonly path: string }) {
+  const { staffPeople: words, members, fields, common } = useTexts();
+  const disable = (
+    <>
+      <FormButton action={`${path}/disable`} label={words.disable} look="danger" question={words.disableQuestion} />
+      <FormButton action={`${path}/link`} label={members.makeNewLink} question={members.linkExplained} />
+    </>
+  );
+  return (
+    <>
+      <Form action={path}>
+        <Field name="name" label={fields.name} value={user.name} required />
+        <button type="submit">{common.save}</button>
+      </Form>
+      <div class="row actions">
+        {user.disabledAt === null ? disable : <FormButton action={`${path}/enable`} label={words.enable} />}
+        {user.hasSecondFactor ? (
+          <FormButton
+            action={`${path}/second-factor`}
+            label={words.removeFactor}
+            look="danger"
+            question={words.removeFactorQuestion}
+          />
+        ) : null}
+      </div>
+    </>
+  );
+}
+
+function RoleChoice({ id, value }: { readonly id: string; readonly value: MemberRole }) {
+  const { fields, values } = useTexts();
+  const options = MEMBER_ROLES.map((role) => [role, values.role[role]] as const);
+  return <Choice name="role" id={id} label={fields.role} value={value} options={options} />;
+}
+
+/** The form that invites somebody to an account. */
+export function InviteForm({ accountId }: { readonly accountId: string }) {
+  const { members: words, fields } = useTexts();
+  return (
+    <Form action={`/console/staff/accounts/${accountId}/members`} class="grid">
+      <Field name="email" id="invited-email" label={fields.email} type="email" required autocomplete="off" />
+      <Field name="name" id="invited-name" label={fields.name} required autocomplete="off" />
+      <RoleChoice id="invited-role" value="owner" />
+      <div>
+        <button type="submit">{words.makeLink}</button>
+      </div>
+    </Form>
+  );
+}
+
+/** Shows a link. No other page shows it. */
+function showLink(title: string, explained: string, link: string): PageResult {
+  return showPage(
+    'accounts',
+    title,
+    <Card>
+      <p>{explained}</p>
+      <Copyable text={link} label={title} />
+    </Card>,
+  );
+}

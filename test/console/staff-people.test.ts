@@ -1,0 +1,139 @@
+import { expect } from 'chai';
+import type { TestCaller } from '../support/app.ts';
+import { addSecondFactor, invite, PASSWORD, useTestConsole, Visitor } from '../support/console.ts';
+
+describe('accounts and people that operators make and change in the console', () => {
+  const app = useTestConsole();
+  let customer: TestCaller;
+  let operator: Visitor;
+  let account: string;
+  let count = 0;
+
+  before(async () => {
+    customer = await app.createAccount({ fundedUsd: 25 });
+    account = `/console/staff/accounts/${customer.accountId}`;
+    operator = await Visitor.invited(app, { email: 'op@example.com', staff_role: 'operator' });
+    await operator.get('/console/staff/accounts');
+  });
+  beforeEach(() => app.database('sign_in_attempts').delete());
+
+  const newEmail = (): string => `person-${++count}@example.com`;
+  const userOf = (email: string) => app.database('users').where({ email }).first();
+  const roleOf = async (email: string): Promise<string | undefined> =>
+    (
+      await app
+        .database('account_members')
+        .where({ user_id: (await userOf(email)).id })
+        .first('role')
+    )?.role;
+
+  describe('an account', () => {
+    it('is made with its details, and opened', async () => {
+      const fields = { name: 'Kites Ltd', email: 'kites@example.com', external_id: 'crm-1', max_concurrent_tasks: '7' };
+      const { headers } = await operator.send('/console/staff/accounts', fields);
+      const id = String(headers['location']).split('/').at(-1);
+      expect(await app.database('accounts').where({ id }).first()).to.include({ ...fields, max_concurrent_tasks: 7 });
+      expect((await operator.get(String(headers['location']))).text).to.include('Kites Ltd');
+    });
+
+    for (const [what, fields] of [
+      ['no name', {}],
+      ['an address that is none', { name: 'x', email: 'nowhere' }],
+      ['a number of tasks that is none', { name: 'x', max_concurrent_tasks: 'many' }],
+      ['a name that is too long', { name: 'x'.repeat(201) }],
+    ] as const) {
+      it(`is neither made nor changed with ${what}`, async () => {
+        const before = await app.database('accounts').select();
+        for (const path of ['/console/staff/accounts', `${account}/details`]) {
+          const shown = await operator.send(path, fields);
+          expect([shown.status, shown.text.includes('role="alert"')], path).to.deep.equal([400, true]);
+        }
+        expect(await app.database('accounts').select()).to.deep.equal(before);
+      });
+    }
+
+    it('does not get the external id of another', async () => {
+      await operator.send('/console/staff/accounts', { name: 'First', external_id: 'crm-taken' });
+      for (const path of ['/console/staff/accounts', `${account}/details`])
+        expect((await operator.send(path, { name: 'Second', external_id: 'crm-taken' })).status, path).to.equal(409);
+    });
+
+    it('is changed, and who changed what is recorded; an empty field removes its detail', async () => {
+      await operator.send(`${account}/details`, { name: 'Renamed', email: 'r@example.com', external_id: 'crm-9' });
+      await operator.send(`${account}/details`, { name: 'Renamed', email: 'r@example.com' });
+      expect(await app.database('accounts').where({ id: customer.accountId }).first()).to.include({
+        name: 'Renamed',
+        email: 'r@example.com',
+        external_id: null,
+      });
+      const actions = app.database('operator_actions').where({ account_id: customer.accountId, kind: 'edit' });
+      expect(await actions.pluck('author')).to.deep.equal(['op@example.com', 'op@example.com']);
+    });
+  });
+
+  describe('a person', () => {
+    it('is invited to an account by a link that lets them in', async () => {
+      const email = newEmail();
+      const { text } = await operator.send(`${account}/members`, { email, name: 'Olive', role: 'developer' });
+      const link = /data-copy="([^"]+)"/.exec(text)?.[1] ?? '';
+      const visitor = new Visitor(app);
+      await visitor.send(new URL(link).pathname, { password: PASSWORD, repeated: PASSWORD });
+      expect((await visitor.get(`/console/accounts/${customer.accountId}/keys`)).status).to.equal(200);
+      expect(await roleOf(email)).to.equal('developer');
+    });
+
+    it('who is known becomes a member at once', async () => {
+      const email = newEmail();
+      const visitor = await Visitor.invited(app, { email });
+      await operator.send(`${account}/members`, { email, name: 'Known', role: 'finance' });
+      expect((await visitor.get(`/console/accounts/${customer.accountId}/billing`)).status).to.equal(200);
+    });
+
+    it('is renamed, gets another role, and leaves the account', async () => {
+      const email = newEmail();
+      await invite(app, { email, account_id: customer.accountId });
+      const { id } = await userOf(email);
+      const path = `/console/staff/people/${id}`;
+      await operator.send(path, { name: 'Renamed Person' });
+      await operator.send(`${path}/role`, { account_id: customer.accountId, role: 'finance' });
+      expect((await operator.get(path)).text).to.include('Renamed Person');
+      expect(await roleOf(email)).to.equal('finance');
+      expect((await operator.send(`${path}/role`, { account_id: customer.accountId, role: 'king' })).status).to.equal(
+        400,
+      );
+      await operator.send(`${path}/leave`, { account_id: customer.accountId });
+      expect(await roleOf(email)).to.equal(undefined);
+    });
+
+    it('is signed out by being disabled, and let in again', async () => {
+      const email = newEmail();
+      const visitor = await Visitor.invited(app, { email, account_id: customer.accountId });
+      const path = `/console/staff/people/${(await userOf(email)).id}`;
+      await operator.send(`${path}/disable`);
+      expect((await visitor.get('/console/profile')).status).to.equal(303);
+      expect((await visitor.send('/console/sign-in', { email, password: PASSWORD })).status).to.equal(401);
+      expect((await operator.send(`${path}/link`)).status).to.equal(400);
+      await operator.send(`${path}/enable`);
+      expect((await visitor.send('/console/sign-in', { email, password: PASSWORD })).status).to.equal(303);
+    });
+
+    it('who lost the app gets in without a second factor', async () => {
+      const email = newEmail();
+      const visitor = await Visitor.invited(app, { email, account_id: customer.accountId });
+      await addSecondFactor(visitor);
+      await operator.send(`/console/staff/people/${(await userOf(email)).id}/second-factor`);
+      expect((await userOf(email)).second_factor_secret).to.equal(null);
+    });
+
+    it('of the staff is changed by no form: no operator becomes another one', async () => {
+      const email = newEmail();
+      await invite(app, { email, staff_role: 'finance' });
+      const { id } = await userOf(email);
+      for (const action of ['', '/disable', '/link', '/second-factor', '/role', '/leave'])
+        expect((await operator.send(`/console/staff/people/${id}${action}`, { name: 'x' })).status, action).to.equal(
+          403,
+        );
+      expect((await operator.get(`/console/staff/people/${id}`)).text).not.to.include('action="/console/staff/people');
+    });
+  });
+});
