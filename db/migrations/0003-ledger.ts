@@ -56,8 +56,7 @@ CREATE TABLE transfers (
   CONSTRAINT transfers_resolve_once UNIQUE (pending_id, opened_at),
   CONSTRAINT transfers_signup_is_a_part CHECK (signup_amount <= amount),
   -- The same rules as in domain/ledger.ts, for statements that do not use it.
-  -- One array: PostgreSQL reads a check anew for each statement, and a list of rows would take as long as the rest of a
-  -- small write.
+  -- One array: PostgreSQL parses the stored check for each statement, and that of a list of rows is far longer.
   CONSTRAINT transfers_books CHECK (kind || ' ' || debit || ' ' || credit = ANY ('{
     topup payments available,
     signup_grant signup_credit available,

@@ -343,9 +343,14 @@ describe('billing of text', () => {
     let other: TextBillingService;
 
     beforeEach(async () => {
+      const known = await database('processes').pluck('id');
       proxy = await startTcpProxy(testDatabase.url);
       other = open(proxy.urlOf(testDatabase.url));
       await other.ready();
+      // Its first write would keep the write of a test waiting.
+      await waitUntil(async () => expect(await database('processes').whereNotIn('id', known)).to.have.length(1), {
+        timeoutMs: 10_000,
+      });
       await other.ping();
     });
     afterEach(async () => {
