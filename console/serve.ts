@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import type { Router } from '@koa/router';
 import { againIfLost, isUnavailable } from '../db/connections.ts';
 import type { Database } from '../db/database.ts';
+import { findAccountNames } from '../db/queries/search.ts';
 import { recordAdminAction } from '../db/queries/admin-tokens.ts';
 import { listMemberships, type Membership } from '../db/queries/users.ts';
 import { ServiceError, toServiceError } from '../domain/errors.ts';
@@ -13,6 +14,7 @@ import type { Context, RequestState } from '../api/state.ts';
 import { assets } from './assets.ts';
 import { Form, readForm } from './form.ts';
 import { ErrorContent } from './html/error.tsx';
+import { withAccountNames } from './html/linked-ids.tsx';
 import { renderPage, renderPart, type SignedIn } from './html/layout.tsx';
 import { earlierOutcome, formToSend, once } from './once.ts';
 import type { Cookie, PageResult, Page, UserVisit, Visit } from './page.ts';
@@ -62,7 +64,7 @@ async function serve(context: Context, page: Page, services: ApiServices): Promi
     refuseOtherSites(context);
     refuseUnstorable(visit);
     visit = await withSession(context, visit, services);
-    await send(context, visit, await resultOf(page, visit, services));
+    await send(context, visit, services, await resultOf(page, visit, services));
   } catch (error) {
     await sendError(context, visit, error, services);
   }
@@ -164,7 +166,7 @@ async function noteStaffAction(database: Database, page: Page, { user, path, req
   await recordAdminAction(database, { author: user.email, tokenId: null, action, path, requestId });
 }
 
-async function send(context: Context, visit: Visit, result: PageResult): Promise<void> {
+async function send(context: Context, visit: Visit, { database }: ApiServices, result: PageResult): Promise<void> {
   if ('session' in result) setCookie(context, SESSION_COOKIE, result.session, SESSION_LIFETIME_SECONDS);
   if ('attempt' in result) setCookie(context, ATTEMPT_COOKIE, result.attempt, ATTEMPT_LIFETIME_SECONDS);
   if ('back' in result) setCookie(context, BACK_COOKIE, result.back, BACK_LIFETIME_SECONDS);
@@ -173,7 +175,7 @@ async function send(context: Context, visit: Visit, result: PageResult): Promise
     case 'part':
       context.status = result.status ?? 200;
       context.type = 'html';
-      context.body = draw(visit, result);
+      context.body = await withAccountNames(draw(visit, result), (ids) => findAccountNames(database, ids));
       if (isJustSaved(visit) && result.kind === 'page') setCookie(context, SAVED_COOKIE, 'end', 0);
       return;
     case 'file':
@@ -269,6 +271,7 @@ async function sendError(context: Context, visit: Visit, error: unknown, service
   await send(
     context,
     visit,
+    services,
     visit.isPartRequest
       ? { kind: 'part', content, status }
       : { kind: 'page', title: titleOf(visit, status), content, status },

@@ -16,6 +16,27 @@ const OWN_PAGES = [
   ['task', 'tasks'],
 ] as const;
 
+const SHOWN_ACCOUNT = /<code data-account="(acc_[0-9a-z]{32})">\1<\/code>/g;
+const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+
+/**
+ * Puts the names of accounts in the place of their ids, on a page that is drawn.
+ *
+ * @param findNames by the ids of accounts
+ */
+export async function withAccountNames(
+  html: string,
+  findNames: (ids: readonly string[]) => Promise<ReadonlyMap<string, string>>,
+): Promise<string> {
+  const ids = Array.from(html.matchAll(SHOWN_ACCOUNT), ([, id = '']) => id);
+  if (ids.length === 0) return html;
+  const names = await findNames(ids);
+  return html.replaceAll(SHOWN_ACCOUNT, (shown, id: string) => {
+    const name = names.get(id)?.replaceAll(/[&<>"]/g, (sign) => ENTITIES[sign] ?? sign);
+    return name === undefined ? shown : `<span title="${id}">${name}</span>`;
+  });
+}
+
 /** The path below the console of the page or the timeline of a thing, for operators. */
 export function pathOfId(id: string): string {
   const page = OWN_PAGES.find(([kind]) => isId(kind, id))?.[1];
@@ -26,7 +47,7 @@ export function pathOfId(id: string): string {
 export function AnyId({ id }: { readonly id: string }) {
   return (
     <a href={`/console${pathOfId(id)}`}>
-      <code>{id}</code>
+      {isId('account', id) ? <code data-account={id}>{id}</code> : <code>{id}</code>}
     </a>
   );
 }

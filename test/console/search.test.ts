@@ -146,6 +146,17 @@ describe('the search of the console', () => {
     });
   }
 
+  it('is helped by lists that show the names of accounts, however they are written', async () => {
+    const { accountId } = customer;
+    await app.database('accounts').where({ id: accountId }).update({ name: 'Kites & <b>Ltd' });
+    for (const path of ['tasks', 'text-requests']) {
+      const { text } = await operator.get(`/console/staff/${path}`);
+      expect(text, path).to.include(`<span title="${accountId}">Kites &amp; &lt;b&gt;Ltd</span>`);
+      expect(text, path).not.to.include(`>${accountId}<`);
+    }
+    await app.database('accounts').where({ id: accountId }).update({ name: 'Kites Ltd' });
+  });
+
   it('is refused with a text that the database cannot store', async () => {
     expect(await search(operator, 'a\0b')).to.match(/^400/);
   });
