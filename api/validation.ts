@@ -23,6 +23,10 @@ const SENTENCES = {
   'array.base': '{{#label}} must be an array',
   'array.min': '{{#label}} requires at least {{#limit}} item',
   'array.max': '{{#label}} accepts at most {{#limit}} items',
+  'array.includes': '{{#label}} has an item that is not allowed',
+  'object.base': '{{#label}} must be an object',
+  'object.unknown': '{{#label}} is unknown',
+  'link.one': '{{#label}} must be a public HTTPS URL',
   'link.refused': '"{{#key}}[{{#index}}]" must be a public HTTPS URL',
   'object.without': 'Cannot combine "{{#main}}" with "{{#peer}}"',
 };
@@ -102,7 +106,7 @@ export function freeText(length: { readonly min: number; readonly max?: number }
  *   service's own files have them
  */
 export function linkList(maxItems: number, isInputLink: (text: string) => boolean): Joi.ArraySchema {
-  const isLink = (item: unknown): boolean => typeof item === 'string' && isStorable(item) && isInputLink(item);
+  const isLink = isStorableLink(isInputLink);
   return Joi.array()
     .min(1)
     .max(maxItems)
@@ -110,7 +114,21 @@ export function linkList(maxItems: number, isInputLink: (text: string) => boolea
       const index = items.slice(0, maxItems).findIndex((item) => !isLink(item));
       return index === -1 ? items : helpers.error('link.refused', { index });
     })
-    .meta({ openapi: { items: { type: 'string', format: 'uri', pattern: '^https?://' } } });
+    .meta({ openapi: { items: LINK_SCHEMA } });
+}
+
+/** One link to a file, like those of {@link linkList}. */
+export function link(isInputLink: (text: string) => boolean): Joi.StringSchema {
+  const isLink = isStorableLink(isInputLink);
+  return Joi.string()
+    .custom((text: string, helpers) => (isLink(text) ? text : helpers.error('link.one')))
+    .meta({ openapi: LINK_SCHEMA });
+}
+
+const LINK_SCHEMA = { type: 'string', format: 'uri', pattern: '^https?://' } as const;
+
+function isStorableLink(isInputLink: (text: string) => boolean): (item: unknown) => boolean {
+  return (item) => typeof item === 'string' && isStorable(item) && isInputLink(item);
 }
 
 /** PostgreSQL stores neither NUL characters nor unpaired surrogates. */

@@ -15,6 +15,7 @@ import { IMAGE_CHOICES } from '../domain/image-choices.ts';
 import { IMAGE_TIERS } from '../domain/image-size.ts';
 import { WIRE_FORMAT_NAMES } from '../domain/wire-format-name.ts';
 import type { FieldNames, RankedRoute, RouteCost } from '../domain/media-route.ts';
+import { NO_PARAMETERS } from '../domain/model-parameters.ts';
 import { type ReadVariable, writePath } from '../domain/fill-in.ts';
 import { toAnswerTimeouts } from './answer-timeouts.ts';
 import { findIdlePrices } from './check-prices.ts';
@@ -25,6 +26,7 @@ import {
   readOperatorFile,
   writeFindings,
 } from './operator-file.ts';
+import { findParameterFaults, toPriceModifiers } from './parameters.ts';
 import { checkAgainst, type Checked } from './schema-findings.ts';
 import { toCostPricing, toTextPricing } from './text-pricing.ts';
 import { type WrittenModel, writtenModels } from './written-models.ts';
@@ -84,7 +86,14 @@ function catalogueIn(file: OperatorFile): Catalogue {
 export function checkCatalogue(file: OperatorFile): Checked<Catalogue> {
   const { value, findings } = checkAgainst(file, catalogueSchema);
   const models = writtenModels(file.document);
-  const all = [...findings, ...repeatedIds(file, models), ...models.flatMap((model) => findIdlePrices(file, model))];
+  const all = [
+    ...findings,
+    ...repeatedIds(file, models),
+    ...models.flatMap((model) => findIdlePrices(file, model)),
+    ...(['videos', 'images'] as const).flatMap((kind) =>
+      (value?.media[kind] ?? []).flatMap((entry, index) => findParameterFaults(file, ['media', kind, index], entry)),
+    ),
+  ];
   const isRight = value !== null && all.every(({ severity }) => severity === 'warning');
   return isRight ? { value: buildCatalogue(value), findings: all } : { value: null, findings: all };
 }
@@ -104,7 +113,8 @@ function repeatedIds(file: OperatorFile, models: readonly WrittenModel[]): reado
 }
 
 function buildCatalogue({ version, media, text = NO_TEXT }: CatalogueFile): Catalogue {
-  const unsupportedFields = new Set(media.unsupported_fields);
+  const own = [...media.videos, ...media.images].flatMap(({ parameters }) => Object.keys(parameters?.properties ?? {}));
+  const unsupportedFields = new Set([...media.unsupported_fields, ...own]);
   return {
     version,
     videoModels: byId(media.videos.map((entry) => toVideoModel(entry, unsupportedFields))),
@@ -118,14 +128,15 @@ function toVideoModel(entry: VideoEntry, unsupportedFields: ReadonlySet<string>)
   return {
     kind: 'video',
     ...toMediaModel(entry, unsupportedFields),
+    pricing: {
+      per: entry.usd_per_video ? 'video' : 'second',
+      byResolution: entry.usd_per_video ?? entry.usd_per_second ?? {},
+      modifiers: toPriceModifiers(entry.price_modifiers),
+    },
     promptCharacters: entry.prompt_characters,
     maxReferenceVideos: entry.max_reference_videos,
     maxReferenceAudios: entry.max_reference_audios,
     durationSeconds: toDurations(entry),
-    pricing: {
-      per: entry.usd_per_video ? 'video' : 'second',
-      byResolution: new Map(Object.entries(entry.usd_per_video ?? entry.usd_per_second ?? {})),
-    },
     defaultResolution: entry.default_resolution,
   };
 }
@@ -134,6 +145,11 @@ function toImageModel(entry: ImageEntry, unsupportedFields: ReadonlySet<string>)
   return {
     kind: 'image',
     ...toMediaModel(entry, unsupportedFields),
+    pricing: {
+      per: 'image',
+      byResolution: toTierPrices(entry.usd_per_image),
+      modifiers: toPriceModifiers(entry.price_modifiers),
+    },
     choices: new Map(
       IMAGE_CHOICES.flatMap(({ name, list }) => {
         const values = entry[list];
@@ -141,13 +157,15 @@ function toImageModel(entry: ImageEntry, unsupportedFields: ReadonlySet<string>)
         return values && usual !== undefined ? [[name, { list, values, default: usual }] as const] : [];
       }),
     ),
-    pricePerTier: toTierPrices(entry.usd_per_image),
     defaultResolution: entry.default_resolution,
   };
 }
 
 /** Fields that videos and images share. */
-function toMediaModel(entry: VideoEntry | ImageEntry, unsupportedFields: ReadonlySet<string>): MediaModelBase {
+function toMediaModel(
+  entry: VideoEntry | ImageEntry,
+  unsupportedFields: ReadonlySet<string>,
+): Omit<MediaModelBase, 'pricing'> {
   return {
     id: entry.id,
     capabilityVersion: entry.capability_version,
@@ -156,6 +174,7 @@ function toMediaModel(entry: VideoEntry | ImageEntry, unsupportedFields: Readonl
     images: entry.images,
     aspectRatios: entry.aspect_ratios,
     defaultAspectRatio: entry.default_aspect_ratio,
+    parameters: entry.parameters ?? NO_PARAMETERS,
     unsupportedFields,
   };
 }
@@ -167,7 +186,7 @@ function toDurations({ duration_seconds: range, durations_seconds: list }: Video
   return { min: Math.min(...values), max: Math.max(...values), default: values[0] ?? 0, values };
 }
 
-function toTierPrices(prices: ImageEntry['usd_per_image']): ImageModel['pricePerTier'] {
+function toTierPrices(prices: ImageEntry['usd_per_image']): ImageModel['pricing']['byResolution'] {
   if (typeof prices !== 'bigint') return prices;
   return Object.fromEntries(IMAGE_TIERS.map((tier) => [tier, prices]));
 }
@@ -180,7 +199,18 @@ function toRoutes({ route, routes }: Pick<VideoEntry, 'route' | 'routes'>): Vide
 
 /** @param index its place in the list, which is its default order */
 function toRoute(entry: MediaRouteEntry, index: number): RankedRoute {
-  const { provider, model, order = index, weight, model_with_images, images_as, params, fields, cost } = entry;
+  const {
+    provider,
+    model,
+    order = index,
+    weight,
+    model_with_images,
+    images_as,
+    params,
+    fields,
+    parameters,
+    cost,
+  } = entry;
   return {
     provider,
     model,
@@ -190,6 +220,7 @@ function toRoute(entry: MediaRouteEntry, index: number): RankedRoute {
     ...(images_as !== undefined && { imagesAs: images_as }),
     ...(params !== undefined && { params }),
     ...(fields !== undefined && { fields: toFieldNames(fields) }),
+    ...(parameters !== undefined && { parameters }),
     ...(cost !== undefined && { cost: toCost(cost) }),
   };
 }
@@ -202,6 +233,7 @@ function toCost({
   usd_per_second: second,
   usd_per_render: render,
   usd_per_unit: unit,
+  modifiers,
 }: NonNullable<MediaRouteEntry['cost']>): RouteCost {
   const [per, prices] =
     second !== undefined
@@ -210,7 +242,11 @@ function toCost({
         ? (['render', render] as const)
         : (['unit', unit ?? {}] as const);
   const list = typeof prices === 'bigint' ? { '*': prices } : prices;
-  return { per, prices: Object.fromEntries(Object.entries(list).map(([name, price]) => [name, String(price)])) };
+  return {
+    per,
+    prices: Object.fromEntries(Object.entries(list).map(([name, price]) => [name, String(price)])),
+    ...(modifiers && { modifiers: toPriceModifiers(modifiers) }),
+  };
 }
 
 function toTextModel(family: FamilyEntry, entry: TextEntry, assumed: NonNullable<CatalogueFile['text']>): TextModel {

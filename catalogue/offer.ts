@@ -1,7 +1,7 @@
 /** The offer of a catalogue, in words and decimals, and the changes that another catalogue would make. */
 import type { RouteCost } from '../domain/media-route.ts';
 import { formatUsd } from '../domain/money.ts';
-import type { MediaPricing, PricePeak, TextCost, TextPricing } from '../domain/pricing.ts';
+import type { MediaPricing, PriceModifier, PricePeak, TextCost, TextPricing } from '../domain/pricing.ts';
 import { WEEKDAYS } from './text-pricing.ts';
 import type { Catalogue, ImageModel, MediaModel, TextModel, VideoModel } from './types.ts';
 
@@ -49,7 +49,7 @@ export interface MediaRateCard {
 
 export function mediaRateCardsOf({ version, videoModels, imageModels }: Catalogue): readonly MediaRateCard[] {
   return [...videoModels.values(), ...imageModels.values()].map((model) => {
-    return { version, model: model.id, kind: model.kind, pricing: mediaPricingOf(model) };
+    return { version, model: model.id, kind: model.kind, pricing: model.pricing };
   });
 }
 
@@ -66,14 +66,21 @@ function costsOf({ routes }: TextModel): readonly Pick<TextCost, 'upstream' | 'u
   );
 }
 
-function mediaPricingOf(model: MediaModel): MediaPricing {
-  if (model.kind === 'image') return { per: 'image', byResolution: model.pricePerTier };
-  return { per: model.pricing.per, byResolution: Object.fromEntries(model.pricing.byResolution) };
+export function mediaPrices({ per, byResolution, modifiers }: MediaPricing): Terms {
+  return {
+    ...Object.fromEntries(
+      Object.entries(byResolution).map(([resolution, price]) => [`usd_per_${per} ${resolution}`, formatUsd(price)]),
+    ),
+    ...writeModifiers(`usd_per_${per}`, modifiers),
+  };
 }
 
-export function mediaPrices({ per, byResolution }: MediaPricing): Terms {
+function writeModifiers(price: string, modifiers: readonly PriceModifier[]): Terms {
   return Object.fromEntries(
-    Object.entries(byResolution).map(([resolution, price]) => [`usd_per_${per} ${resolution}`, formatUsd(price)]),
+    modifiers.map(({ when, addition, factor }) => {
+      const conditions = Object.entries(when).map(([name, value]) => `${name} = ${String(value)}`);
+      return [`${price} with ${conditions.join(', ')}`, `+ ${formatUsd(BigInt(addition))}, × ${factor}`];
+    }),
   );
 }
 
@@ -111,7 +118,7 @@ function offerVideo(model: VideoModel): OfferedModel {
   return {
     id: model.id,
     kind: 'video',
-    prices: mediaPrices(mediaPricingOf(model)),
+    prices: mediaPrices(model.pricing),
     costs: mediaCosts(model),
     terms: {
       ...mediaTerms(model),
@@ -127,7 +134,7 @@ function offerImage(model: ImageModel): OfferedModel {
   return {
     id: model.id,
     kind: 'image',
-    prices: mediaPrices(mediaPricingOf(model)),
+    prices: mediaPrices(model.pricing),
     costs: mediaCosts(model),
     terms: {
       ...mediaTerms(model),
@@ -147,13 +154,16 @@ function mediaCosts({ routes }: MediaModel): RouteCosts {
   );
 }
 
-function writeCost({ per, prices }: RouteCost): Terms {
-  return Object.fromEntries(
-    Object.entries(prices).map(([what, price]) => [
-      what === '*' ? `usd_per_${per}` : `usd_per_${per} ${what}`,
-      formatUsd(BigInt(price)),
-    ]),
-  );
+function writeCost({ per, prices, modifiers = [] }: RouteCost): Terms {
+  return {
+    ...Object.fromEntries(
+      Object.entries(prices).map(([what, price]) => [
+        what === '*' ? `usd_per_${per}` : `usd_per_${per} ${what}`,
+        formatUsd(BigInt(price)),
+      ]),
+    ),
+    ...writeModifiers(`usd_per_${per}`, modifiers),
+  };
 }
 
 /** The costs of text at each route, in the form of prices. */
@@ -169,6 +179,7 @@ function mediaTerms(model: MediaModel): Terms {
     aspect_ratios: `${model.aspectRatios.join(', ')}, default ${model.defaultAspectRatio}`,
     default_resolution: model.defaultResolution,
     result_check: model.resultCheck,
+    parameters: JSON.stringify(model.parameters.properties),
     routes: describeRoutes(model.routes),
   };
 }

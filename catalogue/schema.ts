@@ -10,11 +10,12 @@ import {
   type FieldName,
   IMAGE_ROLES,
   type ImageRole,
+  type ParameterNames,
   RESULT_CHECKS,
   type ResultCheck,
 } from '../domain/media-route.ts';
-import { type PicoUsd, parseUsd } from '../domain/money.ts';
-import { parseFactor, parsePricePerMillionTokens } from '../domain/pricing.ts';
+import type { PicoUsd } from '../domain/money.ts';
+import { assertExactMediaPricing, parseFactor, parsePricePerMillionTokens } from '../domain/pricing.ts';
 import { videoSizeFor } from '../domain/video-size.ts';
 import {
   UPSTREAM_FORMAT_NAMES,
@@ -23,6 +24,14 @@ import {
   type WireFormatName,
 } from '../domain/wire-format-name.ts';
 import { ANSWER_TIMEOUT_FIELDS, type AnswerTimeoutsEntry } from './answer-timeouts.ts';
+import {
+  PARAMETER_KEYS,
+  type ParameterEntries,
+  parameterNames,
+  type PriceModifierEntry,
+  toPriceModifiers,
+} from './parameters.ts';
+import { quoted, usd } from './quoted.ts';
 import { type CostEntry, type PricingEntry, WEEKDAYS, toCostPricing, toTextPricing } from './text-pricing.ts';
 import {
   CHAT_FIELDS,
@@ -52,7 +61,7 @@ export interface CatalogueFile {
   };
 }
 
-interface MediaEntry {
+interface MediaEntry extends ParameterEntries {
   readonly id: string;
   readonly capability_version: number | null;
   readonly images: { readonly max: number; readonly required: boolean };
@@ -73,10 +82,12 @@ export interface MediaRouteEntry {
   readonly images_as?: ImageRole;
   readonly params?: Readonly<Record<string, unknown>>;
   readonly fields?: Readonly<Partial<Record<FieldInput, string | FieldName>>>;
+  readonly parameters?: ParameterNames;
   readonly cost?: {
     readonly usd_per_second?: PicoUsd | Readonly<Record<string, PicoUsd>>;
     readonly usd_per_render?: PicoUsd | Readonly<Record<string, PicoUsd>>;
     readonly usd_per_unit?: Readonly<Record<string, PicoUsd>>;
+    readonly modifiers?: readonly PriceModifierEntry[];
   };
 }
 
@@ -142,13 +153,6 @@ export interface TextEntry extends PricingEntry {
   readonly legacy: boolean;
 }
 
-/** A quoted string, which `parse` turns into a value or refuses. */
-const parsed = (parse: (text: string) => unknown): Joi.StringSchema =>
-  Joi.string()
-    .required()
-    .custom(parse)
-    .messages({ 'string.base': '{{#label}} must be quoted', 'any.custom': '{{#label}} is wrong: {{#error.message}}' });
-
 /** One of the values listed in a sibling field. */
 const oneOf = (field: string): Joi.AnySchema =>
   Joi.valid(Joi.in(field))
@@ -160,9 +164,8 @@ const names = Joi.array().items(name).unique();
 const count = Joi.number().integer().min(1);
 const published = count.allow(null).default(null);
 const flag = Joi.boolean().default(false);
-const usd = parsed(parsePrice);
-const factor = parsed(parseFactor);
-const clockTime = parsed(parseClockTime);
+const factor = quoted(parseFactor);
+const clockTime = quoted(parseClockTime);
 
 /** A single price for all resolutions is not possible here: the keys define which are offered. */
 const pricesByResolution = Joi.object().pattern(name, usd).min(1);
@@ -183,11 +186,13 @@ const mediaRoute = Joi.object<MediaRouteEntry>({
   images_as: Joi.valid(...IMAGE_ROLES),
   params: Joi.object().unknown(),
   fields: Joi.object(Object.fromEntries(FIELD_INPUTS.map((input) => [input, fieldName]))),
+  parameters: parameterNames,
   cost: Joi.object({
     usd_per_second: costs,
     usd_per_render: costs,
     usd_per_unit: Joi.object().pattern(name, usd).min(1),
-  }).length(1),
+    modifiers: PARAMETER_KEYS.price_modifiers.optional(),
+  }).xor('usd_per_second', 'usd_per_render', 'usd_per_unit'),
 });
 
 const mediaKeys = {
@@ -197,6 +202,7 @@ const mediaKeys = {
   aspect_ratios: names.min(1).required(),
   default_aspect_ratio: oneOf('aspect_ratios'),
   result_check: Joi.valid(...RESULT_CHECKS).default('exact'),
+  ...PARAMETER_KEYS,
   route: mediaRoute,
   routes: Joi.array().items(mediaRoute).min(1),
 };
@@ -238,7 +244,7 @@ const image = Joi.object<ImageEntry>({
   .xor('route', 'routes')
   .custom(assertRenderableImage);
 
-const tokenPrice = parsed(parsePricePerMillionTokens);
+const tokenPrice = quoted(parsePricePerMillionTokens);
 const tokenPrices = Joi.object({
   input: tokenPrice,
   output: tokenPrice,
@@ -253,7 +259,7 @@ const factors = {
     .default([]),
   peaks: Joi.array()
     .items({
-      utc_offset: parsed(parseUtcOffset),
+      utc_offset: quoted(parseUtcOffset),
       days: Joi.array()
         .items(Joi.valid(...WEEKDAYS))
         .unique()
@@ -344,12 +350,6 @@ export const catalogueSchema = Joi.object<CatalogueFile>({
   .required()
   .messages({ 'any.custom': '{{#label}} is wrong: {{#error.message}}' });
 
-function parsePrice(text: string): PicoUsd {
-  const price = parseUsd(text);
-  if (price < 0n) throw new RangeError(`a price must not be negative: ${text}`);
-  return price;
-}
-
 /** @returns minutes since midnight; `24:00` is the end of the day */
 function parseClockTime(text: string): number {
   const match = /^(\d{2}):([0-5]\d)$/.exec(text);
@@ -379,6 +379,7 @@ function assertRenderableVideo(entry: VideoEntry): VideoEntry {
       `default_resolution has no price in ${entry.usd_per_video ? 'usd_per_video' : 'usd_per_second'}`,
     );
   }
+  assertExactMedia(entry, entry.usd_per_second ?? entry.usd_per_video ?? {});
   for (const resolution of resolutions) {
     for (const aspectRatio of entry.aspect_ratios) videoSizeFor(resolution, aspectRatio);
   }
@@ -390,10 +391,18 @@ function assertRenderableImage(entry: ImageEntry): ImageEntry {
   if (typeof prices === 'object' && prices[entry.default_resolution] === undefined) {
     throw new RangeError('default_resolution has no price in usd_per_image');
   }
+  assertExactMedia(entry, typeof prices === 'bigint' ? { any: prices } : prices);
   for (const tier of IMAGE_TIERS) {
     for (const aspectRatio of entry.aspect_ratios) imageSizeFor(tier, aspectRatio);
   }
   return entry;
+}
+
+function assertExactMedia(
+  { price_modifiers }: ParameterEntries,
+  byResolution: Readonly<Record<string, PicoUsd>>,
+): void {
+  assertExactMediaPricing({ byResolution, modifiers: toPriceModifiers(price_modifiers) });
 }
 
 function assertExactPrices(entry: TextEntry): TextEntry {

@@ -2,9 +2,9 @@
 import type { Compatibility } from '../domain/compatibility.ts';
 import type { ImageChoice } from '../domain/image-choices.ts';
 import type { ImageTier } from '../domain/image-size.ts';
-import type { PicoUsd } from '../domain/money.ts';
 import type { RankedRoute, ResultCheck } from '../domain/media-route.ts';
-import type { TextPricing, VideoPricing } from '../domain/pricing.ts';
+import type { ModelParameters } from '../domain/model-parameters.ts';
+import type { MediaPricing, TextPricing } from '../domain/pricing.ts';
 import type { TextTerms } from '../domain/text-price.ts';
 import type { UpstreamFormatName, WireFormatName } from '../domain/wire-format-name.ts';
 import type { AnswerTimeouts } from './answer-timeouts.ts';
@@ -30,6 +30,10 @@ export interface MediaModelBase {
   readonly images: { readonly max: number; readonly required: boolean };
   readonly aspectRatios: readonly string[];
   readonly defaultAspectRatio: string;
+  /** In USD per second, video or image; the keys of `byResolution` are the resolutions on offer. */
+  readonly pricing: MediaPricing;
+  /** Input fields that only this model has. */
+  readonly parameters: ModelParameters;
   /** Fields of other media models, which are refused as unsupported; any other field is unknown. */
   readonly unsupportedFields: ReadonlySet<string>;
 }
@@ -49,7 +53,6 @@ export interface VideoModel extends MediaModelBase {
     readonly default: number;
     readonly values: readonly number[] | null;
   };
-  readonly pricing: VideoPricing;
   readonly defaultResolution: string;
 }
 
@@ -61,8 +64,6 @@ export interface ImageModel extends MediaModelBase {
     ImageChoice,
     { readonly list: string; readonly values: readonly string[]; readonly default: string }
   >;
-  /** Pico-USD per image; the keys are the values of `resolution`. */
-  readonly pricePerTier: Readonly<Partial<Record<ImageTier, PicoUsd>>>;
   readonly defaultResolution: ImageTier;
 }
 

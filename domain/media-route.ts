@@ -2,7 +2,10 @@
 import type { TaskErrorCode } from './errors.ts';
 import { IMAGE_CHOICES } from './image-choices.ts';
 import type { NotTakenCause } from './media-health.ts';
+import type { JsonObject } from './json.ts';
+import type { ModelParameters } from './model-parameters.ts';
 import type { PicoUsd } from './money.ts';
+import type { PriceModifier } from './pricing.ts';
 
 /** The meaning of a request's images for the upstream's model. */
 export const IMAGE_ROLES = ['first_frame', 'first_and_last_frame', 'references'] as const;
@@ -38,11 +41,15 @@ export type FieldForm = (typeof FIELD_FORMS)[number];
 export type FieldName = { readonly to: string; readonly as?: FieldForm } | null;
 export type FieldNames = Readonly<Partial<Record<FieldInput, FieldName>>>;
 
+/** An upstream's field for a parameter of the model: a path such as `parameters.negativePrompt`, or null for none. */
+export type ParameterNames = Readonly<Record<string, string | null>>;
+
 /** The cost of a render to the operator, in pico-USD: per second, or in total; by resolution if a map is given. */
 export interface RouteCost {
   readonly per: 'second' | 'render' | 'unit';
   /** By resolution, with `*` for any other; with `unit`, per unit in which the upstream reports its charge. */
   readonly prices: Readonly<Record<string, string>>;
+  readonly modifiers?: readonly PriceModifier[];
 }
 
 /** One way to render a model. Stored with each task as it was when the task was created. */
@@ -58,6 +65,8 @@ export interface MediaRoute {
   /** Further fields of the upstream's request body, as they are. */
   readonly params?: Readonly<Record<string, unknown>>;
   readonly fields?: FieldNames;
+  /** For parameters that the upstream calls by another name, or does not have. */
+  readonly parameters?: ParameterNames;
   readonly cost?: RouteCost;
 }
 
@@ -96,6 +105,16 @@ function drawEquals(routes: readonly RankedRoute[], random: () => number): reado
     drawn.push(rest);
   }
   return drawn;
+}
+
+/** The routes whose upstreams have a field for each parameter of a request, except for those at their defaults. */
+export function routesWith<Route extends MediaRoute>(
+  routes: readonly Route[],
+  values: JsonObject = {},
+  { properties }: ModelParameters,
+): readonly Route[] {
+  const chosen = Object.keys(values).filter((name) => values[name] !== properties[name]?.default);
+  return routes.filter(({ parameters = {} }) => chosen.every((name) => parameters[name] !== null));
 }
 
 /** The meaning of a request's images on a route. */

@@ -4,7 +4,7 @@
  *
  * Media is priced by what was requested (contract 8.5), text by the tokens that were used (contract 2.6).
  */
-import type { ImageTier } from './image-size.ts';
+import type { JsonObject } from './json.ts';
 import { type PicoUsd, parseUsd } from './money.ts';
 import { type Rational, parseRational } from './rational.ts';
 
@@ -54,10 +54,22 @@ export interface TextPricing {
   readonly peaks: readonly PricePeak[];
 }
 
-/** The price of a model of media: for each second, each video or each image, by resolution or tier. */
+/** The price of a model of media: for each second, each video or each image. */
 export interface MediaPricing {
   readonly per: 'second' | 'video' | 'image';
+  /** Its keys are the resolutions of videos or the tiers of images on offer. */
   readonly byResolution: Readonly<Record<string, PicoUsd>>;
+  readonly modifiers: readonly PriceModifier[];
+}
+
+/** A change of a price or cost by parameters of the request (docs/catalogue.md), in a form that tasks can keep as JSON. */
+export interface PriceModifier {
+  /** The parameters that must all have these values. */
+  readonly when: Readonly<Record<string, string | number | boolean>>;
+  /** Pico-USD, added to the price of a unit. */
+  readonly addition: string;
+  /** A decimal, which multiplies the sum. */
+  readonly factor: string;
 }
 
 /** Tokens of one request. */
@@ -126,7 +138,8 @@ export function parsePricePerMillionTokens(usd: string): PicoUsd {
  * @throws RangeError naming the rate
  */
 export function assertExactPricing({ rates, tiers, peaks }: TextPricing): void {
-  const denominator = [...tiers, ...peaks].reduce((product, { factor }) => product * factor.denominator, 1n);
+  const factors = [...tiers, ...peaks].map(({ factor }) => factor);
+  const denominator = productOf(factors, 'denominator');
   for (const [name, rate] of Object.entries<PicoUsd>({ ...rates })) {
     if (rate % denominator !== 0n) {
       throw new RangeError(`the ${name} rate times its factors is not a whole number of pico-USD per token`);
@@ -187,35 +200,57 @@ export function estimateText(
   return priceText({ ...pricing, rates: dearest }, usage, startedAtMs).charge;
 }
 
-/** The price of a video: for each second, or for the whole video. */
-export interface VideoPricing {
-  readonly per: 'second' | 'video';
-  /** Pico-USD; its keys are the resolutions on offer. */
-  readonly byResolution: ReadonlyMap<string, PicoUsd>;
-}
-
 /**
- * The price of a video at a resolution: that of the video, or of a second times the seconds.
+ * The price of a video or an image, as requested. `parameters` has the defaults filled in.
  *
  * @throws RangeError when the resolution has no price or the duration is not a positive whole number of seconds
  */
-export function priceVideo(
-  { per, byResolution }: VideoPricing,
-  video: { readonly resolution: string; readonly durationSeconds: number },
+export function priceMedia(
+  { per, byResolution, modifiers }: MediaPricing,
+  { resolution, durationSeconds = 1, parameters = {} }: MediaOrder,
 ): PicoUsd {
-  const price = byResolution.get(video.resolution);
-  if (price === undefined) throw new RangeError(`no price for resolution ${video.resolution}`);
-  if (!Number.isSafeInteger(video.durationSeconds) || video.durationSeconds <= 0) {
-    throw new RangeError(`not a duration in whole seconds: ${video.durationSeconds}`);
+  const price = byResolution[resolution];
+  if (price === undefined) throw new RangeError(`no price for ${resolution}`);
+  if (!Number.isSafeInteger(durationSeconds) || durationSeconds <= 0) {
+    throw new RangeError(`not a duration in whole seconds: ${durationSeconds}`);
   }
-  return per === 'video' ? price : price * BigInt(video.durationSeconds);
+  return modifyPrice(price, modifiers, parameters) * BigInt(per === 'second' ? durationSeconds : 1);
 }
 
-/** The price of an image, by its billing tier; `pricePerTier` is in pico-USD. @throws RangeError for a tier that is not sold */
-export function priceImage(pricePerTier: Readonly<Partial<Record<ImageTier, PicoUsd>>>, tier: ImageTier): PicoUsd {
-  const price = pricePerTier[tier];
-  if (price === undefined) throw new RangeError(`no price for ${tier}`);
-  return price;
+export interface MediaOrder {
+  readonly resolution: string;
+  readonly durationSeconds?: number;
+  readonly parameters?: JsonObject | undefined;
+}
+
+/** Applies the modifiers whose conditions the parameters meet. @returns pico-USD, rounded down */
+export function modifyPrice(price: PicoUsd, modifiers: readonly PriceModifier[], parameters: JsonObject = {}): PicoUsd {
+  const applied = modifiers.filter(({ when }) =>
+    Object.entries(when).every(([name, value]) => parameters[name] === value),
+  );
+  const sum = applied.reduce((total, { addition }) => total + BigInt(addition), price);
+  const factors = applied.map(({ factor }) => parseRational(factor));
+  return (sum * productOf(factors, 'numerator')) / productOf(factors, 'denominator');
+}
+
+/**
+ * Refuses prices that modifiers would make finer than a pico-USD.
+ *
+ * @throws RangeError
+ */
+export function assertExactMediaPricing({ byResolution, modifiers }: Omit<MediaPricing, 'per'>): void {
+  const denominator = productOf(
+    modifiers.map(({ factor }) => parseRational(factor)),
+    'denominator',
+  );
+  const amounts = [...Object.values(byResolution), ...modifiers.map(({ addition }) => BigInt(addition))];
+  if (amounts.some((amount) => amount % denominator !== 0n)) {
+    throw new RangeError('a price times its factors is not a whole number of pico-USD');
+  }
+}
+
+function productOf(factors: readonly Rational[], part: 'numerator' | 'denominator'): bigint {
+  return factors.reduce((product, factor) => product * factor[part], 1n);
 }
 
 function isTierReached(tier: PriceTier, promptTokens: number): boolean {
@@ -236,8 +271,8 @@ function isPeakAt(peak: PricePeak, atMs: number): boolean {
 function multiplyRates(rates: TokenRates, factors: readonly Rational[]): TokenRates {
   // Every text request is priced half a dozen times, and most prices have no factor.
   if (factors.length === 0) return rates;
-  const numerator = factors.reduce((product, factor) => product * factor.numerator, 1n);
-  const denominator = factors.reduce((product, factor) => product * factor.denominator, 1n);
+  const numerator = productOf(factors, 'numerator');
+  const denominator = productOf(factors, 'denominator');
   const multiply = (rate: PicoUsd): PicoUsd => (rate * numerator) / denominator;
   return {
     input: multiply(rates.input),

@@ -2,6 +2,7 @@
 import { imageTierOf } from './image-size.ts';
 import type { RouteCost, VendorCost } from './media-route.ts';
 import { type PicoUsd, PICO_PER_USD } from './money.ts';
+import { modifyPrice } from './pricing.ts';
 import type { RenderInputs } from './task.ts';
 
 /** The unit of upstreams that report their charge in money. */
@@ -11,7 +12,7 @@ const ANY_RESOLUTION = '*';
 
 /** @returns pico-USD, rounded down; null if the cost is unknown */
 export function renderCost(
-  inputs: Pick<RenderInputs, 'resolution' | 'durationSeconds' | 'width' | 'height'>,
+  inputs: Pick<RenderInputs, 'resolution' | 'durationSeconds' | 'width' | 'height' | 'parameters'>,
   { reported, written }: { readonly reported: VendorCost | null; readonly written: RouteCost | null },
 ): PicoUsd | null {
   if (reported?.unit === USD) return multiply(reported.amount, PICO_PER_USD);
@@ -22,7 +23,8 @@ export function renderCost(
   }
   const price = written.prices[resolutionOf(inputs)] ?? written.prices[ANY_RESOLUTION];
   if (price === undefined) return null;
-  return written.per === 'render' ? BigInt(price) : BigInt(price) * BigInt(inputs.durationSeconds ?? 1);
+  const cost = modifyPrice(BigInt(price), written.modifiers ?? [], inputs.parameters);
+  return written.per === 'render' ? cost : cost * BigInt(inputs.durationSeconds ?? 1);
 }
 
 /** For images, the billing tier. */

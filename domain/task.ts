@@ -2,6 +2,7 @@
 
 import type { TaskErrorCode } from './errors.ts';
 import type { ChosenValues } from './image-choices.ts';
+import type { JsonObject } from './json.ts';
 import type { MediaRoute, ResultCheck } from './media-route.ts';
 import type { PicoUsd } from './money.ts';
 
@@ -46,6 +47,10 @@ export interface RenderInputs extends ChosenValues {
   /** Pixels; image only. */
   readonly width?: number;
   readonly height?: number;
+  /** The model's own fields, by name. */
+  readonly parameters?: JsonObject;
+  /** The links in `parameters`. */
+  readonly parameterLinks?: readonly string[];
 }
 
 /** A task's work, as it was ordered: what, and where it may be rendered. */

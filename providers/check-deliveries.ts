@@ -106,7 +106,7 @@ function videoDimensions(
   };
   const prices = `usd_per_${pricing.per}`;
   // Sizes and ratios that the vendor has no word for are found before any request is prepared.
-  const known = [...pricing.byResolution.keys()].filter((one) => !words || wordFor(words, one) !== null);
+  const known = Object.keys(pricing.byResolution).filter((one) => !words || wordFor(words, one) !== null);
   const lengths: readonly (readonly [FieldPath, number])[] =
     durationSeconds.values?.map((seconds, index) => [['durations_seconds', index], seconds] as const) ??
     (['min', 'max'] as const).map((end) => [['duration_seconds', end], durationSeconds[end]] as const);
@@ -141,7 +141,7 @@ function videoDimensions(
 }
 
 function imageDimensions(path: FieldPath, model: ImageModel, route: RankedRoute): readonly Dimension[] {
-  const { defaultResolution: tier, defaultAspectRatio, aspectRatios, pricePerTier } = model;
+  const { defaultResolution: tier, defaultAspectRatio, aspectRatios, pricing } = model;
   const backgrounds = model.choices.get('background');
   const images = linksTo('image', model.images.required ? 1 : 0);
   const usual = {
@@ -150,7 +150,7 @@ function imageDimensions(path: FieldPath, model: ImageModel, route: RankedRoute)
     ...imageSizeFor(tier, defaultAspectRatio),
     ...(backgrounds && { background: backgrounds.default }),
   };
-  const tiers = (['1K', '2K', '4K'] as const).filter((one) => pricePerTier[one] !== undefined);
+  const tiers = (['1K', '2K', '4K'] as const).filter((one) => pricing.byResolution[one] !== undefined);
   const { values = [], default: usualBackground } = backgrounds ?? {};
   const seen = values.filter((one) => one === 'transparent' || one === usualBackground);
   return [

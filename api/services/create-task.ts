@@ -12,7 +12,7 @@ import { refusedKey } from '../../domain/api-key.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import { formatUsd } from '../../domain/money.ts';
-import { drawRoutes } from '../../domain/media-route.ts';
+import { drawRoutes, routesWith } from '../../domain/media-route.ts';
 import { TASK, type TypicalSeconds } from '../../domain/task-object.ts';
 import { neverToppedUp } from '../../domain/text-refusal.ts';
 import type { Storage } from '../../storage/storage.ts';
@@ -147,7 +147,7 @@ function newTask(
 ): NewTaskWithoutClaim {
   const id = newId('task', clock.nowMs());
   const createdAtMs = createdAtMsOf('task', id);
-  const [first, ...others] = drawRoutes(model.routes, Math.random);
+  const [first, ...others] = drawRoutes(routesWith(model.routes, render.parameters, model.parameters), Math.random);
   if (!first) throw new Error(`the model ${model.id} has no route`);
   return {
     id,

@@ -1,6 +1,7 @@
 import type { Caller } from '../../db/queries/api-keys.ts';
 import { assertAllowedModel, assertNotExhausted } from '../../domain/api-key.ts';
 import { assertToppedUp, type CreateTaskRequest } from './create-task.ts';
+import { textsIn } from '../../domain/model-parameters.ts';
 import type { CreatedResponse, IdempotencyClaim } from './idempotency.ts';
 import type { ApiServices } from './services.ts';
 
@@ -24,10 +25,12 @@ export async function placeTask(
   assertAllowedModel(caller.key, request.model.id);
   assertToppedUp(caller, request.model.id);
   services.models.assertEnabled(request.model.id);
-  const links = request.render.images ?? [];
+  const { prompt, images = [], parameters, parameterLinks = [] } = request.render;
+  const links = [...images, ...parameterLinks];
   // Without the money for it, no outside service learns of the request.
   if (services.moderate || (checkLinks && links.length > 0)) await services.assertAffordable(caller, request);
   await checkLinks?.(links);
-  await services.moderate?.(request.render);
+  const texts = textsIn(parameters).filter((text) => !parameterLinks.includes(text));
+  await services.moderate?.({ prompt: [prompt, ...texts].join('\n'), images: links });
   return services.createTask(caller, request, requestId, claim);
 }

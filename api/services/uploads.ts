@@ -107,10 +107,11 @@ export function uploadsIn(
     images = [],
     referenceVideos = [],
     referenceAudios = [],
-  }: Pick<RenderInputs, 'images' | 'referenceVideos' | 'referenceAudios'>,
+    parameterLinks = [],
+  }: Pick<RenderInputs, 'images' | 'referenceVideos' | 'referenceAudios' | 'parameterLinks'>,
   storage: Pick<Storage, 'keyOf'>,
 ): readonly string[] {
-  const ids = [...images, ...referenceVideos, ...referenceAudios].map(
+  const ids = [...images, ...referenceVideos, ...referenceAudios, ...parameterLinks].map(
     (link) => KEY_PATTERN.exec(storage.keyOf(link) ?? '')?.[1] ?? '',
   );
   return [...new Set(ids)].filter((id) => isId('file', id));

@@ -351,6 +351,9 @@ export const en = {
     tooMany: (most: number) => `An account has at most ${most} keys. Delete one that nobody uses.`,
   },
   playground: {
+    parameters: 'Fields of this model',
+    notSet: 'Not set',
+    usual: (value: string) => `${value} by default`,
     title: 'Playground',
     choose: 'Choose',
     kinds: { video: 'Videos', image: 'Pictures', text: 'Text' },

@@ -347,6 +347,9 @@ export const zh: typeof en = {
     tooMany: (most) => `每个账户最多 ${most} 个密钥。请删除不再使用的密钥。`,
   },
   playground: {
+    parameters: '此模型的字段',
+    notSet: '未设置',
+    usual: (value) => `默认 ${value}`,
     title: '试验台',
     choose: '选择',
     kinds: { video: '视频', image: '图片', text: '文本' },

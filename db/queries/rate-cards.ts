@@ -19,8 +19,7 @@ export interface StoredPricing {
   readonly peaks: readonly (Omit<TextPricing['peaks'][number], 'factor'> & { readonly factor: string })[];
 }
 
-interface StoredMediaPricing {
-  readonly per: MediaPricing['per'];
+interface StoredMediaPricing extends Omit<MediaPricing, 'byResolution'> {
   readonly byResolution: Readonly<Record<string, string>>;
 }
 
@@ -80,14 +79,14 @@ function toRateCard(row: RateCardRow): RateCard {
   return { version, model, kind: row.kind, pricing: fromStoredMedia(row.pricing) };
 }
 
-function toStoredMedia({ per, byResolution }: MediaPricing): StoredMediaPricing {
+function toStoredMedia({ byResolution, ...rest }: MediaPricing): StoredMediaPricing {
   const prices = Object.entries(byResolution).map(([name, price]) => [name, price.toString()]);
-  return { per, byResolution: Object.fromEntries(prices) };
+  return { ...rest, byResolution: Object.fromEntries(prices) };
 }
 
-function fromStoredMedia({ per, byResolution }: StoredMediaPricing): MediaPricing {
+function fromStoredMedia({ byResolution, ...rest }: StoredMediaPricing): MediaPricing {
   const prices = Object.entries(byResolution).map(([name, price]) => [name, BigInt(price)]);
-  return { per, byResolution: Object.fromEntries(prices) };
+  return { ...rest, byResolution: Object.fromEntries(prices) };
 }
 
 /** As JSON that can be stored. */

@@ -2,9 +2,11 @@
 import type { PixelSize } from '../../domain/image-size.ts';
 import { chooseValues, type ChosenValues, type ImageChoice } from '../../domain/image-choices.ts';
 import { videoSizeFor } from '../../domain/video-size.ts';
-import type { FieldForm, FieldInput, FieldNames } from '../../domain/media-route.ts';
+import type { FieldForm, FieldInput, FieldNames, ParameterNames } from '../../domain/media-route.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import type { RenderRequest } from './adapter.ts';
+import type { InputFile, RenderRequest } from './adapter.ts';
+import type { FormPart } from './form.ts';
+import { withParams } from './json.ts';
 import { JobRefusedError } from './outcomes.ts';
 import { IMAGE_RATIOS, ratioFor } from './range.ts';
 
@@ -40,6 +42,38 @@ export function fieldsOf(request: RenderRequest, usual: FieldNames): JsonObject 
       return name === null || name === undefined || value === undefined ? [] : [[name.to, inForm(value, name.as)]];
     }),
   );
+}
+
+/**
+ * The upstream's fields for the model's own parameters.
+ *
+ * @param names where the upstream has another name or place, such as `parameters.negativePrompt`, or null for none
+ */
+export function parameterFields(values: JsonObject = {}, names: ParameterNames = {}): JsonObject {
+  return Object.entries(values).reduce<JsonObject>((fields, [name, value]) => {
+    const path = names[name] === undefined ? name : names[name];
+    return path === null ? fields : withParams(fields, nest(path.split('.'), value));
+  }, {});
+}
+
+/** The fields of a request as parts: links of the model's own fields as files, lists and objects as JSON. */
+export function partsFor(
+  fields: JsonObject,
+  { files, params, parameterLinks = [] }: Pick<RenderRequest, 'files' | 'params' | 'parameterLinks'>,
+): readonly FormPart[] {
+  return Object.entries(fields).map(([name, value]) => {
+    if (typeof value !== 'string') return { name, value: JSON.stringify(value) };
+    const file = params[name] === value && parameterLinks.includes(value) ? files.get(value) : undefined;
+    return file ? filePart(name, file) : { name, value };
+  });
+}
+
+export function filePart(name: string, { name: filename, mimeType: contentType, bytes }: InputFile): FormPart {
+  return { name, filename, contentType, bytes };
+}
+
+function nest([name = '', ...path]: readonly string[], value: unknown): JsonObject {
+  return { [name]: path.length === 0 ? value : nest(path, value) };
 }
 
 function isInput(name: string, values: object): name is FieldInput {

@@ -87,7 +87,7 @@ describe('the catalogue', () => {
 
     it('charges more for a second of 1080p than of 720p', () => {
       for (const { pricing } of catalogue.videoModels.values()) {
-        expect((pricing.byResolution.get('1080p') ?? 0n) > (pricing.byResolution.get('720p') ?? 0n)).to.equal(true);
+        expect((pricing.byResolution['1080p'] ?? 0n) > (pricing.byResolution['720p'] ?? 0n)).to.equal(true);
       }
     });
   });

@@ -207,7 +207,11 @@ media:
 
     it('may have a few durations, the first of which is the default, and a total price', () => {
       expect(model()?.durationSeconds).to.deep.equal({ min: 4, max: 8, default: 6, values: [6, 4, 8] });
-      expect(model()?.pricing).to.deep.equal({ per: 'video', byResolution: new Map([['720p', 300_000_000_000n]]) });
+      expect(model()?.pricing).to.deep.equal({
+        per: 'video',
+        byResolution: { '720p': 300_000_000_000n },
+        modifiers: [],
+      });
       expect(model()?.resultCheck).to.equal('ratio');
     });
 
@@ -219,7 +223,7 @@ media:
           order: 1,
           weight: 3,
           params: { audio: false },
-          cost: { per: 'render', prices: { '*': '200000000000' } },
+          cost: { per: 'render', prices: { '*': '200000000000' }, modifiers: [] },
         },
         {
           provider: 'b',
@@ -236,7 +240,7 @@ media:
     it('may cost the same in all tiers of an image', () => {
       const flat = changed("usd_per_image: { 1K: '0.04', 2K: '0.08', 4K: '0.16' }", "usd_per_image: '0.04'");
       const image = parseCatalogue(flat, 'test.yaml').imageModels.get('imagea-2.5-sunburst');
-      expect(image?.pricePerTier).to.deep.equal({
+      expect(image?.pricing.byResolution).to.deep.equal({
         '1K': 40_000_000_000n,
         '2K': 40_000_000_000n,
         '4K': 40_000_000_000n,

@@ -281,6 +281,9 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'refuses ${JSON.stringify(size)}, listing all the rules for sizes': '4.3:9',
     'does not charge more for another aspect ratio or for more images': '8.5:2 8.5:3',
   },
+  'api/model-parameters.test.ts': {
+    'are listed with the model, with what they change in its price': '2.8:5 2.8:6',
+  },
   'api/routes/models/routes.test.ts': {
     'answers on the text address as well': '1:10 1:11 4.6:3',
     'is parsed by the widely used SDK': '2:5',

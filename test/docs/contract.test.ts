@@ -305,12 +305,12 @@ describe('docs/contract.md', () => {
       expect(seconds).to.equal(`${durationSeconds.min}–${durationSeconds.max}`);
       expect(pictures).to.equal(`${images.required ? 1 : 0}–${images.max}`);
       expect([videos, sounds]).to.deep.equal([maxReferenceVideos, maxReferenceAudios].map(upTo));
-      expect(prices.map(usdIn)).to.deep.equal([...model.pricing.byResolution.values()]);
+      expect(prices.map(usdIn)).to.deep.equal(Object.values(model.pricing.byResolution));
     }
     for (const model of imageModels.values()) {
       const [pictures, ...prices] = rows.get(model.id) ?? [];
       expect(pictures).to.equal(upTo(model.images.max));
-      expect(prices.map(usdIn)).to.deep.equal(Object.values(model.pricePerTier));
+      expect(prices.map(usdIn)).to.deep.equal(Object.values(model.pricing.byResolution));
     }
   });
 

@@ -1,7 +1,9 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { parseUsd } from '../../domain/money.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { formatUsd, parseUsd } from '../../domain/money.ts';
 import {
+  assertExactMediaPricing,
   type PricePeak,
   type PriceTier,
   type TextPricing,
@@ -10,9 +12,8 @@ import {
   estimateText,
   parseFactor,
   parsePricePerMillionTokens,
-  priceImage,
   priceText,
-  priceVideo,
+  priceMedia,
 } from '../../domain/pricing.ts';
 
 const MONDAY_NOON_MS = Date.parse('2026-10-05T12:00:00Z');
@@ -55,11 +56,9 @@ function isPeak(overrides: Partial<PricePeak>, moment: string): boolean {
 }
 
 describe('media prices', () => {
-  const byResolution = new Map([
-    ['720p', parseUsd('0.10')],
-    ['1080p', parseUsd('0.15')],
-  ]);
-  const pricing = { per: 'second', byResolution } as const;
+  const byResolution = { '720p': parseUsd('0.10'), '1080p': parseUsd('0.15') };
+  const pricing = { per: 'second', byResolution, modifiers: [] } as const;
+  const images = { per: 'image', byResolution: { '1K': 4n, '2K': 8n, '4K': 16n }, modifiers: [] } as const;
 
   for (const [resolution, durationSeconds, usd] of [
     ['720p', 2, '0.2'],
@@ -68,27 +67,27 @@ describe('media prices', () => {
     ['1080p', 30, '4.5'],
   ] as const) {
     it(`charges ${usd} USD for ${durationSeconds} seconds of ${resolution}`, () => {
-      expect(priceVideo(pricing, { resolution, durationSeconds })).to.equal(parseUsd(usd));
+      expect(priceMedia(pricing, { resolution, durationSeconds })).to.equal(parseUsd(usd));
     });
   }
 
   it('refuses a resolution without a price, and a duration that is not a whole number of seconds', () => {
-    expect(() => priceVideo(pricing, { resolution: '480p', durationSeconds: 5 })).to.throw(RangeError);
+    expect(() => priceMedia(pricing, { resolution: '480p', durationSeconds: 5 })).to.throw(RangeError);
     for (const durationSeconds of [0, -1, 2.5, Number.NaN]) {
-      expect(() => priceVideo(pricing, { resolution: '720p', durationSeconds })).to.throw(RangeError);
+      expect(() => priceMedia(pricing, { resolution: '720p', durationSeconds })).to.throw(RangeError);
     }
   });
 
   it('charges a flat price, however long the video', () => {
     for (const durationSeconds of [1, 10]) {
-      expect(priceVideo({ per: 'video', byResolution }, { resolution: '720p', durationSeconds })).to.equal(
+      expect(priceMedia({ ...pricing, per: 'video' }, { resolution: '720p', durationSeconds })).to.equal(
         parseUsd('0.1'),
       );
     }
   });
 
   it('refuses an image of a tier that is not sold', () => {
-    expect(() => priceImage({ '1K': 4n }, '2K')).to.throw(RangeError);
+    expect(() => priceMedia({ ...images, byResolution: { '1K': 4n } }, { resolution: '2K' })).to.throw(RangeError);
   });
 
   it('charges two videos as much as one of their length together', () => {
@@ -96,7 +95,7 @@ describe('media prices', () => {
     fc.assert(
       fc.property(seconds, seconds, (first, second) => {
         const [one, other, both] = [first, second, first + second].map((durationSeconds) =>
-          priceVideo(pricing, { resolution: '1080p', durationSeconds }),
+          priceMedia(pricing, { resolution: '1080p', durationSeconds }),
         );
         expect((one ?? 0n) + (other ?? 0n)).to.equal(both);
       }),
@@ -104,8 +103,29 @@ describe('media prices', () => {
   });
 
   it('charges an image by its tier', () => {
-    const pricePerTier = { '1K': 4n, '2K': 8n, '4K': 16n };
-    expect((['1K', '2K', '4K'] as const).map((tier) => priceImage(pricePerTier, tier))).to.deep.equal([4n, 8n, 16n]);
+    const prices = ['1K', '2K', '4K'].map((resolution) => priceMedia(images, { resolution }));
+    expect(prices).to.deep.equal([4n, 8n, 16n]);
+  });
+
+  it('adds first and multiplies then what the parameters change, for each second', () => {
+    const modifiers = [
+      { when: { audio: true }, addition: String(parseUsd('0.20')), factor: '1' },
+      { when: { quality: 'high' }, addition: '0', factor: '1.5' },
+      { when: { audio: true, quality: 'high' }, addition: '0', factor: '2' },
+    ];
+    const priceOf = (parameters: JsonObject) =>
+      formatUsd(priceMedia({ ...pricing, modifiers }, { resolution: '720p', durationSeconds: 4, parameters }));
+    expect(priceOf({})).to.equal('0.4');
+    expect(priceOf({ audio: false, quality: 'low' })).to.equal('0.4');
+    expect(priceOf({ audio: true })).to.equal('1.2');
+    expect(priceOf({ quality: 'high' })).to.equal('0.6');
+    expect(priceOf({ audio: true, quality: 'high' })).to.equal('3.6');
+  });
+
+  it('refuses factors that make a price finer than a pico-USD', () => {
+    const modifiers = [{ when: { draft: true }, addition: '0', factor: '0.5' }];
+    expect(() => assertExactMediaPricing({ byResolution: { '720p': 3n }, modifiers })).to.throw('not a whole number');
+    expect(() => assertExactMediaPricing({ byResolution: { '720p': 4n }, modifiers })).not.to.throw();
   });
 });
 

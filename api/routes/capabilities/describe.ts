@@ -3,8 +3,9 @@ import type { ImageModel, MediaModel, TextModel, VideoModel } from '../../../cat
 import type { JsonObject } from '../../../domain/json.ts';
 import { isObject } from '../../../domain/json.ts';
 import type { JsonSchema } from '../../../domain/json-schema.ts';
+import { parametersIn } from '../../../domain/model-parameters.ts';
 import type { PicoUsd } from '../../../domain/money.ts';
-import { priceImage, priceText, priceVideo } from '../../../domain/pricing.ts';
+import { priceMedia, priceText } from '../../../domain/pricing.ts';
 import { ANY_LINK } from '../../media-request.ts';
 import { toJsonSchema } from '../../openapi/joi-schema.ts';
 import { imageRequestSchema } from '../images/schema.ts';
@@ -57,12 +58,16 @@ const MEDIA_OUTPUTS: JsonSchema = {
 function describeVideo(model: VideoModel): Capability {
   const { durationSeconds, pricing, defaultResolution, images } = model;
   const { min, max, default: seconds } = durationSeconds;
-  const resolutions = [...pricing.byResolution.keys()].join(', ');
+  const resolutions = Object.keys(pricing.byResolution).join(', ');
   return {
     kind: 'video',
     summary: `Creates videos of ${min} to ${max} seconds in ${resolutions} from a prompt${inputWords(model)}.`,
     synonyms: 'video clip movie film animation animate motion',
-    price: priceVideo(pricing, { resolution: defaultResolution, durationSeconds: seconds }),
+    price: priceMedia(pricing, {
+      resolution: defaultResolution,
+      durationSeconds: seconds,
+      parameters: parametersIn({}, model.parameters),
+    }),
     priceOf: `a video of ${seconds} seconds in ${defaultResolution}`,
     inputs: inputsOf(toJsonSchema(videoRequestSchema(model, ANY_LINK))),
     outputs: MEDIA_OUTPUTS,
@@ -80,13 +85,13 @@ function inputWords({ images, maxReferenceVideos, maxReferenceAudios }: VideoMod
 }
 
 function describeImage(model: ImageModel): Capability {
-  const { images, pricePerTier, defaultResolution } = model;
+  const { images, pricing, defaultResolution, parameters } = model;
   const needs = images.required ? ` and 1 to ${images.max} pictures` : `, or edits up to ${images.max} pictures`;
   return {
     kind: 'image',
-    summary: `Creates images in ${Object.keys(pricePerTier).join(', ')} from a prompt${needs}.`,
+    summary: `Creates images in ${Object.keys(pricing.byResolution).join(', ')} from a prompt${needs}.`,
     synonyms: 'image picture photo drawing draw illustration painting edit',
-    price: priceImage(pricePerTier, defaultResolution),
+    price: priceMedia(pricing, { resolution: defaultResolution, parameters: parametersIn({}, parameters) }),
     priceOf: `an image in ${defaultResolution}`,
     inputs: inputsOf(toJsonSchema(imageRequestSchema(model, ANY_LINK))),
     outputs: MEDIA_OUTPUTS,

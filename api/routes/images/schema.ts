@@ -13,7 +13,8 @@ import {
   parseImageSize,
 } from '../../../domain/image-size.ts';
 import { badRequest } from '../../../domain/errors.ts';
-import { priceImage } from '../../../domain/pricing.ts';
+import { priceMedia } from '../../../domain/pricing.ts';
+import { chooseParameters, parameterKeys } from '../../model-parameters.ts';
 import { type MediaRequestContext, type ValidatedMediaRequest, chooseByModel } from '../../media-request.ts';
 import { choice, createValidator, freeText, linkList } from '../../validation.ts';
 
@@ -69,6 +70,7 @@ export function imageRequestSchema(
         return offered ? [[name, choice(offered.values).default(offered.default).description(description)]] : [];
       }),
     ),
+    ...parameterKeys(model.parameters, context),
   })
     .without('size', ['aspect_ratio', 'resolution'])
     .prefs({ noDefaults: true });
@@ -99,19 +101,20 @@ export function createImageRequestParser(
 }
 
 /** The tiers in which the model is sold. */
-function tiersOf({ pricePerTier }: ImageModel): readonly ImageTier[] {
-  return IMAGE_TIERS.filter((tier) => pricePerTier[tier] !== undefined);
+function tiersOf({ pricing: { byResolution } }: ImageModel): readonly ImageTier[] {
+  return IMAGE_TIERS.filter((tier) => byResolution[tier] !== undefined);
 }
 
 function complete(model: ImageModel, body: ImageRequestBody): ValidatedImageRequest {
   const tier = body.size ? imageTierOf(body.size) : (body.resolution ?? model.defaultResolution);
-  if (model.pricePerTier[tier] === undefined) {
+  if (model.pricing.byResolution[tier] === undefined) {
     throw badRequest(`"size" falls in tier ${tier}, but ${model.id} renders [${tiersOf(model).join(' ')}]`);
   }
   const { width, height } = body.size ?? imageSizeFor(tier, body.aspect_ratio ?? model.defaultAspectRatio);
+  const chosen = chooseParameters(model, body);
   return {
     model,
-    price: priceImage(model.pricePerTier, tier),
+    price: priceMedia(model.pricing, { resolution: tier, parameters: chosen.parameters }),
     tier,
     render: {
       kind: 'image',
@@ -120,6 +123,7 @@ function complete(model: ImageModel, body: ImageRequestBody): ValidatedImageRequ
       width,
       height,
       ...chooseValues((name) => body[name] ?? model.choices.get(name)?.default),
+      ...chosen,
     },
   };
 }

@@ -2,8 +2,8 @@
 import { WEEKDAYS } from '../../../catalogue/text-pricing.ts';
 import type { Catalogue, ImageModel, MediaModel, TextModel, VideoModel } from '../../../catalogue/types.ts';
 import { arrayOf, component, integer, oneOfTexts, text, usd } from '../../../domain/json-schema.ts';
-import { type PicoUsd, toUsdNumber } from '../../../domain/money.ts';
-import type { PricePeak, PriceTier, TextPricing } from '../../../domain/pricing.ts';
+import { toUsdNumber } from '../../../domain/money.ts';
+import type { MediaPricing, PriceModifier, PricePeak, PriceTier, TextPricing } from '../../../domain/pricing.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested, resource } from '../../../domain/resource/resource.ts';
 import { IMAGE_CHOICES } from '../../../domain/image-choices.ts';
@@ -33,7 +33,6 @@ const itemCount = field.object(
   nested<{ readonly min: number; readonly max: number }>({ min: field.integer('min'), max: field.integer('max') }),
 );
 const imageCount = itemCount(({ images }: MediaModel) => ({ min: images.required ? 1 : 0, max: images.max }));
-const byResolution = field.json({ type: 'object', additionalProperties: usd('Price') });
 
 const VIDEO_LIMITS = nested<VideoModel>({
   prompt_characters: itemCount('promptCharacters'),
@@ -51,13 +50,28 @@ const VIDEO_LIMITS = nested<VideoModel>({
   reference_videos: itemCount(({ maxReferenceVideos }) => ({ min: 0, max: maxReferenceVideos ?? 0 })),
   reference_audios: itemCount(({ maxReferenceAudios }) => ({ min: 0, max: maxReferenceAudios ?? 0 })),
   aspect_ratios: field.words(text())('aspectRatios'),
-  resolutions: field.words(text())(({ pricing }) => [...pricing.byResolution.keys()]),
+  resolutions: field.words(text())(({ pricing }) => Object.keys(pricing.byResolution)),
 });
 
-const VIDEO_PRICES = nested<VideoModel['pricing']>({
-  unit: field.oneOf(['second', 'video'])('per'),
-  by_resolution: byResolution((pricing) => inUsd(pricing.byResolution)),
+const MODIFIER = nested<PriceModifier>({
+  when: field.json({ type: 'object', description: 'The fields of a request that must all have these values' })('when'),
+  addition: field.usd(({ addition }) => BigInt(addition), 'Added to the price of a unit'),
+  factor: field.number(({ factor }) => Number(factor), 'Multiplies the sum'),
 });
+
+const pricesOf = (units: readonly MediaPricing['per'][]) =>
+  nested<MediaPricing>({
+    unit: field.oneOf(units)('per'),
+    by_resolution: field.json({ type: 'object', additionalProperties: usd('Price') })(({ byResolution }) =>
+      Object.fromEntries(Object.entries(byResolution).map(([name, price]) => [name, toUsdNumber(price)])),
+    ),
+    modifiers: field.list(MODIFIER)('modifiers'),
+  });
+
+const PARAMETERS = field.json({
+  type: 'object',
+  description: 'The JSON Schema of each input field that only this model has',
+})((model: MediaModel) => model.parameters.properties);
 
 const VIDEO_MODEL = resource<VideoModel & Listing>('VideoModel', {
   ...HEAD,
@@ -65,13 +79,14 @@ const VIDEO_MODEL = resource<VideoModel & Listing>('VideoModel', {
   endpoint: field.constant('/v1/videos/tasks'),
   capability_version: field.integer.orNull('capabilityVersion'),
   limits: field.object(VIDEO_LIMITS)((model) => model),
-  prices: field.object(VIDEO_PRICES)('pricing'),
+  parameters: PARAMETERS,
+  prices: field.object(pricesOf(['second', 'video']))('pricing'),
 });
 
 const IMAGE_LIMITS = nested<ImageModel>({
   images: imageCount,
   aspect_ratios: field.words(text())('aspectRatios'),
-  resolutions: field.words(text())(({ pricePerTier }) => Object.keys(pricePerTier)),
+  resolutions: field.words(text())(({ pricing }) => Object.keys(pricing.byResolution)),
   ...Object.fromEntries(
     IMAGE_CHOICES.map(({ name, list }) => [
       list,
@@ -80,18 +95,14 @@ const IMAGE_LIMITS = nested<ImageModel>({
   ),
 });
 
-const IMAGE_PRICES = nested<ImageModel>({
-  unit: field.constant('image'),
-  by_resolution: byResolution(({ pricePerTier }) => inUsd(Object.entries(pricePerTier))),
-});
-
 const IMAGE_MODEL = resource<ImageModel & Listing>('ImageModel', {
   ...HEAD,
   kind: field.constant('image'),
   endpoint: field.constant('/v1/images/tasks'),
   capability_version: field.integer.orNull('capabilityVersion'),
   limits: field.object(IMAGE_LIMITS)((model) => model),
-  prices: field.object(IMAGE_PRICES)((model) => model),
+  parameters: PARAMETERS,
+  prices: field.object(pricesOf(['image']))('pricing'),
 });
 
 const TIER = nested<PriceTier>({
@@ -162,10 +173,6 @@ export function presentModel(
   if (!('kind' in model)) return TEXT_MODEL.present({ ...model, version, reason });
   if (model.kind === 'video') return VIDEO_MODEL.present({ ...model, version, reason });
   return IMAGE_MODEL.present({ ...model, version, reason });
-}
-
-function inUsd(prices: Iterable<readonly [string, PicoUsd]>): Record<string, number> {
-  return Object.fromEntries(Array.from(prices, ([name, price]) => [name, toUsdNumber(price)]));
 }
 
 function clockTime(minute: number): string {

@@ -1,8 +1,10 @@
 /** Bodies of OpenAI's media endpoints: JSON, or a form whose pictures are uploaded. */
 import type { IncomingMessage } from 'node:http';
 import Joi from 'joi';
+import type { Catalogue } from '../../../catalogue/types.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { component } from '../../../domain/json-schema.ts';
+import { type ModelParameters, NO_PARAMETERS, readParameter } from '../../../domain/model-parameters.ts';
 import { BODIES } from '../../../domain/policy.ts';
 import { json } from '../../endpoint/answers.ts';
 import type { RequestBody } from '../../endpoint/body.ts';
@@ -16,6 +18,8 @@ import { receiveForm, type StoredFile } from './receive-form.ts';
 
 export interface MediaBody<Fields> {
   readonly fields: Fields;
+  /** Fields that only the model has; pictures as links. */
+  readonly parameters: JsonObject;
   readonly files: readonly StoredFile[];
   /** The names of fields that are set and have no effect. */
   readonly unused: readonly string[];
@@ -67,15 +71,33 @@ export function mediaBody<Fields>(
           )
         : { fields: requireObject((await readJsonBody(request, BODIES.common)).value), files: [] };
       const given: JsonObject = sent.fields;
-      const effective = Object.entries(given).filter(([field]) => !unused.includes(field));
+      const { properties } = parametersOf(given['model'], services.catalogue);
+      const isOwn = (field: string): boolean => Object.hasOwn(properties, field) && !Object.hasOwn(fields, field);
+      const [own, others] = divide(Object.entries(given), ([field]) => isOwn(field));
+      const [ownFiles, pictures] = divide(sent.files, ({ name: part }) => isOwn(part));
+      const ignored = unused.filter((field) => !isOwn(field));
       return {
-        fields: validate(Object.fromEntries(effective)),
-        files: sent.files,
-        unused: unused.filter((field) => given[field] !== undefined && given[field] !== null),
+        fields: validate(Object.fromEntries(others.filter(([field]) => !ignored.includes(field)))),
+        parameters: Object.fromEntries([
+          ...own.map(([field, value]) => [field, isForm ? readParameter(value, properties[field]) : value]),
+          ...ownFiles.map(({ name: part, url }) => [part, url]),
+        ]),
+        files: pictures,
+        unused: ignored.filter((field) => given[field] !== undefined && given[field] !== null),
         identity: { fields: given, files: sent.files.map(({ name: part, digest }) => [part, digest]) },
       };
     },
   };
+}
+
+function parametersOf(id: unknown, { imageModels, videoModels }: Catalogue): ModelParameters {
+  if (typeof id !== 'string') return NO_PARAMETERS;
+  return (imageModels.get(id) ?? videoModels.get(id))?.parameters ?? NO_PARAMETERS;
+}
+
+/** The items that fulfil a condition, and the others. */
+function divide<Item>(items: readonly Item[], fulfils: (item: Item) => boolean): readonly [Item[], Item[]] {
+  return [items.filter(fulfils), items.filter((item) => !fulfils(item))];
 }
 
 /** Names the fields without effect in the answer's headers. */

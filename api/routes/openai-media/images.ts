@@ -81,11 +81,12 @@ function imageEndpoint({ id, path, summary, reader }: ImageEndpoint): Endpoint {
       const { caller, context } = request;
       const { socket } = context.req;
       const untilMs = context.state.receivedAtMs + MEDIA_WAIT_MS;
-      const { fields, files, unused, identity } = await reader.read(request, services);
+      const { fields, parameters, files, unused, identity } = await reader.read(request, services);
       reportUnused(context, unused);
       if (files.some(({ name }) => name === 'mask')) throw noMask();
       const images = files.map(({ url }) => url);
       const order = {
+        ...parameters,
         model: fields.model,
         prompt: fields.prompt,
         ...(images.length > 0 && { images }),

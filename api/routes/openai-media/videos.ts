@@ -91,10 +91,11 @@ export const createVideo = endpoint({
   presentError: presentTypedError,
   handle: async (request, services) => {
     const { caller, context } = request;
-    const { fields, files, unused, identity } = await reader.read(request, services);
+    const { fields, parameters, files, unused, identity } = await reader.read(request, services);
     reportUnused(context, unused);
     const images = files.map(({ url }) => url);
     const order = {
+      ...parameters,
       model: fields.model,
       prompt: fields.prompt,
       ...(images.length > 0 && { images }),
@@ -111,7 +112,7 @@ function frameOf(modelId: string, size: string, { catalogue }: ApiServices): obj
   const model = catalogue.videoModels.get(modelId);
   // The check of the request reports the model.
   if (model === undefined) return {};
-  const frames = [...model.pricing.byResolution.keys()].flatMap((resolution) =>
+  const frames = Object.keys(model.pricing.byResolution).flatMap((resolution) =>
     model.aspectRatios.map((aspect_ratio) => ({ resolution, aspect_ratio })),
   );
   const sizes = new Map(

@@ -1,7 +1,8 @@
 /** The body of `POST /v1/videos/tasks`: contract 4.2. */
 import Joi from 'joi';
 import type { Catalogue, VideoModel } from '../../../catalogue/types.ts';
-import { priceVideo } from '../../../domain/pricing.ts';
+import { priceMedia } from '../../../domain/pricing.ts';
+import { chooseParameters, parameterKeys } from '../../model-parameters.ts';
 import { type MediaRequestContext, type ValidatedMediaRequest, chooseByModel } from '../../media-request.ts';
 import { choice, createValidator, freeText, linkList } from '../../validation.ts';
 
@@ -50,9 +51,10 @@ export function videoRequestSchema(
     ...references,
     duration: durationOf(model).default(model.durationSeconds.default).description('Whole seconds'),
     aspect_ratio: choice(model.aspectRatios).default(model.defaultAspectRatio).description('Width to height'),
-    resolution: choice([...model.pricing.byResolution.keys()])
+    resolution: choice(Object.keys(model.pricing.byResolution))
       .default(model.defaultResolution)
       .description('Length of the short edge'),
+    ...parameterKeys(model.parameters, context),
   }).prefs({ noDefaults: true });
   const referenceFields = Object.keys(references);
   if (referenceFields.length === 0) return schema;
@@ -94,9 +96,10 @@ export function createVideoRequestParser(
 function complete(model: VideoModel, body: VideoRequestBody): ValidatedVideoRequest {
   const durationSeconds = body.duration ?? model.durationSeconds.default;
   const resolution = body.resolution ?? model.defaultResolution;
+  const chosen = chooseParameters(model, body);
   return {
     model,
-    price: priceVideo(model.pricing, { resolution, durationSeconds }),
+    price: priceMedia(model.pricing, { resolution, durationSeconds, parameters: chosen.parameters }),
     billableDurationSeconds: durationSeconds,
     render: {
       kind: 'video',
@@ -107,6 +110,7 @@ function complete(model: VideoModel, body: VideoRequestBody): ValidatedVideoRequ
       durationSeconds,
       aspectRatio: body.aspect_ratio ?? model.defaultAspectRatio,
       resolution,
+      ...chosen,
     },
   };
 }

@@ -143,9 +143,19 @@ export type VideoModel = {
     aspect_ratios: string[];
     resolutions: string[];
   };
+  /** The JSON Schema of each input field that only this model has */
+  parameters: Record<string, unknown>;
   prices: {
     unit: 'second' | 'video';
     by_resolution: Record<string, number>;
+    modifiers: {
+      /** The fields of a request that must all have these values */
+      when: Record<string, unknown>;
+      /** Added to the price of a unit; USD */
+      addition: number;
+      /** Multiplies the sum */
+      factor: number;
+    }[];
   };
 };
 
@@ -170,9 +180,19 @@ export type ImageModel = {
     resolutions: string[];
     backgrounds: string[];
   };
+  /** The JSON Schema of each input field that only this model has */
+  parameters: Record<string, unknown>;
   prices: {
     unit: 'image';
     by_resolution: Record<string, number>;
+    modifiers: {
+      /** The fields of a request that must all have these values */
+      when: Record<string, unknown>;
+      /** Added to the price of a unit; USD */
+      addition: number;
+      /** Multiplies the sum */
+      factor: number;
+    }[];
   };
 };
 

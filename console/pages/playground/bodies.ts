@@ -1,6 +1,7 @@
 /** Turns forms into request bodies of the API. Empty fields are left out. */
 import type { MediaModel } from '../../../catalogue/types.ts';
 import type { JsonObject } from '../../../domain/json.ts';
+import { readParameter } from '../../../domain/model-parameters.ts';
 import type { Form } from '../../form.ts';
 import { isMedia, type Tried } from './models.ts';
 
@@ -24,7 +25,20 @@ function mediaBodyOf(model: MediaModel, form: Form): JsonObject {
     ...(duration !== null && { duration: Number(duration) }),
     ...given(form, 'aspect_ratio'),
     ...given(form, 'resolution'),
+    ...parametersOf(model, form),
   };
+}
+
+/** The name in the form of a field that only the model has. */
+export const fieldOf = (parameter: string): string => `parameter.${parameter}`;
+
+function parametersOf({ parameters: { properties } }: MediaModel, form: Form): JsonObject {
+  return Object.fromEntries(
+    Object.entries(properties).flatMap(([name, schema]) => {
+      const text = form.optional(fieldOf(name));
+      return text === null ? [] : [[name, readParameter(text, schema)]];
+    }),
+  );
 }
 
 function chatBodyOf(model: string, form: Form): JsonObject {

@@ -1,7 +1,9 @@
 /** The fields of models of pictures and videos, with their limits. */
 import type { MediaModel, VideoModel } from '../../../catalogue/types.ts';
+import type { ParameterSchema } from '../../../domain/model-parameters.ts';
 import { Choice, Field } from '../../html/components.tsx';
 import type { MemberVisit } from '../../page.ts';
+import { fieldOf } from './bodies.ts';
 import { FileDrop } from './files.tsx';
 
 interface Props<Model> {
@@ -26,7 +28,7 @@ export function MediaFields({ model, visit }: Props<MediaModel>) {
           name="resolution"
           label={words.resolution}
           value={form.text('resolution') || model.defaultResolution}
-          options={resolutionsOf(model).map((resolution) => [resolution, resolution])}
+          options={Object.keys(model.pricing.byResolution).map((resolution) => [resolution, resolution])}
         />
       </div>
       {model.images.max === 0 ? null : (
@@ -42,7 +44,61 @@ export function MediaFields({ model, visit }: Props<MediaModel>) {
           />
         </fieldset>
       )}
+      <Parameters model={model} visit={visit} />
     </>
+  );
+}
+
+/** The fields that only this model has. */
+function Parameters({ model: { parameters }, visit }: Props<MediaModel>) {
+  const entries = Object.entries(parameters.properties);
+  if (entries.length === 0) return null;
+  return (
+    <fieldset>
+      <legend>{visit.texts.playground.parameters}</legend>
+      <div class="grid">
+        {entries.map(([name, schema]) => (
+          <Parameter name={name} schema={schema} isRequired={parameters.required.includes(name)} visit={visit} />
+        ))}
+      </div>
+    </fieldset>
+  );
+}
+
+function Parameter({
+  name,
+  schema,
+  isRequired,
+  visit: { texts, form },
+}: {
+  readonly name: string;
+  readonly schema: ParameterSchema;
+  readonly isRequired: boolean;
+  readonly visit: MemberVisit;
+}) {
+  const words = texts.playground;
+  const { type, description, default: usual } = schema;
+  const field = { name: fieldOf(name), label: name, value: form.text(fieldOf(name)) };
+  const choices = type === 'boolean' ? ['true', 'false'] : 'enum' in schema ? schema.enum?.map(String) : undefined;
+  if (choices !== undefined) {
+    const unset = [['', usual === undefined ? words.notSet : words.usual(String(usual))]] as const;
+    return <Choice {...field} options={[...unset, ...choices.map((choice) => [choice, choice] as const)]} />;
+  }
+  const isJson = type === 'array' || type === 'object';
+  const hints = [
+    description,
+    isJson ? 'JSON' : undefined,
+    usual === undefined ? undefined : words.usual(String(usual)),
+  ];
+  const hint = hints.filter((part) => part !== undefined).join('. ');
+  return (
+    <Field
+      {...field}
+      {...(hint !== '' && { hint })}
+      {...(isJson && { lines: 2 })}
+      {...((type === 'integer' || type === 'number') && { inputMode: 'decimal' })}
+      required={isRequired}
+    />
   );
 }
 
@@ -60,8 +116,4 @@ function Duration({ model: { durationSeconds }, visit: { texts, form } }: Props<
       options={values.map((seconds) => [String(seconds), String(seconds)])}
     />
   );
-}
-
-function resolutionsOf(model: MediaModel): readonly string[] {
-  return model.kind === 'video' ? [...model.pricing.byResolution.keys()] : Object.keys(model.pricePerTier);
 }

@@ -7,7 +7,7 @@ import type { VendorCost } from '../../../domain/media-route.ts';
 import type { KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
 import { bearer } from '../credentials.ts';
 import { ENDED_OPENAI_MODELS } from '../ended-models.ts';
-import type { FormPart } from '../form.ts';
+import { filePart, partsFor } from '../fields.ts';
 import { costIn, listOf, objectOf, withParams } from '../json.ts';
 import { openaiRefusal } from '../openai-errors.ts';
 import { OutcomeUnknownError } from '../outcomes.ts';
@@ -44,12 +44,10 @@ export const openaiImages: MediaAdapter = {
     if (images.length === 0) {
       return { path: 'v1/images/generations', body: { json: without(fieldsOf(request), ONLY_FOR_EDITS) } };
     }
-    const texts = Object.entries(without(fieldsOf(request), ONLY_FOR_GENERATIONS));
-    const parts = texts.map(([name, value]): FormPart => ({ name, value: String(value) }));
-    const inputs = images.flatMap((link): FormPart[] => {
+    const parts = partsFor(without(fieldsOf(request), ONLY_FOR_GENERATIONS), request);
+    const inputs = images.flatMap((link) => {
       const file = files.get(link);
-      if (!file) return [];
-      return [{ name: 'image[]', filename: file.name, contentType: file.mimeType, bytes: file.bytes }];
+      return file ? [filePart('image[]', file)] : [];
     });
     return { path: 'v1/images/edits', body: { form: [...parts, ...inputs] } };
   },

@@ -7,6 +7,7 @@ import { videoSizeFor } from '../../../domain/video-size.ts';
 import type { JobState, KindTraits, MediaAdapter, RenderRequest, SentSubmission } from '../adapter.ts';
 import { bearer } from '../credentials.ts';
 import { assertCancelled, documentOf, isMissing } from '../exchange.ts';
+import { filePart, partsFor } from '../fields.ts';
 import type { FormPart } from '../form.ts';
 import { failed, running } from '../job-state.ts';
 import { endIn, listOf, objectOf } from '../json.ts';
@@ -84,11 +85,9 @@ function partsOf(request: RenderRequest): readonly FormPart[] {
     throw new JobRefusedError('bad_request', 'The model takes at most one image, and neither videos nor sounds.');
   }
   const fields: JsonObject = { ...identityOf(request), ...params };
-  const texts = Object.entries(fields).map(([name, value]) => ({ name, value: String(value) }));
+  const parts = partsFor(fields, request);
   const reference = images.map((link) => files.get(link)).find((file) => file !== undefined);
-  if (!reference) return texts;
-  const { name: filename, mimeType: contentType, bytes } = reference;
-  return [...texts, { name: 'input_reference', filename, contentType, bytes }];
+  return reference ? [...parts, filePart('input_reference', reference)] : parts;
 }
 
 /** The fields of a video that lists show. */

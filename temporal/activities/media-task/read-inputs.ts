@@ -93,8 +93,18 @@ export function createInputReader({
   };
 }
 
-function linksOf({ images = [], referenceVideos = [], referenceAudios = [] }: RenderInputs): readonly Link[] {
-  const lists = { images, reference_videos: referenceVideos, reference_audios: referenceAudios };
+function linksOf({
+  images = [],
+  referenceVideos = [],
+  referenceAudios = [],
+  parameterLinks = [],
+}: RenderInputs): readonly Link[] {
+  const lists = {
+    images,
+    reference_videos: referenceVideos,
+    reference_audios: referenceAudios,
+    parameters: parameterLinks,
+  };
   return Object.entries(lists).flatMap(([list, urls]) =>
     urls.map((url, index) => ({ field: `${list}[${index}]`, name: `${list}-${index}`, url })),
   );

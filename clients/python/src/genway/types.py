@@ -107,9 +107,16 @@ VideoModelLimits = TypedDict("VideoModelLimits", {
     "resolutions": List[str],
 })
 
+VideoModelPricesModifiersItem = TypedDict("VideoModelPricesModifiersItem", {
+    "when": Dict[str, Any],
+    "addition": float,
+    "factor": float,
+})
+
 VideoModelPrices = TypedDict("VideoModelPrices", {
     "unit": Literal["second", "video"],
     "by_resolution": Dict[str, float],
+    "modifiers": List["VideoModelPricesModifiersItem"],
 })
 
 VideoModel = TypedDict("VideoModel", {
@@ -122,6 +129,7 @@ VideoModel = TypedDict("VideoModel", {
     "endpoint": Literal["/v1/videos/tasks"],
     "capability_version": Union[int, None],
     "limits": "VideoModelLimits",
+    "parameters": Dict[str, Any],
     "prices": "VideoModelPrices",
 })
 
@@ -137,9 +145,16 @@ ImageModelLimits = TypedDict("ImageModelLimits", {
     "backgrounds": List[str],
 })
 
+ImageModelPricesModifiersItem = TypedDict("ImageModelPricesModifiersItem", {
+    "when": Dict[str, Any],
+    "addition": float,
+    "factor": float,
+})
+
 ImageModelPrices = TypedDict("ImageModelPrices", {
     "unit": Literal["image"],
     "by_resolution": Dict[str, float],
+    "modifiers": List["ImageModelPricesModifiersItem"],
 })
 
 ImageModel = TypedDict("ImageModel", {
@@ -152,6 +167,7 @@ ImageModel = TypedDict("ImageModel", {
     "endpoint": Literal["/v1/images/tasks"],
     "capability_version": Union[int, None],
     "limits": "ImageModelLimits",
+    "parameters": Dict[str, Any],
     "prices": "ImageModelPrices",
 })
 

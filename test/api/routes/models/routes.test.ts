@@ -184,14 +184,22 @@ describe('GET /v1/models', () => {
       aspect_ratios: ['16:9', '9:16', '1:1', '4:3', '3:4'],
       resolutions: ['720p', '1080p'],
     });
-    expect(model.prices).to.deep.equal({ unit: 'second', by_resolution: { '720p': 0.08, '1080p': 0.12 } });
+    expect(model.prices).to.deep.equal({
+      unit: 'second',
+      by_resolution: { '720p': 0.08, '1080p': 0.12 },
+      modifiers: [],
+    });
   });
 
   it('shows what an image model takes and costs', async () => {
     const model = await get('imagea-2.5-sunburst');
     expect(model.kind).to.equal('image');
     expect(model.limits).to.deep.include({ images: { min: 0, max: 16 }, resolutions: ['1K', '2K', '4K'] });
-    expect(model.prices).to.deep.equal({ unit: 'image', by_resolution: { '1K': 0.04, '2K': 0.08, '4K': 0.16 } });
+    expect(model.prices).to.deep.equal({
+      unit: 'image',
+      by_resolution: { '1K': 0.04, '2K': 0.08, '4K': 0.16 },
+      modifiers: [],
+    });
   });
 
   it('shows what a text model takes and costs, with its tiers and peaks', async () => {

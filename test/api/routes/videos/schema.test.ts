@@ -359,7 +359,7 @@ describe('the body of a video task', () => {
   it('sells a resolution with a name of its own under that name, at its price', () => {
     const vidone = catalogue.videoModels.get('vidone-3.0');
     if (!vidone) throw new Error('there is no such model');
-    const byResolution = new Map([...vidone.pricing.byResolution, ['4k', parseUsd('0.60')] as const]);
+    const byResolution = { ...vidone.pricing.byResolution, '4k': parseUsd('0.60') };
     const model = { ...vidone, pricing: { ...vidone.pricing, byResolution } };
     const parseOrder = createVideoRequestParser({ ...catalogue, videoModels: new Map([[vidone.id, model]]) }, context);
     const body = { model: vidone.id, prompt: 'A lighthouse', duration: 5, resolution: '4k' };

@@ -10,8 +10,23 @@ export const describeFal = (stack: UsedStack): void =>
       provider: 'fal',
       model: 'veo-3.1',
       vendorModel: 'fal-ai/veo3.1',
-      order: { duration: 6, aspect_ratio: '9:16', resolution: '1080p' },
-      sent: () => ({ duration: '6s', resolution: '1080p', aspect_ratio: '9:16', generate_audio: false }),
+      // The last three are fields that only this model has.
+      order: {
+        duration: 6,
+        aspect_ratio: '9:16',
+        resolution: '1080p',
+        generate_audio: true,
+        negative_prompt: 'fog',
+        seed: 7,
+      },
+      sent: () => ({
+        duration: '6s',
+        resolution: '1080p',
+        aspect_ratio: '9:16',
+        generate_audio: true,
+        negative_prompt: 'fog',
+        seed: 7,
+      }),
       learntFrom: 'a look-up of what was sent',
       outcomeTold:
         /^Attempt 1: accepted, learnt from a look-up of what was sent; job fal-ai\/veo3\.1\|[\w-]+; it cost 0\.8 USD$/,

@@ -1,0 +1,115 @@
+/**
+ * Input fields that a media model has beyond the common ones (docs/catalogue.md), described in a subset of JSON Schema:
+ * https://json-schema.org/draft/2020-12/json-schema-validation
+ */
+import { isObject, type JsonObject } from './json.ts';
+
+interface Described {
+  readonly description?: string;
+  /** Sent to the upstream when a client leaves the field out. */
+  readonly default?: string | number | boolean;
+}
+
+export type ParameterSchema = Described &
+  (
+    | {
+        readonly type: 'string';
+        /** A link to an input, such as `images` have. */
+        readonly format?: 'uri';
+        readonly enum?: readonly string[];
+        readonly minLength: number;
+        readonly maxLength: number;
+      }
+    | {
+        readonly type: 'integer' | 'number';
+        readonly enum?: readonly number[];
+        readonly minimum?: number;
+        readonly maximum?: number;
+      }
+    | { readonly type: 'boolean' }
+    | {
+        readonly type: 'array';
+        readonly items: ParameterSchema;
+        readonly minItems: number;
+        readonly maxItems: number;
+      }
+    | ({ readonly type: 'object' } & ModelParameters)
+  );
+
+export interface ModelParameters {
+  readonly properties: Readonly<Record<string, ParameterSchema>>;
+  readonly required: readonly string[];
+}
+
+export const NO_PARAMETERS: ModelParameters = { properties: {}, required: [] };
+
+/** Whether a text, number or truth value is one of the parameter's. */
+export function acceptsScalar(schema: ParameterSchema, value: unknown): boolean {
+  switch (schema.type) {
+    case 'string':
+      if (typeof value !== 'string' || schema.format === 'uri') return false;
+      return schema.enum?.includes(value) ?? (value.length >= schema.minLength && value.length <= schema.maxLength);
+    case 'integer':
+    case 'number': {
+      if (typeof value !== 'number' || (schema.type === 'integer' && !Number.isSafeInteger(value))) return false;
+      const { enum: values, minimum = -Infinity, maximum = Infinity } = schema;
+      return values?.includes(value) ?? (value >= minimum && value <= maximum);
+    }
+    case 'boolean':
+      return typeof value === 'boolean';
+    default:
+      return false;
+  }
+}
+
+/** The parameters in a request body, with defaults filled in; undefined if there are none. */
+export function parametersIn(body: object, { properties }: ModelParameters): JsonObject | undefined {
+  const sent = new Map(Object.entries(body));
+  const values = Object.entries(properties).map(([name, schema]) => [name, sent.get(name) ?? schema.default] as const);
+  const given = values.filter(([, value]) => value !== undefined);
+  return given.length === 0 ? undefined : Object.fromEntries(given);
+}
+
+/** The links in parameters, each once. */
+export function linksIn(values: JsonObject, { properties }: ModelParameters): readonly string[] {
+  const links = Object.entries(properties).flatMap(([name, schema]) => linksAt(values[name], schema));
+  return [...new Set(links)];
+}
+
+function linksAt(value: unknown, schema: ParameterSchema): readonly string[] {
+  if (schema.type === 'array') return Array.isArray(value) ? value.flatMap((item) => linksAt(item, schema.items)) : [];
+  if (schema.type === 'object') return isObject(value) ? linksIn(value, schema) : [];
+  return schema.type === 'string' && schema.format === 'uri' && typeof value === 'string' ? [value] : [];
+}
+
+/** All texts in parameters, links included. */
+export function textsIn(value: unknown): readonly string[] {
+  if (typeof value === 'string') return [value];
+  if (Array.isArray(value)) return value.flatMap(textsIn);
+  return isObject(value) ? Object.values(value).flatMap(textsIn) : [];
+}
+
+/** The value of a parameter in a form, which has only texts. A text that is no such value stays as it is, and is refused later. */
+export function readParameter(text: unknown, schema: ParameterSchema | undefined): unknown {
+  if (typeof text !== 'string' || text === '') return text;
+  switch (schema?.type) {
+    case 'integer':
+    case 'number':
+      return Number.isNaN(Number(text)) ? text : Number(text);
+    case 'boolean':
+      return text === 'true' ? true : text === 'false' ? false : text;
+    case 'array':
+    case 'object':
+      return parseJson(text) ?? text;
+    default:
+      return text;
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
