@@ -1383,6 +1383,25 @@ describe('the rules of the database', () => {
     }
   });
 
+  describe('calls of upstreams', () => {
+    const target = { upstream: 'simulator', format: 'messages', model: 'm', key: '1111' };
+    const counts = { span: 'hour', start: new Date(), ...target, requests: 1, failures: 0, durations: [1] };
+    const failure = { ...target, failed_at: new Date(), fault: 'failed', message: '' };
+    const attempt = { ...target, request_id: 'req_1', number: 1, ended_at: new Date(), decision: 'next' };
+    const tried = { ...attempt, message: '', duration_ms: 1 };
+
+    refusesRows('upstream_calls', () => counts, [['calls of a span that nobody reads', { span: 'day' }]]);
+    refusesRows('text_attempts', () => tried, [['an attempt before the first', { number: 0 }]]);
+    refusesTwice('the calls of a span', 'upstream_calls', () => counts);
+    refusesTwice('the latest failure', 'upstream_failures', () => failure);
+    refusesTwice('an attempt', 'text_attempts', () => tried);
+    refusesTwice('the circuits of a process', 'process_circuits', () => ({
+      process_id: '00000000-0000-4000-8000-000000000000',
+      reported_at: new Date(),
+      circuits: '[]',
+    }));
+  });
+
   describe('all together', () => {
     it('leave nothing untested', () => {
       expect(rules.untested()).to.deep.equal(Object.keys(SHADOWED).sort());
