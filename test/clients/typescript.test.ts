@@ -42,7 +42,7 @@ describe('clients/typescript', () => {
         await cp(join(ROOT, 'tsconfig.json'), join(folder, 'source/tsconfig.json'));
         const tsc = [join(ROOT, 'node_modules/typescript/bin/tsc'), '--typeRoots', join(ROOT, 'node_modules/@types')];
         await run(process.execPath, [...tsc, '-p', source]);
-        const packed = await run('npm', ['pack', '--silent', source, '--pack-destination', folder]);
+        const packed = await run('npm', ['pack', '--silent', '--ignore-scripts', source, '--pack-destination', folder]);
         await writeFile(join(folder, 'package.json'), '{"type": "module"}');
         await run('npm', ['install', '--silent', '--prefix', folder, join(folder, packed.trim())]);
         await writeFile(join(folder, 'picture.png'), pngFile({ width: 64, height: 64 }));
@@ -169,7 +169,7 @@ describe('clients/typescript', () => {
 
   describe('when the API fails for a moment', () => {
     let server: Receiver;
-    let answers: (number | 'reset')[] = [];
+    let answers: (number | 'reset' | 'break off' | 'stall' | 'page')[] = [];
     let keys: (string | undefined)[] = [];
 
     before(async () => {
@@ -180,7 +180,17 @@ describe('clients/typescript', () => {
           request.socket.destroy();
           return;
         }
+        if (typeof answer === 'string') {
+          response.writeHead(200, { 'content-length': '100' }).write('{');
+          if (answer === 'page') response.end('x'.repeat(99));
+          if (answer === 'break off') setImmediate(() => request.socket.destroy());
+          return;
+        }
         response.writeHead(answer, { 'content-type': 'application/json', 'retry-after': '0' });
+        if (answer === 504) {
+          response.end('<html>');
+          return;
+        }
         const code = answer === 409 ? 'idempotency_conflict' : 'processing_unavailable';
         response.end(JSON.stringify(answer < 400 ? { data: { id: 'task_1' } } : { error: { code, message: 'x' } }));
       });
@@ -193,7 +203,8 @@ describe('clients/typescript', () => {
 
     for (const [what, failures] of [
       ['503 and 429', [503, 429]],
-      ['lost answers', ['reset', 'reset']],
+      ['lost answers', ['reset', 'break off']],
+      ['answers of a proxy', [504, 'page']],
       ['a lost answer whose request is still being processed', ['reset', 409]],
     ] as const) {
       it(`creates a task with one idempotency key in spite of ${what}`, async () => {
@@ -215,6 +226,44 @@ describe('clients/typescript', () => {
       answers = ['reset'];
       expect(await rejectionOf(client().webhooks.rotateSecret('we_1'))).to.be.instanceOf(genway.APIConnectionError);
       expect(keys).to.deep.equal([undefined]);
+    });
+
+    for (const [what, failure, call] of [
+      ['text that a proxy gave up', 504, () => client().chat.completions.create({ model: 'm' })],
+      ['a call that ended with 500', 500, () => client().webhooks.rotateSecret('we_1')],
+    ] as const) {
+      it(`does not repeat ${what}, which may have been done`, async () => {
+        answers = [failure];
+        expect(await rejectionOf(call())).to.be.instanceOf(genway.APIError);
+        expect(keys).to.have.length(1);
+      });
+    }
+
+    it('repeats text that Genway could not have answered', async () => {
+      answers = [503, 200];
+      await client().chat.completions.create({ model: 'm' });
+      expect(keys).to.have.length(2);
+    });
+
+    it('limits the time of an answer that stalls', async () => {
+      answers = ['stall'];
+      const call = client().balance.get({ timeoutMs: 100, maxRetries: 0 });
+      expect(await rejectionOf(call)).to.be.instanceOf(genway.APITimeoutError);
+    });
+
+    it('ends an answer that stalls when the caller aborts, with the reason of the caller', async () => {
+      answers = ['stall'];
+      const [caller, reason] = [new AbortController(), new Error('no longer needed')];
+      setTimeout(() => caller.abort(reason), 100);
+      expect(await rejectionOf(client().balance.get({ signal: caller.signal }))).to.equal(reason);
+    });
+
+    it('waits for a task no longer than it is told to, whatever the API asks for', async () => {
+      answers = Array.from({ length: 20 }, () => 503);
+      const task = Object.assign(Object.create(null), { id: 'task_1', status: 'processing' });
+      expect(await rejectionOf(client().tasks.wait(task, { timeoutMs: 300, pollMs: 50 }))).to.be.instanceOf(
+        genway.WaitTimeoutError,
+      );
     });
 
     it('does not repeat what is refused', async () => {

@@ -1,5 +1,5 @@
 /** The client: one object for each resource of the API. */
-import { readEvents } from './events.ts';
+import type { Events } from './events.ts';
 import { type Call, type ClientOptions, Http, type RequestOptions } from './http.ts';
 import { List, type Page } from './pages.ts';
 import { CreatedTask, waitFor, type WaitOptions } from './tasks.ts';
@@ -57,7 +57,6 @@ interface TextBody {
   readonly [field: string]: unknown;
 }
 type GenerateBody = Readonly<Record<string, unknown>>;
-type Events = AsyncGenerator<Record<string, unknown>>;
 
 export class Genway {
   readonly #http: Http;
@@ -121,6 +120,16 @@ export class Genway {
     redeliver: (id: string, deliveryId: string, options?: RequestOptions) =>
       this.#data<types.Delivery>(
         { method: 'POST', path: `${webhook(id)}/deliveries/${encodeURIComponent(deliveryId)}/redeliver` },
+        options,
+      ),
+    /** Sends many deliveries again: those of events from `from` to `to`. While `has_more` is true, call it again. */
+    redeliverMany: (
+      id: string,
+      span: Span & { readonly status?: types.Delivery['status'] },
+      options?: RequestOptions,
+    ) =>
+      this.#data<{ count: number; left: number; has_more: boolean }>(
+        { method: 'POST', path: `${webhook(id)}/redeliver`, body: span },
         options,
       ),
   };
@@ -191,7 +200,7 @@ export class Genway {
     const call = { method: 'POST', body, isText: true } as const;
     if (!stream) return this.#http.json({ ...call, path: `${path}:generateContent` }, options);
     const query = { alt: 'sse' };
-    return readEvents(await this.#http.send({ ...call, path: `${path}:streamGenerateContent`, query }, options));
+    return this.#http.events({ ...call, path: `${path}:streamGenerateContent`, query }, options);
   }
 
   #text<Answer>(path: string, headers: Readonly<Record<string, string>> = {}) {
@@ -202,7 +211,7 @@ export class Genway {
     async function create(body: TextBody, options?: RequestOptions): Promise<Events | Answer> {
       const call = { method: 'POST', path, body, isText: true } as const;
       const all = { ...options, headers: { ...headers, ...options?.headers } };
-      return body['stream'] === true ? readEvents(await http().send(call, all)) : http().json<Answer>(call, all);
+      return body['stream'] === true ? http().events(call, all) : http().json<Answer>(call, all);
     }
     return { create };
   }
@@ -213,7 +222,7 @@ export class Genway {
   }
 
   #wait(task: types.Task, options?: WaitOptions): Promise<types.Task> {
-    return waitFor(task, (id, signal) => this.tasks.get(id, signal && { signal }), options);
+    return waitFor(task, (id, reading) => this.tasks.get(id, reading), options);
   }
 
   #get<Value>(path: string, options?: RequestOptions, query?: object): Promise<Value> {

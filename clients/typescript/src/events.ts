@@ -1,19 +1,22 @@
 /** Server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html */
 import { APIConnectionError, errorOf, reportedIn } from './errors.ts';
+import type { Limits } from './limits.ts';
+
+export type Events = AsyncGenerator<Record<string, unknown>>;
 
 /**
  * The JSON of each event of a stream. Leaving the loop closes the connection.
  *
  * @throws APIError for an error that the stream reports, APIConnectionError if the stream breaks off
  */
-export async function* readEvents(response: Response): AsyncGenerator<Record<string, unknown>> {
+export async function* readEvents(response: Response, limits: Limits): Events {
   if (!response.body) throw new APIConnectionError('The answer has no body.');
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let buffered = '';
   try {
     for (;;) {
       const { done, value } = await reader.read().catch((cause: unknown) => {
-        throw new APIConnectionError('The stream broke off.', { cause });
+        throw limits.errorOf(cause);
       });
       buffered += value ?? '';
       const blocks = buffered.split(/\r?\n\r?\n/);
@@ -26,6 +29,7 @@ export async function* readEvents(response: Response): AsyncGenerator<Record<str
       if (done) return;
     }
   } finally {
+    limits.endStream();
     await reader.cancel().catch(() => undefined);
   }
 }

@@ -1,5 +1,7 @@
 /** Requests with retries. */
-import { APIConnectionError, APIError, APITimeoutError, errorOf, reportedIn } from './errors.ts';
+import { APIConnectionError, APIError, errorOf, GenwayError, reportedIn } from './errors.ts';
+import { type Events, readEvents } from './events.ts';
+import { Limits } from './limits.ts';
 
 export interface ClientOptions {
   /** Defaults to the environment variable `GENWAY_API_KEY`. */
@@ -10,7 +12,7 @@ export interface ClientOptions {
   readonly textBaseUrl?: string;
   /** Retries of a request that failed for a moment. Defaults to 3. */
   readonly maxRetries?: number;
-  /** The time limit of one attempt until its answer starts. Defaults to a minute, for text to ten. */
+  /** The time limit of one attempt, for a stream until it starts. Defaults to a minute, for text to ten. */
   readonly timeoutMs?: number;
   readonly fetch?: typeof fetch;
 }
@@ -42,6 +44,7 @@ const MINUTE_MS = 60_000;
 const TEXT_MINUTES = 10;
 const FIRST_PAUSE_MS = 500;
 const MAX_PAUSE_MS = 30_000;
+const MAX_ASKED_MS = 300_000;
 /** What Genway and the proxies before it answer to requests that may be sent again. */
 const RETRYABLE: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
 
@@ -62,28 +65,41 @@ export class Http {
     this.#textBaseUrl = withoutSlash(options.textBaseUrl ?? variable('GENWAY_TEXT_BASE_URL') ?? baseUrl);
     this.#maxRetries = options.maxRetries ?? 3;
     this.#timeoutMs = options.timeoutMs;
-    this.#fetch = options.fetch ?? fetch;
+    // Browsers call it only by its own name.
+    this.#fetch = options.fetch ?? ((...request) => fetch(...request));
   }
 
-  /** @throws APIError, APIConnectionError, or the reason of the signal */
-  async json<Result>(call: Call, options?: RequestOptions): Promise<Result> {
-    const response = await this.send(call, options);
-    const text = await response.text().catch((cause: unknown) => {
-      throw new APIConnectionError('The answer broke off.', { cause });
+  /** The answer's JSON. @throws APIError, APIConnectionError, or the reason of the signal */
+  json<Result>(call: Call, options?: RequestOptions): Promise<Result> {
+    return this.#send(call, options, async (response) => parse(await response.text()));
+  }
+
+  /** The events of the answer. @throws as `json` */
+  events(call: Call, options?: RequestOptions): Promise<Events> {
+    return this.#send(call, options, (response, limits) => {
+      limits.startStream();
+      return Promise.resolve(readEvents(response, limits));
     });
-    return JSON.parse(text);
   }
 
-  async send(call: Call, options: RequestOptions = {}): Promise<Response> {
+  async #send<Result>(
+    call: Call,
+    options: RequestOptions = {},
+    read: (response: Response, limits: Limits) => Promise<Result>,
+  ): Promise<Result> {
     const headers = this.#headers(call, options);
     const maxRetries = options.maxRetries ?? this.#maxRetries;
     for (let retries = 0; ; retries += 1) {
+      const limitMs = options.timeoutMs ?? this.#timeoutMs ?? (call.isText ? TEXT_MINUTES : 1) * MINUTE_MS;
+      const limits = new Limits(limitMs, options.signal);
       try {
-        return await this.#attempt(call, headers, options);
+        return await this.#attempt(call, headers, limits, read);
       } catch (error) {
         options.signal?.throwIfAborted();
         if (retries >= maxRetries || !mayRepeat(error, call, retries)) throw error;
         await pause(pauseMs(error, retries), options.signal);
+      } finally {
+        limits.end();
       }
     }
   }
@@ -96,10 +112,12 @@ export class Http {
     return all;
   }
 
-  async #attempt(call: Call, headers: Headers, { signal, timeoutMs = this.#timeoutMs }: RequestOptions) {
-    const timeout = new AbortController();
-    const limitMs = timeoutMs ?? (call.isText ? TEXT_MINUTES : 1) * MINUTE_MS;
-    const timer = setTimeout(() => timeout.abort(), limitMs);
+  async #attempt<Result>(
+    call: Call,
+    headers: Headers,
+    limits: Limits,
+    read: (response: Response, limits: Limits) => Promise<Result>,
+  ): Promise<Result> {
     const form = call.form?.();
     const all = new Headers(headers);
     if (form?.contentType) all.set('content-type', form.contentType);
@@ -107,22 +125,18 @@ export class Http {
       method: call.method,
       headers: all,
       body: form?.body ?? (call.body === undefined ? null : JSON.stringify(call.body)),
-      signal: signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal,
+      signal: limits.signal,
       redirect: 'error',
       // A body that is a stream needs it.
       duplex: 'half',
     } as const;
-    let response: Response;
     try {
-      response = await this.#fetch(this.#url(call), init);
-    } catch (cause) {
-      if (timeout.signal.aborted) throw new APITimeoutError(`No answer within ${limitMs} ms.`, { cause });
-      throw new APIConnectionError(`No answer from ${new URL(this.#url(call)).origin}.`, { cause });
-    } finally {
-      clearTimeout(timer);
+      const response = await this.#fetch(this.#url(call), init);
+      if (!response.ok) throw await refusalOf(response);
+      return await read(response, limits);
+    } catch (error) {
+      throw error instanceof GenwayError ? error : limits.errorOf(error);
     }
-    if (!response.ok) throw await refusalOf(response);
-    return response;
   }
 
   #url({ path, query, isText }: Call): string {
@@ -148,20 +162,23 @@ async function refusalOf(response: Response): Promise<APIError> {
   });
 }
 
-/** Without an answer, only what is done once however often it is sent is sent again. */
-function mayRepeat(error: unknown, { method, takesKey, form, canRepeatForm }: Call, retries: number): boolean {
+/** What may have been done is sent again only if it is done once however often it is sent. Failed text costs nothing. */
+function mayRepeat(error: unknown, { method, takesKey, form, canRepeatForm, isText }: Call, retries: number): boolean {
   if (form && !canRepeatForm) return false;
-  if (error instanceof APIConnectionError) return takesKey === true || method !== 'POST';
+  const isDoneOnce = takesKey === true || method !== 'POST';
+  if (error instanceof APIConnectionError) return isDoneOnce;
   if (!(error instanceof APIError)) return false;
   // The attempt before is still being processed.
   if (error.code === 'idempotency_conflict') return retries > 0;
-  return error.isRetryable;
+  if (isDoneOnce) return error.isRetryable;
+  // Without a code, the answer comes from a proxy, which does not know what was done.
+  return error.code !== '' && error.isRetryable && (isText === true || error.status === 429);
 }
 
 function pauseMs(error: unknown, retries: number): number {
   const asked = error instanceof APIError ? error.retryAfterSeconds : null;
   const growing = Math.min(FIRST_PAUSE_MS * 2 ** retries, MAX_PAUSE_MS);
-  return Math.max((asked ?? 0) * 1000, growing * (0.5 + Math.random() / 2));
+  return Math.max(Math.min((asked ?? 0) * 1000, MAX_ASKED_MS), growing * (0.5 + Math.random() / 2));
 }
 
 /** @throws the reason of the signal */
@@ -177,6 +194,14 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
     signal?.addEventListener('abort', end);
   });
   signal?.throwIfAborted();
+}
+
+function parse<Result>(text: string): Result {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new APIConnectionError('The answer is not JSON: something other than Genway answered.', { cause });
+  }
 }
 
 function variable(name: string): string | undefined {

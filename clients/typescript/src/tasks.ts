@@ -1,6 +1,6 @@
 /** Waiting for tasks. */
 import { APIConnectionError, APIError, TaskFailedError, WaitTimeoutError } from './errors.ts';
-import { pause } from './http.ts';
+import { pause, type RequestOptions } from './http.ts';
 import type { Task } from './types.ts';
 
 export interface WaitOptions {
@@ -15,6 +15,7 @@ export interface WaitOptions {
 
 const HOUR_MS = 3_600_000;
 const POLL_SECONDS = 5;
+const MIN_READ_MS = 1_000;
 
 /**
  * Resolves with the task once it has succeeded. Goes on while the API cannot be reached, because the task does.
@@ -23,7 +24,7 @@ const POLL_SECONDS = 5;
  */
 export async function waitFor(
   task: Task,
-  read: (id: string, signal?: AbortSignal) => Promise<Task>,
+  read: (id: string, options: RequestOptions) => Promise<Task>,
   { onProgress, timeoutMs = HOUR_MS, pollMs, signal }: WaitOptions = {},
 ): Promise<Task> {
   const untilMs = Date.now() + timeoutMs;
@@ -34,7 +35,13 @@ export async function waitFor(
     const leftMs = untilMs - Date.now();
     if (leftMs <= 0) throw new WaitTimeoutError(latest);
     await pause(Math.min(pollMs ?? (latest.poll_after_seconds ?? POLL_SECONDS) * 1000, leftMs), signal);
-    latest = await read(latest.id, signal).catch((error: unknown) => {
+    // This loop is the retry.
+    const reading = {
+      timeoutMs: Math.max(untilMs - Date.now(), MIN_READ_MS),
+      maxRetries: 0,
+      ...(signal && { signal }),
+    };
+    latest = await read(latest.id, reading).catch((error: unknown) => {
       signal?.throwIfAborted();
       const isPassing = error instanceof APIConnectionError || (error instanceof APIError && error.isRetryable);
       if (isPassing) return latest;

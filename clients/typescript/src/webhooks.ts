@@ -33,6 +33,7 @@ export async function verifyWebhook(
   const signed = new Uint8Array(start.length + raw.length);
   signed.set(start);
   signed.set(raw, start.length);
+  if (secret === '') throw new TypeError('Pass the secret of the webhook endpoint.');
   const key = await keyOf(secret);
   for (const signature of (signatures ?? '').split(' ').slice(0, MAX_SIGNATURES)) {
     const bytes = signature.startsWith('v1,') ? decode(signature.slice('v1,'.length)) : null;
