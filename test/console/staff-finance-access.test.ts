@@ -85,9 +85,9 @@ describe('access to the pages of finance', () => {
   it('leads operators without an account from the start to their pages', async () => {
     const starts = await Promise.all(visitors.map((visitor) => visitor.get('/console')));
     expect(starts.map(({ headers }) => headers['location'])).to.deep.equal([
-      '/console/staff/accounts',
+      '/console/staff/live',
       '/console/staff/months',
-      '/console/staff/accounts',
+      '/console/staff/live',
       `/console/accounts/${samples['account_id']}`,
     ]);
   });

@@ -89,11 +89,11 @@ export function describeTasksAt(
 
     itEnds('waits as long as the vendor asks, and is submitted again', { directives: 'limited=2' }, async (task) => {
       expect(task.status).to.equal('succeeded');
-      expect(await attemptsOf(stack(), task)).to.deep.equal([
-        `${provider}: not_taken, from the answer`,
-        `${provider}: not_taken, from the answer`,
-        `${provider}: accepted, from the answer`,
-      ]);
+      const attempts = await attemptsOf(stack(), task);
+      const turnedAway = `${provider}: not_taken, from the answer`;
+      expect(attempts.slice(0, -1)).to.deep.equal([turnedAway, turnedAway]);
+      // A callback may overtake the answer.
+      expect(attempts.at(-1)).to.match(new RegExp(`^${provider}: accepted, from the (answer|callback)$`));
       await expectBooks(task, 'settlement', 1);
     });
 
