@@ -291,6 +291,10 @@ describe('clients/typescript', () => {
       }
     });
 
+    it('refuses an empty secret, which would accept forgeries', async () => {
+      for (const empty of ['', 'whsec_']) expect(await refusalOf(body, signed(), empty)).to.be.instanceOf(TypeError);
+    });
+
     for (const [what, headers, sent] of [
       ['a changed body', signed(), `${body} `],
       ['another secret', signed(undefined, `whsec_${randomBytes(24).toString('base64')}`), body],

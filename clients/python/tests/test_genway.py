@@ -100,7 +100,7 @@ class Failing(BaseHTTPRequestHandler):
         self.send_response(answer)
         self.send_header("content-type", "application/json")
         self.end_headers()
-        self.wfile.write(json.dumps(body).encode())
+        self.wfile.write(b"<html>" if answer == 504 else json.dumps(body).encode())
 
     def log_message(self, *_):
         pass
@@ -133,6 +133,15 @@ class Retries(unittest.TestCase):
             self.client.images.create(model="m", prompt="p")
         self.assertEqual(len(Failing.keys), 4)
 
+    def test_text_is_not_repeated_after_the_answer_of_a_proxy(self):
+        for answer, sent in ((504, 1), (503, 2)):
+            Failing.answers, Failing.keys = [answer], []
+            try:
+                self.client.chat.completions.create(model="m")
+            except genway.APIError as error:
+                self.assertEqual(error.code, "")
+            self.assertEqual(len(Failing.keys), sent)
+
     def test_a_call_without_a_key_is_not_repeated_when_it_may_have_been_done(self):
         Failing.answers = ["reset"]
         with self.assertRaises(genway.APIConnectionError):
@@ -159,9 +168,16 @@ class Webhooks(unittest.TestCase):
             (self.body, self.headers(key=b"1" * 24)),
             (self.body, self.headers(at=time.time() - 301)),
             (self.body, {}),
+            (self.body, {**self.headers(), "Webhook-Timestamp": "²"}),
         ):
             with self.assertRaises(genway.WebhookVerificationError):
                 verify_webhook(body, headers, self.secret)
+
+
+    def test_an_empty_secret_is_refused(self):
+        for secret in ("", "whsec_"):
+            with self.assertRaises(ValueError):
+                verify_webhook(self.body, self.headers(key=b""), secret)
 
 
 if __name__ == "__main__":

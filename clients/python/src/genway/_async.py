@@ -30,7 +30,9 @@ MINUTE = 60.0
 TEXT_MINUTES = 10
 FIRST_PAUSE = 0.5
 MAX_PAUSE = 30.0
+MAX_ASKED = 300.0
 POLL_SECONDS = 5
+MIN_READ = 1.0
 
 
 @dataclass(frozen=True)
@@ -72,22 +74,30 @@ class AsyncHttp:
     async def data(self, call: Call) -> Any:
         return (await self.json(call))["data"]
 
-    async def json(self, call: Call) -> Any:
-        return (await self.send(call)).json()
+    async def json(self, call: Call, max_retries: Optional[int] = None, timeout: Optional[float] = None) -> Any:
+        response = await self.send(call, max_retries=max_retries, timeout=timeout)
+        return response.json()
 
-    async def send(self, call: Call, stream: bool = False) -> httpx.Response:
+    async def send(
+        self,
+        call: Call,
+        stream: bool = False,
+        max_retries: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> httpx.Response:
+        most = self.max_retries if max_retries is None else max_retries
         retries = 0
         while True:
             try:
-                return await self._attempt(call, stream)
+                return await self._attempt(call, stream, timeout)
             except (APIError, APIConnectionError) as error:
-                if retries >= self.max_retries or not _may_repeat(error, call, retries):
+                if retries >= most or not _may_repeat(error, call, retries):
                     raise
                 await asyncio.sleep(_pause(error, retries))
             retries += 1
 
-    async def _attempt(self, call: Call, stream: bool) -> httpx.Response:
-        timeout = self.timeout or (TEXT_MINUTES if call.is_text else 1) * MINUTE
+    async def _attempt(self, call: Call, stream: bool, given: Optional[float]) -> httpx.Response:
+        timeout = given or self.timeout or (TEXT_MINUTES if call.is_text else 1) * MINUTE
         files = None if call.upload is None else {"file": (call.upload[0], _opened(call.upload[1]))}
         key = {} if call.idempotency_key is None else {"idempotency-key": call.idempotency_key}
         request = self.client.build_request(
@@ -105,17 +115,25 @@ class AsyncHttp:
                 await response.aread()
         except httpx.TimeoutException as error:
             raise APITimeoutError(f"No answer within {timeout:g} s.") from error
-        except httpx.TransportError as error:
+        except (httpx.TransportError, httpx.DecodingError) as error:
             raise APIConnectionError(f"No answer from {request.url.host}.") from error
-        if not response.is_error:
+        if not response.is_error and stream:
             return response
         try:
             body = response.json()
-        except ValueError:
+        except ValueError as error:
+            if not response.is_error:
+                raise APIConnectionError("The answer is not JSON: something other than Genway answered.") from error
             body = None
+        if not response.is_error:
+            return response
         raise error_of(
             response.status_code, body, response.headers.get("x-request-id"), response.headers.get("retry-after")
         )
+
+
+def _segment(id: str) -> str:
+    return quote(id, safe="")
 
 
 def _opened(file: Uploadable) -> Union[bytes, IO[bytes]]:
@@ -129,18 +147,22 @@ def _written(value: Any) -> str:
 
 
 def _may_repeat(error: Exception, call: Call, retries: int) -> bool:
-    """Without an answer, only what is done once however often it is sent is sent again."""
+    """What may have been done is sent again only if it is done once however often it is sent."""
     if call.upload is not None and not isinstance(call.upload[1], (str, Path, bytes)):
         return False
+    is_done_once = call.idempotency_key is not None or call.method != "POST"
     if isinstance(error, APIError):
-        # The attempt before is still being processed.
-        return retries > 0 if error.code == "idempotency_conflict" else error.retryable
-    return call.idempotency_key is not None or call.method != "POST"
+        if error.code == "idempotency_conflict":
+            # The attempt before is still being processed.
+            return retries > 0
+        # Without a code, the answer comes from a proxy, which does not know what was done. Failed text costs nothing.
+        return error.retryable and (is_done_once or error.code != "" and (call.is_text or error.status == 429))
+    return is_done_once
 
 
 def _pause(error: Exception, retries: int) -> float:
     asked = error.retry_after_seconds if isinstance(error, APIError) else None
-    return max(asked or 0.0, min(FIRST_PAUSE * 2.0**retries, MAX_PAUSE) * random.uniform(0.5, 1))
+    return max(min(asked or 0.0, MAX_ASKED), min(FIRST_PAUSE * 2.0**retries, MAX_PAUSE) * random.uniform(0.5, 1))
 
 
 async def _events(response: httpx.Response) -> AsyncIterator[dict[str, Any]]:
@@ -205,7 +227,7 @@ class AsyncTasks:
         self._http = http
 
     async def get(self, id: str) -> types.Task:
-        task: types.Task = await self._http.data(Call("GET", f"/v1/tasks/{quote(id)}"))
+        task: types.Task = await self._http.data(Call("GET", f"/v1/tasks/{_segment(id)}"))
         return task
 
     def list(
@@ -223,7 +245,7 @@ class AsyncTasks:
 
     async def cancel(self, id: str) -> types.Task:
         """Ends a task that no model renders yet, and refunds it. Raises ConflictError when it is too late."""
-        task: types.Task = await self._http.data(Call("POST", f"/v1/tasks/{quote(id)}/cancel"))
+        task: types.Task = await self._http.data(Call("POST", f"/v1/tasks/{_segment(id)}/cancel"))
         return task
 
     async def wait(
@@ -251,7 +273,9 @@ class AsyncTasks:
                 raise WaitTimeoutError(latest)
             await asyncio.sleep(min(poll or latest.get("poll_after_seconds", POLL_SECONDS), left))
             try:
-                latest = await self.get(latest["id"])
+                # This loop is the retry.
+                call = Call("GET", f"/v1/tasks/{_segment(latest['id'])}")
+                latest = (await self._http.json(call, 0, max(until - time.monotonic(), MIN_READ)))["data"]
             except APIConnectionError:
                 pass
             except APIError as error:
@@ -289,14 +313,14 @@ class AsyncFiles:
         return stored
 
     async def get(self, id: str) -> types.UploadedFile:
-        stored: types.UploadedFile = await self._http.data(Call("GET", f"/v1/files/{quote(id)}"))
+        stored: types.UploadedFile = await self._http.data(Call("GET", f"/v1/files/{_segment(id)}"))
         return stored
 
     def list(self, *, limit: Optional[int] = None) -> AsyncList[types.UploadedFile]:
         return AsyncList(self._http, "/v1/files", {"limit": limit})
 
     async def delete(self, id: str) -> types.DeletedFile:
-        deleted: types.DeletedFile = await self._http.data(Call("DELETE", f"/v1/files/{quote(id)}"))
+        deleted: types.DeletedFile = await self._http.data(Call("DELETE", f"/v1/files/{_segment(id)}"))
         return deleted
 
 
@@ -315,31 +339,31 @@ class AsyncWebhooks:
         return await self._webhook("POST", body={"url": url, **fields})
 
     async def get(self, id: str) -> types.Webhook:
-        return await self._webhook("GET", f"/{quote(id)}")
+        return await self._webhook("GET", f"/{_segment(id)}")
 
     def list(self, *, limit: Optional[int] = None) -> AsyncList[types.Webhook]:
         return AsyncList(self._http, "/v1/webhooks", {"limit": limit})
 
     async def update(self, id: str, **changes: Any) -> types.Webhook:
-        return await self._webhook("PATCH", f"/{quote(id)}", changes)
+        return await self._webhook("PATCH", f"/{_segment(id)}", changes)
 
     async def delete(self, id: str) -> None:
-        await self._webhook("DELETE", f"/{quote(id)}")
+        await self._webhook("DELETE", f"/{_segment(id)}")
 
     async def rotate_secret(self, id: str) -> types.Webhook:
-        return await self._webhook("POST", f"/{quote(id)}/rotate-secret")
+        return await self._webhook("POST", f"/{_segment(id)}/rotate-secret")
 
     async def send_test(self, id: str) -> types.Delivery:
-        delivery: types.Delivery = await self._http.data(Call("POST", f"/v1/webhooks/{quote(id)}/test"))
+        delivery: types.Delivery = await self._http.data(Call("POST", f"/v1/webhooks/{_segment(id)}/test"))
         return delivery
 
     def deliveries(
         self, id: str, *, status: Optional[str] = None, limit: Optional[int] = None
     ) -> AsyncList[types.Delivery]:
-        return AsyncList(self._http, f"/v1/webhooks/{quote(id)}/deliveries", {"status": status, "limit": limit})
+        return AsyncList(self._http, f"/v1/webhooks/{_segment(id)}/deliveries", {"status": status, "limit": limit})
 
     async def redeliver(self, id: str, delivery_id: str) -> types.Delivery:
-        path = f"/v1/webhooks/{quote(id)}/deliveries/{quote(delivery_id)}/redeliver"
+        path = f"/v1/webhooks/{_segment(id)}/deliveries/{_segment(delivery_id)}/redeliver"
         delivery: types.Delivery = await self._http.data(Call("POST", path))
         return delivery
 
@@ -354,7 +378,7 @@ class AsyncModels:
         return models
 
     async def get(self, id: str) -> types.Model:
-        model: types.Model = await self._http.json(Call("GET", f"/v1/models/{quote(id)}"))
+        model: types.Model = await self._http.json(Call("GET", f"/v1/models/{_segment(id)}"))
         return model
 
 
@@ -460,7 +484,7 @@ class AsyncGenway:
 
     async def generate(self, model: str, **request: Any) -> types.GenerateContentResponse:
         """The native format."""
-        path = f"/v1beta/models/{quote(model)}:generateContent"
+        path = f"/v1beta/models/{_segment(model)}:generateContent"
         answer: types.GenerateContentResponse = await self._http.json(Call("POST", path, body=request, is_text=True))
         return answer
 

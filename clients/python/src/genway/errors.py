@@ -112,7 +112,7 @@ def error_of(status: int, body: Any, request_id: Optional[str], retry_after: Opt
         code=code if isinstance(code, str) else "",
         request_id=request_id,
         retryable=retryable if isinstance(retryable, bool) else status in RETRYABLE,
-        retry_after_seconds=float(retry_after) if retry_after and retry_after.isdigit() else None,
+        retry_after_seconds=float(retry_after) if retry_after and retry_after.isascii() and retry_after.isdigit() else None,
     )
 
 

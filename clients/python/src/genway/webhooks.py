@@ -27,13 +27,15 @@ def verify_webhook(body: Union[bytes, str], headers: Mapping[str, str], secret: 
     """
     sent = {name.lower(): value for name, value in headers.items()}
     timestamp = sent.get("webhook-timestamp", "")
-    if not timestamp.isdigit() or abs(time.time() - int(timestamp)) > TOLERANCE_SECONDS:
+    if not (timestamp.isascii() and timestamp.isdigit()) or abs(time.time() - int(timestamp)) > TOLERANCE_SECONDS:
         raise WebhookVerificationError("The timestamp is missing, or more than five minutes away from this clock.")
     raw = body.encode() if isinstance(body, str) else body
     try:
         key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
     except binascii.Error as error:
         raise ValueError("The secret of a webhook endpoint looks like whsec_…") from error
+    if not key:
+        raise ValueError("Pass the secret of the webhook endpoint: an empty one would accept forgeries.")
     signed = f"{sent.get('webhook-id', '')}.{timestamp}.".encode() + raw
     expected = "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
     signatures = sent.get("webhook-signature", "").split(" ")
