@@ -71,7 +71,14 @@ export class Http {
 
   /** The answer's JSON. @throws APIError, APIConnectionError, or the reason of the signal */
   json<Result>(call: Call, options?: RequestOptions): Promise<Result> {
-    return this.#send(call, options, async (response) => parse(await response.text()));
+    return this.#send<Result>(call, options, async (response) => {
+      const text = await response.text();
+      try {
+        return JSON.parse(text);
+      } catch (cause) {
+        throw new APIConnectionError('The answer is not JSON: something other than Genway answered.', { cause });
+      }
+    });
   }
 
   /** The events of the answer. @throws as `json` */
@@ -194,14 +201,6 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
     signal?.addEventListener('abort', end);
   });
   signal?.throwIfAborted();
-}
-
-function parse<Result>(text: string): Result {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new APIConnectionError('The answer is not JSON: something other than Genway answered.', { cause });
-  }
 }
 
 function variable(name: string): string | undefined {
