@@ -22,19 +22,20 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   text: { imports: ['domain'], pure: true, purePackages: ['tokenx'] },
   catalogue: { imports: ['domain'] },
   net: { imports: ['domain'] },
-  db: { imports: ['domain', 'text'] },
+  db: { imports: ['domain'] },
   providers: { imports: ['catalogue', 'domain', 'net', 'text'] },
-  storage: { imports: ['domain', 'text'] },
+  storage: { imports: ['domain'] },
   telemetry: { imports: ['domain', 'db'] },
-  'temporal/activities': { imports: ['domain', 'text', ...adapters], types: ['telemetry'] },
+  'temporal/activities': { imports: ['domain', ...adapters], types: ['telemetry'] },
   'temporal/workflows': { imports: ['domain'], types: ['temporal/activities'] },
-  temporal: { imports: ['config.ts', 'domain', 'db', 'telemetry'], types: ['temporal/workflows'] },
+  temporal: { imports: ['domain', 'db'], types: ['config.ts', 'telemetry', 'temporal/workflows'] },
   api: { imports: ['domain', 'text', 'catalogue', 'telemetry', 'temporal', ...adapters] },
   console: { imports: ['api', 'domain', 'db'], types: ['catalogue'] },
-  'lab/simulator': { imports: ['domain', 'text'] },
+  clients: { imports: [] },
+  'lab/simulator': { imports: ['domain'] },
   'lab/stack': { imports: ['bin', 'config.ts', 'lab/simulator'] },
   'lab/drill': {
-    imports: ['lab/stack', 'bin', 'config.ts', 'catalogue', 'db', 'net', 'providers', 'lab/simulator'],
+    imports: ['lab/stack', 'bin', 'catalogue', 'db', 'net', 'providers'],
   },
 };
 
@@ -94,6 +95,10 @@ describe('the direction of imports', () => {
         return target !== name && !imports.includes(target) && !(statement.isTypeOnly && types.includes(target));
       });
       expect(offenders.map(show)).to.deep.equal([]);
+      const isUsed = (target: string, isTypeOnly: boolean): boolean =>
+        found.some((statement) => targetOf(statement) === target && (isTypeOnly || !statement.isTypeOnly));
+      const unused = [...imports.filter((one) => !isUsed(one, false)), ...types.filter((one) => !isUsed(one, true))];
+      expect(unused, 'permissions that nobody uses').to.deep.equal([]);
     });
   }
 
@@ -134,10 +139,10 @@ describe('the direction of imports', () => {
 });
 
 describe('the environment', () => {
-  it('is read by config.ts alone, besides what runs before it', () => {
+  it('is read by config.ts alone, besides what runs before it and the packages for clients', () => {
     const offenders = [...Object.keys(LAYERS), 'bin']
       .flatMap(sourceFiles)
-      .filter((file) => file !== 'bin/bootstrap.mjs')
+      .filter((file) => file !== 'bin/bootstrap.mjs' && !file.startsWith('clients/'))
       .filter((file) => readFileSync(join(root, file), 'utf8').includes('process.env'));
     expect(offenders).to.deep.equal([]);
   });
