@@ -69,3 +69,38 @@ export function changesBy({
 export function isCharge({ debit, credit }: Move): boolean {
   return credit === 'revenue' && ACCOUNT_BOOKS.some((book) => book === debit);
 }
+
+/** What an entry of an account's balance is for: what customers see of the ledger. */
+export const ENTRY_TYPES = [
+  'topup',
+  'signup_grant',
+  'promo_grant',
+  'promo_expiry',
+  'adjustment',
+  'task',
+  'failed_task',
+  'text_request',
+] as const;
+export type EntryType = (typeof ENTRY_TYPES)[number];
+
+/**
+ * The entry that each kind of transfer makes. A text request whose charge exceeds its hold has two transfers and one entry.
+ * All other kinds only hold money, return it, or move none of the account's.
+ */
+export const ENTRY_OF = {
+  topup: 'topup',
+  signup_grant: 'signup_grant',
+  promo_grant: 'promo_grant',
+  promo_expiry: 'promo_expiry',
+  adjustment: 'adjustment',
+  settlement: 'task',
+  refund: 'failed_task',
+  charge: 'text_request',
+  excess: 'text_request',
+} as const satisfies Partial<Record<TransferKind, EntryType>>;
+
+/** The amount of a transfer with a sign: that of what it changes the money of its account by, held money included. */
+export function changeBy(moved: Move & { readonly amount: bigint }): bigint {
+  const { available, reserved } = changesBy(moved);
+  return available + reserved;
+}

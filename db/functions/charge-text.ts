@@ -21,12 +21,12 @@ BEGIN
 END $$;
 
 -- Charges what a request cost above its hold to the account, as far as the account can pay, and records the rest as
--- absorbed; called under the lock of the account.
+-- absorbed; called under the lock of the account. The moment is that of the charge, so that both are one entry of the
+-- account's balance.
 CREATE OR REPLACE FUNCTION charge_beyond_hold(INOUT request text_requests, funded_only boolean, excess_id text,
-  absorbed_id text)
+  absorbed_id text, moment timestamptz)
 LANGUAGE plpgsql AS $$
 DECLARE
-  moment timestamptz(3) := clock_timestamp();
   beyond numeric := greatest(request.charge - request.held, 0);
   signup_part numeric;
 BEGIN

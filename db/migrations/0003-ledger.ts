@@ -89,6 +89,9 @@ CREATE TABLE transfers (
     CHECK (kind <> 'adjustment' OR (author IS NOT NULL AND reason IS NOT NULL))
 ) PARTITION BY RANGE (opened_at);
 CREATE INDEX transfers_by_account ON transfers (account_id, created_at, id);
+-- Entries of one kind among many charges of text.
+CREATE INDEX transfers_entries ON transfers (account_id, kind, created_at, id)
+  WHERE kind IN ('topup', 'signup_grant', 'promo_grant', 'promo_expiry', 'adjustment', 'settlement', 'refund');
 CREATE INDEX transfers_absorbed ON transfers (created_at) WHERE kind = 'absorbed_loss';
 CREATE UNIQUE INDEX transfers_once_per_task ON transfers (task_id, opened_at, kind) WHERE task_id IS NOT NULL;
 CREATE INDEX transfers_of_text ON transfers (text_request_id) WHERE text_request_id IS NOT NULL;
