@@ -13,6 +13,7 @@ import { grantPromo, listPromo } from './routes/admin/promo-grants.ts';
 import { createAdminToken, listActions, listAdminTokens, revokeAdminToken } from './routes/admin/admin-tokens.ts';
 import {
   getStatement,
+  listBalanceEntriesOfAccount,
   listRefunds,
   listTextRequestsOfAccount,
   listTransfers,
@@ -40,7 +41,7 @@ import {
   updateUser,
 } from './routes/admin/users.ts';
 import { listUpstreams, restUpstream, resumeUpstream } from './routes/admin/upstreams.ts';
-import { getBalance, updateBalance } from './routes/balance/routes.ts';
+import { getBalance, listBalanceEntries, updateBalance } from './routes/balance/routes.ts';
 import { getDescription } from './routes/docs/routes.ts';
 import { deleteFile, getFile, listFiles, uploadFile } from './routes/files/routes.ts';
 import { isAlive, isReady } from './routes/health/routes.ts';
@@ -120,7 +121,7 @@ const WEBHOOKS = [
   redeliver,
   redeliverMany,
 ];
-const ACCOUNT = [getBalance, updateBalance, sumUsage, listTextRequests];
+const ACCOUNT = [getBalance, updateBalance, listBalanceEntries, sumUsage, listTextRequests];
 const ADMINISTRATION = [
   find,
   createAccount,
@@ -177,6 +178,7 @@ const ADMINISTRATION = [
 ];
 const FINANCE = [
   listTransfers,
+  listBalanceEntriesOfAccount,
   getStatement,
   sumUsageOfAccount,
   listTextRequestsOfAccount,

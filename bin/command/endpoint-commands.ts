@@ -38,6 +38,11 @@ export const ENDPOINT_COMMANDS: readonly EndpointCommand[] = [
     columns: 'id amount_usd available_usd reserved_usd spent_usd expired_usd expires_at',
   },
   {
+    usage: 'accounts entries <account_id>',
+    call: 'listBalanceEntriesOfAccount',
+    columns: 'created_at type amount_usd balance_usd model reference reason id',
+  },
+  {
     usage: 'accounts ledger <account_id>',
     call: 'listTransfers',
     columns: 'created_at kind amount_usd task_id text_request_id reference id',

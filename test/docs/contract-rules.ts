@@ -146,6 +146,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'names of each text request its route, its rates, what was held and who bore what': '4.11:22',
     'lists refunds with their cause and the history of their task': '4.11:23',
     'is a JSON object a line, oldest first, for programs': '4.11:51',
+    'has an entry for each change of the balance, with who corrected it and why': '4.11:51 4.11:53',
     'is CSV from opening to closing': '4.11:51',
     'exports refunds with exact amounts': '4.11:51 4.11:52',
   },
@@ -219,6 +220,8 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'shows what the account has, what is held of it, and what is left of the key': '2.9:1 4.9:1',
     'shows what of it expires, and when': '2.9:1 4.11:13 5:18',
     'lets clients set and remove the amount below which they are notified': '4.9:2',
+    'lists what changed it, each with its amount and the balance after it': '2.9:6 2.9:7 2.9:8 2.9:9 4.9:5',
+    'exports what changed it whole, oldest first': '4.9:5',
   },
   'api/routes/create-tasks.test.ts': {
     'answers 201 with the queued task of a video and reserves its price':

@@ -1,21 +1,23 @@
 /** Finance: the ledger of an account, its daily statements and usage, and all refunds. */
+import { listBalanceEntries, streamBalanceEntries } from '../../../db/queries/balance-entries.ts';
 import { listRefunds as findRefunds, type Refund } from '../../../db/queries/statements.ts';
 import { listTransfers as findTransfers, streamTransfers } from '../../../db/queries/transfers.ts';
 import { sumDailyUsage } from '../../../db/queries/daily-usage.ts';
 import { listTextUsage, streamTextUsage } from '../../../db/queries/usage.ts';
 import { badRequest } from '../../../domain/errors.ts';
-import { isId } from '../../../domain/ids.ts';
 import type { Month } from '../../../domain/month.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { listPage, page, pageById, pageOf } from '../../endpoint/page.ts';
+import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { aDay, aMonth, anId, PERIOD } from '../../endpoint/query.ts';
 import { EXPORTS, orAllRows, sendAll } from '../../exports.ts';
+import { BALANCE_ENTRIES, EXPORTED_ENTRIES, LEDGER_PAGE, ledgerPositionOf } from '../balance/routes.ts';
 import { usagePeriod } from '../usage/period.ts';
 import { DAILY_USAGE } from '../usage/present.ts';
 import { DAILY_USAGE_ANSWER, TEXT_REQUESTS, USAGE_DAYS } from '../usage/routes.ts';
 import { existingAccount } from '../../services/existing-account.ts';
 import {
+  ADMIN_BALANCE_ENTRY,
   ADMIN_TEXT_REQUEST,
   linesOf,
   REFUND,
@@ -34,7 +36,7 @@ export const listTransfers = endpoint({
   access: 'admin-read',
   summary: 'List the transfers of an account',
   description: `JSON pages start with the newest; exports with the oldest. ${EXPORTS}`,
-  query: { ...PERIOD, ...page(readLedgerPosition) },
+  query: { ...PERIOD, ...LEDGER_PAGE },
   answers: { 200: orAllRows(pageOf(TRANSFER.schema, 'Transfers')) },
   handle: async ({ params, query, context }, { reports }) => {
     const { id: accountId } = await existingAccount(reports, params.account_id);
@@ -44,19 +46,32 @@ export const listTransfers = endpoint({
       query,
       (slice) => findTransfers(reports, { ...filter, ...slice }),
       TRANSFER.present,
-      ({ createdAt, id }) => [createdAt.toISOString(), id],
+      ledgerPositionOf,
     );
   },
 });
 
-/** The position after the last transfer of a page. */
-function readLedgerPosition([time = '', id = '', ...others]: readonly string[]): {
-  createdAt: Date;
-  id: string;
-} | null {
-  const createdAt = new Date(time);
-  return Number.isNaN(createdAt.getTime()) || !isId('transfer', id) || others.length > 0 ? null : { createdAt, id };
-}
+export const listBalanceEntriesOfAccount = endpoint({
+  id: 'listBalanceEntriesOfAccount',
+  method: 'get',
+  path: '/admin/v1/accounts/{account_id}/balance/entries',
+  access: 'admin-read',
+  summary: 'List what changed the balance of an account, with the balance after each',
+  description: EXPORTED_ENTRIES,
+  query: BALANCE_ENTRIES,
+  answers: { 200: orAllRows(pageOf(ADMIN_BALANCE_ENTRY.schema, 'A page of entries')) },
+  handle: async ({ params, query, context }, { reports }) => {
+    const { id: accountId } = await existingAccount(reports, params.account_id);
+    const filter = { type: query.type, from: query.from, to: query.to, apiKeyId: query.api_key_id, accountId };
+    if (sendAll(context, () => streamBalanceEntries(reports, filter), ADMIN_BALANCE_ENTRY)) return undefined;
+    return listPage(
+      query,
+      (slice) => listBalanceEntries(reports, { ...filter, ...slice }),
+      ADMIN_BALANCE_ENTRY.present,
+      ledgerPositionOf,
+    );
+  },
+});
 
 export const getStatement = endpoint({
   id: 'getStatement',

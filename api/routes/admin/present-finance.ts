@@ -8,10 +8,12 @@ import {
   type Statement,
   streamRefunds,
 } from '../../../db/queries/statements.ts';
+import type { BalanceEntry } from '../../../db/queries/balance-entries.ts';
 import type { TextUsage } from '../../../db/queries/usage.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested, resource } from '../../../domain/resource/resource.ts';
 import { historyUrl, type HistoryLinks } from '../../history-link.ts';
+import { BALANCE_ENTRY } from '../balance/present.ts';
 import { TEXT_REQUEST } from '../usage/present.ts';
 
 const BOOKS = nested<BooksOfAccount>({
@@ -118,4 +120,15 @@ export const ADMIN_TEXT_REQUEST = resource<TextUsage>(
     absorbed_usd: field.usd('absorbed', 'The part of the cost that the account could not cover'),
   },
   'A finished text request, as operators see it.',
+);
+
+/** An entry as its account sees it, and who corrected the balance and why. */
+export const ADMIN_BALANCE_ENTRY = resource<BalanceEntry>(
+  'AdminBalanceEntry',
+  {
+    ...BALANCE_ENTRY.fields,
+    author: field.text.orNull('author', 'Of a correction'),
+    reason: field.text.orNull('reason', 'Of a correction'),
+  },
+  'A change of the balance, as operators see it.',
 );

@@ -1,6 +1,8 @@
 import type { Account } from '../../../db/queries/accounts.ts';
+import type { BalanceEntry } from '../../../db/queries/balance-entries.ts';
 import type { ApiKey } from '../../../db/queries/api-keys.ts';
 import type { sumPromoCredit } from '../../../db/queries/promo-grants.ts';
+import { ENTRY_TYPES } from '../../../domain/ledger.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested, resource } from '../../../domain/resource/resource.ts';
 
@@ -40,3 +42,32 @@ export const BALANCE = resource<Balance>('Balance', {
   ),
   key: field.object(KEY)('key'),
 });
+
+/** Amounts are decimal strings, so that they add up exactly. */
+export const BALANCE_ENTRY = resource<BalanceEntry>(
+  'BalanceEntry',
+  {
+    created_at: field.isoTime('createdAt', 'When it changed the balance'),
+    id: field.id('transfer')('id'),
+    object: field.constant('balance_entry'),
+    type: field.oneOf(ENTRY_TYPES)(
+      'type',
+      'What it was: a payment, credit that was given or expired, a correction, or a request. A failed task costs nothing',
+    ),
+    amount_usd: field.exactUsd('amount', 'What it added; negative where it took'),
+    balance_usd: field.exactUsd.orNull(
+      'balance',
+      'The balance after it, with what is held; null where `type` or `api_key_id` leaves entries out',
+    ),
+    request_kind: field.oneOf(['image', 'video', 'text']).orNull('requestKind', 'Null for what was no request'),
+    model: field.text.orNull('model', 'The model'),
+    error_code: field.text.orNull('errorCode', 'Why a task failed'),
+    input_tokens: field.count.orNull('inputTokens', 'Of a text request'),
+    output_tokens: field.count.orNull('outputTokens', 'Of a text request'),
+    api_key_id: field.id('apiKey').orNull('apiKeyId'),
+    task_id: field.id('task').orNull('taskId'),
+    text_request_id: field.id('textRequest').orNull('textRequestId'),
+    reference: field.text.orNull('reference', 'Of a top-up, or of a promo grant'),
+  },
+  'A change of the balance: one for each top-up, grant, correction, task that ended, and text request that was charged.',
+);

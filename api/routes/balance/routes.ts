@@ -1,15 +1,25 @@
-/** The balance of the calling account, and when it wants to hear that it is low. */
+/** The balance of the calling account, what changed it, and when the account wants to hear that it is low. */
 import { againIfLost } from '../../../db/connections.ts';
 import { findAccount } from '../../../db/queries/accounts.ts';
+import {
+  listBalanceEntries as findEntries,
+  streamBalanceEntries,
+  type EntryPosition,
+} from '../../../db/queries/balance-entries.ts';
 import type { ApiKey } from '../../../db/queries/api-keys.ts';
 import type { Database } from '../../../db/database.ts';
 import { setLowBalance } from '../../../db/queries/low-balances.ts';
 import { sumPromoCredit } from '../../../db/queries/promo-grants.ts';
+import { isId } from '../../../domain/ids.ts';
+import { ENTRY_TYPES } from '../../../domain/ledger.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { BALANCE } from './present.ts';
+import { listPage, page, pageOf } from '../../endpoint/page.ts';
+import { anId, oneOf, PERIOD } from '../../endpoint/query.ts';
+import { EXPORTS, orAllRows, sendAll } from '../../exports.ts';
+import { BALANCE, BALANCE_ENTRY } from './present.ts';
 import { updateBalanceSchema } from './schema.ts';
 
 export const getBalance = endpoint({
@@ -37,6 +47,49 @@ export const updateBalance = endpoint({
   handle: async ({ caller: { account, key }, body: { low_balance_usd: threshold } }, { database }) => {
     await setLowBalance(database, account.id, threshold === null ? null : parseUsd(threshold));
     return { data: await showBalance(database, key) };
+  },
+});
+
+/** The pages of a list in the order of the ledger. */
+export const LEDGER_PAGE = page(readLedgerPosition);
+
+function readLedgerPosition([time = '', id = '', ...others]: readonly string[]): EntryPosition | null {
+  const createdAt = new Date(time);
+  return Number.isNaN(createdAt.getTime()) || !isId('transfer', id) || others.length > 0 ? null : { createdAt, id };
+}
+
+export const ledgerPositionOf = ({ createdAt, id }: EntryPosition): readonly string[] => [createdAt.toISOString(), id];
+
+/** The filters and pages of entries. */
+export const BALANCE_ENTRIES = {
+  type: oneOf(ENTRY_TYPES, 'Only entries of that type, without balances'),
+  api_key_id: anId('apiKey', 'Only requests of that key, without balances'),
+  ...PERIOD,
+  ...LEDGER_PAGE,
+};
+
+export const EXPORTED_ENTRIES = `JSON pages start with the newest; exports with the oldest. ${EXPORTS}`;
+
+export const listBalanceEntries = endpoint({
+  id: 'listBalanceEntries',
+  tag: 'Account',
+  method: 'get',
+  path: '/v1/balance/entries',
+  access: 'key',
+  summary: 'List what changed the balance, with the balance after each',
+  description: EXPORTED_ENTRIES,
+  query: BALANCE_ENTRIES,
+  answers: { 200: orAllRows(pageOf(BALANCE_ENTRY.schema, 'A page of entries')) },
+  handle: ({ caller, query, context }, { reports }) => {
+    const { type, from, to, api_key_id: apiKeyId } = query;
+    const filter = { type, from, to, apiKeyId, accountId: caller.account.id };
+    if (sendAll(context, () => streamBalanceEntries(reports, filter), BALANCE_ENTRY)) return undefined;
+    return listPage(
+      query,
+      (slice) => findEntries(reports, { ...filter, ...slice }),
+      BALANCE_ENTRY.present,
+      ledgerPositionOf,
+    );
   },
 });
 

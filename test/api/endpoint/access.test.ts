@@ -59,6 +59,7 @@ const NEEDS: Readonly<Record<string, AdminRole>> = {
   revokeAdminToken: 'operator',
   listAdminActions: 'readonly',
   listTransfers: 'readonly',
+  listBalanceEntriesOfAccount: 'readonly',
   getStatement: 'readonly',
   sumUsageOfAccount: 'readonly',
   listTextRequestsOfAccount: 'readonly',

@@ -15,6 +15,11 @@ interface Books {
   readonly total_usd: string;
 }
 
+interface Balances {
+  readonly available_usd: number;
+  readonly reserved_usd: number;
+}
+
 describe('finance', () => {
   const app = useTestApp();
   let caller: TestCaller;
@@ -77,6 +82,25 @@ describe('finance', () => {
       expect(lineOf('signup_grant')).to.include(',signup_grant,signup_credit,available,1,1,');
       expect(lineOf('adjustment')).to.include(',adjustment,available,adjustments,0.000000000001,');
       expect(lineOf('adjustment')).to.include(`"jo, ""the admin""",'=1+1`);
+    });
+
+    it('has an entry for each change of the balance, with who corrected it and why', async () => {
+      const path = `/accounts/${caller.accountId}/balance/entries`;
+      const { data } = await read(path);
+      const columns = data.map(({ type, amount_usd, balance_usd, author, reason }) => [
+        type,
+        amount_usd,
+        balance_usd,
+        author,
+        reason,
+      ]);
+      const total = Number(columns[0]?.[2]);
+      expect(columns[0]).to.deep.equal(['adjustment', '-0.000000000001', columns[0]?.[2], 'jo, "the admin"', '=1+1']);
+      expect(data.map(({ type }) => type).slice(1, 3)).to.deep.equal(['failed_task', 'task']);
+      const { balances } = (await read(`/accounts/${caller.accountId}`)).data as unknown as { balances: Balances };
+      expect(total).to.be.closeTo(balances.available_usd + balances.reserved_usd, 1e-9);
+      const lines = (await (await ask(path, { accept: 'application/x-ndjson' })).text()).trimEnd().split('\n');
+      expect(lines.map((line): unknown => JSON.parse(line))).to.deep.equal(data.toReversed());
     });
 
     it('is a JSON object a line, oldest first, for programs', async () => {

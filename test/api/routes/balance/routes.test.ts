@@ -1,8 +1,12 @@
 import { expect } from 'chai';
 import { useTestApp } from '../../../support/app.ts';
-import { createTaskRow } from '../../../support/factories.ts';
+import { createTaskRow, finishAsFailed, finishAsSucceeded } from '../../../support/factories.ts';
 import { call } from '../../../support/stack.ts';
 
+interface Entries {
+  readonly data: readonly Readonly<Record<string, unknown>>[];
+  readonly next_cursor: string | null;
+}
 type Envelope = { readonly data: Readonly<Record<string, unknown>> };
 
 describe('/v1/balance', () => {
@@ -63,5 +67,70 @@ describe('/v1/balance', () => {
 
   it('needs a key', async () => {
     expect((await fetch(`${app.baseUrl}/v1/balance`)).status).to.equal(401);
+  });
+
+  it('lists what changed it, each with its amount and the balance after it', async () => {
+    const caller = await app.createAccount({ fundedUsd: 3 });
+    const key = { id: caller.keyId, accountId: caller.accountId };
+    const [made, failed] = [await createTaskRow(app.database, key), await createTaskRow(app.database, key)];
+    await createTaskRow(app.database, key);
+    await finishAsSucceeded(app.database, made);
+    await finishAsFailed(app.database, failed);
+    const read = async (query: string) => {
+      const { status, body } = await call<Entries>(`${app.baseUrl}/v1/balance/entries${query}`, { key: caller.apiKey });
+      return { status, ...body };
+    };
+    const first = await read('?limit=2');
+    const second = await read(`?limit=2&cursor=${first.next_cursor}`);
+    expect(second.next_cursor).to.equal(null);
+    const request = { request_kind: 'video', model: 'vidone-3.0', api_key_id: caller.keyId, reference: null };
+    const entries = [...first.data, ...second.data].map(
+      ({ created_at: _at, id: _id, object: _object, ...entry }) => entry,
+    );
+    const tokens = { input_tokens: null, output_tokens: null, text_request_id: null };
+    expect(entries).to.deep.equal([
+      {
+        type: 'failed_task',
+        amount_usd: '0',
+        balance_usd: '2',
+        error_code: 'processing_failed',
+        task_id: failed.id,
+        ...request,
+        ...tokens,
+      },
+      { type: 'task', amount_usd: '-1', balance_usd: '2', error_code: null, task_id: made.id, ...request, ...tokens },
+      {
+        type: 'topup',
+        amount_usd: '3',
+        balance_usd: '3',
+        error_code: null,
+        task_id: null,
+        ...request,
+        ...tokens,
+        request_kind: null,
+        model: null,
+        api_key_id: null,
+        reference: entries[2]?.['reference'],
+      },
+    ]);
+    const charged = await read(`?type=task&api_key_id=${caller.keyId}`);
+    expect(charged.data).to.deep.equal([{ ...first.data[1], balance_usd: null }]);
+    expect((await read('?to=2020-01-01T00:00:00Z')).data).to.deep.equal([]);
+    for (const wrong of ['?type=hold', '?cursor=x', '?limit=0', '?api_key_id=1']) {
+      expect((await read(wrong)).status, wrong).to.equal(400);
+    }
+    const other = await app.createAccount();
+    const { body } = await call<Entries>(`${app.baseUrl}/v1/balance/entries`, { key: other.apiKey });
+    expect(body.data).to.deep.equal([]);
+  });
+
+  it('exports what changed it whole, oldest first', async () => {
+    const { apiKey } = await app.createAccount({ fundedUsd: 3, signupUsd: 2 });
+    const response = await fetch(`${app.baseUrl}/v1/balance/entries`, {
+      headers: { authorization: `Bearer ${apiKey}`, accept: 'text/csv' },
+    });
+    const [header, ...lines] = (await response.text()).trimEnd().split('\r\n');
+    expect(header).to.match(/^created_at,id,type,amount_usd,balance_usd,/);
+    expect(lines.map((line) => line.split(',').slice(2, 5).join(' '))).to.deep.equal(['signup_grant 2 2', 'topup 3 5']);
   });
 });
