@@ -115,15 +115,22 @@ function mayExist(taskId: string, cause: Error): ServiceError {
 }
 
 /** Makes the transaction's checks in advance, before any outside service learns of the request. @throws ServiceError */
-export type AssertAffordable = (caller: Caller, request: Pick<CreateTaskRequest, 'model' | 'price'>) => Promise<void>;
+export type AssertAffordable = (
+  caller: Caller,
+  request: Pick<CreateTaskRequest, 'model' | 'price'>,
+  /** The number of equal tasks. */
+  count: number,
+) => Promise<void>;
 
 export function createAffordabilityCheck(database: Database, { concurrentTasks }: TaskLimits): AssertAffordable {
-  return async ({ account, key }, { model, price }) => {
+  return async ({ account, key }, { model, price: one }, count) => {
+    const price = one * BigInt(count);
     const refusal = await withAllowances(database, { account }, () =>
       findTaskRefusal(database, {
         accountId: account.id,
         apiKeyId: key.id,
         price,
+        count,
         maxConcurrentTasks: concurrentTasks,
       }),
     );

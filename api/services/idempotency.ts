@@ -41,14 +41,19 @@ export async function idempotently(
   send(request.context, await createOnce(request, services, create));
 }
 
-/** Like {@link idempotently}, without sending the response. */
+/**
+ * Like {@link idempotently}, without sending the response.
+ *
+ * @param request with the index of what is created, if its request creates several equal things
+ */
 export async function createOnce(
-  { caller, context, body }: { caller: Caller; context: Context; body: unknown },
+  { caller, context, body, index = 0 }: { caller: Caller; context: Context; body: unknown; index?: number },
   { database, sealer }: { database: Database; sealer: Sealer },
   create: (claim: IdempotencyClaim | null) => Promise<CreatedResponse>,
 ): Promise<CreatedResponse> {
-  const key = idempotencyKeyOf(context);
-  if (key === null) return create(null);
+  const sent = idempotencyKeyOf(context);
+  if (sent === null) return create(null);
+  const key = index === 0 ? sent : keyOfFurther(sent, index);
 
   const accountId = caller.account.id;
   const requestDigest = digestRequest(context.method, context.path, body);
@@ -101,6 +106,11 @@ function idempotencyKeyOf(context: Context): string | null {
     throw badRequest(`"Idempotency-Key" must have 1 to ${IDEMPOTENCY.maxKeyLength} characters`);
   }
   return key;
+}
+
+/** The key of a further thing that a request creates. A hash, because the sent key may have the greatest length. */
+function keyOfFurther(sent: string, index: number): string {
+  return `${createHash('sha256').update(sent).digest('hex')}/${index}`;
 }
 
 /** Two bodies are equal if they are the same JSON value, however they are written. */

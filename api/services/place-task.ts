@@ -8,16 +8,24 @@ import type { ApiServices } from './services.ts';
 /** Checks the content behind links. */
 export type CheckLinks = (links: readonly string[]) => Promise<void>;
 
+/** The place of a task among equal tasks of one request. */
+export interface Series {
+  readonly index: number;
+  readonly count: number;
+}
+
 interface TaskPlacement {
   readonly caller: Caller;
   readonly request: CreateTaskRequest;
   readonly claim: IdempotencyClaim | null;
   readonly requestId: string;
+  /** Inputs are checked for the first task alone. */
+  readonly series?: Series;
 }
 
 /** Creates a task for a valid request, wherever it was asked for. @throws ServiceError that says why nothing was created */
 export async function placeTask(
-  { caller, request, claim, requestId }: TaskPlacement,
+  { caller, request, claim, requestId, series = { index: 0, count: 1 } }: TaskPlacement,
   services: ApiServices,
   checkLinks?: CheckLinks,
 ): Promise<CreatedResponse & { readonly taskId: string }> {
@@ -25,12 +33,22 @@ export async function placeTask(
   assertAllowedModel(caller.key, request.model.id);
   assertToppedUp(caller, request.model.id);
   services.models.assertEnabled(request.model.id);
+  if (series.index === 0) await checkInputs({ caller, request, count: series.count }, services, checkLinks);
+  return services.createTask(caller, request, requestId, claim);
+}
+
+async function checkInputs(
+  { caller, request, count }: { caller: Caller; request: CreateTaskRequest; count: number },
+  services: ApiServices,
+  checkLinks?: CheckLinks,
+): Promise<void> {
   const { prompt, images = [], parameters, parameterLinks = [] } = request.render;
   const links = [...images, ...parameterLinks];
   // Without the money for it, no outside service learns of the request.
-  if (services.moderate || (checkLinks && links.length > 0)) await services.assertAffordable(caller, request);
+  if (count > 1 || services.moderate || (checkLinks && links.length > 0)) {
+    await services.assertAffordable(caller, request, count);
+  }
   await checkLinks?.(links);
   const texts = textsIn(parameters).filter((text) => !parameterLinks.includes(text));
   await services.moderate?.({ prompt: [prompt, ...texts].join('\n'), images: links });
-  return services.createTask(caller, request, requestId, claim);
 }

@@ -79,12 +79,13 @@ export async function createTasks(
  */
 export async function findTaskRefusal(
   database: Database,
-  task: Pick<NewTask, 'accountId' | 'apiKeyId' | 'price' | 'maxConcurrentTasks'>,
+  task: Pick<NewTask, 'accountId' | 'apiKeyId' | 'price' | 'maxConcurrentTasks'> & { readonly count: number },
 ): Promise<Exclude<CreateOutcome, 'created'> | null> {
   const { rows } = await database.raw<{ rows: { refusal: string | null }[] }>(
     /* sql */ `
     SELECT task_refusal(accounts, api_keys,
-      (SELECT count(*) FROM tasks WHERE account_id = accounts.id AND status IN ('queued', 'processing')),
+      (SELECT count(*) FROM tasks WHERE account_id = accounts.id AND status IN ('queued', 'processing'))
+        + :count - 1,
       :price, :maxConcurrentTasks) AS refusal
     FROM accounts JOIN api_keys ON api_keys.account_id = accounts.id
     WHERE accounts.id = :accountId AND api_keys.id = :apiKeyId`,
@@ -92,6 +93,7 @@ export async function findTaskRefusal(
       accountId: task.accountId,
       apiKeyId: task.apiKeyId,
       price: task.price.toString(),
+      count: task.count,
       maxConcurrentTasks: task.maxConcurrentTasks,
     },
   );

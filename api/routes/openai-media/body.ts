@@ -17,6 +17,7 @@ import { createValidator, requireObject } from '../../validation.ts';
 import { receiveForm, type StoredFile } from './receive-form.ts';
 
 export interface MediaBody<Fields> {
+  /** Without those that are null, which SDKs send for defaults. */
   readonly fields: Fields;
   /** Fields that only the model has; pictures as links. */
   readonly parameters: JsonObject;
@@ -70,7 +71,7 @@ export function mediaBody<Fields>(
             services.storage.urlOf((await services.uploads.store(caller, file)).storageKey),
           )
         : { fields: requireObject((await readJsonBody(request, BODIES.common)).value), files: [] };
-      const given: JsonObject = sent.fields;
+      const given = Object.fromEntries(Object.entries<unknown>(sent.fields).filter(([, value]) => value !== null));
       const { properties } = parametersOf(given['model'], services.catalogue);
       const isOwn = (field: string): boolean => Object.hasOwn(properties, field) && !Object.hasOwn(fields, field);
       const [own, others] = divide(Object.entries(given), ([field]) => isOwn(field));
@@ -83,7 +84,7 @@ export function mediaBody<Fields>(
           ...ownFiles.map(({ name: part, url }) => [part, url]),
         ]),
         files: pictures,
-        unused: ignored.filter((field) => given[field] !== undefined && given[field] !== null),
+        unused: ignored.filter((field) => given[field] !== undefined),
         identity: { fields: given, files: sent.files.map(({ name: part, digest }) => [part, digest]) },
       };
     },

@@ -12,20 +12,29 @@ import type { Storage } from '../../../storage/storage.ts';
 import { json } from '../../endpoint/answers.ts';
 import { endpoint, type Endpoint } from '../../endpoint/endpoint.ts';
 import { type MediaBodyReader, mediaBody, reportUnused } from './body.ts';
-import { taskOfRequest, untilSucceeded } from '../tasks/task-of-request.ts';
+import { succeededOf, tasksOfRequest } from '../tasks/task-of-request.ts';
 
 interface ImageFields {
   readonly model: string;
   readonly prompt: string;
+  readonly n?: number | string;
   readonly size?: string;
   readonly background?: string;
   readonly response_format?: 'url' | 'b64_json';
 }
 
+const MAX_PICTURES = 10;
+
+/** In forms. */
+const COUNTS = Array.from({ length: MAX_PICTURES }, (_, before) => String(before + 1));
+const COUNT_REFUSAL = `{{#label}} must be a whole number from 1 to ${MAX_PICTURES}`;
+
 const FIELDS = {
   model: Joi.string().required().description('An image model').example('imagea-2.5-sunburst'),
   prompt: Joi.string().required(),
-  n: Joi.valid(1, '1').messages({ 'any.only': '{{#label}} must be 1: send one request for each picture' }),
+  n: Joi.alternatives(Joi.number().integer().min(1).max(MAX_PICTURES), Joi.valid(...COUNTS))
+    .messages({ 'alternatives.types': COUNT_REFUSAL, 'alternatives.match': COUNT_REFUSAL })
+    .description(`The number of pictures, from 1 to ${MAX_PICTURES}, each a task of its own`),
   size: Joi.string().description('`WIDTHxHEIGHT` in pixels, or `auto`'),
   background: Joi.string(),
   response_format: Joi.valid('url', 'b64_json').description('Both by default'),
@@ -60,9 +69,10 @@ interface ImageEndpoint {
   readonly path: string;
   readonly summary: string;
   readonly reader: MediaBodyReader<ImageFields>;
+  readonly requiresPicture?: boolean;
 }
 
-function imageEndpoint({ id, path, summary, reader }: ImageEndpoint): Endpoint {
+function imageEndpoint({ id, path, summary, reader, requiresPicture = false }: ImageEndpoint): Endpoint {
   return endpoint({
     id,
     tag: 'OpenAI media',
@@ -71,10 +81,11 @@ function imageEndpoint({ id, path, summary, reader }: ImageEndpoint): Endpoint {
     access: 'key',
     summary,
     description:
-      'An image task behind the endpoint of OpenAI: the same prices, reservations and refunds. It answers when the picture is ready. 503 ' +
-      '`processing_timeout` after 95 seconds names the task, which goes on. Fields without effect are named in `x-genway-ignored`.',
+      'Image tasks behind the endpoint of OpenAI, one for each picture: the same prices, reservations and refunds. The answer comes when all ' +
+      'have ended, and has the pictures of those that succeeded. 503 `processing_timeout` after 95 seconds names the tasks, which go on. Fields ' +
+      'without effect are named in `x-genway-ignored`.',
     body: reader.body,
-    answers: { 200: { description: 'The picture', content: json(IMAGES) } },
+    answers: { 200: { description: 'The pictures', content: json(IMAGES) } },
     refusals: ['bad_request', 'insufficient_credits', 'idempotency_conflict', 'processing_timeout'],
     presentError: presentTypedError,
     handle: async (request, services) => {
@@ -84,6 +95,7 @@ function imageEndpoint({ id, path, summary, reader }: ImageEndpoint): Endpoint {
       const { fields, parameters, files, unused, identity } = await reader.read(request, services);
       reportUnused(context, unused);
       if (files.some(({ name }) => name === 'mask')) throw noMask();
+      if (requiresPicture && files.length === 0) throw badRequest('"image" is required: upload it in a form');
       const images = files.map(({ url }) => url);
       const order = {
         ...parameters,
@@ -94,12 +106,12 @@ function imageEndpoint({ id, path, summary, reader }: ImageEndpoint): Endpoint {
         ...(fields.background !== undefined && { background: fields.background }),
       };
       const parse = () => services.parseImageRequest(order);
-      const task = await taskOfRequest({ caller, context, body: identity, parse }, services, services.checkImageLinks);
-      const { createdAt, output } = await untilSucceeded(task, { untilMs, socket }, services);
-      const data = await Promise.all(
-        (output ?? []).map((file) => present(file, fields.response_format, services.storage)),
-      );
-      return { created: Math.floor(createdAt.getTime() / 1000), data };
+      const ask = { caller, context, body: identity, parse };
+      const tasks = await tasksOfRequest(ask, Number(fields.n ?? 1), services, services.checkImageLinks);
+      const succeeded = await succeededOf(tasks, { untilMs, socket }, services);
+      const pictures = succeeded.flatMap(({ output }) => output ?? []);
+      const created = Math.floor(Math.min(...tasks.map(({ createdAt }) => createdAt.getTime())) / 1_000);
+      return { created, data: await present(pictures, fields.response_format, services.storage) };
     },
   });
 }
@@ -111,33 +123,42 @@ function noMask(): Error {
 export const generateImages = imageEndpoint({
   id: 'generateImages',
   path: '/v1/images/generations',
-  summary: 'Create a picture, and wait for it',
+  summary: 'Create pictures, and wait for them',
   reader: mediaBody<ImageFields>('OpenAiImageGeneration', FIELDS, { unused: UNUSED }),
 });
 
 export const editImages = imageEndpoint({
   id: 'editImages',
   path: '/v1/images/edits',
-  summary: 'Create a picture from others, and wait for it',
+  summary: 'Create pictures from others, and wait for them',
   reader: mediaBody<ImageFields>('OpenAiImageEdit', FIELDS, { unused: UNUSED, fileFields: ['image', 'mask'] }),
+  requiresPicture: true,
 });
 
-/** A larger picture is answered as a link only. */
+/** Of all pictures of an answer, before base64. Pictures beyond are answered as links only. */
 const MAX_INLINE_BYTES = 24 * 2 ** 20;
 
 async function present(
-  { url }: GeneratedMedia,
+  pictures: readonly GeneratedMedia[],
   format: ImageFields['response_format'],
   storage: Pick<Storage, 'keyOf' | 'read'>,
-): Promise<object> {
-  if (format === 'url') return { url };
-  const bytes = await bytesOf(url, storage);
-  if (bytes === null) return { url };
-  const b64_json = bytes.toString('base64');
-  return format === 'b64_json' ? { b64_json } : { url, b64_json };
+): Promise<readonly object[]> {
+  const data: object[] = [];
+  let left = MAX_INLINE_BYTES;
+  for (const { url } of pictures) {
+    const bytes = format === 'url' ? null : await bytesOf(url, left, storage);
+    left -= bytes?.byteLength ?? 0;
+    const b64_json = bytes?.toString('base64');
+    data.push({ ...((format !== 'b64_json' || bytes === null) && { url }), ...(bytes !== null && { b64_json }) });
+  }
+  return data;
 }
 
-async function bytesOf(url: string, storage: Pick<Storage, 'keyOf' | 'read'>): Promise<Buffer | null> {
+async function bytesOf(
+  url: string,
+  maxBytes: number,
+  storage: Pick<Storage, 'keyOf' | 'read'>,
+): Promise<Buffer | null> {
   const key = storage.keyOf(url);
   const body = key === null ? null : await storage.read(key);
   if (body === null) return null;
@@ -145,7 +166,7 @@ async function bytesOf(url: string, storage: Pick<Storage, 'keyOf' | 'read'>): P
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.byteLength;
-    if (bytes > MAX_INLINE_BYTES) return null;
+    if (bytes > maxBytes) return null;
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

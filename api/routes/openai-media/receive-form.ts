@@ -13,7 +13,8 @@ import { boundedBody, createParser, toRefusal, tooLarge } from '../files/receive
 const LIMITS = { files: 17, fields: 40, fieldSize: 64 * 1024, fieldNameSize: 100 };
 
 export interface ReceivedForm {
-  readonly fields: Readonly<Record<string, string>>;
+  /** A part named `a[b]` is the field `b` of the object `a`. */
+  readonly fields: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
   /** By the names of their parts, without `[]`. */
   readonly files: readonly StoredFile[];
 }
@@ -34,11 +35,11 @@ export async function receiveForm(
   store: (file: ArrivingFile) => Promise<string>,
 ): Promise<ReceivedForm> {
   const parser = createParser(request, LIMITS);
-  const fields: Record<string, string> = {};
+  const fields = new Map<string, string>();
   const storing: Promise<StoredFile>[] = [];
   parser.on('field', (name, value, { valueTruncated }) => {
     if (valueTruncated) parser.destroy(badRequest(`"${plain(name)}" is too long`));
-    else fields[name] = value;
+    else fields.set(name, value);
   });
   parser.on('file', (name, content, { filename = null }) => {
     content.on('error', () => {});
@@ -54,12 +55,22 @@ export async function receiveForm(
   body.on('error', (error) => parser.destroy(error)).pipe(parser);
   try {
     await finished(parser, { readable: false }).catch(toRefusal);
-    return { fields, files: await Promise.all(storing) };
+    return { fields: nested(fields), files: await Promise.all(storing) };
   } finally {
     body.destroy();
     parser.destroy();
     await Promise.allSettled(storing);
   }
+}
+
+function nested(parts: ReadonlyMap<string, string>): ReceivedForm['fields'] {
+  const fields = new Map<string, string | Record<string, string>>();
+  for (const [name, value] of parts) {
+    const [, outer = name, inner] = /^(\w+)\[(\w+)\]$/.exec(name) ?? [];
+    const object = fields.get(outer);
+    fields.set(outer, inner === undefined ? value : { ...(typeof object === 'object' && object), [inner]: value });
+  }
+  return Object.fromEntries(fields);
 }
 
 function plain(name: string | undefined): string {

@@ -62,16 +62,24 @@ interface VideoFields {
   readonly prompt: string;
   readonly seconds?: string | number;
   readonly size?: string;
+  readonly input_reference?: { readonly image_url: string };
 }
+
+const SECONDS_REFUSAL = '{{#label}} must be a whole number';
 
 const reader = mediaBody<VideoFields>(
   'OpenAiVideoGeneration',
   {
     model: Joi.string().required().description('A video model').example('vidone-3.0'),
     prompt: Joi.string().required(),
-    seconds: Joi.alternatives(Joi.number(), Joi.string().pattern(/^\d{1,3}$/)).description('Whole seconds'),
+    seconds: Joi.alternatives(Joi.number(), Joi.string().pattern(/^\d{1,3}$/))
+      .messages({ 'alternatives.types': SECONDS_REFUSAL, 'string.pattern.base': SECONDS_REFUSAL })
+      .description('Whole seconds'),
     size: Joi.string().description(
       '`WIDTHxHEIGHT`: one of those that the resolutions and aspect ratios of the model give',
+    ),
+    input_reference: Joi.object({ image_url: Joi.string().required() }).description(
+      'The link of a picture to start from; in a form, it can be uploaded',
     ),
   },
   { unused: ['user'], fileFields: ['input_reference'] },
@@ -93,7 +101,10 @@ export const createVideo = endpoint({
     const { caller, context } = request;
     const { fields, parameters, files, unused, identity } = await reader.read(request, services);
     reportUnused(context, unused);
-    const images = files.map(({ url }) => url);
+    const images = [
+      ...files.map(({ url }) => url),
+      ...(fields.input_reference ? [fields.input_reference.image_url] : []),
+    ];
     const order = {
       ...parameters,
       model: fields.model,

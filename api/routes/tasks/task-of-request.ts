@@ -1,19 +1,18 @@
-/** Creates tasks for requests of OpenAI's media endpoints, and waits for their end. */
+/** Creates tasks for requests of OpenAI's media endpoints and of capabilities, and waits for their end. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { againIfLost } from '../../../db/connections.ts';
 import type { Database } from '../../../db/database.ts';
 import { findAccountTask } from '../../../db/queries/tasks.ts';
 import type { Caller } from '../../../db/queries/api-keys.ts';
 import { assertNotExhausted } from '../../../domain/api-key.ts';
-import { ServiceError } from '../../../domain/errors.ts';
+import { ServiceError, toServiceError } from '../../../domain/errors.ts';
 import { isObject } from '../../../domain/json.ts';
 import { isFinal, type Task } from '../../../domain/task.ts';
 import type { CreateTaskRequest } from '../../services/create-task.ts';
 import { createOnce } from '../../services/idempotency.ts';
-import type { CheckLinks } from '../../services/place-task.ts';
+import { type CheckLinks, placeTask, type Series } from '../../services/place-task.ts';
 import type { ApiServices } from '../../services/services.ts';
 import type { Context } from '../../state.ts';
-import { createTask } from './create.ts';
 
 interface MediaAsk {
   readonly caller: Caller;
@@ -25,18 +24,49 @@ interface MediaAsk {
 }
 
 /** Creates the task once for each `Idempotency-Key`. @returns the task, as created */
-export async function taskOfRequest(
-  { parse, ...request }: MediaAsk,
+export async function taskOfRequest(ask: MediaAsk, services: ApiServices, checkLinks?: CheckLinks): Promise<Task> {
+  return createOneOf(ask, { index: 0, count: 1 }, services, checkLinks);
+}
+
+/**
+ * Creates several equal tasks, each once for each `Idempotency-Key`. The first one is refused if there is no money for all.
+ *
+ * @returns the tasks, as created: fewer than `count` if some were refused after the first
+ * @throws ServiceError when no task was created; `idempotency_conflict` while an earlier request with the key creates them
+ */
+export async function tasksOfRequest(
+  ask: MediaAsk,
+  count: number,
+  services: ApiServices,
+  checkLinks?: CheckLinks,
+): Promise<readonly Task[]> {
+  const first = await createOneOf(ask, { index: 0, count }, services, checkLinks);
+  const others = await Promise.allSettled(
+    Array.from({ length: count - 1 }, (_, before) => createOneOf(ask, { index: before + 1, count }, services)),
+  );
+  const conflict = others.find(
+    (other) => other.status === 'rejected' && toServiceError(other.reason).code === 'idempotency_conflict',
+  );
+  if (conflict?.status === 'rejected') throw conflict.reason;
+  return [first, ...others.flatMap((other) => (other.status === 'fulfilled' ? [other.value] : []))];
+}
+
+async function createOneOf(
+  { parse, caller, context, body }: MediaAsk,
+  series: Series,
   services: ApiServices,
   checkLinks?: CheckLinks,
 ): Promise<Task> {
-  const created = await createOnce(request, services, (claim) => {
-    assertNotExhausted(request.caller.key);
-    return createTask({ ...request, params: {}, query: {}, claim, body: parse() }, services, checkLinks);
+  const { requestId } = context.state;
+  const created = await createOnce({ caller, context, body, index: series.index }, services, async (claim) => {
+    assertNotExhausted(caller.key);
+    const placed = await placeTask({ caller, request: parse(), claim, requestId, series }, services, checkLinks);
+    context.state.createdTaskId = placed.taskId;
+    return placed;
   });
   const answer: unknown = JSON.parse(created.body);
   const id = isObject(answer) && isObject(answer['data']) ? String(answer['data']['id']) : '';
-  return ownTask(request.caller.account.id, id, services.database);
+  return ownTask(caller.account.id, id, services.database);
 }
 
 async function ownTask(accountId: string, id: string, database: Database): Promise<Task> {
@@ -70,22 +100,29 @@ export async function untilFinal(
 }
 
 /**
- * Waits until a task has succeeded.
+ * Waits until all tasks are final.
  *
- * @throws ServiceError with the code of a task that failed; `processing_timeout` when it has not ended by then
+ * @returns those that succeeded, at least one
+ * @throws ServiceError with the code of the first task if all failed; `processing_timeout` when one has not ended by then
  */
-export async function untilSucceeded(task: Task, wait: Wait, services: Pick<ApiServices, 'database'>): Promise<Task> {
-  const current = await untilFinal(task, wait, services);
-  if (!isFinal(current.status)) throw notReady(current.id);
-  if (current.failure === null) return current;
-  throw new ServiceError(current.failure.code, current.failure.message);
+export async function succeededOf(
+  tasks: readonly Task[],
+  wait: Wait,
+  services: Pick<ApiServices, 'database'>,
+): Promise<readonly Task[]> {
+  const ended = await Promise.all(tasks.map((task) => untilFinal(task, wait, services)));
+  if (!ended.every(({ status }) => isFinal(status))) throw notReady(ended.map(({ id }) => id));
+  const succeeded = ended.filter(({ failure }) => failure === null);
+  const [failure] = ended.flatMap((task) => task.failure ?? []);
+  if (succeeded.length === 0 && failure !== undefined) throw new ServiceError(failure.code, failure.message);
+  return succeeded;
 }
 
 /** SDKs must not send the request again: it would be charged twice. */
-function notReady(taskId: string): ServiceError {
+function notReady(taskIds: readonly string[]): ServiceError {
   return new ServiceError(
     'processing_timeout',
-    `The picture is not ready yet, and will be charged when it is. Read it with GET /v1/tasks/${taskId}.`,
+    `The request is not done yet, and each picture will be charged when it is ready. Read ${taskIds.map((id) => `GET /v1/tasks/${id}`).join(', ')}.`,
     { retryable: false, headers: { 'x-should-retry': 'false' } },
   );
 }

@@ -1,7 +1,7 @@
 /** OpenAI's own SDK against its image and video endpoints, with real workflows behind them. */
 import { expect } from 'chai';
-import OpenAI, { BadRequestError, NotFoundError, toFile } from 'openai';
-import { untilSucceeded } from '../../../api/routes/tasks/task-of-request.ts';
+import OpenAI, { APIError, BadRequestError, NotFoundError, toFile } from 'openai';
+import { succeededOf } from '../../../api/routes/tasks/task-of-request.ts';
 import { findTask } from '../../../db/queries/tasks.ts';
 import { pngFile } from '../../support/media-files.ts';
 import { call, useTestStack } from '../../support/stack.ts';
@@ -59,12 +59,75 @@ describe('OpenAI’s media endpoints', function () {
     expect((await tasksOf()).length).to.equal(before + 1);
   });
 
+  const refusalOf = async (path: string, body: object) => {
+    const answer = await call<{ error: { message: string } }>(`${stack.baseUrl}/v1/images/${path}`, { key, body });
+    return [answer.status, answer.body.error.message];
+  };
+
   it('name fields without effect, and refuse what cannot be done in words', async () => {
     const { response } = await client.images.generate({ model: IMAGE, prompt: 'x', quality: 'high' }).withResponse();
     expect(response.headers.get('x-genway-ignored')).to.equal('quality');
-    const several = await client.images.generate({ model: IMAGE, prompt: 'x', n: 2 }).catch((error: unknown) => error);
-    expect(several).to.be.instanceOf(BadRequestError);
-    expect(String(several)).to.contain('send one request for each picture');
+    for (const [body, words] of [
+      [{ n: 11 }, '"n" is outside its supported range'],
+      [{ n: 0 }, '"n" is outside its supported range'],
+      [{ n: 1.5 }, '"n" is outside its supported range'],
+      [{ n: '11' }, '"n" must be a whole number from 1 to 10'],
+      [{ stream: true }, '"stream" is not supported: wait for the picture'],
+    ] as const) {
+      const refused = await refusalOf('generations', { model: IMAGE, prompt: 'x', ...body });
+      expect(refused).to.deep.equal([400, words]);
+    }
+    expect(await refusalOf('edits', { model: IMAGE, prompt: 'x' })).to.deep.equal([
+      400,
+      '"image" is required: upload it in a form',
+    ]);
+  });
+
+  it('take null for each field with a default, as the type of OpenAI’s SDK has it', async () => {
+    const nothing = { n: null, size: null, background: null, response_format: null, stream: null, quality: null };
+    const { data, response } = await client.images.generate({ model: IMAGE, prompt: 'x', ...nothing }).withResponse();
+    expect(data.data).to.have.length(1);
+    expect(response.headers.get('x-genway-ignored')).to.equal(null);
+  });
+
+  it('create a task for each of several pictures, once for one Idempotency-Key', async () => {
+    const before = (await tasksOf()).length;
+    const body = { model: IMAGE, prompt: 'Three', n: 3, response_format: 'url' as const };
+    const headers = { 'Idempotency-Key': 'three' };
+    const generate = async () => client.images.generate(body, { headers }).catch((error: unknown) => error);
+    const [one, other] = await Promise.all([generate(), generate()]);
+    const conflict = [one, other].find((answer) => answer instanceof Error);
+    if (conflict !== undefined) expect(conflict).to.be.instanceOf(APIError).with.property('status', 409);
+    const again = await client.images.generate(body, { headers });
+    expect(new Set(again.data?.map(({ url }) => url)).size).to.equal(3);
+    expect(await client.images.generate(body, { headers })).to.deep.equal(again);
+    const tasks = (await tasksOf()).slice(0, 3);
+    expect((await tasksOf()).length).to.equal(before + 3);
+    for (const { id } of tasks) expect(await transfersOf(stack, id)).to.deep.equal(['reservation', 'settlement']);
+  });
+
+  it('create no picture if the balance does not cover all', async () => {
+    const poor = await stack.createAccount({ fundedUsd: 0.1 });
+    const { status, body } = await call<{ error: { code: string } }>(`${stack.baseUrl}/v1/images/generations`, {
+      key: poor.apiKey,
+      body: { model: IMAGE, prompt: 'x', n: 10 },
+    });
+    expect([status, body.error.code]).to.deep.equal([402, 'insufficient_credits']);
+    const { body: list } = await call<{ data: unknown[] }>(`${stack.baseUrl}/v1/tasks`, { key: poor.apiKey });
+    expect(list.data).to.deep.equal([]);
+  });
+
+  it('answer with the pictures that succeeded, and with the error only if none did', async () => {
+    const prompts = ['x', 'x [sim:fail=bad_request]', 'x [sim:fail=content_policy_violation]'];
+    const tasks = [];
+    for (const prompt of prompts) {
+      const { id } = await createTask(stack, key, prompt);
+      tasks.push((await findTask(stack.database, id)) ?? expect.fail('the task is gone'));
+    }
+    const wait = { untilMs: performance.now() + 60_000, socket: { destroyed: false } };
+    expect((await succeededOf(tasks, wait, stack)).map(({ id }) => id)).to.deep.equal([tasks[0]?.id]);
+    const failure = await succeededOf(tasks.slice(1), wait, stack).catch((error: unknown) => error);
+    expect(failure).to.include({ code: 'bad_request' });
   });
 
   it('answer the failure of a picture with its code, refunded', async () => {
@@ -107,9 +170,22 @@ describe('OpenAI’s media endpoints', function () {
     const task = await findTask(stack.database, id);
     if (task === null) throw new Error('the task is gone');
     const wait = { untilMs: performance.now() + 500, socket: { destroyed: false } };
-    const late = await untilSucceeded(task, wait, stack).catch((error: unknown) => error);
+    const late = await succeededOf([task], wait, stack).catch((error: unknown) => error);
     expect(late).to.include({ code: 'processing_timeout', status: 503, retryable: false });
     expect(String(late)).to.contain(`GET /v1/tasks/${id}`);
+  });
+
+  it('start a video from the link of a picture, in JSON and in a form', async () => {
+    const input_reference = { image_url: `${stack.baseUrl}/docs/favicon-32x32.png` };
+    const order = { model: VIDEO, prompt: 'x [sim:stuck]', input_reference };
+    for (const { id } of [
+      await client.videos.create(order),
+      (await call<{ id: string }>(`${stack.baseUrl}/v1/videos`, { key, body: order })).body,
+    ]) {
+      const task = await findTask(stack.database, id);
+      expect(task?.request.images).to.deep.equal([input_reference.image_url]);
+      await client.videos.delete(id);
+    }
   });
 
   it('list the sizes that a model has when another is asked for', async () => {

@@ -99,7 +99,7 @@ describe('a create call that the balance does not cover', () => {
       const model = loadCatalogue().videoModels.get('vidone-3.0');
       if (!model) throw new Error('the catalogue has no such model');
       expect(await database('text_allowances').where({ account_id: key.accountId })).to.have.length(1);
-      await check(caller, { model, price: parseUsd(1) });
+      await check(caller, { model, price: parseUsd(1) }, 1);
     } finally {
       await allowances.close(5_000);
       await ledger.close();
