@@ -19,7 +19,7 @@ import { observe } from './middlewares/observe.ts';
 import { rejectUserAgent } from './middlewares/reject-user-agent.ts';
 import { requestId } from './middlewares/request-id.ts';
 import { requestTarget } from './middlewares/request-target.ts';
-import { unmatched } from './middlewares/unmatched.ts';
+import { type Elsewhere, unmatched } from './middlewares/unmatched.ts';
 import { createOpenApiDocument } from './openapi/document.ts';
 import { createDescriptions } from './openapi/descriptions.ts';
 import { docsPages } from './routes/docs/routes.ts';
@@ -92,9 +92,11 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
 
 /** The application behind `{text_base_url}`: text and models. */
 export function createTextApp(dependencies: AppDependencies): Koa<RequestState> {
-  const router = new Router<RequestState>({ sensitive: true });
-  mount(router, TEXT_ADDRESS_ENDPOINTS, createServices(dependencies));
-  return createFrame(router, dependencies, []);
+  const services = createServices(dependencies);
+  const [router, all] = [new Router<RequestState>({ sensitive: true }), new Router<RequestState>({ sensitive: true })];
+  mount(router, TEXT_ADDRESS_ENDPOINTS, services);
+  mount(all, endpointsWith(dependencies.settings), services);
+  return createFrame(router, dependencies, [], { url: dependencies.settings.publicUrl, router: all });
 }
 
 function endpointsWith({ paymentWebhookSecret }: AppSettings): readonly Endpoint[] {
@@ -105,6 +107,7 @@ function createFrame(
   router: Router<RequestState>,
   { settings, log, metrics, tracing }: AppDependencies,
   before: readonly Koa.Middleware[],
+  elsewhere?: Elsewhere,
 ): Koa<RequestState> {
   const app = new Koa<RequestState>({
     proxy: settings.trustedProxies > 0,
@@ -119,7 +122,7 @@ function createFrame(
   app.use(requestTarget);
   for (const middleware of before) app.use(middleware);
   app.use(router.routes());
-  app.use(unmatched(router));
+  app.use(unmatched(router, elsewhere));
   return app;
 }
 

@@ -2,31 +2,87 @@ import type { RouterInstance } from '@koa/router';
 import { methodNotAllowed, ServiceError } from '../../domain/errors.ts';
 import type { AppContext } from '../state.ts';
 
-/** What to use instead of endpoints of other services that clients try, by their paths. */
+const TEXT = 'Text is created by POST /v1/chat/completions, /v1/responses or /v1/messages.';
+const HISTORY = 'Conversations are not stored: send the whole history with POST /v1/responses or /v1/chat/completions.';
+const IMAGES = 'Images are created by POST /v1/images/tasks, /v1/images/generations or /v1/images/edits.';
+const VIDEOS = 'Videos are created by POST /v1/videos/tasks or /v1/videos, from pictures, too.';
+const MEDIA =
+  'Images are created by POST /v1/images/tasks, videos by POST /v1/videos/tasks; GET /v1/tasks/{task_id} reads both.';
+const FILES = 'Files are uploaded by POST /v1/files, whose links media requests take.';
+const EACH = 'There are no batches: send each request by itself.';
+const MODELS = 'Models are offered as they are: GET /v1/models lists them.';
+const SPEND = 'GET /v1/balance has the balance, GET /v1/usage what was used by day.';
+const NATIVE = 'Use POST /v1beta/models/{model}:generateContent.';
+
+/** Calls of OpenAI whose last word the paths of videos take for an id. */
+const VIDEO_CALLS = /^\/v1\/videos\/(?:edits|extensions|characters|generations)$/;
+
+/** What to use instead of endpoints of other services that clients try, by their paths. The first that fits counts. */
 const INSTEAD: readonly (readonly [path: RegExp, advice: string])[] = [
+  // OpenAI
+  [/^\/v1\/images(?:\/variations)?$/, IMAGES],
+  [VIDEO_CALLS, VIDEOS],
+  [/^\/v1\/videos?\/.*\/remix$|^\/v1\/videos\/characters\/|^\/v1\/video\//, VIDEOS],
+  [/^\/v1\/(?:completions|edits|complete|engines)(?:\/|$)/, TEXT],
+  [/^\/v1\/chat\/completions\/.|^\/v1\/responses\/./, HISTORY],
+  [/^\/v1\/(?:assistants|threads|conversations|chatkit)(?:\/|$)|^\/v1beta\/interactions/, HISTORY],
   [
-    /^\/v1\/images\/variations$/,
-    'Images are created by POST /v1/images/tasks, /v1/images/generations or /v1/images/edits.',
+    /^\/v1\/realtime(?:\/|$)/,
+    'There are no realtime sessions: send `stream: true` with POST /v1/chat/completions or /v1/responses.',
   ],
-  [/^\/v1\/videos\/.*\/remix$/, 'Videos are created by POST /v1/videos/tasks or /v1/videos.'],
-  [/^\/v1\/completions$/, 'Text is created by POST /v1/chat/completions.'],
-  [/^\/v1\/(?:assistants|threads|conversations)(?:\/|$)/, 'Send the whole conversation with POST /v1/responses.'],
-  [/^\/v1\/responses\/./, 'Responses are not stored; send the whole conversation with POST /v1/responses.'],
+  [/^\/v1\/audio\//, 'Speech is neither created nor written down. GET /v1/models lists what the models do.'],
+  [/^\/v1\/(?:messages\/)?batches(?:\/|$)|:batch\w+$/, EACH],
+  [/^\/v1\/(?:fine_tuning|fine-tunes|trainings|evals|graders)(?:\/|$)|^\/v1beta\/tunedModels/, MODELS],
+  [
+    /^\/v1\/(?:vector_stores|containers|skills)(?:\/|$)|^\/v1beta\/fileSearchStores/,
+    'Nothing is stored for tools: send with each request what the model needs.',
+  ],
+  [/^\/v1\/uploads(?:\/|$)|^(?:\/upload)?\/v1beta\/files|^\/storage\/upload\//, FILES],
+  [/^\/v1\/moderation$/, 'Texts are judged by POST /v1/moderations.'],
+  [/^\/v1\/(?:organization|dashboard|credits|account)(?:\/|$)/, SPEND],
+  // Google
   [/:countTokens$/, 'Tokens are counted by POST /v1/messages/count_tokens or /v1/responses/input_tokens.'],
+  [/:(?:predict|predictLongRunning|generateImages|generateVideos)$|\/operations\//, MEDIA],
+  [/^\/v1beta\/cachedContents/, 'Prompts need no cache of their own: send the whole prompt each time.'],
+  [/:(?:stream)?[gG]enerateContent$|:generateAnswer$/, NATIVE],
+  // fal and Replicate
+  [/^\/fal-ai\/|\/requests\/|^\/v1\/predictions|\/predictions$/, MEDIA],
+  [/^\/v1\/collections/, 'POST /v1/capabilities/search finds models; GET /v1/models lists them.'],
+  // Others, and base URLs with too much or too little
+  [
+    /^\/v1beta\/openai\/|\/chat\/completions$/,
+    'Use POST /v1/chat/completions: the base URL of OpenAI clients ends in /v1.',
+  ],
+  [/^\/(?:api\/(?:chat|generate)|completions)$/, TEXT],
+  [/\/responses$/, 'Use POST /v1/responses: the base URL of OpenAI clients ends in /v1.'],
+  [/\/messages$/, 'Use POST /v1/messages: the base URL of Anthropic clients ends before /v1.'],
+  [/\/models$/, 'Use GET /v1/models: the base URL of OpenAI clients ends in /v1.'],
 ];
 
 /** A path like `/v1beta/models/{model}:countTokens` ends in a method of its own. */
 const CUSTOM_METHOD = /:\w*$/;
 
-/** Answers requests without a route: 404 for an unknown path, 405 with `Allow` for a known path and another method. */
-export function unmatched(router: RouterInstance) {
+/** Another address, which has paths that this one lacks. */
+export interface Elsewhere {
+  readonly url: string;
+  readonly router: RouterInstance;
+}
+
+/**
+ * Answers requests without a route: 404 for an unknown path, with what to use instead, and 405 with `Allow` for a known path
+ * and another method.
+ */
+export function unmatched(router: RouterInstance, elsewhere?: Elsewhere) {
+  const adviceFor = ({ path, method }: AppContext): string =>
+    elsewhere?.router.match(path, method).route
+      ? `It is served at ${elsewhere.url}.`
+      : (INSTEAD.find(([pattern]) => pattern.test(path))?.[1] ?? 'Check the path: /docs of the api address lists all.');
   return async (context: AppContext): Promise<void> => {
     const isCustom = CUSTOM_METHOD.test(context.path);
     const layers = router.match(context.path, context.method).path.filter(({ path }) => !isCustom || isEscaped(path));
     const methods = new Set(layers.flatMap((layer) => layer.methods));
-    if (methods.size === 0) {
-      const [, advice] = INSTEAD.find(([path]) => path.test(context.path)) ?? [null, 'Check the path.'];
-      throw new ServiceError('not_found', `There is no ${context.method} ${context.path}. ${advice}`);
+    if (methods.size === 0 || VIDEO_CALLS.test(context.path)) {
+      throw new ServiceError('not_found', `There is no ${context.method} ${context.path}. ${adviceFor(context)}`);
     }
     const allowed = [...methods].toSorted().join(', ');
     if (context.method === 'OPTIONS') {

@@ -24,20 +24,119 @@ describe('what no route takes', () => {
     });
   }
 
-  for (const [path, advice] of [
-    ['/v1/images/variations', '/v1/images/generations'],
-    ['/v1/videos/task_1/remix', 'POST /v1/videos/tasks'],
-    ['/v1/completions', 'POST /v1/chat/completions'],
-    ['/v1/threads/runs', 'POST /v1/responses'],
-    ['/v1/responses/resp_1/cancel', 'POST /v1/responses'],
-    ['/v1beta/models/texth-4-argon:countTokens', 'POST /v1/messages/count_tokens'],
+  // The paths of OpenAI, Anthropic, Google, fal, Replicate and others that clients try.
+  for (const [advice, paths] of [
+    [
+      'POST /v1/chat/completions',
+      [
+        '/v1/completions',
+        '/v1/complete',
+        '/v1/edits',
+        '/v1/engines/davinci/completions',
+        '/completions',
+        '/api/chat',
+        '/api/generate',
+        '/chat/completions',
+        '/v1/v1/chat/completions',
+        '/api/v1/chat/completions',
+        '/openai/deployments/gpt/chat/completions',
+        '/v1beta/openai/chat/completions',
+        '/v1/realtime',
+        '/v1/realtime/client_secrets',
+      ],
+    ],
+    [
+      'POST /v1/responses',
+      [
+        '/v1/responses/resp_1/cancel',
+        '/v1/responses/compact',
+        '/v1/chat/completions/chatcmpl-1',
+        '/v1/assistants',
+        '/v1/threads/runs',
+        '/v1/conversations/conv_1/items',
+        '/v1beta/interactions',
+        '/responses',
+      ],
+    ],
+    ['POST /v1/messages', ['/anthropic/v1/messages', '/v1/v1/messages']],
+    [
+      'POST /v1/images/tasks',
+      [
+        '/v1/images',
+        '/v1/images/variations',
+        '/fal-ai/flux/dev',
+        '/fal-ai/flux/requests/1/status',
+        '/v1/predictions',
+        '/v1/models/black-forest-labs/flux-dev/predictions',
+        '/v1/deployments/a/b/predictions',
+        '/v1beta/models/imagen-4:predict',
+      ],
+    ],
+    [
+      'POST /v1/videos/tasks',
+      [
+        '/v1/videos/task_1/remix',
+        '/v1/videos/edits',
+        '/v1/videos/extensions',
+        '/v1/videos/characters',
+        '/v1/videos/characters/char_1',
+        '/v1/videos/generations',
+        '/v1/video/generations',
+        '/v1beta/models/veo-3.1:predictLongRunning',
+      ],
+    ],
+    ['GET /v1/tasks/{task_id}', ['/v1/predictions/1/cancel', '/v1beta/models/veo-3.1/operations/1']],
+    [
+      'send each request by itself',
+      ['/v1/batches', '/v1/messages/batches/batch_1/cancel', '/v1beta/models/texth-3.8-flash:batchGenerateContent'],
+    ],
+    [
+      'GET /v1/models',
+      [
+        '/v1/fine_tuning/jobs',
+        '/v1/trainings',
+        '/v1/evals',
+        '/v1/audio/speech',
+        '/v1/audio/transcriptions',
+        '/models',
+        '/v1/collections',
+      ],
+    ],
+    ['send with each request', ['/v1/vector_stores', '/v1/containers', '/v1/skills', '/v1beta/fileSearchStores']],
+    ['POST /v1/files', ['/v1/uploads', '/upload/v1beta/files', '/v1beta/files', '/storage/upload/initiate']],
+    ['POST /v1/moderations', ['/v1/moderation']],
+    ['GET /v1/balance', ['/v1/organization/costs', '/v1/dashboard/billing/usage', '/v1/credits', '/v1/account']],
+    [
+      'POST /v1/messages/count_tokens',
+      ['/v1beta/models/texth-4-argon:countTokens', '/v1/models/texth-4-argon:countTokens'],
+    ],
+    ['the whole prompt', ['/v1beta/cachedContents']],
+    [
+      'POST /v1beta/models/{model}:generateContent',
+      [
+        '/v1alpha/models/x:generateContent',
+        '/v1/projects/p/locations/l/publishers/google/models/m:streamGenerateContent',
+      ],
+    ],
+    ['/docs', ['/v1/rerank']],
   ] as const) {
-    it(`names what to use instead of ${path}`, async () => {
-      const { status, body } = await call<ErrorBody>(app.baseUrl + path, { method: 'POST', body: {} });
-      expect([status, body.error.code]).to.deep.equal([404, 'not_found']);
-      expect(body.error.message).to.include(advice);
-    });
+    for (const path of paths) {
+      it(`names what to use instead of ${path}`, async () => {
+        const { status, body } = await call<ErrorBody>(app.baseUrl + path, { method: 'POST', body: {} });
+        expect([status, body.error.code]).to.deep.equal([404, 'not_found']);
+        expect(body.error.message).to.include(advice);
+      });
+    }
   }
+
+  it('names the address where the text address lacks a path', async () => {
+    const textUrl = await app.startText();
+    for (const path of ['/v1/videos/tasks', '/v1/images/generations', '/v1/capabilities/run']) {
+      const { status, body } = await call<ErrorBody>(textUrl + path, { method: 'POST', body: {} });
+      expect(status).to.equal(404);
+      expect(body.error.message).to.match(/ It is served at http\S+\.$/);
+    }
+  });
 
   for (const [method, path, allow] of [
     ['GET', '/v1/images/tasks', 'POST'],
