@@ -53,6 +53,7 @@ import { announcePayment } from './routes/payment-events/routes.ts';
 import { announceJobEnd } from './routes/provider-callbacks/routes.ts';
 import {
   createChatCompletion,
+  createEmbeddings,
   createMessage,
   createResponse,
   generateContent,
@@ -106,6 +107,7 @@ const TEXT = [
   createMessage,
   generateContent,
   streamGenerateContent,
+  createEmbeddings,
   countMessageTokens,
   countResponseTokens,
 ];

@@ -3,6 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { OperatorError } from '../domain/operator-error.ts';
 import {
   type CatalogueFile,
+  type EmbeddingsEntry,
+  type EmbeddingsRouteEntry,
   type FamilyEntry,
   type ImageEntry,
   type MediaRouteEntry,
@@ -28,7 +30,8 @@ import {
 } from './operator-file.ts';
 import { findParameterFaults, toPriceModifiers } from './parameters.ts';
 import { checkAgainst, type Checked } from './schema-findings.ts';
-import { toCostPricing, toTextPricing } from './text-pricing.ts';
+import { EMBEDDINGS } from '../domain/policy.ts';
+import { toCostPricing, toEmbeddingsPricing, toTextPricing } from './text-pricing.ts';
 import { type WrittenModel, writtenModels } from './written-models.ts';
 import type { Catalogue, ImageModel, MediaModelBase, TextModel, TextRoute, VideoModel } from './types.ts';
 
@@ -45,6 +48,7 @@ const NO_TEXT: NonNullable<CatalogueFile['text']> = {
   media_tokens: { image: 1, document: 1, audio: 1, video: 1 },
   claude_style_prefixes: [],
   families: [],
+  embeddings: [],
 };
 
 /** The file beside this module. */
@@ -119,7 +123,10 @@ function buildCatalogue({ version, media, text = NO_TEXT }: CatalogueFile): Cata
     version,
     videoModels: byId(media.videos.map((entry) => toVideoModel(entry, unsupportedFields))),
     imageModels: byId(media.images.map((entry) => toImageModel(entry, unsupportedFields))),
-    textModels: byId(text.families.flatMap((family) => family.models.map((entry) => toTextModel(family, entry, text)))),
+    textModels: byId([
+      ...text.families.flatMap((family) => family.models.map((entry) => toTextModel(family, entry, text))),
+      ...text.embeddings.map((entry) => toEmbeddingsModel(entry, text)),
+    ]),
     claudeStylePrefixes: text.claude_style_prefixes,
   };
 }
@@ -266,8 +273,46 @@ function toTextModel(family: FamilyEntry, entry: TextEntry, assumed: NonNullable
     responsesFields: family.responses_fields,
     compatibility: entry.compatibility ?? family.compatibility,
     formats: family.formats ?? WIRE_FORMAT_NAMES,
-    routes: [toTextRoute(first, 0, entry), ...others.map((route, index) => toTextRoute(route, index + 1, entry))],
+    routes: [toTextRoute(first, 0, entry.id), ...others.map((route, index) => toTextRoute(route, index + 1, entry.id))],
     pricing: toTextPricing(entry),
+    free: entry.free ?? false,
+    fundedOnly: entry.funded_only,
+    requiresTopUp: entry.requires_top_up,
+    legacy: entry.legacy,
+  };
+}
+
+/** The family and the only format of models that make embeddings. */
+const EMBEDDINGS_NAME = 'embeddings';
+
+/** Its context is that of each input. */
+function toEmbeddingsModel(
+  entry: EmbeddingsEntry,
+  { assumed_context_tokens, media_tokens }: NonNullable<CatalogueFile['text']>,
+): TextModel {
+  const { id, context_tokens: contextTokens, prices, route, routes = route && [route] } = entry;
+  const [first, ...others] = routes ?? [];
+  if (first === undefined) throw new CatalogueError('a model without a route has passed the check');
+  const toRoute = ({ cost, ...written }: EmbeddingsRouteEntry, index: number): TextRoute => ({
+    ...toTextRoute(written, index, id),
+    ...(cost !== undefined && { cost: toEmbeddingsPricing(cost) }),
+  });
+  return {
+    id,
+    family: EMBEDDINGS_NAME,
+    contextTokens,
+    maxOutputTokens: null,
+    mostInputTokens: (contextTokens ?? assumed_context_tokens) * EMBEDDINGS.maxInputs,
+    mostOutputTokens: 0,
+    assumedOutputTokens: 0,
+    mediaTokens: media_tokens,
+    reasoning: false,
+    reasoningEfforts: [],
+    responsesFields: [],
+    compatibility: 'full',
+    formats: [EMBEDDINGS_NAME],
+    routes: [toRoute(first, 0), ...others.map((other, index) => toRoute(other, index + 1))],
+    pricing: toEmbeddingsPricing(prices),
     free: entry.free ?? false,
     fundedOnly: entry.funded_only,
     requiresTopUp: entry.requires_top_up,
@@ -280,7 +325,7 @@ function routesOf({ route, routes }: Pick<FamilyEntry, 'route' | 'routes'>): rea
 }
 
 /** @param index its place in the list, which is its default order */
-function toTextRoute(route: TextRouteEntry, index: number, { id }: TextEntry): TextRoute {
+function toTextRoute(route: TextRouteEntry, index: number, id: string): TextRoute {
   const {
     provider,
     format,

@@ -32,7 +32,14 @@ import {
   toPriceModifiers,
 } from './parameters.ts';
 import { quoted, usd } from './quoted.ts';
-import { type CostEntry, type PricingEntry, WEEKDAYS, toCostPricing, toTextPricing } from './text-pricing.ts';
+import {
+  type CostEntry,
+  type InputPriceEntry,
+  type PricingEntry,
+  WEEKDAYS,
+  toCostPricing,
+  toTextPricing,
+} from './text-pricing.ts';
 import {
   CHAT_FIELDS,
   MAX_TOKENS_FIELDS,
@@ -58,6 +65,7 @@ export interface CatalogueFile {
     readonly media_tokens: Readonly<Record<MediaKind, number>>;
     readonly claude_style_prefixes: readonly string[];
     readonly families: readonly FamilyEntry[];
+    readonly embeddings: readonly EmbeddingsEntry[];
   };
 }
 
@@ -151,6 +159,25 @@ export interface TextEntry extends PricingEntry {
   readonly funded_only: boolean;
   readonly requires_top_up: boolean;
   readonly legacy: boolean;
+}
+
+export interface EmbeddingsEntry extends Pick<
+  TextEntry,
+  'id' | 'context_tokens' | 'free' | 'funded_only' | 'requires_top_up' | 'legacy'
+> {
+  /** Absent on a free model. */
+  readonly prices?: InputPriceEntry;
+  readonly route?: EmbeddingsRouteEntry;
+  readonly routes?: readonly [EmbeddingsRouteEntry, ...EmbeddingsRouteEntry[]];
+}
+
+export interface EmbeddingsRouteEntry extends AnswerTimeoutsEntry {
+  readonly provider: string;
+  readonly format: 'chat-completions';
+  readonly model?: string;
+  readonly order?: number;
+  readonly weight: number;
+  readonly cost?: InputPriceEntry;
 }
 
 /** One of the values listed in a sibling field. */
@@ -274,13 +301,17 @@ const factors = {
     .default([]),
 };
 
-const textRoute = Joi.object({
+const routeKeys = {
   provider: name.required(),
-  format: Joi.valid(...UPSTREAM_FORMAT_NAMES).required(),
   model: name,
   order: Joi.number().integer().min(0),
   weight: count.default(1),
   ...ANSWER_TIMEOUT_FIELDS,
+};
+
+const textRoute = Joi.object({
+  ...routeKeys,
+  format: Joi.valid(...UPSTREAM_FORMAT_NAMES).required(),
   max_tokens_field: Joi.valid(...MAX_TOKENS_FIELDS),
   chat_fields: Joi.array().items(Joi.valid(...CHAT_FIELDS)),
   structured_output: Joi.valid(...STRUCTURED_OUTPUTS),
@@ -311,6 +342,27 @@ const textModel = Joi.object<TextEntry>({
   .xor('prices', 'free')
   .oxor('route', 'routes')
   .custom(assertExactPrices);
+
+const inputPrice = Joi.object({ input: tokenPrice });
+const embeddingsRoute = Joi.object({
+  ...routeKeys,
+  format: Joi.valid('chat-completions').required(),
+  cost: inputPrice,
+});
+
+const embeddingsModel = Joi.object<EmbeddingsEntry>({
+  id: name.required(),
+  context_tokens: published,
+  route: embeddingsRoute,
+  routes: Joi.array().items(embeddingsRoute).min(1),
+  prices: inputPrice,
+  free: Joi.valid(true),
+  funded_only: flag,
+  requires_top_up: flag,
+  legacy: flag,
+})
+  .xor('prices', 'free')
+  .xor('route', 'routes');
 
 /** Every error message names the path of the field. */
 export const catalogueSchema = Joi.object<CatalogueFile>({
@@ -345,6 +397,7 @@ export const catalogueSchema = Joi.object<CatalogueFile>({
       )
       .unique('family')
       .required(),
+    embeddings: Joi.array().items(embeddingsModel).default([]),
   }),
 })
   .required()

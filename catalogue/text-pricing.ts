@@ -14,6 +14,9 @@ export interface TokenPricesEntry {
   readonly cache_write: PicoUsd;
 }
 
+/** The price of a model that only reads. */
+export type InputPriceEntry = Pick<TokenPricesEntry, 'input'>;
+
 export interface PricingEntry {
   /** Absent on a free model. */
   readonly prices?: TokenPricesEntry;
@@ -40,6 +43,12 @@ const FREE: TokenPricesEntry = { input: 0n, output: 0n, cached_input: 0n, cache_
 /** @throws RangeError when a cost times its factors would not be exact */
 export function toCostPricing({ tiers, peaks, ...prices }: CostEntry): TextPricing {
   return toTextPricing({ prices, tiers, peaks });
+}
+
+/** Whatever an upstream calls cached costs what all input costs. */
+export function toEmbeddingsPricing({ input }: InputPriceEntry = FREE): TextPricing {
+  const prices = { input, output: 0n, cached_input: input, cache_write: input };
+  return toTextPricing({ prices, tiers: [], peaks: [] });
 }
 
 /** @throws RangeError when a price times its factors would not be exact */

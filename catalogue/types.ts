@@ -6,7 +6,7 @@ import type { RankedRoute, ResultCheck } from '../domain/media-route.ts';
 import type { ModelParameters } from '../domain/model-parameters.ts';
 import type { MediaPricing, TextPricing } from '../domain/pricing.ts';
 import type { TextTerms } from '../domain/text-price.ts';
-import type { UpstreamFormatName, WireFormatName } from '../domain/wire-format-name.ts';
+import type { RequestFormatName, UpstreamFormatName } from '../domain/wire-format-name.ts';
 import type { AnswerTimeouts } from './answer-timeouts.ts';
 
 export interface Catalogue {
@@ -122,8 +122,8 @@ export interface TextModel extends TextTerms {
   /** Fields that only this family takes on the responses format: `reasoning`, `text`. */
   readonly responsesFields: readonly string[];
   readonly compatibility: Compatibility;
-  /** The formats that the model answers on. */
-  readonly formats: readonly WireFormatName[];
+  /** The formats that the model answers on; or `embeddings` alone. */
+  readonly formats: readonly RequestFormatName[];
   readonly routes: readonly [TextRoute, ...TextRoute[]];
   /** Costs nothing, and has a rate limit of its own (contract 8.1). */
   readonly free: boolean;
@@ -146,6 +146,6 @@ export function isClaudeStyle(catalogue: Catalogue, id: string): boolean {
 }
 
 /** Whether the model answers on that format. */
-export function answersFormat(model: TextModel, format: WireFormatName): boolean {
+export function answersFormat(model: TextModel, format: RequestFormatName): boolean {
   return model.formats.includes(format);
 }

@@ -23,6 +23,9 @@ export function writtenModels(document: unknown): readonly WrittenModel[] {
     ...mediaModels('video', ['media', 'videos'], objectAt(media)['videos']),
     ...mediaModels('image', ['media', 'images'], objectAt(media)['images']),
     ...itemsOf(objectAt(text)['families'], ['text', 'families']).flatMap(textModels),
+    ...itemsOf(objectAt(text)['embeddings'], ['text', 'embeddings']).map((model) => {
+      return { ...model, kind: 'text' as const, routes: routesOf(model) };
+    }),
   ];
 }
 

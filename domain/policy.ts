@@ -21,7 +21,7 @@ export const MEDIA_WAIT_MS = 95_000;
 /** Contract 4.3: fetching the links of an image request. Each link causes at most three requests. */
 export const IMAGE_LINKS = { maxRedirects: 2, timeoutMs: 10_000 };
 
-/** Contract 8.2: the JSON bodies of media, webhooks and administration, and those of text. */
+/** Contract 8.2: the JSON bodies of media, webhooks and administration, those of text, and those of embeddings. */
 export const BODIES = {
   // Many times the size of a prompt and its links.
   common: { maxBytes: MIB, maxDepth: 32, maxValues: 20_000 },
@@ -33,7 +33,12 @@ export const BODIES = {
     // Enough for a conversation of ten thousand messages.
     maxValues: 60_000,
   },
+  // As many token ids as vendors take in one request, and about as much text.
+  embeddings: { maxBytes: 8 * MIB, maxDepth: 8, maxValues: 310_000 },
 };
+
+/** Contract 4.8.5. */
+export const EMBEDDINGS = { maxInputs: 2_048, maxDimensions: 65_536 };
 
 /** Corrections that two people make: how long one waits for the second, and over how long one person's amounts add up. */
 export const CORRECTIONS = { pendingDays: 7, addUpHours: 24 };

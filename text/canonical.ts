@@ -174,6 +174,16 @@ export interface TextRequest {
   readonly unused?: UnusedFields | undefined;
   /** Chat completions only: fields passed on unchanged to upstreams whose route asks for them, and to no others. */
   readonly chatFields?: JsonObject | undefined;
+  /** Embeddings only, whose texts are the parts of one turn. */
+  readonly embeddings?: EmbeddingsWish | undefined;
+}
+
+/** What embeddings are made of, and how they are written. */
+export interface EmbeddingsWish {
+  readonly inputCount: number;
+  /** How many tokens came as ids, of which there is no text. */
+  readonly tokenIdCount: number;
+  readonly encoding: 'float' | 'base64';
 }
 
 // ----------------------------------------------------------------------------------------------------------- answers

@@ -32,6 +32,11 @@ export function splitFrames(): Stage<Uint8Array, Frame> {
   return new FrameSplitter();
 }
 
+/** The stage that takes each piece of an answer that is no stream of events for a frame. */
+export function keepPieces(): Stage<Buffer, Frame> {
+  return { push: (bytes, emit) => emit({ bytes, isWhole: true }), end() {} };
+}
+
 class FrameSplitter implements Stage<Uint8Array, Frame> {
   /** A frame without its end so far, at the start of a buffer that doubles as it fills. */
   #rest = Buffer.alloc(0);

@@ -30,12 +30,8 @@ export interface RenderContext {
   readonly nowSeconds: () => number;
 }
 
-/** The half towards clients. */
-export interface ClientFormat {
-  /** Whether answers in this format say which stop sequence hit. */
-  readonly hasStopSequence: boolean;
-  /** This format's names for settings, as far as it has them. */
-  readonly settingNames: Readonly<Partial<Record<Setting, string>>>;
+/** What requests of every kind have. */
+export interface RequestFormat {
   /**
    * Sent occasionally on a silent stream, to keep the connection open; null if clients tolerate nothing of the kind.
    */
@@ -43,10 +39,6 @@ export interface ClientFormat {
 
   /** @throws ServiceError `bad_request` that names the field that is missing, malformed or not supported */
   parseRequest(body: unknown, context: ParseContext): TextRequest;
-  /** The body of an answer that does not stream. */
-  renderResult(result: TextResult, context: RenderContext): JsonObject;
-  /** The stage from legal events to the text of server-sent events, including the end of the stream. */
-  renderStream(context: RenderContext): Stage<StreamEvent, string>;
   /** The body of an error: contract 7.1. */
   renderError(error: ServiceError, requestId: string): JsonObject;
   /**
@@ -55,6 +47,19 @@ export interface ClientFormat {
    * @param eventCount how many events the client got before, for the format that numbers them; 0 by default
    */
   renderStreamError(error: ServiceError, requestId: string, eventCount?: number): string | null;
+}
+
+/** The half towards clients. */
+export interface ClientFormat extends RequestFormat {
+  /** Whether answers in this format say which stop sequence hit. */
+  readonly hasStopSequence: boolean;
+  /** This format's names for settings, as far as it has them. */
+  readonly settingNames: Readonly<Partial<Record<Setting, string>>>;
+
+  /** The body of an answer that does not stream. */
+  renderResult(result: TextResult, context: RenderContext): JsonObject;
+  /** The stage from legal events to the text of server-sent events, including the end of the stream. */
+  renderStream(context: RenderContext): Stage<StreamEvent, string>;
 }
 
 export interface UpstreamOptions {
@@ -174,6 +179,12 @@ export interface UpstreamHalf {
 export interface WireFormat extends UpstreamHalf {
   readonly name: WireFormatName;
   readonly client: ClientFormat;
+}
+
+/** What the body of a request for embeddings has; there is no other form of it. */
+export interface EmbeddingsFormat {
+  readonly name: 'embeddings';
+  readonly client: RequestFormat;
 }
 
 /** An error's message, with the request id at its end: contract 7.1. */

@@ -31,6 +31,7 @@ const INSTEAD: readonly (readonly [path: RegExp, advice: string])[] = [
     'There are no realtime sessions: send `stream: true` with POST /v1/chat/completions or /v1/responses.',
   ],
   [/^\/v1\/audio\//, 'Speech is neither created nor written down. GET /v1/models lists what the models do.'],
+  [/:(?:batchEmbedContents|embedContent)$/, 'Embeddings are created by POST /v1/embeddings.'],
   [/^\/v1\/(?:messages\/)?batches(?:\/|$)|:batch\w+$/, EACH],
   [/^\/v1\/(?:fine_tuning|fine-tunes|trainings|evals|graders)(?:\/|$)|^\/v1beta\/tunedModels/, MODELS],
   [
@@ -54,6 +55,7 @@ const INSTEAD: readonly (readonly [path: RegExp, advice: string])[] = [
     'Use POST /v1/chat/completions: the base URL of OpenAI clients ends in /v1.',
   ],
   [/^\/(?:api\/(?:chat|generate)|completions)$/, TEXT],
+  [/\/embeddings$/, 'Use POST /v1/embeddings: the base URL of OpenAI clients ends in /v1.'],
   [/\/responses$/, 'Use POST /v1/responses: the base URL of OpenAI clients ends in /v1.'],
   [/\/messages$/, 'Use POST /v1/messages: the base URL of Anthropic clients ends before /v1.'],
   [/\/models$/, 'Use GET /v1/models: the base URL of OpenAI clients ends in /v1.'],

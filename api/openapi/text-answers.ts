@@ -169,9 +169,23 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     modelVersion: text(),
     responseId: text(),
   }),
+  EmbeddingsResponse: object({
+    object: exactly('list'),
+    data: arrayOf(
+      object({
+        object: exactly('embedding'),
+        index: integer('Its place among the inputs'),
+        embedding: {
+          oneOf: [arrayOf({ type: 'number' }), text('Base64 of numbers of 32 bits, the lowest byte first')],
+        },
+      }),
+    ),
+    model: text(),
+    usage: object({ prompt_tokens: integer(), total_tokens: integer() }),
+  }),
   SvcError: object(
     { error: object({ message, type: exactly('svc_error'), code }) },
-    'The error envelope of the chat-completions, responses and native formats.',
+    'The error envelope of the chat-completions, responses and native formats, and of embeddings.',
   ),
   MessagesError: object(
     { type: exactly('error'), error: object({ type: code, message }) },

@@ -1,8 +1,9 @@
 /** Requests of the text formats: contract 4.8. Their readers carry the schemas; the catalogue adds its models. */
 import { answersFormat, type Catalogue } from '../../catalogue/types.ts';
 import { type JsonSchema, oneOfTexts, text } from '../../domain/json-schema.ts';
-import type { WireFormatName } from '../../domain/wire-format-name.ts';
+import type { RequestFormatName } from '../../domain/wire-format-name.ts';
 import { readRequest as readChatRequest } from '../../text/chat-completions/request-shape.ts';
+import { readRequest as readEmbeddingsRequest } from '../../text/embeddings/request-shape.ts';
 import { READ_REQUEST as READ_NATIVE_REQUEST } from '../../text/generate-content/request-shape.ts';
 import { REQUEST_SCHEMA as MESSAGES_REQUEST } from '../../text/messages/request-shape.ts';
 import { READ_REQUEST as READ_RESPONSES_REQUEST } from '../../text/responses/request-shape.ts';
@@ -15,6 +16,7 @@ export function textRequestSchemas(catalogue: Catalogue): Readonly<Record<string
     ResponsesRequest: withModels(READ_RESPONSES_REQUEST.full.schema, modelOn('responses', catalogue)),
     MessagesRequest: messagesRequest,
     MessagesCount: { ...messagesRequest, required: ['model', 'messages'] },
+    EmbeddingsRequest: withModels(readEmbeddingsRequest.schema, modelOn('embeddings', catalogue)),
     GenerateContentRequest: READ_NATIVE_REQUEST.full.schema,
   };
 }
@@ -24,7 +26,7 @@ function withModels(schema: JsonSchema, model: JsonSchema): JsonSchema {
 }
 
 /** The ids of the models that a format serves. */
-function modelOn(format: WireFormatName, { textModels }: Catalogue): JsonSchema {
+function modelOn(format: RequestFormatName, { textModels }: Catalogue): JsonSchema {
   const ids = [...textModels.values()].filter((model) => answersFormat(model, format)).map(({ id }) => id);
   return ids.length === 0 ? text('No models') : oneOfTexts(ids, 'Exact and case-sensitive');
 }

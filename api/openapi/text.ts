@@ -2,7 +2,7 @@
 import type { Catalogue } from '../../catalogue/types.ts';
 import type { ErrorCode } from '../../domain/errors.ts';
 import { type JsonSchema, ref } from '../../domain/json-schema.ts';
-import type { WireFormatName } from '../../domain/wire-format-name.ts';
+import type { RequestFormatName } from '../../domain/wire-format-name.ts';
 import type { RefusalStatus } from '../endpoint/answers.ts';
 import { REFUSALS } from './operation.ts';
 import { EXAMPLE_REQUEST_ID, exampleError, refusalOf } from './shared.ts';
@@ -50,7 +50,7 @@ export const TEXT_RESPONSES: Readonly<Record<string, JsonSchema>> = Object.fromE
 );
 
 /** Refusals of a format that have, or may have, its own envelope, by status. */
-export function refusalsIn(format: WireFormatName): Partial<Record<RefusalStatus, string>> {
+export function refusalsIn(format: RequestFormatName): Partial<Record<RefusalStatus, string>> {
   const schema = format === 'messages' ? 'MessagesError' : 'SvcError';
   return Object.fromEntries(
     [400 as const, ...STATUSES_IN_BOTH].map((status) => [status, responseName(schema, status)]),

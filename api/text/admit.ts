@@ -5,7 +5,7 @@ import type { TextHold } from '../../db/text-money/billing.ts';
 import { BODIES } from '../../domain/policy.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { readObject } from '../../text/read.ts';
-import type { ParseContext, WireFormat } from '../../text/wire-format.ts';
+import type { EmbeddingsFormat, ParseContext, WireFormat } from '../../text/wire-format.ts';
 import { readJsonBody } from '../middlewares/json-body.ts';
 import { countNow } from '../middlewares/limit-requests.ts';
 import type { Context } from '../state.ts';
@@ -20,7 +20,7 @@ import type { TextServices } from './services.ts';
 export interface TextAsk {
   readonly context: Context;
   readonly caller: Caller;
-  readonly format: WireFormat;
+  readonly format: WireFormat | EmbeddingsFormat;
   /** The parts of the request that the path contains, if any. */
   readonly parseContext: ParseContext;
   /** Whether a stream is sent as items of a JSON array instead of server-sent events. */
@@ -85,9 +85,10 @@ async function receiveBody(
   const announcedBytes = length === undefined ? undefined : Number(length);
   // A key beyond its limit must not have large bodies received and parsed.
   if (isLarge(announcedBytes)) await countNow(context);
-  await checkEarly(format, parseContext.address?.model ?? null, announcedBytes ?? 0, caller, services);
-  const { value } = await readJsonBody(context.req, BODIES.text, (sizer, bytes) =>
-    checkEarly(format, parseContext.address?.model ?? sizer.model, bytes, caller, services),
+  await checkEarly(format.name, parseContext.address?.model ?? null, announcedBytes ?? 0, caller, services);
+  const limits = format.name === 'embeddings' ? BODIES.embeddings : BODIES.text;
+  const { value } = await readJsonBody(context.req, limits, (sizer, bytes) =>
+    checkEarly(format.name, parseContext.address?.model ?? sizer.model, bytes, caller, services),
   );
   return readObject(value, '');
 }

@@ -25,6 +25,9 @@ export function mostInputTokens(request: TextRequest, body: JsonObject, model: T
   const limit = model.mostInputTokens;
   const media = mediaOf(request);
   const isUncounted = lengthsOfData(media);
+  const { inputCount = 0, tokenIdCount = 0 } = request.embeddings ?? {};
+  // Ids are what upstreams count already, beside what they add to each input.
+  if (tokenIdCount > 0) return Math.min(TOKENS_PER_REQUEST + inputCount * TOKENS_PER_VALUE + tokenIdCount, limit);
   let tokens = TOKENS_PER_REQUEST + media.reduce((sum, medium) => sum + model.mediaTokens[kindOf(medium)], 0);
   if (request.tools.length > 0) tokens += TOKENS_FOR_TOOLS;
   tokens += tokensOfReferences(request, model);

@@ -1,7 +1,7 @@
 /** Early refusals of a large request, before it is parsed: for its model, or for an account without credit. */
 import type { Caller } from '../../db/queries/api-keys.ts';
 import { ServiceError } from '../../domain/errors.ts';
-import type { WireFormat } from '../../text/wire-format.ts';
+import type { RequestFormatName } from '../../domain/wire-format-name.ts';
 import { findModel } from './choose-model.ts';
 import type { TextServices } from './services.ts';
 
@@ -18,14 +18,14 @@ export function isLarge(announcedBytes: number | undefined): boolean {
  * @throws ServiceError the refusal that the request would get later, in general terms
  */
 export async function checkEarly(
-  { name }: WireFormat,
+  format: RequestFormatName,
   modelId: string | null,
   bodyBytes: number,
   caller: Caller,
   { catalogue, hasCredit }: TextServices,
 ): Promise<void> {
   if (modelId === null || !isLarge(bodyBytes)) return;
-  const model = findModel(name, modelId, caller.key, catalogue);
+  const model = findModel(format, modelId, caller.key, catalogue);
   if (!model.free && !(await hasCredit(caller.account.id))) {
     throw new ServiceError('insufficient_credits', `The account has no credit left for ${model.id}. Top up.`);
   }

@@ -8,7 +8,7 @@ import { unusedFields } from '../../text/unused-fields.ts';
 import { isAllowedModel, modelRefusal } from '../../domain/api-key.ts';
 import type { Compatibility } from '../../domain/compatibility.ts';
 import { isObject, type JsonObject } from '../../domain/json.ts';
-import type { WireFormatName } from '../../domain/wire-format-name.ts';
+import type { RequestFormatName, WireFormatName } from '../../domain/wire-format-name.ts';
 
 /** Fields of the responses format that only some families support: contract 4.8.2. */
 const FIELDS_OF_SOME_FAMILIES = ['reasoning', 'text'];
@@ -40,13 +40,14 @@ export function compatibilityOf(modelId: unknown, { textModels }: Catalogue): Co
  * @throws ServiceError the errors of {@link findModel}; 400 `bad_request` for options that the model does not support
  */
 export function chooseModel(
-  format: WireFormatName,
+  format: RequestFormatName,
   body: JsonObject,
   request: TextRequest,
   key: ApiKey,
   catalogue: Catalogue,
 ): ChosenModel {
   const model = findModel(format, request.model, key, catalogue);
+  if (format === 'embeddings') return { model, request };
   if (model.compatibility === 'full') {
     const offered = withOfferedEffort(request, model);
     const isDropped = request.reasoningEffort !== undefined && offered.reasoningEffort === undefined;
@@ -66,14 +67,14 @@ export function chooseModel(
  * @throws ServiceError 404 `not_found` for an id that is unknown or not served in this format; 403 `access_denied` for
  *   one outside the key's group; 400 `bad_request` for a family that the format does not serve
  */
-export function findModel(format: WireFormatName, modelId: string, key: ApiKey, catalogue: Catalogue): TextModel {
+export function findModel(format: RequestFormatName, modelId: string, key: ApiKey, catalogue: Catalogue): TextModel {
   const id = modelId.slice(0, MAX_SHOWN_ID);
   const model = catalogue.textModels.get(modelId);
   if (format === 'responses' && isClaudeStyle(catalogue, id) && model?.compatibility !== 'full') {
     throw badRequest(`"model": ${id} is not served on /v1/responses; use /v1/messages or /v1/chat/completions`);
   }
   if (model === undefined) throw notFound(`There is no text model "${id}". Ids are exact and case-sensitive.`);
-  if (!answersFormat(model, format)) throw notFound(`The model ${id} is not served in the ${format} format.`);
+  if (!answersFormat(model, format)) throw notServed(model, format);
   if (!isAllowedModel(key, model.id)) throw new ServiceError('access_denied', modelRefusal(model.id));
   return model;
 }
@@ -99,6 +100,17 @@ function checkEffort(format: WireFormatName, { reasoningEffort }: TextRequest, m
   if (reasoningEffort === undefined || model.reasoningEfforts.length === 0) return;
   if (model.reasoningEfforts.includes(reasoningEffort)) return;
   throw badRequest(`"${EFFORT_FIELD[format]}" must be one of: [${model.reasoningEfforts.join(' ')}]`);
+}
+
+function notServed({ id, formats }: TextModel, format: RequestFormatName): ServiceError {
+  if (format === 'embeddings') {
+    return notFound(
+      `The model ${id} makes no embeddings; GET /v1/models shows "embeddings" in "formats" of those that do.`,
+    );
+  }
+  if (formats.includes('embeddings'))
+    return notFound(`The model ${id} only makes embeddings: use POST /v1/embeddings.`);
+  return notFound(`The model ${id} is not served in the ${format} format.`);
 }
 
 function notFound(message: string): ServiceError {

@@ -16,9 +16,9 @@ export function inputTokenEstimate(request: TextRequest): () => number {
   return () => (tokens ??= estimateInputTokens(request));
 }
 
-export function estimateInputTokens({ turns, tools, outputFormat }: TextRequest): number {
+export function estimateInputTokens({ turns, tools, outputFormat, embeddings }: TextRequest): number {
   const texts: string[] = [];
-  let otherTokens = turns.length * TOKENS_PER_TURN;
+  let otherTokens = embeddings?.tokenIdCount ?? turns.length * TOKENS_PER_TURN;
   const take = (part: InputPart | AnswerPart): void => {
     if (part.type === 'text' || part.type === 'reasoning') texts.push(part.text);
     else if (part.type === 'tool-call') texts.push(part.name, part.arguments);

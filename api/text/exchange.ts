@@ -5,18 +5,20 @@ import type { PreparedRequest } from '../../providers/text/attempt.ts';
 import { parseAnswer } from '../../text/answer-json.ts';
 import { callIdReplacements } from '../../text/call-ids.ts';
 import type { TextRequest } from '../../text/canonical.ts';
+import { buildEmbeddingsRequest } from '../../text/embeddings/index.ts';
+import { passVectors } from '../../text/embeddings/read-answer.ts';
 import { callCountOf, planConversion, stopSequencesToCut } from '../../text/convert.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { planForwarding } from '../../text/forward.ts';
-import type { Frame } from '../../text/frames.ts';
+import { type Frame, keepPieces, splitFrames } from '../../text/frames.ts';
 import { inArray } from '../../text/generate-content/array-stream.ts';
 import { type JoinedCall, JoinedCalls } from '../../text/join-calls.ts';
 import { writeJson, type WrittenJson } from '../../text/json/write.ts';
 import type { Meter } from '../../text/meter.ts';
-import type { Stage } from '../../text/stage.ts';
+import { runStage, type Stage } from '../../text/stage.ts';
 import { changesOutput } from '../../text/structured-output.ts';
 import { unusedOver, unusedWhereForwarded } from '../../text/unused-fields.ts';
-import type { RenderContext, WireFormat } from '../../text/wire-format.ts';
+import type { EmbeddingsFormat, RenderContext, UpstreamOptions, WireFormat } from '../../text/wire-format.ts';
 import type { Piece } from './client-stream.ts';
 
 export interface Exchange extends PreparedRequest {
@@ -29,13 +31,15 @@ export interface Exchange extends PreparedRequest {
    * Throws a ServiceError if they contain no answer.
    */
   readonly readResult: (bytes: Uint8Array) => Promise<WrittenJson | null>;
-  /** Converts the frames of a stream to events for the client. To be called once. */
+  /** Splits the bytes of a stream into frames. To be called once. */
+  readonly splitStream: () => Stage<Buffer, Frame>;
+  /** Converts the frames of a stream to what the client gets. To be called once. */
   readonly readStream: () => Stage<Frame, Piece>;
 }
 
 /** A request as sent and as understood. */
 export interface ReadRequest {
-  readonly format: WireFormat;
+  readonly format: WireFormat | EmbeddingsFormat;
   readonly body: JsonObject;
   readonly request: TextRequest;
   readonly model: Pick<TextModel, 'reasoning' | 'compatibility'>;
@@ -76,11 +80,11 @@ export function planExchange(
   joined: JoinedCall | null,
 ): Exchange {
   const upstream = FORMATS[route.format];
-  const isForwarded = isPassedOn(format, request, route, model);
   const measured = {
     hasHeard: () => meter.heard,
     hasBegun: () => meter.begun,
     unreadableEvents: () => meter.unreadableEvents,
+    splitStream: splitFrames,
   };
   const { maxTokensField, chatFields, structuredOutput, checkOutput, autoCache } = route;
   const { reasoning: reasons, compatibility } = model;
@@ -95,7 +99,8 @@ export function planExchange(
     checkOutput,
     autoCache,
   };
-  if (isForwarded) {
+  if (format.name === 'embeddings') return { ...measured, ...planEmbeddings(body, request, options, meter) };
+  if (isPassedOn(format, request, route, model)) {
     const forwarding = planForwarding(upstream.upstream, body, request, options, meter);
     return {
       ...measured,
@@ -119,6 +124,24 @@ export function planExchange(
       return body && writeJson(body);
     },
     readStream: () => conversion.convertStream(context, streamsArray ? inArray : undefined),
+  };
+}
+
+/** Vectors are too many to be read whole, so a client that does not stream gets them as they come, too. */
+function planEmbeddings(
+  body: JsonObject,
+  { model, embeddings }: TextRequest,
+  options: UpstreamOptions,
+  meter: Meter,
+): Omit<Exchange, keyof PreparedRequest | 'hasBegun'> & Pick<Exchange, 'upstreamRequest'> {
+  if (embeddings === undefined) throw new Error('the request is not one for embeddings');
+  const readStream = (): Stage<Frame, Uint8Array> => passVectors({ ...embeddings, model, meter });
+  return {
+    unusedFields: [],
+    upstreamRequest: buildEmbeddingsRequest(body, options),
+    readResult: async (bytes) => runStage([{ bytes: Buffer.from(bytes), isWhole: true }], readStream()),
+    splitStream: keepPieces,
+    readStream,
   };
 }
 

@@ -50,7 +50,9 @@ class WholeReading {
 }
 
 export function createReply(call: AdmittedCall, settings: TextSettings): Reply {
-  return call.read.request.stream ? new StreamedReply(call, settings) : new WholeReply(call);
+  return call.read.request.stream || call.format.name === 'embeddings'
+    ? new StreamedReply(call, settings)
+    : new WholeReply(call);
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8';
@@ -148,7 +150,7 @@ class StreamedReply implements Reply {
   async begin(answer: Answer, exchange: Exchange): Promise<ReadOn> {
     // The connection is kept alive from the first answer on, whichever upstream answers in the end.
     this.#stream ??= this.#open();
-    const reading = new StreamReading(exchange.readStream());
+    const reading = new StreamReading(exchange.splitStream(), exchange.readStream());
     const hasBegun = (): boolean => exchange.hasBegun() && reading.heldLength > 0;
     while (!hasBegun() && !reading.hasEnded && reading.heldLength < MAX_HELD_LENGTH) {
       await reading.read(answer);
@@ -195,7 +197,8 @@ class StreamedReply implements Reply {
   #open(): ClientStream {
     const { context, format, streamsArray } = this.#call;
     const { keepAliveFrame } = format.client;
-    const contentType = streamsArray ? JSON_TYPE : 'text/event-stream; charset=utf-8';
+    const isJson = streamsArray || format.name === 'embeddings';
+    const contentType = isJson ? JSON_TYPE : 'text/event-stream; charset=utf-8';
     context.respond = false;
     return new ClientStream(context.res, { contentType, keepAliveFrame, ...this.#settings });
   }

@@ -1,20 +1,24 @@
 /** An upstream's stream, converted for the client but not yet sent. */
 import type { Answer } from '../../providers/text/answer.ts';
-import { type Frame, isLong, readFrame, splitFrames } from '../../text/frames.ts';
+import { type Frame, isLong, readFrame } from '../../text/frames.ts';
 import { inSteps } from '../../text/json/steps.ts';
 import type { Stage } from '../../text/stage.ts';
 import type { Piece } from './client-stream.ts';
 
 export class StreamReading {
   readonly #stage: Stage<Frame, Piece>;
-  readonly #splitter = splitFrames();
+  readonly #splitter: Stage<Buffer, Frame>;
   #held: Piece[] = [];
   #heldLength = 0;
   #hasEnded = false;
   #failure: { readonly error: unknown } | null = null;
 
-  /** @param stage converts the frames of the stream to events for the client */
-  constructor(stage: Stage<Frame, Piece>) {
+  /**
+   * @param splitter splits the stream into frames
+   * @param stage converts these to events for the client
+   */
+  constructor(splitter: Stage<Buffer, Frame>, stage: Stage<Frame, Piece>) {
+    this.#splitter = splitter;
     this.#stage = stage;
   }
 

@@ -10,7 +10,7 @@ import type {
   TextEstimate,
   TextTerms,
 } from '../../domain/text-price.ts';
-import type { UpstreamFormatName, WireFormatName } from '../../domain/wire-format-name.ts';
+import type { RequestFormatName, UpstreamFormatName } from '../../domain/wire-format-name.ts';
 import type { Caller } from '../queries/api-keys.ts';
 import type { RequestWindow } from '../queries/request-windows.ts';
 
@@ -50,7 +50,7 @@ export interface TextCharge extends TextEstimate {
   readonly model: BilledModel;
   /** Of the catalogue that the model is of, and its prices. */
   readonly catalogueVersion: string;
-  readonly format: WireFormatName;
+  readonly format: RequestFormatName;
   readonly streamed: boolean;
   readonly requestId: string;
   /** To be counted with its hold; null if it was counted before. */

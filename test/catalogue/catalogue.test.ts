@@ -17,13 +17,19 @@ describe('the catalogue', () => {
 
   describe('text models', () => {
     it('answers every family on three formats, and texth on the native one too', () => {
-      for (const model of textModels) {
+      for (const model of textModels.filter(({ family }) => family !== 'embeddings')) {
         const formats = WIRE_FORMAT_NAMES.filter((format) => answersFormat(model, format));
         const expected = ['chat-completions', 'responses', 'messages'];
         expect(formats, model.id).to.deep.equal(
           model.family === 'texth' ? [...expected, 'generate-content'] : expected,
         );
       }
+    });
+
+    it('makes embeddings with one model, which answers on no format, over chat completions', () => {
+      const makers = textModels.filter(({ formats }) => formats.includes('embeddings'));
+      expect(makers.map(({ id, formats }) => [id, formats])).to.deep.equal([['textm-embed', ['embeddings']]]);
+      expect(makers[0]?.routes.map(({ format }) => format)).to.deep.equal(['chat-completions']);
     });
 
     it('has upstreams of all four formats', () => {
@@ -61,7 +67,9 @@ describe('the catalogue', () => {
     });
 
     it('holds output for a request without a bound', () => {
-      for (const { id, assumedOutputTokens } of textModels) expect(assumedOutputTokens, id).to.be.above(0);
+      for (const { id, assumedOutputTokens, family } of textModels) {
+        if (family !== 'embeddings') expect(assumedOutputTokens, id).to.be.above(0);
+      }
     });
   });
 

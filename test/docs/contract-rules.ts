@@ -30,6 +30,20 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'answers the SDKs of both formats, near to what the model reports, and costs nothing': '4.8:34 4.8:35',
     'is limited like reads, and taken from a key that has spent its limit': '4.8:35',
   },
+  'api/text/embeddings.test.ts': {
+    'gives the OpenAI SDK the same vectors, which it asks for in base64, as those of numbers':
+      '4.8.5:4 4.8.5:5 4.8.5:6 4.8.5:7 4.8.5:8',
+    'takes ${what}, and charges the input tokens once': '4.8.5:1 4.8.5:3 4.8.5:9',
+    'refuses what it does not take: ${message}': '4.8.5:1 4.8.5:2 4.8.5:3 4.8.5:4 4.8.5:5 8.2:3',
+    'leads from a model that makes none, and to it from the formats of text': '4.8.5:2 4.8.5:12',
+    'is known by the list of models': '2.8:4',
+    'keeps to the models, the limit and the rate of its key, and to the money that there is': '4.8.5:1',
+    'fails in the envelope of chat completions, free of charge': '4.8.5:1 7.1:3',
+    'that ignores the encoding are converted to it': '4.8.5:4',
+    'reach the client before the upstream has finished, so that no process holds them all': '4.8.5:10',
+    'that are ${what} break the connection off, free of charge': '4.8.5:10',
+    'are charged by the own count to a client that left, if the upstream does not finish in time': '4.8.5:11',
+  },
   'api/routes/moderations/routes.test.ts': {
     'judges a text, several texts and parts, as the OpenAI SDK sends them': '4.13:1 4.13:2',
     'refuses ${what}': '4.13:1 4.13:3',

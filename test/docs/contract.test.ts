@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { endpointsFor } from '../../api/endpoints.ts';
 import { REFUSED_FOR_MS } from '../../api/services/image-links.ts';
 import { readRequest as readChat } from '../../text/chat-completions/request-shape.ts';
+import { readRequest as readEmbeddings } from '../../text/embeddings/request-shape.ts';
 import { ignored, passedOn } from '../../text/fields.ts';
 import { GENERATION_CONFIG, READ_REQUEST as READ_NATIVE } from '../../text/generate-content/request-shape.ts';
 import { READ_REQUEST as READ_MESSAGES } from '../../text/messages/request-shape.ts';
@@ -15,6 +16,7 @@ import { ATTEMPT_LIMITS } from '../../db/queries/attempt-limits.ts';
 import { ERRORS, TASK_ERROR_CODES } from '../../domain/errors.ts';
 import {
   BODIES,
+  EMBEDDINGS,
   FREE_REQUESTS_PER_MINUTE,
   IDEMPOTENCY,
   IMAGE_LINKS,
@@ -134,7 +136,7 @@ function numbersInForce(): Readonly<Record<string, readonly string[]>> {
   const waits = defaultOf('GENWAY_WEBHOOK_SCHEDULE_S').split(',').map(Number);
   const [, second = 0, third = 0, fourth = 0, ...later] = waits;
   const hours = later.map((wait) => wait / 3600);
-  const { common, text } = BODIES;
+  const { common, text, embeddings } = BODIES;
   return {
     '3': [
       `${Number(defaultOf('GENWAY_TASK_DEADLINE_S')) / 60} minutes after `,
@@ -161,6 +163,7 @@ function numbersInForce(): Readonly<Record<string, readonly string[]>> {
       `up to ${WEBHOOKS.redeliveriesPerCall} deliveries`,
       `at most ${WEBHOOKS.maxAttempts} attempts`,
     ],
+    '4.8.5': [`1 to ${written(EMBEDDINGS.maxInputs)} inputs`, `1 to ${written(EMBEDDINGS.maxDimensions)}, for`],
     '4.9': [`the last ${USAGE.defaultDays} days when left out, at most ${USAGE.maxDays} days`],
     '4.10': [`(default ${PAGES.defaultLimit}, at most ${PAGES.maxLimit})`],
     '6': [
@@ -185,9 +188,9 @@ function numbersInForce(): Readonly<Record<string, readonly string[]>> {
       `| ${WEBHOOKS.testEventsPerMinute} each |`,
     ],
     '8.2': [
-      `| ${common.maxBytes / 2 ** 20} MiB | ${text.maxBytes / 2 ** 20} MiB |`,
-      `| ${common.maxDepth} levels | ${text.maxDepth} levels |`,
-      `| ${written(common.maxValues)} | ${written(text.maxValues)} |`,
+      `| ${common.maxBytes / 2 ** 20} MiB | ${text.maxBytes / 2 ** 20} MiB | ${embeddings.maxBytes / 2 ** 20} MiB |`,
+      `| ${common.maxDepth} levels | ${text.maxDepth} levels | ${embeddings.maxDepth} levels |`,
+      `| ${written(common.maxValues)} | ${written(text.maxValues)} | ${written(embeddings.maxValues)} |`,
       `${MAX_HEADER_BYTES / 2 ** 10} KiB and must be complete within ${CLIENT_LIMITS.headersMs / 1000} seconds`,
       `${written(SLOWEST_BYTES_PER_SECOND)} bytes a second over ${inWords(PACE_CHECK_MS / 1000)} seconds`,
       `no request may take longer than ${inWords(REQUEST_TIMEOUT_MS / 60_000)} minutes to arrive`,
@@ -318,6 +321,7 @@ describe('docs/contract.md', () => {
     ['4.8.1', readChat],
     ['4.8.2', READ_RESPONSES.specification],
     ['4.8.3', READ_MESSAGES.specification],
+    ['4.8.5', readEmbeddings],
   ] as const) {
     it(`lists in ${section} the fields that are passed on, have no effect or are refused`, () => {
       const fieldsThat = (isSuch: (reader: object) => boolean): readonly string[] =>
@@ -350,7 +354,7 @@ describe('docs/contract.md', () => {
 
   it('lists the text models in force, with their limits and prices', () => {
     const rows = rowsIn('2.6');
-    expect([...rows.keys()].filter((id) => /^text[c-l]/.test(id))).to.have.members([...catalogue.textModels.keys()]);
+    expect([...rows.keys()].filter((id) => /^text[c-m]/.test(id))).to.have.members([...catalogue.textModels.keys()]);
     for (const model of catalogue.textModels.values()) {
       const [context, maxOutput, input, cached, output, notes = ''] = rows.get(model.id) ?? [];
       const { rates, tiers, peaks } = model.pricing;

@@ -102,7 +102,7 @@ function outputBound({ maxOutputTokens }: TextRequest['sampling'], options: Upst
   return maxOutputTokens === undefined ? {} : { [options.maxTokensField ?? 'max_tokens']: maxOutputTokens };
 }
 
-function headersOf(options: UpstreamOptions): Readonly<Record<string, string>> {
+export function headersOf(options: UpstreamOptions): Readonly<Record<string, string>> {
   return { authorization: `Bearer ${options.apiKey}` };
 }
 

@@ -44,7 +44,7 @@ export function parseError(status: number, body: unknown, retryAfterSeconds?: nu
 }
 
 /** @throws ServiceError for an error instead of an answer or chunk, whether under `error` or at the top level */
-function throwIfError(body: JsonObject, eventName: string | null = null): void {
+export function throwIfError(body: JsonObject, eventName: string | null = null): void {
   const { error, object, type, choices, message, detail } = body;
   if (error !== undefined && error !== null) throw errorOf(objectOf(error));
   const isFlat = choices === undefined && (stringOf(message) !== '' || stringOf(detail) !== '');

@@ -1,6 +1,6 @@
 /** The three calls with which an agent finds a model, learns how to use it, and runs it, over REST and MCP alike. */
 import Joi from 'joi';
-import { allModels } from '../../../catalogue/types.ts';
+import { allModels, answersFormat } from '../../../catalogue/types.ts';
 import type { Caller } from '../../../db/queries/api-keys.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
@@ -39,7 +39,7 @@ export function search(
   caller: Caller,
   services: ApiServices,
 ) {
-  const found = allModels(services.catalogue)
+  const found = capabilitiesIn(services)
     .filter((model) => whyUnavailable(model, caller, services) === null)
     .map((model) => ({ model, capability: describeCapability(model) }))
     .filter(({ capability }) => kind === undefined || capability.kind === kind)
@@ -47,6 +47,11 @@ export function search(
     .filter(({ score, capability }) => score > 0 && (mostUsd === undefined || toUsdNumber(capability.price) <= mostUsd))
     .toSorted((a, b) => b.score - a.score || Number(a.capability.price - b.capability.price));
   return found.slice(0, limit).map(({ model, capability, score }) => ({ ...headOf(model, capability), score }));
+}
+
+/** Vectors are of no use to who reads text. */
+function capabilitiesIn({ catalogue }: ApiServices): readonly Model[] {
+  return allModels(catalogue).filter((model) => 'kind' in model || !answersFormat(model, 'embeddings'));
 }
 
 function scoreOf(query: string, { model, capability }: { model: Model; capability: Capability }): number {
@@ -81,7 +86,7 @@ export function inspect({ capability_id: id }: Inspect, caller: Caller, services
 }
 
 function modelOf(id: string, caller: Caller, services: ApiServices): Model {
-  const model = allModels(services.catalogue).find((one) => one.id === id);
+  const model = capabilitiesIn(services).find((one) => one.id === id);
   if (model !== undefined && whyUnavailable(model, caller, services) !== 'not_allowed') return model;
   throw new ServiceError(
     'not_found',

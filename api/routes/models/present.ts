@@ -7,7 +7,7 @@ import type { MediaPricing, PriceModifier, PricePeak, PriceTier, TextPricing } f
 import * as field from '../../../domain/resource/field.ts';
 import { nested, resource } from '../../../domain/resource/resource.ts';
 import { IMAGE_CHOICES } from '../../../domain/image-choices.ts';
-import { WIRE_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
+import { REQUEST_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
 import { UNAVAILABLE_REASONS, type UnavailableReason } from '../../services/unavailable-model.ts';
 
 const TOKENS_PER_PRICE = 1_000_000n;
@@ -145,7 +145,10 @@ const TEXT_MODEL = resource<TextModel & Listing>('TextModel', {
   ...HEAD,
   kind: field.constant('text'),
   family: field.text('family'),
-  formats: field.words(oneOfTexts(WIRE_FORMAT_NAMES))('formats', 'The formats that serve the model'),
+  formats: field.words(oneOfTexts(REQUEST_FORMAT_NAMES))(
+    'formats',
+    'The formats that serve the model; `embeddings` for one that only makes these',
+  ),
   reasoning: field.boolean('reasoning', 'Whether the model may think before it answers'),
   free: field.boolean('free', 'Tokens are free of charge'),
   legacy: field.boolean('legacy', 'An older id that still works'),

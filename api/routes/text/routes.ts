@@ -1,6 +1,7 @@
 /** The endpoints of the text formats: contract 4.8. */
 import { badRequest } from '../../../domain/errors.ts';
 import { arrayOf, ref, text } from '../../../domain/json-schema.ts';
+import { embeddings } from '../../../text/embeddings/index.ts';
 import { FORMATS } from '../../../text/formats.ts';
 import { type Answers, json } from '../../endpoint/answers.ts';
 import { anyText } from '../../endpoint/query.ts';
@@ -127,4 +128,15 @@ export const streamGenerateContent = textEndpoint({
     parseContext: { address: { model, stream: true } },
     streamsArray: alt !== 'sse',
   }),
+});
+
+export const createEmbeddings = textEndpoint({
+  id: 'createEmbeddings',
+  path: '/v1/embeddings',
+  access: 'text-key',
+  format: embeddings,
+  summary: 'Embeddings',
+  description: 'Of up to 2,048 inputs. Models whose `formats` are `embeddings` make them.',
+  body: textBody('EmbeddingsRequest', { model: 'textm-embed', input: 'Name three lighthouses.' }),
+  answers: { 200: { description: 'A vector for each input', content: json(ref('EmbeddingsResponse')) } },
 });

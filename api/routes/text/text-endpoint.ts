@@ -2,7 +2,7 @@
 import { presentError } from '../../../domain/error-envelope.ts';
 import { ref } from '../../../domain/json-schema.ts';
 import type { JsonObject } from '../../../domain/json.ts';
-import type { WireFormat } from '../../../text/wire-format.ts';
+import type { EmbeddingsFormat, WireFormat } from '../../../text/wire-format.ts';
 import { json } from '../../endpoint/answers.ts';
 import type { RequestBody } from '../../endpoint/body.ts';
 import { type Definition, endpoint, type Endpoint, type EndpointRequest } from '../../endpoint/endpoint.ts';
@@ -18,7 +18,7 @@ interface TextDefinition<Path extends string, Query extends object> extends Pick
   Definition<Path, TextAccess, Query>,
   Shared
 > {
-  readonly format: WireFormat;
+  readonly format: WireFormat | EmbeddingsFormat;
   readonly body: RequestBody<void>;
   /** Reads what the request says outside its body. @throws ServiceError if something required is missing */
   readonly read?: (

@@ -207,8 +207,8 @@ export type TextModel = {
   unavailable_reason?: 'not_allowed' | 'top_up_required' | 'disabled' | 'no_route';
   kind: 'text';
   family: string;
-  /** The formats that serve the model */
-  formats: ('chat-completions' | 'responses' | 'messages' | 'generate-content')[];
+  /** The formats that serve the model; `embeddings` for one that only makes these */
+  formats: ('chat-completions' | 'responses' | 'messages' | 'generate-content' | 'embeddings')[];
   /** Whether the model may think before it answers */
   reasoning: boolean;
   /** Tokens are free of charge */

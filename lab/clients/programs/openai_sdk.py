@@ -33,4 +33,6 @@ picture = [{"type": "text", "text": SAY}, {"type": "image_url", "image_url": {"u
 expect("image", client.chat.completions.create(model=MODEL, messages=ask(picture)).choices[0].message.content, "light")
 response = client.responses.parse(model=MODEL, input="Name a city.", text_format=Place, reasoning={"effort": "low"})
 expect("responses", type(response.output_parsed), "Place")
+embedded = client.embeddings.create(model="textm-embed", input=["One", "Two"], dimensions=3)
+expect("embeddings", [len(vector.embedding) for vector in embedded.data], "[3, 3]")
 report()

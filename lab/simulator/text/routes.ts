@@ -1,9 +1,13 @@
-/** Text generation in four formats: `/v1/chat/completions`, `/v1/responses`, `/v1/messages` and `/v1beta/models/…`. */
+/**
+ * Text generation in four formats, `/v1/chat/completions`, `/v1/responses`, `/v1/messages` and `/v1beta/models/…`, and
+ * `/v1/embeddings`.
+ */
 import type { ServerResponse } from 'node:http';
 import { BadDirectiveError } from '../directives.ts';
 import { parseJson, Refusal, type Route, type SimulatorRequest } from '../router.ts';
 import { chatCompletions } from './chat-completions.ts';
 import { badRequest, TextFailure } from './failure.ts';
+import { embeddings } from './embeddings.ts';
 import type { Exchange, SimulatedFormat } from './format.ts';
 import { generateContent } from './generate-content.ts';
 import { messages } from './messages.ts';
@@ -13,7 +17,7 @@ import { responses } from './responses.ts';
 import { promptOf, writeScript, type Script } from './script.ts';
 import { sendAnswer, sendFailure } from './send-answer.ts';
 
-const FORMATS: readonly SimulatedFormat[] = [chatCompletions, responses, messages, generateContent];
+const FORMATS: readonly SimulatedFormat[] = [chatCompletions, responses, messages, generateContent, embeddings];
 
 /** @param apiKey the credential that clients must send; any will do when undefined */
 export function textRoutes(apiKey: string | undefined): readonly Route[] {

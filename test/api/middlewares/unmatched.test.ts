@@ -58,6 +58,7 @@ describe('what no route takes', () => {
         '/responses',
       ],
     ],
+    ['POST /v1/embeddings', ['/embeddings', '/v1/v1/embeddings', '/v1beta/models/x:batchEmbedContents']],
     ['POST /v1/messages', ['/anthropic/v1/messages', '/v1/v1/messages']],
     [
       'POST /v1/images/tasks',

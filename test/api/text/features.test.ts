@@ -7,6 +7,7 @@ import { joinedCalls, planExchange, type Exchange, type ReadRequest } from '../.
 import type { TextRoute } from '../../../catalogue/types.ts';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
+import type { WireFormat } from '../../../text/wire-format.ts';
 import type { AnswerPart, FinishReason, TextResult } from '../../../text/canonical.ts';
 import { FORMATS } from '../../../text/formats.ts';
 import { Meter } from '../../../text/meter.ts';
@@ -555,7 +556,9 @@ const PROMPTS = by<JsonObject>(
 );
 
 /** A request of a client, as the service reads it. */
-function readRequest(client: WireFormatName, fields: object, stream: boolean): ReadRequest {
+type Read = ReadRequest & { readonly format: WireFormat };
+
+function readRequest(client: WireFormatName, fields: object, stream: boolean): Read {
   const isInPath = client === 'generate-content';
   const body: JsonObject = { ...PROMPTS[client], ...(isInPath ? {} : { stream }), ...fields };
   const context = { compatibility: 'full', ...(isInPath && { address: { model: 'm', stream } }) } as const;
@@ -566,7 +569,7 @@ function readRequest(client: WireFormatName, fields: object, stream: boolean): R
 }
 
 /** The exchanges of a request, each of which its upstream answered, and the answer that the client got. */
-async function exchange(read: ReadRequest, route: TextRoute, answer: TextResult) {
+async function exchange(read: Read, route: TextRoute, answer: TextResult) {
   const context = { ...renderContext(), request: { ...read.request, includeUsage: true } };
   const joined = joinedCalls(route, read.request);
   const { choices } = answer;
@@ -601,7 +604,7 @@ function textOf(pieces: readonly (string | Uint8Array)[]): string {
   return pieces.map((piece) => (typeof piece === 'string' ? piece : new TextDecoder().decode(piece))).join('');
 }
 
-function wholeAnswer({ format }: ReadRequest, body: string): TextResult {
+function wholeAnswer({ format }: Read, body: string): TextResult {
   return resultOf(format.upstream.parseResult(JSON.parse(body)));
 }
 

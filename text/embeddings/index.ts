@@ -1,0 +1,43 @@
+/** Embeddings, as clients ask for them, and the requests to upstreams that speak chat completions: contract 4.8.5. */
+import type { JsonObject } from '../../domain/json.ts';
+import type { TextRequest } from '../canonical.ts';
+import { headersOf } from '../chat-completions/build-request.ts';
+import { renderError } from '../chat-completions/errors.ts';
+import { forwardedFields } from '../fields.ts';
+import type { EmbeddingsFormat, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
+import { readRequest } from './request-shape.ts';
+
+export const embeddings: EmbeddingsFormat = {
+  name: 'embeddings',
+  client: {
+    keepAliveFrame: null,
+    parseRequest,
+    renderError,
+    // Half of a JSON document has no place for an error.
+    renderStreamError: () => null,
+  },
+};
+
+function parseRequest(body: unknown): TextRequest {
+  const { model, input, encoding_format: encoding = 'float', user } = readRequest(body, '').all();
+  const { texts, ...counts } = input;
+  return {
+    model,
+    stream: false,
+    turns: [{ role: 'user', parts: texts.map((text) => ({ type: 'text', text })) }],
+    tools: [],
+    // Nothing is generated.
+    sampling: { maxOutputTokens: 0 },
+    userId: user,
+    embeddings: { ...counts, encoding },
+  };
+}
+
+/** The client's body with the upstream's name for the model. */
+export function buildEmbeddingsRequest(body: JsonObject, options: UpstreamOptions): UpstreamRequest {
+  return {
+    path: '/embeddings',
+    headers: headersOf(options),
+    body: { ...forwardedFields(body, readRequest), model: options.model },
+  };
+}

@@ -1,0 +1,212 @@
+/**
+ * Passes an upstream's embeddings on, vector by vector. An answer may have a hundred megabytes, so no more than one vector
+ * of it is held, and vectors stay as they are unless the client wants another encoding. What surrounds them is read at the
+ * end, and written anew.
+ */
+import { isObject, type JsonObject } from '../../domain/json.ts';
+import { type EmbeddingsWish, UNREPORTED_USAGE } from '../canonical.ts';
+import { throwIfError } from '../chat-completions/upstream.ts';
+import type { Frame } from '../frames.ts';
+import type { Meter } from '../meter.ts';
+import { cutShort } from '../normalize.ts';
+import type { Emit, Stage } from '../stage.ts';
+import { countOf, malformedAnswer, objectOf } from '../upstream-errors.ts';
+import { readUsage } from '../usage.ts';
+
+export interface VectorOptions extends Pick<EmbeddingsWish, 'inputCount' | 'encoding'> {
+  /** The client's name for the model. */
+  readonly model: string;
+  readonly meter: Meter;
+}
+
+/** The stage from an answer's bytes, in any pieces, to those for the client. */
+export function passVectors(options: VectorOptions): Stage<Pick<Frame, 'bytes'>, Uint8Array> {
+  return new Vectors(options);
+}
+
+/** A vector of the most dimensions that can be asked for. */
+const MAX_VECTOR_BYTES = 2 * 2 ** 20;
+/** Everything but the vectors. */
+const MAX_REST_BYTES = 64 * 1024;
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const OPEN_ARRAY = 0x5b;
+const BACKSLASH = 0x5c;
+const CLOSE_ARRAY = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+const SPACE = 0x20;
+
+/** How deep the list of vectors is. */
+const LIST_DEPTH = 2;
+const BEFORE_LIST = /"data"\s*:\s*\[$/;
+/** As much as the beginning of the list may need. */
+const TAIL_LENGTH = 64;
+
+class Vectors implements Stage<Pick<Frame, 'bytes'>, Uint8Array> {
+  readonly #options: VectorOptions;
+  #place: 'rest' | 'list' | 'vector' = 'rest';
+  #depth = 0;
+  #isText = false;
+  #isEscaped = false;
+  #count = 0;
+  /** The document without the vectors. */
+  readonly #rest = new Pieces(MAX_REST_BYTES);
+  #tail = '';
+  readonly #vector = new Pieces(MAX_VECTOR_BYTES);
+
+  constructor(options: VectorOptions) {
+    this.#options = options;
+  }
+
+  push({ bytes }: Pick<Frame, 'bytes'>, emit: Emit<Uint8Array>): void {
+    for (let at = 0; at < bytes.length;) {
+      if (this.#place === 'list') at = this.#takeBetween(bytes, at);
+      else {
+        const end = this.#endOfPlace(bytes, at);
+        this.#keep(bytes.subarray(at, end), emit);
+        at = end;
+      }
+    }
+  }
+
+  end(emit: Emit<Uint8Array>): void {
+    const { inputCount, model, meter } = this.#options;
+    if (this.#depth > 0) throw cutShort();
+    const answer = parseObject(this.#rest.take());
+    throwIfError(answer);
+    if (this.#count !== inputCount) throw malformedAnswer();
+    const usage = objectOf(answer['usage']);
+    // Some vendors report only the total.
+    const inputTotal = readUsage(usage).inputTotal || countOf(usage['total_tokens']);
+    if (inputTotal) meter.see({ type: 'usage', usage: { ...UNREPORTED_USAGE, inputTotal, outputTotal: 0 } });
+    meter.see({ type: 'finish', reason: 'stop' });
+    const charged = meter.charged().inputTotal ?? 0;
+    const end = { model, usage: { prompt_tokens: charged, total_tokens: charged } };
+    emit(Buffer.from(`],${JSON.stringify(end).slice(1)}`));
+  }
+
+  /** Takes a byte between vectors. @returns where what follows it begins */
+  #takeBetween(bytes: Buffer, at: number): number {
+    const byte = bytes[at] ?? SPACE;
+    if (byte === OPEN_OBJECT) {
+      this.#place = 'vector';
+      return at;
+    }
+    if (byte === CLOSE_ARRAY) {
+      this.#place = 'rest';
+      return at;
+    }
+    if (byte > SPACE && byte !== COMMA) throw malformedAnswer();
+    return at + 1;
+  }
+
+  /** Where the current place may end: after the bracket that opens a list, or closes a vector. */
+  #endOfPlace(bytes: Buffer, from: number): number {
+    for (let at = from; at < bytes.length; at += 1) {
+      const byte = bytes[at];
+      if (this.#isText) this.#takeOfText(byte);
+      else if (byte === QUOTE) this.#isText = true;
+      else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
+        this.#depth += 1;
+        if (byte === OPEN_ARRAY && this.#depth === LIST_DEPTH) return at + 1;
+      } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
+        this.#depth -= 1;
+        if (this.#place === 'vector' && this.#depth === LIST_DEPTH) return at + 1;
+      }
+    }
+    return bytes.length;
+  }
+
+  #takeOfText(byte: number | undefined): void {
+    if (this.#isEscaped) this.#isEscaped = false;
+    else if (byte === BACKSLASH) this.#isEscaped = true;
+    else if (byte === QUOTE) this.#isText = false;
+  }
+
+  #keep(bytes: Buffer, emit: Emit<Uint8Array>): void {
+    if (this.#place === 'rest') {
+      this.#rest.add(bytes);
+      this.#tail = (this.#tail + bytes.subarray(-TAIL_LENGTH).toString('latin1')).slice(-TAIL_LENGTH);
+      if (this.#depth === LIST_DEPTH && !this.#isText && BEFORE_LIST.test(this.#tail)) this.#place = 'list';
+      return;
+    }
+    this.#vector.add(bytes);
+    if (this.#depth !== LIST_DEPTH) return;
+    this.#place = 'list';
+    this.#pass(this.#vector.take(), emit);
+  }
+
+  #pass(vector: Buffer, emit: Emit<Uint8Array>): void {
+    const { inputCount, encoding, meter } = this.#options;
+    this.#count += 1;
+    if (this.#count > inputCount) throw malformedAnswer();
+    const encoded = inEncoding(vector, encoding);
+    emit(Buffer.from(this.#count === 1 ? '{"object":"list","data":[' : ','));
+    emit(encoded);
+    meter.heard = true;
+    meter.begun = true;
+  }
+}
+
+/** Bytes that arrive in pieces. */
+class Pieces {
+  readonly #maxBytes: number;
+  #pieces: Buffer[] = [];
+  #length = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** @throws ServiceError `processing_failed` if there are too many */
+  add(bytes: Buffer): void {
+    this.#length += bytes.length;
+    if (this.#length > this.#maxBytes) throw malformedAnswer();
+    this.#pieces.push(bytes);
+  }
+
+  /** All of them, which it then forgets. */
+  take(): Buffer {
+    const whole = Buffer.concat(this.#pieces);
+    this.#pieces = [];
+    this.#length = 0;
+    return whole;
+  }
+}
+
+const EMBEDDING = /"embedding"\s*:\s*(["[])/;
+
+/** A vector's object in the encoding: as it is where the upstream knows the encoding. */
+function inEncoding(vector: Buffer, encoding: EmbeddingsWish['encoding']): Uint8Array {
+  const [, start] = EMBEDDING.exec(vector.toString('latin1')) ?? [];
+  if (start === undefined) throw malformedAnswer();
+  if (start === (encoding === 'float' ? '[' : '"')) return vector;
+  const object = parseObject(vector);
+  const embedding = encoding === 'float' ? floatsOf(object['embedding']) : base64Of(object['embedding']);
+  return Buffer.from(JSON.stringify({ ...object, embedding }));
+}
+
+function floatsOf(embedding: unknown): readonly number[] {
+  const bytes = Uint8Array.from(Buffer.from(String(embedding), 'base64'));
+  const { BYTES_PER_ELEMENT: size } = Float32Array;
+  const floats = bytes.length % size === 0 ? [...new Float32Array(bytes.buffer)] : [];
+  if (floats.length === 0 || !floats.every(Number.isFinite)) throw malformedAnswer();
+  return floats;
+}
+
+function base64Of(embedding: unknown): string {
+  if (!Array.isArray(embedding) || !embedding.every(Number.isFinite)) throw malformedAnswer();
+  return Buffer.from(Float32Array.from(embedding).buffer).toString('base64');
+}
+
+function parseObject(bytes: Buffer): JsonObject {
+  try {
+    const value: unknown = JSON.parse(bytes.toString());
+    if (isObject(value)) return value;
+  } catch (error) {
+    throw malformedAnswer(error);
+  }
+  throw malformedAnswer();
+}
