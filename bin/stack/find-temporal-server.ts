@@ -1,23 +1,22 @@
 /** Finds the Temporal CLI, which includes the development server, or installs it on this machine. */
 import { execFile } from 'node:child_process';
-import { access, constants, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { arch, platform } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { EnvHttpProxyAgent, interceptors, request } from 'undici';
-import { childEnvironment } from '../../config.ts';
-import { runToEnd } from './child-process.ts';
+import { buildWithGo, findCached, intoCache } from './go-program.ts';
 
 const run = promisify(execFile);
 
 /** The release with which Genway is developed. */
 const TEMPORAL_CLI_VERSION = '1.5.1';
-const MODULE = `github.com/temporalio/cli/cmd/temporal@v${TEMPORAL_CLI_VERSION}`;
+const SOURCE = `github.com/temporalio/cli/cmd/temporal@v${TEMPORAL_CLI_VERSION}`;
+const PROGRAM = { title: `Temporal ${TEMPORAL_CLI_VERSION}`, source: SOURCE };
 /** Serves the release archives: https://docs.temporal.io/cli/setup-cli */
 const DOWNLOAD_HOST = 'https://temporal.download';
 const CONNECT_TIMEOUT_MS = 5_000;
 const DOWNLOAD_TIMEOUT_MS = 180_000;
-const PROGRESS_INTERVAL_MS = 10_000;
 
 interface Search {
   /** Where a downloaded or built server is kept for all of this user's projects. */
@@ -38,7 +37,7 @@ export async function findTemporalServer({ cacheFolder, report }: Search): Promi
     ['`temporal` on PATH', findOnPath],
     [cached, () => findCached(cached)],
     [`download from ${DOWNLOAD_HOST}`, () => intoCache(cached, (folder) => download(folder, report))],
-    [`go install ${MODULE}`, () => intoCache(cached, (folder) => build(folder, report))],
+    [`go install ${SOURCE}`, () => intoCache(cached, (folder) => buildWithGo(folder, PROGRAM, report))],
   ];
   const failures: string[] = [];
   for (const [way, attempt] of ways) {
@@ -61,27 +60,7 @@ async function findOnPath(): Promise<string> {
   return 'temporal';
 }
 
-async function findCached(cached: string): Promise<string> {
-  await access(cached, constants.X_OK).catch(() => {
-    throw new Error('not found');
-  });
-  return cached;
-}
-
-/** Fills a temporary folder and moves the result into place, so that concurrent runs never see half a file. */
-async function intoCache(cached: string, fill: (folder: string) => Promise<void>): Promise<string> {
-  await mkdir(dirname(cached), { recursive: true });
-  const folder = await mkdtemp(`${dirname(cached)}.`);
-  try {
-    await fill(folder);
-    await rename(join(folder, 'temporal'), cached);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-  return cached;
-}
-
-async function download(folder: string, report: Search['report']): Promise<void> {
+async function download(folder: string, report: Search['report']): Promise<string> {
   const goArch = arch() === 'x64' ? 'amd64' : arch();
   const address = `${DOWNLOAD_HOST}/cli/archive/v${TEMPORAL_CLI_VERSION}?platform=${platform()}&arch=${goArch}`;
   report(`looking for Temporal ${TEMPORAL_CLI_VERSION} at ${DOWNLOAD_HOST}`);
@@ -97,37 +76,8 @@ async function download(folder: string, report: Search['report']): Promise<void>
     if (statusCode !== 200) throw new Error(`it answered ${statusCode}`);
     await writeFile(join(folder, 'temporal.tar.gz'), archive);
     await run('tar', ['-xzf', 'temporal.tar.gz', 'temporal'], { cwd: folder });
+    return join(folder, 'temporal');
   } finally {
     await dispatcher.close();
-  }
-}
-
-async function build(folder: string, report: Search['report']): Promise<void> {
-  const { stdout } = await run('go', ['version']).catch(() => {
-    throw new Error('Go is not installed');
-  });
-  report(
-    `building Temporal ${TEMPORAL_CLI_VERSION} with ${stdout.trim()}; this happens only once and takes a few minutes`,
-  );
-  const startedAt = performance.now();
-  let packages = 0;
-  let lastLine = '';
-  const timer = setInterval(() => {
-    const seconds = Math.round((performance.now() - startedAt) / 1000);
-    report(`building Temporal: ${packages} packages after ${seconds} s`);
-  }, PROGRESS_INTERVAL_MS);
-  try {
-    const exit = await runToEnd({
-      command: 'go',
-      args: ['install', '-v', MODULE],
-      env: { ...childEnvironment({}), GOBIN: folder },
-      output: (line) => {
-        packages += 1;
-        lastLine = line;
-      },
-    });
-    if (exit !== 0) throw new Error(lastLine || `ended with ${exit}`);
-  } finally {
-    clearInterval(timer);
   }
 }

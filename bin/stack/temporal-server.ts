@@ -12,12 +12,13 @@ const STOP_GRACE_MS = 10_000;
 /** `INDEXED_VALUE_TYPE_KEYWORD` in temporal/api/enums/v1/common.proto. */
 const KEYWORD = 2;
 
-const DYNAMIC_CONFIG = [
+/** Settings of the dynamic configuration with which Genway is developed. */
+export const DYNAMIC_CONFIG: Readonly<Record<string, string | boolean>> = {
   // Timers fire within a millisecond, instead of a second, of their time.
-  'history.timerProcessorMaxTimeShift="1ms"',
+  'history.timerProcessorMaxTimeShift': '1ms',
   // Accounts take turns in task queues with a backlog.
-  'matching.enableFairness=true',
-] as const;
+  'matching.enableFairness': true,
+};
 
 export interface TemporalServerOptions {
   /** The Temporal CLI; see `findTemporalServer`. */
@@ -69,7 +70,9 @@ export async function startTemporalServer(options: TemporalServerOptions): Promi
       'server',
       'start-dev',
       ...Object.entries(flags).map(([name, value]) => `--${name}=${value}`),
-      ...DYNAMIC_CONFIG.map((setting) => `--dynamic-config-value=${setting}`),
+      ...Object.entries(DYNAMIC_CONFIG).map(
+        ([name, value]) => `--dynamic-config-value=${name}=${JSON.stringify(value)}`,
+      ),
       ...SEARCH_ATTRIBUTE_NAMES.map((name) => `--search-attribute=${name}=Keyword`),
       ...(options.moreNamespaces ?? []).map((name) => `--namespace=${name}`),
       ...(uiPort ? [] : ['--headless']),

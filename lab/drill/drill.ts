@@ -78,6 +78,7 @@ export async function runDrill(
       home,
       processes: { api: copies, text: textProcesses, worker: copies },
       isTemporalKept: true,
+      isCluster: options.isCluster,
       isDisturbable: true,
       // Only what outlives a crash of the machine is left out: what was committed outlives the kill of a process without it.
       postgres: { fsync: 'off' },
@@ -95,6 +96,7 @@ export async function runDrill(
         home,
         genway: (...words) => stack.run('bin/genway.ts', words),
         receiver,
+        failOver: stack.failOver,
         upstreams: { scenarios: scenariosFor(taskDeadlineMs) },
         struck: new Set(),
         unheeded: [],

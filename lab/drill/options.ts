@@ -7,6 +7,8 @@ export interface DrillOptions {
   /** How long there is load. */
   readonly durationMs: number;
   readonly seed: number;
+  /** Whether PostgreSQL and Temporal run in several processes each, and results are kept in S3. */
+  readonly isCluster: boolean;
   readonly faults: number;
   readonly kinds: readonly FaultName[];
   /** How many api processes there are, and workers. */
@@ -23,10 +25,11 @@ export interface DrillOptions {
 
 export const USAGE = `usage: npm run drill -- [options]
   --vendors       another drill, with options of its own: every fault of every vendor
+  --cluster       PostgreSQL with a standby, two nodes of Temporal, and S3
   --minutes N     how long there is load (10)
   --seed N        repeats the chances of an earlier drill (a new one)
   --faults N      how many there are (8 a minute); 0 only puts load on
-  --only KINDS    of which kinds, with commas (all of them):
+  --only KINDS    of which kinds, with commas (all that the servers allow):
 ${FAULT_NAMES.map((name) => `    ${name.padEnd(14)}  ${FAULTS[name].meaning}`).join('\n')}`;
 
 const FAULTS_PER_MINUTE = 8;
@@ -56,7 +59,8 @@ export function parseOptions(args: readonly string[], newSeed: number): DrillOpt
       minutes: { type: 'string', default: '10' },
       seed: { type: 'string', default: String(newSeed) },
       faults: { type: 'string' },
-      only: { type: 'string', default: FAULT_NAMES.join(',') },
+      cluster: { type: 'boolean', default: false },
+      only: { type: 'string' },
     },
   });
   const minutes = number('minutes', values.minutes, { form: DECIMAL, from: 0.1, to: 120 });
@@ -69,7 +73,8 @@ export function parseOptions(args: readonly string[], newSeed: number): DrillOpt
       from: 0,
       to: 10_000,
     }),
-    kinds: [...new Set(values.only.split(',').map(kind))],
+    isCluster: values.cluster,
+    kinds: kindsOf(values.only, values.cluster ? 'cluster' : 'development'),
   };
 }
 
@@ -84,8 +89,13 @@ function number(
   return value;
 }
 
-function kind(word: string): FaultName {
-  const known = FAULT_NAMES.find((name) => name === word);
-  if (known === undefined) throw new Error(`--only must name some of ${FAULT_NAMES.join(', ')}`);
-  return known;
+function kindsOf(words: string | undefined, servers: 'development' | 'cluster'): readonly FaultName[] {
+  const possible = FAULT_NAMES.filter((name) => (FAULTS[name].only ?? servers) === servers);
+  if (words === undefined) return possible;
+  const kind = (word: string): FaultName => {
+    const known = possible.find((name) => name === word);
+    if (known === undefined) throw new Error(`--only must name some of ${possible.join(', ')}`);
+    return known;
+  };
+  return [...new Set(words.split(',').map(kind))];
 }

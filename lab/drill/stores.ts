@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { s3ServerObstacle } from '../stack/s3-server.ts';
 import type { Settings } from '../stack/stack.ts';
 import type { FaultName } from './faults/names.ts';
-import { openS3Store, type S3Store } from './s3-store.ts';
+import { openS3Store, type S3Store } from '../stack/s3-store.ts';
 import { mountSmallDisk, type SmallDisk } from './small-disk.ts';
 
 export interface Stores {
@@ -23,6 +23,7 @@ export interface Stores {
 }
 
 const LOCAL_KINDS: readonly FaultName[] = ['store', 'full'];
+const S3_KINDS: readonly FaultName[] = ['s3', 's3-outage'];
 const EVERY_SECOND_WORKER = /^worker-\d*[02468]$/;
 
 /** @param report gets a line for each store that was requested and cannot be started */
@@ -35,8 +36,9 @@ export async function openStores(
   await mkdir(place);
   const disk = kinds.includes('full') ? await mountSmallDisk(place) : null;
   if (kinds.includes('full') && disk === null) report('full is left out: only root can mount a disk, on Linux');
-  const obstacle = kinds.includes('s3') ? await s3ServerObstacle() : 'not asked for';
-  if (kinds.includes('s3') && obstacle !== null) report(`s3 is left out: it ${obstacle}`);
+  const needsS3 = kinds.some((kind) => S3_KINDS.includes(kind));
+  const obstacle = needsS3 ? await s3ServerObstacle() : 'not asked for';
+  if (needsS3 && obstacle !== null) report(`s3 is left out: it ${obstacle}`);
   const s3 = obstacle === null ? await openS3Store() : null;
   const isMixed = kinds.some((kind) => LOCAL_KINDS.includes(kind));
   const folder = join(place, 'files');
@@ -55,5 +57,5 @@ export async function openStores(
 
 /** The kinds of faults that have a target. */
 export function possibleKinds(kinds: readonly FaultName[], { disk, s3 }: Stores): readonly FaultName[] {
-  return kinds.filter((kind) => (kind !== 'full' || disk !== null) && (kind !== 's3' || s3 !== null));
+  return kinds.filter((kind) => (kind !== 'full' || disk !== null) && (!S3_KINDS.includes(kind) || s3 !== null));
 }

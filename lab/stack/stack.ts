@@ -7,12 +7,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findFreePort } from '../../bin/stack/ports.ts';
-import { startPostgres } from '../../bin/stack/postgres.ts';
-import { findTemporalServer, startTemporalServer } from '../../bin/stack/temporal-server.ts';
-import { childEnvironment, loadStackConfig } from '../../config.ts';
-import { createSimulator, type Simulator } from '../simulator/simulator.ts';
+import { childEnvironment } from '../../config.ts';
+import { createSimulator } from '../simulator/simulator.ts';
+import { type Ground, layClusterGround, layDevelopmentGround } from './ground.ts';
 import { type Killable, type Member, startMember } from './member.ts';
 import { runNode, startServer } from './node-process.ts';
+import type { PostgresPair } from './postgres-pair.ts';
 import { startTcpProxy } from './tcp-proxy.ts';
 
 export interface StackOptions {
@@ -30,6 +30,8 @@ export interface StackOptions {
   readonly postgres?: Readonly<Record<string, string>>;
   /** Whether Temporal finds its state again when it was killed; it is faster in memory. */
   readonly isTemporalKept?: boolean;
+  /** Whether PostgreSQL and Temporal run as in production, in several processes each. */
+  readonly isCluster?: boolean;
   /** Whether connections of the processes lead over TCP proxies: the links of its members. */
   readonly isDisturbable?: boolean;
   /** If absent, the workflows are bundled and the sources are run. */
@@ -56,9 +58,13 @@ export interface Stack {
   readonly databaseUrl: string;
   /** Empty where nothing needs Temporal. */
   readonly temporalAddress: string;
+  /** Empty without a UI: only a cluster has one. */
+  readonly temporalUiUrl: string;
   readonly adminToken: string;
   /** In the order of their start. */
   readonly members: readonly Member[];
+  /** Lets the standby of PostgreSQL take over; only in a cluster. */
+  readonly failOver: PostgresPair['failOver'] | undefined;
   /**
    * Starts one more process beside those that run.
    *
@@ -107,15 +113,13 @@ const WITHOUT_LIMITS: Settings = {
   GENWAY_SHUTDOWN_GRACE_S: '10',
 };
 
-/** The services that start before the processes of Genway. */
-interface Ground {
+/** What the processes of Genway start with. */
+interface Beginning extends Ground {
   readonly options: StackOptions;
   readonly home: string;
   readonly report: (line: string) => void;
   readonly members: Member[];
   readonly simulatorUrl: string;
-  readonly databaseUrl: string;
-  readonly temporalAddress: string;
 }
 
 /** @throws Error that says what did not start */
@@ -123,33 +127,35 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const home = options.home ?? (await mkdtemp(join(tmpdir(), 'genway-stack-')));
   const members: Member[] = [];
   const simulator = createSimulator({ apiKey: SIMULATOR_KEY, callbackSecret: SIMULATOR_KEY });
+  const closers = [() => simulator.close()];
   const stop = async (): Promise<void> => {
-    await stopAll(members, simulator);
+    await stopAll(members, closers);
     if (options.home === undefined) await rm(home, { recursive: true, force: true });
   };
   try {
     const simulatorUrl = await simulator.listen(0, '127.0.0.1');
-    const report = options.report ?? (() => {});
-    const place = { options, home, report, members };
-    const [databaseUrl, temporalAddress] = await Promise.all([joinPostgres(place), joinTemporal(place)]);
-    return { ...(await startProcesses({ ...place, simulatorUrl, databaseUrl, temporalAddress })), stop };
+    const { report = () => {}, processes, postgres, isTemporalKept = false } = options;
+    const layGround = options.isCluster === true ? layClusterGround : layDevelopmentGround;
+    const needsTemporal = processes.api + processes.worker > 0;
+    const ground = await layGround({ home, members, closers, report, postgres, isTemporalKept, needsTemporal });
+    return { ...(await startProcesses({ ...ground, options, home, report, members, simulatorUrl })), stop };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-async function stopAll(members: readonly Member[], simulator: Simulator): Promise<void> {
+async function stopAll(members: readonly Member[], closers: readonly (() => Promise<void>)[]): Promise<void> {
   // Processes that accept work stop before the services that store it.
   for (const member of members.toReversed()) {
     await member.stop();
     await Promise.all(Object.values(member.links).map((proxy) => proxy.close()));
   }
-  await simulator.close();
+  for (const close of closers.toReversed()) await close();
 }
 
-async function startProcesses(ground: Ground): Promise<Omit<Stack, 'stop'>> {
-  const { options, home, members, simulatorUrl, databaseUrl, temporalAddress } = ground;
+async function startProcesses(beginning: Beginning): Promise<Omit<Stack, 'stop'>> {
+  const { options, home, members, simulatorUrl, databaseUrl, temporalAddress, temporalUiUrl } = beginning;
   const ports = {
     api: await findPorts(options.processes.api),
     text: await findPorts(options.processes.text),
@@ -160,11 +166,12 @@ async function startProcesses(ground: Ground): Promise<Omit<Stack, 'stop'>> {
     GENWAY_HOME: home,
     DATABASE_URL: databaseUrl,
     ...(temporalAddress !== '' && { TEMPORAL_ADDRESS: temporalAddress }),
+    ...(temporalUiUrl !== '' && { TEMPORAL_UI_URL: temporalUiUrl }),
     GENWAY_SIMULATOR_URL: simulatorUrl,
     GENWAY_SIMULATOR_KEY: SIMULATOR_KEY,
-    ...(await writeUpstreams(ground)),
+    ...(await writeUpstreams(beginning)),
     GENWAY_PUBLIC_URL: urlOf(ports.api[0] ?? 0),
-    ...(await bundleWorkflows(ground)),
+    ...(await bundleWorkflows(beginning)),
     GENWAY_ADMIN_TOKEN: adminToken,
     GENWAY_KEY_PEPPER: randomBytes(32).toString('hex'),
     GENWAY_ENCRYPTION_KEY: randomBytes(32).toString('hex'),
@@ -179,7 +186,7 @@ async function startProcesses(ground: Ground): Promise<Omit<Stack, 'stop'>> {
   await run('bin/migrate.ts', []);
   for (const role of ['worker', 'text', 'api'] as const) {
     const starts = ports[role].map((port, index) =>
-      startRole(ground, environment, { role, name: nameOf(role, index), port }),
+      startRole(beginning, environment, { role, name: nameOf(role, index), port }),
     );
     members.push(...(await Promise.all(starts)));
   }
@@ -191,13 +198,15 @@ async function startProcesses(ground: Ground): Promise<Omit<Stack, 'stop'>> {
     simulatorUrl,
     databaseUrl,
     temporalAddress,
+    temporalUiUrl,
     adminToken,
     members,
+    failOver: beginning.pair?.failOver,
     run,
     join: async (role, file) => {
       const port = await findFreePort();
       const name = nameOf(role, members.filter((member) => member.role === role).length);
-      members.push(await startRole(ground, environment, { role, name, port, file }));
+      members.push(await startRole(beginning, environment, { role, name, port, file }));
       return urlOf(port);
     },
   };
@@ -208,7 +217,7 @@ function programOf(source: string, { built }: StackOptions): string {
   return built ? join(built.programs, source.replace(/\.ts$/, '.js')) : source;
 }
 
-async function writeUpstreams({ options, home, simulatorUrl }: Ground): Promise<Settings> {
+async function writeUpstreams({ options, home, simulatorUrl }: Beginning): Promise<Settings> {
   if (!options.upstreams) return {};
   const file = join(home, 'upstreams.yaml');
   await writeFile(file, JSON.stringify(options.upstreams({ url: simulatorUrl, apiKey: SIMULATOR_KEY })));
@@ -216,45 +225,13 @@ async function writeUpstreams({ options, home, simulatorUrl }: Ground): Promise<
 }
 
 /** Spares each worker the bundling. */
-async function bundleWorkflows({ options, home }: Ground): Promise<Settings> {
+async function bundleWorkflows({ options, home }: Beginning): Promise<Settings> {
   if (options.processes.worker === 0) return {};
   if (options.built) return { GENWAY_WORKFLOW_BUNDLE: options.built.workflowBundle };
   const file = join(home, 'workflow-bundle.js');
   const logFile = join(home, 'scripts.log');
   await runNode('bin/tools/build-workflow-bundle.ts', [file], { env: childEnvironment({}), logFile });
   return { GENWAY_WORKFLOW_BUNDLE: file };
-}
-
-type Place = Pick<Ground, 'options' | 'home' | 'report' | 'members'>;
-
-async function joinPostgres({ options, home, report, members }: Place): Promise<string> {
-  const port = await findFreePort();
-  const password = randomBytes(16).toString('hex');
-  let url = '';
-  const start = async (): Promise<Killable> => {
-    const settings = { max_connections: '300', ...options.postgres };
-    const server = await startPostgres({ dataDir: join(home, 'postgres'), port, password, settings });
-    url = server.url;
-    return server;
-  };
-  members.push(await startMember({ role: 'postgres', name: 'postgres', start, report }));
-  return url;
-}
-
-/** @returns its address; an empty one where no process needs it */
-async function joinTemporal({ options, home, report, members }: Place): Promise<string> {
-  if (options.processes.api + options.processes.worker === 0) return '';
-  const binary = await findTemporalServer({ cacheFolder: loadStackConfig().cacheFolder, report });
-  const port = await findFreePort();
-  const start = (): Promise<Killable> =>
-    startTemporalServer({
-      binary,
-      port,
-      ...(options.isTemporalKept === true && { databaseFile: join(home, 'temporal.db') }),
-      logFile: join(home, 'temporal.log'),
-    });
-  members.push(await startMember({ role: 'temporal', name: 'temporal', start, report }));
-  return `127.0.0.1:${port}`;
 }
 
 interface NewProcess {
@@ -265,7 +242,7 @@ interface NewProcess {
 }
 
 async function startRole(
-  { options, home, report, databaseUrl, temporalAddress }: Ground,
+  { options, home, report, databaseUrl, temporalAddress }: Beginning,
   environment: NodeJS.ProcessEnv,
   { role, name, port, file = programOf(`bin/${role}.ts`, options) }: NewProcess,
 ): Promise<Member> {

@@ -10,14 +10,20 @@ interface Pair {
   readonly toClient: Transform;
 }
 
+export interface Target {
+  readonly host: string;
+  readonly port: number;
+}
+
 export class TcpPairs {
   /** How long each piece of data takes, in either direction. */
   delayMs = 0;
-  readonly #target: { readonly host: string; readonly port: number };
+  readonly #target: () => Target;
   readonly #open = new Set<Pair>();
   readonly #silent = new Set<Pair>();
 
-  constructor(target: { readonly host: string; readonly port: number }) {
+  /** @param target is asked for each new connection */
+  constructor(target: () => Target) {
     this.#target = target;
   }
 
@@ -27,7 +33,7 @@ export class TcpPairs {
 
   /** Connects a client with the server. */
   join(client: Socket): void {
-    const server = connect({ ...this.#target, allowHalfOpen: true });
+    const server = connect({ ...this.#target(), allowHalfOpen: true });
     const pair: Pair = { client, server, toServer: this.#passage(), toClient: this.#passage() };
     this.#open.add(pair);
     client.pipe(pair.toServer).pipe(server);

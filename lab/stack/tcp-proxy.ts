@@ -1,6 +1,7 @@
 /** A TCP proxy whose connections can be made to fail in the ways in which networks fail. */
+import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
-import { TcpPairs } from './tcp-pairs.ts';
+import { type Target, TcpPairs } from './tcp-pairs.ts';
 
 export interface TcpProxy {
   readonly port: number;
@@ -25,15 +26,43 @@ export interface TcpProxy {
 
 /** @param target where connections lead; the url of a server, or `host:port` */
 export async function startTcpProxy(target: string): Promise<TcpProxy> {
-  const { hostname, port } = new URL(target.includes('://') ? target : `tcp://${target}`);
-  const pairs = new TcpPairs({ host: hostname, port: Number(port) });
+  return startProxy(() => targetOf(target));
+}
+
+/**
+ * Starts a proxy whose connections lead to several servers by turns.
+ *
+ * @param targets the servers that can serve a new connection, as urls or `host:port`; with none, a connection is refused
+ * @param port on which it listens; 0: any
+ */
+export async function startTcpBalancer(targets: () => readonly string[], port = 0): Promise<TcpProxy> {
+  let turn = 0;
+  const next = (): Target => {
+    const candidates = targets();
+    turn += 1;
+    return targetOf(candidates[turn % candidates.length] ?? NOWHERE);
+  };
+  return startProxy(next, port);
+}
+
+/** A port on which nobody listens. */
+const NOWHERE = '127.0.0.1:1';
+
+function targetOf(address: string): Target {
+  const { hostname, port } = new URL(address.includes('://') ? address : `tcp://${address}`);
+  return { host: hostname, port: Number(port) };
+}
+
+async function startProxy(target: () => Target, port = 0): Promise<TcpProxy> {
+  const pairs = new TcpPairs(target);
   let refusesNew = false;
   const server = createServer({ allowHalfOpen: true }, (client) => {
     if (!refusesNew) return pairs.join(client);
     client.on('error', () => {});
     client.resetAndDestroy();
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
   const closed = new Promise<void>((resolve) => server.once('close', resolve));
   const ownPort = portOf(server.address());
 

@@ -5,6 +5,7 @@ import type { Scenario } from '../load/scenarios.ts';
 import type { Member, Role } from '../../stack/member.ts';
 import type { Random } from '../random.ts';
 import type { Period } from '../../stack/period.ts';
+import type { PostgresPair } from '../../stack/postgres-pair.ts';
 import type { Receiver } from '../receiver.ts';
 import type { Stores } from '../stores.ts';
 
@@ -21,6 +22,8 @@ export interface Stage {
   readonly receiver: Pick<Receiver, 'paths' | 'hang'>;
   /** The scenarios of new media tasks. */
   readonly upstreams: { scenarios: readonly Scenario[] };
+  /** Only in a cluster. @see PostgresPair */
+  readonly failOver?: PostgresPair['failOver'] | undefined;
   /** The names of those to whom something is being done. */
   readonly struck: Set<string>;
   /** The reactions to faults that were expected and did not happen; a line each. */
@@ -33,6 +36,8 @@ export interface Stage {
 export interface FaultKind {
   /** For the usage. */
   readonly meaning: string;
+  /** Strikes only servers as in development, or only a cluster. */
+  readonly only?: 'development' | 'cluster';
   /** Strikes before there are customers and again before they ask for anything, and never after that. */
   readonly isFirst?: true;
   /** Within these bounds it lasts. */

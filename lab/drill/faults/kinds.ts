@@ -1,5 +1,6 @@
 /** Every kind of fault, by its name on the command line. */
 import { CLOCKS } from './clocks.ts';
+import { FAILOVER, ROLL, TEMPORAL_OUTAGE } from './cluster.ts';
 import type { FaultKind } from './fault.ts';
 import { FREEZE, TEXT_FREEZE } from './freeze.ts';
 import { killOf } from './kill.ts';
@@ -9,7 +10,7 @@ import type { FaultName } from './names.ts';
 import { CUT, DELAY, LOST, SILENCE, TEXT_CUT } from './network.ts';
 import { POSTGRES_PAUSE } from './postgres-pause.ts';
 import { RESTORE, WIPE } from './restores.ts';
-import { FULL, S3, STORE } from './store.ts';
+import { FULL, S3, S3_OUTAGE, STORE } from './store.ts';
 import { DOWNLOADS, SUBMISSIONS } from './upstreams.ts';
 import { WEBHOOKS } from './webhooks.ts';
 
@@ -17,9 +18,11 @@ export const FAULTS: Readonly<Record<FaultName, FaultKind>> = {
   api: killOf('api', 'an api process is killed, and with it the relay in it'),
   text: killOf('text', 'a text process is killed'),
   worker: killOf('worker', 'a worker is killed'),
-  temporal: killOf('temporal', 'the Temporal server is killed'),
-  postgres: killOf('postgres', 'the PostgreSQL server is killed'),
+  temporal: killOf('temporal', 'the Temporal server, or one of its nodes, is killed'),
+  'temporal-outage': TEMPORAL_OUTAGE,
+  postgres: { ...killOf('postgres', 'the PostgreSQL server is killed'), only: 'development' },
   'postgres-pause': POSTGRES_PAUSE,
+  failover: FAILOVER,
   freeze: FREEZE,
   'text-freeze': TEXT_FREEZE,
   silence: SILENCE,
@@ -32,10 +35,12 @@ export const FAULTS: Readonly<Record<FaultName, FaultKind>> = {
   store: STORE,
   full: FULL,
   s3: S3,
+  's3-outage': S3_OUTAGE,
   restore: RESTORE,
   wipe: WIPE,
   downloads: DOWNLOADS,
   submissions: SUBMISSIONS,
   late: LATE,
+  roll: ROLL,
   webhooks: WEBHOOKS,
 };

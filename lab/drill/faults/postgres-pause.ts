@@ -10,6 +10,7 @@ const LENGTHS_MS = [1_000, 20_000];
 
 export const POSTGRES_PAUSE: FaultKind = {
   meaning: 'the PostgreSQL server is stopped in order, or stands still (SIGSTOP), for a second or twenty',
+  only: 'development',
   leastMs: 1_000,
   mostMs: 20_000,
   lengthsMs: LENGTHS_MS,

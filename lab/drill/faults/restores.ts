@@ -19,6 +19,7 @@ const SERVING: readonly Role[] = ['api', 'text', 'worker'];
 /** Loses the commits in between; clients, receivers and upstreams keep their knowledge of them. */
 export const RESTORE: FaultKind = {
   meaning: 'PostgreSQL is restored to a backup of some seconds before, and repaired as the manual says',
+  only: 'development',
   leastMs: 3_000,
   mostMs: 10_000,
   strike: (stage, _random, lastsMs) =>
@@ -40,6 +41,7 @@ export const RESTORE: FaultKind = {
 
 export const WIPE: FaultKind = {
   meaning: 'Temporal loses all that it knows, and is repaired as the manual says',
+  only: 'development',
   leastMs: 0,
   mostMs: 0,
   strike: (stage, random) =>

@@ -12,6 +12,7 @@ const OUTAGES = [
 
 export const STORE: FaultKind = {
   meaning: 'the folder of the store is away, or nothing can be written there',
+  only: 'development',
   leastMs: 3_000,
   mostMs: 20_000,
   strike: (stage, random, lastsMs) =>
@@ -26,6 +27,7 @@ export const STORE: FaultKind = {
 
 export const FULL: FaultKind = {
   meaning: 'the disk of the local store is full',
+  only: 'development',
   leastMs: 3_000,
   mostMs: 20_000,
   strike: (stage, random, lastsMs) =>
@@ -54,6 +56,17 @@ export const S3: FaultKind = {
       stage.stores.s3?.setDoor('open');
       return `${words} for ${seconds(lastsMs)}`;
     }),
+};
+
+/** Longer than an activity of the worker waits for the store at a time. */
+const S3_OUTAGE_MS = 45_000;
+
+export const S3_OUTAGE: FaultKind = {
+  ...S3,
+  meaning: 'the S3 store answers 503, or nothing, for 45 s',
+  only: 'cluster',
+  leastMs: S3_OUTAGE_MS,
+  mostMs: S3_OUTAGE_MS,
 };
 
 /** A file in its place prevents the folder from being created again; root could write to any folder. */

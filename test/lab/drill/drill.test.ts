@@ -37,6 +37,7 @@ describe('a drill', function () {
       {
         durationMs: 8_000,
         seed: 20_261_001,
+        isCluster: false,
         faults: KINDS.length,
         kinds: KINDS,
         copies: 1,

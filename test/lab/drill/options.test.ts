@@ -3,8 +3,20 @@ import { parseOptions } from '../../../lab/drill/options.ts';
 import { FAULT_NAMES } from '../../../lab/drill/faults/names.ts';
 
 describe('the options of a drill', () => {
-  it('are ten minutes with eighty faults of every kind, by a new seed', () => {
-    expect(parseOptions([], 42)).to.deep.include({ durationMs: 600_000, faults: 80, kinds: FAULT_NAMES, seed: 42 });
+  it('are ten minutes with eighty faults by a new seed', () => {
+    expect(parseOptions([], 42)).to.deep.include({ durationMs: 600_000, faults: 80, isCluster: false, seed: 42 });
+  });
+
+  it('include every kind of fault, with the servers of development or with a cluster', () => {
+    const kinds = [[], ['--cluster']].flatMap((args) => parseOptions(args, 42).kinds);
+    expect(new Set(kinds)).to.deep.equal(new Set(FAULT_NAMES));
+  });
+
+  it('leave out the faults that only a cluster can have', () => {
+    expect(parseOptions([], 42).kinds).to.include('restore').and.not.include('failover');
+    expect(parseOptions(['--cluster'], 42).kinds)
+      .to.include('failover')
+      .and.not.include('restore');
   });
 
   it('can be given', () => {
@@ -19,6 +31,8 @@ describe('the options of a drill', () => {
     [['--faults', '1.5'], '--faults'],
     [['--seed', '4294967296'], '--seed'],
     [['--only', 'api,simulator'], '--only'],
+    [['--only', 'failover'], '--only'],
+    [['--cluster', '--only', 'wipe'], '--only'],
     [['--speed', '2'], '--speed'],
   ];
   for (const [args, named] of mistakes) {

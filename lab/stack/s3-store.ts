@@ -1,8 +1,8 @@
 /** An S3 server that can fail in two ways: by answering 503, or by not answering. */
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import { startS3Server } from '../stack/s3-server.ts';
-import type { Settings } from '../stack/stack.ts';
+import { startS3Server } from './s3-server.ts';
+import type { Settings } from './stack.ts';
 
 export type Door = 'open' | 'refusing' | 'hanging';
 
@@ -14,12 +14,12 @@ export interface S3Store {
   close(): Promise<void>;
 }
 
-const BUCKET = 'genway-drill';
+const BUCKET = 'genway-results';
 const REGION = 'us-east-1';
 const SLOW_DOWN = '<Error><Code>SlowDown</Code><Message>Reduce your request rate.</Message></Error>';
 /** The server looks at no signature, as long as there is one. */
-const ANYBODY = `AWS4-HMAC-SHA256 Credential=drill/20260101/${REGION}/s3/aws4_request, SignedHeaders=host, Signature=00`;
-const CREDENTIALS = { accessKeyId: 'drill', secretAccessKey: 'drill-secret' };
+const ANYBODY = `AWS4-HMAC-SHA256 Credential=genway/20260101/${REGION}/s3/aws4_request, SignedHeaders=host, Signature=00`;
+const CREDENTIALS = { accessKeyId: 'genway', secretAccessKey: 'genway-secret' };
 
 export async function openS3Store(): Promise<S3Store> {
   const server = await startS3Server();
