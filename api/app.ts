@@ -35,6 +35,7 @@ import { createImageLinkCheck } from './services/image-links.ts';
 import { madeOfCatalogue } from './services/made-of-catalogue.ts';
 import { createJudge, createModeration } from './services/moderate.ts';
 import { createAddressCheck, isPublicHttpsUrl } from './services/public-address.ts';
+import { createReadStatus } from './services/public-status.ts';
 import type { ApiServices, GivenServices } from './services/services.ts';
 import { createUploads, type UploadLimits } from './services/uploads.ts';
 import type { RequestState } from './state.ts';
@@ -205,6 +206,7 @@ function createServices({
     sumMonth: createSumMonth(given.reports),
     inTurn,
     readStatement: createReadStatement(given.reports, inTurn),
+    readStatus: createReadStatus({ ...given, catalogue, clock }),
     typicalSeconds,
   };
 }

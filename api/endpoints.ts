@@ -67,6 +67,7 @@ import { inspectCapability, runCapability, searchCapabilities } from './routes/c
 import { createModeration } from './routes/moderations/routes.ts';
 import { cancelTask as cancelOwnTask, getTask, listOwnTasks } from './routes/tasks/routes.ts';
 import { listTextRequests, sumUsage } from './routes/usage/routes.ts';
+import { getStatus } from './routes/status/routes.ts';
 import { createVideoTask } from './routes/videos/routes.ts';
 import { createWebhookOfAccount, listAllWebhooks, redeliverAllOfWebhook } from './routes/webhooks/administration.ts';
 import {
@@ -207,6 +208,7 @@ const ENDPOINTS: readonly Endpoint[] = [
   ...ADMINISTRATION,
   ...FINANCE,
   ...SERVICE,
+  getStatus,
   getDescription,
   announceJobEnd,
 ];

@@ -1,5 +1,6 @@
 /** The api process: serves everything under `{base_url}`, and runs the relay. */
 import { createApp } from '../api/app.ts';
+import { startWebhookChecks } from '../api/services/webhook-checks.ts';
 import { loadConfig } from '../config.ts';
 import { startMail } from '../console/mail.ts';
 import { mountConsole } from '../console/serve.ts';
@@ -18,6 +19,7 @@ watchDatabaseState(metrics.registry, database);
 const app = createApp({ ...dependencies, mountPages: mountConsole });
 const server = await listen(tracing.serve(app.callback()), config.host, config.api.port);
 const relay = startRelay({ ...dependencies, deliveryStarter: web.deliveryStarter });
+const webhookChecks = startWebhookChecks({ database, calls: text.calls, log });
 const mail = config.mail
   ? startMail({ database, mailer: createMailer(config.mail), publicUrl: config.api.publicUrl, log })
   : null;
@@ -28,6 +30,7 @@ stopOnSignal(log, config.shutdownGraceMs + RECORDING_MS, async () => {
   text.service.stop(config.shutdownGraceMs);
   await server.stop(config.shutdownGraceMs);
   await relay.stop();
+  await webhookChecks.stop();
   await mail?.stop();
   await text.close();
   await web.close();

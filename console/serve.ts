@@ -19,6 +19,7 @@ import { renderPage, renderPart, type SignedIn } from './html/layout.tsx';
 import { earlierOutcome, formToSend, once } from './once.ts';
 import type { Cookie, PageResult, Page, UserVisit, Visit } from './page.ts';
 import { PAGES } from './pages.ts';
+import { mountStatus } from './status.tsx';
 import { ATTEMPT_COOKIE, ATTEMPT_LIFETIME_SECONDS } from '../api/services/people/provider-sign-in.ts';
 import { findSession, isFormToken, SESSION_COOKIE, SESSION_LIFETIME_SECONDS } from '../api/services/people/sessions.ts';
 import { preferredLanguage, textsIn } from './texts/texts.ts';
@@ -33,7 +34,7 @@ const SAVED_LIFETIME_SECONDS = 20;
 /** Set by `Fetch` in all browsers: https://www.w3.org/TR/fetch-metadata/#sec-fetch-site-header */
 const OWN_SITES: readonly unknown[] = ['same-origin', 'none', undefined, ''];
 
-/** Adds the routes below `/console` to a router. */
+/** Adds the routes below `/console`, and the status page, to a router. */
 export function mountConsole(router: Router<RequestState>, services: ApiServices): void {
   const headers = headersFor(services.storage);
   const handle = (context: Context, page: Page) => {
@@ -41,6 +42,7 @@ export function mountConsole(router: Router<RequestState>, services: ApiServices
     return serve(context, page, services);
   };
   assets(router);
+  mountStatus(router, services);
   for (const page of PAGES) {
     const path = page.path.replaceAll(/\{(\w+)\}/g, ':$1');
     router[page.method](`${PREFIX}${path}`, (context) => handle(context, page));

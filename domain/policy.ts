@@ -49,6 +49,9 @@ export const FREE_REQUESTS_PER_MINUTE = { neverToppedUp: 1, toppedUp: 10 };
 /** Contract 4.9: the days that a usage report covers. */
 export const USAGE = { defaultDays: 30, maxDays: 92 };
 
+/** Contract 4.12: the days that the public status goes back, and how old it may be. */
+export const STATUS = { days: 90, freshSeconds: 10 };
+
 /** Contract 4.7 and 6. */
 export const WEBHOOKS = {
   /** Per account. An account with more receivers should run one that passes events on. */

@@ -30,6 +30,7 @@ import type { AnnounceJobEnd } from '../../temporal/job-announcer.ts';
 import type { SumMonth } from './finance/month-sums.ts';
 import type { InTurn, ReadStatement } from './finance/statements.ts';
 import type { Judge, Moderate } from './moderate.ts';
+import type { ReadStatus } from './public-status.ts';
 import type { StartReconciliation } from '../../temporal/reconciliation-starter.ts';
 
 /** The services that the process brings along. */
@@ -102,6 +103,7 @@ export interface ApiServices extends GivenServices {
   readonly sumMonth: SumMonth;
   readonly inTurn: InTurn;
   readonly readStatement: ReadStatement;
+  readonly readStatus: ReadStatus;
   /** How long recent tasks of a model took; null if too few are known. */
   readonly typicalSeconds: (model: string) => Promise<TypicalSeconds | null>;
 }

@@ -6,7 +6,7 @@ import { vendorOf } from '../../api/services/media-ways.ts';
 import { startUpstreamControl, type UpstreamControl } from '../../api/services/upstream-control.ts';
 import { createTextService, type TextService } from '../../api/text/text-service.ts';
 import type { Config } from '../../config.ts';
-import { createCallRecorder } from '../../db/call-recorder.ts';
+import { type CallRecorder, createCallRecorder } from '../../db/call-recorder.ts';
 import { againIfLost } from '../../db/connections.ts';
 import { hasCredit } from '../../db/queries/accounts.ts';
 import { watchRests } from '../../telemetry/upstream-gauge.ts';
@@ -15,6 +15,7 @@ import { openTextUpstreams } from './providers.ts';
 export interface Text {
   readonly service: TextService;
   readonly upstreams: UpstreamControl;
+  readonly calls: CallRecorder;
   /**
    * Registers the process and its prices.
    *
@@ -67,6 +68,7 @@ export function openText(
   return {
     service,
     upstreams: control,
+    calls,
     ready: () => billing.ready(),
     ping: () => billing.ping(),
     close: async () => {

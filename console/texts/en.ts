@@ -56,6 +56,24 @@ export const en = {
     total: 'Total',
     download: { csv: 'Download CSV', jsonl: 'Download JSON lines' },
   },
+  status: {
+    title: 'Status',
+    overall: {
+      operational: 'All services are available.',
+      degraded: 'Some services are impaired.',
+      outage: 'No service is available.',
+    },
+    unknown: 'The status cannot be read at the moment. Requests are likely to fail. Try again in a minute.',
+    states: { operational: 'Available', degraded: 'Impaired', outage: 'Unavailable' },
+    services: { text: 'Text', video: 'Videos', image: 'Images', webhooks: 'Webhooks' },
+    available: (share: string) => `${share} available`,
+    noRequests: 'No requests',
+    period: (days: number) => `Last ${days} days`,
+    today: 'Today',
+    explanation:
+      'A bar is a day in UTC. Green: at least 99 % of requests were answered. Red: less than half. Amber: in between. Gray: there were no requests.',
+    asOf: 'As of',
+  },
   /** The names of fields. */
   fields: {
     absorbed_usd: 'Our loss',

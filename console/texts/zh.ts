@@ -58,6 +58,24 @@ export const zh: typeof en = {
     total: '合计',
     download: { csv: '下载 CSV', jsonl: '下载 JSON Lines' },
   },
+  status: {
+    title: '服务状态',
+    overall: {
+      operational: '所有服务均可用。',
+      degraded: '部分服务受到影响。',
+      outage: '所有服务均不可用。',
+    },
+    unknown: '暂时无法读取服务状态，请求很可能会失败。请稍后再试。',
+    states: { operational: '可用', degraded: '受影响', outage: '不可用' },
+    services: { text: '文本', video: '视频', image: '图片', webhooks: 'Webhook' },
+    available: (share: string) => `可用率 ${share}`,
+    noRequests: '没有请求',
+    period: (days: number) => `最近 ${days} 天`,
+    today: '今天',
+    explanation:
+      '每一条代表一天（UTC）。绿色：至少 99 % 的请求得到应答；红色：不到一半；黄色：介于两者之间；灰色：当天没有请求。',
+    asOf: '更新时间',
+  },
   fields: {
     absorbed_usd: '我们的损失',
     account_id: '账户',

@@ -16,7 +16,8 @@ import { appendOnly, oneOf } from './0001-foundations.ts';
  * - `upstream_calls` adds up the calls of upstreams by all processes, by minute and by hour; the hours are kept for the
  *   history of the status. `upstream_failures` has the latest failure of each key and model. `text_attempts` has the
  *   attempts of text requests that met a failure. Text has circuits in each process: `process_circuits` has those that
- *   are open, as each process last reported them. For media, `format` and `key` are empty.
+ *   are open, as each process last reported them. For media, `format` and `key` are empty; for the
+ *   checks of webhooks, `upstream` is, too.
  * - By `secret_marks` a process knows, when it starts, whether it has the secrets with which the database was written.
  * - `carried_balances` and `carried_usage` hold what the transfers of detached months add up to, so that balances and
  *   `used` of keys can still be compared with the ledger.

@@ -595,6 +595,13 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
   'console/open-id.test.ts': {
     'shows the administration the identities and sessions of a user, and takes each away': '4.11:45',
   },
+  'console/status.test.ts': {
+    'shows text by family, videos, images and webhooks to everybody, for 90 days': '4.12:7',
+    'shows past days as they were, and no day without requests': '4.12:9',
+    'may be read by any site, and is kept for some seconds': '4.12:10',
+    'names no vendor and no upstream, as data and as a page': '4.12:10',
+    'has an outage of what no upstream serves': '4.12:8',
+  },
   'console/staff-acknowledgements.test.ts': {
     'are acknowledged by the command, about money only in the console': '4.11:49',
     'keep a month open until they are acknowledged, by two people if they are about money; the month and its export say so':
@@ -608,6 +615,10 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
   },
   'db/queries/api-keys.test.ts': {
     'lifts a limit that is set to null, and takes an empty list for one that allows nothing': '4.11:16',
+  },
+  'db/queries/availability.test.ts': {
+    'is the mean of the hours that have calls, in UTC, without the days outside': '4.12:9',
+    'of a model with several routes is what the rule of the present says': '4.12:9',
   },
   'db/queries/create-tasks.test.ts': {
     key_deleted: '4.1:5 4.1:6',
@@ -759,6 +770,9 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'adds at most a fifth, and never shortens': '6:15',
     'waits longer, never shorter, when the receiver asks for it': '6:16',
     'takes a date in the past for now, and caps a wait that is too long': '6:16',
+  },
+  'domain/service-status.test.ts': {
+    'is ${status} at an availability of ${availability}': '4.12:8',
   },
   'net/address-guard.test.ts': {
     'checks again when a name has moved to a private address by the next connection': '8.4:3',

@@ -45,7 +45,7 @@ const CITATION = /\bcontract (\d[\d.]*\d|\d)((?:(?:, | and | to )\d(?:[\d.]*\d)?
 const OLD_CITATION = /specification[ ]section/i;
 
 /** Served beside the endpoints: pages to read. */
-const NOT_IN_DESCRIPTION = ['GET /docs', 'GET /docs/administration'];
+const NOT_IN_DESCRIPTION = ['GET /docs', 'GET /docs/administration', 'GET /status'];
 
 interface Source {
   readonly file: string;
@@ -275,7 +275,7 @@ describe('docs/contract.md', () => {
   it('says in 9 with what the paths of endpoints begin', () => {
     const paths = endpointsFor({ takesPayments: true }).map(({ path }) => path);
     const others = paths.filter((path) => !/^\/(v1|v1beta|admin\/v1)\//.test(path));
-    expect(others).to.have.members(['/mcp', '/healthz', '/readyz', '/metrics', '/openapi.json']);
+    expect(others).to.have.members(['/mcp', '/healthz', '/readyz', '/metrics', '/status.json', '/openapi.json']);
   });
 
   it('says in 2.2 that the files of this edition are checked exactly', () => {

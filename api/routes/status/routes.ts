@@ -1,0 +1,84 @@
+/** The public status: contract 4.12. */
+import { STATUS } from '../../../domain/policy.ts';
+import {
+  arrayOf,
+  exactly,
+  nullable,
+  number,
+  object,
+  oneOfTexts,
+  text,
+  unixSeconds,
+} from '../../../domain/json-schema.ts';
+import { SERVICE_STATUSES, statusOf } from '../../../domain/service-status.ts';
+import { json } from '../../endpoint/answers.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import type { PublicStatus, ServiceReport } from '../../services/public-status.ts';
+
+const STATUS_SCHEMA = oneOfTexts(
+  SERVICE_STATUSES,
+  '`operational`: at least 99 % of requests are answered; `outage`: less than half; `degraded`: in between',
+);
+const AVAILABILITY = nullable(
+  number('The share of requests that were answered; null if there were none', { minimum: 0, maximum: 1 }),
+);
+
+const SERVICE_SCHEMA = object({
+  kind: oneOfTexts(['text', 'video', 'image', 'webhooks'] satisfies ServiceReport['kind'][]),
+  family: nullable(text('The family of models; null unless the kind is text')),
+  status: STATUS_SCHEMA,
+  availability: AVAILABILITY,
+  days: arrayOf(
+    object({ date: text('In UTC', { format: 'date' }), status: nullable(STATUS_SCHEMA), availability: AVAILABILITY }),
+    `The last ${STATUS.days} days, today's last`,
+  ),
+});
+
+export const getStatus = endpoint({
+  id: 'getStatus',
+  tag: 'Service',
+  method: 'get',
+  path: '/status.json',
+  access: 'open',
+  summary: 'Show how available each service is and was',
+  answers: {
+    200: {
+      description: `The status, at most ${STATUS.freshSeconds} seconds old`,
+      content: json(
+        object({
+          object: exactly('status'),
+          status: STATUS_SCHEMA,
+          updated_at: unixSeconds('When it was read'),
+          services: arrayOf(SERVICE_SCHEMA),
+        }),
+      ),
+    },
+  },
+  handle: async ({ context }, { readStatus }) => {
+    const status = await readStatus();
+    const body = BODIES.get(status) ?? JSON.stringify(present(status));
+    BODIES.set(status, body);
+    context.set({ 'Cache-Control': `public, max-age=${STATUS.freshSeconds}`, 'Access-Control-Allow-Origin': '*' });
+    context.type = 'application/json';
+    return body;
+  },
+});
+
+/** Each status is written once for all who read it. */
+const BODIES = new WeakMap<PublicStatus, string>();
+
+function present({ status, updatedAtMs, services }: PublicStatus) {
+  return {
+    object: 'status',
+    status,
+    updated_at: Math.floor(updatedAtMs / 1000),
+    services: services.map(({ days, ...service }) => ({
+      ...service,
+      days: days.map(({ date, availability }) => ({
+        date,
+        status: availability === null ? null : statusOf(availability),
+        availability,
+      })),
+    })),
+  };
+}

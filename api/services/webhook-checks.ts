@@ -1,0 +1,24 @@
+/** Checks every minute whether webhooks are delivered in time, for the history of the public status. */
+import type { Logger } from 'pino';
+import type { CallRecorder } from '../../db/call-recorder.ts';
+import type { Database } from '../../db/database.ts';
+import { areDeliveriesLate, WEBHOOK_CHECKS } from '../../db/queries/availability.ts';
+import { repeat } from '../../domain/repeat.ts';
+
+const PAUSE_MS = 60_000;
+
+interface WebhookChecksOptions {
+  readonly database: Database;
+  readonly calls: Pick<CallRecorder, 'record'>;
+  readonly log: Pick<Logger, 'debug'>;
+  readonly pauseMs?: number;
+}
+
+/** Starts the checks. */
+export function startWebhookChecks({ database, calls, log, pauseMs = PAUSE_MS }: WebhookChecksOptions) {
+  const check = async (): Promise<void> => {
+    const isLate = await areDeliveriesLate(database);
+    calls.record(WEBHOOK_CHECKS, 0, isLate ? { fault: 'late', status: null, message: '' } : null);
+  };
+  return repeat(check, { pauseMs, onError: (error) => log.debug({ err: error }, 'cannot check webhooks') });
+}

@@ -1,0 +1,110 @@
+/** The public status page, `/status`: contract 4.12. It needs no session and no script. */
+import type { Router } from '@koa/router';
+import { renderToString } from 'hono/jsx/dom/server';
+import type { PublicStatus, ServiceReport } from '../api/services/public-status.ts';
+import type { ApiServices } from '../api/services/services.ts';
+import type { RequestState } from '../api/state.ts';
+import { STATUS } from '../domain/policy.ts';
+import { type ServiceStatus, statusOf } from '../domain/service-status.ts';
+import { Badge, Time, type Tone } from './html/components.tsx';
+import { preferredLanguage, type Texts, textsIn } from './texts/texts.ts';
+
+const TONES = { operational: 'good', degraded: 'busy', outage: 'bad' } as const satisfies Record<ServiceStatus, Tone>;
+
+const HEADERS = {
+  'Content-Security-Policy':
+    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'",
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'same-origin',
+  Vary: 'Accept-Language',
+};
+
+/** Adds the page to a router. A page is drawn once for everybody who reads it in the same language. */
+export function mountStatus(router: Router<RequestState>, { readStatus }: Pick<ApiServices, 'readStatus'>): void {
+  const drawn = new WeakMap<PublicStatus, Map<string, string>>();
+  router.get('/status', async (context) => {
+    context.state.endpoint = { path: '/status', tag: 'Service' };
+    const status = await readStatus().catch(() => null);
+    const texts = textsIn(preferredLanguage(context.get('accept-language')));
+    const pages = (status && drawn.get(status)) ?? new Map<string, string>();
+    const page = pages.get(texts.language) ?? draw(status, texts);
+    if (status) drawn.set(status, pages.set(texts.language, page));
+    context.set(HEADERS);
+    context.set('Cache-Control', status === null ? 'no-store' : `public, max-age=${STATUS.freshSeconds}`);
+    context.status = status === null ? 503 : 200;
+    context.type = 'html';
+    context.body = page;
+  });
+}
+
+/** @param status null if it cannot be read */
+function draw(status: PublicStatus | null, texts: Texts): string {
+  return `<!doctype html>${renderToString(<StatusPage status={status} texts={texts} />)}`;
+}
+
+function StatusPage({ status, texts }: { readonly status: PublicStatus | null; readonly texts: Texts }) {
+  const { status: words } = texts;
+  return (
+    <html lang={texts.language}>
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>{`${words.title} · ${texts.product}`}</title>
+        <link rel="icon" href="/console/assets/icon.svg" type="image/svg+xml" />
+        <link rel="stylesheet" href="/console/assets/console.css" />
+      </head>
+      <body>
+        <main class="public">
+          <h1>{words.title}</h1>
+          {status === null ? (
+            <p class="overall overall-bad">{words.unknown}</p>
+          ) : (
+            <>
+              <p class={`overall overall-${TONES[status.status]}`}>{words.overall[status.status]}</p>
+              {status.services.map((service) => (
+                <ServiceCard service={service} words={words} />
+              ))}
+              <p class="hint">{words.explanation}</p>
+              <p class="hint">
+                {words.asOf} <Time at={new Date(status.updatedAtMs)} /> · <a href="/status.json">JSON</a>
+              </p>
+            </>
+          )}
+        </main>
+      </body>
+    </html>
+  );
+}
+
+function ServiceCard({ service, words }: { readonly service: ServiceReport; readonly words: Texts['status'] }) {
+  const { kind, family, status, availability, days } = service;
+  const share = availability === null ? words.noRequests : words.available(percent(availability));
+  return (
+    <section class="card">
+      <div class="service">
+        <h2>{family ?? words.services[kind]}</h2>
+        {family === null ? null : <span class="soft">{words.services[kind]}</span>}
+        <Badge tone={TONES[status]}>{words.states[status]}</Badge>
+      </div>
+      <div class="days" role="img" aria-label={`${words.period(days.length)}: ${share}`}>
+        {days.map(({ date, availability }) => (
+          <i
+            class={availability === null ? 'none' : TONES[statusOf(availability)]}
+            title={`${date}: ${availability === null ? words.noRequests : percent(availability)}`}
+          />
+        ))}
+      </div>
+      <div class="service soft">
+        <span>{words.period(days.length)}</span>
+        <span>{share}</span>
+        <span>{words.today}</span>
+      </div>
+    </section>
+  );
+}
+
+/** Rounded down, so that 100 % means every request. */
+function percent(share: number): string {
+  return `${(Math.floor(share * 10_000) / 100).toFixed(2)} %`;
+}

@@ -1,0 +1,185 @@
+import { expect } from 'chai';
+import axe from 'axe-core';
+import pino from 'pino';
+import type { Database } from '../../db/database.ts';
+import { loadCatalogue } from '../../catalogue/load.ts';
+import { createCallRecorder } from '../../db/call-recorder.ts';
+import { WEBHOOK_CHECKS } from '../../db/queries/availability.ts';
+import { startWebhookChecks } from '../../api/services/webhook-checks.ts';
+import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { baseUrlsAt } from '../../providers/text/settings.ts';
+import type { TestApp } from '../support/app.ts';
+import { describeInBrowser } from '../support/browser.ts';
+import { startTestConsole } from '../support/console.ts';
+import { call } from '../support/stack.ts';
+
+interface Status {
+  readonly status: string;
+  readonly updated_at: number;
+  readonly services: readonly {
+    readonly kind: string;
+    readonly family: string | null;
+    readonly status: string;
+    readonly availability: number | null;
+    readonly days: readonly { readonly date: string; readonly status: string | null }[];
+  }[];
+}
+
+const DAYS = Array.from({ length: 90 }, (_, day) => day);
+const VENDOR = 'simulator';
+const FAMILIES = [...new Set([...loadCatalogue().textModels.values()].map(({ family }) => family))];
+
+const startApp = () =>
+  startTestConsole({
+    textUpstreams: [{ name: VENDOR, apiKeys: ['key-1234'], baseUrls: baseUrlsAt('http://127.0.0.1:9') }],
+  });
+
+/** Writes calls of every route of a family into an hour of each of these days. */
+async function recordCalls(
+  database: Database,
+  family: string,
+  days: readonly number[],
+  failures: (daysAgo: number) => number,
+): Promise<void> {
+  const models = [...loadCatalogue().textModels.values()].filter((model) => model.family === family);
+  const targets = new Map(models.flatMap(({ routes }) => routes).map((route) => [route.model, route]));
+  await database('upstream_calls').insert(
+    [...targets.values()].flatMap(({ provider, format, model }) =>
+      days.map((daysAgo) => ({
+        span: 'hour',
+        start: database.raw(`date_trunc('hour', now() - ? * interval '1 day')`, [daysAgo]),
+        upstream: provider,
+        format,
+        model,
+        key: '1234',
+        requests: 100,
+        failures: failures(daysAgo),
+        durations: [],
+      })),
+    ),
+  );
+}
+
+const read = async (app: TestApp) => (await call<Status>(`${app.baseUrl}/status.json`)).body;
+
+describe('the public status', () => {
+  let app: TestApp;
+  before(async () => {
+    app = await startApp();
+    await recordCalls(app.database, 'textg', [3, 89, 90], (daysAgo) => (daysAgo === 3 ? 20 : 100));
+  });
+  after(() => app.stop());
+
+  it('shows text by family, videos, images and webhooks to everybody, for 90 days', async () => {
+    const { status, services } = await read(app);
+    expect(status).to.equal('operational');
+    expect(services.map(({ kind, family }) => family ?? kind)).to.deep.equal([
+      ...FAMILIES,
+      'video',
+      'image',
+      'webhooks',
+    ]);
+    for (const { days } of services) {
+      expect(days).to.have.length(90);
+      expect(days.at(-1)?.date).to.equal(new Date().toISOString().slice(0, 10));
+    }
+  });
+
+  it('shows past days as they were, and no day without requests', async () => {
+    const { services } = await read(app);
+    const textg = services.find(({ family }) => family === 'textg');
+    const known = textg?.days.flatMap(({ status }, index) => (status === null ? [] : [`${89 - index} ${status}`]));
+    expect(known).to.deep.equal(['89 outage', '3 degraded']);
+    expect(textg?.availability).to.be.closeTo(0.4, 1e-9);
+  });
+
+  it('may be read by any site, and is kept for some seconds', async () => {
+    const first = await fetch(`${app.baseUrl}/status.json`);
+    expect(first.headers.get('cache-control')).to.equal('public, max-age=10');
+    expect(first.headers.get('access-control-allow-origin')).to.equal('*');
+    await recordCalls(app.database, 'textf', [0], () => 100);
+    const text = await first.text();
+    const again = Array.from({ length: 100 }, async () => (await fetch(`${app.baseUrl}/status.json`)).text());
+    expect((await Promise.all(again)).every((one) => one === text)).to.equal(true);
+  });
+
+  it('names no vendor and no upstream, as data and as a page', async () => {
+    for (const path of ['/status', '/status.json']) {
+      const text = await (await fetch(app.baseUrl + path)).text();
+      expect(text).to.include('textg');
+      expect(text).to.not.match(new RegExp(`${VENDOR}|127\\.0\\.0\\.1|1234`));
+    }
+  });
+
+  it('speaks the language of its reader', async () => {
+    const page = await fetch(`${app.baseUrl}/status`, { headers: { 'accept-language': 'zh-CN' } });
+    expect([page.headers.get('vary'), await page.text()].join(' ')).to.match(/Accept-Language.*lang="zh".*服务状态/s);
+  });
+
+  it('has the checks of webhooks, which fail while deliveries are late', async () => {
+    const calls = createCallRecorder(app.database, pino({ level: 'silent' }));
+    const checks = startWebhookChecks({ database: app.database, calls, log: pino({ level: 'silent' }), pauseMs: 10 });
+    await waitUntil(
+      async () => {
+        await calls.flush();
+        const [row] = await app.database('upstream_calls').where({ model: WEBHOOK_CHECKS.model, span: 'hour' });
+        expect(row?.requests).to.be.at.least(2);
+        expect(row?.failures).to.equal(0);
+      },
+      { timeoutMs: 10_000 },
+    );
+    await checks.stop();
+    await calls.stop();
+  });
+});
+
+describe('the public status of a gateway', () => {
+  it('has an outage of what no upstream serves', async () => {
+    const app = await startTestConsole();
+    const { status, services } = await read(app);
+    expect(status).to.equal('degraded');
+    const outages = services.filter((service) => service.status === 'outage').map(({ family }) => family);
+    expect(outages).to.deep.equal(FAMILIES);
+    await app.stop();
+  });
+
+  it('is 503 with a page that says so while the database is away', async () => {
+    const app = await startApp();
+    await app.database.schema.renameTable('upstream_calls', 'away');
+    const page = await fetch(`${app.baseUrl}/status`);
+    expect([page.status, page.headers.get('content-type')]).to.deep.equal([503, 'text/html; charset=utf-8']);
+    expect(await page.text()).to.include('cannot be read');
+    await app.stop();
+  });
+});
+
+describeInBrowser('the status page', (browser) => {
+  let app: TestApp;
+  before(async () => {
+    app = await startApp();
+    for (const [index, family] of FAMILIES.entries()) {
+      const bad = (daysAgo: number): number => [3, 70][daysAgo % 2] ?? 0;
+      await recordCalls(app.database, family, DAYS.slice(index), (day) => (day % (index + 13) === 12 ? bad(day) : 0));
+    }
+  });
+  after(() => app.stop());
+
+  for (const [width, colorScheme] of [
+    [1440, 'light'],
+    [390, 'dark'],
+  ] as const) {
+    it(`is accessible without a script, ${colorScheme} and ${width} pixels wide`, async function () {
+      this.timeout(60_000);
+      const tab = await browser.open(app.baseUrl, { width, colorScheme });
+      await tab.page.goto('/status');
+      expect(await tab.page.locator('script').count()).to.equal(0);
+      expect(await tab.takeBytes()).to.be.within(1, 110_000);
+      expect(await tab.page.evaluate<boolean>('document.documentElement.scrollWidth <= innerWidth')).to.equal(true);
+      await tab.page.evaluate(axe.source);
+      const violations = await tab.page.evaluate<unknown[]>('axe.run().then(({ violations }) => violations)');
+      expect(violations).to.deep.equal([]);
+      expect(tab.complaints).to.deep.equal([]);
+      await tab.close();
+    });
+  }
+});
