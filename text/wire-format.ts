@@ -93,6 +93,14 @@ export interface UpstreamRequest {
   readonly omitted?: readonly Setting[];
 }
 
+/** A vendor's call that counts the input tokens of a request. */
+export interface InputCount {
+  /** @param answered the request for an answer */
+  request(answered: UpstreamRequest): UpstreamRequest;
+  /** The count in the answer's JSON; null if there is none. */
+  read(answer: unknown): number | null;
+}
+
 /** A request that is passed on in its own format, whose answer is passed back unchanged. */
 export interface ForwardedRequest extends UpstreamRequest {
   /** Present if the answer has events that the client did not ask for: only those that pass are kept. */
@@ -145,6 +153,8 @@ export interface UpstreamFormat {
   readonly missingSettings?: readonly Setting[];
   /** The smallest output bound that upstreams accept; a smaller one is raised to it. 1 by default. */
   readonly minOutputTokens?: number;
+  /** Absent where no vendor of this format counts. */
+  readonly inputCount?: InputCount;
 
   /** @throws ServiceError `bad_request` when this format cannot express the request */
   buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest;

@@ -1,6 +1,7 @@
 /** Serves text: admits calls, delivers answers, and tracks the calls that are running. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type AdmittedCall, admit, type TextAsk } from './admit.ts';
+import { type CountAsk, countInput, type InputTokens } from './count-input.ts';
 import { deliver } from './deliver.ts';
 import { watchDepartures } from './departures.ts';
 import { KeptReply } from './reply.ts';
@@ -23,6 +24,8 @@ export interface TextService {
    * @throws ServiceError for every reason not to call the model, and for every failure
    */
   answer(ask: TextAsk): Promise<string>;
+  /** Counts the input tokens of a request, free of charge. */
+  countInput(ask: CountAsk): Promise<InputTokens>;
   /** Includes a call in `idle` even before it is admitted. */
   track<Result>(call: Promise<Result>): Promise<Result>;
   /** Resolves when no call is running, including those whose client has left. */
@@ -49,6 +52,7 @@ export function createTextService(services: TextServices): TextService {
       await Promise.race([recorded, sleep(LONGEST_RECORDING_MS, undefined, { ref: false })]);
       return reply.take();
     },
+    countInput: (ask) => countInput(ask, services),
     track: (call) => {
       underWay.add(call);
       return call.finally(() => underWay.delete(call));

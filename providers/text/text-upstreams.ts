@@ -6,6 +6,7 @@ import { FORMATS } from '../../text/formats.ts';
 import { attempt, type AnswerReader, type PreparedRequest } from './attempt.ts';
 import { decisionOn, describeAttempt, errorForClient, type AttemptReport } from './attempt-report.ts';
 import { Overrides, type UpstreamOverride } from './overrides.ts';
+import { type CountCall, InputCounter } from './input-counter.ts';
 import { HealthBoard } from './health-board.ts';
 import type { TextUpstreamSettings } from './settings.ts';
 import { createUpstreamEndpoint } from './upstream-endpoint.ts';
@@ -46,6 +47,12 @@ export interface TextUpstreams {
    *   signal
    */
   call<Route extends UpstreamRoute, Prepared extends PreparedRequest>(call: TextCall<Route, Prepared>): Promise<void>;
+  /**
+   * Has the vendor of the first route that is in service count the input tokens of a request.
+   *
+   * @returns null if the vendor has no call for it, or anything goes wrong
+   */
+  countInput<Route extends UpstreamRoute>(call: CountCall<Route>): Promise<number | null>;
   /** The health of each candidate of some routes, except those without an upstream. */
   list(routes: readonly UpstreamRoute[]): readonly TextCircuitState[];
   /** Applies operators' overrides, each once. @param latest the latest for each upstream */
@@ -76,6 +83,7 @@ export function createTextUpstreams(
   const board = new HealthBoard();
   const overrides = new Overrides();
   const set = new UpstreamSet(settings, opener(maxSilenceMs, observer));
+  const counter = new InputCounter(board, overrides, nowMs);
 
   async function serve<Route extends UpstreamRoute, Prepared extends PreparedRequest>(
     call: TextCall<Route, Prepared>,
@@ -115,6 +123,8 @@ export function createTextUpstreams(
     serves: (route) => set.current.endpointOf(route) !== undefined,
 
     call: (call) => set.during((upstreams) => serve(call, upstreams)),
+
+    countInput: (call) => set.during((upstreams) => counter.count(call, upstreams)),
 
     list: (routes) =>
       candidatesOf(routes, set.current).map((candidate) =>

@@ -69,11 +69,11 @@ export class UpstreamSet {
   }
 
   /** Lets a request go by the upstreams in force, and keeps their connections until it has ended. */
-  async during(request: (upstreams: UpstreamsInUse) => Promise<void>): Promise<void> {
+  async during<Result>(request: (upstreams: UpstreamsInUse) => Promise<Result>): Promise<Result> {
     const edition = this.#current;
     edition.users += 1;
     try {
-      await request(edition);
+      return await request(edition);
     } finally {
       this.#leave(edition);
     }

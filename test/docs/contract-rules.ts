@@ -28,6 +28,8 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
   },
   'api/text/count-tokens.test.ts': {
     'answers the SDKs of both formats, near to what the model reports, and costs nothing': '4.8:34 4.8:35',
+    'is ${counts} where ${client} go to ${via}': '4.8:34',
+    'leaves it to Genway when it ${what}, and is not asked again for a while': '4.8:34',
     'is limited like reads, and taken from a key that has spent its limit': '4.8:35',
   },
   'api/text/embeddings.test.ts': {

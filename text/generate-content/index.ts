@@ -2,6 +2,7 @@
 import { renderError } from '../chat-completions/errors.ts';
 import type { WireFormat } from '../wire-format.ts';
 import { buildRequest, forwardRequest } from './build-request.ts';
+import { inputCount } from './count-input.ts';
 import { createRepairer } from './repair.ts';
 import { parseRequest } from './parse-request.ts';
 import { renderResult } from './render-result.ts';
@@ -31,6 +32,7 @@ export const generateContent: WireFormat = {
   },
   upstream: {
     missingSettings: ['verbosity', 'parallelToolCalls', 'strictTools', 'userId', 'imageDetail', 'cacheMarks'],
+    inputCount,
     stopSequences: 'unreported',
     maxStopSequences: 5,
     buildRequest,

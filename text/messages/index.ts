@@ -1,4 +1,5 @@
 /** The messages format: contract 4.8.3. The endpoint checks its version header. */
+import { countWith } from '../count-input.ts';
 import { encodeEvent } from '../sse.ts';
 import type { WireFormat } from '../wire-format.ts';
 import { buildRequest, forwardRequest, canSendStopSequence } from './build-request.ts';
@@ -33,6 +34,15 @@ export const messages: WireFormat = {
     missingSettings: ['seed', 'frequencyPenalty', 'presencePenalty', 'verbosity', 'imageDetail'],
     isOneAnswerPerCall: true,
     needsSchemaForJson: true,
+    inputCount: countWith('/messages/count_tokens', [
+      'model',
+      'messages',
+      'system',
+      'tools',
+      'tool_choice',
+      'thinking',
+      'output_config',
+    ]),
     stopSequences: 'reported',
     canSendStopSequence,
     buildRequest,

@@ -1,6 +1,7 @@
 /** The responses format: contract 4.8.2. */
 import { renderError } from '../chat-completions/errors.ts';
 import { parseError } from '../chat-completions/upstream.ts';
+import { countWith } from '../count-input.ts';
 import { COMMENT_FRAME } from '../sse.ts';
 import type { WireFormat } from '../wire-format.ts';
 import { buildRequest, forwardRequest, MINIMUM_OUTPUT_TOKENS } from './build-request.ts';
@@ -35,6 +36,17 @@ export const responses: WireFormat = {
   upstream: {
     missingSettings: ['topK', 'seed', 'frequencyPenalty', 'presencePenalty', 'cacheMarks'],
     isOneAnswerPerCall: true,
+    inputCount: countWith('/responses/input_tokens', [
+      'model',
+      'input',
+      'instructions',
+      'tools',
+      'tool_choice',
+      'parallel_tool_calls',
+      'reasoning',
+      'text',
+      'truncation',
+    ]),
     stopSequences: 'unsupported',
     minOutputTokens: MINIMUM_OUTPUT_TOKENS,
     buildRequest,

@@ -1,4 +1,4 @@
-/** Counts of the input tokens of a request, without a call of its model: contract 4.8. */
+/** Counts of the input tokens of a request: contract 4.8. */
 import { presentError } from '../../../domain/error-envelope.ts';
 import { exactly, integer, object, ref } from '../../../domain/json-schema.ts';
 import type { JsonObject } from '../../../domain/json.ts';
@@ -11,7 +11,6 @@ import { endpoint, type Endpoint } from '../../endpoint/endpoint.ts';
 import { refusalsIn } from '../../openapi/text.ts';
 import { readJsonBody } from '../../middlewares/json-body.ts';
 import { chooseModel, compatibilityOf } from '../../text/choose-model.ts';
-import { estimateInputTokens } from '../../text/estimate-tokens.ts';
 
 interface CountDefinition {
   readonly id: string;
@@ -36,7 +35,9 @@ function countEndpoint({ id, path, format, schema, defaults, object: kind }: Cou
     access: 'any-key',
     isRead: true,
     summary: `Count the input tokens of a request in the ${format.name} format`,
-    description: 'Free. An estimate: the tokens that are charged are those that the model reports.',
+    description:
+      'Free. By the vendor of the model where it counts, or else an estimate: `x-genway-counted-by` is `model` or `genway`. ' +
+      'The tokens that are charged are those that the model reports.',
     body: {
       description: { required: true, content: json(ref(schema)) },
       read: async (request) => readObject((await readJsonBody(request, BODIES.text)).value, ''),
@@ -50,11 +51,15 @@ function countEndpoint({ id, path, format, schema, defaults, object: kind }: Cou
     refusals: ['bad_request', 'not_found'],
     presentError: (error, requestId) =>
       error.code === 'bad_request' ? format.client.renderError(error, requestId) : presentError(error, requestId),
-    handle: ({ caller, body }, { catalogue }) => {
-      const compatibility = compatibilityOf(body['model'], catalogue);
-      const parsed = format.client.parseRequest({ ...defaults, ...body }, { compatibility });
-      const { request } = chooseModel(format.name, body, parsed, caller.key, catalogue);
-      return { ...own, input_tokens: estimateInputTokens(request) };
+    handle: async ({ caller, body: sent, context }, { catalogue, text }) => {
+      const compatibility = compatibilityOf(sent['model'], catalogue);
+      const body = { ...defaults, ...sent };
+      const parsed = format.client.parseRequest(body, { compatibility });
+      const { model, request } = chooseModel(format.name, body, parsed, caller.key, catalogue);
+      const ask = { format, body, request, model, accountId: caller.account.id };
+      const { tokens, countedBy } = await text.countInput(ask);
+      context.set('x-genway-counted-by', countedBy);
+      return { ...own, input_tokens: tokens };
     },
   });
   return { ...defined, refusalsInFormat: refusalsIn(format.name) };

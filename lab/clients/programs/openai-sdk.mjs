@@ -24,6 +24,8 @@ expect('image', textOf(await client.chat.completions.create({ model, messages: p
 const text = { format: { type: 'json_schema', name: 'place', schema: SCHEMA, strict: true } };
 const response = await client.responses.create({ model, input: 'Name a city.', text, reasoning: { effort: 'low' } });
 expect('responses', response.output_text, '"city"');
+const { input_tokens } = await client.responses.inputTokens.count({ model, input: SAY });
+expect('count', input_tokens > 0, 'true');
 const embedded = await client.embeddings.create({ model: 'textm-embed', input: ['One', 'Two'], dimensions: 3 });
 expect('embeddings', embedded.data.map(({ embedding }) => embedding.length).join(), '3,3');
 report();

@@ -8,6 +8,7 @@ import type { Script } from './script.ts';
 
 export interface SimulatedFormat {
   readonly paths: readonly string[];
+  readonly count?: SimulatedCount;
   /** The content types of whole and of streamed answers. */
   readonly contentTypes: { readonly whole: string; readonly stream: string };
 
@@ -21,6 +22,14 @@ export interface SimulatedFormat {
   /** Headers that every answer has besides its content type. */
   headers(): Readonly<Record<string, string>>;
   renderFailure(failure: TextFailure, isStream: boolean): FailedAnswer;
+}
+
+/** The call that counts the input of a request. */
+export interface SimulatedCount {
+  readonly path: string;
+  /** The request whose input is counted. */
+  readonly requestIn: (body: unknown) => unknown;
+  readonly render: (tokens: number) => object;
 }
 
 export interface FailedAnswer {

@@ -50,6 +50,15 @@ const DETAILS: Partial<Readonly<Record<FailureKind, object>>> = {
 
 export const generateContent: SimulatedFormat = {
   paths: ['/v1beta/models/{model}:generateContent', STREAMING_PATH],
+  count: {
+    path: '/v1beta/models/{model}:countTokens',
+    requestIn: (body) => {
+      const { model, ...request } = objectOf(field(objectOf(body), 'generateContentRequest'));
+      if (model === undefined) throw badRequest('GenerateContentRequest.model: must be specified');
+      return request;
+    },
+    render: (tokens) => ({ totalTokens: tokens }),
+  },
   contentTypes: { whole: 'application/json; charset=UTF-8', stream: 'text/event-stream' },
 
   requireCredential({ headers, url }, apiKey) {

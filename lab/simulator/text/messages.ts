@@ -37,6 +37,14 @@ const WORDINGS: Readonly<Record<FailureKind, Wording>> = {
 
 export const messages: SimulatedFormat = {
   paths: ['/v1/messages'],
+  count: {
+    path: '/v1/messages/count_tokens',
+    requestIn: (body) => {
+      if ('max_tokens' in objectOf(body)) throw badRequest('max_tokens: Extra inputs are not permitted');
+      return { ...objectOf(body), max_tokens: 1 };
+    },
+    render: (tokens) => ({ input_tokens: tokens }),
+  },
   contentTypes: { whole: 'application/json', stream: 'text/event-stream; charset=utf-8' },
 
   /** The key may be in either header: recent versions of the vendor's SDK send the second. */

@@ -14,6 +14,14 @@ const MIN_OUTPUT_TOKENS = 16;
 export const responses: SimulatedFormat = {
   ...openaiCommon,
   paths: ['/v1/responses'],
+  count: {
+    path: '/v1/responses/input_tokens',
+    requestIn: (body) => {
+      if ('stream' in objectOf(body)) throw badRequest("Unknown parameter: 'stream'.");
+      return body;
+    },
+    render: (tokens) => ({ object: 'response.input_tokens', input_tokens: tokens }),
+  },
 
   open(input) {
     const body = objectOf(input);

@@ -8,7 +8,7 @@ import { parseJson, Refusal, type Route, type SimulatorRequest } from '../router
 import { chatCompletions } from './chat-completions.ts';
 import { badRequest, TextFailure } from './failure.ts';
 import { embeddings } from './embeddings.ts';
-import type { Exchange, SimulatedFormat } from './format.ts';
+import type { Exchange, SimulatedCount, SimulatedFormat } from './format.ts';
 import { generateContent } from './generate-content.ts';
 import { messages } from './messages.ts';
 import { PacedWriter } from './paced-writer.ts';
@@ -21,15 +21,31 @@ const FORMATS: readonly SimulatedFormat[] = [chatCompletions, responses, message
 
 /** @param apiKey the credential that clients must send; any will do when undefined */
 export function textRoutes(apiKey: string | undefined): readonly Route[] {
+  const routeFor = (format: SimulatedFormat, path: string, cache: PromptCache): Route => ({
+    method: 'POST',
+    path,
+    handle: (request: SimulatorRequest, response: ServerResponse) =>
+      answer(format, request, new PacedWriter(response, request.notes), { apiKey, cache }),
+  });
   const cache = createPromptCache();
-  return FORMATS.flatMap((format) =>
-    format.paths.map((path) => ({
-      method: 'POST',
-      path,
-      handle: (request: SimulatorRequest, response: ServerResponse) =>
-        answer(format, request, new PacedWriter(response, request.notes), { apiKey, cache }),
-    })),
-  );
+  // What is only counted gets into no cache.
+  const countOf = (format: SimulatedFormat, count: SimulatedCount): Route =>
+    routeFor(counting(format, count), count.path, createPromptCache());
+  return FORMATS.flatMap((format) => [
+    ...format.paths.map((path) => routeFor(format, path, cache)),
+    ...(format.count === undefined ? [] : [countOf(format, format.count)]),
+  ]);
+}
+
+/** The format with counts of the input in the place of answers. */
+function counting(format: SimulatedFormat, { requestIn, render }: SimulatedCount): SimulatedFormat {
+  return {
+    ...format,
+    open: (body, request) => ({
+      ...format.open(requestIn(body), request),
+      renderWhole: ({ usage }) => render(usage?.input ?? 0),
+    }),
+  };
 }
 
 interface AnswerOptions {

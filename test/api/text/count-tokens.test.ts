@@ -1,8 +1,18 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { expect } from 'chai';
 import OpenAI from 'openai';
-import { useTestText } from '../../support/text.ts';
+import type { RequestListener } from 'node:http';
+import type { JsonObject } from '../../../domain/json.ts';
+import { WIRE_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
+import { baseUrlsAt } from '../../../providers/text/settings.ts';
+import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { ASK, modelVia, startTestText, textModel, type TestText, useTestText } from '../../support/text.ts';
 
+/** A tool, as each format declares it. */
+const TOOLS = {
+  messages: [{ name: 'look', input_schema: { type: 'object' } }],
+  responses: [{ type: 'function', name: 'look', parameters: { type: 'object' } }],
+};
 const PROMPT = 'Name three lighthouses of the North Sea. '.repeat(50);
 
 describe('a count of input tokens', () => {
@@ -24,6 +34,35 @@ describe('a count of input tokens', () => {
     expect(await text.seen()).to.deep.equal([]);
   });
 
+  for (const [client, path] of [
+    ['messages', '/v1/messages/count_tokens'],
+    ['responses', '/v1/responses/input_tokens'],
+  ] as const) {
+    for (const via of WIRE_FORMAT_NAMES) {
+      const counts = via === 'chat-completions' ? 'Genway’s own' : 'that of the vendor, for what it would be sent';
+
+      it(`is ${counts} where ${client} go to ${via}`, async () => {
+        const { body } = ASK[client](modelVia(via), PROMPT, false);
+        const { max_tokens: _, ...counted }: JsonObject = { ...body, tools: TOOLS[client] };
+        const response = await text.post(path, counted);
+        const { input_tokens: tokens } = Object(await response.json());
+        const isVendors = via !== 'chat-completions';
+        expect([response.status, response.headers.get('x-genway-counted-by')]).to.deep.equal([
+          200,
+          isVendors ? 'model' : 'genway',
+        ]);
+        expect((await text.post(ASK[client]('', '', false).path, { ...body, tools: TOOLS[client] })).status).to.equal(
+          200,
+        );
+        await text.idle();
+        if (isVendors) expect(tokens).to.equal(text.outcomes.at(-1)?.usage?.inputTotal);
+        expect(text.outcomes).to.have.length(1);
+        text.outcomes.length = 0;
+        text.charges.length = 0;
+      });
+    }
+  }
+
   it('is limited like reads, and taken from a key that has spent its limit', async () => {
     const apiKey = await text.createKey({ rateLimitRpm: 1, usageLimit: 0n });
     const body = { model: 'textc-M3', messages: [{ role: 'user', content: 'Hi' }] };
@@ -42,5 +81,99 @@ describe('a count of input tokens', () => {
     ]);
     const unknown = await text.post('/v1/responses/input_tokens', { model: 'no-such-model', input: 'Hi' });
     expect([unknown.status, await unknown.json()]).to.containSubset([404, { error: { code: 'not_found' } }]);
+  });
+});
+
+describe('a vendor that counts input tokens', () => {
+  const HOUR_MS = 3_600_000;
+  let text: TestText;
+  let server: Receiver;
+  let answer: RequestListener = () => {};
+  let asked: string[] = [];
+  let nowMs = 1_800_000_000_000;
+
+  before(async () => {
+    server = await startReceiver((request, response) => {
+      request.resume().once('end', () => {
+        asked.push(request.url ?? '');
+        answer(request, response);
+      });
+    });
+    text = await startTestText({
+      upstreamClock: () => nowMs,
+      upstreams: [{ name: 'vendor', apiKeys: ['sk-of-the-vendor'], baseUrls: baseUrlsAt(server.url) }],
+      models: [textModel('counted', [{ format: 'messages', provider: 'vendor', model: 'vendor-model' }])],
+    });
+  });
+
+  beforeEach(() => {
+    asked = [];
+    nowMs += 2 * HOUR_MS;
+  });
+
+  after(async () => {
+    await text.stop();
+    await server.close();
+  });
+
+  const status =
+    (
+      code: number,
+      body = '{"type":"error","error":{"message":"sk-of-the-vendor","type":"invalid_request_error"}}',
+    ): RequestListener =>
+    (_request, response) =>
+      response.writeHead(code).end(body);
+
+  async function countedBy(): Promise<string | null> {
+    const body = { model: 'counted', messages: [{ role: 'user', content: 'Hi' }] };
+    const response = await text.post('/v1/messages/count_tokens', body);
+    const shown = await response.text();
+    expect(response.status, shown).to.equal(200);
+    expect(Object(JSON.parse(shown)).input_tokens).to.be.within(1, 20);
+    expect(shown + text.logged()).not.to.contain('sk-of-the-vendor');
+    return response.headers.get('x-genway-counted-by');
+  }
+
+  for (const [what, wrong, pauseMs] of [
+    ['has no such call', status(404), HOUR_MS],
+    ['does not let it be called so', status(405), HOUR_MS],
+    ['refuses the key', status(401), 30_000],
+    ['fails', status(500), 30_000],
+    ['answers with something else', status(200, '<html>'), 30_000],
+    ['answers without a count', status(200, '{"tokens":7}'), 30_000],
+    ['breaks off', (request) => request.socket.destroy(), 30_000],
+    ['is silent', () => {}, 30_000],
+  ] as const satisfies readonly (readonly [string, RequestListener, number])[]) {
+    it(`leaves it to Genway when it ${what}, and is not asked again for a while`, async () => {
+      answer = wrong;
+      expect(await countedBy()).to.equal('genway');
+      expect(await countedBy()).to.equal('genway');
+      expect(asked).to.deep.equal(['/v1/messages/count_tokens']);
+      answer = status(200, '{"input_tokens":9}');
+      nowMs += pauseMs - 1;
+      expect(await countedBy()).to.equal('genway');
+      nowMs += 1;
+      expect(await countedBy()).to.equal('model');
+    });
+  }
+
+  it('leaves it to Genway when it refuses a request, and is asked about the next', async () => {
+    answer = status(400);
+    expect([await countedBy(), await countedBy()]).to.deep.equal(['genway', 'genway']);
+    expect(asked).to.have.length(2);
+  });
+
+  it('stays in service for answers when it does not count', async () => {
+    answer = status(500);
+    for (let call = 0; call < 10; call += 1) {
+      nowMs += HOUR_MS;
+      expect(await countedBy()).to.equal('genway');
+    }
+    answer = status(
+      200,
+      '{"id":"m","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{"input_tokens":3,"output_tokens":1}}',
+    );
+    expect((await text.ask('messages', 'counted', 'Hi')).status).to.equal(200);
+    expect(asked.at(-1)).to.equal('/v1/messages');
   });
 });

@@ -1,0 +1,39 @@
+/** Counts the input tokens of a request without an answer to it: contract 4.8. */
+import type { TextModel } from '../../catalogue/types.ts';
+import { Meter } from '../../text/meter.ts';
+import type { RenderContext } from '../../text/wire-format.ts';
+import { affinityOf } from './affinity.ts';
+import { estimateInputTokens } from './estimate-tokens.ts';
+import { planExchange, type ReadRequest } from './exchange.ts';
+import type { TextServices } from './services.ts';
+
+export interface CountAsk extends Omit<ReadRequest, 'streamsArray'> {
+  readonly model: TextModel;
+  readonly accountId: string;
+}
+
+export interface InputTokens {
+  readonly tokens: number;
+  readonly countedBy: 'model' | 'genway';
+}
+
+/** By the vendor of the model's first route, asked with what it would get for an answer, or else by the own estimate. */
+export async function countInput(
+  { accountId, ...asked }: CountAsk,
+  { upstreams, assertEnabled }: Pick<TextServices, 'upstreams' | 'assertEnabled'>,
+): Promise<InputTokens> {
+  const { request, model, body } = asked;
+  const read = { ...asked, streamsArray: false };
+  const context: RenderContext = { request, responseId: '', createdAtSeconds: 0, nowSeconds: () => 0 };
+  const tokens = await upstreams.countInput({
+    routes: model.routes,
+    affinity: affinityOf(accountId, body),
+    prepare: (route, apiKey) => {
+      assertEnabled(model.id);
+      return planExchange(read, route, apiKey, context, new Meter(), null);
+    },
+  });
+  return tokens === null
+    ? { tokens: estimateInputTokens(request), countedBy: 'genway' }
+    : { tokens, countedBy: 'model' };
+}

@@ -1,0 +1,14 @@
+/** Counts of input tokens by vendors whose call for it takes some of the fields of a request. */
+import { countOf, objectOf } from './upstream-errors.ts';
+import type { InputCount } from './wire-format.ts';
+
+/** @param path of the call, beside that for answers */
+export function countWith(path: string, fields: readonly string[]): InputCount {
+  return {
+    request: ({ headers, body }) => {
+      const taken = Object.entries(body).filter(([name]) => fields.includes(name));
+      return { path, headers, body: Object.fromEntries(taken) };
+    },
+    read: (answer) => countOf(objectOf(answer)['input_tokens']),
+  };
+}
