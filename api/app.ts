@@ -26,6 +26,7 @@ import { docsPages } from './routes/docs/routes.ts';
 import { createImageRequestParser } from './routes/images/schema.ts';
 import { createVideoRequestParser } from './routes/videos/schema.ts';
 import { cached } from './services/cached.ts';
+import { createFindPrices } from './services/customer-prices.ts';
 import { createFindAdministrator } from './services/administrator.ts';
 import { createAffordabilityCheck, createTaskCreator, type TaskLimits } from './services/create-task.ts';
 import { createCachedFindCaller, createFindCaller } from './services/find-caller.ts';
@@ -151,15 +152,14 @@ function createServices({
   const { database, starter, workflows, metrics, storage } = given;
   const { clock = createDatabaseClock(database) } = given;
   const { fourEyesAbove, keyPeppers, paymentWebhookSecret, topUpUrl, temporal } = settings;
-  const { adminTokens, metricsToken, requestLimits } = settings;
-  const requestLimit = createRequestLimit(database, requestLimits);
+  const requestLimit = createRequestLimit(database, settings.requestLimits);
   const gates = createGates({
     findCaller: createFindCaller(database, keyPeppers),
     findTextCaller: createCachedFindCaller(database, keyPeppers),
     clock,
     requestLimit,
-    findAdministrator: createFindAdministrator(database, adminTokens),
-    metricsToken,
+    findAdministrator: createFindAdministrator(database, settings.adminTokens),
+    metricsToken: settings.metricsToken,
   });
   const isInputLink = (text: string) => storage.keyOf(text) !== null || isPublicHttpsUrl(text, settings);
   const typicalSeconds = cached((model) => findTypicalSeconds(database, model), TYPICAL_SECONDS_CACHE);
@@ -189,6 +189,7 @@ function createServices({
       return descriptions();
     },
     ...createRequestParsers(catalogue, isInputLink),
+    findPrices: createFindPrices(database),
     assertAffordable: createAffordabilityCheck(database, settings.tasks),
     createTask: createTaskCreator({
       database,

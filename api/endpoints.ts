@@ -25,6 +25,14 @@ import { createKey, deleteKey, getKey, listKeys, updateKey } from './routes/admi
 import { listRenders, sumMarginsByModel } from './routes/admin/margins.ts';
 import { closeMonth, exportMonth, listClosedMonths } from './routes/admin/months.ts';
 import { acknowledge, getReconciliation, listReconciliations, reconcile } from './routes/admin/reconciliations.ts';
+import {
+  changePriceList,
+  createPriceList,
+  getPriceList,
+  listPriceLists,
+  listPriceListVersions,
+  setPriceList,
+} from './routes/admin/price-lists.ts';
 import { applyConfiguration, getConfiguration, listConfigurationRecords } from './routes/admin/configuration.ts';
 import { disableModel, enableModel, listSoldModels } from './routes/admin/models.ts';
 import { cancelTask, explainTask, getAnyTask, listAllTasks, redeliverTask } from './routes/admin/tasks.ts';
@@ -137,6 +145,12 @@ const ADMINISTRATION = [
   adjust,
   grantPromo,
   listPromo,
+  setPriceList,
+  listPriceLists,
+  createPriceList,
+  getPriceList,
+  changePriceList,
+  listPriceListVersions,
   createKey,
   listKeys,
   getKey,

@@ -3,7 +3,7 @@ import type Joi from 'joi';
 import type { Catalogue, MediaModel } from '../catalogue/types.ts';
 import { badRequest } from '../domain/errors.ts';
 import { component, type JsonSchema } from '../domain/json-schema.ts';
-import type { PicoUsd } from '../domain/money.ts';
+import type { MediaOrder } from '../domain/pricing.ts';
 import type { RenderInputs } from '../domain/task.ts';
 import { catalogueComponent } from './openapi/components.ts';
 import { toJsonSchema } from './openapi/joi-schema.ts';
@@ -15,10 +15,10 @@ export interface MediaRequestContext {
   readonly isInputLink: (text: string) => boolean;
 }
 
-/** A valid create call: its model, its price, and the render request with defaults filled in. */
+/** A valid create call: its model, what its price depends on, and the render request with defaults filled in. */
 export interface ValidatedMediaRequest<Model extends MediaModel> {
   readonly model: Model;
-  readonly price: PicoUsd;
+  readonly order: MediaOrder;
   readonly render: RenderInputs;
 }
 

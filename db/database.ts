@@ -65,6 +65,11 @@ export function isDatabaseError(error: unknown, sqlState: string): boolean {
   return error instanceof Error && 'code' in error && error.code === sqlState;
 }
 
+/** Whether PostgreSQL refused by this constraint. */
+export function isViolationOf(error: unknown, constraint: string): boolean {
+  return error instanceof DatabaseError && error.constraint === constraint;
+}
+
 /** Whether PostgreSQL refused a text that it cannot store: one with a NUL character or an unpaired surrogate. */
 export function isUnstorable(error: unknown): boolean {
   return isDatabaseError(error, '22021') || isDatabaseError(error, '22P05');

@@ -138,8 +138,7 @@ export function parsePricePerMillionTokens(usd: string): PicoUsd {
  * @throws RangeError naming the rate
  */
 export function assertExactPricing({ rates, tiers, peaks }: TextPricing): void {
-  const factors = [...tiers, ...peaks].map(({ factor }) => factor);
-  const denominator = productOf(factors, 'denominator');
+  const denominator = denominatorOf([...tiers, ...peaks].map(({ factor }) => factor));
   for (const [name, rate] of Object.entries<PicoUsd>({ ...rates })) {
     if (rate % denominator !== 0n) {
       throw new RangeError(`the ${name} rate times its factors is not a whole number of pico-USD per token`);
@@ -239,14 +238,16 @@ export function modifyPrice(price: PicoUsd, modifiers: readonly PriceModifier[],
  * @throws RangeError
  */
 export function assertExactMediaPricing({ byResolution, modifiers }: Omit<MediaPricing, 'per'>): void {
-  const denominator = productOf(
-    modifiers.map(({ factor }) => parseRational(factor)),
-    'denominator',
-  );
+  const denominator = denominatorOf(modifiers.map(({ factor }) => parseRational(factor)));
   const amounts = [...Object.values(byResolution), ...modifiers.map(({ addition }) => BigInt(addition))];
   if (amounts.some((amount) => amount % denominator !== 0n)) {
     throw new RangeError('a price times its factors is not a whole number of pico-USD');
   }
+}
+
+/** All of the factors multiply a multiple of this without a fraction. */
+export function denominatorOf(factors: readonly Rational[]): bigint {
+  return productOf(factors, 'denominator');
 }
 
 function productOf(factors: readonly Rational[], part: 'numerator' | 'denominator'): bigint {

@@ -14,7 +14,7 @@ export type MemberRole = (typeof MEMBER_ROLES)[number];
 export const STAFF_PERMISSIONS = {
   /** See everything, except prompts. */
   read: ADMIN_ROLES,
-  /** Move money by hand, close months, and acknowledge findings. */
+  /** Move money by hand, set the price lists of customers, close months, and acknowledge findings. */
   moveMoney: ['operator', 'finance'],
   /** Change everything else, and read prompts. */
   operate: ['operator'],

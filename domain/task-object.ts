@@ -51,6 +51,10 @@ const USAGE = nested<Task>({
     ({ billableDurationSeconds }) => billableDurationSeconds ?? undefined,
     'Seconds that determine the price; videos only',
   ),
+  price_list: field.text.orAbsent(
+    ({ priceList }) => priceList ?? undefined,
+    'The version of the account’s price list that set the price; absent for the prices of the catalogue',
+  ),
 });
 
 /** A task, and how long others like it took: null when too few recent tasks of the model exist. */

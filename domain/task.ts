@@ -90,6 +90,8 @@ export interface Task {
   readonly provider: string;
   readonly request: RenderOrder;
   readonly price: PicoUsd;
+  /** The version of the customer's price list that priced it; null for the catalogue's prices. */
+  readonly priceList: string | null;
   readonly billableDurationSeconds: number | null;
   /** The request that created the task. */
   readonly requestId: string;

@@ -49,6 +49,7 @@ const PATH_PARAMETERS: Readonly<Record<string, ParameterDescription>> = {
   identity_id: { description: 'The `id` of an identity of the user' },
   session_id: { description: 'The `id` of a session of the user' },
   admin_token_id: { description: 'The `id` of an admin token, not the token itself', id: 'adminToken' },
+  price_list: { description: 'The name of a price list' },
   month: { description: 'A month in UTC, such as 2026-10' },
   any_id: { description: 'An id of any kind' },
   upstream: { description: 'The name of an upstream in the configuration' },

@@ -33,9 +33,12 @@ export interface CreateTaskRequest extends ValidatedMediaRequest<MediaModel> {
   readonly billableDurationSeconds?: number;
 }
 
+/** A request with what its customer pays for it. */
+export interface PricedTaskRequest extends CreateTaskRequest, Pick<NewTask, 'price' | 'priceList'> {}
+
 export type CreateTask = (
   caller: Caller,
-  request: CreateTaskRequest,
+  request: PricedTaskRequest,
   requestId: string,
   claim: IdempotencyClaim | null,
 ) => Promise<CreatedResponse & { readonly taskId: string }>;
@@ -117,7 +120,7 @@ function mayExist(taskId: string, cause: Error): ServiceError {
 /** Makes the transaction's checks in advance, before any outside service learns of the request. @throws ServiceError */
 export type AssertAffordable = (
   caller: Caller,
-  request: Pick<CreateTaskRequest, 'model' | 'price'>,
+  request: Pick<PricedTaskRequest, 'model' | 'price'>,
   /** The number of equal tasks. */
   count: number,
 ) => Promise<void>;
@@ -147,7 +150,7 @@ type NewTaskWithoutClaim = Omit<NewTask, 'idempotency' | 'uploadIds' | 'nextStar
 
 function newTask(
   caller: Caller,
-  { model, price, render, billableDurationSeconds }: CreateTaskRequest,
+  { model, price, priceList, render, billableDurationSeconds }: PricedTaskRequest,
   requestId: string,
   limits: TaskLimits,
   clock: Clock,
@@ -167,6 +170,7 @@ function newTask(
     provider: first.provider,
     request: { ...render, routes: [first, ...others], resultCheck: model.resultCheck },
     price,
+    priceList,
     billableDurationSeconds: billableDurationSeconds ?? null,
     requestId,
     createdAt: new Date(createdAtMs),

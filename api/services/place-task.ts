@@ -1,7 +1,8 @@
 import type { Caller } from '../../db/queries/api-keys.ts';
 import { assertAllowedModel, assertNotExhausted } from '../../domain/api-key.ts';
-import { assertToppedUp, type CreateTaskRequest } from './create-task.ts';
+import { assertToppedUp, type CreateTaskRequest, type PricedTaskRequest } from './create-task.ts';
 import { textsIn } from '../../domain/model-parameters.ts';
+import { priceOf } from './customer-prices.ts';
 import type { CreatedResponse, IdempotencyClaim } from './idempotency.ts';
 import type { ApiServices } from './services.ts';
 
@@ -33,12 +34,14 @@ export async function placeTask(
   assertAllowedModel(caller.key, request.model.id);
   assertToppedUp(caller, request.model.id);
   services.models.assertEnabled(request.model.id);
-  if (series.index === 0) await checkInputs({ caller, request, count: series.count }, services, checkLinks);
-  return services.createTask(caller, request, requestId, claim);
+  const prices = await services.findPrices(caller.account, services.clock.nowMs());
+  const priced = { ...request, price: priceOf(request, prices), priceList: prices?.id ?? null };
+  if (series.index === 0) await checkInputs({ caller, request: priced, count: series.count }, services, checkLinks);
+  return services.createTask(caller, priced, requestId, claim);
 }
 
 async function checkInputs(
-  { caller, request, count }: { caller: Caller; request: CreateTaskRequest; count: number },
+  { caller, request, count }: { caller: Caller; request: PricedTaskRequest; count: number },
   services: ApiServices,
   checkLinks?: CheckLinks,
 ): Promise<void> {

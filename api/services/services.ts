@@ -19,6 +19,7 @@ import type { Descriptions } from '../openapi/descriptions.ts';
 import type { ValidatedImageRequest } from '../routes/images/schema.ts';
 import type { ValidatedVideoRequest } from '../routes/videos/schema.ts';
 import type { TextService } from '../text/text-service.ts';
+import type { FindPrices } from './customer-prices.ts';
 import type { ConfigurationControl } from './configuration-control.ts';
 import type { AssertAffordable, CreateTask } from './create-task.ts';
 import type { ModelControl } from './model-control.ts';
@@ -86,6 +87,7 @@ export interface ApiServices extends GivenServices {
   readonly parseVideoRequest: (body: unknown) => ValidatedVideoRequest;
   /** @throws ServiceError `bad_request` */
   readonly parseImageRequest: (body: unknown) => ValidatedImageRequest;
+  readonly findPrices: FindPrices;
   readonly createTask: CreateTask;
   readonly assertAffordable: AssertAffordable;
   /** @throws ServiceError `bad_request` for a link that may not be followed */

@@ -6,6 +6,7 @@ import { BODIES } from '../../domain/policy.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { readObject } from '../../text/read.ts';
 import type { EmbeddingsFormat, ParseContext, WireFormat } from '../../text/wire-format.ts';
+import { withPrices } from '../services/customer-prices.ts';
 import { readJsonBody } from '../middlewares/json-body.ts';
 import { countNow } from '../middlewares/limit-requests.ts';
 import type { Context } from '../state.ts';
@@ -56,12 +57,14 @@ export async function admit(call: TextCall, services: TextServices): Promise<Adm
   const parsed = format.client.parseRequest(body, { ...parseContext, compatibility });
   const { model, request } = chooseModel(format.name, body, parsed, caller.key, catalogue);
   services.assertEnabled(model.id);
+  const prices = await services.findPrices(caller.account, startedAtMs);
   const { uncounted = null } = context.state;
   context.state.uncounted = undefined;
   const hold = await services.billing.hold({
     caller,
-    model,
+    model: withPrices(model, prices),
     catalogueVersion: catalogue.version,
+    priceList: prices?.id ?? null,
     format: format.name,
     streamed: request.stream,
     requestId,

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Catalogue } from '../../catalogue/types.ts';
 import type { Clock } from '../../db/database-clock.ts';
 import type { TextUpstreams } from '../../providers/text/text-upstreams.ts';
+import type { FindPrices } from '../services/customer-prices.ts';
 import type { TextBilling } from '../../db/text-money/billing.ts';
 
 export interface TextServices {
@@ -11,6 +12,7 @@ export interface TextServices {
   readonly upstreams: TextUpstreams;
   /** Throws ServiceError `processing_unavailable` for a model that operators have disabled. */
   readonly assertEnabled: (model: string) => void;
+  readonly findPrices: FindPrices;
   readonly billing: TextBilling;
   /** Whether an account has any credit left. */
   readonly hasCredit: (accountId: string) => Promise<boolean>;

@@ -7,6 +7,7 @@ import { endpointsFor } from '../../api/endpoints.ts';
 import { componentOf, type JsonSchema } from '../../domain/json-schema.ts';
 import type { Operation } from '../../api/openapi/operation.ts';
 import { isObject } from '../../domain/json.ts';
+import { OperatorError } from '../../domain/operator-error.ts';
 import type { Administration } from './administration.ts';
 
 export interface EndpointCommand {
@@ -156,7 +157,7 @@ function optionsOf(input: Input, { method }: Operation): readonly Option[] {
 
 /** The placeholder of a value in the help. */
 function valueName({ name, schema }: Input, types: ReadonlySet<string>): string {
-  if (types.has('array')) return 'a,b,…';
+  if (types.has('array')) return itemTypesOf(schema).has('object') ? 'json' : 'a,b,…';
   if (schema['format'] === 'date-time' || /^(from|to)$/.test(name)) return 'time';
   return types.has('integer') || types.has('number') ? 'number' : 'text';
 }
@@ -201,8 +202,18 @@ function valueOf(input: Input, given: Given): unknown {
     // Commander sets an option that exists only with `--no-` to true while it is not given.
     return given ? undefined : null;
   }
+  if (itemTypesOf(input.schema).has('object')) return readJson(input, given);
   if (types.has('array')) return given.split(',').map((item) => typedAs(itemTypesOf(input.schema), item));
   return typedAs(types, given);
+}
+
+/** A list of objects is given as JSON. @throws OperatorError */
+function readJson({ name }: Input, given: string): unknown {
+  try {
+    return JSON.parse(given);
+  } catch {
+    throw new OperatorError(`--${name.replaceAll('_', '-')} must be JSON: a list such as [{"model":"…"}], in quotes.`);
+  }
 }
 
 function itemTypesOf({ items }: JsonSchema): ReadonlySet<string> {

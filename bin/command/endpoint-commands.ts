@@ -13,6 +13,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   months: 'months of all accounts: exporting and closing them',
   reconciliations: 'the reports of reconciliations',
   'admin-tokens': 'tokens for administration, each with a name and a role',
+  'price-lists': 'what customers pay instead of the prices of the catalogue',
   users: 'people who sign in to the console',
 };
 
@@ -32,6 +33,7 @@ export const ENDPOINT_COMMANDS: readonly EndpointCommand[] = [
   { usage: 'accounts top-up <account_id> <amount_usd>', call: 'topUp' },
   { usage: 'accounts adjust <account_id> <amount_usd>', call: 'adjust' },
   { usage: 'accounts grant-promo <account_id> <amount_usd>', call: 'grantPromo' },
+  { usage: 'accounts price <account_id>', call: 'setPriceList' },
   {
     usage: 'accounts promo <account_id>',
     call: 'listPromo',
@@ -112,6 +114,21 @@ export const ENDPOINT_COMMANDS: readonly EndpointCommand[] = [
   },
   { usage: 'models disable <model_id>', call: 'disableModel' },
   { usage: 'models enable <model_id>', call: 'enableModel' },
+
+  {
+    usage: 'price-lists list',
+    call: 'listPriceLists',
+    columns: 'name accounts version_in_force latest_version created_at',
+    isDefault: true,
+  },
+  { usage: 'price-lists show <price_list>', call: 'getPriceList' },
+  { usage: 'price-lists create <name>', call: 'createPriceList' },
+  { usage: 'price-lists change <price_list>', call: 'changePriceList' },
+  {
+    usage: 'price-lists versions <price_list>',
+    call: 'listPriceListVersions',
+    columns: 'version valid_from factor author reason created_at',
+  },
 
   { usage: 'config show', call: 'getConfiguration' },
   {

@@ -1,6 +1,8 @@
 /** The account of a member's visit. */
 import type { ApiServices } from '../../api/services/services.ts';
 import { type Account, findAccount } from '../../db/queries/accounts.ts';
+import { findPlannedVersions } from '../../db/queries/price-lists.ts';
+import type { PriceList } from '../../domain/price-list.ts';
 import type { MemberVisit } from '../page.ts';
 import { monthsBetween } from './usage/period.ts';
 
@@ -11,6 +13,14 @@ export async function ownAccount(
   const account = await findAccount(database, accountId);
   if (!account) throw new Error(`account ${accountId} cannot have disappeared`);
   return account;
+}
+
+/** The prices that the account pays now; null for those of the catalogue. */
+export async function pricesOf(
+  { account: { accountId } }: MemberVisit,
+  { database, clock, findPrices }: Pick<ApiServices, 'database' | 'clock' | 'findPrices'>,
+): Promise<PriceList | null> {
+  return findPrices({ prices: await findPlannedVersions(database, accountId) }, clock.nowMs());
 }
 
 /** Returns the months since the account was created, latest first. */

@@ -146,10 +146,10 @@ BEGIN
       FROM ended WHERE is_paid
     ), recorded AS (
       INSERT INTO text_requests (id, created_at, account_id, api_key_id, request_id, model, format, streamed, upstream,
-        upstream_format, upstream_model, outcome, error_code, catalogue_version, modifiers, ${TOKENS}, calls,
+        upstream_format, upstream_model, outcome, error_code, catalogue_version, price_list, modifiers, ${TOKENS}, calls,
         estimated, held, charge, excess, absorbed, latency_ms, first_byte_ms)
       SELECT id, created_at, account_id, api_key_id, request_id, model, format, streamed, upstream,
-        upstream_format, upstream_model, outcome, error_code, catalogue_version, modifiers, ${TOKENS}, calls,
+        upstream_format, upstream_model, outcome, error_code, catalogue_version, price_list, modifiers, ${TOKENS}, calls,
         estimated, amount_held, charge, 0, 0, latency_ms, first_byte_ms
       FROM ended WHERE charge <= amount_held
     )

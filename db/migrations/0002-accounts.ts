@@ -1,8 +1,14 @@
-import { neverDeleted } from './0001-foundations.ts';
+import { appendOnly, neverDeleted } from './0001-foundations.ts';
+
+/** Every process learns of a new version within this time: it asks for its callers again each second or two. */
+export const ANNOUNCED_SECONDS = 5;
 
 /**
- * Accounts with their balances, API keys, and the requests of each key per minute.
+ * Accounts with their balances, the price lists of customers, API keys, and the requests of each key per minute.
  *
+ * - A price list changes by a new version, and no version changes: tasks and text requests name the one that priced them.
+ *   The latest version whose `valid_from` has come is in force. A version is announced before it is valid, so that every
+ *   process knows it by then, and no version can have been in force that was written later.
  * - A trigger on `transfers` moves the balances, and nothing else does. No `pico_usd` is negative, so no account can be
  *   overdrawn, whatever the code does. `used` of a key is what the key was charged plus what is `reserved`.
  * - `last_used_at` of a key is when money was last held for it. The update that moves `used` sets it.
@@ -17,6 +23,40 @@ import { neverDeleted } from './0001-foundations.ts';
  * - `request_windows` is unlogged: after a crash of the database, the counts of the current minute start again.
  */
 export const ACCOUNTS = /* sql */ `
+CREATE TABLE price_lists (
+  name text COLLATE "C" PRIMARY KEY CHECK (name ~ '^[a-z0-9][a-z0-9-]{0,62}$'),
+  created_at timestamptz NOT NULL DEFAULT now()
+);
+${appendOnly('price_lists')}
+
+CREATE TABLE price_list_versions (
+  id text COLLATE "C" PRIMARY KEY,
+  list text COLLATE "C" NOT NULL REFERENCES price_lists,
+  version integer NOT NULL CHECK (version > 0),
+  factor text NOT NULL CHECK (factor ~ '^[0-9]{1,3}(|[.][0-9]{1,6})$' AND factor::numeric > 0),
+  rules jsonb NOT NULL CHECK (jsonb_typeof(rules) = 'array'),
+  valid_from timestamptz(3) NOT NULL,
+  author text NOT NULL CHECK (length(author) BETWEEN 1 AND 200),
+  reason text NOT NULL CHECK (length(reason) BETWEEN 1 AND 1000),
+  created_at timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
+  CONSTRAINT price_list_versions_are_called_by_it CHECK (id = list || '@' || version),
+  CONSTRAINT price_list_versions_are_announced CHECK (valid_from >= created_at + interval '${ANNOUNCED_SECONDS} seconds')
+);
+CREATE INDEX price_list_versions_by_list ON price_list_versions (list, version);
+${appendOnly('price_list_versions')}
+
+CREATE FUNCTION check_price_list_version() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF abs(extract(epoch FROM NEW.created_at - clock_timestamp())) > 1
+    OR EXISTS (SELECT FROM price_list_versions WHERE list = NEW.list AND version >= NEW.version) THEN
+    RAISE EXCEPTION 'version % of % does not follow the versions that are there', NEW.version, NEW.list
+      USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME;
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER price_list_versions_follow_each_other BEFORE INSERT ON price_list_versions
+  FOR EACH ROW EXECUTE FUNCTION check_price_list_version();
+
 CREATE TABLE accounts (
   id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^acc_[0-9a-z]+$'),
   name text NOT NULL CHECK (length(name) BETWEEN 1 AND 200),
@@ -31,10 +71,12 @@ CREATE TABLE accounts (
   external_id text CHECK (length(external_id) BETWEEN 1 AND 200),
   suspended_at timestamptz,
   has_promo boolean NOT NULL DEFAULT false,
+  price_list text COLLATE "C" REFERENCES price_lists,
   low_balance pico_usd CHECK (low_balance > 0),
   low_balance_since timestamptz,
   CONSTRAINT accounts_low_by_a_threshold CHECK (low_balance_since IS NULL OR low_balance IS NOT NULL)
 ) WITH (fillfactor = 25);
+CREATE INDEX accounts_by_price_list ON accounts (price_list) WHERE price_list IS NOT NULL;
 CREATE UNIQUE INDEX accounts_one_per_external_id ON accounts (external_id);
 CREATE INDEX accounts_watching_their_balance ON accounts (id)
   WHERE low_balance IS NOT NULL AND low_balance_since IS NULL;

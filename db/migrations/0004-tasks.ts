@@ -46,6 +46,8 @@ CREATE TABLE tasks (
   provider text NOT NULL,
   request jsonb NOT NULL,
   price pico_usd NOT NULL CHECK (price > 0),
+  -- The version of the customer's price list that priced it; null for the catalogue's prices.
+  price_list text COLLATE "C" REFERENCES price_list_versions,
   billable_duration_seconds integer CHECK (billable_duration_seconds > 0),
   request_id text NOT NULL,
   status text NOT NULL CHECK (status IN ('queued', 'processing', 'succeeded', 'failed')),
@@ -119,10 +121,10 @@ BEGIN
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
   END IF;
   IF (OLD.id, OLD.created_at, OLD.account_id, OLD.api_key_id, OLD.kind, OLD.model, OLD.capability_version, OLD.request,
-      OLD.price, OLD.billable_duration_seconds, OLD.request_id, OLD.reservation_id, OLD.deadline_at)
+      OLD.price, OLD.price_list, OLD.billable_duration_seconds, OLD.request_id, OLD.reservation_id, OLD.deadline_at)
     IS DISTINCT FROM
      (NEW.id, NEW.created_at, NEW.account_id, NEW.api_key_id, NEW.kind, NEW.model, NEW.capability_version, NEW.request,
-      NEW.price, NEW.billable_duration_seconds, NEW.request_id, NEW.reservation_id, NEW.deadline_at) THEN
+      NEW.price, NEW.price_list, NEW.billable_duration_seconds, NEW.request_id, NEW.reservation_id, NEW.deadline_at) THEN
     RAISE EXCEPTION 'what task % was created with cannot change', OLD.id
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
   END IF;

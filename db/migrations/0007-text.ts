@@ -65,6 +65,8 @@ CREATE TABLE text_requests (
   outcome text NOT NULL CHECK (outcome IN ('succeeded', 'disconnected', 'failed')),
   error_code text,
   catalogue_version text NOT NULL,
+  -- The version of the customer's price list that changed those prices, if one did.
+  price_list text COLLATE "C",
   modifiers jsonb,
   input_tokens bigint NOT NULL CHECK (input_tokens >= 0),
   cache_read_tokens bigint NOT NULL CHECK (cache_read_tokens >= 0),

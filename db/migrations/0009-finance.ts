@@ -34,6 +34,8 @@ export const FINANCE = /* sql */ `
 CREATE TABLE rate_cards (
   version text NOT NULL,
   model text NOT NULL,
+  -- Of text models: price lists may have prices for a family.
+  family text,
   pricing jsonb NOT NULL,
   created_at timestamptz NOT NULL DEFAULT now(),
   kind text NOT NULL CHECK (kind IN ('text', 'video', 'image')),

@@ -27,7 +27,7 @@ CREATE TABLE operator_actions (
   id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^act_[0-9a-z]+$'),
   task_id text COLLATE "C",
   task_created_at timestamptz(3),
-  kind text NOT NULL CHECK (kind IN ('cancel', 'redeliver', 'read_prompt', 'edit', 'suspend', 'reopen')),
+  kind text NOT NULL CHECK (kind IN ('cancel', 'redeliver', 'read_prompt', 'edit', 'price', 'suspend', 'reopen')),
   author text NOT NULL CHECK (author <> ''),
   reason text NOT NULL CHECK (reason <> ''),
   created_at timestamptz NOT NULL DEFAULT now(),

@@ -22,6 +22,8 @@ export interface Account {
   readonly lowBalance: PicoUsd | null;
   /** Since when none of its keys work; null while it is open. */
   readonly suspendedAt: Date | null;
+  /** The name of the price list by which it pays; null for the catalogue's prices. */
+  readonly priceList: string | null;
   readonly createdAt: Date;
 }
 

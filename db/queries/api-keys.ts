@@ -1,8 +1,10 @@
 import type { KeyGroup, KeyState } from '../../domain/api-key.ts';
+import type { PlannedVersion } from '../../domain/price-list.ts';
 import { type Database, onlyRow, picoUsd } from '../database.ts';
 import { type IdPage, newestFirst } from '../page.ts';
 import { columnsOf, type Given, type RowOf } from '../row.ts';
 import { recallAllowances } from './allowances.ts';
+import { PLANNED_VERSIONS } from './price-lists.ts';
 
 export interface ApiKey extends KeyState, KeyGroup {
   readonly id: string;
@@ -21,7 +23,13 @@ export interface ApiKey extends KeyState, KeyGroup {
 /** A key with what a request needs to know about its account. */
 export interface Caller {
   readonly key: ApiKey;
-  readonly account: { readonly id: string; readonly toppedUpAt: Date | null; readonly suspendedAt: Date | null };
+  readonly account: {
+    readonly id: string;
+    readonly toppedUpAt: Date | null;
+    readonly suspendedAt: Date | null;
+    /** The versions of its price list that are in force or will be, the latest first; none for the catalogue's prices. */
+    readonly prices: readonly PlannedVersion[];
+  };
 }
 
 /** The settings of a key that an operator can change. */
@@ -34,7 +42,11 @@ export interface KeySettings extends Given<
 
 type KeyRow = RowOf<ApiKey>;
 
-type CallerRow = KeyRow & { topped_up_at: Date | null; suspended_at: Date | null };
+type CallerRow = KeyRow & {
+  topped_up_at: Date | null;
+  suspended_at: Date | null;
+  planned: readonly PlannedVersion[] | null;
+};
 
 /**
  * @param digest the HMAC-SHA-256 of the key; the key itself is never stored
@@ -58,7 +70,12 @@ export async function findCallers(database: Database, digests: readonly Buffer[]
   const rows = await database<CallerRow & { digest: Buffer }>('api_keys')
     .join('accounts', 'accounts.id', 'api_keys.account_id')
     .whereIn('api_keys.digest', digests)
-    .select('api_keys.*', 'accounts.topped_up_at', 'accounts.suspended_at');
+    .select(
+      'api_keys.*',
+      'accounts.topped_up_at',
+      'accounts.suspended_at',
+      database.raw(`${PLANNED_VERSIONS} AS planned`),
+    );
   const callers = new Map(rows.map((row) => [row.digest.toString('hex'), toCaller(row)]));
   return digests.map((digest) => callers.get(digest.toString('hex')) ?? null);
 }
@@ -131,8 +148,8 @@ function toColumns({ disabled, ...fields }: KeySettings): Record<string, unknown
 }
 
 function toCaller(row: CallerRow): Caller {
-  const { account_id: id, topped_up_at: toppedUpAt, suspended_at: suspendedAt } = row;
-  return { key: toApiKey(row), account: { id, toppedUpAt, suspendedAt } };
+  const { account_id: id, topped_up_at: toppedUpAt, suspended_at: suspendedAt, planned } = row;
+  return { key: toApiKey(row), account: { id, toppedUpAt, suspendedAt, prices: planned ?? [] } };
 }
 
 function toApiKey(row: KeyRow): ApiKey {

@@ -20,6 +20,8 @@ export interface BookedTransfer extends Omit<Transfer, 'openedAt'>, SummedTokens
   readonly upstreamModel: string | null;
   readonly billableSeconds: number | null;
   readonly catalogueVersion: string | null;
+  /** The version of the account's price list that priced it; null for the catalogue's prices. */
+  readonly priceList: string | null;
   /** The vendor's charge, as far as it is known, beside a settlement or refund. Zero for other charges. */
   readonly cost: PicoUsd | null;
   /** The code of the failure that a refund is for. */
@@ -71,7 +73,7 @@ const PAGE = /* sql */ `
     coalesce(spent.model, request.upstream_model) AS "upstreamModel",
     CASE page.kind WHEN 'settlement' THEN task.billable_duration_seconds END AS "billableSeconds",
     ${SUMMED_TOKEN_COUNTS.map(({ name, column }) => `request.${column} AS "${name}"`).join(', ')},
-    request.catalogue_version AS "catalogueVersion",
+    request.catalogue_version AS "catalogueVersion", coalesce(task.price_list, request.price_list) AS "priceList",
     CASE WHEN page.text_request_id IS NULL THEN spent.cost
       -- Counted once, though a charge may take several transfers, each of which adds to the margin.
       WHEN request.id IS NOT NULL THEN cost_of_text(request.*, rates.*)

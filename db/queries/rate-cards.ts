@@ -8,7 +8,11 @@ interface RateCardKey {
   readonly version: string;
   readonly model: string;
 }
-export type TextRateCard = RateCardKey & { readonly kind: 'text'; readonly pricing: TextPricing };
+export type TextRateCard = RateCardKey & {
+  readonly kind: 'text';
+  readonly family: string;
+  readonly pricing: TextPricing;
+};
 export type MediaRateCard = RateCardKey & { readonly kind: 'video' | 'image'; readonly pricing: MediaPricing };
 export type RateCard = TextRateCard | MediaRateCard;
 
@@ -24,7 +28,7 @@ interface StoredMediaPricing extends Omit<MediaPricing, 'byResolution'> {
 }
 
 type RateCardRow = { version: string; model: string } & (
-  { kind: 'text'; pricing: StoredPricing } | { kind: 'video' | 'image'; pricing: StoredMediaPricing }
+  { kind: 'text'; family: string; pricing: StoredPricing } | { kind: 'video' | 'image'; pricing: StoredMediaPricing }
 );
 
 /** Prices were changed without changing the version. */
@@ -44,14 +48,16 @@ export async function recordRateCards(database: Database, cards: readonly RateCa
     version: card.version,
     model: card.model,
     kind: card.kind,
+    family: card.kind === 'text' ? card.family : null,
     pricing: JSON.stringify(card.kind === 'text' ? toStored(card.pricing) : toStoredMedia(card.pricing)),
   }));
   await database('rate_cards').insert(rows).onConflict(['version', 'model']).ignore();
   const { rows: changed } = await database.raw<{ rows: { version: string; model: string }[] }>(
     /* sql */ `
     SELECT kept.version, kept.model FROM rate_cards AS kept
-    JOIN jsonb_to_recordset(?::jsonb) AS given(version text, model text, pricing text) USING (version, model)
-    WHERE kept.pricing <> given.pricing::jsonb ORDER BY kept.model LIMIT 1`,
+    JOIN jsonb_to_recordset(?::jsonb) AS given(version text, model text, family text, pricing text)
+      USING (version, model)
+    WHERE kept.pricing <> given.pricing::jsonb OR kept.family IS DISTINCT FROM given.family ORDER BY kept.model LIMIT 1`,
     [JSON.stringify(rows)],
   );
   if (changed[0]) {
@@ -75,7 +81,8 @@ export async function listRateCardsOf(database: Database, version: string): Prom
 
 function toRateCard(row: RateCardRow): RateCard {
   const { version, model } = row;
-  if (row.kind === 'text') return { version, model, kind: row.kind, pricing: fromStored(row.pricing) };
+  if (row.kind === 'text')
+    return { version, model, kind: row.kind, family: row.family, pricing: fromStored(row.pricing) };
   return { version, model, kind: row.kind, pricing: fromStoredMedia(row.pricing) };
 }
 

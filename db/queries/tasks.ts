@@ -254,6 +254,7 @@ export function toTask(row: TaskRow): Task {
     provider: row.provider,
     request: row.request,
     price: picoUsd(row.price),
+    priceList: row.price_list,
     billableDurationSeconds: row.billable_duration_seconds,
     requestId: row.request_id,
     status: row.status,

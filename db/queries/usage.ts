@@ -27,6 +27,8 @@ export interface TextUsage extends TextTokens {
   readonly errorCode: string | null;
   /** The catalogue version that set the price. */
   readonly catalogueVersion: string;
+  /** The version of the account's price list that changed it; null for none. */
+  readonly priceList: string | null;
   readonly modifiers: readonly { readonly kind: string; readonly factor: string }[];
   /** Whether any of the counts is the gateway's own. */
   readonly estimated: boolean;

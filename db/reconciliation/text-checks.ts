@@ -1,8 +1,11 @@
 /** Do the usage of text requests, their prices and the ledger agree? */
-import { priceText } from '../../domain/pricing.ts';
+import type { PicoUsd } from '../../domain/money.ts';
+import { PriceList } from '../../domain/price-list.ts';
+import { priceText, type TextPricing } from '../../domain/pricing.ts';
 import { type Database, picoUsd } from '../database.ts';
 import { CHANGE, signOf } from '../ledger-sql.ts';
 import { STALLED_PROCESS_DEAD_AFTER_SECONDS } from '../text-money/dead-processes.ts';
+import { listAllPriceListVersions } from '../queries/price-lists.ts';
 import { listTextRateCards } from '../queries/rate-cards.ts';
 import { type Check, type Discrepancy, type Sources, sqlCheck } from './check.ts';
 
@@ -15,6 +18,7 @@ interface UsageRow {
   created_at: Date;
   model: string;
   catalogue_version: string;
+  price_list: string | null;
   outcome: string;
   upstream: string | null;
   input_tokens: string;
@@ -98,44 +102,54 @@ export const TEXT_CHECKS: readonly Check[] = [
   }),
   {
     name: 'text_prices',
-    question: 'Does every text request cost what its tokens cost in its version of the catalogue?',
+    question: 'Does every text request cost what its tokens cost by its catalogue and its price list?',
     remedy: 'Adjust the account by the difference between the charge and the price.',
     find: findWrongPrices,
   },
 ];
 
 async function* findWrongPrices({ snapshot }: Sources): AsyncIterable<Discrepancy> {
-  const cards = new Map(
-    (await listTextRateCards(snapshot)).map(({ version, model, pricing }) => [`${version} ${model}`, pricing]),
+  const cards = new Map((await listTextRateCards(snapshot)).map((card) => [`${card.version} ${card.model}`, card]));
+  const lists = new Map(
+    (await listAllPriceListVersions(snapshot)).map((version) => [version.id, new PriceList(version)]),
   );
   for await (const row of readUsage(snapshot)) {
     // The database refuses a charge for a failure.
     if (row.outcome === 'failed') continue;
-    const pricing = cards.get(`${row.catalogue_version} ${row.model}`);
-    if (!pricing) {
+    const card = cards.get(`${row.catalogue_version} ${row.model}`);
+    if (!card) {
       yield { subject: row.id, detail: `there is no rate card of ${row.model} in version ${row.catalogue_version}` };
       continue;
     }
-    // A client that left before an upstream answered pays nothing.
-    const isFree = row.outcome === 'disconnected' && row.upstream === null;
-    const usage = {
-      inputTotal: Number(row.input_tokens),
-      cacheRead: Number(row.cache_read_tokens),
-      cacheWrite: Number(row.cache_write_tokens),
-      outputTotal: Number(row.output_tokens),
-      calls: row.calls,
-    };
-    const price = isFree ? 0n : priceText(pricing, usage, row.created_at.getTime()).charge;
+    const list = row.price_list === null ? null : lists.get(row.price_list);
+    if (list === undefined) {
+      yield { subject: row.id, detail: `there is no version ${row.price_list} of a price list` };
+      continue;
+    }
+    const price = priceOf(row, list === null ? card.pricing : list.textPricing({ ...card, id: card.model }));
     if (price !== picoUsd(row.charge))
       yield { subject: row.id, detail: `charged ${row.charge}, its price is ${price}` };
   }
+}
+
+function priceOf(row: UsageRow, pricing: TextPricing): PicoUsd {
+  // A client that left before an upstream answered pays nothing.
+  if (row.outcome === 'disconnected' && row.upstream === null) return 0n;
+  const usage = {
+    inputTotal: Number(row.input_tokens),
+    cacheRead: Number(row.cache_read_tokens),
+    cacheWrite: Number(row.cache_write_tokens),
+    outputTotal: Number(row.output_tokens),
+    calls: row.calls,
+  };
+  return priceText(pricing, usage, row.created_at.getTime()).charge;
 }
 
 /** All usage, page by page. */
 async function* readUsage(snapshot: Database): AsyncIterable<UsageRow> {
   await snapshot.raw(/* sql */ `
     DECLARE all_usage NO SCROLL CURSOR FOR
-    SELECT id, created_at, model, catalogue_version, outcome, upstream, input_tokens, cache_read_tokens,
+    SELECT id, created_at, model, catalogue_version, price_list, outcome, upstream, input_tokens, cache_read_tokens,
       cache_write_tokens, output_tokens, calls, charge
     FROM text_requests`);
   for (;;) {

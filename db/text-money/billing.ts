@@ -17,6 +17,7 @@ import type { RequestWindow } from '../queries/request-windows.ts';
 /** The properties of a text model that determine payment. */
 export interface BilledModel extends TextTerms {
   readonly id: string;
+  readonly family: string;
   /** Tokens are free of charge; limited by its own rate (contract 8.3). */
   readonly free: boolean;
   /** Signup credit cannot pay for it. */
@@ -48,8 +49,10 @@ export interface TextMoneyMetrics {
 export interface TextCharge extends TextEstimate {
   readonly caller: Caller;
   readonly model: BilledModel;
-  /** Of the catalogue that the model is of, and its prices. */
+  /** Of the catalogue that the model is of. */
   readonly catalogueVersion: string;
+  /** The version of the customer's price list, whose prices the model has; null for those of the catalogue. */
+  readonly priceList: string | null;
   readonly format: RequestFormatName;
   readonly streamed: boolean;
   readonly requestId: string;

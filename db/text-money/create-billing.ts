@@ -105,7 +105,13 @@ export function createTextBilling(dependencies: TextBillingDependencies): TextBi
 
 /** What a catalogue charges for text. */
 export function rateCardsOf({ version, textModels }: TextBillingDependencies['catalogue']): readonly TextRateCard[] {
-  return [...textModels.values()].map(({ id, pricing }) => ({ version, model: id, kind: 'text', pricing }));
+  return [...textModels.values()].map(({ id, family, pricing }) => ({
+    version,
+    model: id,
+    kind: 'text',
+    family,
+    pricing,
+  }));
 }
 
 /** Makes `work` run until it succeeds once; after a failure, the next call tries again. */

@@ -59,6 +59,7 @@ function newHold(charge: TextCharge): NewTextHold {
     format: charge.format,
     streamed: charge.streamed,
     catalogueVersion: charge.catalogueVersion,
+    priceList: charge.priceList,
     requestLimit: charge.uncounted?.limit ?? null,
   };
 }

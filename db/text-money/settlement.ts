@@ -20,6 +20,8 @@ export interface TextRequestRow {
   readonly streamed: boolean;
   /** Names the prices, and is kept with the request. */
   readonly catalogueVersion: string;
+  /** The version of the customer's price list that changed them; null for none. */
+  readonly priceList: string | null;
 }
 
 /** The outcome and cost of a request. */
@@ -63,6 +65,7 @@ const FIELDS: readonly Field[] = [
   ['outcome', 'text', ({ outcome }) => outcome],
   ['error_code', 'text', ({ errorCode }) => errorCode],
   ['catalogue_version', 'text', ({ hold }) => hold.catalogueVersion],
+  ['price_list', 'text', ({ hold }) => hold.priceList],
   // Most requests have no modifiers, and null takes the least space.
   ['modifiers', 'jsonb', ({ modifiers }) => (modifiers.length === 0 ? null : JSON.stringify(modifiers))],
   ...TOKEN_COUNTS.map(({ name, column }): Field => [column, 'bigint', (settlement) => settlement[name]]),

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';
 import { expect } from 'chai';
+import { priceOf } from '../../api/services/customer-prices.ts';
 import { createImageRequestParser } from '../../api/routes/images/schema.ts';
 import { presentModel } from '../../api/routes/models/present.ts';
 import { createVideoRequestParser } from '../../api/routes/videos/schema.ts';
@@ -128,12 +129,12 @@ describe('the fields that only one model has', () => {
   }
 
   it('change the price and the cost, also by their defaults', () => {
-    const usdOf = (fields: object) => formatUsd(parse(bodyFor('veo3.1', { duration: 4, ...fields })).price);
+    const usdOf = (fields: object) => formatUsd(priceOf(parse(bodyFor('veo3.1', { duration: 4, ...fields })), null));
     expect(usdOf({})).to.equal('1.6');
     expect(usdOf({ generate_audio: true })).to.equal('1.6');
     expect(usdOf({ generate_audio: false })).to.equal('0.8');
     expect(usdOf({ generate_audio: true, resolution: '4k' })).to.equal('2.4');
-    expect(formatUsd(parse(bodyFor('flux-dev', { megapixels: '0.25' })).price)).to.equal('0.015');
+    expect(formatUsd(priceOf(parse(bodyFor('flux-dev', { megapixels: '0.25' })), null))).to.equal('0.015');
     const [{ cost: written = null }] = modelOf('veo3.1').routes;
     const costOf = (fields: object) =>
       renderCost(parse(bodyFor('veo3.1', { duration: 4, ...fields })).render, { reported: null, written }) ?? 0n;

@@ -113,9 +113,9 @@ describe('a process', function () {
     const { version, textModels } = loadCatalogue();
     const [model] = [...textModels.values()].filter(({ free }) => !free);
     if (!model) throw new Error('some model has a price');
-    const { pricing } = model;
+    const { family, pricing } = model;
     const dearer = { ...pricing, rates: { ...pricing.rates, input: pricing.rates.input + 1n } };
-    await recordRateCards(testDatabase.database, [{ version, model: model.id, kind: 'text', pricing: dearer }]);
+    await recordRateCards(testDatabase.database, [{ version, model: model.id, kind: 'text', family, pricing: dearer }]);
     for (const program of ['api', 'text']) {
       expect(await refusal(program, {})).to.equal(
         `catalogue ${version} was already used with different prices for ${model.id}: give it a new version\n`,

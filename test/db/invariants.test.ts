@@ -7,6 +7,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { Database } from '../../db/database.ts';
 import type { Account } from '../../db/queries/accounts.ts';
 import { deleteApiKey } from '../../db/queries/api-keys.ts';
+import { createPriceList } from '../../db/queries/price-lists.ts';
 import { recordOperatorAction } from '../../db/queries/operator-actions.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import type { Task } from '../../domain/task.ts';
@@ -51,6 +52,8 @@ interface Given {
   readonly lateEndpoint: Row;
   readonly event: Row;
   readonly delivery: Row;
+  /** The name of a price list with one version. */
+  readonly priceList: string;
   /** By which the queued task was cancelled, as far as the log knows. */
   readonly action: Row;
 }
@@ -60,6 +63,7 @@ const SHADOWED: Readonly<Record<string, string>> = {
   tasks_account_id_fkey: 'transfers_move_balances',
   tasks_api_key_id_fkey: 'transfers_move_balances',
   tasks_price_check: 'transfers_amount_check',
+  price_list_versions_pkey: 'price_list_versions_follow_each_other',
   accounts_low_no_more: 'refuses nothing: it notes that a balance is no longer low',
   submissions_claim_jobs: 'vendor_jobs_of_one_task refuses what it does',
   tasks_ended_late: 'refuses nothing: it marks a day whose usage is to be summed again',
@@ -274,6 +278,56 @@ describe('the rules of the database', () => {
       database('accounts').where({ id: other.id }).delete(),
     );
     refuses('removal of all', 'accounts_not_truncated', () => statement('TRUNCATE accounts CASCADE'));
+  });
+
+  describe('price lists', () => {
+    const versionOf = (list: string): Row => ({
+      id: `${list}@2`,
+      list,
+      version: 2,
+      factor: '0.9',
+      rules: '[]',
+      valid_from: new Date(Date.now() + 60_000),
+      author: 'Ada',
+      reason: 'a test',
+    });
+    const rowOf = ({ priceList }: Given): Row => versionOf(priceList);
+    refuses(
+      'a name of another form',
+      'price_lists_name_check',
+      ...['', 'Partners', 'a@1', '-a', 'a'.repeat(64)].map((name) => () => insert('price_lists', { name })),
+    );
+    refusesTwice('a name', 'price_lists', () => ({ name: 'twice' }));
+    keepsRows('price_lists', () => ({ name: 'kept' }), { name: 'other' });
+    refusesRows('price_list_versions', rowOf, [
+      ['a version of no list', { list: 'none', id: 'none@2' }, 'price_list_versions_list_fkey'],
+      [
+        'a version 0',
+        ({ priceList }) => ({ version: 0, id: `${priceList}@0` }),
+        'price_list_versions_follow_each_other',
+      ],
+      ['a first version 0', { list: 'empty', version: 0, id: 'empty@0' }, 'price_list_versions_version_check'],
+      ['a name that is not that of its list and number', { id: 'partners@3' }, 'price_list_versions_are_called_by_it'],
+      ['a factor of another form', ['0', '-1', '1e1', '1000', '0.1234567', '.5', ''].map((factor) => ({ factor }))],
+      ['rules that are no list', { rules: '{}' }],
+      ['no author, and one that is too long', [{ author: '' }, { author: 'a'.repeat(201) }]],
+      ['no reason, and one that is too long', [{ reason: '' }, { reason: 'a'.repeat(1_001) }]],
+      [
+        'a version that processes may not know when it is valid',
+        { valid_from: new Date() },
+        'price_list_versions_are_announced',
+      ],
+      [
+        'a version written earlier than now, or that another follows',
+        [{ created_at: new Date(Date.now() - 3_600_000) }, ({ priceList }) => ({ version: 1, id: `${priceList}@1` })],
+        'price_list_versions_follow_each_other',
+      ],
+    ]);
+    keepsRows('price_list_versions', rowOf, { factor: '2' });
+    refuses('an account that pays by no list', 'accounts_price_list_fkey', ({ account }) =>
+      update('accounts', account, { price_list: 'none' }),
+    );
+    refuses('a task priced by no version', 'tasks_price_list_fkey', () => insertTask({ price_list: 'none@1' }));
   });
 
   describe('money', () => {
@@ -607,6 +661,7 @@ describe('the rules of the database', () => {
       ['capability_version', 2],
       ['request', '{}'],
       ['price', 1],
+      ['price_list', 'partners@1'],
       ['billable_duration_seconds', 30],
       ['request_id', 'another'],
       ['reservation_id', newId('transfer')],
@@ -1482,7 +1537,11 @@ async function prepare(database: Database): Promise<Given> {
     author: 'tester',
     reason: 'a test',
   });
+  const version = { factor: '0.9', rules: [], author: 'Ada', reason: 'a test' };
+  const { list: priceList } = await createPriceList(database, 'partners', version);
+  await database('price_lists').insert({ name: 'empty' });
   return {
+    priceList,
     account: await reloadAccount(database, account),
     other,
     key,

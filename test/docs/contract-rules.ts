@@ -189,6 +189,23 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'are filtered by model, upstream and status, page by page': '4.11:25',
     'are all rows as JSON lines and as CSV': '4.11:25 4.11:51',
   },
+  'domain/price-list.test.ts': {
+    'charges what the tokens cost, times the factor, rounded up by less than a step of each rate': '8.6:2 8.6:4',
+    'gives rates that tiers and peaks multiply without a fraction, so that what is shown is what is charged': '8.6:4',
+    'has the rule of the model before that of its family': '8.6:2',
+    'stays free for a free model, whatever is written': '8.6:3',
+    'stays when an older version, planned for later, becomes valid': '8.6:5',
+  },
+  'api/routes/admin/price-lists.test.ts': {
+    'are what GET /v1/models shows to the keys of their accounts, on both addresses, and to no others': '4.6:5 8.6:1',
+    'price tasks, which name the list and its version, and whose reservation is that price': '2.1:22 4.11:57 8.6:1',
+    'price text exactly, with holds that cover it, and requests name the list and its version': '4.11:56 8.6:6',
+    'change by a new version: what was charged, and what repeats it, keeps the old one':
+      '4.11:54 4.11:55 8.6:5 8.6:6 8.6:7',
+    'leave an account that goes back to the catalogue': '2.1:22 4.11:56',
+    'show every model by the catalogue and by the list, and what is sold below cost': '4.11:55',
+    'by the name of another list': '4.11:57',
+  },
   'api/routes/admin/models.test.ts': {
     'refuses a disabled media model with 503, keeps nothing of it, and takes it again once it is enabled':
       '2.3:5 4.11:41 7.2:14',

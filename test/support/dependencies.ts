@@ -1,5 +1,6 @@
 /** What applications in tests are made of, unless a test says otherwise: nothing starts workflows, and nobody moderates. */
 import type { Logger } from 'pino';
+import { createFindPrices } from '../../api/services/customer-prices.ts';
 import type { AppDependencies, AppSettings } from '../../api/app.ts';
 import { createTextService, type TextService } from '../../api/text/text-service.ts';
 import type { TextServices, TextSettings } from '../../api/text/services.ts';
@@ -116,6 +117,7 @@ export function testTextService(database: Database, { settings = {}, ...given }:
     hasCredit: (accountId) => hasCredit(database, accountId),
     assertEnabled: () => {},
     clock: MACHINE_CLOCK,
+    findPrices: createFindPrices(database),
     ...given,
     settings: { cutoffMs: null, keepAliveMs: 15_000, stallMs: 60_000, readOnMs: 60_000, ...settings },
   });

@@ -88,6 +88,7 @@ export function newTask(key: Pick<ApiKey, 'id' | 'accountId'>, settings: Partial
       routes: [{ provider: 'simulator', model: 'vidone-3.0' }],
     },
     price: parseUsd(1),
+    priceList: null,
     billableDurationSeconds: 5,
     requestId: newId('request'),
     createdAt: new Date(createdAtMs),

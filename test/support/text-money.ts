@@ -166,6 +166,7 @@ export function newHold(
     format: 'chat-completions',
     streamed: false,
     catalogueVersion: CATALOGUE_VERSION,
+    priceList: null,
     ...settings,
   };
 }

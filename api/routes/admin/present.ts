@@ -43,6 +43,7 @@ export const LISTED_ACCOUNT = resource<Account>(
     ),
     suspended: field.boolean(({ suspendedAt }) => suspendedAt !== null, 'Whether none of its keys work'),
     suspended_at: field.unixSeconds.orNull('suspendedAt', 'Since when none of its keys work'),
+    price_list: field.text.orNull('priceList', 'The price list by which it pays; null for the prices of the catalogue'),
     balances: field.object(BALANCES)((account) => account),
   },
   'An account without its totals.',

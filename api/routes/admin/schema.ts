@@ -1,7 +1,9 @@
 /** Request bodies of the admin calls. */
 import ipaddr from 'ipaddr.js';
 import Joi from 'joi';
+import type { PriceRule } from '../../../domain/price-list.ts';
 import { ADMIN_ROLES, type AdminRole } from '../../../domain/roles.ts';
+import { isListFactor, MAX_RULES } from '../../services/price-lists.ts';
 import { nonNegativeUsd, positiveUsd, signedUsd } from '../../usd.ts';
 import { choice, freeText } from '../../validation.ts';
 
@@ -177,6 +179,69 @@ export const promoGrantSchema = Joi.object<PromoGrantBody>({
     .description('Identifies the grant; each reference is granted once per account')
     .example('launch-2026'),
   reason: reason.required().description('The reason; kept with the grant'),
+  author,
+});
+
+interface PriceListVersionBody extends ReasonedBody {
+  readonly factor?: string;
+  readonly rules?: readonly PriceRule[];
+  readonly valid_from?: string;
+}
+
+interface PriceListBody extends PriceListVersionBody {
+  readonly name: string;
+}
+
+const factor = Joi.string()
+  .custom((text: string, helpers) => (isListFactor(text) ? text : helpers.error('factor.refused')))
+  .messages({ '*': '{{#label}} must be a decimal above 0 and below 1000, with at most 6 decimals, as a string' })
+  .meta({ openapi: { pattern: String.raw`^\d{1,3}(\.\d{1,6})?$` } });
+
+const priceListVersion = {
+  factor: factor
+    .description('Multiplies the prices of the catalogue for which there is no rule; `1` when absent')
+    .example('0.9'),
+  rules: Joi.array()
+    .items(
+      Joi.object<PriceRule>({
+        model: freeText({ min: 1, max: 200 }).description('A model; its rule comes before that of its family'),
+        family: freeText({ min: 1, max: 200 }).description('A family of text models, instead of `model`'),
+        factor: factor.description('Multiplies the prices that `prices` does not name; that of the list when absent'),
+        prices: Joi.object()
+          .unknown()
+          .description(
+            'In USD, as strings: of 1M tokens by `input`, `output`, `cached_input` and `cache_write`, of a second, video or image by resolution',
+          ),
+      }),
+    )
+    .max(MAX_RULES)
+    .description('The prices of models and families')
+    .example([{ model: 'vidone-3.0', prices: { '720p': '0.08' } }]),
+  valid_from: expiresAt
+    .disallow(null)
+    .description('From when on; requests that began before keep their prices. In a few seconds when absent'),
+  reason: reason.required().description('The reason; kept with the version'),
+  author,
+};
+
+export const createPriceListSchema = Joi.object<PriceListBody>({
+  name: Joi.string()
+    .pattern(/^[a-z0-9][a-z0-9-]{0,62}$/)
+    .required()
+    .messages({ 'string.pattern.base': '{{#label}} must be of small letters, digits and hyphens, at most 63' })
+    .description('Names the list in charges, as `partners@3` does for its third version')
+    .example('partners'),
+  ...priceListVersion,
+});
+
+export const changePriceListSchema = Joi.object<PriceListVersionBody>(priceListVersion);
+
+export const setPriceListSchema = Joi.object<ReasonedBody & { readonly price_list: string | null }>({
+  price_list: freeText({ min: 1, max: 63 })
+    .allow(null)
+    .required()
+    .description('The name of a list; null for the prices of the catalogue'),
+  reason: reason.required().description('The reason; kept in the log of operator actions'),
   author,
 });
 

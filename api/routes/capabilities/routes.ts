@@ -41,7 +41,7 @@ export const searchCapabilities = endpoint({
     ),
   },
   presentError: withDocs,
-  handle: ({ body, caller }, services) => ({ data: search(body, caller, services) }),
+  handle: async ({ body, caller }, services) => ({ data: await search(body, caller, services) }),
 });
 
 export const inspectCapability = endpoint({
@@ -71,7 +71,7 @@ export const inspectCapability = endpoint({
   },
   refusals: ['not_found'],
   presentError: withDocs,
-  handle: ({ body, caller }, services) => ({ data: inspect(body, caller, services) }),
+  handle: async ({ body, caller }, services) => ({ data: await inspect(body, caller, services) }),
 });
 
 export const runCapability = endpoint({

@@ -9,6 +9,7 @@ import { toUsdNumber } from '../../../domain/money.ts';
 import { TASK } from '../../../domain/task-object.ts';
 import { answerChat } from '../../services/chat.ts';
 import type { ApiServices } from '../../services/services.ts';
+import { withPrices } from '../../services/customer-prices.ts';
 import { whyUnavailable } from '../../services/unavailable-model.ts';
 import type { Context } from '../../state.ts';
 import { createValidator } from '../../validation.ts';
@@ -34,13 +35,15 @@ export const searchSchema = Joi.object<Search>({
 });
 
 /** The models that the key can call and that fit, best first, and among equals the cheapest first. */
-export function search(
+export async function search(
   { query = '', kind, max_price_usd: mostUsd, limit = 5 }: Search,
   caller: Caller,
   services: ApiServices,
 ) {
+  const prices = await services.findPrices(caller.account, services.clock.nowMs());
   const found = capabilitiesIn(services)
     .filter((model) => whyUnavailable(model, caller, services) === null)
+    .map((model) => withPrices(model, prices))
     .map((model) => ({ model, capability: describeCapability(model) }))
     .filter(({ capability }) => kind === undefined || capability.kind === kind)
     .map((entry) => ({ ...entry, score: scoreOf(query, entry) }))
@@ -71,8 +74,9 @@ const capabilityId = Joi.string().max(200).required().description('From a search
 export const inspectSchema = Joi.object<Inspect>({ capability_id: capabilityId });
 
 /** How to run a model. @throws ServiceError `not_found` */
-export function inspect({ capability_id: id }: Inspect, caller: Caller, services: ApiServices) {
-  const model = modelOf(id, caller, services);
+export async function inspect({ capability_id: id }: Inspect, caller: Caller, services: ApiServices) {
+  const prices = await services.findPrices(caller.account, services.clock.nowMs());
+  const model = withPrices(modelOf(id, caller, services), prices);
   const capability = describeCapability(model);
   const presented: JsonObject = { ...presentModel(model, services.catalogue) };
   return {

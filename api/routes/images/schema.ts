@@ -13,7 +13,6 @@ import {
   parseImageSize,
 } from '../../../domain/image-size.ts';
 import { badRequest } from '../../../domain/errors.ts';
-import { priceMedia } from '../../../domain/pricing.ts';
 import { chooseParameters, parameterKeys } from '../../model-parameters.ts';
 import { type MediaRequestContext, type ValidatedMediaRequest, chooseByModel } from '../../media-request.ts';
 import { choice, createValidator, freeText, linkList } from '../../validation.ts';
@@ -114,7 +113,7 @@ function complete(model: ImageModel, body: ImageRequestBody): ValidatedImageRequ
   const chosen = chooseParameters(model, body);
   return {
     model,
-    price: priceMedia(model.pricing, { resolution: tier, parameters: chosen.parameters }),
+    order: { resolution: tier, parameters: chosen.parameters },
     tier,
     render: {
       kind: 'image',

@@ -6,6 +6,7 @@ import { json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { aFlag } from '../../endpoint/query.ts';
 import { arrayOf, exactly, object } from '../../../domain/json-schema.ts';
+import { withPrices } from '../../services/customer-prices.ts';
 import { whyUnavailable } from '../../services/unavailable-model.ts';
 import { MODEL_SCHEMA, presentModel } from './present.ts';
 
@@ -15,7 +16,7 @@ export const listModels = endpoint({
   method: 'get',
   path: '/v1/models',
   access: 'any-key',
-  summary: 'List the models that the key can call now',
+  summary: 'List the models that the key can call now, at the prices of its account',
   description: 'Also served on the text address. The key may be sent in the header of any format.',
   query: { all: aFlag('`true` to list the others, too, each with the reason why it cannot be called') },
   answers: {
@@ -24,11 +25,13 @@ export const listModels = endpoint({
       content: json(object({ object: exactly('list'), data: arrayOf(MODEL_SCHEMA) })),
     },
   },
-  handle: ({ caller, query: { all = false } }, services) => {
-    const { catalogue } = services;
+  handle: async ({ caller, query: { all = false } }, services) => {
+    const { catalogue, clock } = services;
+    const prices = await services.findPrices(caller.account, clock.nowMs());
     const judged = allModels(catalogue).map((model) => ({ model, reason: whyUnavailable(model, caller, services) }));
     const listed = judged.filter(({ reason }) => all || reason === null);
-    return { object: 'list', data: listed.map(({ model, reason }) => presentModel(model, catalogue, reason)) };
+    const data = listed.map(({ model, reason }) => presentModel(withPrices(model, prices), catalogue, reason));
+    return { object: 'list', data };
   },
 });
 
@@ -40,12 +43,13 @@ export const getModel = endpoint({
   access: 'any-key',
   summary: 'Get one model',
   answers: { 200: { description: 'The model', content: json(MODEL_SCHEMA) } },
-  handle: ({ caller, params }, services) => {
-    const { catalogue } = services;
+  handle: async ({ caller, params }, services) => {
+    const { catalogue, clock } = services;
     const model = allModels(catalogue).find(({ id }) => id === params.model_id);
     if (!model || !isAllowedModel(caller.key, model.id)) {
       throw new ServiceError('not_found', 'There is no such model for this API key. GET /v1/models lists its models.');
     }
-    return presentModel(model, catalogue, whyUnavailable(model, caller, services));
+    const prices = await services.findPrices(caller.account, clock.nowMs());
+    return presentModel(withPrices(model, prices), catalogue, whyUnavailable(model, caller, services));
   },
 });

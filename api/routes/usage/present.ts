@@ -51,6 +51,10 @@ export const TEXT_REQUEST = resource<TextUsage>(
     ),
     error_code: field.text.orNull('errorCode', 'The error code of a failure'),
     rates_version: field.text('catalogueVersion', 'The catalogue edition that set the price'),
+    price_list: field.text.orNull(
+      'priceList',
+      'The version of the account’s price list that changed it; null for the prices of the catalogue',
+    ),
     ...Object.fromEntries(
       TOKEN_COUNTS.map((count): readonly [string, field.Field<TextUsage>] => [
         count.column,

@@ -1,7 +1,6 @@
 /** The body of `POST /v1/videos/tasks`: contract 4.2. */
 import Joi from 'joi';
 import type { Catalogue, VideoModel } from '../../../catalogue/types.ts';
-import { priceMedia } from '../../../domain/pricing.ts';
 import { chooseParameters, parameterKeys } from '../../model-parameters.ts';
 import { type MediaRequestContext, type ValidatedMediaRequest, chooseByModel } from '../../media-request.ts';
 import { choice, createValidator, freeText, linkList } from '../../validation.ts';
@@ -74,7 +73,7 @@ function durationOf({ durationSeconds: { min, max, values } }: VideoModel): Joi.
 /**
  * Makes the check of create calls for videos.
  *
- * @returns a function from a parsed JSON body to the request with its defaults and price; throws ServiceError `bad_request`
+ * @returns a function from a parsed JSON body to the request with its defaults; throws ServiceError `bad_request`
  */
 export function createVideoRequestParser(
   catalogue: Catalogue,
@@ -99,7 +98,7 @@ function complete(model: VideoModel, body: VideoRequestBody): ValidatedVideoRequ
   const chosen = chooseParameters(model, body);
   return {
     model,
-    price: priceMedia(model.pricing, { resolution, durationSeconds, parameters: chosen.parameters }),
+    order: { resolution, durationSeconds, parameters: chosen.parameters },
     billableDurationSeconds: durationSeconds,
     render: {
       kind: 'video',

@@ -55,6 +55,7 @@ const BOOKED = nested<BookedTransfer>({
   billable_duration_seconds: field.integer.orNull('billableSeconds'),
   ...Object.fromEntries(SUMMED_TOKEN_COUNTS.map(({ name, column }) => [column, field.text.orNull(name)])),
   rates_version: field.text.orNull('catalogueVersion'),
+  price_list: field.text.orNull('priceList'),
   cause: field.text.orNull('cause'),
   message: field.text.orNull('message'),
   reference: field.text.orNull('reference'),

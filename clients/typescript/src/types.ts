@@ -45,6 +45,8 @@ export type Task = {
     credits_refunded: number;
     /** Seconds that determine the price; videos only */
     billable_duration_seconds?: number;
+    /** The version of the account’s price list that set the price; absent for the prices of the catalogue */
+    price_list?: string;
   };
   /** The id of the request that created the task; quote it to support */
   request_id: string;
@@ -333,6 +335,8 @@ export type TextRequest = {
   error_code: string | null;
   /** The catalogue edition that set the price */
   rates_version: string;
+  /** The version of the account’s price list that changed it; null for the prices of the catalogue */
+  price_list: string | null;
   /** The whole prompt, cached or not */
   input_tokens: number;
   /** The part read from a cache */

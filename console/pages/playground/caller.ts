@@ -1,6 +1,7 @@
 import { assertAllowedAddress } from '../../../api/middlewares/authenticate.ts';
 import { createApiKey } from '../../../api/services/create-key.ts';
 import { type Caller, listApiKeys } from '../../../db/queries/api-keys.ts';
+import { findPlannedVersions } from '../../../db/queries/price-lists.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { assertUsable } from '../../../domain/api-key.ts';
 import type { MemberVisit } from '../../page.ts';
@@ -26,10 +27,11 @@ export async function consoleCaller(visit: MemberVisit, services: ApiServices): 
 async function findCaller(visit: MemberVisit, services: ApiServices): Promise<Caller> {
   const { database, keyPeppers } = services;
   const { accountId } = visit.account;
-  const [account, [known]] = await Promise.all([
+  const [account, prices, [known]] = await Promise.all([
     ownAccount(visit, services),
+    findPlannedVersions(database, accountId),
     listApiKeys(database, { accountId, name: KEY_NAME, limit: 1 }),
   ]);
   const key = known ?? (await createApiKey(database, keyPeppers, accountId, { name: KEY_NAME })).key;
-  return { key, account };
+  return { key, account: { ...account, prices } };
 }

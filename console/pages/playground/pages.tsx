@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { countAction } from '../../../api/services/account-limit.ts';
 import { answerChat, streamChat } from '../../../api/services/chat.ts';
+import { priceOf, withPrices } from '../../../api/services/customer-prices.ts';
 import { placeTask } from '../../../api/services/place-task.ts';
 import type { CreateTaskRequest } from '../../../api/services/create-task.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
@@ -13,6 +14,7 @@ import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { type PageResult, member, type MemberVisit } from '../../page.ts';
+import { pricesOf } from '../own-account.ts';
 import { bodyOf, withPrompt } from './bodies.ts';
 import { consoleCaller } from './caller.ts';
 import { contentOf, Cost } from './chat.tsx';
@@ -49,7 +51,7 @@ export const playgroundPages = [
       await countAction(services.database, visit.account.accountId, PRICES);
       const model = findTried(services.catalogue, visit.form.text('model'));
       if (!visit.isPartRequest || !model) return show(visit, services, model);
-      return { kind: 'part', content: <PriceAndCalls priced={price(visit, services, model)} /> };
+      return { kind: 'part', content: <PriceAndCalls priced={await price(visit, services, model)} /> };
     },
     { changesNothing: true },
   ),
@@ -71,19 +73,25 @@ async function findRecorded(database: Database, accountId: string, requestId: st
   }
 }
 
-function show(visit: MemberVisit, services: ApiServices, chosen: Tried | null, shown: Partial<Shown> = {}): PageResult {
+async function show(
+  visit: MemberVisit,
+  services: ApiServices,
+  chosen: Tried | null,
+  shown: Partial<Shown> = {},
+): Promise<PageResult> {
   const groups = modelsByKind(services.catalogue);
   const model = chosen ?? groups.flatMap(([, models]) => models)[0] ?? null;
-  return playground(visit, { groups, model, priced: model && price(visit, services, model), ...shown });
+  return playground(visit, { groups, model, priced: model && (await price(visit, services, model)), ...shown });
 }
 
 /** Returns the price of the call. The prompt may be empty. */
-function price(visit: MemberVisit, services: ApiServices, model: Tried): Priced {
+async function price(visit: MemberVisit, services: ApiServices, model: Tried): Promise<Priced> {
+  const prices = await pricesOf(visit, services);
   const body = bodyOf(model, withPrompt(visit.form, visit.texts.playground.examplePrompt));
-  const priced = { model, body, publicUrl: services.publicUrl };
+  const priced = { model: withPrices(model, prices), body, publicUrl: services.publicUrl };
   if (!isMedia(model)) return { ...priced, price: null, problem: null };
   try {
-    return { ...priced, price: parse(services, model, body).price, problem: null };
+    return { ...priced, price: priceOf(parse(services, model, body), prices), problem: null };
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     return { ...priced, price: null, problem: error.message };

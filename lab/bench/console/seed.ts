@@ -57,7 +57,9 @@ export async function seedConsole(
   report: (line: string) => void,
 ): Promise<readonly SeededKey[]> {
   const pricing = { rates: RATES, tiers: [], peaks: [] };
-  const cards = TEXT_MODELS.map((model) => ({ version: CATALOGUE, model, kind: 'text', pricing }) as const);
+  const cards = TEXT_MODELS.map(
+    (model) => ({ version: CATALOGUE, model, kind: 'text', family: 'seeded', pricing }) as const,
+  );
   await recordRateCards(database, cards);
   await ensurePartitions(database, new Date(Date.now() - DAYS * DAY_MS));
   const keys = await database.transaction(async (transaction) => {

@@ -43,6 +43,7 @@ const charge = {
   choiceCount: 1,
   callCount: 1,
   uncounted: null,
+  priceList: null,
 } as const;
 
 const billing = createTextBilling({

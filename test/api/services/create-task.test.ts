@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import pino from 'pino';
-import type { CreateTaskRequest } from '../../../api/services/create-task.ts';
+import type { PricedTaskRequest } from '../../../api/services/create-task.ts';
 import { createAffordabilityCheck, createTaskCreator } from '../../../api/services/create-task.ts';
 import { loadCatalogue } from '../../../catalogue/load.ts';
 import { SERVING_LIMITS } from '../../../db/connections.ts';
@@ -44,14 +44,16 @@ describe('a create call whose commit is not acknowledged', () => {
     const key = await createFundedKey(testDatabase.database);
     const model = loadCatalogue().videoModels.get('vidone-3.0');
     if (!model) throw new Error('the catalogue has no such model');
-    const request: CreateTaskRequest = {
+    const request: PricedTaskRequest = {
       model,
+      order: { resolution: '720p', durationSeconds: 5 },
       price: parseUsd(1),
+      priceList: null,
       render: { kind: 'video', prompt: 'A test', durationSeconds: 5 },
     };
     await database.raw('SELECT 1');
     proxy.swallowAnswers();
-    const caller = { key, account: { id: key.accountId, toppedUpAt: new Date(), suspendedAt: null } };
+    const caller = { key, account: { id: key.accountId, toppedUpAt: new Date(), suspendedAt: null, prices: [] } };
     const created = createTask(caller, request, 'req_x', null);
     const tasks = () => testDatabase.database('tasks').where({ account_id: key.accountId }).pluck('id');
     return { created, tasks };
@@ -95,7 +97,7 @@ describe('a create call that the balance does not cover', () => {
       if (decided.refusal !== null) throw new Error('the account has enough');
       await decided.settle(settlementOf(hold, { charge: 0n }));
       const check = createAffordabilityCheck(database, { deadlineMs: 60_000, concurrentTasks: 10 });
-      const caller = { key, account: { id: key.accountId, toppedUpAt: new Date(), suspendedAt: null } };
+      const caller = { key, account: { id: key.accountId, toppedUpAt: new Date(), suspendedAt: null, prices: [] } };
       const model = loadCatalogue().videoModels.get('vidone-3.0');
       if (!model) throw new Error('the catalogue has no such model');
       expect(await database('text_allowances').where({ account_id: key.accountId })).to.have.length(1);

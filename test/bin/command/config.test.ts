@@ -401,8 +401,8 @@ describe('genway config diff', () => {
 /** As processes do at start. */
 async function recordPrices({ database }: TestApp): Promise<void> {
   const catalogue = loadCatalogue();
-  const text = [...catalogue.textModels.values()].map(({ id, pricing }) => {
-    return { version: catalogue.version, model: id, kind: 'text' as const, pricing };
+  const text = [...catalogue.textModels.values()].map(({ id, family, pricing }) => {
+    return { version: catalogue.version, model: id, kind: 'text' as const, family, pricing };
   });
   await recordRateCards(database, [...mediaRateCardsOf(catalogue), ...text]);
 }

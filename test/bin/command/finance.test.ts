@@ -100,9 +100,10 @@ describe('the commands of finance', () => {
   it('print usage by day, and text requests one by one, with small amounts written out', async () => {
     const { accountId, keyId } = await app.createAccount({ fundedUsd: 1 });
     const hold = newHold({ id: keyId, accountId }, { amount: 10n ** 9n });
-    const pricing = loadCatalogue().textModels.get(hold.model)?.pricing;
-    if (!pricing) throw new Error(`there is no model ${hold.model}`);
-    await recordRateCards(app.database, [{ version: CATALOGUE_VERSION, model: hold.model, kind: 'text', pricing }]);
+    const model = loadCatalogue().textModels.get(hold.model);
+    if (!model) throw new Error(`there is no model ${hold.model}`);
+    const { id, family, pricing } = model;
+    await recordRateCards(app.database, [{ version: CATALOGUE_VERSION, model: id, kind: 'text', family, pricing }]);
     const ledger = openTextLedger(app.databaseUrl, { poolSize: 1 });
     await ledger.hold([hold]);
     // 10 tokens at 0.21 USD a million, and 20 at 0.84.

@@ -602,10 +602,11 @@ async function prepareText(
   const models = loadCatalogue().textModels;
   await recordRateCards(
     database,
-    [...models.values()].map(({ id, pricing }) => ({
+    [...models.values()].map(({ id, family, pricing }) => ({
       version: CATALOGUE_VERSION,
       model: id,
       kind: 'text' as const,
+      family,
       pricing,
     })),
   );

@@ -74,6 +74,7 @@ describe('billing of text', () => {
       caller,
       model: modelOf(settings.modelId ?? 'texte-3'),
       catalogueVersion: catalogue.version,
+      priceList: null,
       format: 'chat-completions',
       streamed: true,
       requestId: newId('request'),

@@ -14,6 +14,7 @@ TaskUsage = TypedDict("TaskUsage", {
     "credits_settled": float,
     "credits_refunded": float,
     "billable_duration_seconds": NotRequired[int],
+    "price_list": NotRequired[str],
 })
 
 Task = TypedDict("Task", {
@@ -276,6 +277,7 @@ TextRequest = TypedDict("TextRequest", {
     "outcome": Literal["succeeded", "disconnected", "failed"],
     "error_code": Union[str, None],
     "rates_version": str,
+    "price_list": Union[str, None],
     "input_tokens": int,
     "cache_read_tokens": int,
     "cache_write_tokens": int,

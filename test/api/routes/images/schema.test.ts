@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { priceOf } from '../../../../api/services/customer-prices.ts';
 import * as fc from 'fast-check';
 import { createImageRequestParser, imageRequestSchema } from '../../../../api/routes/images/schema.ts';
 import { loadCatalogue } from '../../../../catalogue/load.ts';
@@ -40,7 +41,7 @@ describe('the body of an image task', () => {
 
     it('may be imageb-2, with the same fields and a price of its own', () => {
       const request = parse(imagea({ model: 'imageb-2', resolution: '2K', images: links(16) }));
-      expect(request.price).to.equal(parseUsd('0.06'));
+      expect(priceOf(request, null)).to.equal(parseUsd('0.06'));
       expect(request.model.id).to.equal('imageb-2');
     });
   });
@@ -100,7 +101,7 @@ describe('the body of an image task', () => {
       ['2K', '0.08'],
       ['4K', '0.16'],
     ] as const) {
-      expect(parse(imagea(resolution && { resolution })).price, resolution).to.equal(parseUsd(usd));
+      expect(priceOf(parse(imagea(resolution && { resolution })), null), resolution).to.equal(parseUsd(usd));
     }
     for (const resolution of ['1k', '8K', '720p', '', null, 1]) {
       expect(refusalOf(imagea({ resolution }))).to.equal('"resolution" must be one of: [1K 2K 4K]');
@@ -108,12 +109,12 @@ describe('the body of an image task', () => {
   });
 
   it('charges the requested tier even if the ratio leaves fewer pixels', () => {
-    expect(parse(imagea({ resolution: '4K', aspect_ratio: '3:1' })).price).to.equal(parseUsd('0.16'));
+    expect(priceOf(parse(imagea({ resolution: '4K', aspect_ratio: '3:1' })), null)).to.equal(parseUsd('0.16'));
   });
 
   it('does not charge more for another aspect ratio or for more images', () => {
     for (const aspect_ratio of RATIOS) {
-      expect(parse(imagea({ aspect_ratio, images: links(16) })).price).to.equal(parseUsd('0.04'));
+      expect(priceOf(parse(imagea({ aspect_ratio, images: links(16) })), null)).to.equal(parseUsd('0.04'));
     }
   });
 
@@ -127,9 +128,9 @@ describe('the body of an image task', () => {
       ['3840x2160', 3840, 2160, '0.16'],
     ] as const) {
       it(`${size} renders just that and costs ${usd}`, () => {
-        const { render, price } = parse(imagea({ size }));
-        expect(render).to.include({ width, height });
-        expect(price).to.equal(parseUsd(usd));
+        const request = parse(imagea({ size }));
+        expect(request.render).to.include({ width, height });
+        expect(priceOf(request, null)).to.equal(parseUsd(usd));
       });
     }
 

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { priceOf } from '../../../../api/services/customer-prices.ts';
 import * as fc from 'fast-check';
 import { createVideoRequestParser, videoRequestSchema } from '../../../../api/routes/videos/schema.ts';
 import { loadCatalogue } from '../../../../catalogue/load.ts';
@@ -301,9 +302,10 @@ describe('the body of a video task', () => {
 
   describe('an accepted request', () => {
     it('is text only with the defaults filled in: 5 seconds of 720p at 16:9', () => {
-      const { model, price, billableDurationSeconds, render } = parse(vidone());
+      const request = parse(vidone());
+      const { model, billableDurationSeconds, render } = request;
       expect(model.id).to.equal('vidone-3.0');
-      expect(price).to.equal(parseUsd('0.50'));
+      expect(priceOf(request, null)).to.equal(parseUsd('0.50'));
       expect(billableDurationSeconds).to.equal(5);
       expect(render).to.deep.equal({
         kind: 'video',
@@ -328,7 +330,7 @@ describe('the body of a video task', () => {
       [vidtwo({ images: links(9), resolution: '1080p' }), '0.6'],
     ] as const) {
       it(`costs ${usd}: ${JSON.stringify(body).replaceAll(/"https[^\]]*/g, '…')}`, () => {
-        expect(parse(body).price).to.equal(parseUsd(usd));
+        expect(priceOf(parse(body), null)).to.equal(parseUsd(usd));
       });
     }
 
@@ -363,7 +365,7 @@ describe('the body of a video task', () => {
     const model = { ...vidone, pricing: { ...vidone.pricing, byResolution } };
     const parseOrder = createVideoRequestParser({ ...catalogue, videoModels: new Map([[vidone.id, model]]) }, context);
     const body = { model: vidone.id, prompt: 'A lighthouse', duration: 5, resolution: '4k' };
-    expect(parseOrder(body)).to.deep.include({ price: parseUsd('3') });
+    expect(priceOf(parseOrder(body), null)).to.equal(parseUsd('3'));
     expect(parseOrder(body).render).to.include({ resolution: '4k' });
     expect(() => parseOrder({ ...body, resolution: '4K' })).to.throw('must be one of: [720p 1080p 4k]');
     const { keys } = videoRequestSchema(model, context).describe();

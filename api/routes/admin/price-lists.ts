@@ -1,0 +1,211 @@
+/** Price lists: what customers pay instead of the catalogue's prices. */
+import type { SoldBelowCost } from '../../../catalogue/below-cost.ts';
+import {
+  listPriceLists as findPriceLists,
+  listPriceListVersions as findVersions,
+  type NewPriceListVersion,
+  type PriceListSummary,
+  type PriceListVersion,
+} from '../../../db/queries/price-lists.ts';
+import { badRequest } from '../../../domain/errors.ts';
+import { ANY_OBJECT, arrayOf } from '../../../domain/json-schema.ts';
+import type { PriceRules } from '../../../domain/price-list.ts';
+import * as field from '../../../domain/resource/field.ts';
+import { nested, resource } from '../../../domain/resource/resource.ts';
+import { dataOf } from '../../endpoint/answers.ts';
+import { jsonBody } from '../../endpoint/body.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { listPage, page, pageOf } from '../../endpoint/page.ts';
+import type { QueryParameter } from '../../endpoint/query.ts';
+import { type Administrator, authorshipOf } from '../../services/administrator.ts';
+import {
+  changePriceList as change,
+  createPriceList as create,
+  type PricedModel,
+  setPriceList as assign,
+  type ShownPriceList,
+  showPriceList,
+} from '../../services/price-lists.ts';
+import { ACCOUNT } from './present.ts';
+import { changePriceListSchema, createPriceListSchema, setPriceListSchema } from './schema.ts';
+import { showAccount } from './show-account.ts';
+
+const SUMMARY = {
+  name: field.text<'name'>('name', 'The name of the list'),
+  accounts: field.count<'accounts'>('accounts', 'How many accounts pay by it'),
+  version_in_force: field.integer.orNull<'inForce'>('inForce', 'The version in force; null before the first is'),
+  latest_version: field.integer<'latest'>('latest', 'The latest version, which may be valid later'),
+};
+
+export const PRICE_LIST = resource<PriceListSummary>('PriceList', {
+  ...SUMMARY,
+  object: field.constant('price_list'),
+  created_at: field.unixSeconds('createdAt', 'When it was created'),
+});
+
+const VERSION = {
+  id: field.text<'id'>('id', 'The list and the version, as charges name them'),
+  object: field.constant('price_list_version'),
+  price_list: field.text<'list'>('list', 'The name of the list'),
+  version: field.integer<'version'>('version', 'Counted from 1'),
+  valid_from: field.isoTime<'validFrom'>('validFrom', 'From when on; it replaces all earlier versions'),
+  factor: field.text<'factor'>('factor', 'Multiplies the prices of the catalogue for which there is no rule'),
+  rules: field.json(arrayOf(ANY_OBJECT, 'The prices of models and families, as they were given'))(
+    ({ rules }: PriceRules) => rules,
+  ),
+  author: field.text<'author'>('author', 'Who wrote it'),
+  reason: field.text<'reason'>('reason', 'Why'),
+  created_at: field.isoTime<'createdAt'>('createdAt', 'When it was written'),
+};
+
+export const PRICE_LIST_VERSION = resource<PriceListVersion>('PriceListVersion', VERSION);
+
+const PRICED_MODEL = nested<PricedModel>({
+  model: field.text('id'),
+  kind: field.oneOf(['video', 'image', 'text'])('kind'),
+  prices: field.list(
+    nested<PricedModel['prices'][number]>({
+      name: field.text('name'),
+      catalogue: field.text.orAbsent('catalogue', 'By the catalogue'),
+      price: field.text('price', 'By the list'),
+    }),
+  )('prices'),
+});
+
+export const BELOW_COST = nested<SoldBelowCost>({
+  model: field.text('model'),
+  upstream: field.text('upstream', 'The upstream of a route of the model'),
+  what: field.text('what', 'The resolution, or the kind of tokens'),
+  price_usd: field.exactUsd('price', 'Of a video or image, or of 1M tokens'),
+  cost_usd: field.exactUsd('cost', 'What the upstream charges for the same'),
+});
+
+const SHOWN = resource<ShownPriceList>('ShownPriceList', {
+  ...VERSION,
+  accounts: field.count(({ summary }) => summary.accounts, 'How many accounts pay by the list'),
+  version_in_force: field.integer.orNull(({ summary }) => summary.inForce, 'Null before the first is in force'),
+  models: field.list(PRICED_MODEL)(
+    'models',
+    'Every model of the catalogue, with its prices by the catalogue and by this version',
+  ),
+  below_cost: field.list(BELOW_COST)('belowCost', 'Prices that are lower than the cost at an upstream'),
+});
+
+export const listPriceLists = endpoint({
+  id: 'listPriceLists',
+  method: 'get',
+  path: '/admin/v1/price-lists',
+  access: 'admin-read',
+  summary: 'List the price lists by name',
+  answers: { 200: dataOf(arrayOf(PRICE_LIST.schema), 'The lists') },
+  handle: async (_call, { reports }) => ({ data: (await findPriceLists(reports)).map(PRICE_LIST.present) }),
+});
+
+export const createPriceList = endpoint({
+  id: 'createPriceList',
+  method: 'post',
+  path: '/admin/v1/price-lists',
+  access: 'admin-finance',
+  summary: 'Create a price list',
+  description: 'No account pays by it until it is assigned to one.',
+  body: jsonBody('CreatePriceList', createPriceListSchema),
+  answers: { 201: dataOf(SHOWN.schema, 'Its first version') },
+  refusals: ['idempotency_conflict'],
+  handle: async ({ body, caller }, services) => {
+    const { list, version } = await create(services, body.name, toVersion(body, caller));
+    return { data: SHOWN.present(await showPriceList(services, list, version)) };
+  },
+});
+
+const aVersion: QueryParameter<number | undefined> = {
+  description: 'A version of the list; the one in force by default, or the latest before any is',
+  schema: { type: 'integer', minimum: 1 },
+  read: (given) => {
+    if (given === undefined) return undefined;
+    if (!/^[1-9]\d{0,8}$/.test(given)) throw badRequest('"version" must be a whole number from 1');
+    return Number(given);
+  },
+};
+
+export const getPriceList = endpoint({
+  id: 'getPriceList',
+  method: 'get',
+  path: '/admin/v1/price-lists/{price_list}',
+  access: 'admin-read',
+  summary: 'Get a version of a price list, with the prices of every model and those below cost',
+  query: { version: aVersion },
+  answers: { 200: dataOf(SHOWN.schema, 'The version') },
+  handle: async ({ params, query }, services) => ({
+    data: SHOWN.present(await showPriceList(services, params.price_list, query.version)),
+  }),
+});
+
+export const changePriceList = endpoint({
+  id: 'changePriceList',
+  method: 'post',
+  path: '/admin/v1/price-lists/{price_list}/versions',
+  access: 'admin-finance',
+  summary: 'Change a price list by a new version',
+  description:
+    'From `valid_from` on it replaces all earlier versions, also those that would be valid later. No version ever changes: what was charged keeps its version.',
+  body: jsonBody('ChangePriceList', changePriceListSchema),
+  answers: { 201: dataOf(SHOWN.schema, 'The new version') },
+  handle: async ({ params, body, caller }, services) => {
+    const { list, version } = await change(services, params.price_list, toVersion(body, caller));
+    return { data: SHOWN.present(await showPriceList(services, list, version)) };
+  },
+});
+
+export const listPriceListVersions = endpoint({
+  id: 'listPriceListVersions',
+  method: 'get',
+  path: '/admin/v1/price-lists/{price_list}/versions',
+  access: 'admin-read',
+  summary: 'List the versions of a price list, newest first',
+  query: page(([version = '', ...others]) =>
+    others.length === 0 && /^\d{1,9}$/.test(version) ? Number(version) : null,
+  ),
+  answers: { 200: pageOf(PRICE_LIST_VERSION.schema, 'A page of versions') },
+  handle: ({ params, query }, { reports }) =>
+    listPage(
+      query,
+      (slice) => findVersions(reports, { list: params.price_list, ...slice }),
+      PRICE_LIST_VERSION.present,
+      ({ version }) => [String(version)],
+    ),
+});
+
+export const setPriceList = endpoint({
+  id: 'setPriceList',
+  method: 'patch',
+  path: '/admin/v1/accounts/{account_id}/price-list',
+  access: 'admin-finance',
+  summary: 'Have an account pay by a price list, or by the catalogue',
+  description: 'In all processes, within about three seconds. Tasks and requests that began before keep their prices.',
+  body: jsonBody('SetPriceList', setPriceListSchema),
+  answers: { 200: dataOf(ACCOUNT.schema, 'The account') },
+  handle: async ({ params, body, caller }, services) => {
+    const { account_id: accountId } = params;
+    await assign(services, { accountId, list: body.price_list, ...authorshipOf(caller, body) });
+    return { data: await showAccount(services, accountId) };
+  },
+});
+
+function toVersion(
+  body: {
+    readonly factor?: string;
+    readonly rules?: NewPriceListVersion['rules'];
+    readonly valid_from?: string;
+    readonly author?: string;
+    readonly reason: string;
+  },
+  caller: Administrator,
+): NewPriceListVersion {
+  const { factor = '1', rules = [], valid_from: validFrom } = body;
+  return {
+    factor,
+    rules,
+    validFrom: validFrom === undefined ? undefined : new Date(validFrom),
+    ...authorshipOf(caller, body),
+  };
+}

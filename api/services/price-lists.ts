@@ -1,0 +1,216 @@
+/** Creating price lists, changing them by new versions, and assigning them to accounts. */
+import { type SoldBelowCost, soldBelowCost } from '../../catalogue/below-cost.ts';
+import { mediaPrices, textPrices } from '../../catalogue/offer.ts';
+import { allModels, type Catalogue, type MediaModel, type TextModel } from '../../catalogue/types.ts';
+import type { Authorship } from '../../db/queries/operator-actions.ts';
+import {
+  addPriceListVersion,
+  assignPriceList,
+  countPlannedVersions,
+  countPriceLists,
+  createPriceList as insertPriceList,
+  findPriceListVersion,
+  listCurrentVersions,
+  listPriceLists,
+  type NewPriceListVersion,
+  PriceListExistsError,
+  type PriceListSummary,
+  type PriceListVersion,
+  TooSoonError,
+} from '../../db/queries/price-lists.ts';
+import { badRequest, ServiceError } from '../../domain/errors.ts';
+import { parseUsd } from '../../domain/money.ts';
+import { parseListFactor, PriceList, type PriceRule, TOKEN_PRICES } from '../../domain/price-list.ts';
+import { parsePricePerMillionTokens } from '../../domain/pricing.ts';
+import { withPrices } from './customer-prices.ts';
+import type { ApiServices } from './services.ts';
+
+const MAX_LISTS = 1_000;
+const MAX_PLANNED = 20;
+export const MAX_RULES = 500;
+/** Prices of text that may be nothing, as in the catalogue. */
+const MAY_BE_ZERO: ReadonlySet<string> = new Set<keyof typeof TOKEN_PRICES>(['cached_input', 'cache_write']);
+
+type Services = Pick<ApiServices, 'database' | 'catalogue'>;
+
+/** A version with what it means in the catalogue in force. */
+export interface ShownPriceList extends PriceListVersion {
+  readonly summary: PriceListSummary;
+  readonly models: readonly PricedModel[];
+  readonly belowCost: readonly SoldBelowCost[];
+}
+
+/** A model with the catalogue's prices and the customer's, in words. */
+export interface PricedModel {
+  readonly id: string;
+  readonly kind: 'video' | 'image' | 'text';
+  readonly prices: readonly {
+    readonly name: string;
+    readonly catalogue: string | undefined;
+    readonly price: string;
+  }[];
+}
+
+/** @throws ServiceError `bad_request` for wrong rules; `idempotency_conflict` for the name of another list */
+export async function createPriceList(
+  { database, catalogue }: Services,
+  name: string,
+  first: NewPriceListVersion,
+): Promise<PriceListVersion> {
+  assertRules(first.rules, catalogue);
+  if ((await countPriceLists(database)) >= MAX_LISTS) {
+    throw badRequest(`There are ${MAX_LISTS} price lists already: change one of them instead.`);
+  }
+  return refusing(insertPriceList(database, name, first));
+}
+
+/** Adds a version. @throws ServiceError `bad_request` for wrong rules; `not_found` */
+export async function changePriceList(
+  { database, catalogue }: Services,
+  name: string,
+  version: NewPriceListVersion,
+): Promise<PriceListVersion> {
+  assertRules(version.rules, catalogue);
+  if ((await countPlannedVersions(database, name)) >= MAX_PLANNED) {
+    throw badRequest(`${MAX_PLANNED} versions of ${name} are not in force yet: wait until some of them are.`);
+  }
+  return (await refusing(addPriceListVersion(database, name, version))) ?? noSuchList(name);
+}
+
+/** A version of a list; by default the one in force, or else the latest. @throws ServiceError `not_found` */
+export async function showPriceList(
+  { database, catalogue }: Services,
+  name: string,
+  version?: number,
+): Promise<ShownPriceList> {
+  const summary = (await listPriceLists(database)).find((list) => list.name === name) ?? noSuchList(name);
+  const number = version ?? summary.inForce ?? summary.latest;
+  const found = await findPriceListVersion(database, `${name}@${number}`);
+  if (!found) throw new ServiceError('not_found', `The price list ${name} has no version ${number}.`);
+  const prices = new PriceList(found);
+  return {
+    ...found,
+    summary,
+    models: allModels(catalogue).map((model) => priced(model, prices)),
+    belowCost: soldBelowCost(catalogue, prices),
+  };
+}
+
+/** Has an account pay by a list, or by the catalogue for null. @throws ServiceError `not_found` */
+export async function setPriceList(
+  { database }: Pick<ApiServices, 'database'>,
+  { list, ...change }: Authorship & { readonly accountId: string; readonly list: string | null },
+): Promise<void> {
+  if (list !== null && (await findPriceListVersion(database, `${list}@1`)) === null) noSuchList(list);
+  if (!(await assignPriceList(database, { list, ...change })))
+    throw new ServiceError('not_found', 'There is no such account. Check the id.');
+}
+
+/** What is sold below cost now or by a version that is planned, by the catalogue (`list` is null) or by a price list. */
+export async function findLosses({
+  database,
+  catalogue,
+}: Services): Promise<readonly (SoldBelowCost & { readonly list: string | null })[]> {
+  const versions = await listCurrentVersions(database);
+  return [
+    ...soldBelowCost(catalogue, null).map((loss) => ({ ...loss, list: null })),
+    ...versions.flatMap((version) =>
+      soldBelowCost(catalogue, new PriceList(version)).map((loss) => ({ ...loss, list: version.id })),
+    ),
+  ];
+}
+
+function priced(model: MediaModel | TextModel, prices: PriceList): PricedModel {
+  const listed = pricesOf(model);
+  return {
+    id: model.id,
+    kind: 'kind' in model ? model.kind : 'text',
+    prices: Object.entries(pricesOf(withPrices(model, prices))).map(([name, price]) => {
+      return { name, price, catalogue: listed[name] };
+    }),
+  };
+}
+
+function pricesOf(model: MediaModel | TextModel) {
+  return 'kind' in model ? mediaPrices(model.pricing) : textPrices(model.pricing);
+}
+
+function noSuchList(name: string): never {
+  throw new ServiceError(
+    'not_found',
+    `There is no price list ${name.slice(0, 100)}. GET /admin/v1/price-lists lists them.`,
+  );
+}
+
+async function refusing<Result>(change: Promise<Result>): Promise<Result> {
+  try {
+    return await change;
+  } catch (error) {
+    if (error instanceof TooSoonError) {
+      throw badRequest(`"valid_from" is too early: ${error.message}. Leave it out for as soon as possible.`);
+    }
+    if (!(error instanceof PriceListExistsError)) throw error;
+    throw new ServiceError('idempotency_conflict', 'There is a price list of that name. Change it by a new version.');
+  }
+}
+
+/** @throws ServiceError `bad_request` naming the first rule that fits nothing, or cannot be charged */
+function assertRules(rules: readonly PriceRule[], catalogue: Catalogue): void {
+  const models = new Map(allModels(catalogue).map((model) => [model.id, model]));
+  const families = new Set([...catalogue.textModels.values()].map(({ family }) => family));
+  const seen = new Set<string>();
+  rules.forEach(({ model: id, family, factor, prices = {} }, index) => {
+    const fault = (words: string): Error => badRequest(`"rules[${index}]" ${words}`);
+    if ((id === undefined) === (family === undefined)) throw fault('must have either "model" or "family"');
+    const target = JSON.stringify([id, family]);
+    if (seen.has(target)) throw fault('is the second rule for the same');
+    seen.add(target);
+    const model = id === undefined ? undefined : models.get(id);
+    if (id !== undefined && !model) throw fault('names a model that is not in the catalogue');
+    if (family !== undefined && !families.has(family)) throw fault('names a family that is not in the catalogue');
+    if (factor === undefined && Object.keys(prices).length === 0) throw fault('must have "factor" or "prices"');
+    if (model && !('kind' in model) && model.free) throw fault('is for a free model, which stays free');
+    assertPrices(prices, model, fault);
+  });
+}
+
+function assertPrices(
+  prices: NonNullable<PriceRule['prices']>,
+  model: MediaModel | TextModel | undefined,
+  fault: (words: string) => Error,
+): void {
+  const isMedia = model !== undefined && 'kind' in model;
+  const names = Object.keys(isMedia ? model.pricing.byResolution : TOKEN_PRICES);
+  const given = Object.entries(prices);
+  const unknown = given.find(([name]) => !names.includes(name));
+  if (unknown) throw fault(`has prices for other names than [${names.join(' ')}]`);
+  for (const [name, usd] of given) {
+    const amount = readPrice(usd, isMedia);
+    if (amount === null) {
+      throw fault(`must have amounts in USD such as "0.25", with at most ${isMedia ? 12 : 6} decimals: ${name}`);
+    }
+    if (amount === 0n && !MAY_BE_ZERO.has(name)) throw fault(`must not give ${name} away for nothing`);
+  }
+}
+
+const MAX_PRICE_CHARACTERS = 20;
+
+/** Null for what is no price. */
+function readPrice(usd: unknown, isMedia: boolean): bigint | null {
+  if (typeof usd !== 'string' || usd.length > MAX_PRICE_CHARACTERS) return null;
+  try {
+    const amount = isMedia ? parseUsd(usd) : parsePricePerMillionTokens(usd);
+    return amount < 0n ? null : amount;
+  } catch {
+    return null;
+  }
+}
+
+/** Whether a text is the factor of a list or rule. */
+export function isListFactor(text: string): boolean {
+  try {
+    return parseListFactor(text) !== null;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,34 @@
+/** What is sold below cost, over the models of a catalogue. */
+import { mediaBelowCost, type PriceBelowCost, textBelowCost } from '../domain/below-cost.ts';
+import { parametersIn } from '../domain/model-parameters.ts';
+import type { PriceList } from '../domain/price-list.ts';
+import { allModels, type Catalogue, type MediaModel, type TextModel } from './types.ts';
+
+export interface SoldBelowCost extends PriceBelowCost {
+  readonly model: string;
+  readonly upstream: string;
+}
+
+/** @param prices of a customer; null for the catalogue's own. A model that is free is given away on purpose. */
+export function soldBelowCost(catalogue: Catalogue, prices: PriceList | null): readonly SoldBelowCost[] {
+  return allModels(catalogue).flatMap((model) => ('kind' in model ? mediaOf(model, prices) : textOf(model, prices)));
+}
+
+function textOf(model: TextModel, prices: PriceList | null): readonly SoldBelowCost[] {
+  if (model.free) return [];
+  const pricing = prices === null ? model.pricing : prices.textPricing(model);
+  return model.routes.flatMap(({ provider: upstream, cost }) =>
+    cost === undefined ? [] : textBelowCost(pricing, cost).map((one) => ({ model: model.id, upstream, ...one })),
+  );
+}
+
+function mediaOf(model: MediaModel, prices: PriceList | null): readonly SoldBelowCost[] {
+  const pricing = prices === null ? model.pricing : prices.mediaPricing(model);
+  const defaults = parametersIn({}, model.parameters) ?? {};
+  const durations = model.kind === 'image' ? [1] : [model.durationSeconds.min, model.durationSeconds.max];
+  return model.routes.flatMap(({ provider: upstream, cost }) =>
+    cost === undefined
+      ? []
+      : mediaBelowCost({ pricing, durations, defaults }, cost).map((one) => ({ model: model.id, upstream, ...one })),
+  );
+}

@@ -1,0 +1,79 @@
+/** Prices that are lower than what the upstream of a route charges for the same. */
+import type { RouteCost } from './media-route.ts';
+import type { JsonObject } from './json.ts';
+import type { PicoUsd } from './money.ts';
+import { type MediaPricing, priceMedia, priceText, type TextPricing } from './pricing.ts';
+import { renderCost } from './render-cost.ts';
+import { TOKEN_PRICES } from './price-list.ts';
+
+export interface PriceBelowCost {
+  /** The resolution of media; the name of the price of text. */
+  readonly what: string;
+  /** Of a video or image, or of 1M tokens. */
+  readonly price: PicoUsd;
+  readonly cost: PicoUsd;
+}
+
+const TOKENS_PER_PRICE = 1_000_000n;
+const MS_PER_MINUTE = 60_000;
+const MINUTES_PER_DAY = 24 * 60;
+/** A Sunday. */
+const WEEK_STARTS_MS = Date.parse('2026-01-04T00:00:00Z');
+
+/** The prices of text that are below cost, each once: for short prompts or long ones, at one time or another. */
+export function textBelowCost(pricing: TextPricing, cost: TextPricing): readonly PriceBelowCost[] {
+  const both = [pricing, cost];
+  const lengths = [
+    0,
+    ...both.flatMap(({ tiers }) => tiers.flatMap((tier) => [tier.thresholdTokens, tier.thresholdTokens + 1])),
+  ];
+  const times = [...new Set(both.flatMap(({ peaks }) => peaks.flatMap(timesOf)))];
+  const found = new Map<string, PriceBelowCost>();
+  for (const inputTotal of lengths) {
+    for (const atMs of times.length === 0 ? [WEEK_STARTS_MS] : times) {
+      const usage = { inputTotal, cacheRead: 0, cacheWrite: 0, outputTotal: 0 };
+      const [price, paid] = both.map((one) => priceText(one, usage, atMs).ratesApplied);
+      for (const [what, name] of Object.entries(TOKEN_PRICES)) {
+        if (price === undefined || paid === undefined || price[name] >= paid[name] || found.has(what)) continue;
+        found.set(what, { what, price: price[name] * TOKENS_PER_PRICE, cost: paid[name] * TOKENS_PER_PRICE });
+      }
+    }
+  }
+  return [...found.values()];
+}
+
+/** A moment within each window of a peak, and one just after it. */
+function timesOf({ utcOffsetMinutes, weekdays, windows }: TextPricing['peaks'][number]): readonly number[] {
+  return weekdays.flatMap((weekday) =>
+    windows
+      .flatMap(({ fromMinute, toMinute }) => [fromMinute, toMinute])
+      .map((minute) => WEEK_STARTS_MS + (weekday * MINUTES_PER_DAY + minute - utcOffsetMinutes) * MS_PER_MINUTE),
+  );
+}
+
+interface SoldMedia {
+  readonly pricing: MediaPricing;
+  /** The durations to compare: the shortest and the longest. */
+  readonly durations: readonly number[];
+  /** The parameters of a request that sets none. */
+  readonly defaults: JsonObject;
+}
+
+/** The resolutions whose price is below cost, each once: with one value or another of the parameters that change either. */
+export function mediaBelowCost(
+  { pricing, durations, defaults }: SoldMedia,
+  cost: RouteCost,
+): readonly PriceBelowCost[] {
+  const changes = [...pricing.modifiers, ...(cost.modifiers ?? [])].map(({ when }) => when);
+  const requests: readonly JsonObject[] = [{}, ...changes, Object.assign({}, ...changes)];
+  return Object.keys(pricing.byResolution).flatMap((resolution) => {
+    const compared = requests.flatMap((request) =>
+      durations.map((durationSeconds) => {
+        const order = { resolution, durationSeconds, parameters: { ...defaults, ...request } };
+        const paid = renderCost(order, { reported: null, written: cost });
+        return { what: resolution, price: priceMedia(pricing, order), cost: paid ?? 0n };
+      }),
+    );
+    return compared.filter((one) => one.price < one.cost).slice(0, 1);
+  });
+}

@@ -1,0 +1,149 @@
+/**
+ * What one customer pays: the catalogue's prices, as a version of a price list changes them.
+ *
+ * Rounding: each price is rounded up, once, to whole pico-USD per token, second, video or image, and where tiers, peaks or
+ * modifiers multiply it, to the next amount that they multiply without a fraction. What is shown is what is charged.
+ */
+import { type PicoUsd, parseUsd } from './money.ts';
+import { denominatorOf, type MediaPricing, parsePricePerMillionTokens, type TextPricing } from './pricing.ts';
+import { parseRational, type Rational } from './rational.ts';
+
+/** The prices of one model, or of all text models of a family. */
+export interface PriceRule {
+  readonly model?: string | undefined;
+  readonly family?: string | undefined;
+  /** Multiplies the prices of the catalogue that `prices` does not name; the list's factor when absent. */
+  readonly factor?: string | undefined;
+  /** In USD: of 1M tokens by {@link TOKEN_PRICES}, of a second, video or image by resolution. */
+  readonly prices?: Readonly<Record<string, string>> | undefined;
+}
+
+export interface PriceRules {
+  /** A decimal: multiplies the prices of the catalogue for which there is no rule. */
+  readonly factor: string;
+  /** A model's own rule comes before that of its family. */
+  readonly rules: readonly PriceRule[];
+}
+
+/** A version of a list that is in force, or will be. */
+export interface PlannedVersion {
+  /** Such as `partners@3`. */
+  readonly id: string;
+  /** Milliseconds since 1970. */
+  readonly fromMs: number;
+}
+
+/** The names of the prices of text, and the rates that they are. */
+export const TOKEN_PRICES = {
+  input: 'input',
+  output: 'output',
+  cached_input: 'cachedInput',
+  cache_write: 'cacheWrite',
+} as const satisfies Readonly<Record<string, keyof TextPricing['rates']>>;
+
+const MAX_FACTOR = 1_000;
+
+/**
+ * Reads the factor of a price list: above 0 and below 1,000, with at most six digits after the point.
+ *
+ * @throws RangeError
+ */
+export function parseListFactor(decimal: string): Rational {
+  const factor = parseRational(decimal);
+  if (Number(decimal) >= MAX_FACTOR) throw new RangeError(`a factor must be below ${MAX_FACTOR}: ${decimal}`);
+  return factor;
+}
+
+/**
+ * The version in force at a moment: the latest that is valid by then, even where an older one becomes valid later than it.
+ *
+ * @param planned the latest version first
+ * @returns null where none is, and the catalogue's prices hold
+ */
+export function versionAt(planned: readonly PlannedVersion[], atMs: number): string | null {
+  return planned.find(({ fromMs }) => fromMs <= atMs)?.id ?? null;
+}
+
+/** One version of a price list. */
+export class PriceList {
+  /** Such as `partners@3`. */
+  readonly id: string;
+  readonly #factor: Rational;
+  readonly #byModel: ReadonlyMap<string, PriceRule>;
+  readonly #byFamily: ReadonlyMap<string, PriceRule>;
+  /** Prices that were computed before, by what they were computed of. */
+  readonly #text = new WeakMap<object, TextPricing>();
+  readonly #media = new WeakMap<object, MediaPricing>();
+
+  constructor({ id, factor, rules }: PriceRules & { readonly id: string }) {
+    const ruleBy = (name: 'model' | 'family') =>
+      new Map(rules.flatMap((rule) => (rule[name] === undefined ? [] : [[rule[name], rule] as const])));
+    this.id = id;
+    this.#factor = parseListFactor(factor);
+    this.#byModel = ruleBy('model');
+    this.#byFamily = ruleBy('family');
+  }
+
+  /** The customer's prices of a text model. A model that is free stays free. */
+  textPricing(model: { readonly id: string; readonly family: string; readonly pricing: TextPricing }): TextPricing {
+    const known = this.#text.get(model);
+    if (known) return known;
+    const { tiers, peaks, rates } = model.pricing;
+    const rule = this.#byModel.get(model.id) ?? this.#byFamily.get(model.family);
+    const step = denominatorOf([...tiers, ...peaks].map(({ factor }) => factor));
+    const isFree = Object.values<PicoUsd>({ ...rates }).every((rate) => rate === 0n);
+    const rateOf = (name: keyof typeof TOKEN_PRICES): PicoUsd => {
+      const written = rule?.prices?.[name];
+      const rate = rates[TOKEN_PRICES[name]];
+      if (isFree || written === undefined) return this.#scale(rate, rule, step);
+      return roundUp(parsePricePerMillionTokens(written), 1n, step);
+    };
+    const pricing = {
+      tiers,
+      peaks,
+      rates: {
+        input: rateOf('input'),
+        cachedInput: rateOf('cached_input'),
+        cacheWrite: rateOf('cache_write'),
+        output: rateOf('output'),
+      },
+    };
+    this.#text.set(model, pricing);
+    return pricing;
+  }
+
+  /** The customer's prices of a model of media. */
+  mediaPricing(model: { readonly id: string; readonly pricing: MediaPricing }): MediaPricing {
+    const known = this.#media.get(model);
+    if (known) return known;
+    const { per, byResolution, modifiers } = model.pricing;
+    const rule = this.#byModel.get(model.id);
+    const step = denominatorOf(modifiers.map(({ factor }) => parseRational(factor)));
+    const pricing = {
+      per,
+      byResolution: Object.fromEntries(
+        Object.entries(byResolution).map(([name, price]) => {
+          const written = rule?.prices?.[name];
+          return [name, written === undefined ? this.#scale(price, rule, step) : roundUp(parseUsd(written), 1n, step)];
+        }),
+      ),
+      modifiers: modifiers.map((modifier) => ({
+        ...modifier,
+        addition: this.#scale(BigInt(modifier.addition), rule, step).toString(),
+      })),
+    };
+    this.#media.set(model, pricing);
+    return pricing;
+  }
+
+  #scale(price: PicoUsd, rule: PriceRule | undefined, step: bigint): PicoUsd {
+    const { numerator, denominator } = rule?.factor === undefined ? this.#factor : parseListFactor(rule.factor);
+    return roundUp(price * numerator, denominator, step);
+  }
+}
+
+/** The smallest multiple of `step` that is no less than the fraction, whose parts are not negative. */
+function roundUp(numerator: bigint, denominator: bigint, step: bigint): bigint {
+  const unit = denominator * step;
+  return ((numerator + unit - 1n) / unit) * step;
+}
