@@ -26,9 +26,41 @@ export function Money({ amount }: { readonly amount: PicoUsd }) {
   );
 }
 
-/** An exact amount: the rows of a table add up to the total. */
-export function ExactMoney({ amount }: { readonly amount: PicoUsd }) {
-  return <span class="money">{exactUsd(amount)}</span>;
+/** A headline of two decimal places. A click copies all digits, which are the hint as well. */
+export function Headline({ amount }: { readonly amount: PicoUsd }) {
+  const { common } = useTexts();
+  return (
+    <p class="big">
+      <button
+        type="button"
+        class="money digits"
+        title={common.copyDigits(`${formatUsd(amount)} USD`)}
+        data-copy={formatUsd(amount)}
+        data-copied={common.copied}
+      >
+        {roundedUsd(amount)}
+      </button>
+    </p>
+  );
+}
+
+const CENT: PicoUsd = 10n ** 10n;
+
+/** Formats an amount with two decimal places, never as more than it is; less than a cent is no zero. */
+export function roundedUsd(amount: PicoUsd): string {
+  if (amount > 0n && amount < CENT) return '<$0.01';
+  if (amount < 0n && amount > -CENT) return '>-$0.01';
+  return exactUsd(amount - (amount % CENT));
+}
+
+/** An exact amount: the rows of a table add up to the total. @param isSigned whether a plus is shown as well */
+export function ExactMoney({ amount, isSigned = false }: { readonly amount: PicoUsd; readonly isSigned?: boolean }) {
+  return (
+    <span class="money">
+      {isSigned && amount > 0n ? '+' : ''}
+      {exactUsd(amount)}
+    </span>
+  );
 }
 
 /** A moment in UTC. The exact moment is the hint. */

@@ -1,5 +1,5 @@
-/** The balance of an account at the start of a month, the changes, and the balance at the end. */
-import { type linesOf, STATEMENT_LINE } from '../../api/routes/admin/present-finance.ts';
+/** The balance of an account at the start of a month, the changes, and the balance at the end; apart from it, what was held. */
+import { STATEMENT_LINE, type StatementLine } from '../../api/routes/admin/present-finance.ts';
 import { ResourceTable } from './resource-table.tsx';
 import { useTexts } from './page-context.ts';
 
@@ -8,25 +8,32 @@ export function StatementTable({
   label,
   names,
 }: {
-  readonly lines: ReturnType<typeof linesOf>;
+  readonly lines: readonly StatementLine[];
   readonly label: string;
   /** The words for each line. A line without words is shown by its name. */
   readonly names: Readonly<Record<string, string>>;
 }) {
-  const texts = useTexts();
+  const { billing: words, fields } = useTexts();
+  const isEnd = ({ transfers }: StatementLine): boolean => transfers === null;
+  const what = [words.what, ({ line }: StatementLine) => names[line] ?? line] as const;
   return (
-    <ResourceTable
-      of={STATEMENT_LINE}
-      label={label}
-      rows={lines}
-      isSum={({ transfers }) => transfers === null}
-      columns={[
-        [texts.billing.what, ({ line }) => names[line] ?? line],
-        'transfers',
-        'available_usd',
-        'reserved_usd',
-        'total_usd',
-      ]}
-    />
+    <>
+      <ResourceTable
+        of={STATEMENT_LINE}
+        label={label}
+        rows={lines.filter((line) => isEnd(line) || line.available + line.reserved !== 0n)}
+        isSum={isEnd}
+        columns={[what, 'transfers', [fields.amount_usd, 'total_usd']]}
+      />
+      <h3>{words.holds}</h3>
+      <p class="hint">{words.holdsExplained}</p>
+      <ResourceTable
+        of={STATEMENT_LINE}
+        label={words.holds}
+        rows={lines.filter((line) => isEnd(line) || line.reserved !== 0n)}
+        isSum={isEnd}
+        columns={[what, 'transfers', 'reserved_usd']}
+      />
+    </>
   );
 }

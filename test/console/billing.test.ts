@@ -4,7 +4,7 @@ import { adjust, topUp } from '../../db/queries/credits.ts';
 import { parseUsd } from '../../domain/money.ts';
 import { startTestApp, type TestCaller } from '../support/app.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
-import { createTaskRow, finishAsFailed, finishAsSucceeded } from '../support/factories.ts';
+import { createTaskRow, createTextRequestRow, finishAsFailed, finishAsSucceeded } from '../support/factories.ts';
 
 const THIS_MONTH = new Date().toISOString().slice(0, 7);
 
@@ -52,9 +52,9 @@ describe('the billing pages', () => {
     }
   });
 
-  it('list every movement once, page by page', async () => {
+  it('list each entry of the ledger once, page by page, with the balance after it and what is held apart', async () => {
     const seen: string[] = [];
-    let next: string | undefined = `${path}/movements`;
+    let next: string | undefined = `${path}/ledger`;
     for (let pages = 0; next !== undefined && pages < 5; pages++) {
       const { text }: { text: string } = await owner.get(next);
       const rows = /<tbody>(.*)<\/tbody>/s.exec(text)?.[1]?.split('<tr>').slice(1) ?? [];
@@ -63,12 +63,50 @@ describe('the billing pages', () => {
       next = /href="([^"]+)">Older</.exec(text)?.[1]?.replaceAll('&amp;', '&');
     }
     const transfers = await app.database('transfers').where({ account_id: customer.accountId });
-    expect(seen).to.have.length(transfers.length);
-    expect(seen.filter((row) => row.includes('Charged'))).to.have.length(20);
+    expect(seen).to.have.length(transfers.filter(({ kind }) => kind !== 'reservation').length);
+    expect(seen.filter((row) => row.includes('>-$1.00<'))).to.have.length(20);
+    expect(seen[0]).to.include('+$5.00').and.include('$985.999999999999');
+    expect(seen.at(-1)).to.include('+$2.00');
+    const { text } = await owner.get(`${path}/ledger`);
+    expect(text).to.include('$1.00 by 1 running task').and.include('title="985.999999999999 USD. Click to copy."');
+  });
+
+  it('narrow the ledger to a type, a key and days, as the page and as a file', async () => {
+    for (const [query, rows] of [
+      ['type=task', 20],
+      ['type=failed_task', 10],
+      ['type=adjustment', 1],
+      [`key=${customer.keyId}`, 30],
+      ['to=2020-01-01', 0],
+      [`from=${new Date().toISOString().slice(0, 10)}&type=topup`, 2],
+      ['type=nonsense&key=nonsense&from=nonsense', 34],
+    ] as const) {
+      const { text } = await owner.get(`${path}/ledger?${query}`);
+      expect(text.match(/<th scope="row">/g) ?? [], query).to.have.length(rows);
+      const file = await owner.get(`${path}/ledger/export?${query}&format=jsonl`);
+      expect(file.text.split('\n'), query).to.have.length(rows + 1);
+    }
+    expect((await owner.get(`${path}/ledger/export?format=pdf`)).status).to.equal(400);
+  });
+
+  it('lead from an entry to its task or text request, and to no request of another account', async () => {
+    const { text } = await owner.get(`${path}/ledger?type=task`);
+    const task = /href="(\/console\/accounts\/[^"]+\/tasks\/[^"]+)"/.exec(text)?.[1] ?? '';
+    expect((await owner.get(task)).status).to.equal(200);
+    const requests = path.replace(/billing$/, 'usage/requests');
+    const { accountId, keyId: id } = customer;
+    const mine = await createTextRequestRow(app.database, { accountId, id });
+    const theirs = await createTextRequestRow(app.database, { accountId: other.accountId, id: other.keyId });
+    expect((await owner.get(`${requests}/${mine.id}`)).text)
+      .to.include('1,234')
+      .and.include('gpt-test');
+    for (const unknown of [theirs.id, `txt_${'0'.repeat(32)}`, 'x']) {
+      expect((await owner.get(`${requests}/${unknown}`)).status).to.equal(404);
+    }
   });
 
   it('say nothing of what operators note for themselves', async () => {
-    for (const at of ['', '/movements', '/movements/export?format=csv', `/statements/${THIS_MONTH}`]) {
+    for (const at of ['', '/ledger', '/ledger/export?format=csv', `/statements/${THIS_MONTH}`]) {
       const { text } = await owner.get(path + at);
       expect(text).not.to.include('among operators').and.not.include('ada of operations');
     }
@@ -87,13 +125,21 @@ describe('the billing pages', () => {
     expect(text).to.include('At the beginning').and.include('$985.999999999999').and.include('still changes');
   });
 
-  it('download the movements of a month, in which no spreadsheet finds a formula, and which add up to the statement', async () => {
-    const { text } = await owner.get(`${path}/movements/export?period=${THIS_MONTH}&format=csv`);
+  it('download the ledger of a month, in which no spreadsheet finds a formula, and which adds up to the statement', async () => {
+    const { text } = await owner.get(`${path}/ledger/export?from=${THIS_MONTH}-01&format=csv`);
     const [head = '', ...rows] = text.trimEnd().split('\r\n');
-    const column = head.split(',').indexOf('available_usd');
+    const column = head.split(',').indexOf('amount_usd');
     const sum = rows.reduce((total, row) => total + parseUsd(row.split(',')[column] ?? ''), 0n);
-    expect(sum).to.equal(parseUsd('984.999999999999'));
+    expect(sum).to.equal(parseUsd('985.999999999999'));
+    expect(rows.at(-1)?.split(',')[column + 1]).to.equal('985.999999999999');
     expect(text).to.include("'=cmd");
+  });
+
+  it('show in a statement what was charged, apart from what was held', async () => {
+    const { text } = await owner.get(`${path}/statements/${THIS_MONTH}`);
+    const [changes = '', holds = ''] = Array.from(text.matchAll(/<tbody>(.*?)<\/tbody>/gs), ([, body = '']) => body);
+    expect(changes).to.include('-$20.00').and.include('$985.999999999999').and.not.include('Held for a task');
+    expect(holds).to.include('Held for a task').and.include('$31.00').and.include('-$20.00').and.include('-$10.00');
   });
 
   for (const month of ['9999-99', '2026-1', 'x', '%27', '..%2f', '1999-12']) {
@@ -106,7 +152,7 @@ describe('the billing pages', () => {
   for (const cursor of ['garbage', '99999999999999.tr_0', `99999999999999.tr_${'z'.repeat(32)}`, '-1.x', "'", 'é']) {
     it(`take the cursor ${cursor.slice(0, 20)} for no place, or one at the beginning`, async () => {
       const asked = encodeURIComponent(cursor);
-      expect((await owner.get(`${path}/movements?cursor=${asked}`)).text).to.include('Held for a task');
+      expect((await owner.get(`${path}/ledger?cursor=${asked}`)).text).to.include('>Task<');
       expect((await owner.get(`${path}/top-ups?cursor=${asked}`)).text).to.include('first');
     });
   }
@@ -114,7 +160,7 @@ describe('the billing pages', () => {
   it('lead from a cursor of another account to nothing of it', async () => {
     const [row] = await app.database('transfers').where({ account_id: other.accountId });
     const cursor = `${new Date(row.created_at).getTime() + 1}.${row.id}`;
-    for (const at of ['movements', 'top-ups']) {
+    for (const at of ['ledger', 'top-ups']) {
       expect((await owner.get(`${path}/${at}?cursor=${cursor}`)).text).not.to.include('$77');
     }
   });
@@ -125,7 +171,7 @@ describe('the billing pages', () => {
         Visitor.invited(app, { email: `${member_role}@example.com`, account_id: customer.accountId, member_role }),
       ),
     );
-    for (const at of ['', '/top-ups', '/movements', '/movements/export?format=csv', `/statements/${THIS_MONTH}`]) {
+    for (const at of ['', '/top-ups', '/ledger', '/ledger/export?format=csv', `/statements/${THIS_MONTH}`]) {
       expect((await developer?.get(path + at))?.status, at).to.equal(403);
       expect((await finance?.get(path + at))?.status, at).to.equal(200);
     }
@@ -142,7 +188,7 @@ describe('the billing pages', () => {
       FROM generate_series(1, 10000) AS n`,
       { accountId },
     );
-    for (const at of ['', '/top-ups', '/movements', `/statements/${THIS_MONTH}`]) {
+    for (const at of ['', '/top-ups', '/ledger', `/statements/${THIS_MONTH}`]) {
       const { status, text } = await member.get(`/console/accounts/${accountId}/billing${at}`);
       expect([status, Buffer.byteLength(text) < 100_000], at).to.deep.equal([200, true]);
     }

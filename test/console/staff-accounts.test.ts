@@ -1,8 +1,10 @@
 import { expect } from 'chai';
+import { adjust } from '../../db/queries/credits.ts';
 import { newId } from '../../domain/ids.ts';
+import { parseUsd } from '../../domain/money.ts';
 import type { TestCaller } from '../support/app.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
-import { createTaskRow } from '../support/factories.ts';
+import { createTaskRow, finishAsSucceeded } from '../support/factories.ts';
 
 describe('accounts in the console of the staff', () => {
   const app = useTestConsole();
@@ -126,5 +128,21 @@ describe('accounts in the console of the staff', () => {
     expect(await disabled()).to.deep.equal([customer.keyId]);
     await operator.send(`${path}/keys/${customer.keyId}/enable`);
     expect(await disabled()).to.deep.equal([]);
+  });
+
+  it('have a ledger with who corrected the balance and why, which leads to what each entry was for', async () => {
+    const { accountId, keyId } = await app.createAccount({ fundedUsd: 4 });
+    const task = await createTaskRow(app.database, { accountId, id: keyId });
+    await finishAsSucceeded(app.database, task);
+    await adjust(app.database, { accountId, amount: parseUsd('-0.5'), author: 'ada', reason: 'a wrong price' });
+    const account = `/console/staff/accounts/${accountId}`;
+    for (const at of [account, `${account}/ledger`]) {
+      const { text } = await finance.get(at);
+      expect(text, at).to.include('a wrong price · ada').and.include('>-$0.50<').and.include('>$2.50<');
+      expect(text, at).to.include(`href="/console/staff/tasks/${task.id}"`);
+    }
+    const { text } = await finance.get(`${account}/ledger/export?format=csv`);
+    expect(text.trimEnd().split('\r\n').at(-1)).to.match(/,adjustment,-0\.5,2\.5,.*,ada,a wrong price$/);
+    expect((await finance.get(`/console/staff/accounts/${newId('account')}/ledger`)).status).to.equal(404);
   });
 });

@@ -1,12 +1,12 @@
-/** Balance, movements, statements and top-ups of an account. */
+/** Balance, ledger, statements and top-ups of an account. */
 import type { Child } from 'hono/jsx';
 import { CREDITED_TOP_UP } from '../../../api/routes/admin/credit.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import type { Account } from '../../../db/queries/accounts.ts';
+import { listBalanceEntries } from '../../../db/queries/balance-entries.ts';
 import { type CreditedTopUp, listTopUps } from '../../../db/queries/credits.ts';
 import { sumPromoCredit } from '../../../db/queries/promo-grants.ts';
-import { listTransfers } from '../../../db/queries/transfers.ts';
-import { Card, ExactMoney, exactUsd, Money, Pages } from '../../html/components.tsx';
+import { Card, ExactMoney, exactUsd, Headline, Pages } from '../../html/components.tsx';
 import { Facts } from '../../html/facts.tsx';
 import { monthName } from '../../html/months.ts';
 import { ResourceTable } from '../../html/resource-table.tsx';
@@ -14,7 +14,7 @@ import { readListPage } from '../../list-page.ts';
 import { member, type MemberVisit, showPage } from '../../page.ts';
 import { monthsOf, ownAccount } from '../own-account.ts';
 import { AddFunds } from './add-funds.tsx';
-import { movementPages, Movements } from './movements.tsx';
+import { Entries, ledgerPages, pagesOfMember } from './ledger.tsx';
 import { statementPages } from './statements.tsx';
 import { useTexts } from '../../html/page-context.ts';
 
@@ -56,7 +56,7 @@ export const billingPages = [
     );
   }),
   ...statementPages,
-  ...movementPages,
+  ...ledgerPages,
 ];
 
 async function Overview({ visit, services }: { readonly visit: MemberVisit; readonly services: ApiServices }) {
@@ -65,12 +65,12 @@ async function Overview({ visit, services }: { readonly visit: MemberVisit; read
   const { database, reports, topUpUrl } = services;
   const { billing: words } = texts;
   const path = `/console/accounts/${accountId}/billing`;
-  const [found, promo, months, topUps, transfers] = await Promise.all([
+  const [found, promo, months, topUps, entries] = await Promise.all([
     ownAccount(visit, services),
     sumPromoCredit(database, accountId),
     monthsOf(visit, services),
     listTopUps(database, { accountId, limit: LATEST }),
-    listTransfers(reports, { accountId, limit: LATEST }),
+    listBalanceEntries(reports, { accountId, limit: LATEST }),
   ]);
   return (
     <>
@@ -88,13 +88,11 @@ async function Overview({ visit, services }: { readonly visit: MemberVisit; read
           {months.length <= LATEST_MONTHS ? null : <a href={`${path}/statements`}>{words.allMonths}</a>}
         </Card>
       </div>
-      <Card title={words.movements}>
-        <Movements transfers={transfers} visit={visit} />
-        {transfers.length < LATEST ? null : (
-          <p class="pages">
-            <a href={`${path}/movements`}>{words.allMovements}</a>
-          </p>
-        )}
+      <Card title={words.ledger}>
+        <Entries entries={entries} pageOf={pagesOfMember(accountId)} />
+        <p class="pages">
+          <a href={`${path}/ledger`}>{words.wholeLedger}</a>
+        </p>
       </Card>
     </>
   );
@@ -113,9 +111,7 @@ function Balance({
   return (
     <div class="grid">
       <Card title={words.balance}>
-        <p class="big">
-          <Money amount={fundedAvailable + signupAvailable} />
-        </p>
+        <Headline amount={fundedAvailable + signupAvailable} />
         {children}
       </Card>
       <Card title={words.parts}>

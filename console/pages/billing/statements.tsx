@@ -38,6 +38,12 @@ async function statementLines(visit: MemberVisit, { readStatement }: ApiServices
   return linesOf(await readStatement({ accountId: visit.account.accountId, from, to }));
 }
 
+/** The days of a month as filters of the ledger. */
+function daysOf({ from, to }: Month): string {
+  const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
+  return `from=${dayOf(from.getTime())}&to=${dayOf(to.getTime() - 1)}`;
+}
+
 function Statement({
   lines,
   month,
@@ -58,8 +64,8 @@ function Statement({
       <StatementTable lines={lines} label={words.statement(month.name)} names={names} />
       <p class="row">
         <Downloads />
-        <a class="button quiet" href={`${billing}/movements/export?period=${month.name}&format=csv`} download>
-          {words.downloadMovements}
+        <a class="button quiet" href={`${billing}/ledger?${daysOf(month)}`}>
+          {words.ledger}
         </a>
       </p>
     </Card>

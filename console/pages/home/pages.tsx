@@ -2,7 +2,7 @@
 import { listTasks } from '../../../db/queries/tasks.ts';
 import { sumDailyUsage } from '../../../db/queries/daily-usage.ts';
 import { BarChart, type Bar } from '../../html/chart.tsx';
-import { Card, Empty, Money, usd } from '../../html/components.tsx';
+import { Card, Empty, Headline, usd } from '../../html/components.tsx';
 import { member, showPage, user } from '../../page.ts';
 import { ownAccount } from '../own-account.ts';
 import { AddFunds } from '../billing/add-funds.tsx';
@@ -41,9 +41,7 @@ export const homePages = [
       <>
         <div class="grid">
           <Card title={home.balance}>
-            <p class="big">
-              <Money amount={account.fundedAvailable + signup} />
-            </p>
+            <Headline amount={account.fundedAvailable + signup} />
             <p class="soft">{home.held(usd(account.fundedReserved + account.signupReserved))}</p>
             {signup > 0n ? <p class="soft">{home.signup(usd(signup))}</p> : null}
             <AddFunds account={membership} services={services} />

@@ -8,13 +8,14 @@ import { findKeyNames, type KeyName } from '../../../db/queries/api-keys.ts';
 import { type DailyUsage, sumDailyUsage } from '../../../db/queries/daily-usage.ts';
 import { exportFile } from '../../export.ts';
 import { BarChart } from '../../html/chart.tsx';
-import { Card, Choice, Empty, Money } from '../../html/components.tsx';
+import { Card, Choice, Empty, Headline } from '../../html/components.tsx';
 import { Downloads } from '../../html/filters.tsx';
 import { monthName } from '../../html/months.ts';
 import { TableCard } from '../../html/resource-table.tsx';
 import { member, type MemberVisit, showPage } from '../../page.ts';
 import { monthsOf } from '../own-account.ts';
 import { daysOf, LAST_DAYS, type NamedPeriod, readPeriod } from './period.ts';
+import { requestPage } from './request.tsx';
 import { dearestFirst, type NamedSum, sumBy, sumOf } from './sums.ts';
 import { useTexts } from '../../html/page-context.ts';
 
@@ -51,6 +52,7 @@ export const usagePages = [
     const named = nested<DailyUsage>({ ...DAILY_USAGE.fields, api_key_name: field.text(nameOf) });
     return exportFile(`usage-${period.name}`, visit.query.get('format') ?? '', rows, named);
   }),
+  requestPage,
 ];
 
 async function askedUsage(
@@ -108,9 +110,7 @@ function Usage({
     <>
       <div class="grid">
         <Card title={texts.fields.charged_usd}>
-          <p class="big">
-            <Money amount={total.charged} />
-          </p>
+          <Headline amount={total.charged} />
         </Card>
         <Card title={texts.fields.requests}>
           <p class="big number">{total.requests.toLocaleString(texts.language)}</p>

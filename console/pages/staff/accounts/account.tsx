@@ -1,5 +1,6 @@
 /** An account: balance, keys, tasks, members and actions. */
 import type { Account } from '../../../../db/queries/accounts.ts';
+import type { BalanceEntry } from '../../../../db/queries/balance-entries.ts';
 import type { ApiKey } from '../../../../db/queries/api-keys.ts';
 import { ACCOUNT_ACTIONS, type AccountAction } from '../../../../db/queries/operator-actions.ts';
 import type { Member } from '../../../../db/queries/users.ts';
@@ -7,11 +8,12 @@ import type { ServiceError } from '../../../../domain/errors.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
 import type { Task } from '../../../../domain/task.ts';
-import { Card, Copyable, Field, Form, Money, Problem, Time, usd } from '../../../html/components.tsx';
+import { Card, Copyable, Field, Form, Headline, Problem, Time, usd } from '../../../html/components.tsx';
 import { Facts } from '../../../html/facts.tsx';
 import { ReasonCard } from '../../../html/reason-card.tsx';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
+import { Entries, pagesOfStaff } from '../../billing/ledger.tsx';
 import { KeyTable } from '../../keys/key-table.tsx';
 import { MEMBER } from '../../members/pages.tsx';
 import { InviteForm } from '../people/pages.tsx';
@@ -38,22 +40,21 @@ interface Props {
   readonly keys: readonly ApiKey[];
   readonly members: readonly Member[];
   readonly tasks: readonly Task[];
+  readonly entries: readonly BalanceEntry[];
   readonly actions: readonly AccountAction[];
   readonly form: Partial<ShownForm> & { readonly adjustmentId: string };
   readonly visit: UserVisit;
 }
 
 export function AccountContent(props: Props) {
-  const { account, keys, members, tasks, actions, form, visit } = props;
+  const { account, keys, members, tasks, entries, actions, form, visit } = props;
   const { texts } = visit;
   const words = texts.staffAccounts;
   return (
     <>
       <div class="grid">
         <Card title={words.balance}>
-          <p class="big">
-            <Money amount={account.fundedAvailable + account.signupAvailable} />
-          </p>
+          <Headline amount={account.fundedAvailable + account.signupAvailable} />
           <p class="soft">{texts.home.held(usd(account.fundedReserved + account.signupReserved))}</p>
           {account.signupAvailable > 0n ? <p class="soft">{texts.home.signup(usd(account.signupAvailable))}</p> : null}
         </Card>
@@ -75,6 +76,12 @@ export function AccountContent(props: Props) {
         {may(visit, 'operate') ? <StateForm {...props} /> : null}
         {may(visit, 'moveMoney') ? <AdjustmentForm {...props} /> : null}
       </div>
+      <Card title={texts.billing.ledger}>
+        <Entries entries={entries} pageOf={pagesOfStaff} isOfStaff />
+        <p class="pages">
+          <a href={`/console/staff/accounts/${account.id}/ledger`}>{texts.billing.wholeLedger}</a>
+        </p>
+      </Card>
       <KeyTable
         title={texts.keys.title}
         keys={keys}

@@ -1,4 +1,5 @@
 /** Searching and changing accounts. */
+import { ADMIN_BALANCE_ENTRY } from '../../../../api/routes/admin/present-finance.ts';
 import { adjustmentSchema } from '../../../../api/routes/admin/schema.ts';
 import { reopenAccount, suspendAccount } from '../../../../api/services/account-actions.ts';
 import { createAccount, editAccount } from '../../../../api/services/account-details.ts';
@@ -8,6 +9,7 @@ import { findById } from '../../../../api/services/find-by-id.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { createValidator } from '../../../../api/validation.ts';
 import { listAccounts } from '../../../../db/queries/accounts.ts';
+import { listBalanceEntries, streamBalanceEntries } from '../../../../db/queries/balance-entries.ts';
 import { listApiKeys } from '../../../../db/queries/api-keys.ts';
 import { listAccountActions } from '../../../../db/queries/operator-actions.ts';
 import { listTasks } from '../../../../db/queries/tasks.ts';
@@ -15,10 +17,12 @@ import { listMembers } from '../../../../db/queries/users.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
 import { newId } from '../../../../domain/ids.ts';
 import { parseUsd } from '../../../../domain/money.ts';
+import { exportFile } from '../../../export.ts';
 import { carryOut } from '../../../form-problem.ts';
 import { Card, Choice, Pages } from '../../../html/components.tsx';
 import { readListPage } from '../../../list-page.ts';
 import { may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { filterOf, Ledger, pagesOfStaff, readLedger } from '../../billing/ledger.tsx';
 import { authorshipOf } from '../reason.ts';
 import { AccountContent, type ShownForm } from './account.tsx';
 import { DETAIL_NAMES, DetailsForm, readDetails } from './details.tsx';
@@ -28,6 +32,7 @@ const ACCOUNT_LIST = { kind: 'account', size: 50 } as const;
 /** The keys that the page shows. The search finds other keys by id. */
 const MAX_KEYS = 50;
 const LATEST_TASKS = 10;
+const LATEST_ENTRIES = 10;
 
 const validateAdjustment = createValidator(adjustmentSchema);
 
@@ -45,6 +50,12 @@ export const staffAccountPages = [
     ),
   ),
   staff.page('/staff/accounts/{account_id}', 'read', (visit, services) => showAccount(visit, services)),
+  staff.page('/staff/accounts/{account_id}/ledger', 'read', (visit, services) => showLedger(visit, services)),
+  staff.page('/staff/accounts/{account_id}/ledger/export', 'read', async ({ params, query }, { reports }) => {
+    const { id } = await existingAccount(reports, params['account_id'] ?? '');
+    const entries = streamBalanceEntries(reports, filterOf(id, query));
+    return exportFile(`ledger-${id}`, query.get('format') ?? '', entries, ADMIN_BALANCE_ENTRY);
+  }),
   staff.form('/staff/accounts/{account_id}/suspend', 'operate', (visit, services) =>
     change(visit, services, 'state', () => suspendAccount(services.database, accountIdOf(visit), authorshipOf(visit))),
   ),
@@ -113,22 +124,42 @@ function accountIdOf({ params }: UserVisit): string {
   return params['account_id'] ?? '';
 }
 
-async function showAccount(visit: UserVisit, { database }: ApiServices, shown?: ShownForm): Promise<PageResult> {
+async function showAccount(
+  visit: UserVisit,
+  { database, reports }: ApiServices,
+  shown?: ShownForm,
+): Promise<PageResult> {
   const accountId = accountIdOf(visit);
   const account = await existingAccount(database, accountId);
-  const [keys, members, tasks, actions] = await Promise.all([
+  const [keys, members, tasks, actions, entries] = await Promise.all([
     listApiKeys(database, { accountId, limit: MAX_KEYS }),
     listMembers(database, accountId),
     listTasks(database, { accountId, limit: LATEST_TASKS }),
     listAccountActions(database, accountId),
+    listBalanceEntries(reports, { accountId, limit: LATEST_ENTRIES }),
   ]);
   const form = { adjustmentId: visit.form.optional('adjustment_id') ?? newId('transfer'), ...shown };
   return showPage(
     'accounts',
     account.name,
-    <AccountContent {...{ account, keys, members, tasks, actions, form, visit }} />,
+    <AccountContent {...{ account, keys, members, tasks, entries, actions, form, visit }} />,
     null,
     shown?.problem.status,
+  );
+}
+
+async function showLedger(visit: UserVisit, services: ApiServices): Promise<PageResult> {
+  const { id, name } = await existingAccount(services.reports, accountIdOf(visit));
+  const ledger = await readLedger(services, id, visit.query);
+  return showPage(
+    'accounts',
+    visit.texts.billing.ledgerOf(name || id),
+    <>
+      <p>
+        <a href={`/console/staff/accounts/${id}`}>{visit.texts.staff.account}</a>
+      </p>
+      <Ledger {...ledger} pageOf={pagesOfStaff} isOfStaff />
+    </>,
   );
 }
 

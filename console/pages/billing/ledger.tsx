@@ -1,0 +1,225 @@
+/** The ledger of an account, for its people and for the staff: what changed the balance, the balance after it, and what is held. */
+import type { Child } from 'hono/jsx';
+import { readPage } from '../../../api/endpoint/page.ts';
+import { BALANCE_ENTRY } from '../../../api/routes/balance/present.ts';
+import type { ApiServices } from '../../../api/services/services.ts';
+import { type ApiKey, listApiKeys } from '../../../db/queries/api-keys.ts';
+import {
+  type BalanceEntry,
+  type BalanceWithHolds,
+  type EntryFilter,
+  type EntryPosition,
+  listBalanceEntries,
+  readBalanceWithHolds,
+  streamBalanceEntries,
+} from '../../../db/queries/balance-entries.ts';
+import { isId } from '../../../domain/ids.ts';
+import { ENTRY_TYPES } from '../../../domain/ledger.ts';
+import { Card, Choice, ExactMoney, exactUsd, Headline, Noted, Pages } from '../../html/components.tsx';
+import { ChoiceFilter, Downloads, FieldFilter, Filters } from '../../html/filters.tsx';
+import { pathOfId } from '../../html/linked-ids.tsx';
+import { usePage, useTexts } from '../../html/page-context.ts';
+import { Chosen, ResourceTable } from '../../html/resource-table.tsx';
+import { exportFile } from '../../export.ts';
+import { member, showPage } from '../../page.ts';
+import { periodOf } from '../../period.ts';
+import type { Texts } from '../../texts/texts.ts';
+
+const PAGE_SIZE = 50;
+/** The keys by which the ledger can be filtered. */
+const MAX_KEYS = 100;
+
+export const ledgerPages = [
+  member.page('/accounts/{account_id}/billing/ledger', 'pay', async ({ account, query, texts }, services) =>
+    showPage(
+      'billing',
+      texts.billing.ledger,
+      <Ledger {...await readLedger(services, account.accountId, query)} pageOf={pagesOfMember(account.accountId)} />,
+    ),
+  ),
+  member.page('/accounts/{account_id}/billing/ledger/export', 'pay', async ({ account, query }, { reports }) => {
+    const filter = filterOf(account.accountId, query);
+    return exportFile('ledger', query.get('format') ?? '', streamBalanceEntries(reports, filter), BALANCE_ENTRY);
+  }),
+];
+
+/** The page of what an entry was for; null where there is none. */
+type PageOfEntry = (entry: BalanceEntry) => string | null;
+
+export function pagesOfMember(accountId: string): PageOfEntry {
+  const path = `/console/accounts/${accountId}`;
+  return ({ type, taskId, textRequestId }) => {
+    if (taskId !== null) return `${path}/tasks/${taskId}`;
+    if (textRequestId !== null) return `${path}/usage/requests/${textRequestId}`;
+    return type === 'topup' ? `${path}/billing/top-ups` : null;
+  };
+}
+
+/** The pages of the staff: what is no request has its timeline. */
+export const pagesOfStaff: PageOfEntry = ({ id, taskId, textRequestId }) =>
+  `/console${pathOfId(taskId ?? textRequestId ?? id)}`;
+
+interface ShownLedger {
+  readonly entries: readonly BalanceEntry[];
+  readonly next: string | null;
+  readonly balance: BalanceWithHolds;
+  readonly keys: readonly ApiKey[];
+}
+
+export async function readLedger(
+  { reports }: Pick<ApiServices, 'reports'>,
+  accountId: string,
+  query: URLSearchParams,
+): Promise<ShownLedger> {
+  const filter = filterOf(accountId, query);
+  const [{ rows: entries, last }, balance, keys] = await Promise.all([
+    readPage({ before: readPosition(query.get('cursor')), limit: PAGE_SIZE }, (slice) =>
+      listBalanceEntries(reports, { ...filter, ...slice }),
+    ),
+    readBalanceWithHolds(reports, accountId),
+    listApiKeys(reports, { accountId, limit: MAX_KEYS }),
+  ]);
+  return { entries, next: last ? `${last.createdAt.getTime()}.${last.id}` : null, balance, keys };
+}
+
+/** Reads the filters. An invalid one has no effect. */
+export function filterOf(accountId: string, query: URLSearchParams): EntryFilter {
+  const apiKeyId = query.get('key') ?? '';
+  return {
+    accountId,
+    type: ENTRY_TYPES.find((known) => known === query.get('type')),
+    apiKeyId: isId('apiKey', apiKeyId) ? apiKeyId : undefined,
+    ...periodOf(query),
+  };
+}
+
+/** @returns undefined, which selects the first page, for an invalid cursor */
+function readPosition(cursor: string | null): EntryPosition | undefined {
+  const [, time = '', id = ''] = /^(\d{1,14})\.(\w+)$/.exec(cursor ?? '') ?? [];
+  return isId('transfer', id) ? { createdAt: new Date(Number(time)), id } : undefined;
+}
+
+export function Ledger({
+  entries,
+  next,
+  balance,
+  keys,
+  pageOf,
+  isOfStaff = false,
+}: ShownLedger & { readonly pageOf: PageOfEntry; readonly isOfStaff?: boolean }) {
+  const texts = useTexts();
+  const { billing: words, staff, fields } = texts;
+  const keyOptions = keys.map(({ id, name, hint }) => [id, name === '' ? hint : `${name} (${hint})`] as const);
+  return (
+    <>
+      <Holds balance={balance} />
+      <Filters downloads={<Downloads />}>
+        <ChoiceFilter name="type" label={words.what} all={words.allEntries} values={ENTRY_TYPES} />
+        {keys.length === 0 ? null : <KeyFilter label={fields.key} all={words.allKeys} options={keyOptions} />}
+        <FieldFilter name="from" label={staff.from} type="date" />
+        <FieldFilter name="to" label={staff.to} type="date" />
+      </Filters>
+      <Card>
+        <Entries entries={entries} pageOf={pageOf} isOfStaff={isOfStaff} />
+        <p class="hint">{words.ledgerExplained}</p>
+        <Pages next={next} />
+      </Card>
+    </>
+  );
+}
+
+function KeyFilter({
+  label,
+  all,
+  options,
+}: {
+  readonly label: string;
+  readonly all: string;
+  readonly options: readonly (readonly [string, string])[];
+}) {
+  const { query } = usePage();
+  return <Choice name="key" label={label} value={query.get('key') ?? ''} options={[['', all], ...options]} />;
+}
+
+/** The balance, and apart from it what is held of it. */
+export function Holds({ balance }: { readonly balance: BalanceWithHolds }) {
+  const { billing: words } = useTexts();
+  const { available, heldByTasks, runningTasks, heldByText } = balance;
+  const held = heldByTasks + heldByText;
+  const holds = [
+    ...(runningTasks > 0 ? [words.heldByTasks(runningTasks, exactUsd(heldByTasks))] : []),
+    ...(heldByText > 0n ? [words.heldByText(exactUsd(heldByText))] : []),
+  ];
+  return (
+    <div class="grid">
+      <Card title={words.balance}>
+        <Headline amount={available + held} />
+        <p class="soft">{words.balanceHint}</p>
+      </Card>
+      <Card title={words.available}>
+        <Headline amount={available} />
+      </Card>
+      <Card title={words.held}>
+        <Headline amount={held} />
+        <p class="soft">{holds.length === 0 ? words.nothingHeld : holds.join('; ')}</p>
+      </Card>
+    </div>
+  );
+}
+
+/** A table of entries: one signed amount each, and the balance after it. */
+export function Entries({
+  entries,
+  pageOf,
+  isOfStaff = false,
+}: {
+  readonly entries: readonly BalanceEntry[];
+  readonly pageOf: PageOfEntry;
+  readonly isOfStaff?: boolean;
+}) {
+  const texts = useTexts();
+  const { billing: words, fields } = texts;
+  const hasBalances = entries.some(({ balance }) => balance !== null);
+  return (
+    <ResourceTable
+      of={BALANCE_ENTRY}
+      label={words.ledger}
+      rows={entries}
+      none={words.noEntries}
+      columns={[
+        [words.when, 'created_at'],
+        [
+          words.what,
+          (entry) => (
+            <Noted note={purposeOf(entry, isOfStaff, texts)}>
+              <Linked href={pageOf(entry)}>
+                <Chosen name="type" value={entry.type} />
+              </Linked>
+            </Noted>
+          ),
+          'words',
+        ],
+        [fields.amount_usd, ({ amount }) => <ExactMoney amount={amount} isSigned />, 'number'],
+        hasBalances ? 'balance_usd' : null,
+      ]}
+    />
+  );
+}
+
+function Linked({ href, children }: { readonly href: string | null; readonly children: Child }) {
+  return href === null ? <>{children}</> : <a href={href}>{children}</a>;
+}
+
+/** What an entry was for. The notes of operators are for the staff. */
+function purposeOf(entry: BalanceEntry, isOfStaff: boolean, { billing: words, refunds }: Texts): string | null {
+  const { model, errorCode, inputTokens, outputTokens, reference, author, reason } = entry;
+  const causes: Readonly<Record<string, string>> = refunds.causes;
+  const parts = [
+    model,
+    inputTokens !== null && outputTokens !== null ? words.tokens(Number(inputTokens), Number(outputTokens)) : null,
+    errorCode === null ? null : (causes[errorCode] ?? errorCode),
+    reference,
+    ...(isOfStaff ? [reason, author] : []),
+  ].filter((part) => part !== null);
+  return parts.length === 0 ? null : parts.join(' · ');
+}
