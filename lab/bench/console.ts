@@ -62,11 +62,13 @@ async function pagesOf(database: Database, [largest, other]: readonly SeededKey[
     limit: 1,
   });
   const month = task.createdAt.toISOString().slice(0, 7);
+  const day = new Date(task.createdAt.getTime() - 10 * 86_400_000).toISOString().slice(0, 10);
   const own = `/accounts/${largest.accountId}`;
   return [
     ...['', '/tasks', `/tasks?cursor=${oldTasks[0]?.id}`, `/tasks/${task.id}`, '/keys', '/usage', '/billing'].map(
       (path) => own + path,
     ),
+    ...['', `?to=${day}`, '?type=task', '?type=topup'].map((query) => `${own}/billing/ledger${query}`),
     '/staff/accounts',
     '/staff/accounts?search=seeded-17',
     `/staff/accounts?search=${task.reservationId}`,

@@ -138,8 +138,8 @@ describe('the billing pages', () => {
   it('show in a statement what was charged, apart from what was held', async () => {
     const { text } = await owner.get(`${path}/statements/${THIS_MONTH}`);
     const [changes = '', holds = ''] = Array.from(text.matchAll(/<tbody>(.*?)<\/tbody>/gs), ([, body = '']) => body);
-    expect(changes).to.include('-$20.00').and.include('$985.999999999999').and.not.include('Held for a task');
-    expect(holds).to.include('Held for a task').and.include('$31.00').and.include('-$20.00').and.include('-$10.00');
+    expect(changes).to.include('-$20.00').and.include('$985.999999999999').and.not.include('Held for tasks');
+    expect(holds).to.include('Held for tasks').and.include('$31.00').and.include('-$20.00').and.include('-$10.00');
   });
 
   for (const month of ['9999-99', '2026-1', 'x', '%27', '..%2f', '1999-12']) {
