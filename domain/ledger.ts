@@ -99,8 +99,13 @@ export const ENTRY_OF = {
   excess: 'text_request',
 } as const satisfies Partial<Record<TransferKind, EntryType>>;
 
-/** The amount of a transfer with a sign: that of what it changes the money of its account by, held money included. */
+/** What a transfer changes the money of its account by, held money included. */
 export function changeBy(moved: Move & { readonly amount: bigint }): bigint {
   const { available, reserved } = changesBy(moved);
   return available + reserved;
+}
+
+/** The amount of a transfer; that of a correction has the sign of what it does to the account. */
+export function signedAmount(transfer: Move & { readonly kind: TransferKind; readonly amount: bigint }): bigint {
+  return transfer.kind === 'adjustment' ? changeBy(transfer) : transfer.amount;
 }

@@ -48,3 +48,8 @@ function decimalNotation(value: number): string {
   const digits = whole + fraction;
   return `${sign}0.${digits.padStart(Number(exponent) + fraction.length, '0')}`;
 }
+
+/** The percentage that a part is of a whole, with one decimal, towards zero; null if the whole is zero. */
+export function percentOf(part: PicoUsd, whole: PicoUsd): number | null {
+  return whole === 0n ? null : Number((part * 1000n) / whole) / 10;
+}

@@ -1,7 +1,7 @@
 import type { Child } from 'hono/jsx';
 
 /** @param facts null for a fact to leave out */
-export function Facts({ facts }: { readonly facts: readonly (readonly [name: string, fact: Child] | null)[] }) {
+export function Facts({ facts }: { readonly facts: readonly (readonly [name: Child, fact: Child] | null)[] }) {
   return (
     <dl>
       {facts.map((fact) =>

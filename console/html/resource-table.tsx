@@ -14,10 +14,10 @@ type CellClass = keyof typeof CLASSES;
 type FieldName = keyof Texts['fields'];
 
 /** A field under its own name or another title, or a function that shows a part of the row. */
-type Column<Row> = FieldName | readonly [title: string, show: FieldName | ((row: Row) => Child), cellClass?: CellClass];
+type Column<Row> = FieldName | readonly [title: Child, show: FieldName | ((row: Row) => Child), cellClass?: CellClass];
 
 interface Cells<Row> {
-  readonly title: string;
+  readonly title: Child;
   readonly show: (row: Row) => Child;
   readonly cellClass: CellClass | undefined;
 }

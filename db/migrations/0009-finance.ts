@@ -144,7 +144,8 @@ ${appendOnly('closed_months')}
 CREATE FUNCTION books_of_month(month date, OUT transfers bigint, OUT amounts jsonb, OUT checksum numeric)
 LANGUAGE sql STABLE AS $$
   WITH row AS (
-    SELECT kind, amount, hashtextextended(concat_ws('|', id, kind, debit, credit, amount, signup_amount,
+    SELECT kind, CASE WHEN kind = 'adjustment' AND debit = 'available' THEN -amount ELSE amount END AS amount,
+      hashtextextended(concat_ws('|', id, kind, debit, credit, amount, signup_amount,
       coalesce(pending_id, '-'), account_id, coalesce(api_key_id, '-'), coalesce(task_id, '-'),
       coalesce(text_request_id, '-'), coalesce(allowance_id, '-'), coalesce(reference, '-'), extract(epoch FROM created_at)), 0) AS hash
     FROM transfers

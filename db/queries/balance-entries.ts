@@ -5,7 +5,7 @@
 import { ENTRY_OF, type EntryType } from '../../domain/ledger.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { TaskKind } from '../../domain/task.ts';
-import { type Database, picoUsd } from '../database.ts';
+import { type Database, onlyRow, picoUsd } from '../database.ts';
 import { CHANGE } from '../ledger-sql.ts';
 import type { Period } from '../period.ts';
 import { readRow, type RowOf } from '../row.ts';
@@ -45,10 +45,7 @@ export interface EntryFilter extends Period {
 /** Where a page ended. */
 export type EntryPosition = Pick<BalanceEntry, 'createdAt' | 'id'>;
 
-type EntryRow = Omit<RowOf<BalanceEntry>, 'balance'> & {
-  /** The balance after the first row; null where it is not asked for. */
-  readonly first_balance: string | null;
-};
+type EntryRow = Omit<RowOf<BalanceEntry>, 'type' | 'balance'> & { readonly kind: keyof typeof ENTRY_OF };
 
 const TOTAL = `(${CHANGE.available} + ${CHANGE.reserved})`;
 const KINDS = Object.entries(ENTRY_OF);
@@ -57,100 +54,112 @@ const kindsOf = (type: EntryType | undefined): string =>
     .map(([kind]) => `'${kind}'`)
     .join(', ');
 
-/**
- * SQL for the entries of an account, named `entry`. A text request that cost more than was held is one entry: its `excess` has the
- * time of its `charge`, and is a part of it, unless nothing was held.
- */
-const entriesOf = (kinds: string): string => /* sql */ `
-  SELECT * FROM (
-    SELECT transfer.id, transfer.created_at, transfer.opened_at, transfer.kind, transfer.api_key_id, transfer.task_id,
-      transfer.text_request_id, transfer.reference, transfer.author, transfer.reason,
-      ${TOTAL} - coalesce(beyond.excess, 0) AS amount
-    FROM transfers AS transfer
-    LEFT JOIN LATERAL (
-      SELECT amount AS excess FROM transfers AS other
-      WHERE other.text_request_id = transfer.text_request_id AND other.opened_at = transfer.opened_at AND other.kind = 'excess'
-    ) AS beyond ON transfer.kind = 'charge'
-    WHERE transfer.account_id = :accountId AND transfer.kind IN (${kinds})
-      AND (transfer.kind <> 'excess' OR NOT EXISTS (
-        SELECT FROM transfers AS other WHERE other.text_request_id = transfer.text_request_id
-          AND other.opened_at = transfer.opened_at AND other.kind = 'charge'))
-  ) AS entry`;
-
-/**
- * SQL for the balance before a moment, from the sums of days and from what was transferred since: since midnight or, where the
- * sums do not reach, backwards from the balance as it is. Either way it reads the transfers of a day at most.
- */
-const balanceBefore = (moment: string): string => /* sql */ `
-  CASE WHEN ${moment} >= (SELECT before FROM daily_usage_summed) THEN
-    (SELECT funded_available + funded_reserved + signup_available + signup_reserved FROM accounts WHERE id = :accountId)
-    - (SELECT coalesce(sum(${TOTAL}), 0) FROM transfers WHERE account_id = :accountId AND created_at >= ${moment})
-  ELSE
-    (SELECT coalesce(sum(available + reserved), 0) FROM daily_transfers
-      WHERE account_id = :accountId AND day < (${moment} AT TIME ZONE 'UTC')::date)
-    + (SELECT coalesce(sum(${TOTAL}), 0) FROM transfers WHERE account_id = :accountId
-        AND created_at >= date_trunc('day', ${moment}, 'UTC') AND created_at < ${moment})
-  END`;
+/** The clocks of processes may differ from the database's. */
+const TEXT_REQUEST = /* sql */ `
+  SELECT model, input_tokens, output_tokens, held, excess FROM text_requests
+  WHERE id = transfer.text_request_id
+    AND created_at BETWEEN transfer.created_at - interval '31 days' AND transfer.created_at + interval '1 day' OFFSET 0`;
 
 interface EntryPage extends EntryFilter {
   readonly order: 'newest first' | 'oldest first';
   /** The last entry of the page before. */
   readonly after: EntryPosition | undefined;
   readonly limit: number;
-  /** Whether the page needs the balance after its first entry. */
-  readonly withBalance: boolean;
 }
 
-function pageSql({ order, type, apiKeyId, from, to, after, withBalance }: EntryPage): string {
+/**
+ * SQL for a page of entries. A text request that cost more than was held is one entry: its `excess` has the time of its `charge`,
+ * and is a part of it, unless nothing was held.
+ */
+function pageSql({ order, type, apiKeyId, from, to, after }: EntryPage): string {
   const direction = order === 'newest first' ? 'DESC' : 'ASC';
-  const sorted = `ORDER BY created_at ${direction}, id ${direction}`;
   const conditions = [
-    apiKeyId !== undefined && 'api_key_id = :apiKeyId',
-    from && 'created_at >= :from',
-    to && 'created_at < :to',
-    after && `(created_at, id) ${direction === 'DESC' ? '<' : '>'} (:afterTime, :afterId)`,
+    'transfer.account_id = :accountId',
+    `transfer.kind IN (${kindsOf(type)})`,
+    `(transfer.kind <> 'excess' OR coalesce(request.held, 0) = 0)`,
+    apiKeyId !== undefined && 'transfer.api_key_id = :apiKeyId',
+    from && 'transfer.created_at >= :from',
+    to && 'transfer.created_at < :to',
+    after && `(transfer.created_at, transfer.id) ${direction === 'DESC' ? '<' : '>'} (:afterTime, :afterId)`,
   ].filter((condition) => typeof condition === 'string');
-  const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
   return /* sql */ `
     WITH page AS MATERIALIZED (
-      ${entriesOf(kindsOf(type))} ${where} ${sorted} LIMIT :limit
-    ), first AS MATERIALIZED (
-      SELECT created_at, id FROM page ${sorted} LIMIT 1
+      SELECT transfer.*, request.model, request.input_tokens, request.output_tokens,
+        ${TOTAL} - CASE transfer.kind WHEN 'charge' THEN coalesce(request.excess, 0) ELSE 0 END AS change
+      FROM transfers AS transfer LEFT JOIN LATERAL (${TEXT_REQUEST}) AS request ON true
+      WHERE ${conditions.join(' AND ')}
+      ORDER BY transfer.created_at ${direction}, transfer.id ${direction} LIMIT :limit
     )
-    SELECT page.id, page.created_at, page.kind AS type, page.amount, page.api_key_id, page.task_id, page.text_request_id,
+    SELECT page.id, page.created_at, page.kind, page.change AS amount, page.api_key_id, page.task_id, page.text_request_id,
       coalesce(task.kind, CASE WHEN page.text_request_id IS NOT NULL THEN 'text' END) AS request_kind,
-      coalesce(task.model, request.model) AS model, task.error_code, request.input_tokens, request.output_tokens,
-      page.reference, page.author, page.reason, ${withBalance ? `(${FIRST_BALANCE})` : 'NULL'} AS first_balance
-    FROM page
-    LEFT JOIN tasks AS task ON task.id = page.task_id AND task.created_at = page.opened_at
-    LEFT JOIN text_requests AS request ON request.id = page.text_request_id
-      AND request.created_at BETWEEN page.created_at - interval '31 days' AND page.created_at + interval '1 day'
+      coalesce(task.model, page.model) AS model, task.error_code, page.input_tokens, page.output_tokens,
+      page.reference, page.author, page.reason
+    FROM page LEFT JOIN tasks AS task ON task.id = page.task_id AND task.created_at = page.opened_at
     ORDER BY page.created_at ${direction}, page.id ${direction}`;
 }
 
-/** Of the entries of the same millisecond, those up to the first entry count. */
-const FIRST_BALANCE = /* sql */ `
-  SELECT ${balanceBefore('first.created_at')} + (
-    SELECT coalesce(sum(amount), 0) FROM (${entriesOf(kindsOf(undefined))}) AS same
-    WHERE same.created_at = first.created_at AND same.id <= first.id)
-  FROM first`;
-
-async function readEntries(database: Database, page: EntryPage): Promise<readonly (BalanceEntry & FirstBalance)[]> {
+async function readEntries(database: Database, page: EntryPage): Promise<readonly BalanceEntry[]> {
   const { accountId, apiKeyId, from, to, after, limit } = page;
   const bindings = { accountId, apiKeyId, from, to, afterTime: after?.createdAt, afterId: after?.id, limit };
   const given = Object.fromEntries(Object.entries(bindings).filter(([, value]) => value !== undefined));
-  const { rows } = await database.raw<{ rows: (Omit<EntryRow, 'type'> & { type: keyof typeof ENTRY_OF })[] }>(
-    pageSql(page),
-    given,
-  );
+  const { rows } = await database.raw<{ rows: EntryRow[] }>(pageSql(page), given);
   return rows.map((row) => {
-    const read = readRow(row, { amounts: ['amount', 'input_tokens', 'output_tokens', 'first_balance'] });
-    return { ...read, type: ENTRY_OF[row.type], balance: null };
+    const { kind, ...entry } = readRow(row, { amounts: ['amount', 'input_tokens', 'output_tokens'] });
+    return { ...entry, type: ENTRY_OF[kind], balance: null };
   });
 }
 
-interface FirstBalance {
-  readonly firstBalance: PicoUsd | null;
+/** The transfers of a chain are in the partition of its start. */
+const OPENED = `opened_at >= CAST(:since AS timestamptz) - interval '31 days'`;
+
+/**
+ * The balance of an account before a moment, held money included: from the sums of days and what was transferred since midnight
+ * or, where the sums do not reach, backwards from the balance as it is. Either way it reads the transfers of a day at most.
+ */
+async function readBalanceBefore(database: Database, accountId: string, moment: Date): Promise<PicoUsd> {
+  const summed = await database<{ before: Date }>('daily_usage_summed').first('before');
+  const isSummed = summed !== undefined && moment < summed.before;
+  const midnight = new Date(moment);
+  midnight.setUTCHours(0, 0, 0, 0);
+  const { rows } = await database.raw<{ rows: { balance: string }[] }>(isSummed ? SUMMED_BALANCE : PRESENT_BALANCE, {
+    accountId,
+    moment,
+    since: isSummed ? midnight : moment,
+  });
+  return picoUsd(onlyRow(rows).balance);
+}
+
+const SUMMED_BALANCE = /* sql */ `
+  SELECT (SELECT coalesce(sum(available + reserved), 0) FROM daily_transfers
+      WHERE account_id = :accountId AND day < (CAST(:since AS timestamptz) AT TIME ZONE 'UTC')::date)
+    + (SELECT coalesce(sum(${TOTAL}), 0) FROM transfers
+      WHERE account_id = :accountId AND created_at >= :since AND created_at < :moment AND ${OPENED} AND opened_at < :moment)
+    AS balance`;
+const PRESENT_BALANCE = /* sql */ `
+  SELECT (SELECT funded_available + funded_reserved + signup_available + signup_reserved FROM accounts WHERE id = :accountId)
+    - (SELECT coalesce(sum(${TOTAL}), 0) FROM transfers
+      WHERE account_id = :accountId AND created_at >= :moment AND ${OPENED}) AS balance`;
+
+/** The balance after the first entry of a page, newest first. The page has all entries of the moment, unless it has no others. */
+async function readFirstBalance(
+  database: Database,
+  filter: EntryFilter,
+  rows: readonly BalanceEntry[],
+): Promise<PicoUsd | null> {
+  const [first] = rows;
+  if (!first) return null;
+  const { accountId } = filter;
+  const at = first.createdAt.getTime();
+  let atOnce = rows.filter(({ createdAt }) => createdAt.getTime() === at);
+  if (atOnce.length === rows.length) {
+    const moment = { from: first.createdAt, to: new Date(at + 1) };
+    atOnce = [];
+    for await (const entry of streamEntries(database, { accountId, ...moment }, null)) {
+      if (entry.id <= first.id) atOnce.push(entry);
+    }
+  }
+  const before = await readBalanceBefore(database, accountId, first.createdAt);
+  return atOnce.reduce((balance, { amount }) => balance + amount, before);
 }
 
 /** Whether a list has every entry of its period, so that balances follow from one another. */
@@ -163,10 +172,9 @@ export async function listBalanceEntries(
   database: Database,
   { before, limit, ...filter }: EntryFilter & { readonly before?: EntryPosition | undefined; readonly limit: number },
 ): Promise<readonly BalanceEntry[]> {
-  const withBalance = isWhole(filter);
-  const rows = await readEntries(database, { ...filter, order: 'newest first', after: before, limit, withBalance });
-  let balance = rows[0]?.firstBalance ?? null;
-  return rows.map(({ firstBalance: _first, ...entry }) => {
+  const rows = await readEntries(database, { ...filter, order: 'newest first', after: before, limit });
+  let balance = isWhole(filter) ? await readFirstBalance(database, filter, rows) : null;
+  return rows.map((entry) => {
     const after = balance;
     if (balance !== null) balance -= entry.amount;
     return { ...entry, balance: after };
@@ -174,18 +182,28 @@ export async function listBalanceEntries(
 }
 
 /** All entries of an account in a period, oldest first, read on demand. */
-export function streamBalanceEntries(database: Database, filter: EntryFilter): AsyncIterable<BalanceEntry> {
-  return streamPages(async (after: BalanceEntry | undefined, limit) => {
-    const withBalance = after === undefined && isWhole(filter);
-    const rows = await readEntries(database, { ...filter, order: 'oldest first', after, limit, withBalance });
-    const [first] = rows;
-    const start = first && first.firstBalance !== null ? first.firstBalance - first.amount : null;
-    let balance = after?.balance ?? start;
-    return rows.map(({ firstBalance: _first, ...entry }) => {
-      if (balance !== null) balance += entry.amount;
-      return { ...entry, balance };
-    });
-  });
+export async function* streamBalanceEntries(database: Database, filter: EntryFilter): AsyncIterable<BalanceEntry> {
+  const [first] = isWhole(filter)
+    ? await readEntries(database, { ...filter, order: 'oldest first', after: undefined, limit: 1 })
+    : [];
+  const start = first ? await readBalanceBefore(database, filter.accountId, first.createdAt) : null;
+  yield* streamEntries(database, filter, start);
+}
+
+/** @param start the balance before the first entry; null for no balances */
+async function* streamEntries(
+  database: Database,
+  filter: EntryFilter,
+  start: PicoUsd | null,
+): AsyncIterable<BalanceEntry> {
+  let balance = start;
+  const entries = streamPages((after: BalanceEntry | undefined, limit) =>
+    readEntries(database, { ...filter, order: 'oldest first', after, limit }),
+  );
+  for await (const entry of entries) {
+    if (balance !== null) balance += entry.amount;
+    yield { ...entry, balance };
+  }
 }
 
 /** What an account has, and what is held of it. */

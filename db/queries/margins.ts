@@ -22,8 +22,8 @@ export interface Margin {
   /** Requests that succeeded and whose cost is unknown. */
   readonly withoutCost: number;
   readonly revenue: PicoUsd;
-  /** The cost of requests that succeeded, as far as it is known. */
-  readonly cost: PicoUsd;
+  /** The cost of requests that succeeded, as far as it is known; null if none of it is. */
+  readonly cost: PicoUsd | null;
   /** The cost of requests that failed: the upstream charged, and the client got a refund. */
   readonly failedCost: PicoUsd;
   /** The list price of what may have been rendered or generated for nobody. */
@@ -70,7 +70,7 @@ export async function sumMargins(
       count(*) FILTER (WHERE succeeded) AS succeeded, count(*) FILTER (WHERE NOT succeeded) AS failed,
       count(*) FILTER (WHERE succeeded AND cost IS NULL) AS without_cost,
       coalesce(sum(revenue) FILTER (WHERE succeeded), 0) AS revenue,
-      coalesce(sum(cost) FILTER (WHERE succeeded), 0) AS cost,
+      CASE WHEN bool_or(succeeded) THEN sum(cost) FILTER (WHERE succeeded) ELSE 0 END AS cost,
       coalesce(sum(cost) FILTER (WHERE NOT succeeded), 0) AS failed_cost,
       coalesce(sum(possible_loss), 0) AS possible_loss,
       sum(CASE WHEN succeeded THEN revenue ELSE 0 END - cost) AS margin

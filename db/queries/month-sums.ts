@@ -5,14 +5,15 @@ import type { TaskKind } from '../../domain/task.ts';
 import { type Database, onlyRow, picoUsd } from '../database.ts';
 import { CHARGES, isFirstCharge } from '../ledger-sql.ts';
 import { MAX_CHAIN_MS } from './month-export.ts';
+import { readStatementOfAll, type Statement } from './statements.ts';
 
 /** Revenue is what is left of it in three parts: margin, cost, and what nobody knows the cost of. */
 export interface Earnings {
   readonly charges: number;
   readonly refunds: number;
   readonly revenue: PicoUsd;
-  /** As far as it is known; failed tasks that a vendor charged for are among it. */
-  readonly cost: PicoUsd;
+  /** As far as it is known; failed tasks that a vendor charged for are among it. Null if no cost is known. */
+  readonly cost: PicoUsd | null;
   /** Revenue of what has no known cost. */
   readonly uncosted: PicoUsd;
   /** `revenue - uncosted - cost`; null if no cost is known. */
@@ -38,12 +39,14 @@ export interface MonthSums {
   readonly total: Earnings;
   readonly models: readonly ModelEarnings[];
   readonly vendors: readonly VendorEarnings[];
-  /** The customers with the highest revenue. */
+  /** The customers with the highest revenue, and those with the greatest losses. */
   readonly customers: readonly CustomerEarnings[];
   /** The sum of all other customers; null if there are none. */
   readonly otherCustomers: Earnings | null;
   /** By day, such as `2026-11-22`; days without revenue are left out. */
   readonly revenueByDay: ReadonlyMap<string, PicoUsd>;
+  /** What all accounts had, what changed it, and what they have at the end of the month, or now. */
+  readonly customersMoney: Statement;
   readonly countedAt: Date;
 }
 
@@ -58,13 +61,13 @@ interface Row {
   charges: string;
   refunds: string;
   revenue: string;
-  cost: string;
+  cost: string | null;
   uncosted: string;
   margin: string | null;
   counted_at: Date;
 }
 
-/** @param mostCustomers how many customers are listed separately */
+/** @param mostCustomers how many customers are listed separately, by revenue, and how many by their losses */
 export async function sumMonth(database: Database, month: Month, mostCustomers: number): Promise<MonthSums> {
   const { rows } = await database.raw<{ rows: Row[] }>(SUMS, {
     from: month.from,
@@ -72,6 +75,7 @@ export async function sumMonth(database: Database, month: Month, mostCustomers: 
     opened: new Date(month.from.getTime() - MAX_CHAIN_MS),
     mostCustomers,
   });
+  const customersMoney = await readStatementOfAll(database, { from: month.from, to: month.to });
   const partsOf = (part: Row['part']) => rows.filter((row) => row.part === part);
   const total = onlyRow(partsOf('total'));
   const [others] = partsOf('others');
@@ -90,6 +94,7 @@ export async function sumMonth(database: Database, month: Month, mostCustomers: 
     })),
     otherCustomers: others ? toEarnings(others) : null,
     revenueByDay: new Map(partsOf('day').map(({ day, revenue }) => [day ?? '', picoUsd(revenue)])),
+    customersMoney,
     countedAt: total.counted_at,
   };
 }
@@ -99,7 +104,7 @@ function toEarnings(row: Row): Earnings {
     charges: Number(row.charges),
     refunds: Number(row.refunds),
     revenue: picoUsd(row.revenue),
-    cost: picoUsd(row.cost),
+    cost: row.cost === null ? null : picoUsd(row.cost),
     uncosted: picoUsd(row.uncosted),
     margin: row.margin === null ? null : picoUsd(row.margin),
   };
@@ -140,17 +145,19 @@ const SUMS = /* sql */ `
       day, kind, model, account_id, vendor,
       count(*) FILTER (WHERE is_charge) AS charges,
       count(*) FILTER (WHERE transfer = 'refund') AS refunds,
-      coalesce(sum(revenue), 0) AS revenue, coalesce(sum(cost), 0) AS cost,
+      coalesce(sum(revenue), 0) AS revenue, CASE WHEN count(*) = 0 THEN 0 ELSE sum(cost) END AS cost,
       coalesce(sum(revenue) FILTER (WHERE cost IS NULL), 0) AS uncosted, sum(revenue - cost) AS margin
     FROM booked GROUP BY GROUPING SETS ((), (day), (kind, model), (account_id), (vendor))
   ), ranked AS (
-    SELECT *, row_number() OVER (PARTITION BY part ORDER BY revenue DESC, account_id) AS rank FROM summed
+    SELECT *, row_number() OVER (PARTITION BY part ORDER BY revenue DESC, account_id) <= :mostCustomers
+      OR margin < 0 AND row_number() OVER (PARTITION BY part ORDER BY margin, account_id) <= :mostCustomers AS is_listed
+    FROM summed
   )
   SELECT part, day, kind, model, vendor, account_id, account.name AS account_name, charges, refunds, revenue, cost,
     uncosted, margin, now() AS counted_at
   FROM ranked LEFT JOIN accounts AS account ON account.id = ranked.account_id
-  WHERE part <> 'customer' OR rank <= :mostCustomers
+  WHERE part <> 'customer' OR is_listed
   UNION ALL
   SELECT 'others', NULL, NULL, NULL, NULL, NULL, NULL, ${ADDED_UP}, now()
-  FROM ranked WHERE part = 'customer' AND rank > :mostCustomers HAVING count(*) > 0
+  FROM ranked WHERE part = 'customer' AND NOT is_listed HAVING count(*) > 0
   ORDER BY revenue DESC, kind, model, vendor, account_id`;

@@ -50,24 +50,33 @@ export async function readStatement(
   period: { accountId: string; from: Date; to: Date },
 ): Promise<Statement> {
   const { rows } = await database.raw<{ rows: PeriodRow[] }>(STATEMENT, period);
+  return toStatement(rows);
+}
+
+/** The statement of all accounts together: see {@link readStatement}. */
+export async function readStatementOfAll(database: Database, period: { from: Date; to: Date }): Promise<Statement> {
+  const { rows } = await database.raw<{ rows: PeriodRow[] }>(statementOf('true'), period);
+  return toStatement(rows);
+}
+
+function toStatement(rows: readonly PeriodRow[]): Statement {
   const activity = rows.filter(({ part }) => part === 'within').map(toActivity);
   const opening = sumOf(rows.filter(({ part }) => part === 'before').map(toActivity));
   return { opening, activity, closing: sumOf([opening, ...activity]) };
 }
 
 /** Sums and rows are read at once, so that nothing is missing or counted twice. */
-export const STATEMENT = /* sql */ `
+const statementOf = (accounts: string): string => /* sql */ `
   SELECT CASE WHEN day < (CAST(:from AS timestamptz) AT TIME ZONE 'UTC')::date THEN 'before' ELSE 'within' END AS part,
     kind, sum(transfers) AS transfers, sum(available) AS available, sum(reserved) AS reserved
   FROM (
     SELECT * FROM daily_transfers
-    WHERE account_id = :accountId AND day < (CAST(:to AS timestamptz) AT TIME ZONE 'UTC')::date
+    WHERE ${accounts} AND day < (CAST(:to AS timestamptz) AT TIME ZONE 'UTC')::date
     UNION ALL
-    ${sumTransfersWhere(
-      'account_id = :accountId AND created_at >= (SELECT before FROM daily_usage_summed) AND created_at < :to',
-    )}
+    ${sumTransfersWhere(`${accounts} AND created_at >= (SELECT before FROM daily_usage_summed) AND created_at < :to`)}
   ) AS summed
   GROUP BY 1, 2 ORDER BY 1, 2`;
+export const STATEMENT = statementOf('account_id = :accountId');
 
 function toActivity({ kind, transfers, available, reserved }: PeriodRow): Activity {
   return { kind, transfers: Number(transfers), available: picoUsd(available), reserved: picoUsd(reserved) };

@@ -1,12 +1,14 @@
 import { expect } from 'chai';
 import { ensurePartitions } from '../../db/partitions.ts';
 import { finishReconciliation, insertReconciliation } from '../../db/queries/reconciliations.ts';
+import { settleSubmission } from '../../db/queries/submissions.ts';
 import { insertTransfer } from '../../db/queries/transfers.ts';
 import { newId } from '../../domain/ids.ts';
 import { formatUsd, parseUsd } from '../../domain/money.ts';
 import type { TestCaller } from '../support/app.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
-import { createTaskRow, finishAsFailed, finishAsSucceeded } from '../support/factories.ts';
+import { eventually } from '../support/eventually.ts';
+import { createTaskRow, finishAsFailed, finishAsSucceeded, openTaskSubmission } from '../support/factories.ts';
 
 const MONTHS = '/console/staff/months';
 
@@ -38,6 +40,8 @@ describe('months in the console of the staff', () => {
     await ensurePartitions(app.database, past.moment);
     const oldest = { id: newId('account', past.moment.getTime()), name: 'Oldest', created_at: past.moment };
     await app.database('accounts').insert(oldest);
+    // Nothing is summed by day yet, so that transfers may be dated back.
+    await app.database('daily_usage_summed').update({ before: past.moment });
     customer = await app.createAccount({ fundedUsd: 100 });
     const key = { id: customer.keyId, accountId: customer.accountId };
     const prices = ['1.000000000001', '2.5', '0.000000000009'];
@@ -127,6 +131,94 @@ describe('months in the console of the staff', () => {
     expect((await reader.get(`${MONTHS}/${past.name}`)).text).to.include('Closed by fin@example.com');
     const noted = await app.database('admin_actions').where({ author: 'fin@example.com' }).first('action');
     expect(noted).to.deep.equal({ action: 'console /staff/months/{month}/close' });
+  });
+
+  it('show the net of corrections, in the page that closes and in the sums of the export', async () => {
+    await ensurePartitions(app.database, lastMonth.moment);
+    const correct = (amount: string, taken: boolean) =>
+      insertTransfer(app.database, {
+        id: newId('transfer', lastMonth.moment.getTime()),
+        kind: 'adjustment',
+        accountId: customer.accountId,
+        amount: parseUsd(amount),
+        taken,
+        author: 'ada',
+        reason: 'a test',
+        createdAt: lastMonth.moment,
+      });
+    await correct('255', false);
+    await correct('1', true);
+    const { text } = await finance.get(`${MONTHS}/${lastMonth.name}/close`);
+    expect(rowsOf(text, 'The books of the month')).to.deep.equal([['Corrections', '$254.00']]);
+    const csv = await finance.get(`${MONTHS}/${lastMonth.name}/export?format=csv`);
+    const [head = '', ...lines] = csv.text.trimEnd().split('\r\n');
+    for (const name of ['amount_usd', 'change_usd']) {
+      const column = head.split(',').indexOf(name);
+      const sum = lines.reduce((all, line) => all + parseUsd(line.split(',')[column] ?? ''), 0n);
+      expect(sum, name).to.equal(parseUsd('254'));
+    }
+  });
+
+  it('show what customers paid and are owed beside the revenue, and costs that nobody knows as unknown', async () => {
+    // Months are summed anew after some seconds.
+    const text = await eventually(async () => {
+      const page = await reader.get(`${MONTHS}/${thisMonth.name}`);
+      return page.text.includes('$353.49') ? page.text : undefined;
+    });
+    const headlines = Array.from(
+      text.matchAll(/<h2>([^<]+)<\/h2><p class="big">(.*?)<\/p>/gs),
+      ([, title, shown = '']) => [title, shown.replaceAll(/<[^>]+>/g, '')],
+    );
+    expect(headlines).to.deep.equal([
+      ['Revenue', '$3.50'],
+      ['Cost', 'unknown'],
+      ['Margin', 'unknown'],
+      ['Received', '$100.00'],
+      ['Owed to customers', '$353.49'],
+    ]);
+    const money = rowsOf(text, 'Money of all customers');
+    expect(money.map(([what, , amount]) => [what, amount])).to.deep.equal([
+      ['At the beginning', '$257.00'],
+      ['Charged for tasks', '-$3.50000000001'],
+      ['Top-ups', '$100.00'],
+      ['At the end', '$353.49999999999'],
+    ]);
+  });
+
+  it('mark losses, and are sorted by the greatest loss, in USD or in percent', async () => {
+    const key = { id: customer.keyId, accountId: customer.accountId };
+    for (const [price, cost] of [
+      ['2', '2.5'],
+      ['0.1', '0.4'],
+      ['4', '1'],
+    ] as const) {
+      const task = await createTaskRow(app.database, key, { price: parseUsd(price), model: `cost-${cost}` });
+      const submission = await openTaskSubmission(app.database, task);
+      await settleSubmission(app.database, submission, {
+        outcome: 'accepted',
+        learntFrom: 'the answer',
+        jobId: task.id,
+      });
+      await app
+        .database('submissions')
+        .where('task_id', task.id)
+        .update({ cost: parseUsd(cost).toString() });
+      await finishAsSucceeded(app.database, task);
+    }
+    const shown = async (sort: string) =>
+      rowsOf((await reader.get(`${MONTHS}/${thisMonth.name}?sort=${sort}`)).text, 'By model')
+        .filter(([name]) => name?.startsWith('cost-'))
+        .map(([name, , , margin, percent]) => [name, margin?.trim(), percent]);
+    await eventually(async () => (await shown('margin_usd')).length === 3);
+    const [large, small, gain] = [
+      ['cost-2.5 (videos)', 'Loss -$0.50', '-25.0 %'],
+      ['cost-0.4 (videos)', 'Loss -$0.30', '-300.0 %'],
+      ['cost-1 (videos)', '$3.00', '75.0 %'],
+    ];
+    expect(await shown('margin_usd')).to.deep.equal([large, small, gain]);
+    expect(await shown('margin_percent')).to.deep.equal([small, large, gain]);
+    expect(await shown('cost_usd')).to.deep.equal([large, gain, small]);
+    expect(await shown('nonsense')).to.deep.equal([gain, large, small]);
   });
 
   it('stay open while the latest reconciliation has findings, and the page says so', async () => {

@@ -6,6 +6,7 @@ import {
   streamRenders,
   sumMargins,
 } from '../../../db/queries/margins.ts';
+import { percentOf } from '../../../domain/money.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import * as field from '../../../domain/resource/field.ts';
@@ -28,11 +29,17 @@ const MARGIN = resource<Margin>('Margin', {
   failed: field.count('failed', 'Those that failed: their clients paid nothing'),
   without_cost: field.count('withoutCost', 'Those that succeeded and whose cost is not known'),
   revenue_usd: field.usd('revenue', 'What clients paid'),
-  cost_usd: field.usd('cost', 'What those that succeeded cost, as far as it is known'),
+  cost_usd: field.usd.orNull('cost', 'What those that succeeded cost, as far as it is known; null if no cost is known'),
   failed_cost_usd: field.usd('failedCost', 'What the upstream charged for those that failed'),
   possible_loss_usd: field.usd('possibleLoss', 'The list price of what may have been rendered or generated for nobody'),
   margin_usd: field.usd.orNull('margin', 'Revenue whose cost is known, less all cost; null if no cost is known'),
+  margin_percent: field.number.orNull(percentOfMargin, 'The margin in percent of the revenue whose cost is known'),
 });
+
+/** Of the revenue whose cost is known; null if there is none. */
+function percentOfMargin({ margin, cost, failedCost }: Margin): number | null {
+  return margin === null ? null : percentOf(margin, margin + (cost ?? 0n) + failedCost);
+}
 
 const RENDER = resource<Render>('Render', {
   created_at: field.isoTime('createdAt', 'When the task was created'),

@@ -3,6 +3,7 @@ import type { Account, AccountTotals } from '../../../db/queries/accounts.ts';
 import type { ApiKey } from '../../../db/queries/api-keys.ts';
 import type { KeptSubmission } from '../../../db/queries/submissions.ts';
 import type { Transfer } from '../../../db/queries/transfers.ts';
+import { changeBy, signedAmount } from '../../../domain/ledger.ts';
 import { TASK } from '../../../domain/task-object.ts';
 import type { Task } from '../../../domain/task.ts';
 import * as field from '../../../domain/resource/field.ts';
@@ -94,7 +95,11 @@ export const TRANSFER = resource<Transfer>(
     kind: field.text('kind', '`topup`, `reservation`, `settlement`, …'),
     debit: field.text('debit', 'The book that was debited'),
     credit: field.text('credit', 'The book that was credited'),
-    amount_usd: field.usd('amount', 'The amount, above 0'),
+    amount_usd: field.usd(signedAmount, 'The amount; only that of a correction that took money is negative'),
+    change_usd: field.usd(
+      changeBy,
+      'What it added to the balance, with what is held; the column adds up to the balance',
+    ),
     signup_usd: field.usd('signupAmount', 'The part that is signup credit'),
     pending_id: field.id('transfer').orNull('pendingId', 'The reservation that it resolves'),
     account_id: field.id('account')('accountId'),

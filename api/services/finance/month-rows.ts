@@ -2,7 +2,7 @@
 import type { Database } from '../../../db/database.ts';
 import { type AcknowledgedFinding, type Books, findClosedMonth } from '../../../db/queries/closed-months.ts';
 import { type BookedTransfer, streamMonth } from '../../../db/queries/month-export.ts';
-import { isCharge, TRANSFERS } from '../../../domain/ledger.ts';
+import { changeBy, isCharge, signedAmount, TRANSFERS } from '../../../domain/ledger.ts';
 import type { PicoUsd } from '../../../domain/money.ts';
 import type { Month } from '../../../domain/month.ts';
 import { SUMMED_TOKEN_COUNTS } from '../../../domain/text-tokens.ts';
@@ -39,7 +39,8 @@ const BOOKED = nested<BookedTransfer>({
   account_name: field.text('accountName'),
   external_id: field.text.orNull('externalId'),
   api_key_id: field.id('apiKey').orNull('apiKeyId'),
-  amount_usd: field.exactUsd('amount'),
+  amount_usd: field.exactUsd(signedAmount),
+  change_usd: field.exactUsd(changeBy),
   signup_usd: field.exactUsd('signupAmount'),
   revenue_usd: field.exactUsd.orNull(revenueOf),
   cost_usd: field.exactUsd.orNull('cost'),

@@ -46,7 +46,7 @@ describe('the commands of finance', () => {
     const { accountId } = await app.createAccount({ fundedUsd: 3 });
     await genway('accounts', 'adjust', accountId, '-0.000000001', '--reason', 'credited twice', '--author', 'Ada');
     const ledger = await genway('accounts', 'ledger', accountId, '--csv');
-    expect(ledger).to.match(/,adjustment,available,adjustments,0\.000000001,.*,Ada,credited twice\r\n/);
+    expect(ledger).to.match(/,adjustment,available,adjustments,-0\.000000001,-0\.000000001,.*,Ada,credited twice\r\n/);
   });
 
   it('give promo credit once per reference, and show what became of it', async () => {

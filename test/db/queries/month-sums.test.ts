@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { MONTH_LINE } from '../../../api/services/finance/month-rows.ts';
-import type { Database } from '../../../db/database.ts';
+import { type Database, onlyRow } from '../../../db/database.ts';
 import { type BookedTransfer, streamMonth } from '../../../db/queries/month-export.ts';
 import { type Earnings, type MonthSums, sumMonth } from '../../../db/queries/month-sums.ts';
 import { settleSubmission } from '../../../db/queries/submissions.ts';
@@ -95,8 +95,8 @@ describe('db/queries/month-sums', () => {
   it('counts as margin what is left of the revenue whose cost is known, less the cost of failures', () => {
     const { revenue, cost, uncosted, margin, charges, refunds } = sums.total;
     expect([charges, refunds]).to.deep.equal([5, 1]);
-    expect(formatUsd(cost)).to.equal('0.950000000129');
-    expect(margin).to.equal(revenue - uncosted - cost);
+    expect(formatUsd(cost ?? 0n)).to.equal('0.950000000129');
+    expect(margin).to.equal(revenue - uncosted - (cost ?? 0n));
     expect(formatUsd(margin ?? 0n)).to.equal('3.050000001375');
   });
 
@@ -129,5 +129,36 @@ describe('db/queries/month-sums', () => {
     const empty = parseMonth('2020-01');
     const { total, models, otherCustomers } = await sumMonth(database, empty ?? thisMonth(), 2);
     expect([total.revenue, total.margin, models, otherCustomers]).to.deep.equal([0n, null, [], null]);
+  });
+
+  it('lists customers with losses, however small their revenue, and says of no unknown cost that it is zero', async () => {
+    const key = await createFundedKey(database);
+    await render(key, { priceUsd: '0.000000000002', costUsd: '0.5' });
+    const unknown = await createFundedKey(database);
+    await render(unknown, { priceUsd: '50', costUsd: null });
+    const { customers, otherCustomers } = await sumMonth(database, thisMonth(), 1);
+    expect(customers.map(({ accountId, cost }) => [accountId, cost])).to.deep.equal([
+      [unknown.accountId, null],
+      [key.accountId, parseUsd('0.5')],
+    ]);
+    expect(otherCustomers?.charges).to.equal(5);
+    const empty = await sumMonth(database, { ...thisMonth(), from: new Date(0), to: new Date(1) }, 1);
+    expect(empty.total).to.include({ revenue: 0n, cost: 0n, charges: 0 });
+  });
+
+  it('has what all customers paid, were charged and have, as their balances say', async () => {
+    const { customersMoney, total } = await sumMonth(database, thisMonth(), 1);
+    const { rows } = await database.raw<{ rows: { available: string; reserved: string }[] }>(
+      `SELECT sum(funded_available + signup_available) AS available, sum(funded_reserved + signup_reserved) AS reserved
+       FROM accounts`,
+    );
+    const { available, reserved } = onlyRow(rows);
+    expect(customersMoney.closing).to.deep.equal({ available: BigInt(available), reserved: BigInt(reserved) });
+    const changeOf = (...kinds: string[]): PicoUsd =>
+      customersMoney.activity
+        .filter(({ kind }) => kinds.includes(kind))
+        .reduce((sum, change) => sum + change.available + change.reserved, 0n);
+    expect(changeOf('settlement', 'charge', 'excess')).to.equal(-total.revenue);
+    expect(changeOf('topup')).to.equal(parseUsd(500));
   });
 });

@@ -1,25 +1,66 @@
-import type { Earnings } from '../../../../db/queries/month-sums.ts';
+import type { Child } from 'hono/jsx';
+import type { Earnings, MonthSums } from '../../../../db/queries/month-sums.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
-import { Pages, Time } from '../../../html/components.tsx';
+import { Badge, ExactMoney, Pages, Time } from '../../../html/components.tsx';
 import { monthName } from '../../../html/months.ts';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
+import { percentOf, type PicoUsd } from '../../../../domain/money.ts';
+import type { Texts } from '../../../texts/texts.ts';
 import type { UserVisit } from '../../../page.ts';
 import type { MonthOverview } from './months.ts';
 
 /** The earnings of a month; null for unknown amounts. */
 type ShownEarnings = { readonly [Name in keyof Earnings]: Earnings[Name] | null };
 
+/** The margin in percent of the revenue whose cost is known. */
+export function percentOfMargin({ margin, revenue, uncosted }: ShownEarnings): number | null {
+  return margin === null ? null : percentOf(margin, (revenue ?? 0n) - (uncosted ?? 0n));
+}
+
 export const EARNINGS = nested<ShownEarnings>({
   revenue_usd: field.usd.orNull('revenue'),
   cost_usd: field.usd.orNull('cost'),
   margin_usd: field.usd.orNull('margin'),
+  margin_percent: field.number.orNull(percentOfMargin),
   uncosted_usd: field.usd.orNull('uncosted'),
   charges: field.count.orNull('charges'),
   refunds: field.count.orNull('refunds'),
 });
 
-export const EARNING_COLUMNS = ['revenue_usd', 'cost_usd', 'margin_usd', 'uncosted_usd'] as const;
+export const EARNING_NAMES = ['revenue_usd', 'cost_usd', 'margin_usd', 'margin_percent'] as const;
+export type EarningName = (typeof EARNING_NAMES)[number];
+
+/** Unknown costs are named so, and losses are marked. */
+export function earningColumns({ months: words }: Texts, titleOf: (name: EarningName) => Child) {
+  const unknown = <span class="soft">{words.unknown}</span>;
+  return [
+    [titleOf('revenue_usd'), 'revenue_usd'],
+    [
+      titleOf('cost_usd'),
+      ({ cost }: ShownEarnings) => (cost === null ? unknown : <ExactMoney amount={cost} />),
+      'number',
+    ],
+    [
+      titleOf('margin_usd'),
+      ({ margin }: ShownEarnings) =>
+        margin === null ? (
+          unknown
+        ) : (
+          <>
+            {margin < 0n ? <Badge tone="bad">{words.loss}</Badge> : null} <ExactMoney amount={margin} />
+          </>
+        ),
+      'number',
+    ],
+    [titleOf('margin_percent'), (earnings: ShownEarnings) => inPercent(percentOfMargin(earnings)), 'number'],
+    'uncosted_usd',
+  ] as const;
+}
+
+function inPercent(percent: number | null): string {
+  return percent === null ? '–' : `${percent.toFixed(1)} %`;
+}
 
 const UNKNOWN: ShownEarnings = {
   revenue: null,
@@ -30,6 +71,20 @@ const UNKNOWN: ShownEarnings = {
   refunds: null,
 };
 
+/** The payments of customers in a month. */
+export function receivedIn({ customersMoney }: MonthSums): PicoUsd {
+  return customersMoney.activity.find(({ kind }) => kind === 'topup')?.available ?? 0n;
+}
+
+/** What customers have at the end of a month, or now: it is owed to them. */
+export function owedAfter({ customersMoney: { closing } }: MonthSums): PicoUsd {
+  return closing.available + closing.reserved;
+}
+
+function KnownMoney({ amount }: { readonly amount: PicoUsd | null }) {
+  return amount === null ? <>–</> : <ExactMoney amount={amount} />;
+}
+
 export function MonthList({
   months,
   next,
@@ -39,7 +94,7 @@ export function MonthList({
   readonly next: string | null;
   readonly visit: UserVisit;
 }) {
-  const { months: words } = texts;
+  const { months: words, fields } = texts;
   return (
     <TableCard
       of={EARNINGS}
@@ -61,7 +116,9 @@ export function MonthList({
             </>
           ),
         ],
-        ...EARNING_COLUMNS,
+        ...earningColumns(texts, (name) => fields[name]),
+        [fields.received_usd, ({ sums }) => <KnownMoney amount={sums && receivedIn(sums)} />, 'number'],
+        [fields.owed_usd, ({ sums }) => <KnownMoney amount={sums && owedAfter(sums)} />, 'number'],
       ]}
     >
       <p class="hint">{words.explained}</p>

@@ -1,18 +1,28 @@
 /** One month: revenue, cost and margin by model, vendor and customer. */
 import type { Child } from 'hono/jsx';
+import { linesOf } from '../../../../api/routes/admin/present-finance.ts';
 import { closableFrom } from '../../../../api/services/finance/close-month.ts';
 import type { Earnings, MonthSums } from '../../../../db/queries/month-sums.ts';
 import type { Month } from '../../../../domain/month.ts';
 import { BarChart } from '../../../html/chart.tsx';
-import { Card, Empty, Money, Time } from '../../../html/components.tsx';
+import { Card, Empty, Headline, Time } from '../../../html/components.tsx';
 import { Downloads } from '../../../html/filters.tsx';
+import { StatementTable } from '../../../html/statement-table.tsx';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import { daysOf } from '../../usage/period.ts';
 import { AcknowledgedFindings } from './acknowledged.tsx';
-import { EARNING_COLUMNS, EARNINGS } from './list.tsx';
+import {
+  EARNING_NAMES,
+  earningColumns,
+  type EarningName,
+  EARNINGS,
+  owedAfter,
+  percentOfMargin,
+  receivedIn,
+} from './list.tsx';
 import type { MonthOverview } from './months.ts';
-import { useTexts } from '../../../html/page-context.ts';
+import { usePage, useTexts } from '../../../html/page-context.ts';
 
 interface Props {
   readonly overview: MonthOverview;
@@ -34,7 +44,7 @@ export function MonthContent(props: Props) {
         </Card>
       ) : (
         <>
-          <Totals overview={overview} total={sums.total} />
+          <Totals overview={overview} sums={sums} />
           <Card title={words.byDay}>
             <BarChart
               bars={daysOf(month, nowMs).map((label) => ({ label, amount: sums.revenueByDay.get(label) ?? 0n }))}
@@ -43,6 +53,9 @@ export function MonthContent(props: Props) {
             />
           </Card>
           <EarningTables sums={sums} month={month} visit={visit} />
+          <Card title={words.customersMoney}>
+            <StatementTable lines={linesOf(sums.customersMoney)} label={words.customersMoney} names={words.lines} />
+          </Card>
           <p class="hint">
             {words.explained} {words.counted} <Time at={sums.countedAt} />.
           </p>
@@ -85,18 +98,26 @@ function Actions({ overview: { month, state, closed }, visit }: Props) {
   );
 }
 
-function Totals({ overview, total }: { readonly overview: MonthOverview; readonly total: Earnings }) {
+function Totals({ overview, sums }: { readonly overview: MonthOverview; readonly sums: MonthSums }) {
+  const { total } = sums;
   const { months: words, fields } = useTexts();
+  const percent = percentOfMargin(total);
+  const marginHints = [
+    ...(percent === null ? [] : [words.percentOfRevenue(percent)]),
+    ...(total.uncosted > 0n ? [words.withoutUncosted] : []),
+  ];
   const cards = [
     [fields.revenue_usd, overview.revenue, words.chargesAndRefunds(total.charges, total.refunds)],
     [fields.cost_usd, total.cost, null],
-    [fields.margin_usd, total.margin, total.uncosted > 0n ? words.withoutUncosted : null],
+    [fields.margin_usd, total.margin, marginHints.join('; ') || null],
+    [fields.received_usd, receivedIn(sums), words.receivedHint],
+    [fields.owed_usd, owedAfter(sums), words.owedHint],
   ] as const;
   return (
     <div class="grid">
       {cards.map(([title, amount, hint]) => (
         <Card title={title}>
-          <p class="big">{amount === null ? '–' : <Money amount={amount} />}</p>
+          {amount === null ? <p class="big">{words.unknown}</p> : <Headline amount={amount} />}
           {hint === null ? null : <p class="soft">{hint}</p>}
         </Card>
       ))}
@@ -145,6 +166,45 @@ function EarningTables({
   );
 }
 
+/** The title of a column that sorts the tables. */
+function SortLink({ name }: { readonly name: EarningName }) {
+  const { path, query, texts } = usePage();
+  const isSorted = sortOf(query) === name;
+  const arrow = name === 'revenue_usd' || name === 'cost_usd' ? '↓' : '↑';
+  return (
+    <a href={`${path}?sort=${name}`} title={texts.months.sort} {...(isSorted && { 'aria-current': 'true' })}>
+      {texts.fields[name]}
+      {isSorted ? ` ${arrow}` : ''}
+    </a>
+  );
+}
+
+function sortOf(query: URLSearchParams): EarningName {
+  return EARNING_NAMES.find((known) => known === query.get('sort')) ?? 'revenue_usd';
+}
+
+/** Sorts revenue and cost from the highest, margins from the greatest loss; what is unknown stands last. */
+function sortedBy(name: EarningName, rows: readonly EarningRow[]): readonly EarningRow[] {
+  const keyOf = (row: EarningRow): number => {
+    switch (name) {
+      case 'revenue_usd':
+        return -Number(row.revenue);
+      case 'cost_usd':
+        return row.cost === null ? Infinity : -Number(row.cost);
+      case 'margin_usd':
+        return row.margin === null ? Infinity : Number(row.margin);
+      case 'margin_percent':
+        return percentOfMargin(row) ?? Infinity;
+    }
+    return name satisfies never;
+  };
+  return rows.toSorted((one, other) => compare(keyOf(one), keyOf(other)));
+}
+
+function compare(one: number, other: number): number {
+  return one === other ? 0 : one < other ? -1 : 1;
+}
+
 /** The earnings of a model, a vendor or a customer. */
 interface EarningRow extends Earnings {
   readonly name: Child;
@@ -161,15 +221,22 @@ function EarningTable({
   readonly rows: readonly EarningRow[];
   readonly total: Earnings;
 }) {
-  const { months: words, common } = useTexts();
+  const texts = useTexts();
+  const { months: words, common } = texts;
+  const { query } = usePage();
   return (
     <TableCard<EarningRow>
       title={title}
       of={EARNINGS}
-      rows={rows}
+      rows={sortedBy(sortOf(query), rows)}
       none={words.nothingBooked}
       total={{ ...total, name: common.total }}
-      columns={[[head, ({ name }) => name], ...EARNING_COLUMNS, 'charges', 'refunds']}
+      columns={[
+        [head, ({ name }) => name],
+        ...earningColumns(texts, (name) => <SortLink name={name} />),
+        'charges',
+        'refunds',
+      ]}
     />
   );
 }

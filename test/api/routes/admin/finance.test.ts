@@ -79,8 +79,8 @@ describe('finance', () => {
       expect(lines).to.have.length(10);
       expect(lines).to.deep.equal(lines.toSorted());
       const lineOf = (kind: string): string | undefined => lines.find((line) => line.includes(`,${kind},`));
-      expect(lineOf('signup_grant')).to.include(',signup_grant,signup_credit,available,1,1,');
-      expect(lineOf('adjustment')).to.include(',adjustment,available,adjustments,0.000000000001,');
+      expect(lineOf('signup_grant')).to.include(',signup_grant,signup_credit,available,1,1,1,');
+      expect(lineOf('adjustment')).to.include(',adjustment,available,adjustments,-0.000000000001,-0.000000000001,');
       expect(lineOf('adjustment')).to.include(`"jo, ""the admin""",'=1+1`);
     });
 

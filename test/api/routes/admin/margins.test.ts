@@ -123,6 +123,7 @@ describe('revenue, cost and margin', () => {
         possible_loss_usd: 0,
         // Of the two that succeeded, the cost of one is known: 1 - 0.75, less what the failure cost.
         margin_usd: -0.25,
+        margin_percent: -25,
       });
     });
 
@@ -144,14 +145,14 @@ describe('revenue, cost and margin', () => {
 
     it('show the revenue of text whose route has no cost, and no margin', async () => {
       const row = (await rowsOf('/margins')).find(({ model }) => model === 'textc-M3');
-      expect(row).to.include({ kind: 'text', succeeded: 1, without_cost: 1, cost_usd: 0, margin_usd: null });
+      expect(row).to.include({ kind: 'text', succeeded: 1, without_cost: 1, cost_usd: null, margin_usd: null });
       expect(row?.['revenue_usd']).to.be.above(0);
     });
 
     it('compute the cost of text from its tokens, also of what failed, under the version that it was answered by', async () => {
       const lines = (await (await ask('/margins', { accept: 'text/csv' })).text()).split('\r\n');
       expect(lines).to.include(
-        'text,textd-v2.5,simulator,dear-1,1,1,0,0.0000000006,0.00000000025,0.00000000025,0,0.0000000001',
+        'text,textd-v2.5,simulator,dear-1,1,1,0,0.0000000006,0.00000000025,0.00000000025,0,0.0000000001,16.6',
       );
     });
 
@@ -176,9 +177,9 @@ describe('revenue, cost and margin', () => {
       const text = await (await ask('/margins', { accept: 'text/csv' })).text();
       const [header, ...lines] = text.trimEnd().split('\r\n');
       expect(header).to.equal(
-        'kind,model,upstream,upstream_model,succeeded,failed,without_cost,revenue_usd,cost_usd,failed_cost_usd,possible_loss_usd,margin_usd',
+        'kind,model,upstream,upstream_model,succeeded,failed,without_cost,revenue_usd,cost_usd,failed_cost_usd,possible_loss_usd,margin_usd,margin_percent',
       );
-      expect(lines).to.include('video,vidone-3.0,simulator,m,2,1,1,2,0.75,0.5,0,-0.25');
+      expect(lines).to.include('video,vidone-3.0,simulator,m,2,1,1,2,0.75,0.5,0,-0.25,-25');
       expect(lines.join('\n')).to.contain(`'${FORMULA}`).and.not.contain(`,${FORMULA}`);
     });
   });
