@@ -14,7 +14,6 @@ export function StatementTable({
   readonly names: Readonly<Record<string, string>>;
 }) {
   const { billing: words, fields } = useTexts();
-  const isEnd = ({ transfers }: StatementLine): boolean => transfers === null;
   const what = [words.what, ({ line }: StatementLine) => names[line] ?? line] as const;
   return (
     <>
@@ -36,4 +35,9 @@ export function StatementTable({
       />
     </>
   );
+}
+
+/** Whether a line is the balance at the beginning or at the end. */
+function isEnd({ transfers }: StatementLine): boolean {
+  return transfers === null;
 }

@@ -40,8 +40,8 @@ async function statementLines(visit: MemberVisit, { readStatement }: ApiServices
 
 /** The days of a month as filters of the ledger. */
 function daysOf({ from, to }: Month): string {
-  const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
-  return `from=${dayOf(from.getTime())}&to=${dayOf(to.getTime() - 1)}`;
+  const lastDay = new Date(to.getTime() - 1);
+  return `from=${from.toISOString().slice(0, 10)}&to=${lastDay.toISOString().slice(0, 10)}`;
 }
 
 function Statement({
