@@ -93,6 +93,7 @@ export function textPrices({ rates, tiers, peaks }: TextPricing): Terms {
     output: formatUsd(rates.output * TOKENS_PER_PRICE),
     cached_input: formatUsd(rates.cachedInput * TOKENS_PER_PRICE),
     cache_write: formatUsd(rates.cacheWrite * TOKENS_PER_PRICE),
+    cache_write_1h: formatUsd(rates.cacheWrite1h * TOKENS_PER_PRICE),
     ...Object.fromEntries(
       tiers.map(({ thresholdTokens, applies, factor }) => {
         return [`factor ${applies.replaceAll('_', ' ')} ${thresholdTokens} tokens`, factor.decimal];

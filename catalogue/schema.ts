@@ -277,6 +277,7 @@ const tokenPrices = Joi.object({
   output: tokenPrice,
   cached_input: tokenPrice,
   cache_write: tokenPrice,
+  cache_write_1h: tokenPrice.optional(),
 });
 
 /** The factors on the prices of tokens. */

@@ -12,6 +12,8 @@ export interface TokenPricesEntry {
   readonly output: PicoUsd;
   readonly cached_input: PicoUsd;
   readonly cache_write: PicoUsd;
+  /** {@link INPUTS_PER_1H_WRITE} times the input when absent. */
+  readonly cache_write_1h?: PicoUsd;
 }
 
 /** The price of a model that only reads. */
@@ -38,6 +40,9 @@ export interface PricingEntry {
 /** The cost at an upstream, in the form of prices. */
 export type CostEntry = TokenPricesEntry & Pick<PricingEntry, 'tiers' | 'peaks'>;
 
+/** What a token costs that is written to a cache for an hour, in tokens of input: https://platform.claude.com/docs/en/about-claude/pricing */
+const INPUTS_PER_1H_WRITE = 2n;
+
 const FREE: TokenPricesEntry = { input: 0n, output: 0n, cached_input: 0n, cache_write: 0n };
 
 /** @throws RangeError when a cost times its factors would not be exact */
@@ -47,15 +52,16 @@ export function toCostPricing({ tiers, peaks, ...prices }: CostEntry): TextPrici
 
 /** Whatever an upstream calls cached costs what all input costs. */
 export function toEmbeddingsPricing({ input }: InputPriceEntry = FREE): TextPricing {
-  const prices = { input, output: 0n, cached_input: input, cache_write: input };
+  const prices = { input, output: 0n, cached_input: input, cache_write: input, cache_write_1h: input };
   return toTextPricing({ prices, tiers: [], peaks: [] });
 }
 
 /** @throws RangeError when a price times its factors would not be exact */
 export function toTextPricing(entry: PricingEntry): TextPricing {
-  const { input, output, cached_input: cachedInput, cache_write: cacheWrite } = entry.prices ?? FREE;
+  const { input, output, cached_input: cachedInput, cache_write: cacheWrite, cache_write_1h } = entry.prices ?? FREE;
+  const cacheWrite1h = cache_write_1h ?? input * INPUTS_PER_1H_WRITE;
   const pricing = {
-    rates: { input, cachedInput, cacheWrite, output },
+    rates: { input, cachedInput, cacheWrite, cacheWrite1h, output },
     tiers: entry.tiers.map((tier) => ({
       thresholdTokens: tier.threshold_tokens,
       applies: tier.applies,

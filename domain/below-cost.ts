@@ -31,7 +31,7 @@ export function textBelowCost(pricing: TextPricing, cost: TextPricing): readonly
   const found = new Map<string, PriceBelowCost>();
   for (const inputTotal of lengths) {
     for (const atMs of times.length === 0 ? [WEEK_STARTS_MS] : times) {
-      const usage = { inputTotal, cacheRead: 0, cacheWrite: 0, outputTotal: 0 };
+      const usage = { inputTotal, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, outputTotal: 0 };
       const [price, paid] = both.map((one) => priceText(one, usage, atMs).ratesApplied);
       for (const [what, name] of Object.entries(TOKEN_PRICES)) {
         if (price === undefined || paid === undefined || price[name] >= paid[name] || found.has(what)) continue;

@@ -39,6 +39,7 @@ export const TOKEN_PRICES = {
   output: 'output',
   cached_input: 'cachedInput',
   cache_write: 'cacheWrite',
+  cache_write_1h: 'cacheWrite1h',
 } as const satisfies Readonly<Record<string, keyof TextPricing['rates']>>;
 
 const MAX_FACTOR = 1_000;
@@ -105,6 +106,7 @@ export class PriceList {
         input: rateOf('input'),
         cachedInput: rateOf('cached_input'),
         cacheWrite: rateOf('cache_write'),
+        cacheWrite1h: rateOf('cache_write_1h'),
         output: rateOf('output'),
       },
     };

@@ -14,6 +14,8 @@ export interface TokenRates {
   readonly input: PicoUsd;
   readonly cachedInput: PicoUsd;
   readonly cacheWrite: PicoUsd;
+  /** Input written to a cache that keeps it for an hour. */
+  readonly cacheWrite1h: PicoUsd;
   /** Reasoning tokens are output tokens. */
   readonly output: PicoUsd;
 }
@@ -80,6 +82,8 @@ export interface TokenUsage {
   readonly cacheRead: number;
   /** The part of `inputTotal` that was written to a cache. */
   readonly cacheWrite: number;
+  /** The part of `cacheWrite` that is kept for an hour. */
+  readonly cacheWrite1h: number;
   /** Everything generated, reasoning included. */
   readonly outputTotal: number;
   /** How many calls with the same prompt these are the tokens of; 1 by default. */
@@ -154,7 +158,8 @@ export function assertExactPricing({ rates, tiers, peaks }: TextPricing): void {
  * @throws RangeError when a count is not a whole number or is negative
  */
 export function priceText(pricing: TextPricing, usage: TokenUsage, startedAtMs: number): TextPrice {
-  for (const count of [usage.inputTotal, usage.cacheRead, usage.cacheWrite, usage.outputTotal]) {
+  const cacheWrite5m = usage.cacheWrite - usage.cacheWrite1h;
+  for (const count of [usage.inputTotal, usage.cacheRead, cacheWrite5m, usage.cacheWrite1h, usage.outputTotal]) {
     if (!Number.isSafeInteger(count) || count < 0) throw new RangeError(`not a number of tokens: ${count}`);
   }
   // A long prompt is one that is long in each call.
@@ -171,7 +176,8 @@ export function priceText(pricing: TextPricing, usage: TokenUsage, startedAtMs: 
     charge:
       BigInt(plainInput) * rates.input +
       BigInt(usage.cacheRead) * rates.cachedInput +
-      BigInt(usage.cacheWrite) * rates.cacheWrite +
+      BigInt(cacheWrite5m) * rates.cacheWrite +
+      BigInt(usage.cacheWrite1h) * rates.cacheWrite1h +
       BigInt(usage.outputTotal) * rates.output,
     ratesApplied: rates,
     modifiers: [
@@ -184,18 +190,20 @@ export function priceText(pricing: TextPricing, usage: TokenUsage, startedAtMs: 
 /**
  * Returns the amount to hold before a text request is sent upstream: no usage within the bounds costs more.
  *
- * @param bounds the most input tokens that the prompt may turn out to have, and the most output tokens
+ * @param bounds the most input tokens that the prompt may turn out to have, the most output tokens, and whether input may be
+ *   written to a cache that keeps it for an hour
  * @param startedAtMs the same moment as for the charge
  */
 export function estimateText(
   pricing: TextPricing,
-  bounds: { readonly inputTokens: number; readonly outputTokens: number },
+  bounds: { readonly inputTokens: number; readonly outputTokens: number; readonly isCachedFor1h: boolean },
   startedAtMs: number,
 ): PicoUsd {
-  const { input, cachedInput, cacheWrite, output } = pricing.rates;
-  const highestInput = [input, cachedInput, cacheWrite].reduce((highest, rate) => (rate > highest ? rate : highest));
-  const dearest = { input: highestInput, cachedInput: highestInput, cacheWrite: highestInput, output };
-  const usage = { inputTotal: bounds.inputTokens, cacheRead: 0, cacheWrite: 0, outputTotal: bounds.outputTokens };
+  const { input, cachedInput, cacheWrite, cacheWrite1h } = pricing.rates;
+  const inputRates = [input, cachedInput, cacheWrite, ...(bounds.isCachedFor1h ? [cacheWrite1h] : [])];
+  const dearest = { ...pricing.rates, input: inputRates.reduce((highest, rate) => (rate > highest ? rate : highest)) };
+  const { inputTokens: inputTotal, outputTokens: outputTotal } = bounds;
+  const usage = { inputTotal, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, outputTotal };
   return priceText({ ...pricing, rates: dearest }, usage, startedAtMs).charge;
 }
 
@@ -279,6 +287,7 @@ function multiplyRates(rates: TokenRates, factors: readonly Rational[]): TokenRa
     input: multiply(rates.input),
     cachedInput: multiply(rates.cachedInput),
     cacheWrite: multiply(rates.cacheWrite),
+    cacheWrite1h: multiply(rates.cacheWrite1h),
     output: multiply(rates.output),
   };
 }

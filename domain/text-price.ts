@@ -28,6 +28,8 @@ export interface TextEstimate {
   readonly mostInputTokens: number;
   /** The request's own bound for each answer; null when it sets none. */
   readonly maxOutputTokens: number | null;
+  /** Whether input may be written to a cache that keeps it for an hour. */
+  readonly isCachedFor1h: boolean;
   /** How many answers the request asks for. */
   readonly choiceCount: number;
   /** How many calls of an upstream the request may take: one, or one for each answer. */
@@ -137,7 +139,9 @@ function chargedTokens(
   const outputTokens =
     status === 'disconnected' ? Math.max(reportedOutput ?? 0, countedOutput) : (reportedOutput ?? countedOutput);
   const inputTokens = clampCount(usage?.inputTotal, mostInput) ?? Math.min(estimate.estimateInputTokens(), mostInput);
-  return tokensOf(usage, inputTokens, outputTokens);
+  // What was not held for is not charged.
+  const heldUsage = usage && !estimate.isCachedFor1h ? { ...usage, cacheWrite1h: 0 } : usage;
+  return tokensOf(heldUsage, inputTokens, outputTokens);
 }
 
 /**
@@ -171,6 +175,7 @@ export function priceConsumption(
       inputTotal: total.inputTokens,
       cacheRead: total.cacheReadTokens,
       cacheWrite: total.cacheWriteTokens,
+      cacheWrite1h: total.cacheWrite1hTokens,
       outputTotal: total.outputTokens,
       calls: calls.length,
     },
@@ -213,9 +218,10 @@ function longestAnswer({ model, mostInputTokens, estimateInputTokens }: TextEsti
 }
 
 function priceWith(estimate: TextEstimate, outputTokens: number): PicoUsd {
-  const { model, mostInputTokens, choiceCount, callCount, startedAtMs } = estimate;
+  const { model, mostInputTokens, isCachedFor1h, choiceCount, callCount, startedAtMs } = estimate;
   const bounds = {
     inputTokens: mostInputTokens,
+    isCachedFor1h,
     outputTokens: Math.min(outputTokens * (choiceCount / callCount), Math.floor(Number.MAX_SAFE_INTEGER / callCount)),
   };
   return estimateText(model.pricing, bounds, startedAtMs) * BigInt(callCount);

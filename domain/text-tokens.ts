@@ -24,6 +24,12 @@ export const TOKEN_COUNTS = [
     ofDay: 'The part of the input written to a cache',
   },
   {
+    name: 'cacheWrite1hTokens',
+    column: 'cache_write_1h_tokens',
+    ofRequest: 'The part of what was written to a cache that is kept there for an hour',
+    ofDay: 'The part of what was written to a cache that is kept there for an hour',
+  },
+  {
     name: 'outputTokens',
     column: 'output_tokens',
     ofRequest: 'All generated tokens, reasoning included',
@@ -48,18 +54,24 @@ export type TextTokens = SummedTokens<number> & {
   readonly [Other in Exclude<TokenCount, SummedCount> as Other['name']]: number | null;
 };
 
-/** @param read returns the value of a column */
-export function readSummedTokens<Count>(read: (column: SummedCount['column']) => Count): SummedTokens<Count> {
+/** @param read returns the value of a column, or of the count of that name */
+export function readSummedTokens<Count>(
+  read: (column: SummedCount['column'], name: SummedCount['name']) => Count,
+): SummedTokens<Count> {
   return {
-    inputTokens: read('input_tokens'),
-    cacheReadTokens: read('cache_read_tokens'),
-    cacheWriteTokens: read('cache_write_tokens'),
-    outputTokens: read('output_tokens'),
+    inputTokens: read('input_tokens', 'inputTokens'),
+    cacheReadTokens: read('cache_read_tokens', 'cacheReadTokens'),
+    cacheWriteTokens: read('cache_write_tokens', 'cacheWriteTokens'),
+    cacheWrite1hTokens: read('cache_write_1h_tokens', 'cacheWrite1hTokens'),
+    outputTokens: read('output_tokens', 'outputTokens'),
   };
 }
 
-/** @param row a row of `text_requests` */
-export function readTokens(row: Readonly<Record<TokenCount['column'], string | null>>): TextTokens {
+/** The columns of the counts in a row of sums, and of `text_requests`. */
+export type SummedTokensRow = Readonly<Record<SummedCount['column'], string>>;
+export type TokensRow = Readonly<Record<TokenCount['column'], string | null>>;
+
+export function readTokens(row: TokensRow): TextTokens {
   const reasoning = row.reasoning_tokens;
   return {
     ...readSummedTokens((column) => Number(row[column])),
@@ -67,8 +79,11 @@ export function readTokens(row: Readonly<Record<TokenCount['column'], string | n
   };
 }
 
-/** A count that upstreams report. `inputTotal` includes `cacheRead` and `cacheWrite`; `outputTotal` includes `reasoning`. */
-type ReportedCount = 'inputTotal' | 'cacheRead' | 'cacheWrite' | 'outputTotal' | 'reasoning';
+/**
+ * A count that upstreams report. `inputTotal` includes `cacheRead` and `cacheWrite`, which includes `cacheWrite1h`; `outputTotal`
+ * includes `reasoning`.
+ */
+type ReportedCount = 'inputTotal' | 'cacheRead' | 'cacheWrite' | 'cacheWrite1h' | 'outputTotal' | 'reasoning';
 
 /** Token counts as an upstream reported them. Formats that count differently convert at their edge. Null: not reported. */
 export type ReportedUsage = { readonly [Name in ReportedCount]: number | null };
@@ -79,6 +94,7 @@ export function usageOf(read: (name: ReportedCount) => number | null): ReportedU
     inputTotal: read('inputTotal'),
     cacheRead: read('cacheRead'),
     cacheWrite: read('cacheWrite'),
+    cacheWrite1h: read('cacheWrite1h'),
     outputTotal: read('outputTotal'),
     reasoning: read('reasoning'),
   };
@@ -86,11 +102,12 @@ export function usageOf(read: (name: ReportedCount) => number | null): ReportedU
 
 /** What a client is told about its tokens; only totals are told that the upstream did not report. */
 export function toldUsage(tokens: TextTokens, reported: ReportedUsage | null): ReportedUsage {
-  const { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens, reasoningTokens } = tokens;
+  const { inputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens, outputTokens, reasoningTokens } = tokens;
   return {
     inputTotal: inputTokens,
     cacheRead: (reported?.cacheRead ?? null) === null ? null : cacheReadTokens,
     cacheWrite: (reported?.cacheWrite ?? null) === null ? null : cacheWriteTokens,
+    cacheWrite1h: (reported?.cacheWrite1h ?? null) === null ? null : cacheWrite1hTokens,
     outputTotal: outputTokens,
     reasoning: reasoningTokens,
   };
@@ -100,16 +117,14 @@ export function toldUsage(tokens: TextTokens, reported: ReportedUsage | null): R
 export function tokensOf(usage: ReportedUsage | null, inputTokens: number, outputTokens: number): TextTokens {
   const cacheReadTokens = clampCount(usage?.cacheRead, inputTokens) ?? 0;
   const cacheWriteTokens = clampCount(usage?.cacheWrite, inputTokens - cacheReadTokens) ?? 0;
+  const cacheWrite1hTokens = clampCount(usage?.cacheWrite1h, cacheWriteTokens) ?? 0;
   const reasoningTokens = clampCount(usage?.reasoning, outputTokens);
-  return { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens, reasoningTokens };
+  return { inputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens, outputTokens, reasoningTokens };
 }
 
 export function sumTokens(calls: readonly TextTokens[]): TextTokens {
   return calls.reduce((sum, call) => ({
-    inputTokens: sum.inputTokens + call.inputTokens,
-    cacheReadTokens: sum.cacheReadTokens + call.cacheReadTokens,
-    cacheWriteTokens: sum.cacheWriteTokens + call.cacheWriteTokens,
-    outputTokens: sum.outputTokens + call.outputTokens,
+    ...readSummedTokens((_column, name) => sum[name] + call[name]),
     reasoningTokens:
       sum.reasoningTokens === null || call.reasoningTokens === null
         ? (sum.reasoningTokens ?? call.reasoningTokens)

@@ -10,9 +10,16 @@ import { type ReportedUsage, usageOf } from '../domain/text-tokens.ts';
 
 // ---------------------------------------------------------------------------------------------------------- requests
 
-/** What a prompt consists of may end a prefix of it that the upstream should keep in its cache. */
+export const CACHE_LIFETIMES = ['5m', '1h'] as const;
+
+/** The end of a prefix of the prompt that the upstream should keep in its cache. */
+export interface CacheBreakpoint {
+  /** The upstream's usual lifetime, of five minutes, when absent. */
+  readonly ttl?: (typeof CACHE_LIFETIMES)[number] | undefined;
+}
+
 interface Cacheable {
-  readonly isCacheBreakpoint?: true | undefined;
+  readonly cacheBreakpoint?: CacheBreakpoint | undefined;
 }
 
 export interface TextPart extends Cacheable {
@@ -144,7 +151,8 @@ export interface UnusedFields {
   readonly converted: readonly string[];
 }
 
-export interface TextRequest {
+/** The breakpoint of a request is at its end. */
+export interface TextRequest extends Cacheable {
   /** The model id that the client sent. */
   readonly model: string;
   readonly stream: boolean;

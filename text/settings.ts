@@ -1,6 +1,8 @@
 /** Settings with the same name in several formats. */
-import { REASONING_EFFORTS } from './canonical.ts';
+import { CACHE_LIFETIMES, type CacheBreakpoint, REASONING_EFFORTS } from './canonical.ts';
+import { type Honour, object } from './fields.ts';
 import {
+  compact,
   described,
   integerBetween,
   mapped,
@@ -21,13 +23,23 @@ export const EFFORT = described(oneOf(REASONING_EFFORTS), 'Supported values depe
 export const VERBOSITY = oneOf(['low', 'medium', 'high']);
 export const JSON_SCHEMA = named('JsonSchema', described(readObject, 'A JSON Schema'));
 
-/** Marks the end of a prefix that upstreams with such marks keep in their cache, for the usual lifetime. */
-export const CACHE_CONTROL = optional(
-  mapped(
-    described(readObject, '`{"type": "ephemeral"}`: the prompt up to here should be kept in the cache'),
-    () => true as const,
-  ),
+const LIFETIME = described(
+  oneOf(CACHE_LIFETIMES),
+  'How long; `5m` by default, and always on models with the compatibility `specification`',
 );
+const CACHE_CONTROL = described(
+  object({ ttl: optional(LIFETIME) }, ({ ttl }): CacheBreakpoint => compact({ ttl })),
+  '`{"type": "ephemeral"}`: the prompt up to here should be kept in the cache',
+);
+const USUAL_CACHE_CONTROL = mapped(readObject, (): CacheBreakpoint => ({}));
+
+/** The field that marks the end of a prefix for the cache of upstreams that have such marks. */
+export function cacheMarks(honoured: Honour) {
+  return { cache_control: honoured(optional(CACHE_CONTROL), optional(USUAL_CACHE_CONTROL)) };
+}
+
+/** The fields of an object that can be marked. */
+export type CacheMarks = ReturnType<typeof cacheMarks>;
 
 /** For formats with a limit of their own: contract 4.8.2 and 4.8.4. */
 export const MAX_OUTPUT_TOKENS = 1_073_741_823;

@@ -1,7 +1,15 @@
 /** The turns of a conversation: what is in them, and what formats that are stricter than the canonical model need of them. */
 import { badRequest } from '../domain/errors.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
-import type { AnswerPart, InputPart, TextRequest, ToolCallPart, ToolResultPart, Turn } from './canonical.ts';
+import type {
+  AnswerPart,
+  CacheBreakpoint,
+  InputPart,
+  TextRequest,
+  ToolCallPart,
+  ToolResultPart,
+  Turn,
+} from './canonical.ts';
 import { JsonSizer } from './json/size.ts';
 
 /** The parts of all turns, and in place of tool results the parts of their content. */
@@ -11,9 +19,16 @@ export function partsOf(turns: readonly Turn[]): (InputPart | AnswerPart)[] {
   );
 }
 
-/** Whether the client marked what the upstream should keep in its cache. */
-export function hasCacheMarks({ turns, tools }: Pick<TextRequest, 'turns' | 'tools'>): boolean {
-  return tools.some(isMarked) || somePart(turns, isMarked);
+type Marked = Pick<TextRequest, 'turns' | 'tools' | 'cacheBreakpoint'>;
+
+/** Whether the client marked what the upstream should keep in its cache. @param ttl looks for marks with this lifetime only */
+export function hasCacheMarks(request: Marked, ttl?: CacheBreakpoint['ttl']): boolean {
+  const isMarked = ({ cacheBreakpoint: mark }: Pick<Marked, 'cacheBreakpoint'>): boolean =>
+    mark !== undefined && (ttl === undefined || mark.ttl === ttl);
+  const { turns, tools } = request;
+  return (
+    isMarked(request) || tools.some(isMarked) || somePart(turns, (part) => part.type !== 'reasoning' && isMarked(part))
+  );
 }
 
 /** Whether a part is as told, among those of tool results too. */
@@ -23,10 +38,6 @@ export function somePart(turns: readonly Turn[], isSuch: (part: Turn['parts'][nu
       ? parts.some((result) => isSuch(result) || result.content.some(isSuch))
       : parts.some((part: Turn['parts'][number]) => isSuch(part)),
   );
-}
-
-function isMarked(part: object): boolean {
-  return 'isCacheBreakpoint' in part;
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Usage as upstreams report it. They differ in what cached tokens are called, and in which counts include which. */
 import { isObject, type JsonObject } from '../domain/json.ts';
 import type { Usage } from './canonical.ts';
-import { countOf } from './upstream-errors.ts';
+import { countOf, objectOf } from './upstream-errors.ts';
 
 /** Counts as reported; null where there is none. */
 export interface ReportedCounts extends Omit<Usage, 'inputTotal' | 'outputTotal'> {
@@ -44,10 +44,16 @@ export function readUsage(usage: JsonObject): Usage {
     input: highest([usage], INPUT_FIELDS),
     cacheRead: highest(inputs, CACHE_READ_FIELDS),
     cacheWrite: highest(inputs, CACHE_WRITE_FIELDS),
+    cacheWrite1h: highest(inputs.map(writtenByLifetime), ['ephemeral_1h_input_tokens']),
     output: highest([usage], OUTPUT_FIELDS),
     reasoning: highest(outputs, ['reasoning_tokens']),
     total: countOf(usage['total_tokens']),
   });
+}
+
+/** What was written to a cache, by how long it is kept. */
+function writtenByLifetime(usage: JsonObject): JsonObject {
+  return objectOf(usage['cache_creation'] ?? usage['cache_creation_token_details']);
 }
 
 /** The highest count under any of the names: a count that is reported twice is often 0 in the unused place. */
@@ -68,7 +74,8 @@ function highest(objects: readonly JsonObject[], names: readonly string[]): numb
  * reveals reasoning that is only in the total, unless the difference is just what was cached. A total that is the input
  * and the output alone shows that tokens reported as both read and written were counted twice.
  */
-export function settleUsage({ input, cacheRead, cacheWrite, output, reasoning, total }: ReportedCounts): Usage {
+export function settleUsage(counts: ReportedCounts): Usage {
+  const { input, cacheRead, cacheWrite, cacheWrite1h, output, reasoning, total } = counts;
   const cached = (cacheRead ?? 0) + (cacheWrite ?? 0);
   const beyondInput = total === null || input === null ? null : total - input;
   const isCachedInTotal = cached > 0 && cached !== reasoning && beyondInput === (output ?? 0) + cached;
@@ -77,10 +84,12 @@ export function settleUsage({ input, cacheRead, cacheWrite, output, reasoning, t
   const rest = beyondInput !== null && isBeside ? beyondInput - cached : beyondInput;
   const reported = rest === null || rest < 0 ? output : Math.max(rest, output ?? 0);
   const room = input === null || isBeside ? null : input - (cacheRead ?? 0);
+  const written = cacheWrite === null || room === null ? cacheWrite : Math.min(cacheWrite, room);
   return {
     inputTotal: isBeside ? input + cached : input,
     cacheRead,
-    cacheWrite: cacheWrite === null || room === null ? cacheWrite : Math.min(cacheWrite, room),
+    cacheWrite: written,
+    cacheWrite1h: cacheWrite1h && Math.min(cacheWrite1h, written ?? 0),
     outputTotal: reasoning !== null && reasoning > (reported ?? 0) ? (reported ?? 0) + reasoning : reported,
     reasoning,
   };

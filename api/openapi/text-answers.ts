@@ -105,7 +105,7 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     }),
     usage: objectOf<ResponseUsage>({
       input_tokens: integer(),
-      input_tokens_details: object({ cached_tokens: integer() }),
+      input_tokens_details: object({ cached_tokens: integer(), cache_write_tokens: optional(integer()) }),
       output_tokens: integer(),
       output_tokens_details: object({ reasoning_tokens: integer() }),
       total_tokens: integer(),
@@ -129,6 +129,12 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     usage: objectOf<MessagesUsage>({
       input_tokens: integer('Without tokens read from or written to the cache'),
       cache_creation_input_tokens: optional(integer()),
+      cache_creation: optional(
+        object(
+          { ephemeral_5m_input_tokens: integer(), ephemeral_1h_input_tokens: integer() },
+          'What was written to the cache, by how long it is kept',
+        ),
+      ),
       cache_read_input_tokens: optional(integer()),
       output_tokens: integer(),
       output_tokens_details: optional(object({ thinking_tokens: integer() })),

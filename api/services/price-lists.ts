@@ -29,7 +29,11 @@ const MAX_LISTS = 1_000;
 const MAX_PLANNED = 20;
 export const MAX_RULES = 500;
 /** Prices of text that may be nothing, as in the catalogue. */
-const MAY_BE_ZERO: ReadonlySet<string> = new Set<keyof typeof TOKEN_PRICES>(['cached_input', 'cache_write']);
+const MAY_BE_ZERO: ReadonlySet<string> = new Set<keyof typeof TOKEN_PRICES>([
+  'cached_input',
+  'cache_write',
+  'cache_write_1h',
+]);
 
 type Services = Pick<ApiServices, 'database' | 'catalogue'>;
 

@@ -5,6 +5,7 @@ import type { TextHold } from '../../db/text-money/billing.ts';
 import { BODIES } from '../../domain/policy.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { readObject } from '../../text/read.ts';
+import { hasCacheMarks } from '../../text/turns.ts';
 import type { EmbeddingsFormat, ParseContext, WireFormat } from '../../text/wire-format.ts';
 import { withPrices } from '../services/customer-prices.ts';
 import { readJsonBody } from '../middlewares/json-body.ts';
@@ -73,6 +74,7 @@ export async function admit(call: TextCall, services: TextServices): Promise<Adm
     estimateInputTokens: inputTokenEstimate(request),
     mostInputTokens: mostInputTokens(request, body, model),
     maxOutputTokens: request.sampling.maxOutputTokens ?? null,
+    isCachedFor1h: hasCacheMarks(request, '1h'),
     choiceCount: request.sampling.choiceCount ?? 1,
     callCount: mostCalls(model, request),
   });

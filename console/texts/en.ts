@@ -89,6 +89,7 @@ export const en = {
     billable_duration_seconds: 'Seconds of video',
     cache_read_tokens: 'Read from the cache',
     cache_write_tokens: 'Written to the cache',
+    cache_write_1h_tokens: 'Of that, kept for an hour',
     catalogue_version: 'Catalogue',
     cause: 'Reason',
     charged_usd: 'Charged',

@@ -90,6 +90,7 @@ export const zh: typeof en = {
     billable_duration_seconds: '视频秒数',
     cache_read_tokens: '从缓存读取',
     cache_write_tokens: '写入缓存',
+    cache_write_1h_tokens: '其中保留一小时',
     catalogue_version: '目录',
     cause: '原因',
     charged_usd: '已收费',

@@ -30,7 +30,9 @@ END $$;
 CREATE OR REPLACE FUNCTION cost_of_text(request text_requests, rates text_costs) RETURNS numeric
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT (greatest(request.input_tokens - request.cache_read_tokens - request.cache_write_tokens, 0) * rates.input
-      + request.cache_read_tokens * rates.cached_input + request.cache_write_tokens * rates.cache_write
+      + request.cache_read_tokens * rates.cached_input
+      + (request.cache_write_tokens - request.cache_write_1h_tokens) * rates.cache_write
+      + request.cache_write_1h_tokens * rates.cache_write_1h
       + request.output_tokens * rates.output)
     * CASE WHEN rates.tiers = '[]' AND rates.peaks = '[]' THEN 1
       ELSE text_cost_factor(rates.tiers, rates.peaks, request.input_tokens / request.calls, request.created_at) END

@@ -71,6 +71,7 @@ CREATE TABLE text_requests (
   input_tokens bigint NOT NULL CHECK (input_tokens >= 0),
   cache_read_tokens bigint NOT NULL CHECK (cache_read_tokens >= 0),
   cache_write_tokens bigint NOT NULL CHECK (cache_write_tokens >= 0),
+  cache_write_1h_tokens bigint NOT NULL CHECK (cache_write_1h_tokens >= 0),
   output_tokens bigint NOT NULL CHECK (output_tokens >= 0),
   reasoning_tokens bigint CHECK (reasoning_tokens >= 0),
   -- How many calls of the upstream used the tokens.
@@ -83,6 +84,7 @@ CREATE TABLE text_requests (
   latency_ms integer,
   first_byte_ms integer,
   PRIMARY KEY (id, created_at),
+  CONSTRAINT text_requests_kept_for_1h_is_a_part CHECK (cache_write_1h_tokens <= cache_write_tokens),
   CONSTRAINT text_requests_failed_has_code CHECK ((outcome = 'failed') = (error_code IS NOT NULL)),
   CONSTRAINT text_requests_answers_cost CHECK (charge = 0 OR outcome IN ('succeeded', 'disconnected')),
   CONSTRAINT text_requests_charge_is_paid_or_absorbed CHECK (excess + absorbed = greatest(charge - held, 0))

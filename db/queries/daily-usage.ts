@@ -3,7 +3,12 @@
  * rest is added up from the rows. Both are read at once, so that nothing is missed or counted twice.
  */
 import type { PicoUsd } from '../../domain/money.ts';
-import { readSummedTokens, SUMMED_TOKEN_COUNTS, type SummedTokens } from '../../domain/text-tokens.ts';
+import {
+  readSummedTokens,
+  SUMMED_TOKEN_COUNTS,
+  type SummedTokens,
+  type SummedTokensRow,
+} from '../../domain/text-tokens.ts';
 import type { Database } from '../database.ts';
 import { readRow, type RowOf } from '../row.ts';
 
@@ -21,7 +26,7 @@ export interface DailyUsage extends SummedTokens<bigint> {
   readonly charged: PicoUsd;
 }
 
-type DailyRow = RowOf<DailyUsage, 'requests' | 'failed'>;
+type DailyRow = RowOf<Omit<DailyUsage, keyof SummedTokens<bigint>>, 'requests' | 'failed'> & SummedTokensRow;
 
 /** The columns of `daily_usage` that say whose sum a row is. */
 export const USAGE_NAMES = 'account_id, day, kind, model, api_key_id';

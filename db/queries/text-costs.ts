@@ -27,6 +27,7 @@ export async function recordTextCosts(database: Database, costs: readonly TextCo
       input: rates.input,
       cached_input: rates.cachedInput,
       cache_write: rates.cacheWrite,
+      cache_write_1h: rates.cacheWrite1h,
       output: rates.output,
       tiers: JSON.stringify(tiers),
       peaks: JSON.stringify(peaks),
@@ -37,10 +38,11 @@ export async function recordTextCosts(database: Database, costs: readonly TextCo
     /* sql */ `
     SELECT kept.version, kept.model, kept.upstream FROM text_costs AS kept
     JOIN jsonb_to_recordset(?::jsonb) AS given(version text, model text, upstream text, upstream_model text, input numeric,
-      cached_input numeric, cache_write numeric, output numeric, tiers text, peaks text)
+      cached_input numeric, cache_write numeric, cache_write_1h numeric, output numeric, tiers text, peaks text)
       USING (version, model, upstream, upstream_model)
-    WHERE (kept.input, kept.cached_input, kept.cache_write, kept.output, kept.tiers, kept.peaks)
-      <> (given.input, given.cached_input, given.cache_write, given.output, given.tiers::jsonb, given.peaks::jsonb)
+    WHERE (kept.input, kept.cached_input, kept.cache_write, kept.cache_write_1h, kept.output, kept.tiers, kept.peaks)
+      <> (given.input, given.cached_input, given.cache_write, given.cache_write_1h, given.output, given.tiers::jsonb,
+        given.peaks::jsonb)
     ORDER BY kept.model, kept.upstream LIMIT 1`,
     [JSON.stringify(rows)],
   );
@@ -60,6 +62,7 @@ interface TextCostRow {
   readonly input: string;
   readonly cached_input: string;
   readonly cache_write: string;
+  readonly cache_write_1h: string;
   readonly output: string;
   readonly tiers: StoredPricing['tiers'];
   readonly peaks: StoredPricing['peaks'];
@@ -69,8 +72,8 @@ interface TextCostRow {
 export async function listTextCostsOf(database: Database, version: string): Promise<readonly TextCost[]> {
   const rows: TextCostRow[] = await database('text_costs').where({ version });
   return rows.map(({ model, upstream, upstream_model: upstreamModel, tiers, peaks, ...rates }) => {
-    const { input, cached_input: cachedInput, cache_write: cacheWrite, output } = rates;
-    const pricing = fromStored({ rates: { input, cachedInput, cacheWrite, output }, tiers, peaks });
+    const { input, cached_input: cachedInput, cache_write: cacheWrite, cache_write_1h: cacheWrite1h, output } = rates;
+    const pricing = fromStored({ rates: { input, cachedInput, cacheWrite, cacheWrite1h, output }, tiers, peaks });
     return { version, model, upstream, upstreamModel, pricing };
   });
 }

@@ -2,7 +2,7 @@
 import type { Knex } from 'knex';
 import { createdAtMsOf, firstIdAt } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
-import { readTokens, type TextTokens } from '../../domain/text-tokens.ts';
+import { readTokens, type TextTokens, type TokensRow } from '../../domain/text-tokens.ts';
 import { type Database, onlyRow } from '../database.ts';
 import type { IdPage } from '../page.ts';
 import { createdIn, type Period } from '../period.ts';
@@ -41,10 +41,8 @@ export interface TextUsage extends TextTokens {
   readonly firstByteMs: number | null;
 }
 
-type TextRow = Omit<RowOf<TextUsage, keyof TextTokens>, 'charged' | 'modifiers'> & {
-  readonly charge: string;
-  readonly modifiers: TextUsage['modifiers'] | null;
-};
+type TextRow = RowOf<Omit<TextUsage, keyof TextTokens | 'charged' | 'modifiers'>> &
+  TokensRow & { readonly charge: string; readonly modifiers: TextUsage['modifiers'] | null };
 
 /** The account is absent only for operators. */
 export type TextUsageFilter = Period & Given<TextUsage, 'accountId' | 'apiKeyId' | 'model' | 'outcome'>;

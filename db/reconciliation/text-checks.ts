@@ -24,6 +24,7 @@ interface UsageRow {
   input_tokens: string;
   cache_read_tokens: string;
   cache_write_tokens: string;
+  cache_write_1h_tokens: string;
   output_tokens: string;
   calls: number;
   charge: string;
@@ -139,6 +140,7 @@ function priceOf(row: UsageRow, pricing: TextPricing): PicoUsd {
     inputTotal: Number(row.input_tokens),
     cacheRead: Number(row.cache_read_tokens),
     cacheWrite: Number(row.cache_write_tokens),
+    cacheWrite1h: Number(row.cache_write_1h_tokens),
     outputTotal: Number(row.output_tokens),
     calls: row.calls,
   };
@@ -150,7 +152,7 @@ async function* readUsage(snapshot: Database): AsyncIterable<UsageRow> {
   await snapshot.raw(/* sql */ `
     DECLARE all_usage NO SCROLL CURSOR FOR
     SELECT id, created_at, model, catalogue_version, price_list, outcome, upstream, input_tokens, cache_read_tokens,
-      cache_write_tokens, output_tokens, calls, charge
+      cache_write_tokens, cache_write_1h_tokens, output_tokens, calls, charge
     FROM text_requests`);
   for (;;) {
     const { rows } = await snapshot.raw<{ rows: UsageRow[] }>(`FETCH ${PAGE_SIZE} FROM all_usage`);

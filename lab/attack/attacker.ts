@@ -117,7 +117,13 @@ export function vendorsBill({ vendor, catalogue }: Victim): PicoUsd {
   return vendor.calls.reduce((sum, { model, inputTokens, outputTokens }) => {
     const pricing = catalogue.textModels.get(model)?.pricing;
     if (pricing === undefined) throw new Error(`the vendor was asked for an unknown model: ${model}`);
-    const usage = { inputTotal: inputTokens, cacheRead: 0, cacheWrite: 0, outputTotal: Math.ceil(outputTokens) };
+    const usage = {
+      inputTotal: inputTokens,
+      cacheRead: 0,
+      cacheWrite: 0,
+      cacheWrite1h: 0,
+      outputTotal: Math.ceil(outputTokens),
+    };
     return sum + priceText(pricing, usage, Date.now()).charge;
   }, 0n);
 }

@@ -158,7 +158,7 @@ describe('loading a catalogue', () => {
         upstream: 'a',
         upstreamModel: 'm',
         pricing: {
-          rates: { input: 50_000n, output: 200_000n, cachedInput: 5_000n, cacheWrite: 60_000n },
+          rates: { input: 50_000n, output: 200_000n, cachedInput: 5_000n, cacheWrite: 60_000n, cacheWrite1h: 100_000n },
           tiers: [{ thresholdTokens: 200_000, applies: 'over', factor: parseFactor('1.5') }],
           peaks: [],
         },
@@ -167,8 +167,9 @@ describe('loading a catalogue', () => {
     expect(faultsOf(written.replace("'1.5'", "'0.5'"))).to.include('routes[0].cost.tiers[0].factor');
     const compare = (text: string) =>
       compareOffers(offerOf(parseCatalogue(written, 'a')), offerOf(parseCatalogue(text, 'b')));
-    expect(compare(written.replace("input: '0.05'", "input: '0.06'"))).to.deep.equal([
-      { model: 'textd-v2.5', what: 'cost at a m: input', before: '0.05', after: '0.06', amount: 'cost' },
+    const dearer = written.replace("cache_write: '0.06'", "cache_write: '0.06', cache_write_1h: '0.12'");
+    expect(compare(dearer)).to.deep.equal([
+      { model: 'textd-v2.5', what: 'cost at a m: cache_write_1h', before: '0.1', after: '0.12', amount: 'cost' },
     ]);
     expect(faultsOf(written.replace("input: '0.05', ", ''))).to.include('routes[0].cost.input');
   });

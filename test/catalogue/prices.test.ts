@@ -16,7 +16,7 @@ function textModel(id: string): TextModel {
 }
 
 function cost(id: string, usage: Partial<TokenUsage>, moment: string = SUNDAY_NIGHT): string {
-  const tokens = { inputTotal: 0, cacheRead: 0, cacheWrite: 0, outputTotal: 0, ...usage };
+  const tokens = { inputTotal: 0, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, outputTotal: 0, ...usage };
   return formatUsd(priceText(textModel(id).pricing, tokens, Date.parse(moment)).charge);
 }
 

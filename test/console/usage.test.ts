@@ -88,8 +88,8 @@ describe('the usage page', () => {
     expect(headers['content-disposition']).to.equal('attachment; filename="usage-last-days.csv"');
     const [head, ...rows] = text.trimEnd().split('\r\n');
     expect(head).to.equal(
-      'date,kind,model,api_key_id,requests,failed,input_tokens,cache_read_tokens,cache_write_tokens,output_tokens,' +
-        'billable_duration_seconds,charged_usd,api_key_name',
+      'date,kind,model,api_key_id,requests,failed,input_tokens,cache_read_tokens,cache_write_tokens,' +
+        'cache_write_1h_tokens,output_tokens,billable_duration_seconds,charged_usd,api_key_name',
     );
     expect(rows).to.have.length(2);
     for (const row of rows) expect(row).to.include(`,"'=HYPERLINK(""https`);
@@ -121,10 +121,10 @@ describe('the usage page', () => {
       await app.database.raw(
         /* sql */ `
         INSERT INTO text_requests (id, created_at, account_id, api_key_id, request_id, model, format, streamed,
-          outcome, catalogue_version, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, estimated, held, excess,
-          charge, absorbed)
+          outcome, catalogue_version, input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens,
+          estimated, held, excess, charge, absorbed)
         SELECT first_id_at('txt_', now()) || lpad(n::text, 22, '0'), now(), :accountId, 'key_' || lpad((n % 2000 + 1)::text, 32, '0'), 'req',
-          'model-' || n % 40, 'chat-completions', false, 'succeeded', 'test', 1, 0, 0, 1, false, n, 0, n, 0
+          'model-' || n % 40, 'chat-completions', false, 'succeeded', 'test', 1, 0, 0, 0, 1, false, n, 0, n, 0
         FROM generate_series(:first, :first + 9999) AS n`,
         { accountId, first },
       );

@@ -1102,9 +1102,14 @@ describe('the rules of the database', () => {
       ['usage of no call', { calls: 0 }],
       ['an unknown format', { format: 'smoke' }],
       ['an unknown outcome', { outcome: 'lost', held: 0, charge: 0 }],
-      ...['input', 'cache_read', 'cache_write', 'output', 'reasoning'].map((tokens): Refusal => {
+      ...['input', 'cache_read', 'cache_write', 'cache_write_1h', 'output', 'reasoning'].map((tokens): Refusal => {
         return [`fewer than no ${tokens} tokens`, { [`${tokens}_tokens`]: -1 }];
       }),
+      [
+        'more tokens kept for an hour than were written to a cache',
+        { cache_write_tokens: 1, cache_write_1h_tokens: 2 },
+        'text_requests_kept_for_1h_is_a_part',
+      ],
       [
         'a failure without a code, and a code without a failure',
         [{ outcome: 'failed', charge: 0 }, { error_code: 'processing_failed' }],
@@ -1141,7 +1146,7 @@ describe('the rules of the database', () => {
     refusesRows('rate_cards', () => rateCard, [['a rate card of something else', { kind: 'audio' }]]);
     keepsRows('rate_cards', () => rateCard, { pricing: '[]' });
 
-    const costRates = { input: 1, cached_input: 1, cache_write: 1, output: 1 };
+    const costRates = { input: 1, cached_input: 1, cache_write: 1, cache_write_1h: 1, output: 1 };
     const textCost = { version: 'test', model: 'textc-M3', upstream: 'vendor', upstream_model: 'm3', ...costRates };
     refusesTwice('the cost of a route in a version', 'text_costs', () => textCost);
     keepsRows('text_costs', () => textCost, { output: 2 });
@@ -1150,7 +1155,13 @@ describe('the rules of the database', () => {
   describe('sums of usage', () => {
     refusesTwice('a sum', 'daily_usage', ({ account, key }) => {
       const names = { account_id: account.id, day: '2026-01-01', kind: 'text', model: 'm', api_key_id: key.id };
-      const tokens = { input_tokens: 1, cache_read_tokens: 0, cache_write_tokens: 0, output_tokens: 1 };
+      const tokens = {
+        input_tokens: 1,
+        cache_read_tokens: 0,
+        cache_write_tokens: 0,
+        cache_write_1h_tokens: 0,
+        output_tokens: 1,
+      };
       return { ...names, ...tokens, requests: 1, failed: 0, billable_seconds: 0, charged: 1 };
     });
     refusesTwice('a sum of transfers', 'daily_transfers', ({ account }) => {
@@ -1665,6 +1676,7 @@ function textRequestOf(key: TestKey, changes: Row = {}): Row {
     input_tokens: 1,
     cache_read_tokens: 0,
     cache_write_tokens: 0,
+    cache_write_1h_tokens: 0,
     output_tokens: 1,
     estimated: false,
     held: 10,

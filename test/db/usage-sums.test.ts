@@ -292,7 +292,17 @@ async function expectSumsOfRows(database: Database, keys: readonly { readonly ac
 }
 
 type PlainRow = Readonly<Record<'date' | 'kind' | 'model' | 'api_key_id' | (typeof NUMBERS)[number], string>>;
-const NUMBERS = ['requests', 'failed', 'input', 'cache_read', 'cache_write', 'output', 'seconds', 'charged'] as const;
+const NUMBERS = [
+  'requests',
+  'failed',
+  'input',
+  'cache_read',
+  'cache_write',
+  'cache_write_1h',
+  'output',
+  'seconds',
+  'charged',
+] as const;
 
 async function plainSums(
   database: Database,
@@ -301,11 +311,12 @@ async function plainSums(
   const { rows } = await database.raw<{ rows: PlainRow[] }>(
     `WITH used AS (
       SELECT created_at, 'text' AS kind, model, api_key_id, outcome = 'failed' AS failed,
-        input_tokens AS input, cache_read_tokens AS cache_read, cache_write_tokens AS cache_write, output_tokens AS output,
+        input_tokens AS input, cache_read_tokens AS cache_read, cache_write_tokens AS cache_write,
+        cache_write_1h_tokens AS cache_write_1h, output_tokens AS output,
         0 AS seconds, charge - absorbed AS charged
       FROM text_requests WHERE account_id = :accountId AND created_at >= :from AND created_at < :to
       UNION ALL
-      SELECT created_at, kind, model, api_key_id, status = 'failed', 0, 0, 0, 0,
+      SELECT created_at, kind, model, api_key_id, status = 'failed', 0, 0, 0, 0, 0,
         CASE status WHEN 'succeeded' THEN billable_duration_seconds ELSE 0 END,
         CASE status WHEN 'succeeded' THEN price ELSE 0 END
       FROM tasks WHERE account_id = :accountId AND created_at >= :from AND created_at < :to
@@ -313,7 +324,8 @@ async function plainSums(
     )
     SELECT to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS date, kind, model, api_key_id,
       count(*) FILTER (WHERE NOT failed) AS requests, count(*) FILTER (WHERE failed) AS failed, sum(input) AS input,
-      sum(cache_read) AS cache_read, sum(cache_write) AS cache_write, sum(output) AS output, sum(seconds) AS seconds,
+      sum(cache_read) AS cache_read, sum(cache_write) AS cache_write,
+      sum(cache_write_1h) AS cache_write_1h, sum(output) AS output, sum(seconds) AS seconds,
       sum(charged) AS charged
     FROM used GROUP BY 1, 2, 3, 4 ORDER BY 1 DESC, 2, 3, 4`,
     period,
@@ -328,6 +340,7 @@ async function plainSums(
     inputTokens: BigInt(row.input),
     cacheReadTokens: BigInt(row.cache_read),
     cacheWriteTokens: BigInt(row.cache_write),
+    cacheWrite1hTokens: BigInt(row.cache_write_1h),
     outputTokens: BigInt(row.output),
     billableSeconds: BigInt(row.seconds),
     charged: BigInt(row.charged),

@@ -932,7 +932,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
   'text/messages/upstream.test.ts': {
     'a schema for the answer and the name of the end user': '4.8.1:18',
     'the effort of reasoning, with none as disabled thinking': '4.8.3:11',
-    'is forwarded no wish for a cache that costs more than the usual one': '4.8.3:13',
+    'is forwarded the lifetime of a cache with full compatibility only': '4.8.3:13',
     'is forwarded a body of its own format without the fields that have no effect': '4.8.3:14',
   },
   'text/output-bound.test.ts': {

@@ -20,12 +20,21 @@ const decimal = fc
 const rate = fc.bigInt({ min: 0n, max: 10n ** 12n });
 const factors = fc.constantFrom('1', '1.6', '2', '1.25');
 const textPricing: fc.Arbitrary<TextPricing> = fc
-  .record({ input: rate, cachedInput: rate, cacheWrite: rate, output: rate, tier: factors, peak: factors })
+  .record({
+    input: rate,
+    cachedInput: rate,
+    cacheWrite: rate,
+    cacheWrite1h: rate,
+    output: rate,
+    tier: factors,
+    peak: factors,
+  })
   .map(({ tier, peak, ...rates }) => ({
     rates: {
       input: rates.input * 400n,
       cachedInput: rates.cachedInput * 400n,
       cacheWrite: rates.cacheWrite * 400n,
+      cacheWrite1h: rates.cacheWrite1h * 400n,
       output: rates.output * 400n,
     },
     tiers: [{ thresholdTokens: 1_000, applies: 'over', factor: parseFactor(tier) }],
@@ -43,6 +52,7 @@ const usage = fc.record({
   inputTotal: fc.integer({ min: 0, max: 100_000 }),
   cacheRead: fc.constant(0),
   cacheWrite: fc.constant(0),
+  cacheWrite1h: fc.constant(0),
   outputTotal: fc.integer({ min: 0, max: 100_000 }),
 });
 
@@ -94,7 +104,7 @@ describe('the factor of a price list', () => {
     fc.assert(
       fc.property(textPricing, decimal, usage, (pricing, factor, tokens) => {
         const sold = listOf(factor).textPricing(model(pricing));
-        const bounds = { inputTokens: tokens.inputTotal, outputTokens: tokens.outputTotal };
+        const bounds = { inputTokens: tokens.inputTotal, outputTokens: tokens.outputTotal, isCachedFor1h: false };
         const held = estimateText(sold, bounds, MONDAY_MS);
         expect(held >= priceText(sold, tokens, MONDAY_MS).charge).to.equal(true);
       }),
@@ -167,7 +177,7 @@ describe('the price of a picture or video by a list', () => {
 
 describe('the price of text by a list', () => {
   const pricing: TextPricing = {
-    rates: { input: 1_000_000n, cachedInput: 100_000n, cacheWrite: 0n, output: 4_000_000n },
+    rates: { input: 1_000_000n, cachedInput: 100_000n, cacheWrite: 0n, cacheWrite1h: 0n, output: 4_000_000n },
     tiers: [],
     peaks: [],
   };
@@ -193,7 +203,11 @@ describe('the price of text by a list', () => {
   }
 
   it('stays free for a free model, whatever is written', () => {
-    const free = { rates: { input: 0n, cachedInput: 0n, cacheWrite: 0n, output: 0n }, tiers: [], peaks: [] };
+    const free = {
+      rates: { input: 0n, cachedInput: 0n, cacheWrite: 0n, cacheWrite1h: 0n, output: 0n },
+      tiers: [],
+      peaks: [],
+    };
     const rules = [{ model: 'textx-1', prices: { input: '1', output: '2' } }];
     expect(listOf('3', rules).textPricing(model(free)).rates).to.deep.equal(free.rates);
   });

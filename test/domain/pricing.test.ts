@@ -20,7 +20,13 @@ const MONDAY_NOON_MS = Date.parse('2026-10-05T12:00:00Z');
 const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
 
 const pricing = (overrides: Partial<TextPricing> = {}): TextPricing => ({
-  rates: { input: 1_000_000n, cachedInput: 50_000n, cacheWrite: 1_250_000n, output: 5_000_000n },
+  rates: {
+    input: 1_000_000n,
+    cachedInput: 50_000n,
+    cacheWrite: 1_250_000n,
+    cacheWrite1h: 2_000_000n,
+    output: 5_000_000n,
+  },
   tiers: [],
   peaks: [],
   ...overrides,
@@ -29,6 +35,7 @@ const usage = (overrides: Partial<TokenUsage> = {}): TokenUsage => ({
   inputTotal: 0,
   cacheRead: 0,
   cacheWrite: 0,
+  cacheWrite1h: 0,
   outputTotal: 0,
   ...overrides,
 });
@@ -133,11 +140,11 @@ describe('text prices', () => {
   it('charges each class of tokens at its own rate, and what the cache held only once', () => {
     const { charge } = priceText(
       pricing(),
-      usage({ inputTotal: 1_000, cacheRead: 600, cacheWrite: 300, outputTotal: 10 }),
+      usage({ inputTotal: 1_000, cacheRead: 600, cacheWrite: 300, cacheWrite1h: 100, outputTotal: 10 }),
       MONDAY_NOON_MS,
     );
-    // 100 × 1,000,000 + 600 × 50,000 + 300 × 1,250,000 + 10 × 5,000,000
-    expect(charge).to.equal(555_000_000n);
+    // 100 × 1,000,000 + 600 × 50,000 + 200 × 1,250,000 + 100 × 2,000,000 + 10 × 5,000,000
+    expect(charge).to.equal(630_000_000n);
   });
 
   it('never subtracts more cached tokens than there were input tokens', () => {
@@ -147,10 +154,15 @@ describe('text prices', () => {
 
   it('refuses counts that are not numbers of tokens', () => {
     for (const wrong of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
-      for (const field of ['inputTotal', 'cacheRead', 'cacheWrite', 'outputTotal'] as const) {
+      for (const field of ['inputTotal', 'cacheRead', 'cacheWrite', 'cacheWrite1h', 'outputTotal'] as const) {
         expect(() => priceText(pricing(), usage({ [field]: wrong }), MONDAY_NOON_MS)).to.throw(RangeError);
       }
     }
+  });
+
+  it('refuses more tokens kept for an hour than were written to the cache', () => {
+    const wrong = usage({ inputTotal: 10, cacheWrite: 5, cacheWrite1h: 6 });
+    expect(() => priceText(pricing(), wrong, MONDAY_NOON_MS)).to.throw(RangeError);
   });
 
   it('names the modifiers that it applied, and the rates after them', () => {
@@ -167,6 +179,7 @@ describe('text prices', () => {
       input: 3_200_000n,
       cachedInput: 160_000n,
       cacheWrite: 4_000_000n,
+      cacheWrite1h: 6_400_000n,
       output: 16_000_000n,
     });
   });
@@ -259,14 +272,14 @@ describe('text prices', () => {
     });
 
     it('refuses rates that a factor would leave with a fraction of a pico-USD', () => {
-      const rates = { input: 10n, cachedInput: 10n, cacheWrite: 10n, output: 12n };
+      const rates = { input: 10n, cachedInput: 10n, cacheWrite: 10n, cacheWrite1h: 10n, output: 12n };
       expect(() => assertExactPricing(pricing({ rates, peaks: [peak()] }))).to.throw(RangeError, 'output rate');
       expect(() => assertExactPricing(pricing({ rates, tiers: [tier()] }))).not.to.throw();
     });
 
     it('refuses factors that are exact each but not together', () => {
       const half = parseFactor('1.5');
-      const rates = { input: 2n, cachedInput: 2n, cacheWrite: 2n, output: 2n };
+      const rates = { input: 2n, cachedInput: 2n, cacheWrite: 2n, cacheWrite1h: 2n, output: 2n };
       const together = pricing({ rates, tiers: [tier({ factor: half })], peaks: [peak({ factor: half })] });
       expect(() => assertExactPricing({ ...together, peaks: [] })).not.to.throw();
       expect(() => assertExactPricing(together)).to.throw(RangeError, 'input rate');
@@ -276,7 +289,7 @@ describe('text prices', () => {
   describe('laws', () => {
     const tokens = fc.integer({ min: 0, max: 2_000_000 });
     const rate = fc.bigInt({ min: 0n, max: 10_000_000n }).map((rate) => rate * 100n);
-    const anyRates = fc.record({ input: rate, cachedInput: rate, cacheWrite: rate, output: rate });
+    const anyRates = fc.record({ input: rate, cachedInput: rate, cacheWrite: rate, cacheWrite1h: rate, output: rate });
     const factor = fc.constantFrom('1', '1.5', '1.6', '2').map(parseFactor);
     const anyPricing: fc.Arbitrary<TextPricing> = fc.record({
       rates: anyRates,
@@ -299,8 +312,11 @@ describe('text prices', () => {
       ),
     });
     const anyUsage = fc
-      .record({ plain: tokens, cacheRead: tokens, cacheWrite: tokens, outputTotal: tokens })
-      .map(({ plain, ...others }) => ({ ...others, inputTotal: plain + others.cacheRead + others.cacheWrite }));
+      .record({ plain: tokens, cacheRead: tokens, cacheWrite5m: tokens, cacheWrite1h: tokens, outputTotal: tokens })
+      .map(({ plain, cacheRead, cacheWrite5m, cacheWrite1h, outputTotal }) => {
+        const cacheWrite = cacheWrite5m + cacheWrite1h;
+        return { inputTotal: plain + cacheRead + cacheWrite, cacheRead, cacheWrite, cacheWrite1h, outputTotal };
+      });
     const moment = fc.integer({ min: 0, max: 4_000_000_000_000 });
 
     it('never costs less for more tokens of any class', () => {
@@ -310,6 +326,7 @@ describe('text prices', () => {
             inputTotal: usage.inputTotal + more.inputTotal,
             cacheRead: usage.cacheRead + more.cacheRead,
             cacheWrite: usage.cacheWrite + more.cacheWrite,
+            cacheWrite1h: usage.cacheWrite1h + more.cacheWrite1h,
             outputTotal: usage.outputTotal + more.outputTotal,
           };
           const cost = priceText(pricing, usage, atMs).charge;
@@ -326,6 +343,7 @@ describe('text prices', () => {
             inputTotal: first.inputTotal + second.inputTotal,
             cacheRead: first.cacheRead + second.cacheRead,
             cacheWrite: first.cacheWrite + second.cacheWrite,
+            cacheWrite1h: first.cacheWrite1h + second.cacheWrite1h,
             outputTotal: first.outputTotal + second.outputTotal,
           };
           const cost = (usage: TokenUsage): bigint => priceText(pricing({ rates }), usage, atMs).charge;
@@ -361,6 +379,7 @@ describe('text prices', () => {
           const bounds = {
             inputTokens: usage.inputTotal + spareInput,
             outputTokens: usage.outputTotal + spareOutput,
+            isCachedFor1h: usage.cacheWrite1h > 0,
           };
           expect(estimateText(pricing, bounds, atMs) >= priceText(pricing, usage, atMs).charge).to.equal(true);
         }),
@@ -369,8 +388,13 @@ describe('text prices', () => {
   });
 
   it('holds the dearest input rate and the output bound, with the modifiers of the moment', () => {
-    const held = estimateText(pricing({ tiers: [tier()] }), { inputTokens: 1_000, outputTokens: 100 }, MONDAY_NOON_MS);
+    const held = (isCachedFor1h: boolean): bigint => {
+      const bounds = { inputTokens: 1_000, outputTokens: 100, isCachedFor1h };
+      return estimateText(pricing({ tiers: [tier()] }), bounds, MONDAY_NOON_MS);
+    };
     // (1,000 × 1,250,000 + 100 × 5,000,000) × 2
-    expect(held).to.equal(3_500_000_000n);
+    expect(held(false)).to.equal(3_500_000_000n);
+    // (1,000 × 2,000,000 + 100 × 5,000,000) × 2
+    expect(held(true)).to.equal(5_000_000_000n);
   });
 });

@@ -214,6 +214,7 @@ export async function createTextRequestRow(
     input_tokens: 1_234,
     cache_read_tokens: 0,
     cache_write_tokens: 0,
+    cache_write_1h_tokens: 0,
     output_tokens: 56,
     estimated: false,
     held: 0,

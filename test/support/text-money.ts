@@ -190,6 +190,7 @@ export function settlementOf(hold: NewTextHold, settings: Partial<UnpaidSettleme
     inputTokens: 10,
     cacheReadTokens: 0,
     cacheWriteTokens: 0,
+    cacheWrite1hTokens: 0,
     outputTokens: 20,
     reasoningTokens: null,
     calls: 1,

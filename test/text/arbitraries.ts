@@ -54,11 +54,19 @@ const count = fc.option(fc.nat({ max: 1_000_000 }));
 
 /** Usage whose parts fit into their totals, any of them unreported. */
 export const usage: fc.Arbitrary<Usage> = fc
-  .record({ cacheRead: count, cacheWrite: count, reasoning: count, input: fc.nat(1000), output: fc.nat(1000) })
-  .map(({ cacheRead, cacheWrite, reasoning, input, output }) => ({
+  .record({
+    cacheRead: count,
+    cacheWrite: count,
+    cacheWrite1h: count,
+    reasoning: count,
+    input: fc.nat(1000),
+    output: fc.nat(1000),
+  })
+  .map(({ cacheRead, cacheWrite, cacheWrite1h, reasoning, input, output }) => ({
     inputTotal: input + (cacheRead ?? 0) + (cacheWrite ?? 0),
     cacheRead,
     cacheWrite,
+    cacheWrite1h: cacheWrite && cacheWrite1h && Math.min(cacheWrite1h, cacheWrite),
     outputTotal: output + (reasoning ?? 0),
     reasoning,
   }));

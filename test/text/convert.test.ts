@@ -14,7 +14,10 @@ const events: readonly StreamEvent[] = [
   { type: 'text-start', id: 't' },
   { type: 'text-delta', id: 't', text: 'Hello' },
   { type: 'text-end', id: 't' },
-  { type: 'usage', usage: { inputTotal: 4, cacheRead: 1, cacheWrite: null, outputTotal: 2, reasoning: null } },
+  {
+    type: 'usage',
+    usage: { inputTotal: 4, cacheRead: 1, cacheWrite: null, cacheWrite1h: null, outputTotal: 2, reasoning: null },
+  },
   { type: 'finish', reason: 'stop' },
 ];
 const bytes = new TextEncoder().encode(streamedTo(chatCompletions, events, renderContext({ includeUsage: true })));

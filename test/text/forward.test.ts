@@ -22,7 +22,10 @@ const events: readonly StreamEvent[] = [
   { type: 'text-start', id: 't' },
   { type: 'text-delta', id: 't', text: 'Hellö' },
   { type: 'text-end', id: 't' },
-  { type: 'usage', usage: { inputTotal: 4, cacheRead: 1, cacheWrite: null, outputTotal: 2, reasoning: null } },
+  {
+    type: 'usage',
+    usage: { inputTotal: 4, cacheRead: 1, cacheWrite: null, cacheWrite1h: null, outputTotal: 2, reasoning: null },
+  },
   { type: 'finish', reason: 'stop' },
 ];
 

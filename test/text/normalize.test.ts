@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { ServiceError } from '../../domain/errors.ts';
-import type { StreamEvent, Usage } from '../../text/canonical.ts';
+import { type StreamEvent, UNREPORTED_USAGE, type Usage } from '../../text/canonical.ts';
 import { collect } from '../../text/collect.ts';
 import { normalize } from '../../text/normalize.ts';
 import { runStage } from '../../text/stage.ts';
@@ -15,7 +15,7 @@ const input = (id: string, text: string): StreamEvent => ({ type: 'tool-input-de
 const said = (text: string): StreamEvent => ({ type: 'text-delta', id: 't', text });
 
 function usageOf(numbers: Partial<Usage>): Usage {
-  return { inputTotal: null, cacheRead: null, cacheWrite: null, outputTotal: null, reasoning: null, ...numbers };
+  return { ...UNREPORTED_USAGE, ...numbers };
 }
 
 function typesOf(events: readonly StreamEvent[]): string[] {

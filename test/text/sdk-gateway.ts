@@ -2,14 +2,14 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { AnswerPart, Choice, TextRequest } from '../../text/canonical.ts';
+import { type AnswerPart, type Choice, type TextRequest, UNREPORTED_USAGE } from '../../text/canonical.ts';
 import type { ParseContext, WireFormat } from '../../text/wire-format.ts';
 import { eventsOf } from './answers.ts';
 import { renderContext, streamedTo, textResult } from './support.ts';
 
 type Respond = (response: ServerResponse, request: TextRequest) => void;
 
-export const usage = { inputTotal: 30, cacheRead: 20, cacheWrite: null, outputTotal: 9, reasoning: 4 };
+export const usage = { ...UNREPORTED_USAGE, inputTotal: 30, cacheRead: 20, outputTotal: 9, reasoning: 4 };
 export const reasoning: AnswerPart = { type: 'reasoning', text: 'Look twice.', signature: 'c2ln' };
 
 export function toolCall(callId: string, text: string, name = 'look'): AnswerPart {

@@ -13,7 +13,10 @@ function answer(deltas: readonly string[], after: readonly StreamEvent[] = []): 
     ...deltas.map((text) => ({ type: 'text-delta', id: 't', text }) as const),
     { type: 'text-end', id: 't' },
     ...after,
-    { type: 'usage', usage: { inputTotal: 1, cacheRead: null, cacheWrite: null, outputTotal: 2, reasoning: null } },
+    {
+      type: 'usage',
+      usage: { inputTotal: 1, cacheRead: null, cacheWrite: null, cacheWrite1h: null, outputTotal: 2, reasoning: null },
+    },
     { type: 'finish', reason: 'stop' },
   ];
 }

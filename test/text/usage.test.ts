@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import type { Usage } from '../../text/canonical.ts';
+import { UNREPORTED_USAGE, type Usage } from '../../text/canonical.ts';
 import { Meter } from '../../text/meter.ts';
 import { readUsage, settleUsage } from '../../text/usage.ts';
 
 const counted = { prompt_tokens: 64, completion_tokens: 6, total_tokens: 70 };
 
 function usageOf(numbers: Partial<Usage>): Usage {
-  return { inputTotal: null, cacheRead: null, cacheWrite: null, outputTotal: null, reasoning: null, ...numbers };
+  return { ...UNREPORTED_USAGE, ...numbers };
 }
 
 describe('the usage of an upstream', () => {
@@ -40,6 +40,16 @@ describe('the usage of an upstream', () => {
       expect(readUsage({ ...counted, ...cached })).to.include({ inputTotal: 64, cacheWrite: 20, outputTotal: 6 });
     });
   }
+
+  it('counts what a cache keeps for an hour within what was written to it', () => {
+    const byLifetime = { ephemeral_5m_input_tokens: 12, ephemeral_1h_input_tokens: 8 };
+    for (const cached of [
+      { cache_creation_input_tokens: 20, cache_creation: byLifetime },
+      { prompt_tokens_details: { cache_write_tokens: 20, cache_creation_token_details: byLifetime } },
+    ]) {
+      expect(readUsage({ ...counted, ...cached })).to.include({ cacheWrite: 20, cacheWrite1h: 8 });
+    }
+  });
 
   it('is read under the names of either format', () => {
     const usage = { input_tokens: 64, output_tokens: 6, output_tokens_details: { reasoning_tokens: 4 } };
@@ -105,6 +115,7 @@ describe('the usage of an upstream', () => {
           input: of.plain + (cachedInside ? of.cached : 0),
           cacheRead: of.cached,
           cacheWrite: null,
+          cacheWrite1h: null,
           output: of.said + (reasoningInside ? of.reasoning : 0),
           reasoning: of.reasoning,
           total: hasTotal ? of.plain + of.cached + of.said + of.reasoning : null,
@@ -120,14 +131,16 @@ describe('the usage of an upstream', () => {
       input: count,
       cacheRead: count,
       cacheWrite: count,
+      cacheWrite1h: count,
       output: count,
       reasoning: count,
       total: count,
     });
     fc.assert(
       fc.property(told, (counts) => {
-        const { inputTotal, cacheRead, cacheWrite, outputTotal, reasoning } = settleUsage(counts);
+        const { inputTotal, cacheRead, cacheWrite, cacheWrite1h, outputTotal, reasoning } = settleUsage(counts);
         if (inputTotal !== null) expect(inputTotal).to.be.at.least((cacheRead ?? 0) + (cacheWrite ?? 0));
+        expect(cacheWrite ?? 0).to.be.at.least(cacheWrite1h ?? 0);
         if (outputTotal !== null) expect(outputTotal).to.be.at.least(reasoning ?? 0);
         expect(outputTotal ?? 0).to.be.at.least(counts.output ?? 0);
       }),

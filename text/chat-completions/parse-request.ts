@@ -5,17 +5,19 @@ import type { AnswerPart, TextRequest, Turn } from '../canonical.ts';
 import { NamedCalls } from '../named-calls.ts';
 import { compact, readArray, readId, readName } from '../read.ts';
 import { unusedFields } from '../unused-fields.ts';
-import { readAnswerContent, readInputContent, readMessage, readRequest, readSystemContent } from './request-shape.ts';
+import type { ParseContext } from '../wire-format.ts';
+import { CONTENT, readMessage, readRequest } from './request-shape.ts';
 
 type Request = ReturnType<typeof readRequest>;
 type Message = ReturnType<typeof readMessage>;
+type Content = (typeof CONTENT)['full'];
 
-export function parseRequest(body: unknown): TextRequest {
+export function parseRequest(body: unknown, { compatibility = 'specification' }: ParseContext = {}): TextRequest {
   const request = readRequest(body, '');
   request.get('modalities');
   const calls = new NamedCalls();
   const turns = request.getAs('messages', (value, path) =>
-    readArray(value, path, (item, at) => turnOf(readMessage(item, at), calls)),
+    readArray(value, path, (item, at) => turnOf(readMessage(item, at), CONTENT[compatibility], calls)),
   );
   if (turns.length === 0) throw badRequest('"messages" requires at least 1 item');
   return compact({
@@ -79,37 +81,37 @@ function largest(...bounds: readonly (number | undefined)[]): number | undefined
   return set.length === 0 ? undefined : Math.max(...set);
 }
 
-function turnOf(message: Message, calls: NamedCalls): Turn {
+function turnOf(message: Message, content: Content, calls: NamedCalls): Turn {
   switch (message.get('role')) {
     case 'system':
     case 'developer':
-      return { role: 'system', parts: message.getAs('content', readSystemContent) };
+      return { role: 'system', parts: message.getAs('content', content.system) };
     case 'user':
-      return { role: 'user', parts: message.getAs('content', readInputContent) };
+      return { role: 'user', parts: message.getAs('content', content.input) };
     case 'assistant':
-      return { role: 'assistant', parts: answerOf(message, calls) };
+      return { role: 'assistant', parts: answerOf(message, content, calls) };
     case 'function':
-      return functionResultOf(message, calls);
+      return functionResultOf(message, content, calls);
     default: {
       const callId = message.getAs('tool_call_id', readId);
       return {
         role: 'tool',
-        parts: [{ type: 'tool-result', callId, content: message.getAs('content', readInputContent) }],
+        parts: [{ type: 'tool-result', callId, content: message.getAs('content', content.input) }],
       };
     }
   }
 }
 
 /** The parts of an assistant message in the order in which models write them: reasoning, text, tool calls. */
-function answerOf(message: Message, functionCalls: NamedCalls): AnswerPart[] {
+function answerOf(message: Message, content: Content, functionCalls: NamedCalls): AnswerPart[] {
   const reasoning = message.get('reasoning_content') ?? message.get('reasoning');
-  const content = message.getAs('content', readAnswerContent);
+  const said = message.getAs('content', content.answer);
   const refusal = message.get('refusal');
   const calls = message.get('tool_calls');
   const called = message.get('function_call');
   return [
     ...(reasoning === undefined || reasoning === '' ? [] : [{ type: 'reasoning', text: reasoning } as const]),
-    ...(content ?? []),
+    ...(said ?? []),
     ...(refusal === undefined || refusal === '' ? [] : [{ type: 'text', text: refusal } as const]),
     ...(calls ?? []),
     ...(called === undefined
@@ -119,10 +121,10 @@ function answerOf(message: Message, functionCalls: NamedCalls): AnswerPart[] {
 }
 
 /** A message that answers a function call, which it identifies by the function's name. */
-function functionResultOf(message: Message, calls: NamedCalls): Turn {
+function functionResultOf(message: Message, content: Content, calls: NamedCalls): Turn {
   const name = message.getAs('name', readName);
   const callId = calls.answer(undefined, name);
   if (callId === null) throw badRequest(`"${message.path}" must answer a function_call of "${name}" before it`);
-  const content = message.getAs('content', (value, path) => readInputContent(value ?? '', path));
-  return { role: 'tool', parts: [{ type: 'tool-result', callId, name, content }] };
+  const result = message.getAs('content', (value, path) => content.input(value ?? '', path));
+  return { role: 'tool', parts: [{ type: 'tool-result', callId, name, content: result }] };
 }

@@ -12,7 +12,7 @@ import type {
   ToolChoice,
 } from '../canonical.ts';
 import { readUrl } from '../data-url.ts';
-import { fields, ignored, object, passedOn, record, refused, typed } from '../fields.ts';
+import { byCompatibility, fields, ignored, object, passedOn, record, refused, typed } from '../fields.ts';
 import {
   arrayOf,
   compact,
@@ -35,7 +35,8 @@ import {
   textOr,
 } from '../read.ts';
 import {
-  CACHE_CONTROL,
+  cacheMarks,
+  type CacheMarks,
   EFFORT,
   JSON_SCHEMA,
   outputTokens,
@@ -51,29 +52,32 @@ import { reasoningText } from './content.ts';
 const MAXIMUM_CHOICES = 128;
 const WHERE_OFFERED = 'Accepted; has an effect only if the model’s upstream offers it without extra charge';
 
-const cached = { cache_control: CACHE_CONTROL };
-
-const textPart = object({ ...cached, text: readString }, ({ text, cache_control: isCacheBreakpoint }): TextPart =>
-  compact({ type: 'text', text, isCacheBreakpoint }),
-);
+const textPartOf = (marks: CacheMarks) =>
+  object({ ...marks, text: readString }, ({ text, cache_control: cacheBreakpoint }): TextPart =>
+    compact({ type: 'text', text, cacheBreakpoint }),
+  );
 const refusalPart = object({ refusal: readString }, ({ refusal }): TextPart => ({ type: 'text', text: refusal }));
 
-const imagePart = object(
-  { ...cached, image_url: record({ url: readUrl, detail: optional(readString) }) },
-  ({ image_url: { url, detail }, cache_control: isCacheBreakpoint }): ImagePart =>
-    compact({ type: 'image', source: url, detail, isCacheBreakpoint }),
-);
+const imagePartOf = (marks: CacheMarks) =>
+  object(
+    { ...marks, image_url: record({ url: readUrl, detail: optional(readString) }) },
+    ({ image_url: { url, detail }, cache_control: cacheBreakpoint }): ImagePart =>
+      compact({ type: 'image', source: url, detail, cacheBreakpoint }),
+  );
 
-const filePart = object(
-  {
-    file: record({
-      file_id: refused('send the file in "file_data"'),
-      file_data: readUrl,
-      filename: optional(readString),
-    }),
-  },
-  ({ file: { file_data: source, filename } }): FilePart => compact({ type: 'file', source, filename }),
-);
+const filePartOf = (marks: CacheMarks) =>
+  object(
+    {
+      ...marks,
+      file: record({
+        file_id: refused('send the file in "file_data"'),
+        file_data: readUrl,
+        filename: optional(readString),
+      }),
+    },
+    ({ file: { file_data: source, filename }, cache_control: cacheBreakpoint }): FilePart =>
+      compact({ type: 'file', source, filename, cacheBreakpoint }),
+  );
 
 const audioPart = object(
   { input_audio: record({ format: oneOf(['wav', 'mp3']), data: described(readText, 'Base64') }) },
@@ -85,15 +89,25 @@ const audioPart = object(
 /** Clients send the parts of an answer back as the upstream sent them, including reasoning. */
 const thinkingPart = mapped(readObject, (part): ReasoningPart => ({ type: 'reasoning', text: reasoningText(part) }));
 
-const inputParts = { text: textPart, image_url: imagePart, file: filePart, input_audio: audioPart };
-const answerParts = { text: textPart, refusal: refusalPart, thinking: thinkingPart, reasoning: thinkingPart };
+const inputPartsOf = (marks: CacheMarks) => ({
+  text: textPartOf(marks),
+  image_url: imagePartOf(marks),
+  file: filePartOf(marks),
+  input_audio: audioPart,
+});
 
-/** The content of messages, by role. */
-export const readSystemContent = contentOf(typed<TextPart>({ text: textPart }));
-export const readInputContent = contentOf(typed<InputPart>(inputParts));
-export const readAnswerContent = optional(contentOf(typed<TextPart | ReasoningPart>(answerParts)));
-
-const contentPart = named('ChatContentPart', typed<InputPart>({ ...inputParts, refusal: refusalPart }));
+/** The content of messages by role, and that of any role. */
+export const CONTENT = byCompatibility((honoured) => {
+  const inputParts = inputPartsOf(cacheMarks(honoured));
+  const { text } = inputParts;
+  const answerParts = { text, refusal: refusalPart, thinking: thinkingPart, reasoning: thinkingPart };
+  return {
+    system: contentOf(typed<TextPart>({ text })),
+    input: contentOf(typed<InputPart>(inputParts)),
+    answer: optional(contentOf(typed<TextPart | ReasoningPart>(answerParts))),
+    any: named('ChatContentPart', typed<InputPart>({ ...inputParts, refusal: refusalPart })),
+  };
+});
 
 const called = object(
   { name: readName, arguments: optional(described(readString, 'JSON')) },
@@ -120,7 +134,7 @@ export const readMessage = named(
   fields({
     role: oneOf(['system', 'developer', 'user', 'assistant', 'tool', 'function']),
     content: optional(
-      described(contentOf(contentPart), 'Required, except for `assistant`; `system` takes text parts only'),
+      described(contentOf(CONTENT.full.any), 'Required, except for `assistant`; `system` takes text parts only'),
     ),
     reasoning_content: optional(described(readString, 'For `assistant`: the reasoning')),
     reasoning: optional(described(readString, 'The same, under another service’s name')),

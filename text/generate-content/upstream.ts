@@ -208,6 +208,7 @@ function usageOf(metadata: JsonObject): Usage {
     input,
     cacheRead: count('cachedContentTokenCount'),
     cacheWrite: null,
+    cacheWrite1h: null,
     output: canBeBoth ? both : (candidates ?? reasoning),
     reasoning,
     total,

@@ -3,6 +3,7 @@ import { badRequest } from '../../domain/errors.ts';
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import type {
   AnswerPart,
+  CacheBreakpoint,
   FilePart,
   ImagePart,
   InputPart,
@@ -56,6 +57,7 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
     max_tokens: sampling.maxOutputTokens ?? DEFAULT_MAXIMUM_TOKENS,
     system: renderSystem(request, turns, marks),
     messages: marks === 'auto' ? markLast(renderMessages(turns)) : renderMessages(turns),
+    cache_control: request.cacheBreakpoint && cacheControlOf(request.cacheBreakpoint),
     stream: request.stream,
     ...(isThinking(thinking) ? {} : renderVariety(sampling)),
     stop_sequences: sampling.stopSequences,
@@ -89,13 +91,15 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
     max_tokens: request.sampling.maxOutputTokens,
     temperature: boundedTemperature(request.sampling),
   };
-  return { path: PATH, headers: headersOf(options), body: withUsualCache(compact(bounded)) };
+  const sent = compact(bounded);
+  const isFull = options.compatibility === 'full';
+  return { path: PATH, headers: headersOf(options), body: isFull ? sent : withUsualCache(sent) };
 }
 
 /** The fields that contain blocks, in a request and in other blocks. */
 const BLOCK_FIELDS = ['system', 'tools', 'messages', 'content'];
 
-/** Longer-lived caches cost more to write than clients pay, so all get the usual lifetime. */
+/** With the compatibility of the specification, caches have the usual lifetime: contract 4.8.3. */
 function withUsualCache(holder: JsonObject): JsonObject {
   const blocks = BLOCK_FIELDS.flatMap((field) => {
     const value = holder[field];
@@ -151,7 +155,11 @@ function textOrBlocks(blocks: readonly JsonObject[]): unknown {
 /** Who marks what upstreams keep in their cache: the client, or Genway, or nobody. */
 type CacheMarks = 'own' | 'auto' | 'none';
 
-const CACHE_CONTROL = { type: 'ephemeral' } as const;
+function cacheControlOf(breakpoint: CacheBreakpoint): JsonObject {
+  return { type: 'ephemeral', ...breakpoint };
+}
+
+const CACHE_CONTROL = cacheControlOf({});
 
 function cacheMarksOf(request: TextRequest, { autoCache }: UpstreamOptions): CacheMarks {
   if (hasCacheMarks(request)) return 'own';
@@ -160,9 +168,9 @@ function cacheMarksOf(request: TextRequest, { autoCache }: UpstreamOptions): Cac
 
 function marked(
   block: JsonObject,
-  { isCacheBreakpoint }: { readonly isCacheBreakpoint?: true | undefined },
+  { cacheBreakpoint }: { readonly cacheBreakpoint?: CacheBreakpoint | undefined },
 ): JsonObject {
-  return isCacheBreakpoint === true ? { ...block, cache_control: CACHE_CONTROL } : block;
+  return cacheBreakpoint === undefined ? block : { ...block, cache_control: cacheControlOf(cacheBreakpoint) };
 }
 
 /** The system text: one string, unless the cache has marks in it. */
@@ -170,7 +178,7 @@ function renderSystem(request: TextRequest, turns: readonly Turn[], marks: Cache
   const isInTurns = turns.length > 0 && request.turns.every(({ role }) => role === 'system');
   const said = isInTurns ? [] : request.turns.flatMap(({ role, parts }) => (role === 'system' ? parts : []));
   const texts = said.map(({ text }) => text).filter((text) => !isBlank(text));
-  const isMarked = said.some(({ isCacheBreakpoint }) => isCacheBreakpoint === true);
+  const isMarked = said.some(({ cacheBreakpoint }) => cacheBreakpoint !== undefined);
   if (texts.length === 0) return undefined;
   if (isMarked) {
     return said.flatMap((part) => renderText(part.text).map((block) => marked(block, part)));

@@ -8,6 +8,7 @@ import { CONTENT, READ_REQUEST, readMessage, readToolChoice } from './request-sh
 
 type Request = ReturnType<(typeof READ_REQUEST)['full']>;
 type Message = ReturnType<typeof readMessage>;
+type Content = (typeof CONTENT)['full'];
 
 /** Other formats accept no longer names for end users; the beginning of a longer one still distinguishes users. */
 const MAXIMUM_USER_ID_LENGTH = 64;
@@ -15,7 +16,7 @@ const MAXIMUM_USER_ID_LENGTH = 64;
 export function parseRequest(body: unknown, { compatibility = 'specification' }: ParseContext = {}): TextRequest {
   const request = READ_REQUEST[compatibility](body, '');
   const turns = request.getAs('messages', (value, path) =>
-    readArray(value, path, (item, at) => turnsOf(readMessage(item, at))).flat(),
+    readArray(value, path, (item, at) => turnsOf(readMessage(item, at), CONTENT[compatibility])).flat(),
   );
   if (turns.length === 0) throw badRequest('"messages" requires at least 1 item');
   const tools = request.get('tools') ?? [];
@@ -25,6 +26,7 @@ export function parseRequest(body: unknown, { compatibility = 'specification' }:
     model: request.get('model'),
     stream: request.get('stream') ?? false,
     turns: [...systemOf(request), ...turns],
+    cacheBreakpoint: request.get('cache_control'),
     tools,
     // Without tools the choice has no effect, whatever it is.
     ...(tools.length === 0 ? {} : request.getAs('tool_choice', readToolChoice)),
@@ -57,15 +59,15 @@ function systemOf(request: Request): Turn[] {
  * A message as turns. The tool results in a user message become a turn of their own, before the rest of the message.
  * System messages, which newer clients send for instructions in mid-conversation, stay where they are.
  */
-function turnsOf(message: Message): Turn[] {
+function turnsOf(message: Message, content: Content): Turn[] {
   const role = message.get('role');
   switch (role) {
     case 'user':
-      return userTurns(message.getAs('content', CONTENT.user));
+      return userTurns(message.getAs('content', content.user));
     case 'assistant':
-      return [{ role, parts: message.getAs('content', CONTENT.assistant) }];
+      return [{ role, parts: message.getAs('content', content.assistant) }];
     default:
-      return [{ role, parts: message.getAs('content', CONTENT.system) }];
+      return [{ role, parts: message.getAs('content', content.system) }];
   }
 }
 

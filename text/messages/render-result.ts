@@ -42,10 +42,17 @@ export function renderStop(finish: Finish): JsonObject {
 
 /** Unreported counts are 0 or, in the details, left out. */
 export function renderUsage(usage: Usage): MessagesUsage {
-  const { cacheRead, cacheWrite, reasoning } = usage;
+  const { cacheRead, cacheWrite, cacheWrite1h, reasoning } = usage;
   return compact({
     input_tokens: Math.max(0, (usage.inputTotal ?? 0) - (cacheRead ?? 0) - (cacheWrite ?? 0)),
     cache_creation_input_tokens: cacheWrite ?? undefined,
+    cache_creation:
+      cacheWrite === null || cacheWrite1h === null
+        ? undefined
+        : {
+            ephemeral_5m_input_tokens: Math.max(0, cacheWrite - cacheWrite1h),
+            ephemeral_1h_input_tokens: cacheWrite1h,
+          },
     cache_read_input_tokens: cacheRead ?? undefined,
     output_tokens: usage.outputTotal ?? 0,
     output_tokens_details: reasoning === null ? undefined : { thinking_tokens: reasoning },

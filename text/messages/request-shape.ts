@@ -35,26 +35,35 @@ import {
   readText,
 } from '../read.ts';
 import { CLIENT_TOOL_TYPE, clientToolOf } from './client-tools.ts';
-import { CACHE_CONTROL, JSON_SCHEMA, outputTokens, STREAM, TEMPERATURE, TOP_K, TOP_P } from '../settings.ts';
+import {
+  cacheMarks,
+  type CacheMarks,
+  JSON_SCHEMA,
+  outputTokens,
+  STREAM,
+  TEMPERATURE,
+  TOP_K,
+  TOP_P,
+} from '../settings.ts';
 
 /** This format's schemas have no name, but other formats require one. */
 const SCHEMA_NAME = 'answer';
 
-const cached = { cache_control: CACHE_CONTROL };
-
-const textBlock = object({ ...cached, text: readString }, ({ text, cache_control: isCacheBreakpoint }): TextPart =>
-  compact({ type: 'text', text, isCacheBreakpoint }),
-);
+const textBlockOf = (marks: CacheMarks) =>
+  object({ ...marks, text: readString }, ({ text, cache_control: cacheBreakpoint }): TextPart =>
+    compact({ type: 'text', text, cacheBreakpoint }),
+  );
 
 const bytes = object({ media_type: readName, data: readText }, (source) => {
   return { kind: 'base64', mediaType: source.media_type.toLowerCase(), data: source.data } as const;
 });
 const link = object({ url: readUrl }, ({ url }) => url);
 
-const imageBlock = object(
-  { ...cached, source: typed({ base64: bytes, url: link }) },
-  ({ source, cache_control: isCacheBreakpoint }): ImagePart => compact({ type: 'image', source, isCacheBreakpoint }),
-);
+const imageBlockOf = (marks: CacheMarks) =>
+  object(
+    { ...marks, source: typed({ base64: bytes, url: link }) },
+    ({ source, cache_control: cacheBreakpoint }): ImagePart => compact({ type: 'image', source, cacheBreakpoint }),
+  );
 
 /** A document is a file, or plain text. Links can only lead to PDF. */
 const documentSource = typed<FilePart | TextPart>({
@@ -63,79 +72,97 @@ const documentSource = typed<FilePart | TextPart>({
   text: object({ data: readString }, ({ data }) => ({ type: 'text', text: data })),
 });
 
-const documentBlock = object(
-  { ...cached, title: optional(readString), source: documentSource },
-  ({ title, source, cache_control: isCacheBreakpoint }): FilePart | TextPart =>
-    compact(
-      source.type === 'file' ? { ...source, filename: title, isCacheBreakpoint } : { ...source, isCacheBreakpoint },
-    ),
-);
+const documentBlockOf = (marks: CacheMarks) =>
+  object(
+    { ...marks, title: optional(readString), source: documentSource },
+    ({ title, source, cache_control: cacheBreakpoint }): FilePart | TextPart =>
+      compact(
+        source.type === 'file' ? { ...source, filename: title, cacheBreakpoint } : { ...source, cacheBreakpoint },
+      ),
+  );
 
 /** What a search of the client found; other formats have no citations, so the model gets its text. */
-const searchResultBlock = object(
-  { ...cached, source: readString, title: readString, content: arrayOf(typed<TextPart>({ text: textBlock })) },
-  ({ source, title, content, cache_control: isCacheBreakpoint }): TextPart => {
-    const text = [title, source, ...content.map((part) => part.text)].join('\n');
-    return compact({ type: 'text', text, isCacheBreakpoint });
-  },
-);
+const searchResultBlockOf = (marks: CacheMarks) =>
+  object(
+    { ...marks, source: readString, title: readString, content: arrayOf(typed({ text: textBlockOf(marks) })) },
+    ({ source, title, content, cache_control: mark }): TextPart => {
+      const text = [title, source, ...content.map((part) => part.text)].join('\n');
+      const cacheBreakpoint = mark ?? content.findLast((part) => part.cacheBreakpoint !== undefined)?.cacheBreakpoint;
+      return compact({ type: 'text', text, cacheBreakpoint });
+    },
+  );
 
-const inputBlocks = { text: textBlock, image: imageBlock, document: documentBlock, search_result: searchResultBlock };
-const inputBlock = named('MessagesInputBlock', typed<InputPart>(inputBlocks));
+const inputBlocksOf = (marks: CacheMarks) => ({
+  text: textBlockOf(marks),
+  image: imageBlockOf(marks),
+  document: documentBlockOf(marks),
+  search_result: searchResultBlockOf(marks),
+});
 
-const toolResultBlock = object(
-  {
-    ...cached,
-    tool_use_id: readName,
-    content: optional(contentOf(inputBlock)),
-    is_error: optional(readBoolean),
-  },
-  (result): ToolResultPart =>
-    compact({
-      type: 'tool-result',
-      callId: result.tool_use_id,
-      content: result.content ?? [],
-      isError: result.is_error,
-      isCacheBreakpoint: result.cache_control,
-    }),
-);
-
-const readUserBlock = typed<InputPart | ToolResultPart>({ ...inputBlocks, tool_result: toolResultBlock });
-const userBlock = named(
-  'MessagesUserBlock',
-  reader({ oneOf: [inputBlock.schema, typed({ tool_result: toolResultBlock }).schema] }, readUserBlock),
-);
-
-const answerBlock = named(
-  'MessagesAnswerBlock',
-  typed<AnswerPart>({
-    text: textBlock,
-    thinking: object({ signature: optional(readString), thinking: readString }, ({ signature, thinking }) =>
-      compact({ type: 'reasoning', text: thinking, signature: signature || undefined }),
-    ),
-    redacted_thinking: object({ data: readText }, ({ data }) => {
-      return { type: 'reasoning', text: '', signature: data, redacted: true };
-    }),
-    tool_use: object({ ...cached, id: readName, name: readName, input: optional(readObject) }, (call) =>
+function userBlockOf(marks: CacheMarks) {
+  const inputBlocks = inputBlocksOf(marks);
+  const inputBlock = named('MessagesInputBlock', typed<InputPart>(inputBlocks));
+  const toolResultBlock = object(
+    {
+      ...marks,
+      tool_use_id: readName,
+      content: optional(contentOf(inputBlock)),
+      is_error: optional(readBoolean),
+    },
+    (result): ToolResultPart =>
       compact({
-        type: 'tool-call',
-        callId: call.id,
-        name: call.name,
-        arguments: JSON.stringify(call.input ?? {}),
-        isCacheBreakpoint: call.cache_control,
+        type: 'tool-result',
+        callId: result.tool_use_id,
+        content: result.content ?? [],
+        isError: result.is_error,
+        cacheBreakpoint: result.cache_control,
       }),
+  );
+  return named(
+    'MessagesUserBlock',
+    reader(
+      { oneOf: [inputBlock.schema, typed({ tool_result: toolResultBlock }).schema] },
+      typed<InputPart | ToolResultPart>({ ...inputBlocks, tool_result: toolResultBlock }),
     ),
-  }),
-);
+  );
+}
+
+const answerBlockOf = (marks: CacheMarks) =>
+  named(
+    'MessagesAnswerBlock',
+    typed<AnswerPart>({
+      text: textBlockOf(marks),
+      thinking: object({ signature: optional(readString), thinking: readString }, ({ signature, thinking }) =>
+        compact({ type: 'reasoning', text: thinking, signature: signature || undefined }),
+      ),
+      redacted_thinking: object({ data: readText }, ({ data }) => {
+        return { type: 'reasoning', text: '', signature: data, redacted: true };
+      }),
+      tool_use: object({ ...marks, id: readName, name: readName, input: optional(readObject) }, (call) =>
+        compact({
+          type: 'tool-call',
+          callId: call.id,
+          name: call.name,
+          arguments: JSON.stringify(call.input ?? {}),
+          cacheBreakpoint: call.cache_control,
+        }),
+      ),
+    }),
+  );
+
+const systemOf = (marks: CacheMarks) => contentOf(typed<TextPart>({ text: textBlockOf(marks) }));
 
 /** The content of messages, by role. */
-export const CONTENT = {
-  user: contentOf(userBlock),
-  assistant: contentOf(answerBlock),
-  system: contentOf(typed<TextPart>({ text: textBlock })),
-};
+export const CONTENT = byCompatibility((honoured) => {
+  const marks = cacheMarks(honoured);
+  return {
+    user: contentOf(userBlockOf(marks)),
+    assistant: contentOf(answerBlockOf(marks)),
+    system: systemOf(marks),
+  };
+});
 
-const messageSchemas = Object.entries(CONTENT).map(
+const messageSchemas = Object.entries(CONTENT.full).map(
   ([role, content]) => fields({ role: oneOf([role]), content }).schema,
 );
 
@@ -151,31 +178,32 @@ const toolType = reader({ type: 'string', pattern: `^custom$|${CLIENT_TOOL_TYPE.
   throw badRequest(`"${path}" is not supported: there is no hosted tool "${type}"; ${advice}`);
 });
 
-const readTool = object(
-  {
-    ...cached,
-    type: optional(toolType),
-    name: readName,
-    description: optional(readString),
-    input_schema: optional(JSON_SCHEMA),
-    strict: optional(readBoolean),
-  },
-  ({
-    type = 'custom',
-    name,
-    description,
-    input_schema: parameters,
-    strict,
-    cache_control: isCacheBreakpoint,
-  }): Tool => {
-    const known = clientToolOf(type);
-    return compact(
-      known === undefined
-        ? { name, description, parameters, strict, isCacheBreakpoint }
-        : { name, ...known, clientType: type, isCacheBreakpoint },
-    );
-  },
-);
+const toolOf = (marks: CacheMarks) =>
+  object(
+    {
+      ...marks,
+      type: optional(toolType),
+      name: readName,
+      description: optional(readString),
+      input_schema: optional(JSON_SCHEMA),
+      strict: optional(readBoolean),
+    },
+    ({
+      type = 'custom',
+      name,
+      description,
+      input_schema: parameters,
+      strict,
+      cache_control: cacheBreakpoint,
+    }): Tool => {
+      const known = clientToolOf(type);
+      return compact(
+        known === undefined
+          ? { name, description, parameters, strict, cacheBreakpoint }
+          : { name, ...known, clientType: type, cacheBreakpoint },
+      );
+    },
+  );
 
 const serial = { disable_parallel_tool_use: optional(described(readBoolean, 'At most one call per answer')) };
 const plainChoice = fields({ ...serial, type: oneOf(['auto', 'any', 'none']) });
@@ -220,13 +248,13 @@ const requestOf = (honoured: Honour) =>
       model: readName,
       max_tokens: outputTokens(),
       messages: constrained(arrayOf(readMessage), { minItems: 1 }),
-      system: optional(CONTENT.system),
+      system: optional(systemOf(cacheMarks(honoured))),
       stream: optional(STREAM),
       temperature: optional(TEMPERATURE),
       top_p: optional(TOP_P),
       top_k: optional(TOP_K),
       stop_sequences: optional(readStopSequences),
-      tools: optional(arrayOf(readTool)),
+      tools: optional(arrayOf(toolOf(cacheMarks(honoured)))),
       tool_choice: optional(
         described(anything, '`{"type": "auto"}`, `any`, `none` or `tool` with its `name`; has no effect without tools'),
       ),
@@ -238,7 +266,7 @@ const requestOf = (honoured: Honour) =>
       ),
       metadata: optional(fields({ user_id: optional(described(readString, 'Identifies the end user')) })),
       thinking: honoured(optional(thinking)),
-      cache_control: passedOn,
+      cache_control: honoured(cacheMarks(honoured).cache_control, passedOn),
       context_management: ignored,
       diagnostics: ignored,
       service_tier: ignored,

@@ -295,6 +295,7 @@ class Counts {
   #input: number | null = null;
   #cacheRead: number | null = null;
   #cacheWrite: number | null = null;
+  #cacheWrite1h: number | null = null;
   #output: number | null = null;
   #reasoning: number | null = null;
   #isOutputKnown = false;
@@ -316,6 +317,7 @@ class Counts {
       inputTotal: this.#input === null ? null : this.#input + cached,
       cacheRead: this.#cacheRead,
       cacheWrite: this.#cacheWrite,
+      cacheWrite1h: this.#cacheWrite1h,
       outputTotal: this.#output,
       reasoning: this.#reasoning,
     };
@@ -328,11 +330,15 @@ class Counts {
   #takeInput(fields: JsonObject): void {
     const input = countOf(fields['input_tokens']);
     const cacheRead = countOf(fields['cache_read_input_tokens']);
-    const cacheWrite = countOf(fields['cache_creation_input_tokens']) ?? writtenByLifetime(fields['cache_creation']);
+    const byLifetime = objectOf(fields['cache_creation']);
+    const cacheWrite = countOf(fields['cache_creation_input_tokens']) ?? sumOf(byLifetime);
+    const cacheWrite1h = countOf(byLifetime['ephemeral_1h_input_tokens']);
     const isOtherPass = input !== null && input > 0 && this.#input !== null && input !== this.#input;
     this.#input = later(this.#input, input);
-    this.#cacheRead = isOtherPass ? (cacheRead ?? this.#cacheRead) : later(this.#cacheRead, cacheRead);
-    this.#cacheWrite = isOtherPass ? (cacheWrite ?? this.#cacheWrite) : later(this.#cacheWrite, cacheWrite);
+    const newer = isOtherPass ? (earlier: number | null, count: number | null) => count ?? earlier : later;
+    this.#cacheRead = newer(this.#cacheRead, cacheRead);
+    this.#cacheWrite = newer(this.#cacheWrite, cacheWrite);
+    this.#cacheWrite1h = newer(this.#cacheWrite1h, cacheWrite1h);
   }
 }
 
@@ -342,7 +348,7 @@ function later(earlier: number | null, count: number | null): number | null {
 }
 
 /** The tokens written to the cache, where an upstream reports them only by lifetime. */
-function writtenByLifetime(value: unknown): number | null {
-  const counts = Object.values(objectOf(value)).flatMap((count) => countOf(count) ?? []);
+function sumOf(byLifetime: JsonObject): number | null {
+  const counts = Object.values(byLifetime).flatMap((count) => countOf(count) ?? []);
   return counts.length === 0 ? null : counts.reduce((sum, count) => sum + count, 0);
 }

@@ -210,7 +210,7 @@ const priceListVersion = {
         prices: Joi.object()
           .unknown()
           .description(
-            'In USD, as strings: of 1M tokens by `input`, `output`, `cached_input` and `cache_write`, of a second, video or image by resolution',
+            'In USD, as strings: of 1M tokens by `input`, `output`, `cached_input`, `cache_write` and `cache_write_1h`, of a second, video or image by resolution',
           ),
       }),
     )

@@ -140,7 +140,13 @@ const TEXT_OUTPUTS: JsonSchema = {
 function describeText(model: TextModel): Capability {
   const { contextTokens, reasoning, free, pricing } = model;
   const context = contextTokens === null ? '' : ` Prompts may have ${contextTokens} tokens.`;
-  const usage = { inputTotal: TEXT_EXAMPLE_TOKENS, cacheRead: 0, cacheWrite: 0, outputTotal: TEXT_EXAMPLE_TOKENS };
+  const usage = {
+    inputTotal: TEXT_EXAMPLE_TOKENS,
+    cacheRead: 0,
+    cacheWrite: 0,
+    cacheWrite1h: 0,
+    outputTotal: TEXT_EXAMPLE_TOKENS,
+  };
   return {
     kind: 'text',
     summary: `Answers text and pictures with text${reasoning ? ', after reasoning' : ''}${free ? ', free of charge' : ''}.${context}`,

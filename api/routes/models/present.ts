@@ -3,7 +3,7 @@ import { WEEKDAYS } from '../../../catalogue/text-pricing.ts';
 import type { Catalogue, ImageModel, MediaModel, TextModel, VideoModel } from '../../../catalogue/types.ts';
 import { arrayOf, component, integer, oneOfTexts, text, usd } from '../../../domain/json-schema.ts';
 import { toUsdNumber } from '../../../domain/money.ts';
-import type { MediaPricing, PriceModifier, PricePeak, PriceTier, TextPricing } from '../../../domain/pricing.ts';
+import type { MediaPricing, PriceModifier, PricePeak, PriceTier } from '../../../domain/pricing.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested, resource } from '../../../domain/resource/resource.ts';
 import { IMAGE_CHOICES } from '../../../domain/image-choices.ts';
@@ -126,14 +126,25 @@ const PEAK = nested<PricePeak>({
   factor: field.number(({ factor }) => Number(factor.decimal), 'Multiplies the price'),
 });
 
-const TEXT_PRICES = nested<TextPricing>({
+const TEXT_PRICES = nested<TextModel>({
   unit: field.constant('1M tokens'),
-  input: field.usd(({ rates }) => rates.input * TOKENS_PER_PRICE, 'Input tokens'),
-  output: field.usd(({ rates }) => rates.output * TOKENS_PER_PRICE, 'Output tokens, reasoning included'),
-  cached_input: field.usd(({ rates }) => rates.cachedInput * TOKENS_PER_PRICE, 'Input tokens read from the cache'),
-  cache_write: field.usd(({ rates }) => rates.cacheWrite * TOKENS_PER_PRICE, 'Input tokens written to the cache'),
-  tiers: field.list(TIER)('tiers'),
-  peaks: field.list(PEAK)('peaks'),
+  input: field.usd(({ pricing }) => pricing.rates.input * TOKENS_PER_PRICE, 'Input tokens'),
+  output: field.usd(({ pricing }) => pricing.rates.output * TOKENS_PER_PRICE, 'Output tokens, reasoning included'),
+  cached_input: field.usd(
+    ({ pricing }) => pricing.rates.cachedInput * TOKENS_PER_PRICE,
+    'Input tokens read from the cache',
+  ),
+  cache_write: field.usd(
+    ({ pricing }) => pricing.rates.cacheWrite * TOKENS_PER_PRICE,
+    'Input tokens written to the cache',
+  ),
+  cache_write_1h: field.usd.orAbsent(
+    ({ pricing, compatibility }) =>
+      compatibility === 'full' ? pricing.rates.cacheWrite1h * TOKENS_PER_PRICE : undefined,
+    'Input tokens written to a cache that keeps them for an hour, if the model can be asked for that',
+  ),
+  tiers: field.list(TIER)(({ pricing }) => pricing.tiers),
+  peaks: field.list(PEAK)(({ pricing }) => pricing.peaks),
 });
 
 const TEXT_LIMITS = nested<TextModel>({
@@ -153,7 +164,7 @@ const TEXT_MODEL = resource<TextModel & Listing>('TextModel', {
   free: field.boolean('free', 'Tokens are free of charge'),
   legacy: field.boolean('legacy', 'An older id that still works'),
   limits: field.object(TEXT_LIMITS)((model) => model),
-  prices: field.object(TEXT_PRICES)('pricing'),
+  prices: field.object(TEXT_PRICES)((model) => model),
 });
 
 const KINDS = { video: VIDEO_MODEL.schema, image: IMAGE_MODEL.schema, text: TEXT_MODEL.schema };

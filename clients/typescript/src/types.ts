@@ -231,6 +231,8 @@ export type TextModel = {
     cached_input: number;
     /** Input tokens written to the cache; USD */
     cache_write: number;
+    /** Input tokens written to a cache that keeps them for an hour, if the model can be asked for that; USD */
+    cache_write_1h?: number;
     tiers: {
       /** Input tokens */
       threshold_tokens: number;
@@ -306,6 +308,8 @@ export type DailyUsage = {
   cache_read_tokens: number;
   /** The part of the input written to a cache */
   cache_write_tokens: number;
+  /** The part of what was written to a cache that is kept there for an hour */
+  cache_write_1h_tokens: number;
   /** All generated tokens, reasoning included */
   output_tokens: number;
   /** Seconds of video */
@@ -343,6 +347,8 @@ export type TextRequest = {
   cache_read_tokens: number;
   /** The part written to a cache */
   cache_write_tokens: number;
+  /** The part of what was written to a cache that is kept there for an hour */
+  cache_write_1h_tokens: number;
   /** All generated tokens, reasoning included */
   output_tokens: number;
   /** The part that is reasoning, if reported */
@@ -632,6 +638,7 @@ export type ResponsesResponse = {
     input_tokens: number;
     input_tokens_details: {
       cached_tokens: number;
+      cache_write_tokens?: number;
     };
     output_tokens: number;
     output_tokens_details: {
@@ -674,6 +681,11 @@ export type Message = {
     /** Without tokens read from or written to the cache */
     input_tokens: number;
     cache_creation_input_tokens?: number;
+    /** What was written to the cache, by how long it is kept */
+    cache_creation?: {
+      ephemeral_5m_input_tokens: number;
+      ephemeral_1h_input_tokens: number;
+    };
     cache_read_input_tokens?: number;
     output_tokens: number;
     output_tokens_details?: {

@@ -1,6 +1,7 @@
 /** Sums of daily usage: by day, by model or by key. */
 import type { UsageCounts } from '../../../api/routes/usage/present.ts';
 import type { DailyUsage } from '../../../db/queries/daily-usage.ts';
+import { readSummedTokens } from '../../../domain/text-tokens.ts';
 
 export interface NamedSum extends UsageCounts {
   /** A day, a model, or the id of a key. */
@@ -10,10 +11,7 @@ export interface NamedSum extends UsageCounts {
 const NOTHING: UsageCounts = {
   requests: 0,
   failed: 0,
-  inputTokens: 0n,
-  cacheReadTokens: 0n,
-  cacheWriteTokens: 0n,
-  outputTokens: 0n,
+  ...readSummedTokens(() => 0n),
   billableSeconds: 0n,
   charged: 0n,
 };
@@ -38,10 +36,7 @@ function plus(one: UsageCounts, other: UsageCounts): UsageCounts {
   return {
     requests: one.requests + other.requests,
     failed: one.failed + other.failed,
-    inputTokens: one.inputTokens + other.inputTokens,
-    cacheReadTokens: one.cacheReadTokens + other.cacheReadTokens,
-    cacheWriteTokens: one.cacheWriteTokens + other.cacheWriteTokens,
-    outputTokens: one.outputTokens + other.outputTokens,
+    ...readSummedTokens((_column, name) => one[name] + other[name]),
     billableSeconds: one.billableSeconds + other.billableSeconds,
     charged: one.charged + other.charged,
   };

@@ -39,7 +39,13 @@ const CATALOGUE = 'seeded';
 const TEXT_MODELS = ['gpt-seeded', 'claude-seeded', 'qwen-seeded'];
 const VIDEO_MODELS = ['vidone-3.0', 'vidone-3.0-fast'];
 const [INPUT_TOKENS, OUTPUT_TOKENS] = [1_200, 300];
-const RATES = { input: 500_000n, cachedInput: 50_000n, cacheWrite: 500_000n, output: 3_000_000n };
+const RATES = {
+  input: 500_000n,
+  cachedInput: 50_000n,
+  cacheWrite: 500_000n,
+  cacheWrite1h: 1_000_000n,
+  output: 3_000_000n,
+};
 const TEXT_CHARGE = BigInt(INPUT_TOKENS) * RATES.input + BigInt(OUTPUT_TOKENS) * RATES.output;
 const FUNDED = parseUsd(1_000_000);
 /** One of so many fails; no divisor of what chooses accounts, so that every account has some. */
@@ -200,11 +206,11 @@ const INSERT_TEXTS = /* sql */ `
   )
   INSERT INTO text_requests (id, created_at, account_id, api_key_id, request_id, model, format, streamed, upstream,
     upstream_format, upstream_model, outcome, error_code, catalogue_version, input_tokens, cache_read_tokens,
-    cache_write_tokens, output_tokens, estimated, held, charge, excess, absorbed, latency_ms,
+    cache_write_tokens, cache_write_1h_tokens, output_tokens, estimated, held, charge, excess, absorbed, latency_ms,
     first_byte_ms)
   SELECT 'txt_' || id, at, account_id, api_key_id, 'req_' || id, text_model, 'chat-completions', true, 'simulator',
     'chat-completions', text_model, CASE WHEN failed THEN 'failed' ELSE 'succeeded' END,
-    CASE WHEN failed THEN 'processing_failed' END, :catalogue, :inputTokens, 0, 0, :outputTokens, false, :held,
+    CASE WHEN failed THEN 'processing_failed' END, :catalogue, :inputTokens, 0, 0, 0, :outputTokens, false, :held,
     CASE WHEN failed THEN 0 ELSE CAST(:charge AS numeric) END, 0, 0, 2000, 300
   FROM orders`;
 

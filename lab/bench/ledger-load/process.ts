@@ -21,7 +21,7 @@ const WAIT_EVERY = 50;
 const OUTCOME: TextOutcome = {
   status: 'succeeded',
   errorCode: null,
-  usage: { inputTotal: 120, cacheRead: null, cacheWrite: null, outputTotal: 200, reasoning: null },
+  usage: { inputTotal: 120, cacheRead: null, cacheWrite: null, cacheWrite1h: null, outputTotal: 200, reasoning: null },
   countedOutputTokens: 200,
   upstream: { provider: 'simulator', format: 'chat-completions', model: 'textc-M3' },
   latencyMs: 10,
@@ -40,6 +40,7 @@ const charge = {
   estimateInputTokens: () => 150,
   mostInputTokens: 300,
   maxOutputTokens: 400,
+  isCachedFor1h: false,
   choiceCount: 1,
   callCount: 1,
   uncounted: null,

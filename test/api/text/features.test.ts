@@ -90,6 +90,11 @@ const withTools = (name: string, choice: PerFormat<object>, more: Partial<Featur
 
 const PNG = 'iVBORw0KGgo=';
 const DATA_URL = `data:image/png;base64,${PNG}`;
+const KEPT_FOR_AN_HOUR = {
+  messages: [
+    { role: 'user', content: [{ type: 'text', text: 'Hi', cache_control: { type: 'ephemeral', ttl: '1h' } }] },
+  ],
+};
 const THOUGHT: AnswerPart = { type: 'reasoning', text: 'Hm.' };
 
 const CONVERSATION: readonly Feature[] = [
@@ -534,6 +539,19 @@ const SETTINGS: readonly Feature[] = [
       null,
     ),
     named: { 'chat-completions': 'cache_control', messages: 'cache_control' },
+  },
+  {
+    name: 'marks for the cache to keep for an hour',
+    asked: by<object | null>(KEPT_FOR_AN_HOUR, null, KEPT_FOR_AN_HOUR, null),
+    // An upstream of chat completions gets the client's own body.
+    sent: by<Sent>((client) => (client === 'chat-completions' ? KEPT_FOR_AN_HOUR : null), null, KEPT_FOR_AN_HOUR, null),
+    named: { 'chat-completions': 'cache_control', messages: 'cache_control' },
+  },
+  {
+    name: 'a mark at the end of the request',
+    asked: by<object | null>(null, null, { cache_control: { type: 'ephemeral', ttl: '1h' } }, null),
+    sent: by<Sent>(null, null, { cache_control: { type: 'ephemeral', ttl: '1h' } }, null),
+    named: { messages: 'cache_control' },
   },
   {
     name: 'what only the vendor itself offers',

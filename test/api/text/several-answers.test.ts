@@ -25,7 +25,13 @@ const VIA = ['messages', 'responses'] as const;
 
 /** Prompts beyond 1,000 tokens cost twice as much. */
 const TIERED: TextPricing = {
-  rates: { input: 1_000_000n, cachedInput: 1_000_000n, cacheWrite: 1_000_000n, output: 2_000_000n },
+  rates: {
+    input: 1_000_000n,
+    cachedInput: 1_000_000n,
+    cacheWrite: 1_000_000n,
+    cacheWrite1h: 1_000_000n,
+    output: 2_000_000n,
+  },
   tiers: [{ thresholdTokens: 1_000, applies: 'over', factor: parseRational('2') }],
   peaks: [],
 };
@@ -135,7 +141,13 @@ describe('several answers from an upstream that gives one to a call', () => {
           expect(row).to.include({ calls: 3, outcome: 'succeeded', input_tokens: '63', cache_read_tokens: '15' });
           expect(row['output_tokens']).to.equal(String(answer.usage.outputTotal));
           const pricing = loadCatalogue().textModels.get('textg-6-sol')?.pricing ?? TIERED;
-          const used = { inputTotal: 63, cacheRead: 15, cacheWrite: 0, outputTotal: Number(row['output_tokens']) };
+          const used = {
+            inputTotal: 63,
+            cacheRead: 15,
+            cacheWrite: 0,
+            cacheWrite1h: 0,
+            outputTotal: Number(row['output_tokens']),
+          };
           expect(row['charge']).to.equal(
             priceText(pricing, used, Number(text.charges[0]?.startedAtMs)).charge.toString(),
           );

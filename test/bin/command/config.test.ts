@@ -345,11 +345,12 @@ describe('genway config diff', () => {
       'vidone-3.0 | usd_per_second 720p | 0.1 | 0.12 | +20 %',
       'vidone-3.0-prime | usd_per_second 720p | 0.1 | 0.12 | +20 %',
       'textc-M3 | input | 0.21 | 0.2 | -4.76 %',
+      'textc-M3 | cache_write_1h | 0.42 | 0.4 | -4.76 %',
       'textc-M3 | factor over 512000 tokens | 2 | - | -',
       'textc-M3 | factor over 500000 tokens | - | 2 | -',
       'texth-3.1-pro-preview | max_output_tokens | 65536 | 60000 | -',
-      'texti-k4 | model | - | text: input 2.1, output 10.5, cached_input 0.21, cache_write 2.1 | -',
-      'texti-k3 | model | text: input 2.1, output 10.5, cached_input 0.21, cache_write 2.1 | - | -',
+      'texti-k4 | model | - | text: input 2.1, output 10.5, cached_input 0.21, cache_write 2.1, cache_write_1h 4.2 | -',
+      'texti-k3 | model | text: input 2.1, output 10.5, cached_input 0.21, cache_write 2.1, cache_write_1h 4.2 | - | -',
     ]);
   });
 
@@ -379,7 +380,13 @@ describe('genway config diff', () => {
     const lines = printed.split('\n').map((line) => line.replaceAll(/ {2,}/g, ' | '));
     expect(lines).to.include('vidone-3.0 | cost at simulator vidone-3.0: usd_per_second | - | 0.05 | -');
     expect(lines).to.include('textc-M3 | cost at simulator textc-M3: output | - | 0.4 | -');
-    const rates = { input: 100_000n, output: 300_000n, cachedInput: 10_000n, cacheWrite: 100_000n };
+    const rates = {
+      input: 100_000n,
+      output: 300_000n,
+      cachedInput: 10_000n,
+      cacheWrite: 100_000n,
+      cacheWrite1h: 200_000n,
+    };
     const recorded = { model: 'textc-M3', upstream: 'simulator', upstreamModel: 'textc-M3' };
     await recordTextCosts(app.database, [
       { ...recorded, version: '2026-10-01', pricing: { rates, tiers: [], peaks: [] } },

@@ -49,7 +49,7 @@ describe('db/queries/month-sums', () => {
     await ledger.hold([hold]);
     await ledger.settle([settlementOf(hold)]);
     // 10 tokens of input and 20 of output cost 120 pico-USD; the charge takes two transfers.
-    const rates = { input: 2n, cachedInput: 1n, cacheWrite: 3n, output: 5n };
+    const rates = { input: 2n, cachedInput: 1n, cacheWrite: 3n, cacheWrite1h: 3n, output: 5n };
     const route = { model: 'textc-M3', upstream: 'simulator', upstreamModel: 'textc-M3' };
     await recordTextCosts(database, [{ ...route, version: 'costed', pricing: { rates, tiers: [], peaks: [] } }]);
     const costed = newHold({ id: three.id, accountId: three.accountId }, { catalogueVersion: 'costed' });

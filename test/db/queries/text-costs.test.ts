@@ -6,7 +6,7 @@ import { type PricePeak, type PriceTier, parseFactor, priceText, type TextPricin
 import { useTestDatabase } from '../../support/database.ts';
 
 const ROUTE = { model: 'textc-M3', upstream: 'vendor', upstreamModel: 'm3' };
-const RATES = { input: 1_000n, cachedInput: 100n, cacheWrite: 1_300n, output: 5_000n };
+const RATES = { input: 1_000n, cachedInput: 100n, cacheWrite: 1_300n, cacheWrite1h: 2_000n, output: 5_000n };
 
 const tier: fc.Arbitrary<PriceTier> = fc.record({
   thresholdTokens: fc.integer({ min: 1, max: 20 }),
@@ -29,7 +29,8 @@ const pricing: fc.Arbitrary<TextPricing> = fc.record({
 const request = fc.record({
   inputTotal: fc.integer({ min: 0, max: 25 }),
   cacheRead: fc.integer({ min: 0, max: 20 }),
-  cacheWrite: fc.integer({ min: 0, max: 20 }),
+  cacheWrite: fc.integer({ min: 10, max: 20 }),
+  cacheWrite1h: fc.integer({ min: 0, max: 10 }),
   outputTotal: fc.integer({ min: 0, max: 20 }),
   calls: fc.integer({ min: 1, max: 3 }),
   atMs: fc.integer({ min: Date.parse('2026-01-01'), max: Date.parse('2026-12-31') }),
@@ -43,12 +44,13 @@ describe('db/queries/text-costs', () => {
     const samples = fc.sample(fc.tuple(pricing, request), { numRuns: 300, seed: 1 });
     const costs = samples.map(([one], index) => ({ ...ROUTE, version: `v${index}`, pricing: one }));
     await recordTextCosts(database, costs);
-    const requests = samples.map(([, { inputTotal, cacheRead, cacheWrite, outputTotal, calls, atMs }], index) => ({
+    const requests = samples.map(([, { atMs, calls, ...usage }], index) => ({
       version: `v${index}`,
-      input_tokens: inputTotal,
-      cache_read_tokens: cacheRead,
-      cache_write_tokens: cacheWrite,
-      output_tokens: outputTotal,
+      input_tokens: usage.inputTotal,
+      cache_read_tokens: usage.cacheRead,
+      cache_write_tokens: usage.cacheWrite,
+      cache_write_1h_tokens: usage.cacheWrite1h,
+      output_tokens: usage.outputTotal,
       calls,
       created_at: new Date(atMs).toISOString(),
     }));

@@ -260,8 +260,8 @@ const DAMAGES: readonly Damage[] = [
     what: 'a sum of usage that nothing adds up to',
     check: 'daily_usage',
     subject: 'account',
-    sql: `INSERT INTO daily_usage SELECT :account, (now() AT TIME ZONE 'UTC')::date, 'text', 'gone', :key, 1, 0, 2, 0, 0, 3, 0, 4`,
-    says: /^text of gone by .* on .*: 1, 0, 2, 0, 0, 3, 0, 4 kept, its rows add up to nothing$/,
+    sql: `INSERT INTO daily_usage SELECT :account, (now() AT TIME ZONE 'UTC')::date, 'text', 'gone', :key, 1, 0, 2, 0, 0, 0, 3, 0, 4`,
+    says: /^text of gone by .* on .*: 1, 0, 2, 0, 0, 0, 3, 0, 4 kept, its rows add up to nothing$/,
   },
   {
     what: 'a sum of transfers that nothing adds up to',
@@ -613,7 +613,7 @@ async function prepareText(
   const priceOf = (hold: NewTextHold, outputTotal: number): bigint => {
     const pricing = models.get(hold.model)?.pricing;
     if (!pricing) throw new Error(`there is no model ${hold.model}`);
-    const usage = { inputTotal: 10, cacheRead: 0, cacheWrite: 0, outputTotal };
+    const usage = { inputTotal: 10, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, outputTotal };
     return priceText(pricing, usage, hold.createdAt.getTime()).charge;
   };
   const poor = await createKey(database, await createAccount(database, { fundedUsd: 0.00001 }));

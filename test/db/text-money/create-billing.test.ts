@@ -14,6 +14,7 @@ import { RateCardChangedError } from '../../../db/queries/rate-cards.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { newId } from '../../../domain/ids.ts';
 import { formatUsd } from '../../../domain/money.ts';
+import { usageOf } from '../../../domain/text-tokens.ts';
 import { createMetrics } from '../../../telemetry/metrics.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { createAccount, createKey, reloadAccount, type TestKey } from '../../support/factories.ts';
@@ -28,13 +29,13 @@ const NOON_IN_CHINA = new Date().setUTCHours(4, 0, 0, 0);
 const ANSWERED: TextOutcome = {
   status: 'succeeded',
   errorCode: null,
-  usage: { inputTotal: 100, cacheRead: null, cacheWrite: null, outputTotal: 50, reasoning: 20 },
+  usage: { inputTotal: 100, cacheRead: null, cacheWrite: null, cacheWrite1h: null, outputTotal: 50, reasoning: 20 },
   countedOutputTokens: 47,
   upstream: { provider: 'simulator', format: 'chat-completions', model: 'textc-M3' },
   latencyMs: 120.4,
   firstByteMs: 30,
 };
-const NO_USAGE = { inputTotal: null, cacheRead: null, cacheWrite: null, outputTotal: null, reasoning: null };
+const NO_USAGE = usageOf(() => null);
 const FAILED: TextOutcome = {
   ...ANSWERED,
   status: 'failed',
@@ -82,6 +83,7 @@ describe('billing of text', () => {
       estimateInputTokens: () => 130,
       mostInputTokens: 130,
       maxOutputTokens: 200,
+      isCachedFor1h: false,
       choiceCount: 1,
       callCount: 1,
       uncounted: null,
@@ -131,7 +133,7 @@ describe('billing of text', () => {
   });
 
   it('charges cached input at its own rate', async () => {
-    const usage = { inputTotal: 100, cacheRead: 60, cacheWrite: 10, outputTotal: 0, reasoning: null };
+    const usage = { inputTotal: 100, cacheRead: 60, cacheWrite: 10, cacheWrite1h: 0, outputTotal: 0, reasoning: null };
     const { spent } = await bill({ ...ANSWERED, usage }, { modelId: 'texth-4-argon' });
     // 40 × 1 + 60 × 0.05 USD per million.
     expect(spent).to.equal('0.000043');
@@ -174,7 +176,14 @@ describe('billing of text', () => {
   });
 
   it('charges no more than the context and the limit, whatever the upstream reports, and warns the operator', async () => {
-    const usage = { inputTotal: 9e15, cacheRead: 9e15, cacheWrite: null, outputTotal: 9e15, reasoning: 9e15 };
+    const usage = {
+      inputTotal: 9e15,
+      cacheRead: 9e15,
+      cacheWrite: null,
+      cacheWrite1h: null,
+      outputTotal: 9e15,
+      reasoning: 9e15,
+    };
     const { usage: row } = await bill({ ...ANSWERED, usage }, { choiceCount: 3 });
     expect(row).to.include({ input_tokens: '256000', cache_read_tokens: '256000', output_tokens: '600' });
     expect(await metrics.render()).to.match(/genway_text_usage_clamped_total\{upstream="simulator"\} [1-9]/);

@@ -70,7 +70,7 @@ function expressibleResult(result: TextResult): TextResult {
     parts: expressibleParts(parts),
     finish: { reason: REASONS[finish.reason] ?? finish.reason },
   }));
-  return { ...result, choices };
+  return { ...result, choices, usage: { ...result.usage, cacheWrite1h: null } };
 }
 
 /** Tool results come one to a message and without a name; a link's media type is not said. */

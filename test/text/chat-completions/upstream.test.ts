@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { ServiceError } from '../../../domain/errors.ts';
 import { FORMATS } from '../../../text/formats.ts';
-import type { AnswerPart, TextResult, Turn } from '../../../text/canonical.ts';
+import { type AnswerPart, type TextResult, type Turn, UNREPORTED_USAGE } from '../../../text/canonical.ts';
 import { chatCompletions } from '../../../text/chat-completions/index.ts';
 import { resultOf } from '../answers.ts';
 import { DONE, encodeEvent } from '../../../text/sse.ts';
@@ -258,8 +258,7 @@ describe('chat completions answer', () => {
 
   it('has empty content, not null, when reasoning took the whole budget', () => {
     const result = { id: null, model: null, choices: [{ parts: [], finish: { reason: 'length' } }] } as const;
-    const usage = { inputTotal: null, cacheRead: null, cacheWrite: null, outputTotal: null, reasoning: null };
-    const body = client.renderResult({ ...result, usage }, renderContext());
+    const body = client.renderResult({ ...result, usage: UNREPORTED_USAGE }, renderContext());
     expect(body).to.have.nested.property('choices[0].message.content', '');
     expect(body).to.have.nested.property('choices[0].finish_reason', 'length');
   });

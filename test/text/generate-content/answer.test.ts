@@ -42,7 +42,7 @@ describe('native answer', () => {
       { type: 'reasoning', text: 'Hm' },
       { type: 'text', text: 'Hi' },
     ];
-    const usage = { inputTotal: 10, cacheRead: 4, cacheWrite: null, outputTotal: 8, reasoning: 5 };
+    const usage = { inputTotal: 10, cacheRead: 4, cacheWrite: null, cacheWrite1h: null, outputTotal: 8, reasoning: 5 };
     expect(client.renderResult({ ...textResult({ parts }), usage }, renderContext())).to.deep.equal({
       candidates: [{ content: { role: 'model', parts: [{ text: 'Hi' }] }, finishReason: 'STOP', index: 0 }],
       usageMetadata: {

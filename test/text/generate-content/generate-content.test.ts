@@ -66,7 +66,7 @@ function expressibleResult(result: TextResult): TextResult {
     parts: expressibleParts(parts),
     finish: { reason: REASONS[finish.reason] ?? finish.reason },
   }));
-  return { ...result, choices, usage: { ...result.usage, cacheWrite: null } };
+  return { ...result, choices, usage: { ...result.usage, cacheWrite: null, cacheWrite1h: null } };
 }
 
 /** Neighbours of one role are one turn, and the choice of tools has no effect. */

@@ -83,6 +83,7 @@ describe('native upstream', () => {
         inputTotal: 14,
         cacheRead: 8,
         cacheWrite: null,
+        cacheWrite1h: null,
         outputTotal: 192,
         reasoning: 171,
       });

@@ -89,10 +89,11 @@ describe('messages answer', () => {
   });
 
   it('counts cached tokens apart from the input, and takes them in again', () => {
-    const usage = { inputTotal: 100, cacheRead: 60, cacheWrite: 30, outputTotal: 9, reasoning: 4 };
+    const usage = { inputTotal: 100, cacheRead: 60, cacheWrite: 30, cacheWrite1h: 20, outputTotal: 9, reasoning: 4 };
     expect(client.renderResult({ ...textResult(), usage }, renderContext())['usage']).to.deep.equal({
       input_tokens: 10,
       cache_creation_input_tokens: 30,
+      cache_creation: { ephemeral_5m_input_tokens: 10, ephemeral_1h_input_tokens: 20 },
       cache_read_input_tokens: 60,
       output_tokens: 9,
       output_tokens_details: { thinking_tokens: 4 },

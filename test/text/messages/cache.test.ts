@@ -72,6 +72,50 @@ describe('the cache of a messages upstream', () => {
     });
   });
 
+  it('gets the lifetime of a mark as the client sent it', () => {
+    for (const ttl of ['5m', '1h']) {
+      const marked = { ...text, cache_control: { ...cache_control, ttl } };
+      const tool = { name: 'look', input_schema: { type: 'object' }, cache_control: marked.cache_control };
+      const messages = [{ role: 'user', content: [marked] }];
+      const own = { max_tokens: 9, system: [marked], tools: [tool], messages, cache_control: marked.cache_control };
+      expect(sent('messages', own)).to.deep.include(own);
+      expect(sent('chat-completions', { messages })).to.deep.include({ messages });
+    }
+  });
+
+  it('gets the mark of a search result, or that inside it', () => {
+    const found = { type: 'search_result', source: 'https://a.example', title: 'A', content: [text] };
+    for (const block of [found, { ...found, content: [{ type: 'text', text: 'A' }], cache_control }]) {
+      const messages = [{ role: 'user', content: [block] }];
+      expect(JSON.stringify(sent('messages', { max_tokens: 9, messages })).match(/ephemeral/g)).to.have.lengthOf(1);
+    }
+  });
+
+  it('gets the marks of pictures and files of a chat-completions client', () => {
+    const png = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' }, cache_control };
+    const pdf = { type: 'file', file: { file_data: 'data:application/pdf;base64,AAAA' }, cache_control };
+    const body = { messages: [{ role: 'user', content: [png, pdf] }] };
+    expect(JSON.stringify(sent('chat-completions', body)).match(/ephemeral/g)).to.have.lengthOf(2);
+  });
+
+  it('is refused an unknown lifetime by its path with full compatibility, and gets the usual one otherwise', () => {
+    const marked = { ...text, cache_control: { ...cache_control, ttl: '2h' } };
+    const messages = [{ role: 'user', content: [marked] }];
+    for (const [format, fields, path] of [
+      ['chat-completions', { messages }, 'messages[0].content[0].cache_control.ttl'],
+      ['messages', { messages }, 'messages[0].content[0].cache_control.ttl'],
+      ['messages', { system: [marked] }, 'system[0].cache_control.ttl'],
+      ['messages', { tools: [{ name: 'a', cache_control: marked.cache_control }] }, 'tools[0].cache_control.ttl'],
+      ['messages', { cache_control: marked.cache_control }, 'cache_control.ttl'],
+    ] as const) {
+      const body = { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }], ...fields };
+      const { client } = FORMATS[format];
+      expect(() => client.parseRequest(body, { compatibility: 'full' })).to.throw(`"${path}" must be one of: [5m 1h]`);
+      const { body: usual } = FORMATS.messages.upstream.buildRequest(client.parseRequest(body, {}), { ...OPTIONS });
+      expect(JSON.stringify(usual)).to.not.include('ttl');
+    }
+  });
+
   it('gets no marks of ours beside those of a client', () => {
     const body = {
       messages: [

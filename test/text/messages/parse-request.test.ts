@@ -104,7 +104,7 @@ describe('messages request', () => {
       {
         role: 'system',
         parts: [
-          { type: 'text', text: 'Be kind.', isCacheBreakpoint: true },
+          { type: 'text', text: 'Be kind.', cacheBreakpoint: {} },
           { type: 'text', text: 'Be brief.' },
         ],
       },

@@ -57,7 +57,14 @@ describe('messages upstream', () => {
             finish: { reason: 'stop-sequence', stopSequence: 'END' },
           },
         ],
-        usage: { inputTotal: 1233, cacheRead: 1024, cacheWrite: 188, outputTotal: 14, reasoning: null },
+        usage: {
+          inputTotal: 1233,
+          cacheRead: 1024,
+          cacheWrite: 188,
+          cacheWrite1h: 0,
+          outputTotal: 14,
+          reasoning: null,
+        },
       });
     });
 
@@ -80,7 +87,14 @@ describe('messages upstream', () => {
           finish: { reason: 'tool-calls' },
         },
       ]);
-      expect(usage).to.deep.equal({ inputTotal: 512, cacheRead: 0, cacheWrite: 0, outputTotal: 131, reasoning: 40 });
+      expect(usage).to.deep.equal({
+        inputTotal: 512,
+        cacheRead: 0,
+        cacheWrite: 0,
+        cacheWrite1h: 0,
+        outputTotal: 131,
+        reasoning: 40,
+      });
     });
 
     it('give reasoning alone when the limit ate everything, and keep the usage of the start', () => {
@@ -183,7 +197,22 @@ describe('messages upstream', () => {
   it('reads cache writes that are reported only by lifetime', () => {
     const cache = { ephemeral_5m_input_tokens: 30, ephemeral_1h_input_tokens: 4 };
     const end = { ...stop, usage: { output_tokens: 5, cache_creation: cache } };
-    expect(answer(start, delta(0, text('x')), end).usage).to.include({ inputTotal: 41, cacheWrite: 34 });
+    expect(answer(start, delta(0, text('x')), end).usage).to.include({
+      inputTotal: 41,
+      cacheWrite: 34,
+      cacheWrite1h: 4,
+    });
+  });
+
+  it('keeps how long a cache keeps what was written, if only the start of a stream reports it', () => {
+    const cache_creation = { ephemeral_5m_input_tokens: 30, ephemeral_1h_input_tokens: 4 };
+    const usage = { input_tokens: 7, cache_creation_input_tokens: 34, output_tokens: 1 };
+    const first = { ...start, message: { ...start.message, usage: { ...usage, cache_creation } } };
+    const last = { ...stop, usage: { ...usage, output_tokens: 5 } };
+    const used = { inputTotal: 41, cacheWrite: 34, cacheWrite1h: 4, outputTotal: 5 };
+    expect(answer(first, delta(0, text('x')), last).usage).to.include(used);
+    const all = { ...usage, cache_creation: { ...cache_creation, ephemeral_1h_input_tokens: 34 }, output_tokens: 5 };
+    expect(answer(first, delta(0, text('x')), { ...stop, usage: all }).usage).to.include({ ...used, cacheWrite1h: 34 });
   });
 
   it('charges the same usage whole as streamed in two reports', () => {
@@ -192,6 +221,7 @@ describe('messages upstream', () => {
       input_tokens: fc.integer({ min: 1, max: 1000 }),
       cache_read_input_tokens: count,
       cache_creation_input_tokens: count,
+      cache_creation: fc.option(fc.record({ ephemeral_1h_input_tokens: fc.nat(1000) }), { nil: undefined }),
       output_tokens: fc.nat(1000),
     });
     fc.assert(
@@ -502,7 +532,7 @@ describe('messages upstream', () => {
     expect(forwarded.body).to.include({ temperature: 1 });
   });
 
-  it('is forwarded no wish for a cache that costs more than the usual one', () => {
+  it('is forwarded the lifetime of a cache with full compatibility only', () => {
     const bodyWith = (cache: JsonObject): JsonObject => {
       const text = { type: 'text', text: 'Hi', cache_control: cache };
       const result = { type: 'tool_result', tool_use_id: 'a', content: [text], cache_control: cache };
@@ -523,6 +553,9 @@ describe('messages upstream', () => {
     const body = bodyWith({ type: 'ephemeral', ttl: '1h' });
     const forwarded = upstream.forwardRequest(body, messages.client.parseRequest(body, {}), options);
     expect(forwarded.body).to.deep.equal({ ...bodyWith({ type: 'ephemeral' }), model: 'upstream-model' });
+    const full = { compatibility: 'full' } as const;
+    const kept = upstream.forwardRequest(body, messages.client.parseRequest(body, full), { ...options, ...full });
+    expect(kept.body).to.deep.equal({ ...body, model: 'upstream-model' });
   });
 
   it('is forwarded a body of its own format without the fields that have no effect', () => {

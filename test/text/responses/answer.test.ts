@@ -126,7 +126,7 @@ describe('responses answer', () => {
   });
 
   it('reports the whole usage, with 0 for what was not reported, and only at the end', () => {
-    const usage = { inputTotal: 30, cacheRead: 20, cacheWrite: null, outputTotal: 9, reasoning: 4 };
+    const usage = { inputTotal: 30, cacheRead: 20, cacheWrite: null, cacheWrite1h: null, outputTotal: 9, reasoning: 4 };
     expect(client.renderResult({ ...textResult(), usage }, renderContext())['usage']).to.deep.equal({
       input_tokens: 30,
       input_tokens_details: { cached_tokens: 20, cache_write_tokens: 0 },

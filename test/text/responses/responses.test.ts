@@ -27,7 +27,7 @@ function foldStream(events: readonly ServerSentEvent[]): JsonObject {
 
 const REASONS: Partial<Record<FinishReason, FinishReason>> = { 'stop-sequence': 'stop' };
 
-/** The details of the usage are always there, and 0 when they were not reported. */
+/** The details of the usage are always there, and 0 when they were not reported; how long a cache keeps them is not said. */
 function expressibleResult(result: TextResult): TextResult {
   const { cacheRead, cacheWrite, reasoning } = result.usage;
   return {
@@ -40,6 +40,7 @@ function expressibleResult(result: TextResult): TextResult {
       ...result.usage,
       cacheRead: cacheRead ?? 0,
       cacheWrite: cacheWrite ?? 0,
+      cacheWrite1h: null,
       reasoning: reasoning ?? 0,
     },
   };

@@ -102,7 +102,14 @@ describe('responses upstream', () => {
             finish: { reason: 'tool-calls' },
           },
         ],
-        usage: { inputTotal: 1210, cacheRead: 1024, cacheWrite: 128, outputTotal: 143, reasoning: 64 },
+        usage: {
+          inputTotal: 1210,
+          cacheRead: 1024,
+          cacheWrite: 128,
+          cacheWrite1h: null,
+          outputTotal: 143,
+          reasoning: 64,
+        },
       });
     });
 

@@ -201,6 +201,7 @@ TextModelPrices = TypedDict("TextModelPrices", {
     "output": float,
     "cached_input": float,
     "cache_write": float,
+    "cache_write_1h": NotRequired[float],
     "tiers": List["TextModelPricesTiersItem"],
     "peaks": List["TextModelPricesPeaksItem"],
 })
@@ -255,6 +256,7 @@ DailyUsage = TypedDict("DailyUsage", {
     "input_tokens": int,
     "cache_read_tokens": int,
     "cache_write_tokens": int,
+    "cache_write_1h_tokens": int,
     "output_tokens": int,
     "billable_duration_seconds": int,
     "charged_usd": float,
@@ -281,6 +283,7 @@ TextRequest = TypedDict("TextRequest", {
     "input_tokens": int,
     "cache_read_tokens": int,
     "cache_write_tokens": int,
+    "cache_write_1h_tokens": int,
     "output_tokens": int,
     "reasoning_tokens": Union[int, None],
     "estimated": bool,
@@ -520,6 +523,7 @@ ResponsesResponseOutputItem3 = TypedDict("ResponsesResponseOutputItem3", {
 
 ResponsesResponseUsageInputTokensDetails = TypedDict("ResponsesResponseUsageInputTokensDetails", {
     "cached_tokens": int,
+    "cache_write_tokens": NotRequired[int],
 })
 
 ResponsesResponseUsageOutputTokensDetails = TypedDict("ResponsesResponseUsageOutputTokensDetails", {
@@ -571,6 +575,11 @@ MessageContentItem4 = TypedDict("MessageContentItem4", {
     "input": Dict[str, Any],
 })
 
+MessageUsageCacheCreation = TypedDict("MessageUsageCacheCreation", {
+    "ephemeral_5m_input_tokens": int,
+    "ephemeral_1h_input_tokens": int,
+})
+
 MessageUsageOutputTokensDetails = TypedDict("MessageUsageOutputTokensDetails", {
     "thinking_tokens": int,
 })
@@ -578,6 +587,7 @@ MessageUsageOutputTokensDetails = TypedDict("MessageUsageOutputTokensDetails", {
 MessageUsage = TypedDict("MessageUsage", {
     "input_tokens": int,
     "cache_creation_input_tokens": NotRequired[int],
+    "cache_creation": NotRequired["MessageUsageCacheCreation"],
     "cache_read_input_tokens": NotRequired[int],
     "output_tokens": int,
     "output_tokens_details": NotRequired["MessageUsageOutputTokensDetails"],

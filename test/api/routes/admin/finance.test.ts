@@ -37,7 +37,7 @@ describe('finance', () => {
     const ledger = openTextLedger(app.databaseUrl, { poolSize: 1 });
     const hold = newHold(key);
     await ledger.hold([hold]);
-    await ledger.settle([failureOf(hold)]);
+    await ledger.settle([{ ...failureOf(hold), cacheReadTokens: 1, cacheWriteTokens: 5, cacheWrite1hTokens: 4 }]);
     await ledger.close();
     await adjust(database, { accountId: caller.accountId, amount: -1n, author: 'jo, "the admin"', reason: '=1+1' });
   });
@@ -237,9 +237,10 @@ describe('finance', () => {
       ]);
       const csv = await (await ask(`/accounts/${caller.accountId}/usage`, { accept: 'text/csv' })).text();
       expect(csv.trimEnd().split('\r\n')).to.deep.equal([
-        'date,kind,model,api_key_id,requests,failed,input_tokens,cache_read_tokens,cache_write_tokens,output_tokens,billable_duration_seconds,charged_usd',
-        `${today},text,textc-M3,${caller.keyId},0,1,10,0,0,20,0,0`,
-        `${today},video,vidone-3.0,${caller.keyId},1,1,0,0,0,0,5,1`,
+        'date,kind,model,api_key_id,requests,failed,input_tokens,cache_read_tokens,cache_write_tokens,' +
+          'cache_write_1h_tokens,output_tokens,billable_duration_seconds,charged_usd',
+        `${today},text,textc-M3,${caller.keyId},0,1,10,1,5,4,20,0,0`,
+        `${today},video,vidone-3.0,${caller.keyId},1,1,0,0,0,0,0,5,1`,
       ]);
     });
 

@@ -27,7 +27,11 @@ const DEAR = {
   model: 'textd-v2.5',
   upstream: 'simulator',
   upstreamModel: 'dear-1',
-  pricing: { rates: { input: 2n, cachedInput: 1n, cacheWrite: 3n, output: 5n }, tiers: [], peaks: [] },
+  pricing: {
+    rates: { input: 2n, cachedInput: 1n, cacheWrite: 3n, cacheWrite1h: 3n, output: 5n },
+    tiers: [],
+    peaks: [],
+  },
 };
 const DEAR_ROUTE = { provider: DEAR.upstream, format: 'chat-completions', model: DEAR.upstreamModel } as const;
 const SILENT_ROUTE = { provider: 'silent', format: 'chat-completions', model: 'textc-silent' } as const;

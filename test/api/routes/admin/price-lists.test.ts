@@ -196,7 +196,7 @@ describe('price lists', () => {
       [
         'with a price of another name',
         { name: 'a', reason, rules: [{ model: TEXT, prices: { '720p': '1' } }] },
-        '"rules[0]" has prices for other names than [input output cached_input cache_write]',
+        '"rules[0]" has prices for other names than [input output cached_input cache_write cache_write_1h]',
       ],
       [
         'with a price of nothing',
