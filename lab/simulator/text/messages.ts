@@ -56,11 +56,13 @@ export const messages: SimulatedFormat = {
   },
 
   open(input) {
-    const conversation = readConversation(objectOf(input));
+    const body = objectOf(input);
+    const conversation = readConversation(body);
+    const kept = readMarks(body);
     return {
       conversation,
-      renderWhole: (script) => renderWhole(conversation, script),
-      renderStream: (script) => renderStream(conversation, script),
+      renderWhole: (script) => renderWhole(conversation, script, kept),
+      renderStream: (script) => renderStream(conversation, script, kept),
     };
   },
 
@@ -156,6 +158,39 @@ function readToolChoice({ type, name }: Fields): ToolChoice {
   return type === 'any' ? 'required' : 'auto';
 }
 
+/** The shares of a prompt that its last mark for the cache ends, and its last mark with a lifetime of an hour. */
+interface Kept {
+  readonly share: number;
+  readonly hourShare: number;
+}
+
+/** Marks with the longer lifetime come first: https://platform.claude.com/docs/en/build-with-claude/prompt-caching */
+function readMarks(body: Fields): Kept {
+  let length = 0;
+  const ends = { '5m': 0, '1h': 0 };
+  const mark = ({ cache_control: control }: Fields): void => {
+    if (control === undefined) return;
+    const { ttl = '5m' } = objectOf(control);
+    if (ttl !== '5m' && ttl !== '1h') throw badRequest("cache_control.ttl: Input should be '5m' or '1h'");
+    if (ttl === '1h' && ends['5m'] > 0) {
+      throw badRequest("a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block");
+    }
+    ends[ttl] = length;
+  };
+  const read = (value: unknown): void => {
+    const block = objectOf(value);
+    if (Array.isArray(block['content'])) block['content'].forEach(read);
+    else length += JSON.stringify(value).length;
+    mark(block);
+  };
+  for (const field of ['tools', 'system', 'messages']) {
+    if (typeof body[field] === 'string') length += body[field].length;
+    else listOf(body[field]).forEach(read);
+  }
+  mark(body);
+  return { share: Math.max(...Object.values(ends)) / length, hourShare: ends['1h'] / length };
+}
+
 const STOP_REASONS: Readonly<Record<Finish['reason'], string>> = {
   stop: 'end_turn',
   'stop-sequence': 'stop_sequence',
@@ -166,7 +201,7 @@ const STOP_REASONS: Readonly<Record<Finish['reason'], string>> = {
 /** Signs the model's reasoning; clients send it back unchanged. */
 const SIGNATURE = 'RXhhbXBsZSBzaWduYXR1cmUgb2YgYSBzaW11bGF0ZWQgdGhvdWdodA==';
 
-function renderWhole({ model }: Conversation, script: Script): object {
+function renderWhole({ model }: Conversation, script: Script, kept: Kept): object {
   const { reasoning, text, calls, usage } = script;
   return {
     id: newId('msg_01'),
@@ -179,7 +214,7 @@ function renderWhole({ model }: Conversation, script: Script): object {
       ...calls.map((call) => ({ ...renderCall(call), input: JSON.parse(call.arguments) as unknown })),
     ],
     ...renderStop(script),
-    ...(usage === null ? {} : { usage: { ...renderUsage(usage), service_tier: 'standard' } }),
+    ...(usage === null ? {} : { usage: { ...renderUsage(usage, kept), service_tier: 'standard' } }),
   };
 }
 
@@ -194,17 +229,23 @@ function renderStop({ finish }: Script): object {
   };
 }
 
-/** In this format the input does not include what was cached. */
-function renderUsage({ input, cached, output }: Usage): object {
+/** In this format the input does not include what was read from the cache or written to it. */
+function renderUsage({ input, cached, output }: Usage, { share, hourShare }: Kept): object {
+  const writtenIn = (part: number): number => Math.max(0, Math.floor(input * part) - cached);
+  const [written, writtenForHour] = [writtenIn(share), writtenIn(hourShare)];
   return {
-    input_tokens: input - cached,
-    cache_creation_input_tokens: 0,
+    input_tokens: input - cached - written,
+    cache_creation_input_tokens: written,
+    cache_creation: {
+      ephemeral_5m_input_tokens: written - writtenForHour,
+      ephemeral_1h_input_tokens: writtenForHour,
+    },
     cache_read_input_tokens: cached,
     output_tokens: output,
   };
 }
 
-function renderStream({ model }: Conversation, script: Script): StreamedAnswer {
+function renderStream({ model }: Conversation, script: Script, kept: Kept): StreamedAnswer {
   const { reasoning, text, calls, usage } = script;
   const message = {
     id: newId('msg_01'),
@@ -214,7 +255,7 @@ function renderStream({ model }: Conversation, script: Script): StreamedAnswer {
     content: [],
     stop_reason: null,
     stop_sequence: null,
-    ...(usage === null ? {} : { usage: { ...renderUsage({ ...usage, output: 1 }), service_tier: 'standard' } }),
+    ...(usage === null ? {} : { usage: { ...renderUsage({ ...usage, output: 1 }, kept), service_tier: 'standard' } }),
   };
   const plans = [
     ...(reasoning.length === 0 ? [] : [thinkingPlan(reasoning)]),
@@ -227,7 +268,7 @@ function renderStream({ model }: Conversation, script: Script): StreamedAnswer {
     ending: () =>
       frame('message_delta', {
         delta: renderStop(script),
-        ...(usage === null ? {} : { usage: renderUsage(usage) }),
+        ...(usage === null ? {} : { usage: renderUsage(usage, kept) }),
       }) + frame('message_stop', {}),
     malformed: 'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"del\n\n',
     renderFailure: (failure) => `event: error\ndata: ${JSON.stringify(renderError(failure))}\n\n`,
