@@ -82,6 +82,33 @@ describe('text endpoints given senseless input', () => {
     });
   }
 
+  it('answer requests for embeddings of anything, with any fields', async () => {
+    const names = fc.constantFrom('input', 'encoding_format', 'dimensions', 'user', 'input_type');
+    const inputs = fc.oneof(json, fc.array(fc.array(fc.nat())), fc.array(fc.string({ unit: 'binary' })));
+    const fields = fc.dictionary(fc.oneof(names, field), json, { maxKeys: 3 });
+    await fc.assert(
+      fc.asyncProperty(inputs, fields, (input, others) =>
+        expectAnswer('/v1/embeddings', { model: 'textm-embed', input, ...others }),
+      ),
+      { numRuns: 100 },
+    );
+  });
+
+  for (const [format, path] of [
+    ['messages', '/v1/messages/count_tokens'],
+    ['responses', '/v1/responses/input_tokens'],
+  ] as const) {
+    it(`answer counts of ${format} with any fields replaced, whoever counts`, async () => {
+      const cases = fc.tuple(fc.constantFrom(...WIRE_FORMAT_NAMES), fc.dictionary(field, json, { maxKeys: 4 }));
+      await fc.assert(
+        fc.asyncProperty(cases, ([upstream, fields]) =>
+          expectAnswer(path, { ...ASK[format](modelVia(upstream), 'Hi', false).body, ...fields }),
+        ),
+        { numRuns: 60 },
+      );
+    });
+  }
+
   it('answer any path below those of the native format', async () => {
     const { body } = ASK['generate-content'](modelVia('messages'), 'Hi', false);
     const segment = fc.string({ unit: 'binary', maxLength: 30 }).map(encodeURIComponent);
