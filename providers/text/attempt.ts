@@ -64,7 +64,8 @@ export async function attempt<Prepared extends PreparedRequest>(
   const startedAtMs = nowMs();
   const call = health.start(startedAtMs, reader.account);
   const expire = (): void => {
-    if (!reader.streamed || !prepared.hasHeard()) answer.giveUp(new UpstreamError(SILENT));
+    // Afterwards a slow client may be what keeps it silent.
+    if (!prepared.hasHeard()) answer.giveUp(new UpstreamError(SILENT));
   };
   const timer = setTimeout(expire, Math.min(limitMs, MAX_TIMER_MS));
   const answer = new Answer(signal, () => void (reader.streamed || timer.refresh()));

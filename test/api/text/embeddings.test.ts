@@ -8,6 +8,8 @@ import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import { startTestText, textModel, type TestText, useTestText } from '../../support/text.ts';
 
 const MODEL = 'textm-embed';
+/** How long an upstream of the tests may be silent before its first vector. */
+const SILENCE_MS = 250;
 const PICO_USD_PER_TOKEN = 20_000n;
 
 interface Embedded {
@@ -201,6 +203,7 @@ describe('embeddings of an upstream', () => {
       upstreams: names.map((name, index) => ({
         name,
         apiKeys: ['k'] as const,
+        silenceTimeoutMs: SILENCE_MS,
         baseUrls: baseUrlsAt(servers[index]?.url ?? ''),
       })),
       models: [
@@ -270,6 +273,21 @@ describe('embeddings of an upstream', () => {
     const response = await ask({ input: ['a', 'b'] });
     finish();
     expect((await embeddedIn(response)).data).to.have.length(2);
+  });
+
+  it('come from the next upstream when the first is silent before its first vector, and from it when it is after that', async () => {
+    answer = () => {};
+    await embeddedIn(await ask({}, 'in-pairs'));
+    expect(asked).to.deep.equal(['one', 'two']);
+    text.resumeUpstreams();
+    asked = [];
+    answer = (_request, response) => {
+      const whole = answerOf([[1], [2]]);
+      response.write(whole.slice(0, whole.indexOf(',{"object":"embedding","index":1')));
+      setTimeout(() => response.end(whole.slice(whole.indexOf(',{"object":"embedding","index":1'))), 2 * SILENCE_MS);
+    };
+    expect((await embeddedIn(await ask({ input: ['a', 'b'] }, 'in-pairs'))).data).to.have.length(2);
+    expect(asked).to.deep.equal(['one']);
   });
 
   for (const [what, broken, code] of [
