@@ -22,10 +22,12 @@ function read(file: string): string {
   return readFileSync(join(root, file), 'utf8');
 }
 
-const rules: readonly Rule[] = parse(read('telemetry/alerts.yaml')).groups.flatMap(
+const rules: readonly Rule[] = parse(read('deploy/helm/genway/files/alerts.yaml')).groups.flatMap(
   ({ rules }: { rules: Rule[] }) => rules,
 );
-const panels: readonly { targets: { expr: string }[] }[] = JSON.parse(read('telemetry/grafana-dashboard.json')).panels;
+const panels: readonly { targets: { expr: string }[] }[] = JSON.parse(
+  read('deploy/helm/genway/files/grafana-dashboard.json'),
+).panels;
 const expressions = [
   ...rules.map(({ expr }) => expr),
   ...panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
