@@ -70,6 +70,33 @@ export function parametersIn(body: object, { properties }: ModelParameters): Jso
   return given.length === 0 ? undefined : Object.fromEntries(given);
 }
 
+/** Values for the required parameters, defaults filled in. @param link for those that are links */
+export function exampleParameters({ properties, required }: ModelParameters, link: string): JsonObject {
+  const values = required.flatMap((name) => {
+    const schema = properties[name];
+    return schema === undefined ? [] : [[name, exampleOf(schema, link)]];
+  });
+  return Object.fromEntries(values);
+}
+
+function exampleOf(schema: ParameterSchema, link: string): unknown {
+  if (schema.default !== undefined) return schema.default;
+  switch (schema.type) {
+    case 'string':
+      if (schema.format === 'uri') return link;
+      return schema.enum?.[0] ?? 'lighthouse'.padEnd(schema.minLength, '.').slice(0, schema.maxLength);
+    case 'integer':
+    case 'number':
+      return schema.enum?.[0] ?? schema.minimum ?? Math.min(schema.maximum ?? 1, 1);
+    case 'boolean':
+      return true;
+    case 'array':
+      return Array.from({ length: schema.minItems }, () => exampleOf(schema.items, link));
+    case 'object':
+      return exampleParameters(schema, link);
+  }
+}
+
 /** The links in parameters, each once. */
 export function linksIn(values: JsonObject, { properties }: ModelParameters): readonly string[] {
   const links = Object.entries(properties).flatMap(([name, schema]) => linksAt(values[name], schema));

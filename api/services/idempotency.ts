@@ -41,17 +41,23 @@ export async function idempotently(
   send(request.context, await createOnce(request, services, create));
 }
 
-/**
- * Like {@link idempotently}, without sending the response.
- *
- * @param request with the index of what is created, if its request creates several equal things
- */
+interface CreateOnce {
+  readonly caller: Caller;
+  readonly context: Context;
+  readonly body: unknown;
+  /** Instead of the header. */
+  readonly key?: string | undefined;
+  /** Of what is created, if the request creates several equal things. */
+  readonly index?: number;
+}
+
+/** Like {@link idempotently}, without sending the response. */
 export async function createOnce(
-  { caller, context, body, index = 0 }: { caller: Caller; context: Context; body: unknown; index?: number },
+  { caller, context, body, key: given, index = 0 }: CreateOnce,
   { database, sealer }: { database: Database; sealer: Sealer },
   create: (claim: IdempotencyClaim | null) => Promise<CreatedResponse>,
 ): Promise<CreatedResponse> {
-  const sent = idempotencyKeyOf(context);
+  const sent = given ?? idempotencyKeyOf(context);
   if (sent === null) return create(null);
   const key = index === 0 ? sent : keyOfFurther(sent, index);
 

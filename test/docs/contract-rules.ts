@@ -8,10 +8,14 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
   'api/routes/capabilities.test.ts': {
     'are found by free words, by kind and below a price, best and cheapest first': '4.15:1 4.15:4',
     'are described by schemas that their examples fit, with limits and prices, and run by the example': '4.15:2',
+    'have a picture in their examples that every model takes': '4.15:2',
     'run once for one Idempotency-Key, and show the same task again': '4.15:3',
     'answer text at once, as it is asked for': '4.15:3',
     'have errors that lead to the documentation, and are unknown by other names': '4.15:5',
     'let an agent that knows only the tools of MCP find, price and run a video model and a text model': '4.15:6',
+  },
+  'api/routes/capabilities/mcp.test.ts': {
+    'takes one message in each request, since each request counts once for the limit of the key': '4.15:6',
   },
   'api/routes/openai-media.test.ts': {
     'create a picture, and answer when it is ready, as a link and in base64': '4.14:1',

@@ -3,7 +3,7 @@ import type { ImageModel, MediaModel, TextModel, VideoModel } from '../../../cat
 import type { JsonObject } from '../../../domain/json.ts';
 import { isObject } from '../../../domain/json.ts';
 import type { JsonSchema } from '../../../domain/json-schema.ts';
-import { parametersIn } from '../../../domain/model-parameters.ts';
+import { exampleParameters, parametersIn } from '../../../domain/model-parameters.ts';
 import type { PicoUsd } from '../../../domain/money.ts';
 import { priceMedia, priceText } from '../../../domain/pricing.ts';
 import { ANY_LINK } from '../../media-request.ts';
@@ -29,16 +29,20 @@ export interface Capability {
   readonly example: JsonObject;
 }
 
-export function describeCapability(model: Model): Capability {
+/** @param picture the link of a picture for examples */
+export function describeCapability(model: Model, picture: string): Capability {
   if (!('kind' in model)) return describeText(model);
-  return model.kind === 'video' ? describeVideo(model) : describeImage(model);
+  return model.kind === 'video' ? describeVideo(model, picture) : describeImage(model, picture);
 }
 
-const EXAMPLE_PICTURE = 'https://example.com/picture.png';
+/** Inputs without the prompt that work. */
+function exampleInputs({ images, parameters }: MediaModel, picture: string): JsonObject {
+  return { ...(images.required && { images: [picture] }), ...exampleParameters(parameters, picture) };
+}
 
 const MEDIA_OUTPUTS: JsonSchema = {
   type: 'object',
-  description: 'A task. Run it again with the same Idempotency-Key to read it until its status is final',
+  description: 'A task. Run it again with the same idempotency_key to read it until its status is final',
   properties: {
     id: { type: 'string' },
     status: { type: 'string', enum: ['queued', 'processing', 'succeeded', 'failed'] },
@@ -55,9 +59,10 @@ const MEDIA_OUTPUTS: JsonSchema = {
   },
 };
 
-function describeVideo(model: VideoModel): Capability {
-  const { durationSeconds, pricing, defaultResolution, images } = model;
+function describeVideo(model: VideoModel, picture: string): Capability {
+  const { durationSeconds, pricing, defaultResolution } = model;
   const { min, max, default: seconds } = durationSeconds;
+  const inputs = exampleInputs(model, picture);
   const resolutions = Object.keys(pricing.byResolution).join(', ');
   return {
     kind: 'video',
@@ -66,15 +71,12 @@ function describeVideo(model: VideoModel): Capability {
     price: priceMedia(pricing, {
       resolution: defaultResolution,
       durationSeconds: seconds,
-      parameters: parametersIn({}, model.parameters),
+      parameters: parametersIn(inputs, model.parameters),
     }),
     priceOf: `a video of ${seconds} seconds in ${defaultResolution}`,
     inputs: inputsOf(toJsonSchema(videoRequestSchema(model, ANY_LINK))),
     outputs: MEDIA_OUTPUTS,
-    example: {
-      prompt: 'A lighthouse at dusk, waves breaking below',
-      ...(images.required && { images: [EXAMPLE_PICTURE] }),
-    },
+    example: { prompt: 'A lighthouse at dusk, waves breaking below', ...inputs },
   };
 }
 
@@ -84,21 +86,19 @@ function inputWords({ images, maxReferenceVideos, maxReferenceAudios }: VideoMod
   return references === '' ? pictures : `${pictures}, or from reference ${references}`;
 }
 
-function describeImage(model: ImageModel): Capability {
+function describeImage(model: ImageModel, picture: string): Capability {
   const { images, pricing, defaultResolution, parameters } = model;
+  const inputs = exampleInputs(model, picture);
   const needs = images.required ? ` and 1 to ${images.max} pictures` : `, or edits up to ${images.max} pictures`;
   return {
     kind: 'image',
     summary: `Creates images in ${Object.keys(pricing.byResolution).join(', ')} from a prompt${needs}.`,
     synonyms: 'image picture photo drawing draw illustration painting edit',
-    price: priceMedia(pricing, { resolution: defaultResolution, parameters: parametersIn({}, parameters) }),
+    price: priceMedia(pricing, { resolution: defaultResolution, parameters: parametersIn(inputs, parameters) }),
     priceOf: `an image in ${defaultResolution}`,
     inputs: inputsOf(toJsonSchema(imageRequestSchema(model, ANY_LINK))),
     outputs: MEDIA_OUTPUTS,
-    example: {
-      prompt: 'A lighthouse at dusk, in watercolour',
-      ...(images.required && { images: [EXAMPLE_PICTURE] }),
-    },
+    example: { prompt: 'A lighthouse at dusk, in watercolour', ...inputs },
   };
 }
 

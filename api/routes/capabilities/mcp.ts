@@ -4,7 +4,7 @@ import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/
 import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import type Joi from 'joi';
 import type { Caller } from '../../../db/queries/api-keys.ts';
-import { toServiceError } from '../../../domain/errors.ts';
+import { badRequest, toServiceError } from '../../../domain/errors.ts';
 import { ANY_OBJECT } from '../../../domain/json-schema.ts';
 import { BODIES } from '../../../domain/policy.ts';
 import { json } from '../../endpoint/answers.ts';
@@ -41,6 +41,9 @@ function tool<Arguments>(
   };
 }
 
+/** Clients wait for a minute. */
+const MAX_WAIT_SECONDS = 50;
+
 const TOOLS: Readonly<Record<string, Tool>> = {
   search: tool(
     'Finds models that create videos, images or text, with what they do and what they cost.',
@@ -53,9 +56,13 @@ const TOOLS: Readonly<Record<string, Tool>> = {
     (given, { caller, services }) => inspect(given, caller, services),
   ),
   run: tool(
-    'Runs a model. Costs money. Set wait_seconds to get the finished video or image.',
+    'Runs a model. Costs money. Set wait_seconds to get the finished video or image, and an idempotency_key: the same call again then ' +
+      `waits for the same task, at most ${MAX_WAIT_SECONDS} seconds each time.`,
     runSchema,
-    (given, { caller, context, services }) => run({ caller, context, run: given }, services),
+    (given, { caller, context, services }) => {
+      const wait_seconds = Math.min(given.wait_seconds ?? 0, MAX_WAIT_SECONDS);
+      return run({ caller, context, run: { ...given, wait_seconds } }, services);
+    },
   ),
 };
 
@@ -99,9 +106,11 @@ export const serveMcp = endpoint({
   },
   refusals: ['bad_request'],
   handle: async ({ caller, context, body }, services) => {
+    // One request would count as one, whatever its messages do.
+    if (Array.isArray(body)) throw badRequest('The body must be one message: send each in a request of its own');
     const server = createServer({ caller, context, services });
     const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true });
-    context.req.socket.once('close', () => void server.close());
+    context.res.once('close', () => void server.close());
     await server.connect(transport);
     context.respond = false;
     await transport.handleRequest(context.req, context.res, body);

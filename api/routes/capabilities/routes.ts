@@ -82,7 +82,7 @@ export const runCapability = endpoint({
   access: 'key',
   summary: 'Run a model',
   description:
-    'A video or image becomes a task like any other; text is answered at once. With an `Idempotency-Key`, the same call again reads the same task.',
+    'A video or image becomes a task like any other; text is answered at once, and anew each time. With an `Idempotency-Key`, or the same in the body, the same call again reads the same task.',
   body: jsonBody('RunCapability', runSchema, {
     video: { value: { capability_id: 'vidone-3.0', inputs: { prompt: 'A lighthouse at dusk' }, wait_seconds: 60 } },
   }),

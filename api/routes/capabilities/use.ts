@@ -5,6 +5,7 @@ import type { Caller } from '../../../db/queries/api-keys.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import { matchShare } from '../../../domain/match-words.ts';
+import { IDEMPOTENCY } from '../../../domain/policy.ts';
 import { toUsdNumber } from '../../../domain/money.ts';
 import { TASK } from '../../../domain/task-object.ts';
 import { answerChat } from '../../services/chat.ts';
@@ -13,6 +14,8 @@ import { withPrices } from '../../services/customer-prices.ts';
 import { whyUnavailable } from '../../services/unavailable-model.ts';
 import type { Context } from '../../state.ts';
 import { createValidator } from '../../validation.ts';
+import { EXAMPLE_PICTURE_NAME } from '../docs/example-picture.ts';
+import { DOCS_PATH } from '../docs/page.ts';
 import { presentModel } from '../models/present.ts';
 import { taskOfRequest, untilFinal } from '../tasks/task-of-request.ts';
 import { type Capability, describeCapability, type Model } from './describe.ts';
@@ -44,7 +47,7 @@ export async function search(
   const found = capabilitiesIn(services)
     .filter((model) => whyUnavailable(model, caller, services) === null)
     .map((model) => withPrices(model, prices))
-    .map((model) => ({ model, capability: describeCapability(model) }))
+    .map((model) => ({ model, capability: describe(model, services) }))
     .filter(({ capability }) => kind === undefined || capability.kind === kind)
     .map((entry) => ({ ...entry, score: scoreOf(query, entry) }))
     .filter(({ score, capability }) => score > 0 && (mostUsd === undefined || toUsdNumber(capability.price) <= mostUsd))
@@ -55,6 +58,10 @@ export async function search(
 /** Vectors are of no use to who reads text. */
 function capabilitiesIn({ catalogue }: ApiServices): readonly Model[] {
   return allModels(catalogue).filter((model) => 'kind' in model || !answersFormat(model, 'embeddings'));
+}
+
+function describe(model: Model, { publicUrl }: ApiServices): Capability {
+  return describeCapability(model, `${publicUrl}${DOCS_PATH}/${EXAMPLE_PICTURE_NAME}`);
 }
 
 function scoreOf(query: string, { model, capability }: { model: Model; capability: Capability }): number {
@@ -77,7 +84,7 @@ export const inspectSchema = Joi.object<Inspect>({ capability_id: capabilityId }
 export async function inspect({ capability_id: id }: Inspect, caller: Caller, services: ApiServices) {
   const prices = await services.findPrices(caller.account, services.clock.nowMs());
   const model = withPrices(modelOf(id, caller, services), prices);
-  const capability = describeCapability(model);
+  const capability = describe(model, services);
   const presented: JsonObject = { ...presentModel(model, services.catalogue) };
   return {
     ...headOf(model, capability),
@@ -102,6 +109,7 @@ export interface Run {
   readonly capability_id: string;
   readonly inputs: JsonObject;
   readonly wait_seconds?: number;
+  readonly idempotency_key?: string;
 }
 
 export const runSchema = Joi.object<Run>({
@@ -111,6 +119,9 @@ export const runSchema = Joi.object<Run>({
     .min(0)
     .max(MAX_WAIT_SECONDS)
     .description('How long to wait for a task to end; 0 by default. Text is always answered whole'),
+  idempotency_key: Joi.string()
+    .max(IDEMPOTENCY.maxKeyLength)
+    .description('Instead of the header. The same call with the same key reads the task that the first one created'),
 });
 
 interface RunCall {
@@ -121,7 +132,7 @@ interface RunCall {
 
 /** Runs a model: a task of media, or an answer in text. @throws ServiceError for every reason not to */
 export async function run(
-  { caller, context, run: { capability_id: id, inputs, wait_seconds = 0 } }: RunCall,
+  { caller, context, run: { capability_id: id, inputs, wait_seconds = 0, idempotency_key } }: RunCall,
   services: ApiServices,
 ) {
   const model = modelOf(id, caller, services);
@@ -129,7 +140,8 @@ export async function run(
   const order = { ...inputs, model: id };
   const parse = () => (model.kind === 'video' ? services.parseVideoRequest(order) : services.parseImageRequest(order));
   const checkLinks = model.kind === 'image' ? services.checkImageLinks : undefined;
-  const task = await taskOfRequest({ caller, context, body: order, parse }, services, checkLinks);
+  const ask = { caller, context, body: order, parse, key: idempotency_key };
+  const task = await taskOfRequest(ask, services, checkLinks);
   const untilMs = performance.now() + wait_seconds * 1_000;
   return TASK.present(await untilFinal(task, { untilMs, socket: context.req.socket }, services));
 }

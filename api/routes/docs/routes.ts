@@ -9,20 +9,24 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import type { Descriptions } from '../../openapi/descriptions.ts';
 import type { Context, RequestState } from '../../state.ts';
 import type { DescriptionPart } from '../../openapi/parts.ts';
+import { EXAMPLE_PICTURE, EXAMPLE_PICTURE_NAME } from './example-picture.ts';
 import { CONTENT_SECURITY_POLICY, DESCRIPTION_PATH, DOCS_PATH, PAGE_STYLE, pageOf, scriptOf } from './page.ts';
 
 const ONE_DAY = 'public, max-age=86400';
 
 /** The assets of the pages; nothing else of Swagger UI is served. */
-const ASSETS: ReadonlyMap<string, { readonly type: string; readonly content: string | { readonly module: string } }> =
-  new Map([
-    ['client.js', { type: 'text/javascript', content: scriptOf('client') }],
-    ['administration.js', { type: 'text/javascript', content: scriptOf('administration') }],
-    ['page.css', { type: 'text/css', content: PAGE_STYLE }],
-    ['swagger-ui-bundle.js', { type: 'text/javascript', content: { module: 'swagger-ui-dist/swagger-ui-bundle.js' } }],
-    ['swagger-ui.css', { type: 'text/css', content: { module: 'swagger-ui-dist/swagger-ui.css' } }],
-    ['favicon-32x32.png', { type: 'image/png', content: { module: 'swagger-ui-dist/favicon-32x32.png' } }],
-  ]);
+const ASSETS: ReadonlyMap<
+  string,
+  { readonly type: string; readonly content: string | Buffer | { readonly module: string } }
+> = new Map([
+  ['client.js', { type: 'text/javascript', content: scriptOf('client') }],
+  ['administration.js', { type: 'text/javascript', content: scriptOf('administration') }],
+  ['page.css', { type: 'text/css', content: PAGE_STYLE }],
+  ['swagger-ui-bundle.js', { type: 'text/javascript', content: { module: 'swagger-ui-dist/swagger-ui-bundle.js' } }],
+  ['swagger-ui.css', { type: 'text/css', content: { module: 'swagger-ui-dist/swagger-ui.css' } }],
+  ['favicon-32x32.png', { type: 'image/png', content: { module: 'swagger-ui-dist/favicon-32x32.png' } }],
+  [EXAMPLE_PICTURE_NAME, { type: 'image/png', content: EXAMPLE_PICTURE }],
+]);
 
 const { resolve } = createRequire(import.meta.url);
 
@@ -60,7 +64,9 @@ export function docsPages(router: Router<RequestState>, descriptions: () => Desc
     context.set('Cache-Control', ONE_DAY);
     context.set('X-Content-Type-Options', 'nosniff');
     context.type = asset.type;
-    context.body = typeof asset.content === 'string' ? asset.content : createReadStream(resolve(asset.content.module));
+    const { content } = asset;
+    context.body =
+      typeof content === 'object' && 'module' in content ? createReadStream(resolve(content.module)) : content;
   });
 }
 

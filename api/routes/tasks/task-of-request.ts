@@ -19,6 +19,8 @@ interface MediaAsk {
   readonly context: Context;
   /** What an `Idempotency-Key` stands for. */
   readonly body: unknown;
+  /** Instead of the header `Idempotency-Key`. */
+  readonly key?: string | undefined;
   /** @throws ServiceError `bad_request` */
   readonly parse: () => CreateTaskRequest;
 }
@@ -52,13 +54,13 @@ export async function tasksOfRequest(
 }
 
 async function createOneOf(
-  { parse, caller, context, body }: MediaAsk,
+  { parse, caller, context, body, key }: MediaAsk,
   series: Series,
   services: ApiServices,
   checkLinks?: CheckLinks,
 ): Promise<Task> {
   const { requestId } = context.state;
-  const created = await createOnce({ caller, context, body, index: series.index }, services, async (claim) => {
+  const created = await createOnce({ caller, context, body, key, index: series.index }, services, async (claim) => {
     assertNotExhausted(caller.key);
     const placed = await placeTask({ caller, request: parse(), claim, requestId, series }, services, checkLinks);
     context.state.createdTaskId = placed.taskId;

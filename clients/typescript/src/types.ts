@@ -540,6 +540,8 @@ export type RunCapability = {
   inputs?: {};
   /** How long to wait for a task to end; 0 by default. Text is always answered whole */
   wait_seconds?: number;
+  /** Instead of the header. The same call with the same key reads the task that the first one created */
+  idempotency_key?: string;
 };
 
 export type ChatCompletion = {

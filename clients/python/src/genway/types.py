@@ -426,6 +426,7 @@ RunCapability = TypedDict("RunCapability", {
     "capability_id": str,
     "inputs": NotRequired["RunCapabilityInputs"],
     "wait_seconds": NotRequired[float],
+    "idempotency_key": NotRequired[str],
 })
 
 ChatCompletionChoicesItemMessageToolCallsItemFunction = TypedDict("ChatCompletionChoicesItemMessageToolCallsItemFunction", {
