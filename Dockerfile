@@ -8,7 +8,7 @@ RUN npm ci --no-audit --no-fund
 COPY . .
 RUN npm run build \
   && npm run build:workflows \
-  && cp catalogue/catalogue.yaml dist/catalogue/ \
+  && cp catalogue/*.yaml dist/catalogue/ \
   && cp -r console/assets dist/console/
 
 FROM build AS build-simulator

@@ -53,6 +53,8 @@ const NO_TEXT: NonNullable<CatalogueFile['text']> = {
 
 /** The file beside this module. */
 export const DEFAULT_CATALOGUE = fileURLToPath(new URL('./catalogue.yaml', import.meta.url));
+/** The models of real vendors, beside it. */
+export const VENDORS_CATALOGUE = fileURLToPath(new URL('./vendors.yaml', import.meta.url));
 
 /**
  * Reads and checks a catalogue file.

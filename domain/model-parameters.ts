@@ -92,7 +92,7 @@ function exampleOf(schema: ParameterSchema, link: string): unknown {
       return true;
     case 'array':
       return Array.from({ length: schema.minItems }, () => exampleOf(schema.items, link));
-    case 'object':
+    default:
       return exampleParameters(schema, link);
   }
 }

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import type { FilesConfig } from '../../config.ts';
 import type { AdminClient } from './admin-client.ts';
 import { checkConfig } from './config-check.ts';
+import { initConfig } from './config-init.ts';
 import { compareWithForce } from './config-diff.ts';
 import type { ConfigTerminal } from './config-terminal.ts';
 import { groupOf } from './endpoint-command.ts';
@@ -17,6 +18,13 @@ const FILES = '(default: those of GENWAY_CATALOGUE and GENWAY_PROVIDERS)';
 
 export function addConfigCommands(program: Command, { load, connect }: ConfigSources, terminal: ConfigTerminal): void {
   const config = groupOf(program, 'config');
+  config
+    .command('init <vendors...>')
+    .description(
+      'write a catalogue and a file of upstreams for vendors such as openai, anthropic, google or fal, to begin with',
+    )
+    .option('--folder <folder>', 'where to write them', '.')
+    .action((vendors: string[], { folder }: { folder: string }) => initConfig(vendors, { folder, terminal }));
   config
     .command('check [files...]')
     .description(`say everything that is wrong in them ${FILES}`)

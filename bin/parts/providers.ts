@@ -3,6 +3,7 @@ import type { Clock } from '../../db/database-clock.ts';
 import { createGuardedClient } from '../../net/address-guard.ts';
 import { MEDIA_APIS, MEDIA_PROTOCOLS } from '../../providers/media/protocols.ts';
 import { createMediaUpstream, type MediaUpstream, type MediaUpstreamOptions } from '../../providers/media/upstream.ts';
+import { TEXT_VENDORS } from '../../providers/text/vendors.ts';
 import { baseUrlsAt } from '../../providers/text/settings.ts';
 import {
   createTextUpstreams,
@@ -73,7 +74,11 @@ export function openTextUpstreams(config: Config, { text }: Upstreams, observer:
 export function simulatedUpstreams({ simulator }: FilesConfig): Upstreams {
   return {
     media: simulatedMedia(simulator),
-    text: [{ name: 'simulator', apiKeys: [simulator.key], baseUrls: baseUrlsAt(simulator.url) }],
+    text: ['simulator', ...Object.keys(TEXT_VENDORS)].map((name) => ({
+      name,
+      apiKeys: [simulator.key],
+      baseUrls: baseUrlsAt(simulator.url),
+    })),
   };
 }
 

@@ -57,9 +57,12 @@ describe('capabilities', function () {
   });
 
   it('are described by schemas that their examples fit, with limits and prices, and run by the example', async () => {
-    const { body: models } = await call<{ data: { id: string }[] }>(`${stack.baseUrl}/v1/models`, { key });
-    expect(models.data.length).to.be.greaterThan(20);
-    for (const { id: capability_id } of models.data) {
+    const { body: models } = await call<{ data: { id: string; formats?: string[] }[] }>(`${stack.baseUrl}/v1/models`, {
+      key,
+    });
+    const runnable = models.data.filter(({ formats }) => !formats?.includes('embeddings'));
+    expect(runnable.length).to.be.greaterThan(20);
+    for (const { id: capability_id } of runnable) {
       const { data } = (await post<{ data: Inspected }>('inspect', { capability_id })).body;
       const ajv = new Ajv({ strict: false, logger: false });
       expect(ajv.validate(data.inputs, data.example.inputs), capability_id).to.equal(true);

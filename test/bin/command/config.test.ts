@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -15,6 +15,15 @@ import { recordTextCosts } from '../../../db/queries/text-costs.ts';
 import { useTestApp, type TestApp } from '../../support/app.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
 
+const VENDORS = [
+  ...new Set(
+    [loadCatalogue('catalogue/vendors.yaml')].flatMap(({ textModels, videoModels, imageModels }) =>
+      [...textModels.values(), ...videoModels.values(), ...imageModels.values()].flatMap(({ routes }) =>
+        routes.map(({ provider }) => provider),
+      ),
+    ),
+  ),
+];
 const MISTAKES = join(import.meta.dirname, '../../fixtures/mistakes');
 
 interface Answer {
@@ -166,6 +175,51 @@ describe('genway config check', () => {
       const refused = config(['config', 'check', 'catalogue/vendors.yaml', 'catalogue/catalogue.yaml']);
       expect(await refused.catch(String)).to.contain('are both catalogues: name one');
     });
+  });
+});
+
+describe('genway config init', () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'genway-init-'));
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+  const init = (...vendors: string[]) => config(['config', 'init', ...vendors, '--folder', folder]);
+  const read = (name: string) => readFile(join(folder, name), 'utf8');
+
+  for (const vendors of [...VENDORS.map((name) => [name]), VENDORS]) {
+    it(`writes two files in which nothing is wrong, for ${vendors.join(', ')}`, async () => {
+      const { printed } = await init(...vendors);
+      expect(printed).to.contain(`Wrote ${folder}/catalogue.yaml and ${folder}/upstreams.yaml.`);
+      const secrets = [...(await read('upstreams.yaml')).matchAll(/\$\{(\w+)\}/g)].map(([, name]) => String(name));
+      const environment = Object.fromEntries(secrets.map((name) => [name, 'https://vendor.example']));
+      Object.assign(process.env, environment);
+      const check = await config(['config', 'check', `${folder}/catalogue.yaml`, `${folder}/upstreams.yaml`]);
+      for (const name of secrets) delete process.env[name];
+      expect(check).to.deep.equal({
+        printed: `Nothing is wrong in ${folder}/catalogue.yaml and ${folder}/upstreams.yaml.`,
+        exitCode: EXIT_CODES.right,
+      });
+      const { textModels, videoModels, imageModels } = loadCatalogue(`${folder}/catalogue.yaml`);
+      for (const { compatibility } of textModels.values()) expect(compatibility).to.equal('full');
+      const sold = [...textModels.values(), ...videoModels.values(), ...imageModels.values()];
+      const providers = sold.flatMap(({ routes }) => routes.map(({ provider }) => provider));
+      expect(new Set(providers)).to.deep.equal(new Set(vendors));
+    });
+  }
+
+  it('overwrites no file', async () => {
+    await writeFile(join(folder, 'upstreams.yaml'), 'mine');
+    expect(await init('fal').catch(String)).to.contain('upstreams.yaml exists. Move it away');
+    expect(await readdir(folder)).to.deep.equal(['upstreams.yaml']);
+    expect(await read('upstreams.yaml')).to.equal('mine');
+  });
+
+  it('lists the vendors that there are when another is named', async () => {
+    expect(await init('fal', 'fall').catch(String)).to.contain(
+      'There is no vendor "fall". Name some of anthropic, ark',
+    );
+    expect(await readdir(folder)).to.deep.equal([]);
   });
 });
 

@@ -1,0 +1,101 @@
+/** `genway config init`: the operator's two files, to begin with, out of catalogue/vendors.yaml. */
+import { existsSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Document, isMap, isSeq, parseDocument, stringify } from 'yaml';
+import { VENDORS_CATALOGUE } from '../../catalogue/load.ts';
+import { isObject } from '../../domain/json.ts';
+import { OperatorError } from '../../domain/operator-error.ts';
+import { MEDIA_APIS } from '../../providers/media/protocols.ts';
+import { TEXT_VENDORS } from '../../providers/text/vendors.ts';
+import type { ConfigTerminal } from './config-terminal.ts';
+
+/** Where models stand in a catalogue, one family counting as one. */
+const LISTS = [
+  ['media', 'videos'],
+  ['media', 'images'],
+  ['text', 'families'],
+] as const;
+
+/**
+ * Writes `catalogue.yaml` with the models of some vendors, and `upstreams.yaml` with the vendors, whose keys the environment has.
+ *
+ * @throws OperatorError for a vendor that there is none of, or when one of the files exists
+ */
+export async function initConfig(
+  vendors: readonly string[],
+  { folder, terminal }: { readonly folder: string; readonly terminal: ConfigTerminal },
+): Promise<void> {
+  const catalogue = parseDocument(await readFile(VENDORS_CATALOGUE, 'utf8'));
+  const known = new Set(LISTS.flatMap((path) => itemsAt(catalogue, path).flatMap(providersOf)));
+  const unknown = vendors.find((name) => !known.has(name));
+  if (unknown !== undefined)
+    throw new OperatorError(`There is no vendor "${unknown}". Name some of ${[...known].toSorted().join(', ')}.`);
+  for (const path of LISTS) keepModelsOf(vendors, catalogue, path);
+  catalogue.commentBefore = ' Models of real vendors, with prices to change. docs/catalogue.md has every key.';
+  const written = stringify(upstreamsOf(vendors));
+  const files = [
+    [join(folder, 'catalogue.yaml'), catalogue.toString({ lineWidth: 0, flowCollectionPadding: false })],
+    [join(folder, 'upstreams.yaml'), written],
+  ] as const;
+  const existing = files.find(([path]) => existsSync(path));
+  if (existing) throw new OperatorError(`${existing[0]} exists. Move it away, or name another --folder.`);
+  for (const [path, content] of files) await writeFile(path, content, { flag: 'wx' });
+  const variables = [...new Set([...written.matchAll(/\$\{(\w+)\}/g)].map(([, name]) => name))];
+  terminal.print(
+    [
+      `Wrote ${join(folder, 'catalogue.yaml')} and ${join(folder, 'upstreams.yaml')}.`,
+      `Set ${variables.join(', ')}, GENWAY_CATALOGUE and GENWAY_PROVIDERS; then run genway config check --online.`,
+    ].join('\n'),
+  );
+}
+
+/** The models or families of a list, as data. */
+function itemsAt(catalogue: Document, path: readonly string[]): readonly unknown[] {
+  const list = catalogue.getIn(path);
+  return isSeq(list) ? list.items.map((item) => (isMap(item) ? item.toJS(catalogue) : item)) : [];
+}
+
+function providersOf(model: unknown): readonly string[] {
+  if (!isObject(model)) return [];
+  const { route, routes = [route] } = model;
+  return Array.isArray(routes) ? routes.map((one: unknown) => String(isObject(one) ? one['provider'] : '')) : [];
+}
+
+/** Removes the other models, and the part of the catalogue that has none left. */
+function keepModelsOf(vendors: readonly string[], catalogue: Document, path: readonly [string, string]): void {
+  const list = catalogue.getIn(path);
+  if (!isSeq(list)) return;
+  const isKept = itemsAt(catalogue, path).map((model) => providersOf(model).every((name) => vendors.includes(name)));
+  // The comment of the first model is that of the list.
+  if (!isKept[0]) list.commentBefore = null;
+  list.items = list.items.filter((_, index) => isKept[index]);
+  if (list.items.length > 0) return;
+  const [part] = path;
+  catalogue.deleteIn(path);
+  const rest = catalogue.get(part);
+  // Without families, nothing else of the text part has a meaning.
+  if (part === 'text' || (isMap(rest) && rest.items.length === 0)) catalogue.delete(part);
+}
+
+/** The name of a variable, as the operator's files refer to it. */
+function variable(name: string, word: string): string {
+  return `\${${name.toUpperCase().replaceAll('-', '_')}_${word}}`;
+}
+
+/** The file of upstreams, with variables of the environment for what is secret or the operator's own. */
+function upstreamsOf(vendors: readonly string[]): object {
+  const media = MEDIA_APIS.filter(([name]) => vendors.includes(name)).map(([name, protocol, adapter]) => ({
+    name,
+    protocol,
+    ...(name !== protocol && { api: name.slice(protocol.length + 1) }),
+    ...(adapter.baseUrl === null && { base_url: variable(name, 'URL') }),
+    ...(adapter.keyPair
+      ? { access_key: variable(name, 'ACCESS_KEY'), secret_key: variable(name, 'SECRET_KEY') }
+      : { api_key: variable(name, 'API_KEY') }),
+  }));
+  const text = Object.entries(TEXT_VENDORS)
+    .filter(([name]) => vendors.includes(name))
+    .map(([name, base_url]) => ({ name, base_url, api_key: variable(name, 'API_KEY') }));
+  return { ...(media.length > 0 && { media }), ...(text.length > 0 && { text }) };
+}
