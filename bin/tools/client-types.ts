@@ -200,7 +200,7 @@ const WITHOUT_WAITING: readonly (readonly [from: string | RegExp, to: string])[]
   [/\basync (?=def|for)/g, ''],
   [/\bawait /g, ''],
   [/__a(iter|enter|exit)__/g, '__$1__'],
-  [/\ba(close|read|iter_lines)\b/g, '$1'],
+  [/\ba(close|iter_lines|iter_bytes)\b/g, '$1'],
 ];
 
 if (process.argv[1] === import.meta.filename) {

@@ -1,8 +1,11 @@
 import { execFileSync } from 'node:child_process';
+import { createHmac, randomBytes } from 'node:crypto';
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
+import { findFreePort } from '../../bin/stack/ports.ts';
 import { clientSchemas, writePython } from '../../bin/tools/client-types.ts';
 import { pythonWith, run } from '../../lab/clients/tools.ts';
 import { pngFile } from '../support/media-files.ts';
@@ -26,6 +29,26 @@ describe('clients/python', () => {
     for (const [file, text] of await writePython(clientSchemas())) expect(await readFile(file, 'utf8')).to.equal(text);
   });
 });
+
+/** Posts a signed event once somebody listens. @returns the status of the answer */
+async function postEvent(url: string, secret: string): Promise<number> {
+  const body = '{"id":"evt_1","type":"webhook.test"}';
+  const timestamp = String(Math.floor(Date.now() / 1000));
+  const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
+  const signature = createHmac('sha256', key).update(`evt_1.${timestamp}.${body}`).digest('base64');
+  const headers = {
+    'webhook-id': 'evt_1',
+    'webhook-timestamp': timestamp,
+    'webhook-signature': `v1,${signature}`,
+  };
+  for (;;) {
+    try {
+      return (await fetch(url, { method: 'POST', body, headers })).status;
+    } catch {
+      await sleep(100);
+    }
+  }
+}
 
 (hasPython() ? describe : describe.skip)('clients/python (needs Python 3.11)', function () {
   this.timeout(240_000);
@@ -58,13 +81,16 @@ describe('clients/python', () => {
 
   it('runs the examples of its README', async () => {
     const examples = (await readFile(join(PACKAGE, 'README.md'), 'utf8')).matchAll(/^```python\n(.*?)^```/gms);
-    const printed = await Promise.all(
-      Array.from(examples, ([, code = '']) =>
-        run('sh', ['-c', 'cd "$0" && exec "$1" -c "$2"', folder, python, code], env),
-      ),
+    const port = await findFreePort();
+    const secret = `whsec_${randomBytes(24).toString('base64')}`;
+    const given = { ...env, PORT: String(port), WEBHOOK_SECRET: secret };
+    const running = Array.from(examples, ([, code = '']) =>
+      run('sh', ['-c', 'cd "$0" && exec "$1" -u -c "$2"', folder, python, code], given),
     );
-    expect(printed).to.have.length.above(4);
-    expect(printed.join('\n')).to.include('.mp4').and.include('processing_failed').and.include('hello');
+    expect(await postEvent(`http://127.0.0.1:${port}`, secret)).to.equal(204);
+    const printed = (await Promise.all(running)).join('\n');
+    expect(running).to.have.length.above(5);
+    for (const words of ['.mp4', 'processing_failed', 'hello', 'evt_1 webhook.test']) expect(printed).to.include(words);
   });
 
   it('has no type errors, for strict programs', async () => {

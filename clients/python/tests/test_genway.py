@@ -9,7 +9,9 @@ import os
 import threading
 import time
 import unittest
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from contextlib import suppress
+from datetime import datetime, timedelta, timezone
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import genway
 from genway import AsyncGenway, Genway, verify_webhook
@@ -64,11 +66,28 @@ class Tasks(unittest.TestCase):
         messages = [{"role": "user", "content": "Say exactly: hello"}]
         answer = self.client.chat.completions.create(model="textg-6-sol", messages=messages)
         self.assertEqual(answer["choices"][0]["message"]["content"], "hello")
-        events = list(self.client.messages.stream(model="texth-4-argon", max_tokens=50, messages=messages))
+        events = list(self.client.messages.create(model="texth-4-argon", max_tokens=50, messages=messages, stream=True))
         self.assertEqual((events[0]["type"], events[-1]["type"]), ("message_start", "message_stop"))
         broken = [{"role": "user", "content": "x [sim:fail=processing_failed,fail_after=4]"}]
         with self.assertRaises(genway.APIError):
-            list(self.client.chat.completions.stream(model="textg-6-sol", messages=broken))
+            list(self.client.chat.completions.create(model="textg-6-sol", messages=broken, stream=True))
+        contents = [{"role": "user", "parts": [{"text": "Say exactly: hello"}]}]
+        whole = self.client.generate("texth-4-argon", contents=contents)
+        pieces = list(self.client.generate("texth-4-argon", contents=contents, stream=True))
+        for candidate in (whole["candidates"][0], pieces[-1]["candidates"][0]):
+            self.assertEqual(candidate["finishReason"], "STOP")
+
+    def test_webhooks_are_managed_and_sent_again(self):
+        webhook = self.client.webhooks.create(url="https://example.com/hook")
+        since = datetime.now(timezone.utc) - timedelta(hours=1)
+        for moment in (since, int(since.timestamp()), since.isoformat()):
+            again = self.client.webhooks.redeliver_many(webhook["id"], from_=moment, status="failed")
+            self.assertEqual((again["count"], again["has_more"]), (0, False))
+        self.client.webhooks.delete(webhook["id"])
+
+    def test_a_client_with_other_options_is_the_same_client(self):
+        other = self.client.with_options(max_retries=0, timeout=5)
+        self.assertEqual(other.balance.get(), self.client.balance.get())
 
     def test_the_asynchronous_client_does_the_same(self):
         async def use() -> None:
@@ -79,7 +98,7 @@ class Tasks(unittest.TestCase):
                 listed = [task["id"] async for task in client.images.list(limit=2)]
                 self.assertLessEqual({one.id for one in created}, set(listed))
                 messages = [{"role": "user", "content": "Say exactly: hello"}]
-                stream = await client.chat.completions.stream(model="textg-6-sol", messages=messages)
+                stream = await client.chat.completions.create(model="textg-6-sol", messages=messages, stream=True)
                 self.assertGreater(len([event async for event in stream]), 1)
 
         asyncio.run(use())
@@ -95,6 +114,13 @@ class Failing(BaseHTTPRequestHandler):
         answer = Failing.answers.pop(0) if Failing.answers else 200
         if answer == "reset":
             return self.connection.close()
+        if answer == "slow":
+            self.send_response(200)
+            self.end_headers()
+            with suppress(OSError):
+                while True:
+                    self.wfile.write(b" ")
+                    time.sleep(0.05)
         code = "idempotency_conflict" if answer == 409 else "processing_unavailable"
         body = {"data": {"id": "task_1"}} if answer < 400 else {"error": {"code": code, "message": "x"}}
         self.send_response(answer)
@@ -109,7 +135,7 @@ class Failing(BaseHTTPRequestHandler):
 class Retries(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = HTTPServer(("127.0.0.1", 0), Failing)
+        cls.server = ThreadingHTTPServer(("127.0.0.1", 0), Failing)
         threading.Thread(target=cls.server.serve_forever, daemon=True).start()
 
     @classmethod
@@ -141,6 +167,22 @@ class Retries(unittest.TestCase):
             except genway.APIError as error:
                 self.assertEqual(error.code, "")
             self.assertEqual(len(Failing.keys), sent)
+
+    def test_the_time_limit_holds_for_the_whole_answer_and_not_for_each_read(self):
+        Failing.answers = ["slow"]
+        started = time.monotonic()
+        with self.assertRaises(genway.APITimeoutError):
+            self.client.with_options(timeout=0.5, max_retries=0).images.create(model="m", prompt="p")
+        self.assertLess(time.monotonic() - started, 5)
+
+        async def wait() -> None:
+            Failing.answers = ["slow"]
+            url = self.client._http.base_url
+            async with AsyncGenway(api_key="sk-x", base_url=url, timeout=0.5, max_retries=0) as client:
+                with self.assertRaises(genway.APITimeoutError):
+                    await client.images.create(model="m", prompt="p")
+
+        asyncio.run(wait())
 
     def test_a_call_without_a_key_is_not_repeated_when_it_may_have_been_done(self):
         Failing.answers = ["reset"]

@@ -7,11 +7,12 @@ import os
 import random
 import time
 import uuid
-from collections.abc import Iterator, Callable, Mapping, Sequence
+from collections.abc import Iterator, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any, Generic, Optional, TypeVar, Union
+from typing import IO, Any, Generic, Literal, Optional, TypeVar, Union, overload
 from urllib.parse import quote
 
 import httpx
@@ -74,16 +75,15 @@ class Http:
         return (self.json(call))["data"]
 
     def json(self, call: Call, max_retries: Optional[int] = None, timeout: Optional[float] = None) -> Any:
-        response = self.send(call, max_retries=max_retries, timeout=timeout)
-        return response.json()
+        return self._send(call, False, max_retries, timeout)
 
-    def send(
-        self,
-        call: Call,
-        stream: bool = False,
-        max_retries: Optional[int] = None,
-        timeout: Optional[float] = None,
-    ) -> httpx.Response:
+    def events(self, call: Call) -> Iterator[dict[str, Any]]:
+        """The events of the answer. The time limit is that of its start."""
+        return _events(self._send(call, True))
+
+    def _send(
+        self, call: Call, stream: bool, max_retries: Optional[int] = None, timeout: Optional[float] = None
+    ) -> Any:
         most = self.max_retries if max_retries is None else max_retries
         retries = 0
         while True:
@@ -95,11 +95,35 @@ class Http:
                 time.sleep(_pause(error, retries))
             retries += 1
 
-    def _attempt(self, call: Call, stream: bool, given: Optional[float]) -> httpx.Response:
+    def _attempt(self, call: Call, stream: bool, given: Optional[float]) -> Any:
         timeout = given or self.timeout or (TEXT_MINUTES if call.is_text else 1) * MINUTE
-        files = None if call.upload is None else {"file": (call.upload[0], _opened(call.upload[1]))}
+        until = time.monotonic() + timeout
+        with _parts(call.upload) as files:
+            request = self._request(call, files, timeout)
+            try:
+                response = self.client.send(request, stream=True)
+                if stream and not response.is_error:
+                    return response
+                content = _read(response, until)
+            except httpx.TimeoutException as error:
+                raise APITimeoutError(f"No answer within {timeout:g} s.") from error
+            except (httpx.TransportError, httpx.DecodingError) as error:
+                raise APIConnectionError(f"No answer from {request.url.host}.") from error
+        try:
+            body = json.loads(content)
+        except ValueError as error:
+            if not response.is_error:
+                raise APIConnectionError("The answer is not JSON: something other than Genway answered.") from error
+            body = None
+        if not response.is_error:
+            return body
+        raise error_of(
+            response.status_code, body, response.headers.get("x-request-id"), response.headers.get("retry-after")
+        )
+
+    def _request(self, call: Call, files: Optional[Mapping[str, Any]], timeout: float) -> httpx.Request:
         key = {} if call.idempotency_key is None else {"idempotency-key": call.idempotency_key}
-        request = self.client.build_request(
+        return self.client.build_request(
             call.method,
             (self.text_base_url if call.is_text else self.base_url) + call.path,
             params={name: _written(value) for name, value in call.query.items() if value is not None},
@@ -108,35 +132,37 @@ class Http:
             headers={**self.headers, **call.headers, **key},
             timeout=timeout,
         )
-        try:
-            response = self.client.send(request, stream=stream)
-            if response.is_error and stream:
-                response.read()
-        except httpx.TimeoutException as error:
-            raise APITimeoutError(f"No answer within {timeout:g} s.") from error
-        except (httpx.TransportError, httpx.DecodingError) as error:
-            raise APIConnectionError(f"No answer from {request.url.host}.") from error
-        if not response.is_error and stream:
-            return response
-        try:
-            body = response.json()
-        except ValueError as error:
-            if not response.is_error:
-                raise APIConnectionError("The answer is not JSON: something other than Genway answered.") from error
-            body = None
-        if not response.is_error:
-            return response
-        raise error_of(
-            response.status_code, body, response.headers.get("x-request-id"), response.headers.get("retry-after")
-        )
+
+
+def _read(response: httpx.Response, until: float) -> bytes:
+    """The whole body. The limit of httpx is that of each read, so a slow answer would never reach it."""
+    chunks = []
+    try:
+        for chunk in response.iter_bytes():
+            chunks.append(chunk)
+            if time.monotonic() > until:
+                raise httpx.ReadTimeout("The answer took too long.")
+    finally:
+        response.close()
+    return b"".join(chunks)
+
+
+@contextmanager
+def _parts(upload: Optional[tuple[str, Uploadable]]) -> Generator[Optional[Mapping[str, Any]], None, None]:
+    """The parts of a form. A file that was opened for it is closed afterwards."""
+    if upload is None:
+        yield None
+        return
+    name, file = upload
+    if not isinstance(file, (str, Path)):
+        yield {"file": (name, file)}
+        return
+    with open(file, "rb") as opened:
+        yield {"file": (name, opened)}
 
 
 def _segment(id: str) -> str:
     return quote(id, safe="")
-
-
-def _opened(file: Uploadable) -> Union[bytes, IO[bytes]]:
-    return open(file, "rb") if isinstance(file, (str, Path)) else file
 
 
 def _written(value: Any) -> str:
@@ -297,8 +323,16 @@ class Media:
         call = Call("POST", f"/v1/{self._kind}s/tasks", body=body, idempotency_key=key)
         return CreatedTask(self._http.data(call), self._tasks)
 
-    def list(self, *, limit: Optional[int] = None) -> List[types.Task]:
-        return self._tasks.list(task_kind=self._kind, limit=limit)
+    def list(
+        self,
+        *,
+        status: Optional[str] = None,
+        model: Optional[str] = None,
+        from_: Optional[Moment] = None,
+        to: Optional[Moment] = None,
+        limit: Optional[int] = None,
+    ) -> List[types.Task]:
+        return self._tasks.list(task_kind=self._kind, status=status, model=model, from_=from_, to=to, limit=limit)
 
 
 class Files:
@@ -367,6 +401,22 @@ class Webhooks:
         return delivery
 
 
+    def redeliver_many(
+        self, id: str, *, from_: Optional[Moment] = None, to: Optional[Moment] = None, status: Optional[str] = None
+    ) -> dict[str, Any]:
+        """Sends many deliveries again: those of events from `from_` to `to`. While `has_more` is true, call it again."""
+        given = {"from": from_, "to": to, "status": status}
+        body = {
+            name: value.isoformat() if isinstance(value, datetime) else value
+            for name, value in given.items()
+            if value is not None
+        }
+        redelivered: dict[str, Any] = self._http.data(
+            Call("POST", f"/v1/webhooks/{_segment(id)}/redeliver", body=body)
+        )
+        return redelivered
+
+
 class Models:
     def __init__(self, http: Http) -> None:
         self._http = http
@@ -389,6 +439,10 @@ class Balance:
         balance: types.Balance = self._http.data(Call("GET", "/v1/balance"))
         return balance
 
+    def update(self, **changes: Any) -> types.Balance:
+        balance: types.Balance = self._http.data(Call("PATCH", "/v1/balance", body=changes))
+        return balance
+
 
 class Usage:
     def __init__(self, http: Http) -> None:
@@ -402,10 +456,17 @@ class Usage:
         return days
 
     def requests(
-        self, *, from_: Optional[Moment] = None, to: Optional[Moment] = None, limit: Optional[int] = None
+        self,
+        *,
+        from_: Optional[Moment] = None,
+        to: Optional[Moment] = None,
+        api_key_id: Optional[str] = None,
+        model: Optional[str] = None,
+        limit: Optional[int] = None,
     ) -> List[types.TextRequest]:
         """Text requests, the newest first."""
-        return List(self._http, "/v1/usage/requests", {"from": from_, "to": to, "limit": limit})
+        query = {"from": from_, "to": to, "api_key_id": api_key_id, "model": model, "limit": limit}
+        return List(self._http, "/v1/usage/requests", query)
 
 
 class Capabilities:
@@ -439,13 +500,18 @@ class Text(Generic[Item]):
     def _call(self, request: Body) -> Call:
         return Call("POST", self._path, body=request, headers=self._headers, is_text=True)
 
-    def create(self, **request: Any) -> Item:
+    @overload
+    def create(self, *, stream: Literal[True], **request: Any) -> Iterator[dict[str, Any]]: ...
+
+    @overload
+    def create(self, *, stream: Literal[False] = False, **request: Any) -> Item: ...
+
+    def create(self, *, stream: bool = False, **request: Any) -> Union[Item, Iterator[dict[str, Any]]]:
+        """The answer, or its events with `stream=True`."""
+        if stream:
+            return self._http.events(self._call({**request, "stream": True}))
         answer: Item = self._http.json(self._call(request))
         return answer
-
-    def stream(self, **request: Any) -> Iterator[dict[str, Any]]:
-        """The events of the answer."""
-        return _events(self._http.send(self._call({**request, "stream": True}), stream=True))
 
 
 class Chat:
@@ -481,11 +547,40 @@ class Genway:
         self.responses: Text[types.ResponsesResponse] = Text(http, "/v1/responses")
         self.messages: Text[types.Message] = Text(http, "/v1/messages", {"msgfmt-version": "2023-06-01"})
 
-    def generate(self, model: str, **request: Any) -> types.GenerateContentResponse:
-        """The native format."""
-        path = f"/v1beta/models/{_segment(model)}:generateContent"
-        answer: types.GenerateContentResponse = self._http.json(Call("POST", path, body=request, is_text=True))
+    @overload
+    def generate(
+        self, model: str, *, stream: Literal[True], **request: Any
+    ) -> Iterator[dict[str, Any]]: ...
+
+    @overload
+    def generate(
+        self, model: str, *, stream: Literal[False] = False, **request: Any
+    ) -> types.GenerateContentResponse: ...
+
+    def generate(
+        self, model: str, *, stream: bool = False, **request: Any
+    ) -> Union[types.GenerateContentResponse, Iterator[dict[str, Any]]]:
+        """The native format: the answer, or its events with `stream=True`."""
+        path = f"/v1beta/models/{_segment(model)}"
+        if stream:
+            path += ":streamGenerateContent"
+            return self._http.events(Call("POST", path, {"alt": "sse"}, request, is_text=True))
+        answer: types.GenerateContentResponse = self._http.json(
+            Call("POST", f"{path}:generateContent", body=request, is_text=True)
+        )
         return answer
+
+    def with_options(self, *, max_retries: Optional[int] = None, timeout: Optional[float] = None) -> Genway:
+        """The same client with another number of retries or another time limit, over the same connections."""
+        http = self._http
+        return Genway(
+            http.headers["authorization"].removeprefix("Bearer "),
+            http.base_url,
+            http.text_base_url,
+            max_retries=http.max_retries if max_retries is None else max_retries,
+            timeout=http.timeout if timeout is None else timeout,
+            http_client=http.client,
+        )
 
     def close(self) -> None:
         self._http.client.close()
