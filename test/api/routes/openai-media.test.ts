@@ -1,7 +1,11 @@
 /** OpenAI's own SDK against its image and video endpoints, with real workflows behind them. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import OpenAI, { APIError, BadRequestError, NotFoundError, toFile } from 'openai';
 import { succeededOf } from '../../../api/routes/tasks/task-of-request.ts';
+import { DEFAULT_CATALOGUE } from '../../../catalogue/load.ts';
 import { findTask } from '../../../db/queries/tasks.ts';
 import { pngFile } from '../../support/media-files.ts';
 import { call, useTestStack } from '../../support/stack.ts';
@@ -193,5 +197,33 @@ describe('OpenAI’s media endpoints', function () {
       .create({ model: VIDEO, prompt: 'x', size: '1792x1024' })
       .catch((error: unknown) => error);
     expect(String(refused)).to.contain('1280x720').and.to.contain('1080x1920');
+  });
+});
+
+describe('OpenAI’s media endpoints over a model with fields of its own', function () {
+  this.timeout(120_000);
+  const folder = mkdtempSync(join(tmpdir(), 'genway-mask-'));
+  const catalogue = join(folder, 'catalogue.yaml');
+  const own = `
+      parameters: { properties: { mask: { type: string, format: uri } } }
+      route: { provider: simulator, model: imageb-2, parameters: { mask: edit.mask_url } }`;
+  const written = readFileSync(DEFAULT_CATALOGUE, 'utf8');
+  writeFileSync(catalogue, written.replace('\n      route: { provider: simulator, model: imageb-2 }', own));
+  const stack = useTestStack({ env: { GENWAY_CATALOGUE: catalogue } });
+  before(() => Promise.all([stack.api.start(), stack.worker.start()]));
+  after(() => rmSync(folder, { recursive: true }));
+
+  it('pass the mask of an edit on to the vendor, by the vendor’s name for it', async () => {
+    const { apiKey } = await stack.createAccount({ fundedUsd: 10 });
+    const client = new OpenAI({ apiKey, baseURL: `${stack.baseUrl}/v1`, maxRetries: 0 });
+    const picture = async (name: string) => toFile(pngFile({ width: 64, height: 64 }), name, { type: 'image/png' });
+    const [image, mask] = [await picture('a.png'), await picture('mask.png')];
+    const { data } = await client.images.edit({ model: 'imageb-2', prompt: 'A window', image, mask });
+    expect(data?.[0]?.url).to.match(/^http/);
+    const { body } = await call<{ data: { body: { prompt?: string; edit?: { mask_url: string } } | null }[] }>(
+      `${stack.simulatorUrl}/_sim/requests?limit=50`,
+    );
+    const sent = body.data.find(({ body: submission }) => submission?.prompt === 'A window');
+    expect(sent?.body?.edit?.mask_url).to.match(/^http/);
   });
 });
