@@ -22,6 +22,7 @@ import { requestTarget } from './middlewares/request-target.ts';
 import { type Elsewhere, unmatched } from './middlewares/unmatched.ts';
 import { createOpenApiDocument } from './openapi/document.ts';
 import { createDescriptions } from './openapi/descriptions.ts';
+import type { Overload } from './overload.ts';
 import { docsPages } from './routes/docs/routes.ts';
 import { createImageRequestParser } from './routes/images/schema.ts';
 import { createVideoRequestParser } from './routes/videos/schema.ts';
@@ -53,6 +54,8 @@ export interface AppDependencies extends GivenServices {
   /** Fetches links that clients send. */
   readonly guardedClient: GuardedClient;
   readonly tracing: Tracing;
+  /** Learns who sends requests; without it, nothing is refused for overload. */
+  readonly overload?: Overload;
   /** Puts pages for people beside the endpoints. */
   readonly mountPages?: (router: Router<RequestState>, services: ApiServices) => void;
   readonly settings: AppSettings;
@@ -107,7 +110,7 @@ function endpointsWith({ paymentWebhookSecret }: AppSettings): readonly Endpoint
 
 function createFrame(
   router: Router<RequestState>,
-  { settings, log, metrics, tracing }: AppDependencies,
+  { settings, log, metrics, tracing, overload }: AppDependencies,
   before: readonly Koa.Middleware[],
   elsewhere?: Elsewhere,
 ): Koa<RequestState> {
@@ -118,7 +121,7 @@ function createFrame(
   });
   app.silent = true;
   app.use(requestId);
-  app.use(observe({ metrics, tracing, log }));
+  app.use(observe({ metrics, tracing, log, overload }));
   app.use(rejectUserAgent(settings.rejectedUserAgents));
   app.use(errors(log));
   app.use(requestTarget);

@@ -17,7 +17,7 @@ const { log, tracing, web, text, watch, dependencies } = await openServing('api'
 const { database, metrics } = dependencies;
 watchDatabaseState(metrics.registry, database);
 const app = createApp({ ...dependencies, mountPages: mountConsole });
-const server = await listen(tracing.serve(app.callback()), config.host, config.api.port);
+const server = await listen(dependencies.overload.guard(tracing.serve(app.callback())), config.host, config.api.port);
 const relay = startRelay({ ...dependencies, deliveryStarter: web.deliveryStarter });
 const webhookChecks = startWebhookChecks({ database, calls: text.calls, log });
 const mail = config.mail

@@ -4,6 +4,7 @@
  * label.
  */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { Importance } from '../domain/admission.ts';
 import { toUsdNumber } from '../domain/money.ts';
 import type { Task } from '../domain/task.ts';
 
@@ -56,6 +57,8 @@ export interface Metrics {
   deliveryAttempted(outcome: string): void;
   /** Whether results can be stored. */
   storageChanged(isAvailable: boolean): void;
+  /** A request was refused because the process had too many. */
+  requestShed(importance: Importance): void;
   /** @param batch the name of the batcher */
   batchFlushed(batch: string, items: number): void;
   /** Adds metrics that another part of the process provides in Prometheus' text format. */
@@ -81,7 +84,7 @@ export function createMetrics(): Metrics {
   collectDefaultMetrics({ register: registry });
   const { upstreams, upstreamAttempts, unreadable, clamped, possibleLoss, unsettled } = textInstruments([registry]);
   const media = mediaInstruments([registry]);
-  const { requests, attempts, storageAway, batches } = processInstruments([registry]);
+  const { requests, shed, attempts, storageAway, batches } = processInstruments([registry]);
 
   return {
     registry,
@@ -109,6 +112,7 @@ export function createMetrics(): Metrics {
     callbackReceived: (callback) => media.callbacks.inc(callback),
     deliveryAttempted: (outcome) => attempts.inc({ outcome }),
     storageChanged: (isAvailable) => storageAway.set(isAvailable ? 0 : 1),
+    requestShed: (importance) => shed.inc({ importance }),
     batchFlushed: (batch, items) => batches.observe({ batch }, items),
     addSource: (read) => void sources.push(read),
     render: async () => (await Promise.all([registry.metrics(), ...sources.map((read) => read())])).join('\n'),
@@ -217,6 +221,12 @@ function processInstruments(registers: Registry[]) {
       help: 'Duration of HTTP requests, from arrival to the last byte of the response',
       labelNames: ['method', 'route', 'status'],
       buckets: SECONDS_BUCKETS,
+      registers,
+    }),
+    shed: new Counter({
+      name: 'genway_requests_shed_total',
+      help: 'Requests refused with 503 because the process had more than it could answer, by importance',
+      labelNames: ['importance'],
       registers,
     }),
     attempts: new Counter({

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { isId } from '../../domain/ids.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
+import type { Overload } from '../overload.ts';
 import type { AppContext } from '../state.ts';
 
 /** Machines call these every few seconds; logging them would bury the other lines. */
@@ -9,11 +10,18 @@ const PROBES: ReadonlySet<string | undefined> = new Set(['/healthz', '/readyz', 
 /** The methods that clients use; all others share one label. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS']);
 
+interface Observers {
+  readonly metrics: Metrics;
+  readonly tracing: Tracing;
+  readonly log: Logger;
+  readonly overload?: Overload | undefined;
+}
+
 /**
  * Measures each request and logs one line when it has ended: who asked, for what, and the outcome. Bodies, prompts,
  * headers and query strings are never logged, because any of them may contain a secret or personal data.
  */
-export function observe({ metrics, tracing, log }: { metrics: Metrics; tracing: Tracing; log: Logger }) {
+export function observe({ metrics, tracing, log, overload }: Observers) {
   return async (context: AppContext, next: () => Promise<unknown>): Promise<void> => {
     const receivedAtMs = performance.now();
     context.state.receivedAtMs = receivedAtMs;
@@ -23,7 +31,9 @@ export function observe({ metrics, tracing, log }: { metrics: Metrics; tracing: 
       const route = routeOf(context);
       const { statusCode: status, writableFinished } = context.res;
       const { requestId } = context.state;
-      const accountId = context.state.caller?.account.id;
+      const account = context.state.caller?.account;
+      if (account) overload?.learn(context.req, account);
+      const accountId = account?.id;
       const taskId = taskIdOf(context);
       metrics.requestEnded({ method, route, status, seconds: durationMs / 1000 });
       tracing.describeRequest(context.res, { route, requestId, accountId, taskId });

@@ -1,4 +1,5 @@
 /** How the processes that answer clients begin. */
+import { createOverload } from '../../api/overload.ts';
 import type { Config } from '../../config.ts';
 import { openTracing } from '../../telemetry/open-tracing.ts';
 import { begin } from './begin.ts';
@@ -23,8 +24,10 @@ export async function openServing(kind: 'api' | 'text', config: Config, cutoffMs
   // From here on, new ids and timestamps follow the database's clock.
   await clock.measure().catch(() => undefined);
   const watch = watchDatabase({ url: config.database.url, clock, pings: [() => text.ping()], log });
+  const overload = createOverload(web.dependencies.metrics);
   const dependencies = {
     ...web.dependencies,
+    overload,
     pings: [begun, () => text.ping()],
     text: text.service,
     upstreams: text.upstreams,

@@ -13,7 +13,11 @@ export async function serveText(config: Config): Promise<void> {
   const { worker } = cluster;
   const metrics = worker ? shareMetrics(worker, dependencies.metrics) : dependencies.metrics;
   const app = createTextApp({ ...dependencies, metrics });
-  const server = await listen(tracing.serve(app.callback()), config.host, config.text.port);
+  const server = await listen(
+    dependencies.overload.guard(tracing.serve(app.callback())),
+    config.host,
+    config.text.port,
+  );
   log.info({ port: server.port }, 'listening');
 
   stopOnSignal(log, config.shutdownGraceMs + RECORDING_MS, async () => {

@@ -8,7 +8,7 @@ import { mean, percentile, rounded } from './statistics.ts';
 import { cpuTimeUs } from './load/cpu-time.ts';
 import { firstBytesMs } from './load/first-bytes.ts';
 import { residentMegabytesOf } from './load/memory.ts';
-import { latenciesAt } from './load/steady.ts';
+import { arriveAt } from './load/steady.ts';
 import { load, startTextStack, type Target } from './text-stack.ts';
 
 const CLIENTS = [1, 32, 128] as const;
@@ -107,12 +107,14 @@ async function compare(clients: number): Promise<Throughput> {
 /** The latency of the proxy and of the gateway when requests arrive at the same steady rate. */
 async function arriveSteadily(saturationPerSecond: number): Promise<Figures> {
   const perSecond = Math.round(saturationPerSecond * STEADY_SHARE);
-  const latenciesOf = (target: Target): Promise<number[]> =>
-    latenciesAt(perSecond, STEADY_SECONDS, async () => {
+  const latenciesOf = async (target: Target): Promise<number[]> => {
+    const answers = await arriveAt(perSecond, STEADY_SECONDS, async () => {
       const { statusCode, body } = await stack.ask(target);
       await body.dump();
       if (statusCode !== 200) throw new Error(`a request was answered ${statusCode}`);
     });
+    return answers.map(({ latencyMs }) => latencyMs);
+  };
   const proxy = await latenciesOf(stack.proxy);
   const gateway = await latenciesOf(stack.gateway);
   const figuresAt = (share: number, name: string): Figures => ({

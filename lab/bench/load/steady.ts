@@ -1,15 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
+export interface SteadyAnswer<Result> {
+  /** When the request was due, by `performance.now()`. */
+  readonly dueAtMs: number;
+  /** From then to the end of the answer. */
+  readonly latencyMs: number;
+  readonly result: Result;
+}
+
 /**
  * Sends requests at a steady rate, however long the answers take, and measures from when each request was due: a server
  * that stalls cannot hide it by slowing its clients down.
  *
- * @returns how many milliseconds each answer took
  * @throws the error of the first request that fails
  */
-export async function latenciesAt(perSecond: number, seconds: number, ask: () => Promise<void>): Promise<number[]> {
-  const latenciesMs: number[] = [];
-  const underWay: Promise<void>[] = [];
+export async function arriveAt<Result>(
+  perSecond: number,
+  seconds: number,
+  ask: () => Promise<Result>,
+): Promise<readonly SteadyAnswer<Result>[]> {
+  const underWay: Promise<SteadyAnswer<Result>>[] = [];
   const beganAtMs = performance.now();
   const count = perSecond * seconds;
   while (underWay.length < count) {
@@ -18,11 +28,10 @@ export async function latenciesAt(perSecond: number, seconds: number, ask: () =>
       await sleep(1);
       continue;
     }
-    const answered = ask().then(() => void latenciesMs.push(performance.now() - dueAtMs));
+    const answered = ask().then((result) => ({ dueAtMs, latencyMs: performance.now() - dueAtMs, result }));
     // A failure is reported at the end: before that, nobody waits for the promise.
     answered.catch(() => {});
     underWay.push(answered);
   }
-  await Promise.all(underWay);
-  return latenciesMs;
+  return Promise.all(underWay);
 }

@@ -1,0 +1,113 @@
+/**
+ * Which requests a process takes when more arrive than it can answer.
+ *
+ * The method is DAGOR ("Overload Control for Scaling WeChat Microservices", Zhou and others, 2018): a process is overloaded when
+ * requests wait too long before it begins with them. The limit then follows what it managed, and requests are taken by priority up
+ * to that limit. Among requests of the same importance, the first of each customer come before the second of any: whoever sends
+ * most is refused first.
+ */
+
+/** From the first to be refused to the last. */
+export const IMPORTANCES = ['free list', 'list', 'free poll', 'poll', 'free work', 'work'] as const;
+
+export type Importance = (typeof IMPORTANCES)[number];
+
+/** The length of a window, in milliseconds. */
+export const WINDOW_MS = 100;
+/** Requests that wait longer before a process begins with them, on average, are too many. */
+const TARGET_WAIT_MS = 100;
+/** So few requests in a window do not overload a process; if they wait, the machine has other work. */
+const LEAST_LIMIT = 30;
+/** The share of the limit that stays after an overloaded window. */
+const DECREASE = 0.95;
+/** By this share of what arrives, the limit grows after a window without overload. */
+const INCREASE = 0.02;
+/** A window that brings more than the one before takes up to this multiple of the limit, whatever the importance. */
+const BURST = 1.25;
+/** After so many windows in which nothing was refused, nothing is limited. */
+const CALM_WINDOWS = 20;
+/** More customers than this in a window share what is left. */
+const MOST_CUSTOMERS = 10_000;
+/** The first requests of a customer in a window have a rank each, further ones share ranks: 16 for each doubling. */
+const OWN_RANKS = 64;
+const RANKS_A_DOUBLING = 16;
+const RANKS = OWN_RANKS + 9 * RANKS_A_DOUBLING;
+
+export class Admission {
+  /** Requests in a window; infinite while the process is not overloaded. */
+  #limit = Infinity;
+  /** Requests below this level are taken, and so many of this level. Level 0 is the most important one. */
+  #lastLevel = Infinity;
+  #roomAtLast = 0;
+  #calmWindows = 0;
+  #taken = 0;
+  #refused = 0;
+  readonly #leastLimit: number;
+  readonly #arrivals = new Uint32Array(IMPORTANCES.length * RANKS);
+  readonly #ofCustomer = new Map<string, number>();
+
+  /** @param leastLimit the number of requests in a window that are always taken */
+  constructor(leastLimit = LEAST_LIMIT) {
+    this.#leastLimit = leastLimit;
+  }
+
+  /** Whether requests have been refused in one of the last windows. */
+  get isLimiting(): boolean {
+    return this.#limit !== Infinity;
+  }
+
+  /**
+   * Whether to take a request.
+   *
+   * @param customer tells customers apart, such as by their credential
+   */
+  takes(importance: Importance, customer: string): boolean {
+    const earlier = this.#ofCustomer.get(customer) ?? 0;
+    if (earlier > 0 || this.#ofCustomer.size < MOST_CUSTOMERS) this.#ofCustomer.set(customer, earlier + 1);
+    const level = (IMPORTANCES.length - 1 - IMPORTANCES.indexOf(importance)) * RANKS + rankOf(earlier);
+    this.#arrivals[level] = (this.#arrivals[level] ?? 0) + 1;
+    const isTaken = this.#taken < this.#limit * BURST && this.#isWithin(level);
+    if (isTaken) this.#taken += 1;
+    else this.#refused += 1;
+    return isTaken;
+  }
+
+  /**
+   * Ends a window, and decides about the next one.
+   *
+   * @param waitMs how long requests waited, on average, before the process began with them
+   */
+  endWindow(waitMs: number): void {
+    const arrived = this.#taken + this.#refused;
+    if (waitMs > TARGET_WAIT_MS)
+      this.#limit = Math.max(this.#leastLimit, Math.min(this.#limit, this.#taken) * DECREASE);
+    else if (this.isLimiting) this.#limit += Math.max(1, arrived * INCREASE);
+    this.#calmWindows = waitMs > TARGET_WAIT_MS || this.#refused > 0 ? 0 : this.#calmWindows + 1;
+    if (this.#calmWindows >= CALM_WINDOWS) this.#limit = Infinity;
+    this.#divide(this.#limit);
+    this.#arrivals.fill(0);
+    this.#ofCustomer.clear();
+    this.#taken = 0;
+    this.#refused = 0;
+  }
+
+  #isWithin(level: number): boolean {
+    return level < this.#lastLevel || (level === this.#lastLevel && this.#roomAtLast-- > 0);
+  }
+
+  /** Finds the level at which the requests of this window reached the limit, for the next window. */
+  #divide(limit: number): void {
+    let before = 0;
+    this.#lastLevel = this.#arrivals.findIndex((count) => {
+      before += count;
+      return before > limit;
+    });
+    if (this.#lastLevel === -1) this.#lastLevel = Infinity;
+    else this.#roomAtLast = limit - before + (this.#arrivals[this.#lastLevel] ?? 0);
+  }
+}
+
+function rankOf(earlier: number): number {
+  if (earlier < OWN_RANKS) return earlier;
+  return Math.min(RANKS - 1, OWN_RANKS + Math.floor(Math.log2(earlier / OWN_RANKS) * RANKS_A_DOUBLING));
+}

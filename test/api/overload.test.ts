@@ -1,0 +1,94 @@
+import { expect } from 'chai';
+import { createOverload, type Overload } from '../../api/overload.ts';
+import { Admission } from '../../domain/admission.ts';
+import { listen, type RunningServer } from '../../net/http-server.ts';
+import { createMetrics } from '../../telemetry/metrics.ts';
+
+const PAID = { id: 'acc_paid', toppedUpAt: new Date() };
+const FREE = { id: 'acc_free', toppedUpAt: null };
+const AT_ONCE = 20;
+
+describe('an overloaded process', () => {
+  const metrics = createMetrics();
+  let overload: Overload;
+  let server: RunningServer;
+
+  before(async () => {
+    // It takes little in each window, because requests wait too long.
+    overload = createOverload(metrics, {
+      admission: new Admission(1),
+      wait: { read: () => 1_000, stop: () => {} },
+    });
+    const handler = overload.guard(async (request, response) => {
+      const account = { 'Bearer paid': PAID, 'Bearer free': FREE }[request.headers.authorization ?? ''];
+      if (account) overload.learn(request, account);
+      response.end('done');
+    });
+    server = await listen(handler, '127.0.0.1', 0);
+  });
+  after(async () => {
+    overload.stop();
+    await server.stop(0);
+  });
+
+  async function ask(path: string, key: string, method = 'POST'): Promise<Response> {
+    const headers = { authorization: `Bearer ${key}` };
+    const response = await fetch(`http://127.0.0.1:${server.port}${path}`, {
+      method,
+      headers,
+      ...(method === 'POST' && { body: '{}' }),
+    });
+    await response.clone().text();
+    return response;
+  }
+
+  /** Keeps up load until a request of it is refused, and returns the refusal. */
+  async function refusalOf(path: string, key: string, method?: string): Promise<Response> {
+    for (;;) {
+      const answers = await Promise.all(Array.from({ length: AT_ONCE }, () => ask(path, key, method)));
+      const refusal = answers.find(({ status }) => status === 503);
+      if (refusal) return refusal;
+    }
+  }
+
+  it('answers 503 with Retry-After, in an envelope for clients of every format', async () => {
+    const refusal = await refusalOf('/v1/chat/completions', 'free');
+    expect(refusal.headers.get('retry-after')).to.equal('2');
+    const requestId = refusal.headers.get('x-request-id');
+    expect(await refusal.json()).to.deep.equal({
+      type: 'error',
+      error: {
+        code: 'processing_unavailable',
+        message: 'The service has more requests than it can answer. Try again in 2 seconds.',
+        retryable: true,
+        request_id: requestId,
+        retry_after_seconds: 2,
+        type: 'svc_error',
+        param: null,
+      },
+    });
+  });
+
+  it('answers probes and operators all the same', async () => {
+    await refusalOf('/v1/tasks', 'free', 'GET');
+    for (const path of ['/healthz', '/readyz', '/admin/v1/accounts', '/v1/provider-callbacks/fal/task_1'])
+      expect((await ask(path, 'free', 'GET')).status, path).to.equal(200);
+  });
+
+  it('counts what it refuses by importance', async () => {
+    await refusalOf('/v1/tasks?limit=2', 'free', 'GET');
+    expect(await metrics.render()).to.match(/genway_requests_shed_total\{importance="free list"\} [1-9]/);
+  });
+
+  it('takes the work of those who have paid while it refuses that of others', async () => {
+    const answers = { paid: 0, stranger: 0 };
+    while (answers.paid < 10) {
+      const keys = ['stranger', 'paid', 'stranger', 'stranger'] as const;
+      const statuses = await Promise.all(
+        keys.map(async (key) => [key, (await ask('/v1/videos', key)).status] as const),
+      );
+      for (const [key, status] of statuses) if (status === 200) answers[key] += 1;
+    }
+    expect(answers.paid).to.be.above(answers.stranger);
+  });
+});
