@@ -32,8 +32,10 @@ export function planOutput(
   const { outputFormat: format } = request;
   if (format === undefined) return { request, stage: null };
   const hasSchema = format.type === 'json-schema' && format.schema !== undefined;
-  if (!hasSchema && (structuredOutput === 'tool' || upstream.needsSchemaForJson === true)) {
-    return { request: instructed(request), stage: new OutputCheck(format) };
+  const hasNoField = structuredOutput === 'tool' || upstream.needsSchemaForJson === true;
+  if (!hasSchema && (hasNoField || upstream.givesAnyJson === true)) {
+    const worded = instructed(request);
+    return { request: hasNoField ? { ...worded, outputFormat: undefined } : worded, stage: new OutputCheck(format) };
   }
   const check = checkOutput === true ? new OutputCheck(format) : null;
   if (!hasSchema || structuredOutput !== 'tool') return { request, stage: check };
@@ -44,12 +46,12 @@ export function planOutput(
 
 const INSTRUCTION = 'Answer with one JSON object and nothing else: no explanation and no code fence around it.';
 
-/** The request with words in the place of the field, after the system text at its beginning. */
+/** The request with words for the field, after the system text at its beginning. */
 function instructed(request: TextRequest): TextRequest {
   const instruction: Turn = { role: 'system', parts: [{ type: 'text', text: INSTRUCTION }] };
   const first = request.turns.findIndex(({ role }) => role !== 'system');
   const turns = first === -1 ? [...request.turns, instruction] : request.turns.toSpliced(first, 0, instruction);
-  return { ...request, turns, outputFormat: undefined };
+  return { ...request, turns };
 }
 
 // --------------------------------------------------------------------------------------------------------------- tool

@@ -145,6 +145,8 @@ export interface UpstreamFormat {
   readonly canSendStopSequence?: (sequence: string) => boolean;
   /** Whether upstreams of this format can be asked for JSON only by a schema. */
   readonly needsSchemaForJson?: boolean;
+  /** Whether JSON without a schema may be any value, such as a list or a text. */
+  readonly givesAnyJson?: boolean;
   /** How many stop sequences upstreams of this format accept; any number by default. */
   readonly maxStopSequences?: number;
   /** Whether upstreams of this format give one answer to a call, however many a request asks for. */

@@ -105,6 +105,13 @@ describe('structured output', () => {
         }
         expect(plan({ outputFormat, turns }, {}).stage).to.equal(null);
       });
+
+      it(`(${outputFormat.type}) is asked for in words as well, and checked, where the field allows any value`, () => {
+        const { request, stage } = plan({ outputFormat }, {}, 'generate-content');
+        expect(request.outputFormat).to.deep.equal(outputFormat);
+        expect(request.turns.map(({ role }) => role)).to.deep.equal(['system', 'user']);
+        expect(stage).to.not.equal(null);
+      });
     }
   });
 

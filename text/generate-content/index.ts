@@ -31,6 +31,7 @@ export const generateContent: WireFormat = {
     renderStreamError: () => null,
   },
   upstream: {
+    givesAnyJson: true,
     missingSettings: ['verbosity', 'parallelToolCalls', 'strictTools', 'userId', 'imageDetail', 'cacheMarks'],
     inputCount,
     stopSequences: 'unreported',

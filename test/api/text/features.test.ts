@@ -322,7 +322,7 @@ const OUTPUT: readonly Feature[] = [
     got: [CITY],
   },
   {
-    // Upstreams of the messages format are asked in words, and the answer is checked.
+    // Upstreams of the messages and generate-content formats are asked in words, too, and the answer is checked.
     name: 'an answer in JSON',
     asked: by<object | null>(
       { response_format: { type: 'json_object' } },
