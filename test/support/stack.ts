@@ -14,6 +14,7 @@ import type { Database } from '../../db/database.ts';
 import { createSimulator } from '../../lab/simulator/simulator.ts';
 import { type OpenedAccount, openAccount } from '../../lab/stack/accounts.ts';
 import { expectAnswer, startUntil } from '../../lab/stack/node-process.ts';
+import type { Built } from '../../lab/stack/stack.ts';
 import { useStarted } from './started.ts';
 import { createTestDatabase } from './database.ts';
 import { claimTestNamespace, testPrograms, testTemporalAddress, testWorkflowBundle } from './services.ts';
@@ -27,6 +28,8 @@ export interface StackOptions {
   readonly temporalAddress?: string;
   /** Lets the processes reach the database over something that the suite can break. @returns the url for them */
   readonly routeDatabase?: (url: string) => Promise<string>;
+  /** The programs and workflows of another version. */
+  readonly built?: Built;
 }
 
 /** A process of the stack. */
@@ -79,6 +82,7 @@ export async function startTestStack({
   textEnv = {},
   temporalAddress,
   routeDatabase = async (url) => url,
+  built,
 }: StackOptions = {}): Promise<TestStack> {
   const folder = await mkdtemp(join(tmpdir(), 'genway-stack-'));
   const simulator = createSimulator({ renderMs: 100, callbackSecret: SIMULATOR_KEY });
@@ -110,7 +114,7 @@ export async function startTestStack({
     GENWAY_SHUTDOWN_GRACE_S: '10',
     GENWAY_PROVIDER_PATIENCE_S: '2',
     GENWAY_RATE_LIMIT_RPM: '100000',
-    GENWAY_WORKFLOW_BUNDLE: await testWorkflowBundle(),
+    GENWAY_WORKFLOW_BUNDLE: built?.workflowBundle ?? (await testWorkflowBundle()),
     ...env,
   };
   const processes: StackProcess[] = [];
@@ -123,6 +127,7 @@ export async function startTestStack({
     const launched = createProcess({
       name,
       environment: { ...environment, ...more },
+      programs: built?.programs,
       logFile,
       ready: () => ready(logFile),
     });
@@ -195,11 +200,13 @@ export async function call<Body = unknown>(
 function createProcess({
   name,
   environment,
+  programs,
   logFile,
   ready,
 }: {
   name: string;
   environment: NodeJS.ProcessEnv;
+  programs: string | undefined;
   logFile: string;
   ready: () => Promise<unknown>;
 }): StackProcess {
@@ -212,7 +219,7 @@ function createProcess({
     start: async (env = {}) => {
       // Each start waits for its own words, not for those of the process before it.
       await writeFile(logFile, '', { flag: 'w' });
-      const file = join(await testPrograms(), 'bin', `${name}.js`);
+      const file = join(programs ?? (await testPrograms()), 'bin', `${name}.js`);
       running = await startUntil(ready, file, [], { env: { ...environment, ...env }, logFile });
     },
     freeze: () => {
