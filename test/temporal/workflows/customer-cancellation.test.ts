@@ -83,6 +83,18 @@ describe('a task that its customer cancels', function () {
     expect(new Set(outcomes.map(({ status }) => status))).to.have.lengthOf(2);
   });
 
+  it('is not cancelled while no worker can say what its provider has, with 503 in time, and is when asked again', async () => {
+    await stack.worker.stop();
+    const { id } = await createTask(stack, key, 'x [sim:stuck]');
+    const handle = stack.temporal.workflow.getHandle(id);
+    while ((await handle.describe().catch(() => null)) === null) await sleep(50);
+    const { status, body } = await cancel(stack, key, id);
+    expect([status, body.error.code]).to.deep.equal([503, 'processing_unavailable']);
+    await stack.worker.start();
+    expect((await cancel(stack, key, id)).status).to.equal(200);
+    expect(await transfersOf(stack, id)).to.deep.equal(['reservation', 'refund']);
+  });
+
   it('is refunded when no workflow of it runs, and no provider has it', async () => {
     await stack.worker.stop();
     const { id } = await createTask(stack, key, 'x');
