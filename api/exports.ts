@@ -1,6 +1,8 @@
 /** Exports of whole lists, streamed row by row: CSV for spreadsheets, one JSON object a line for programs. */
 import { Readable } from 'node:stream';
 import type { Answer } from './endpoint/answers.ts';
+import { formatUsd } from '../domain/money.ts';
+import type { Cell } from '../domain/resource/field.ts';
 import type { Column, Presentation } from '../domain/resource/resource.ts';
 import { text } from '../domain/json-schema.ts';
 import type { Context } from './state.ts';
@@ -9,9 +11,15 @@ export const NDJSON = 'application/x-ndjson';
 /** RFC 4180, section 3. */
 export const CSV = 'text/csv; charset=utf-8; header=present';
 
+/** What clients ask for whose spreadsheets have decimal commas. */
+export const CSV_WITH_COMMAS = 'text/csv;decimal=comma';
+/** How decimals are written. */
+export type DecimalMark = 'point' | 'comma';
+
 /** Explains exports in the descriptions of endpoints that use {@link sendAll}. */
 export const EXPORTS =
-  'With `Accept: text/csv` or `application/x-ndjson`, all rows are streamed without pages; amounts in CSV are exact.';
+  'With `Accept: text/csv` or `application/x-ndjson`, all rows are streamed without pages; amounts in CSV are exact. ' +
+  'With `Accept: text/csv;decimal=comma`, CSV has decimal commas, and semicolons between cells.';
 
 /** Adds the export media types to an answer. */
 export function orAllRows({ content, ...answer }: Answer): Answer {
@@ -38,10 +46,12 @@ export function sendAll<Row>(
   rows: () => Rows<Row>,
   { columns, present }: Presentation<Row>,
 ): boolean {
-  switch (context.accepts('json', 'csv', NDJSON)) {
+  const asked = context.accepts('json', 'csv', CSV_WITH_COMMAS, NDJSON);
+  switch (asked) {
     case 'csv':
+    case CSV_WITH_COMMAS:
       context.type = CSV;
-      context.body = Readable.from(toCsv(rows(), columns));
+      context.body = Readable.from(toCsv(rows(), columns, asked === 'csv' ? 'point' : 'comma'));
       return true;
     case NDJSON:
       sendLines(context, rows, present);
@@ -57,10 +67,26 @@ export function sendLines<Row>(context: Context, rows: () => Rows<Row>, present:
   context.body = Readable.from(toNdjson(rows(), present));
 }
 
-/** RFC 4180, line by line: https://www.rfc-editor.org/rfc/rfc4180 */
-export async function* toCsv<Row>(rows: Rows<Row>, columns: readonly Column<Row>[]): AsyncIterable<string> {
-  yield toLine(columns.map(([name]) => name));
-  for await (const row of rows) yield toLine(columns.map(([, value]) => String(value(row) ?? '')));
+/**
+ * RFC 4180, line by line (https://www.rfc-editor.org/rfc/rfc4180), so that spreadsheets read numbers as numbers and times as
+ * times: amounts have all digits, and times are `YYYY-MM-DD HH:MM:SS` in UTC, which spreadsheets know in every language.
+ *
+ * @param decimal where `comma`, cells are separated by semicolons, as spreadsheets of such languages expect
+ */
+export async function* toCsv<Row>(
+  rows: Rows<Row>,
+  columns: readonly Column<Row>[],
+  decimal: DecimalMark = 'point',
+): AsyncIterable<string> {
+  yield toLine(
+    columns.map(([name]) => name),
+    decimal,
+  );
+  for await (const row of rows)
+    yield toLine(
+      columns.map(([, value]) => value(row)),
+      decimal,
+    );
 }
 
 /** One JSON object a line. */
@@ -68,9 +94,21 @@ export async function* toNdjson<Row>(rows: Rows<Row>, present: (row: Row) => obj
   for await (const row of rows) yield `${JSON.stringify(present(row))}\n`;
 }
 
-function toLine(cells: readonly string[]): string {
-  return `${cells.map(quoted).join(',')}\r\n`;
+function toLine(cells: readonly Cell[], decimal: DecimalMark): string {
+  const separator = decimal === 'comma' ? ';' : ',';
+  return `${cells.map((cell) => textOf(cell, decimal, separator)).join(separator)}\r\n`;
 }
+
+function textOf(cell: Cell, decimal: DecimalMark, separator: string): string {
+  if (cell === null) return '';
+  if (typeof cell === 'string') return quoted(cell, separator);
+  if (cell instanceof Date) return cell.toISOString().slice(0, SECONDS_END).replace('T', ' ');
+  const number = typeof cell === 'object' ? formatUsd(cell.picoUsd) : String(cell);
+  return decimal === 'comma' ? number.replace('.', ',') : number;
+}
+
+/** The length of `YYYY-MM-DDTHH:MM:SS`. */
+const SECONDS_END = 19;
 
 /** The characters that some spreadsheet takes for the start of a formula, full-width signs too. */
 const FORMULA = String.raw`[=+\-@\t\r\n＝＋－＠]`;
@@ -79,11 +117,11 @@ const STARTS_FORMULA = new RegExp(`^${FORMULA}`);
 const HIDDEN_FORMULA = new RegExp(String.raw`([;\t][\s"']*)(?=${FORMULA})`, 'g');
 
 /**
- * Quotes a cell. Text that a spreadsheet would run as a formula is escaped; negative numbers are left alone:
+ * Quotes a text. One that a spreadsheet would run as a formula is escaped; negative numbers are left alone:
  * https://owasp.org/www-community/attacks/CSV_Injection
  */
-function quoted(cell: string): string {
+function quoted(cell: string, separator: string): string {
   const isFormula = STARTS_FORMULA.test(cell) && !/^-[\d.]+$/.test(cell);
   const text = (isFormula ? `'${cell}` : cell).replace(HIDDEN_FORMULA, "$1'");
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  return /["\r\n]/.test(text) || text.includes(separator) ? `"${text.replaceAll('"', '""')}"` : text;
 }

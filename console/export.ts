@@ -5,13 +5,16 @@ import { badRequest } from '../domain/errors.ts';
 import type { PageResult } from './page.ts';
 
 /** By the ending of a file's name. */
-export const EXPORT_FORMATS = ['csv', 'jsonl'] as const;
+export const EXPORT_FORMATS = ['csv', 'csv-comma', 'jsonl'] as const;
+
+/** By this mark, Excel knows that a file is UTF-8. */
+const BYTE_ORDER_MARK = '\ufeff';
 
 /**
  * A file that the browser saves, read as it is sent.
  *
  * @param name without an ending
- * @param format `csv`, or `jsonl` for JSON lines
+ * @param format `csv`, `csv-comma` for spreadsheets with decimal commas, or `jsonl` for JSON lines
  * @throws ServiceError `bad_request` for any other format
  */
 export function exportFile<Row>(
@@ -22,10 +25,17 @@ export function exportFile<Row>(
 ): PageResult {
   switch (format) {
     case 'csv':
-      return { kind: 'file', name: `${name}.csv`, type: CSV, body: toCsv(rows, columns) };
+      return { kind: 'file', name: `${name}.csv`, type: CSV, body: marked(toCsv(rows, columns)) };
+    case 'csv-comma':
+      return { kind: 'file', name: `${name}.csv`, type: CSV, body: marked(toCsv(rows, columns, 'comma')) };
     case 'jsonl':
       return { kind: 'file', name: `${name}.jsonl`, type: NDJSON, body: toNdjson(rows, present) };
     default:
       throw badRequest(`"format" must be one of: ${EXPORT_FORMATS.join(', ')}`);
   }
+}
+
+async function* marked(text: AsyncIterable<string>): AsyncIterable<string> {
+  yield BYTE_ORDER_MARK;
+  yield* text;
 }

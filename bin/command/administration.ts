@@ -30,7 +30,7 @@ export interface Administration {
 type Options = Readonly<Record<string, string | boolean | undefined>>;
 
 /** The media type for each export option. */
-const EXPORTS = { csv: 'text/csv', ndjson: 'application/x-ndjson' } as const;
+const EXPORTS = { csv: 'text/csv', csvComma: 'text/csv;decimal=comma', ndjson: 'application/x-ndjson' } as const;
 
 /**
  * @param connect is called when a command runs, so that `--help` needs no running Genway
@@ -49,8 +49,8 @@ export function createAdministration(
     print(table(rowsOf(answer), columns));
     if (answer['next_cursor']) print(`more: --cursor ${textOf(answer['next_cursor'])}`);
   };
-  const exportAll: Administration['exportAll'] = async (path, { csv, ndjson }) => {
-    const mediaType = csv ? EXPORTS.csv : ndjson ? EXPORTS.ndjson : undefined;
+  const exportAll: Administration['exportAll'] = async (path, { csv, csvComma, ndjson }) => {
+    const mediaType = csv ? EXPORTS.csv : csvComma ? EXPORTS.csvComma : ndjson ? EXPORTS.ndjson : undefined;
     if (mediaType !== undefined) await pipe(await (await connect()).stream(path, mediaType));
     return mediaType !== undefined;
   };

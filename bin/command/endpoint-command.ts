@@ -72,6 +72,7 @@ export function addEndpointCommand(program: Command, definition: EndpointCommand
 export function addExportOptions(command: Command): Command {
   return command
     .option('--csv', 'print all rows as CSV, for a spreadsheet')
+    .option('--csv-comma', 'the same with decimal commas, and semicolons between cells')
     .option('--ndjson', 'print all rows, one JSON object per line, for a program');
 }
 

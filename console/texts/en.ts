@@ -55,7 +55,7 @@ export const en = {
     period: 'Period',
     show: 'Show',
     total: 'Total',
-    download: { csv: 'Download CSV', jsonl: 'Download JSON lines' },
+    download: { csv: 'Download CSV', 'csv-comma': 'CSV with 1,50', jsonl: 'JSON lines' },
   },
   status: {
     title: 'Status',

@@ -57,7 +57,7 @@ export const zh: typeof en = {
     period: '时间段',
     show: '显示',
     total: '合计',
-    download: { csv: '下载 CSV', jsonl: '下载 JSON Lines' },
+    download: { csv: '下载 CSV', 'csv-comma': 'CSV（1,50 格式）', jsonl: '下载 JSON Lines' },
   },
   status: {
     title: '服务状态',

@@ -1,6 +1,6 @@
 /**
  * The fields of a resource. A field is defined once: its schema in the API description, its value in JSON, its cells in CSV,
- * where amounts are exact and moments are ISO 8601, and how people see it in the console.
+ * and how people see it in the console.
  */
 import type { IdKind } from '../ids.ts';
 import type { JsonSchema } from '../json-schema.ts';
@@ -8,8 +8,13 @@ import * as schemas from '../json-schema.ts';
 import { formatUsd, type PicoUsd, toUsdNumber } from '../money.ts';
 import { toUnixSeconds } from '../unix-time.ts';
 
-/** A cell of a CSV row; null is an empty cell. */
-export type Cell = string | number | bigint | boolean | null;
+/** A cell of a CSV row; null is an empty cell. Whoever writes the row writes amounts and moments as its readers expect. */
+export type Cell = string | number | bigint | boolean | Date | Amount | null;
+
+/** An amount in a cell, so that it is told from text. */
+export interface Amount {
+  readonly picoUsd: PicoUsd;
+}
 
 /** How people see a value: a choice in their language, anything plain as it is. */
 type Look = 'plain' | 'choice' | 'id' | 'number' | 'usd';
@@ -109,6 +114,7 @@ interface Nested<Row> {
 
 const same = <Value>(value: Value): Value => value;
 const toIso = (moment: Date): string => moment.toISOString();
+const toAmount = (picoUsd: PicoUsd): Amount => ({ picoUsd });
 
 export const text = single<string>(schemas.text, same, same);
 /** Text within bounds, such as a format. */
@@ -131,18 +137,18 @@ export const count = single<number | bigint>(
   'number',
 );
 /** An amount: a JSON number, and exact in CSV. */
-export const usd = single<PicoUsd>((description) => schemas.usd(description ?? ''), toUsdNumber, formatUsd, 'usd');
+export const usd = single<PicoUsd>((description) => schemas.usd(description ?? ''), toUsdNumber, toAmount, 'usd');
 /** An amount that is exact in JSON, too: a decimal string. */
 export const exactUsd = single<PicoUsd>(
   (description) => schemas.exactUsd(description ?? ''),
   formatUsd,
-  formatUsd,
+  toAmount,
   'usd',
 );
 /** A moment as ISO 8601 in UTC. */
-export const isoTime = single<Date>((description) => schemas.isoTime(description ?? ''), toIso, toIso);
+export const isoTime = single<Date>((description) => schemas.isoTime(description ?? ''), toIso, same);
 /** A moment in whole Unix seconds. */
-export const unixSeconds = single<Date>((description) => schemas.unixSeconds(description ?? ''), toUnixSeconds, toIso);
+export const unixSeconds = single<Date>((description) => schemas.unixSeconds(description ?? ''), toUnixSeconds, same);
 
 /** A list of words; separated by spaces in CSV. */
 export const words = (items: JsonSchema) =>

@@ -2,7 +2,7 @@ import { Router } from '@koa/router';
 import { expect } from 'chai';
 import Koa from 'koa';
 import type { Presentation } from '../../domain/resource/resource.ts';
-import { NDJSON, type Rows, sendAll } from '../../api/exports.ts';
+import { NDJSON, type Rows, sendAll, toCsv } from '../../api/exports.ts';
 import type { RequestState } from '../../api/state.ts';
 import { listen } from '../../net/http-server.ts';
 
@@ -66,6 +66,29 @@ describe('an export', () => {
       expect(text.split('\r\n')[1]).to.equal(`${cell},-0.000000000001`);
     });
   }
+
+  it('has decimal commas and semicolons where the client asks for them, and quotes semicolons then', async () => {
+    const { type, text } = await ask('text/csv;decimal=comma', rowsNamed('a,b', 'c;d'));
+    expect(type).to.match(/^text\/csv/);
+    expect(text).to.equal('name;amount\r\na,b;-0.000000000001\r\n"c;d";-0.000000000001\r\n');
+    const cells = [
+      new Date('2026-11-21T15:40:11.656Z'),
+      { picoUsd: -1_500_000_000_001n },
+      16.5,
+      7n,
+      true,
+      null,
+    ] as const;
+    const columns = cells.map((cell, index) => [`${index}`, () => cell] as const);
+    for (const [decimal, line] of [
+      ['point', '2026-11-21 15:40:11,-1.500000000001,16.5,7,true,'],
+      ['comma', '2026-11-21 15:40:11;-1,500000000001;16,5;7;true;'],
+    ] as const) {
+      const lines: string[] = [];
+      for await (const written of toCsv([0], columns, decimal)) lines.push(written);
+      expect(lines[1]).to.equal(`${line}\r\n`);
+    }
+  });
 
   it('is a JSON object a line', async () => {
     const { type, text } = await ask(NDJSON, rowsNamed('a', null));

@@ -26,6 +26,8 @@ describe('the usage page', () => {
     const key = { accountId: customer.accountId, id: customer.keyId };
     await finishAsFailed(app.database, await createTaskRow(app.database, key));
     const ledger = openTextLedger(app.databaseUrl, { poolSize: 1 });
+    // Nothing of yesterday is summed yet, as in a database that is older than a day.
+    await app.database('daily_usage_summed').update({ before: new Date(Date.now() - 2 * 86_400_000) });
     const yesterday = newId('textRequest', new Date().setUTCHours(0, 0, 0, 0) - 1);
     const hold = newHold(key, { id: yesterday, amount: SMALL });
     await ledger.hold([hold]);

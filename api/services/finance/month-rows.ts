@@ -67,8 +67,8 @@ const BOOKED = nested<BookedTransfer>({
 /** A line of a month's export: a transfer, or after them a finding that was acknowledged when the month was closed. */
 export type MonthLine = BookedTransfer | AcknowledgedFinding;
 
-const ACKNOWLEDGED_FIELDS: Readonly<Record<string, (finding: AcknowledgedFinding) => string>> = {
-  created_at: ({ acknowledgedAt }) => acknowledgedAt,
+const ACKNOWLEDGED_FIELDS: Readonly<Record<string, (finding: AcknowledgedFinding) => string | Date>> = {
+  created_at: ({ acknowledgedAt }) => new Date(acknowledgedAt),
   id: ({ id }) => id,
   kind: () => 'acknowledged_finding',
   cause: ({ check }) => check,
@@ -82,10 +82,13 @@ const columns = BOOKED.columns.map(([name, value]): Column<MonthLine> => [
   (line) => ('confirmedBy' in line ? (ACKNOWLEDGED_FIELDS[name]?.(line) ?? null) : value(line)),
 ]);
 
-/** A line in exports. A finding has none of the amounts. JSON has the same cells as CSV. */
+/** A line in exports. A finding has none of the amounts. JSON has the same fields as CSV. */
 export const MONTH_LINE: Presentation<MonthLine> = {
   columns,
-  present: (line) => Object.fromEntries(columns.map(([name, value]) => [name, value(line)])),
+  present: (line) =>
+    'confirmedBy' in line
+      ? Object.fromEntries(columns.map(([name, value]) => [name, value(line)]))
+      : BOOKED.present(line),
 };
 
 /** Everything that is booked in a month, and which findings were acknowledged when it was closed. */
