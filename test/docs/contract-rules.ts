@@ -83,7 +83,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'takes an empty parameter of the query for an absent one': '4.10:4',
   },
   'api/exports.test.ts': {
-    'has decimal commas and semicolons where the client asks for them, and quotes semicolons then': '4.11:54 4.11:55',
+    'has decimal commas and semicolons where the client asks for them, and quotes semicolons then': '4.11:58 4.11:59',
   },
   'api/middlewares/authenticate.test.ts': {
     'stops working at once when it is deleted or disabled, in every process': '4.11:17 5:15',
@@ -165,7 +165,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
   },
   'api/routes/admin/finance.test.ts': {
     'is JSON, newest first, unless CSV is asked for': '4.11:18 4.11:51',
-    'is CSV with every transfer, oldest first, exact, and harmless in a spreadsheet': '4.11:18 4.11:52 4.11:56',
+    'is CSV with every transfer, oldest first, exact, and harmless in a spreadsheet': '4.11:18 4.11:52 4.11:60',
     'opens with nothing on the first day; what happened adds up to its closing': '4.11:19',
     'opens with the closing of the day before': '4.11:19',
     'is summed up by day, model and key, as JSON and as CSV': '4.11:22 4.11:51',
