@@ -91,9 +91,15 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
     max_tokens: request.sampling.maxOutputTokens,
     temperature: boundedTemperature(request.sampling),
   };
-  const sent = compact(bounded);
+  const sent = compact(cacheMarksOf(request, options) === 'auto' ? withMarks(bounded) : bounded);
   const isFull = options.compatibility === 'full';
   return { path: PATH, headers: headersOf(options), body: isFull ? sent : withUsualCache(sent) };
+}
+
+/** A client's body with the marks of {@link buildRequest}. */
+function withMarks(body: JsonObject): JsonObject {
+  const messages = Array.isArray(body['messages']) ? body['messages'].filter(isObject) : [];
+  return { ...body, system: markEnd(body['system']), tools: markEnd(body['tools']), messages: markLast(messages) };
 }
 
 /** The fields that contain blocks, in a request and in other blocks. */
@@ -184,25 +190,27 @@ function renderSystem(request: TextRequest, turns: readonly Turn[], marks: Cache
     return said.flatMap((part) => renderText(part.text).map((block) => marked(block, part)));
   }
   const system = texts.join('\n\n');
-  return marks === 'auto' ? [{ type: 'text', text: system, cache_control: CACHE_CONTROL }] : system;
+  return marks === 'auto' ? markEnd(system) : system;
 }
 
-function renderTools(tools: readonly Tool[], marks: CacheMarks): JsonObject[] {
+function renderTools(tools: readonly Tool[], marks: CacheMarks): unknown {
   const rendered = tools.map((tool) => marked(renderTool(tool), tool));
-  const last = rendered.pop();
-  return last === undefined ? [] : [...rendered, marks === 'auto' ? { ...last, cache_control: CACHE_CONTROL } : last];
+  return marks === 'auto' ? markEnd(rendered) : rendered;
+}
+
+/** A text or blocks as blocks, of which the last is marked; anything else as it is. */
+function markEnd(content: unknown): unknown {
+  const blocks: unknown =
+    typeof content === 'string' && !isBlank(content) ? [{ type: 'text', text: content }] : content;
+  const last: unknown = Array.isArray(blocks) ? blocks.at(-1) : undefined;
+  if (!Array.isArray(blocks) || !isObject(last)) return content;
+  return [...blocks.slice(0, -1), { ...last, cache_control: CACHE_CONTROL }];
 }
 
 /** Messages whose last block is marked, so that the next turn finds all of them in the cache. */
 function markLast(messages: readonly JsonObject[]): JsonObject[] {
   return messages.map((message, index) => {
-    if (index < messages.length - 1) return message;
-    const { content } = message;
-    const blocks: unknown[] = Array.isArray(content) ? content : [{ type: 'text', text: content }];
-    const last = blocks.at(-1);
-    return isObject(last)
-      ? { ...message, content: [...blocks.slice(0, -1), { ...last, cache_control: CACHE_CONTROL }] }
-      : message;
+    return index < messages.length - 1 ? message : { ...message, content: markEnd(message['content']) };
   });
 }
 

@@ -11,7 +11,12 @@ const PRICING: TextPricing = {
   tiers: [],
   peaks: [],
 };
-const MODEL = textModel('cached', [{ format: 'messages' }], { compatibility: 'full', pricing: PRICING });
+/** Its messages clients have their bodies passed on; those of the other have them converted. */
+const MODEL = textModel('cached', [{ format: 'messages', autoCache: true }], {
+  compatibility: 'full',
+  pricing: PRICING,
+  reasoning: false,
+});
 const AUTO = textModel('auto-cached', [{ format: 'messages', autoCache: true }], {
   compatibility: 'full',
   pricing: PRICING,
@@ -76,12 +81,13 @@ describe('tokens written to the cache of an upstream', () => {
 
   const cases = WIRE_FORMAT_NAMES.flatMap((format) =>
     [false, true].flatMap((stream) => [
-      { format, stream, model: AUTO.id, ttl: undefined },
-      ...(MARKED[format] === null ? [] : ['5m', '1h'].map((ttl) => ({ format, stream, model: MODEL.id, ttl }))),
+      ...[AUTO, MODEL].flatMap(({ id: model }) =>
+        [undefined, ...(MARKED[format] === null ? [] : ['5m', '1h'])].map((ttl) => ({ format, stream, model, ttl })),
+      ),
     ]),
   );
   for (const { format, stream, model, ttl } of cases) {
-    const how = `${format}, ${stream ? 'streamed' : 'whole'}, ${ttl === undefined ? 'marked by Genway' : `for ${ttl}`}`;
+    const how = `${format}, ${model}, ${stream ? 'streamed' : 'whole'}, ${ttl === undefined ? 'marked by Genway' : `for ${ttl}`}`;
 
     it(`are reported, charged and recorded: ${how}`, async () => {
       const { path, body } = ASK[format](model, PROMPT, stream);

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { JsonObject } from '../../../domain/json.ts';
 import type { WireFormatName } from '../../../domain/wire-format-name.ts';
 import { FORMATS } from '../../../text/formats.ts';
 import type { UpstreamOptions } from '../../../text/wire-format.ts';
@@ -70,6 +71,49 @@ describe('the cache of a messages upstream', () => {
         { role: 'user', content: [{ type: 'text', text: 'Second', cache_control }] },
       ],
     });
+  });
+
+  it('gets the same marks in the body of a messages client that is passed on', () => {
+    const tools = ['a', 'b'].map((name) => ({ name, input_schema: { type: 'object' } }));
+    const body = {
+      model: 'm',
+      max_tokens: 9,
+      system: 'Be kind.',
+      tools,
+      messages: [
+        { role: 'user', content: 'First' },
+        { role: 'assistant', content: 'Yes' },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'A' },
+            { type: 'text', text: 'B' },
+          ],
+        },
+      ],
+    };
+    const forwarded = (fields: object): JsonObject => {
+      const own = { ...body, ...fields };
+      const request = FORMATS.messages.client.parseRequest(own, { compatibility: 'full' });
+      return FORMATS.messages.upstream.forwardRequest(own, request, { ...OPTIONS, autoCache: true }).body;
+    };
+    expect(forwarded({})).to.deep.equal({
+      ...body,
+      system: [{ type: 'text', text: 'Be kind.', cache_control }],
+      tools: [tools[0], { ...tools[1], cache_control }],
+      messages: [
+        ...body.messages.slice(0, 2),
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'A' },
+            { type: 'text', text: 'B', cache_control },
+          ],
+        },
+      ],
+    });
+    expect(forwarded({ cache_control })).to.deep.equal({ ...body, cache_control });
+    expect(forwarded({ system: [text] })).to.deep.equal({ ...body, system: [text] });
   });
 
   it('gets the lifetime of a mark as the client sent it', () => {
