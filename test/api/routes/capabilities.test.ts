@@ -111,8 +111,10 @@ describe('capabilities', function () {
 
   it('have errors that lead to the documentation, and are unknown by other names', async () => {
     for (const path of ['inspect', 'run']) {
-      const { status, body } = await post(path, { capability_id: 'no-such' });
-      expect([status, body.error.code, body.error.docs]).to.deep.equal([404, 'not_found', '/docs#tag/Capabilities']);
+      for (const capability_id of ['no-such', 'textm-embed']) {
+        const { status, body } = await post(path, { capability_id });
+        expect([status, body.error.code, body.error.docs]).to.deep.equal([404, 'not_found', '/docs#tag/Capabilities']);
+      }
     }
     const refused = await post('run', { capability_id: 'vidone-3.0', inputs: { prompt: 'x', duration: 99 } });
     expect([refused.status, refused.body.error.code]).to.deep.equal([400, 'bad_request']);
