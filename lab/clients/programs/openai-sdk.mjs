@@ -28,4 +28,18 @@ const { input_tokens } = await client.responses.inputTokens.count({ model, input
 expect('count', input_tokens > 0, 'true');
 const embedded = await client.embeddings.create({ model: 'textm-embed', input: ['One', 'Two'], dimensions: 3 });
 expect('embeddings', embedded.data.map(({ embedding }) => embedding.length).join(), '3,3');
+const pictures = await client.images.generate({
+  model: 'imagea-2.5-sunburst',
+  prompt: 'A fox',
+  n: 2,
+  response_format: 'b64_json',
+});
+expect('pictures', pictures.data.map(({ b64_json }) => b64_json.length > 100).join(), 'true,true');
+let video = await client.videos.create({ model: 'vidone-3.0', prompt: 'A fox', seconds: '4', size: '720x1280' });
+while (video.status === 'queued' || video.status === 'in_progress') {
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  video = await client.videos.retrieve(video.id);
+}
+const content = await (await client.videos.downloadContent(video.id)).arrayBuffer();
+expect('video', [video.status, content.byteLength > 1_000].join(), 'completed,true');
 report();
