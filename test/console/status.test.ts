@@ -12,6 +12,7 @@ import type { TestApp } from '../support/app.ts';
 import { describeInBrowser } from '../support/browser.ts';
 import { startTestConsole } from '../support/console.ts';
 import { call } from '../support/stack.ts';
+import { ASK } from '../support/text.ts';
 
 interface Status {
   readonly status: string;
@@ -140,6 +141,20 @@ describe('the public status of a gateway', () => {
     expect(status).to.equal('degraded');
     const outages = services.filter((service) => service.status === 'outage').map(({ family }) => family);
     expect(outages).to.deep.equal(FAMILIES);
+    await app.stop();
+  });
+
+  it('has an outage of a family while its only upstream does not answer, and not of families elsewhere', async () => {
+    const app = await startApp();
+    const { apiKey } = await app.createAccount({ fundedUsd: 1 });
+    const model = [...loadCatalogue().textModels.values()].find(({ family }) => family === 'textf')?.id ?? '';
+    const { path, body } = ASK['chat-completions'](model, 'Hi', false);
+    for (let request = 0; request < 6; request += 1) {
+      expect((await call(app.baseUrl + path, { key: apiKey, body })).status).to.equal(503);
+    }
+    const { status, services } = await read(app);
+    const statusOf = (name: string) => services.find(({ family }) => family === name)?.status;
+    expect([status, statusOf('textf'), statusOf('texti')]).to.deep.equal(['degraded', 'outage', 'operational']);
     await app.stop();
   });
 
