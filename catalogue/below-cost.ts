@@ -1,7 +1,10 @@
 /** What is sold below cost, over the models of a catalogue. */
+import { formatUsd } from '../domain/money.ts';
 import { mediaBelowCost, type PriceBelowCost, textBelowCost } from '../domain/below-cost.ts';
 import { parametersIn } from '../domain/model-parameters.ts';
 import type { PriceList } from '../domain/price-list.ts';
+import type { Finding, OperatorFile } from './operator-file.ts';
+import { writtenModels } from './written-models.ts';
 import { allModels, type Catalogue, type MediaModel, type TextModel } from './types.ts';
 
 export interface SoldBelowCost extends PriceBelowCost {
@@ -31,4 +34,17 @@ function mediaOf(model: MediaModel, prices: PriceList | null): readonly SoldBelo
       ? []
       : mediaBelowCost({ pricing, durations, defaults }, cost).map((one) => ({ model: model.id, upstream, ...one })),
   );
+}
+
+/** A warning for each price of the catalogue that is below cost, at its model. */
+export function findPricesBelowCost(file: OperatorFile, catalogue: Catalogue): readonly Finding[] {
+  const places = new Map(writtenModels(file.document).map(({ entry, path }) => [entry['id'], path]));
+  return soldBelowCost(catalogue, null).map((loss) =>
+    file.finding(places.get(loss.model) ?? [], describeLoss(loss), { severity: 'warning' }),
+  );
+}
+
+/** A sentence about a price that is below cost. */
+export function describeLoss({ model, upstream, what, price, cost }: SoldBelowCost): string {
+  return `${model} is sold below cost: ${what} for ${formatUsd(price)} USD, and ${upstream} charges ${formatUsd(cost)}`;
 }

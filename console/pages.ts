@@ -18,6 +18,7 @@ import { staffTaskPages } from './pages/staff/tasks/pages.tsx';
 import { staffCorrectionPages } from './pages/staff/corrections/pages.tsx';
 import { staffMonthPages } from './pages/staff/months/pages.tsx';
 import { staffLivePages } from './pages/staff/live/pages.tsx';
+import { staffPriceListPages } from './pages/staff/price-lists/pages.tsx';
 import { staffModelPages } from './pages/staff/models/pages.tsx';
 import { staffTextRequestPages } from './pages/staff/text-requests/pages.tsx';
 import { staffUpstreamPages } from './pages/staff/upstreams/pages.tsx';
@@ -47,6 +48,7 @@ export const PAGES: readonly Page[] = [
   ...billingPages,
   ...staffLivePages,
   ...staffModelPages,
+  ...staffPriceListPages,
   ...staffTextRequestPages,
   ...staffUpstreamPages,
   ...staffWebhookPages,

@@ -5,6 +5,7 @@ import { listPendingCorrections } from '../../db/queries/corrections.ts';
 import { listAllWebhookEndpoints } from '../../db/queries/webhook-endpoints.ts';
 import type { Readiness } from '../../telemetry/health.ts';
 import type { UpstreamHealth } from './fleet-health.ts';
+import { findLosses } from './price-lists.ts';
 import type { ApiServices } from './services.ts';
 
 export type Concern =
@@ -22,6 +23,8 @@ export type Concern =
   | { readonly kind: 'overdue'; readonly count: number }
   | { readonly kind: 'lateTasks' | 'lateDeliveries'; readonly count: number; readonly seconds: number }
   | { readonly kind: 'endpoints' | 'approvals' | 'findings'; readonly count: number }
+  /** Prices are lower than what an upstream charges, by the catalogue (`list` is null) or by a version of a price list. */
+  | { readonly kind: 'belowCost'; readonly list: string | null; readonly count: number; readonly example: string }
   /** This process refused the operator's files. */
   | { readonly kind: 'files'; readonly reason: string };
 
@@ -57,13 +60,15 @@ export async function readState(services: ApiServices): Promise<State> {
   };
 }
 
-async function readConcerns({ database, upstreams }: ApiServices) {
-  const [backlog, health, books, endpoints, corrections] = await Promise.all([
+async function readConcerns(services: ApiServices) {
+  const { database, upstreams } = services;
+  const [backlog, health, books, endpoints, corrections, losses] = await Promise.all([
     readBacklog(database),
     upstreams.list(),
     readBooksState(database),
     listAllWebhookEndpoints(database, { failing: true, limit: MAX_COUNT }),
     listPendingCorrections(database, MAX_COUNT),
+    findLosses(services),
   ]);
   return {
     backlog,
@@ -73,6 +78,7 @@ async function readConcerns({ database, upstreams }: ApiServices) {
       ...counted('endpoints', endpoints.length),
       ...counted('approvals', corrections.length),
       ...counted('findings', books.findings),
+      ...losses.map((loss) => ({ kind: 'belowCost' as const, ...loss })),
     ],
   };
 }

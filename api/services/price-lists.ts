@@ -19,7 +19,7 @@ import {
   TooSoonError,
 } from '../../db/queries/price-lists.ts';
 import { badRequest, ServiceError } from '../../domain/errors.ts';
-import { parseUsd } from '../../domain/money.ts';
+import { formatUsd, parseUsd } from '../../domain/money.ts';
 import { parseListFactor, PriceList, type PriceRule, TOKEN_PRICES } from '../../domain/price-list.ts';
 import { parsePricePerMillionTokens } from '../../domain/pricing.ts';
 import { withPrices } from './customer-prices.ts';
@@ -27,6 +27,8 @@ import type { ApiServices } from './services.ts';
 
 const MAX_LISTS = 1_000;
 const MAX_PLANNED = 20;
+/** The operators' home looks at so many versions, each time that it is fetched. */
+const MAX_JUDGED = 200;
 export const MAX_RULES = 500;
 /** Prices of text that may be nothing, as in the catalogue. */
 const MAY_BE_ZERO: ReadonlySet<string> = new Set<keyof typeof TOKEN_PRICES>([
@@ -110,18 +112,24 @@ export async function setPriceList(
     throw new ServiceError('not_found', 'There is no such account. Check the id.');
 }
 
-/** What is sold below cost now or by a version that is planned, by the catalogue (`list` is null) or by a price list. */
-export async function findLosses({
-  database,
-  catalogue,
-}: Services): Promise<readonly (SoldBelowCost & { readonly list: string | null })[]> {
-  const versions = await listCurrentVersions(database);
-  return [
-    ...soldBelowCost(catalogue, null).map((loss) => ({ ...loss, list: null })),
-    ...versions.flatMap((version) =>
-      soldBelowCost(catalogue, new PriceList(version)).map((loss) => ({ ...loss, list: version.id })),
-    ),
-  ];
+/** What is sold below cost by the catalogue (`list` is null), and by versions of price lists that are in force or planned. */
+export interface Losses {
+  readonly list: string | null;
+  readonly count: number;
+  /** The model and the price that are first among them. */
+  readonly example: string;
+}
+
+export async function findLosses({ database, catalogue }: Services): Promise<readonly Losses[]> {
+  const versions = await listCurrentVersions(database, MAX_JUDGED);
+  return [null, ...versions.map((version) => new PriceList(version))].flatMap((list) => {
+    const found = soldBelowCost(catalogue, list);
+    const [first] = found;
+    if (!first) return [];
+    const { model, what, price, cost } = first;
+    const example = `${model} ${what}: ${formatUsd(price)} < ${formatUsd(cost)} USD`;
+    return [{ list: list?.id ?? null, count: found.length, example }];
+  });
 }
 
 function priced(model: MediaModel | TextModel, prices: PriceList): PricedModel {

@@ -1,27 +1,44 @@
 /** `genway config check`: everything that is wrong in the operator's files. */
+import Joi from 'joi';
+import { describeLoss, soldBelowCost } from '../../catalogue/below-cost.ts';
 import { type Finding, writeFindings } from '../../catalogue/operator-file.ts';
 import type { FilesConfig } from '../../config.ts';
 import type { Catalogue } from '../../catalogue/types.ts';
+import { OperatorError } from '../../domain/operator-error.ts';
+import { PriceList, type PriceRules } from '../../domain/price-list.ts';
 import { UPSTREAM_FORMAT_NAMES, type UpstreamFormatName } from '../../domain/wire-format-name.ts';
 import { knownUpstreams } from '../../providers/check-routes.ts';
 import { type EndedModel, type Probe, probeUpstreams } from '../../providers/probe.ts';
 import type { Upstreams } from '../../providers/upstreams.ts';
 import { checkFiles, configuredPaths, type FilePaths, sortPaths } from '../parts/operator-files.ts';
 import { simulatedUpstreams } from '../parts/providers.ts';
+import { type AdminClient, CommandError } from './admin-client.ts';
 import { type ConfigTerminal, EXIT_CODES } from './config-terminal.ts';
+import { dataOf, rowsOf, textOf } from './print.ts';
 
 const PROBE_TIMEOUT_MS = 10_000;
+
+const listSchema = Joi.object<PriceRules & { readonly id: string }>({
+  id: Joi.string().required(),
+  factor: Joi.string().required(),
+  rules: Joi.array().required(),
+}).unknown();
 
 interface CheckOptions {
   /** Whether to send requests to the upstreams, too. */
   readonly online: boolean;
 }
 
+interface ConfigSurroundings {
+  readonly terminal: ConfigTerminal;
+  readonly connect: () => Promise<AdminClient>;
+}
+
 /** @returns the exit code: `wrong` before `unreachable` */
 export async function checkConfig(
   config: FilesConfig,
   files: readonly string[],
-  { online, terminal }: CheckOptions & { readonly terminal: ConfigTerminal },
+  { online, terminal, connect }: CheckOptions & ConfigSurroundings,
 ): Promise<number> {
   const paths = pathsFor(config, files);
   const simulated = files.length === 0 && paths.upstreams === null ? simulatedUpstreams(config) : null;
@@ -29,15 +46,38 @@ export async function checkConfig(
   const areCompared = paths.catalogue !== null && (paths.upstreams !== null || simulated !== null);
   const reachable = upstreams ?? simulated;
   const probes = online && reachable ? await probe(reachable, catalogue) : [];
+  const lists = online && catalogue ? await checkPriceLists(catalogue, connect) : [];
   if (terminal.isJson())
-    terminal.print(JSON.stringify({ data: findings, ...(online && { upstreams: probes }) }, null, 2));
+    terminal.print(
+      JSON.stringify({ data: findings, ...(online && { upstreams: probes, price_lists: lists }) }, null, 2),
+    );
   else {
     const answers = probes.flatMap((one) => [describeProbe(one), ...one.endedModels.map(describeEnded(one))]);
     if (online && !reachable) answers.push('No upstreams were asked: first correct their file, or name one.');
-    terminal.print([...writeFindings(findings), summary(paths, findings, areCompared), ...answers].join('\n'));
+    terminal.print(
+      [...writeFindings(findings), summary(paths, findings, areCompared), ...lists, ...answers].join('\n'),
+    );
   }
   if (findings.some(({ severity }) => severity === 'error')) return EXIT_CODES.wrong;
   return probes.some(isBad) ? EXIT_CODES.unreachable : EXIT_CODES.right;
+}
+
+/** What the price lists of customers, as a running Genway has them, would sell below cost by this catalogue. */
+async function checkPriceLists(catalogue: Catalogue, connect: () => Promise<AdminClient>): Promise<readonly string[]> {
+  try {
+    const admin = await connect();
+    const lines: string[] = [];
+    for (const { name } of rowsOf(await admin.call('GET', '/price-lists'))) {
+      const shown = await admin.call('GET', `/price-lists/${encodeURIComponent(textOf(name))}`);
+      const { value, error } = listSchema.validate(dataOf(shown));
+      if (error) throw new CommandError(`The price list ${textOf(name)} cannot be read: ${error.message}`);
+      lines.push(...soldBelowCost(catalogue, new PriceList(value)).map((loss) => `${value.id}: ${describeLoss(loss)}`));
+    }
+    return lines;
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error;
+    return [`The price lists of customers were not checked: ${error.message}`];
+  }
 }
 
 /** Probes text upstreams in the formats of their routes; without a catalogue, in the first format that has an address. */

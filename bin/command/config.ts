@@ -28,9 +28,12 @@ export function addConfigCommands(program: Command, { load, connect }: ConfigSou
   config
     .command('check [files...]')
     .description(`say everything that is wrong in them ${FILES}`)
-    .option('--online', 'also ask every upstream whether it takes its keys; this costs nothing')
+    .option(
+      '--online',
+      'also ask every upstream whether it takes its keys, which costs nothing, and check the price lists of customers',
+    )
     .action(async (files: string[], { online }: { online?: true }) => {
-      terminal.endWith(await checkConfig(load(), files, { online: online === true, terminal }));
+      terminal.endWith(await checkConfig(load(), files, { online: online === true, terminal, connect }));
     });
   config
     .command('diff [files...]')

@@ -1,5 +1,6 @@
 /** The two files that the operator writes, the catalogue and the upstreams, checked together as every process does at start. */
 import type { Logger } from 'pino';
+import { findPricesBelowCost } from '../../catalogue/below-cost.ts';
 import { checkCatalogue, DEFAULT_CATALOGUE } from '../../catalogue/load.ts';
 import { type Finding, readOperatorFile, sortFindings, writeFindings } from '../../catalogue/operator-file.ts';
 import type { Catalogue } from '../../catalogue/types.ts';
@@ -37,11 +38,12 @@ export function checkFiles(paths: FilePaths, standIn: KnownUpstreams | null): Ch
   const catalogue = files.catalogue && checkCatalogue(files.catalogue);
   const upstreams = files.upstreams && checkUpstreams(files.upstreams);
   const known = files.upstreams ? writtenUpstreams(files.upstreams.document) : standIn;
+  const losses = files.catalogue && catalogue?.value ? findPricesBelowCost(files.catalogue, catalogue.value) : [];
   const routes = files.catalogue && known ? checkRoutes(files.catalogue, known, catalogue?.value ?? null) : [];
   return {
     catalogue: catalogue?.value ?? null,
     upstreams: upstreams?.value ?? null,
-    findings: sortFindings([...(catalogue?.findings ?? []), ...routes, ...(upstreams?.findings ?? [])]),
+    findings: sortFindings([...(catalogue?.findings ?? []), ...routes, ...losses, ...(upstreams?.findings ?? [])]),
   };
 }
 

@@ -60,6 +60,7 @@ const STAFF_ENTRIES: readonly {
   { name: 'textRequests', path: '/text-requests' },
   { name: 'upstreams', path: '/upstreams' },
   { name: 'models', path: '/models' },
+  { name: 'priceLists', path: '/price-lists' },
   { name: 'failingWebhooks', path: '/webhooks' },
   { name: 'months', path: '/months' },
   { name: 'refunds', path: '/refunds' },

@@ -122,10 +122,14 @@ export async function listPriceLists(database: Database): Promise<readonly Price
   return rows.map((row) => readRow(row, { counts: ['accounts'] }));
 }
 
-/** The versions that are in force or will be, of the lists by which accounts pay, or of all lists. */
-export async function listCurrentVersions(database: Database): Promise<readonly PriceListVersion[]> {
+/** The versions that are in force or will be, of the lists by which accounts pay. */
+export async function listCurrentVersions(database: Database, limit: number): Promise<readonly PriceListVersion[]> {
   const { rows } = await database.raw<{ rows: VersionRow[] }>(
-    /* sql */ `SELECT * FROM price_list_versions AS one WHERE version >= ${IN_FORCE} ORDER BY list, version`,
+    /* sql */ `
+    SELECT * FROM price_list_versions AS one
+    WHERE version >= ${IN_FORCE} AND EXISTS (SELECT FROM accounts WHERE price_list = one.list)
+    ORDER BY list, version LIMIT ?`,
+    [limit],
   );
   return rows.map(camelCased);
 }

@@ -8,6 +8,7 @@ import { finishTask } from '../../db/queries/finish-task.ts';
 import { finishReconciliation, insertReconciliation } from '../../db/queries/reconciliations.ts';
 import { findUserByEmail } from '../../db/queries/users.ts';
 import { newId } from '../../domain/ids.ts';
+import { createPriceList } from '../../db/queries/price-lists.ts';
 import { createOpenIdProvider } from '../../net/openid-provider.ts';
 import { baseUrlsAt } from '../../providers/text/settings.ts';
 import { createSimulator } from '../../lab/simulator/simulator.ts';
@@ -138,7 +139,14 @@ async function makeSamples(app: TestApp, customer: TestCaller): Promise<Readonly
   await finishAsFailed(database, await createTaskRow(database, key));
   await createTaskRow(database, key);
   const endpoint = await createEndpoint(database, { id: accountId });
+  const { list } = await createPriceList(database, 'partners', {
+    factor: '0.9',
+    rules: [{ model: 'vidone-3.0', prices: { '720p': '0.08' } }],
+    author: 'Ada',
+    reason: 'a sample',
+  });
   return {
+    price_list: list,
     account_id: accountId,
     task_id: succeeded.id,
     key_id: keyId,

@@ -106,6 +106,7 @@ function Details({ task }: { readonly task: Task }) {
             [words.prompt, task.request.prompt],
             [fields.model, task.model],
             [common.price, <Money amount={task.price} />],
+            task.priceList === null ? null : [fields.price_list, task.priceList],
             [fields.created_at, <Time at={task.createdAt} />],
             isFinal(task.status) ? [words.took, durationOf(task, texts)] : null,
             [words.id, <Copyable text={task.id} label={words.id} />],

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { Command } from 'commander';
-import { type AdminClient, connectAdmin } from '../../../bin/command/admin-client.ts';
+import { type AdminClient, CommandError, connectAdmin } from '../../../bin/command/admin-client.ts';
 import { EXIT_CODES } from '../../../bin/command/config-terminal.ts';
 import { addConfigCommands } from '../../../bin/command/config.ts';
 import { loadCatalogue } from '../../../catalogue/load.ts';
@@ -38,7 +38,7 @@ interface Answer {
 async function config(
   words: readonly string[],
   environment: Readonly<Record<string, string>> = {},
-  connect: () => Promise<AdminClient> = () => Promise.reject(new Error('nothing is running')),
+  connect: () => Promise<AdminClient> = () => Promise.reject(new CommandError('nothing is running')),
 ): Promise<Answer> {
   const printed: string[] = [];
   let exitCode = -1;
@@ -114,6 +114,40 @@ describe('genway config check', () => {
       printed: 'Nothing is wrong in catalogue/vendors.yaml.',
       exitCode: EXIT_CODES.right,
     });
+  });
+
+  it('warns of what is sold below cost, at its model, and with --online of what a price list would sell so', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'genway-below-cost-'));
+    const file = join(folder, 'catalogue.yaml');
+    const written = await readFile('catalogue/vendors.yaml', 'utf8');
+    const model = loadCatalogue('catalogue/vendors.yaml').videoModels.values().next().value?.id ?? '';
+    const dear = written.replace(
+      /cost: \{ usd_per_second: \{ 720p: '[\d.]+'/,
+      "cost: { usd_per_second: { 720p: '9.10'",
+    );
+    await writeFile(file, dear);
+    const checked = await config(['config', 'check', file]);
+    const line = written.split('\n').findIndex((one) => one.includes(`id: ${model}`)) + 1;
+    expect(checked.exitCode).to.equal(EXIT_CODES.right);
+    expect(checked.printed).to.include(`${file}:${line}:`).and.include(`${model} is sold below cost: 720p for`);
+    await writeFile(file, written);
+    const answers: Readonly<Record<string, object>> = {
+      '/price-lists': { data: [{ name: 'cheap' }] },
+      '/price-lists/cheap': { data: { id: 'cheap@3', factor: '0.01', rules: [] } },
+    };
+    const running = await startReceiver((request, response) => {
+      response.end(JSON.stringify(answers[String(request.url).replace('/admin/v1', '')] ?? {}));
+    });
+    try {
+      const connect = () => connectAdmin({ baseUrl: running.url, adminToken: 'x', home: '/nowhere' });
+      const upstreams = join(folder, 'upstreams.yaml');
+      await writeFile(upstreams, 'media: []\ntext: []\n');
+      const { printed } = await config(['config', 'check', '--online', file, upstreams], {}, connect);
+      expect(printed).to.include(`cheap@3: ${model} is sold below cost: 720p for`);
+    } finally {
+      await running.close();
+      await rm(folder, { recursive: true });
+    }
   });
 
   it('finds each resolution on sale that the upstream of a route has no word for', async () => {
@@ -329,7 +363,7 @@ describe('genway config check --online', () => {
       for (const answer of [{ models: [] }, { models: [{ name: 'models/veo-9' }], nextPageToken: 'more' }, {}]) {
         listed = answer;
         const { printed } = await check('veo-3.1-generate-preview', 'veo-8');
-        expect(printed.split('\n').slice(2)).to.deep.equal([
+        expect(printed.split('\n').slice(3)).to.deep.equal([
           'google: the model veo-3.1-generate-preview of a route ended on 2026-10-22',
         ]);
       }

@@ -3,12 +3,13 @@ import type { Account } from '../../../../db/queries/accounts.ts';
 import type { BalanceEntry } from '../../../../db/queries/balance-entries.ts';
 import type { ApiKey } from '../../../../db/queries/api-keys.ts';
 import { ACCOUNT_ACTIONS, type AccountAction } from '../../../../db/queries/operator-actions.ts';
+import type { PriceListSummary } from '../../../../db/queries/price-lists.ts';
 import type { Member } from '../../../../db/queries/users.ts';
 import type { ServiceError } from '../../../../domain/errors.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
 import type { Task } from '../../../../domain/task.ts';
-import { Card, Copyable, Field, Form, Headline, Problem, Time, usd } from '../../../html/components.tsx';
+import { Card, Choice, Copyable, Field, Form, Headline, Problem, Time, usd } from '../../../html/components.tsx';
 import { Facts } from '../../../html/facts.tsx';
 import { ReasonCard } from '../../../html/reason-card.tsx';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
@@ -31,7 +32,7 @@ const ACTION = nested<AccountAction>({
 
 /** A form that was not carried out, and the reason. */
 export interface ShownForm {
-  readonly about: 'state' | 'adjustment' | 'details';
+  readonly about: 'state' | 'adjustment' | 'details' | 'prices';
   readonly problem: ServiceError;
 }
 
@@ -42,6 +43,7 @@ interface Props {
   readonly tasks: readonly Task[];
   readonly entries: readonly BalanceEntry[];
   readonly actions: readonly AccountAction[];
+  readonly lists: readonly PriceListSummary[];
   readonly form: Partial<ShownForm> & { readonly adjustmentId: string };
   readonly visit: UserVisit;
 }
@@ -75,6 +77,7 @@ export function AccountContent(props: Props) {
       <div class="grid forms">
         {may(visit, 'operate') ? <StateForm {...props} /> : null}
         {may(visit, 'moveMoney') ? <AdjustmentForm {...props} /> : null}
+        {may(visit, 'moveMoney') ? <PriceListForm {...props} /> : null}
       </div>
       <Card title={texts.billing.ledger}>
         <Entries entries={entries} pageOf={pagesOfStaff} isOfStaff />
@@ -142,6 +145,14 @@ function Details({ account }: { readonly account: Account }) {
         [texts.fields.email, account.email ?? words.notGiven],
         [texts.fields.external_id, account.externalId ?? words.notGiven],
         [words.concurrentTasks, account.maxConcurrentTasks ?? words.asAll],
+        [
+          texts.priceLists.pays,
+          account.priceList === null ? (
+            texts.priceLists.catalogue
+          ) : (
+            <a href={`/console/staff/price-lists/${account.priceList}`}>{account.priceList}</a>
+          ),
+        ],
         [words.toppedUp, account.toppedUpAt === null ? words.never : <Time at={account.toppedUpAt} />],
         [fields.created_at, <Time at={account.createdAt} />],
         [words.id, <Copyable text={account.id} label={words.id} />],
@@ -161,6 +172,26 @@ function StateForm({ account, form, visit }: Props) {
       look={isOpen ? 'danger' : ''}
       problem={form.about === 'state' ? (form.problem ?? null) : null}
     />
+  );
+}
+
+function PriceListForm({ account, lists, form, visit }: Props) {
+  const { priceLists: words } = visit.texts;
+  return (
+    <ReasonCard
+      title={words.assign}
+      hint={words.assignHint}
+      action={`accounts/${account.id}/price-list`}
+      look=""
+      problem={form.about === 'prices' ? (form.problem ?? null) : null}
+    >
+      <Choice
+        name="price_list"
+        label={words.pays}
+        value={account.priceList ?? ''}
+        options={[['', words.catalogue], ...lists.map(({ name }) => [name, name] as const)]}
+      />
+    </ReasonCard>
   );
 }
 

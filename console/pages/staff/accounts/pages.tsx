@@ -6,12 +6,14 @@ import { createAccount, editAccount } from '../../../../api/services/account-det
 import { adjustBalanceOnce } from '../../../../api/services/adjust-balance.ts';
 import { existingAccount } from '../../../../api/services/existing-account.ts';
 import { findById } from '../../../../api/services/find-by-id.ts';
+import { setPriceList } from '../../../../api/services/price-lists.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { createValidator } from '../../../../api/validation.ts';
 import { listAccounts } from '../../../../db/queries/accounts.ts';
 import { listBalanceEntries, streamBalanceEntries } from '../../../../db/queries/balance-entries.ts';
 import { listApiKeys } from '../../../../db/queries/api-keys.ts';
 import { listAccountActions } from '../../../../db/queries/operator-actions.ts';
+import { listPriceLists } from '../../../../db/queries/price-lists.ts';
 import { listTasks } from '../../../../db/queries/tasks.ts';
 import { listMembers } from '../../../../db/queries/users.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
@@ -61,6 +63,12 @@ export const staffAccountPages = [
   ),
   staff.form('/staff/accounts/{account_id}/reopen', 'operate', (visit, services) =>
     change(visit, services, 'state', () => reopenAccount(services.database, accountIdOf(visit), authorshipOf(visit))),
+  ),
+  staff.form('/staff/accounts/{account_id}/price-list', 'moveMoney', (visit, services) =>
+    change(visit, services, 'prices', async () => {
+      const list = visit.form.optional('price_list');
+      await setPriceList(services, { accountId: accountIdOf(visit), list, ...authorshipOf(visit) });
+    }),
   ),
   staff.form('/staff/accounts/{account_id}/adjust', 'moveMoney', (visit, services) =>
     change(visit, services, 'adjustment', () => adjust(visit, services)),
@@ -131,18 +139,19 @@ async function showAccount(
 ): Promise<PageResult> {
   const accountId = accountIdOf(visit);
   const account = await existingAccount(database, accountId);
-  const [keys, members, tasks, actions, entries] = await Promise.all([
+  const [keys, members, tasks, actions, entries, lists] = await Promise.all([
     listApiKeys(database, { accountId, limit: MAX_KEYS }),
     listMembers(database, accountId),
     listTasks(database, { accountId, limit: LATEST_TASKS }),
     listAccountActions(database, accountId),
     listBalanceEntries(reports, { accountId, limit: LATEST_ENTRIES }),
+    listPriceLists(database),
   ]);
   const form = { adjustmentId: visit.form.optional('adjustment_id') ?? newId('transfer'), ...shown };
   return showPage(
     'accounts',
     account.name,
-    <AccountContent {...{ account, keys, members, tasks, entries, actions, form, visit }} />,
+    <AccountContent {...{ account, keys, members, tasks, entries, actions, lists, form, visit }} />,
     null,
     shown?.problem.status,
   );

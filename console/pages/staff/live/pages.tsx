@@ -57,7 +57,7 @@ function Live({ state: { backlog, readiness, concerns } }: { readonly state: Sta
 }
 
 /** The page on which operators see more about a concern, or do something about it. */
-const PAGES: Readonly<Record<Concern['kind'], string | null>> = {
+const PAGES: Readonly<Record<Exclude<Concern['kind'], 'belowCost'>, string | null>> = {
   database: null,
   temporal: null,
   circuit: '/console/staff/upstreams',
@@ -79,7 +79,7 @@ function Concerns({ concerns }: Pick<State, 'concerns'>) {
       {concerns.length === 0 ? <Empty>{words.nothingWrong}</Empty> : null}
       <ul class="plain">
         {concerns.map((concern) => {
-          const page = PAGES[concern.kind];
+          const page = pageOf(concern);
           const line = wordsOf(concern, texts);
           return (
             <li>
@@ -91,6 +91,13 @@ function Concerns({ concerns }: Pick<State, 'concerns'>) {
       </ul>
     </Card>
   );
+}
+
+function pageOf(concern: Concern): string | null {
+  if (concern.kind !== 'belowCost') return PAGES[concern.kind];
+  if (concern.list === null) return '/console/staff/models';
+  const [name, version] = concern.list.split('@');
+  return `/console/staff/price-lists/${name}?version=${version}`;
 }
 
 function wordsOf(concern: Concern, texts: Texts): string {
@@ -106,6 +113,8 @@ function wordsOf(concern: Concern, texts: Texts): string {
     case 'lateTasks':
     case 'lateDeliveries':
       return `${concern.count}, ${words.oldest(concern.seconds)}`;
+    case 'belowCost':
+      return `${concern.list ?? texts.priceLists.catalogue}: ${texts.priceLists.losses(concern.count, concern.example)}`;
     case 'files':
       return concern.reason;
     default:

@@ -112,6 +112,7 @@ export function RequestContent({
                 'charged_usd',
                 'absorbed_usd',
                 'rates_version',
+                'price_list',
                 ...usage.modifiers.map(({ kind, factor }) => [kind, () => `× ${factor}`] as const),
               ]}
             />

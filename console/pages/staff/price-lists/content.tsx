@@ -1,0 +1,192 @@
+/** Price lists, and one of them: its versions, what each model costs by it, and the form that changes it. */
+import { BELOW_COST, PRICE_LIST, PRICE_LIST_VERSION } from '../../../../api/routes/admin/price-lists.ts';
+import type { PricedModel, ShownPriceList } from '../../../../api/services/price-lists.ts';
+import type { PriceListSummary, PriceListVersion } from '../../../../db/queries/price-lists.ts';
+import * as field from '../../../../domain/resource/field.ts';
+import { nested } from '../../../../domain/resource/resource.ts';
+import type { Form as SentForm } from '../../../form.ts';
+import { Badge, Card, ExactMoney, Field, Form, Time } from '../../../html/components.tsx';
+import { Facts } from '../../../html/facts.tsx';
+import { useTexts } from '../../../html/page-context.ts';
+import { TableCard } from '../../../html/resource-table.tsx';
+import { may, type UserVisit } from '../../../page.ts';
+import { writeRules } from './rules.ts';
+
+const PATH = '/console/staff/price-lists';
+const RULE_LINES = 8;
+
+const MODEL = nested<PricedModel>({ id: field.text('id'), kind: field.oneOf(['video', 'image', 'text'])('kind') });
+
+export function ListsContent({
+  lists,
+  visit,
+}: {
+  readonly lists: readonly PriceListSummary[];
+  readonly visit: UserVisit;
+}) {
+  const { priceLists: words, fields } = visit.texts;
+  return (
+    <>
+      <p class="soft">{words.hint}</p>
+      <TableCard
+        of={PRICE_LIST}
+        label={words.title}
+        rows={lists}
+        none={words.none}
+        pageOf={({ name }) => `${PATH}/${name}`}
+        columns={[
+          [fields.name, 'name'],
+          [words.accounts, ({ accounts }) => accounts, 'number'],
+          [words.inForce, ({ inForce }) => inForce ?? words.notYet, 'number'],
+          [words.latest, ({ latest }) => latest, 'number'],
+          'created_at',
+        ]}
+      />
+      {may(visit, 'moveMoney') ? (
+        <Card title={words.create}>
+          <Form action={PATH}>
+            <Field name="name" label={fields.name} hint={words.nameHint} value={visit.form.text('name')} required />
+            <VersionFields
+              factor={visit.form.text('factor') || '1'}
+              rules={visit.form.text('rules')}
+              sent={visit.form}
+            />
+            <button type="submit">{words.create}</button>
+          </Form>
+        </Card>
+      ) : null}
+    </>
+  );
+}
+
+interface ListProps {
+  readonly shown: ShownPriceList;
+  readonly versions: readonly PriceListVersion[];
+  /** The form that was refused. */
+  readonly sent: SentForm | null;
+  readonly visit: UserVisit;
+}
+
+export function ListContent({ shown, versions, sent, visit }: ListProps) {
+  const { priceLists: words, fields, staff, staffModels } = visit.texts;
+  const { summary, version, models, belowCost } = shown;
+  return (
+    <>
+      <Card title={words.version(version)}>
+        <Facts
+          facts={[
+            [fields.status, <Status shown={shown} />],
+            [words.validFrom, <Time at={shown.validFrom} />],
+            [words.factor, `× ${shown.factor}`],
+            [words.accounts, summary.accounts],
+            [fields.author, shown.author],
+            [fields.reason, shown.reason],
+          ]}
+        />
+      </Card>
+      {belowCost.length === 0 ? null : (
+        <TableCard
+          title={words.belowCost}
+          of={BELOW_COST}
+          rows={belowCost}
+          columns={[
+            [fields.model, 'model'],
+            [fields.upstream, 'upstream'],
+            [words.what, ({ what }) => what],
+            [staffModels.prices, ({ price }) => <ExactMoney amount={price} />, 'number'],
+            'cost_usd',
+          ]}
+        />
+      )}
+      {may(visit, 'moveMoney') ? (
+        <Card title={words.change}>
+          <p class="soft">{words.changeHint}</p>
+          <Form action={`${PATH}/${shown.list}`}>
+            <VersionFields
+              factor={sent?.text('factor') ?? shown.factor}
+              rules={sent?.text('rules') ?? writeRules(shown.rules)}
+              sent={sent}
+            />
+            <button type="submit">{words.change}</button>
+          </Form>
+        </Card>
+      ) : null}
+      <TableCard
+        title={words.changed}
+        of={MODEL}
+        rows={models.map(onlyChanged).filter(({ prices }) => prices.length > 0)}
+        none={words.nothingChanged}
+        columns={[[fields.model, 'id'], 'kind', [staffModels.prices, ({ prices }) => <Prices prices={prices} />]]}
+      />
+      <TableCard
+        title={words.versions}
+        of={PRICE_LIST_VERSION}
+        rows={versions}
+        pageOf={(one) => `${PATH}/${one.list}?version=${one.version}`}
+        columns={[
+          [words.latest, (one) => one.version],
+          [words.validFrom, ({ validFrom }) => <Time at={validFrom} />],
+          [words.factor, ({ factor }) => `× ${factor}`],
+          'author',
+          [staff.reason, 'reason'],
+        ]}
+      />
+    </>
+  );
+}
+
+function Status({ shown: { summary, version, validFrom } }: { readonly shown: ShownPriceList }) {
+  const { priceLists: words } = useTexts();
+  if (summary.inForce === version) return <Badge tone="good">{words.isInForce}</Badge>;
+  return summary.inForce !== null && version < summary.inForce ? (
+    <Badge tone="calm">{words.isReplaced}</Badge>
+  ) : (
+    <>
+      <Badge tone="busy">{words.isPlanned}</Badge> <Time at={validFrom} />
+    </>
+  );
+}
+
+/** What stays is on the page of the models, and would make this one large. */
+function onlyChanged({ prices, ...model }: PricedModel): PricedModel {
+  return { ...model, prices: prices.filter(({ catalogue, price }) => catalogue !== price) };
+}
+
+function Prices({ prices }: Pick<PricedModel, 'prices'>) {
+  return (
+    <ul class="inline">
+      {prices.map(({ name, catalogue, price }) => (
+        <li>
+          <span class="soft">{name.replaceAll('_', ' ')}</span>{' '}
+          {catalogue === undefined ? null : <s class="soft">{catalogue}</s>} <span class="money">{price}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function VersionFields({
+  factor,
+  rules,
+  sent,
+}: {
+  readonly factor: string;
+  readonly rules: string;
+  readonly sent: SentForm | null;
+}) {
+  const { priceLists: words, staff } = useTexts();
+  return (
+    <>
+      <Field name="factor" label={words.factor} hint={words.factorHint} inputMode="decimal" value={factor} required />
+      <Field name="rules" label={words.rules} hint={words.rulesHint} lines={RULE_LINES} value={rules} />
+      <Field
+        name="valid_from"
+        label={words.validFrom}
+        hint={words.validFromHint}
+        type="datetime-local"
+        value={sent?.text('valid_from') ?? ''}
+      />
+      <Field name="reason" label={staff.reason} value={sent?.text('reason') ?? ''} required />
+    </>
+  );
+}

@@ -1,0 +1,120 @@
+import { expect } from 'chai';
+import * as fc from 'fast-check';
+import { findLosses, setPriceList } from '../../api/services/price-lists.ts';
+import { loadCatalogue } from '../../catalogue/load.ts';
+import { readRules, writeRules } from '../../console/pages/staff/price-lists/rules.ts';
+import { createPriceList } from '../../db/queries/price-lists.ts';
+import type { TestCaller } from '../support/app.ts';
+import { useTestConsole, Visitor } from '../support/console.ts';
+
+const PATH = '/console/staff/price-lists';
+
+describe('price lists in the console of the staff', () => {
+  const app = useTestConsole();
+  let customer: TestCaller;
+  let finance: Visitor;
+  let reader: Visitor;
+
+  before(async () => {
+    customer = await app.createAccount({ fundedUsd: 25 });
+    finance = await Visitor.invited(app, { email: 'fin@example.com', staff_role: 'finance' });
+    reader = await Visitor.invited(app, { email: 'read@example.com', staff_role: 'readonly' });
+  });
+
+  const create = (fields: Record<string, string>) =>
+    finance.send(PATH, { name: 'kites', factor: '0.9', rules: '', valid_from: '', reason: 'a test', ...fields });
+
+  it('are created, shown with both prices of a model, and changed by finance', async () => {
+    await finance.get(PATH);
+    const created = await create({ rules: 'model vidone-3.0 720p=0.08\n\nfamily textg factor=0.5\n' });
+    expect([created.status, created.headers['location']]).to.deep.equal([303, `${PATH}/kites`]);
+    const { text } = await finance.get(`${PATH}/kites`);
+    expect(text).to.include('<s class="soft">0.1</s> <span class="money">0.08</span>');
+    expect(text).to.include('model vidone-3.0 720p=0.08\nfamily textg factor=0.5');
+    const changed = await finance.send(`${PATH}/kites`, {
+      factor: '0.8',
+      rules: '',
+      valid_from: '2031-01-01T00:00',
+      reason: 'next year',
+    });
+    expect(changed.status).to.equal(303);
+    expect((await finance.get(`${PATH}/kites?version=2`)).text)
+      .to.include('next year')
+      .and.include('2031-01-01 00:00 UTC')
+      .and.include('fin@example.com');
+  });
+
+  const wrong: readonly (readonly [what: string, fields: Record<string, string>, words: string])[] = [
+    ['a line that is no rule', { rules: 'model vidone-3.0 720p 0.08' }, 'Line 1 of the rules must be such as'],
+    ['an unknown model', { rules: 'family textg factor=2\nmodel x factor=2' }, '&quot;rules[1]&quot; names a model'],
+    ['a factor of nothing', { factor: '0' }, '&quot;factor&quot; must be a decimal'],
+    ['no reason', { reason: '' }, '&quot;reason&quot;'],
+    ['a moment that is over', { valid_from: '2026-01-01T00:00' }, '&quot;valid_from&quot; is too early'],
+    ['the name of another', { name: 'kites' }, 'There is a price list of that name'],
+  ];
+  for (const [what, fields, words] of wrong) {
+    it(`are refused with ${what}, and the form keeps what was entered`, async () => {
+      await finance.get(PATH);
+      const shown = await create({ name: 'other', ...fields });
+      expect(shown.status).to.be.within(400, 409);
+      expect(shown.text)
+        .to.include(words)
+        .and.to.include(`value="${fields['factor'] ?? '0.9'}"`);
+    });
+  }
+
+  it('are assigned to an account, whose page names the list and who did it', async () => {
+    const account = `/console/staff/accounts/${customer.accountId}`;
+    await finance.get(account);
+    const sent = await finance.send(`${account}/price-list`, { price_list: 'kites', reason: 'by contract' });
+    expect(sent.status).to.equal(303);
+    const { text } = await finance.get(account);
+    expect(text).to.include(`<a href="${PATH}/kites">kites</a>`).and.to.include('by kites: by contract');
+    await finance.send(`${account}/price-list`, { price_list: '', reason: 'ended' });
+    expect((await finance.get(account)).text).to.include('by the catalogue: ended');
+  });
+
+  it('are read by everybody of the staff, and changed by operators and finance only', async () => {
+    expect((await reader.get(`${PATH}/kites`)).text).to.not.include('Write a new version');
+    expect((await reader.send(`${PATH}/kites`, { factor: '1', reason: 'x' })).status).to.equal(403);
+    const account = `/console/staff/accounts/${customer.accountId}/price-list`;
+    expect((await reader.send(account, { price_list: 'kites', reason: 'x' })).status).to.equal(403);
+  });
+
+  it('that sell below cost are among what is wrong, once an account pays by them', async () => {
+    const services = { database: app.database, catalogue: loadCatalogue('catalogue/vendors.yaml') };
+    expect(await findLosses(services)).to.deep.equal([]);
+    await createPriceList(app.database, 'cheap', { factor: '0.01', rules: [], author: 'Ada', reason: 'a test' });
+    expect(await findLosses(services), 'nobody pays by it').to.deep.equal([]);
+    const { accountId } = customer;
+    await setPriceList(services, { accountId, list: 'cheap', author: 'Ada', reason: 'a test' });
+    const [loss, ...others] = await findLosses(services);
+    expect(others).to.deep.equal([]);
+    expect(loss).to.include({ list: 'cheap@1' });
+    expect(loss?.example).to.match(/ < [\d.]+ USD$/);
+  });
+});
+
+describe('the rules of a price list as text', () => {
+  const word = fc.stringMatching(/^[a-z0-9.-]{1,12}$/);
+  const rule = fc
+    .record({
+      target: fc.constantFrom('model', 'family'),
+      name: word,
+      factor: fc.option(word, { nil: undefined }),
+      prices: fc.dictionary(
+        word.filter((name) => name !== 'factor'),
+        word,
+        { minKeys: 1 },
+      ),
+    })
+    .map(({ target, name, factor, prices }) => ({ [target]: name, ...(factor !== undefined && { factor }), prices }));
+
+  it('are read as they were written', () => {
+    fc.assert(
+      fc.property(fc.array(rule), (rules) => {
+        expect(readRules(writeRules(rules))).to.deep.equal(rules.map((one) => ({ ...one, prices: { ...one.prices } })));
+      }),
+    );
+  });
+});
