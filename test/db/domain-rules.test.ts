@@ -5,7 +5,7 @@ import { moveOf, TRANSFERS } from '../../domain/ledger.ts';
 import { IDEMPOTENCY } from '../../domain/policy.ts';
 import { TASK_STATUSES } from '../../domain/task.ts';
 import { SUBSCRIBABLE_EVENTS } from '../../domain/webhook-event.ts';
-import { WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
+import { REQUEST_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
 import { useTestDatabase } from '../support/database.ts';
 
 describe('the domain rules that PostgreSQL also enforces', () => {
@@ -37,7 +37,7 @@ describe('the domain rules that PostgreSQL also enforces', () => {
     ['tasks_status_check', 'tasks', TASK_STATUSES],
     ['tasks_error_code_check', 'tasks', TASK_ERROR_CODES],
     ['webhook_endpoints_events_check', 'webhook_endpoints', SUBSCRIBABLE_EVENTS],
-    ['text_requests_format_check', 'text_requests', WIRE_FORMAT_NAMES],
+    ['text_requests_format_check', 'text_requests', REQUEST_FORMAT_NAMES],
   ];
   for (const [constraint, table, words] of lists) {
     it(`allow the words of the domain alone: ${constraint}`, async () => {
