@@ -80,11 +80,11 @@ describe('tokens written to the cache of an upstream', () => {
   const text = useTestText({ models: [MODEL, AUTO, SPECIFIED] });
 
   const cases = WIRE_FORMAT_NAMES.flatMap((format) =>
-    [false, true].flatMap((stream) => [
-      ...[AUTO, MODEL].flatMap(({ id: model }) =>
+    [false, true].flatMap((stream) =>
+      [AUTO, MODEL].flatMap(({ id: model }) =>
         [undefined, ...(MARKED[format] === null ? [] : ['5m', '1h'])].map((ttl) => ({ format, stream, model, ttl })),
       ),
-    ]),
+    ),
   );
   for (const { format, stream, model, ttl } of cases) {
     const how = `${format}, ${model}, ${stream ? 'streamed' : 'whole'}, ${ttl === undefined ? 'marked by Genway' : `for ${ttl}`}`;
