@@ -15,9 +15,13 @@ export type Importance = (typeof IMPORTANCES)[number];
 /** The length of a window, in milliseconds. */
 export const WINDOW_MS = 100;
 /** Requests that wait longer before a process begins with them, on average, are too many. */
-const TARGET_WAIT_MS = 100;
-/** So few requests in a window do not overload a process; if they wait, the machine has other work. */
+const TARGET_WAIT_MS = 60;
+/**
+ * So few requests in a window do not overload a process; if they wait, the machine has other work. What was not used of this in
+ * the last windows can be used at once.
+ */
 const LEAST_LIMIT = 30;
+const REMEMBERED_WINDOWS = 10;
 /** The share of the limit that stays after an overloaded window. */
 const DECREASE = 0.95;
 /** By this share of what arrives, the limit grows after a window without overload. */
@@ -42,6 +46,9 @@ export class Admission {
   #calmWindows = 0;
   #taken = 0;
   #refused = 0;
+  /** How many were taken in each of the windows before this one, the oldest first. */
+  readonly #takenBefore: number[] = Array.from({ length: REMEMBERED_WINDOWS - 1 }, () => 0);
+  #sumBefore = 0;
   readonly #leastLimit: number;
   readonly #arrivals = new Uint32Array(IMPORTANCES.length * RANKS);
   readonly #ofCustomer = new Map<string, number>();
@@ -66,7 +73,7 @@ export class Admission {
     if (earlier > 0 || this.#ofCustomer.size < MOST_CUSTOMERS) this.#ofCustomer.set(customer, earlier + 1);
     const level = (IMPORTANCES.length - 1 - IMPORTANCES.indexOf(importance)) * RANKS + rankOf(earlier);
     this.#arrivals[level] = (this.#arrivals[level] ?? 0) + 1;
-    const isTaken = this.#taken < this.#limit * BURST && this.#isWithin(level);
+    const isTaken = this.#areFew() || (this.#taken < this.#limit * BURST && this.#isWithin(level));
     if (isTaken) this.#taken += 1;
     else this.#refused += 1;
     return isTaken;
@@ -87,8 +94,14 @@ export class Admission {
     this.#divide(this.#limit);
     this.#arrivals.fill(0);
     this.#ofCustomer.clear();
+    this.#takenBefore.push(this.#taken);
+    this.#sumBefore += this.#taken - (this.#takenBefore.shift() ?? 0);
     this.#taken = 0;
     this.#refused = 0;
+  }
+
+  #areFew(): boolean {
+    return this.#sumBefore + this.#taken < this.#leastLimit * REMEMBERED_WINDOWS;
   }
 
   #isWithin(level: number): boolean {
