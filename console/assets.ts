@@ -1,8 +1,9 @@
-/** The files that pages load: read once, and sent with their digest as the entity tag. */
+/** The files that pages load: read and compressed once, and sent with their digest as the entity tag. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import type { Router } from '@koa/router';
 import type { RequestState } from '../api/state.ts';
 
@@ -19,14 +20,19 @@ const FILES: Readonly<Record<string, { readonly file: string; readonly type: str
 export function assets(router: Router<RequestState>): void {
   for (const [name, { file, type }] of Object.entries(FILES)) {
     const content = readFileSync(file);
-    const tag = `"${createHash('sha256').update(content).digest('base64url')}"`;
+    const compressed = gzipSync(content, { level: 9 });
+    // Weak, because it stands for both forms.
+    const tag = `W/"${createHash('sha256').update(content).digest('base64url')}"`;
     router.get(`/console/assets/${name}`, (context) => {
       context.state.endpoint = { path: '/console/assets/{name}', tag: 'Service' };
+      context.vary('Accept-Encoding');
       context.set({ ETag: tag, 'Cache-Control': 'public, max-age=300', 'X-Content-Type-Options': 'nosniff' });
       context.type = type;
       context.status = 200;
+      const isCompressed = context.acceptsEncodings('gzip', 'identity') === 'gzip';
+      if (isCompressed) context.set('Content-Encoding', 'gzip');
       if (context.fresh) context.status = 304;
-      else context.body = content;
+      else context.body = isCompressed ? compressed : content;
     });
   }
 }

@@ -29,7 +29,7 @@ export interface Tab {
   readonly complaints: readonly string[];
   /** Leaves out of the complaints what the test brings about itself. @throws Error if there was no such complaint */
   forgive(complaint: RegExp): void;
-  /** The bytes of everything that came from the console itself, since they were last asked for. */
+  /** The bytes, as they were sent, of everything that came from the console itself, since they were last asked for. */
   takeBytes(): Promise<number>;
   /** Presses Tab until the focus is on what matches. @throws Error if it never is */
   tabTo(selector: string): Promise<void>;
@@ -81,7 +81,7 @@ async function openTab(browser: Browser, baseURL: string, screen: Partial<Screen
       loads.push(
         response
           .body()
-          .then(({ byteLength }) => byteLength)
+          .then(({ byteLength }) => Number(response.headers()['content-length'] ?? byteLength))
           .catch(() => 0),
       );
   });
