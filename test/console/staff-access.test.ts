@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { PAGES } from '../../console/pages.ts';
+import { createPriceList } from '../../db/queries/price-lists.ts';
 import { newId } from '../../domain/ids.ts';
 import { invite, useTestConsole, type Visitor } from '../support/console.ts';
 import { readAccessTable, visitorsOfEveryRole } from '../support/console-access.ts';
@@ -24,6 +25,9 @@ const ACCESS = `
   post /staff/accounts/{account_id}/suspend              400      403     403      404
   post /staff/accounts/{account_id}/reopen               400      403     403      404
   post /staff/accounts/{account_id}/adjust               400      400     403      404
+  post /staff/accounts/{account_id}/price-list           400      400     403      404
+  get  /staff/accounts/{account_id}/ledger               200      200     200      404
+  get  /staff/accounts/{account_id}/ledger/export        400      400     400      404
   get  /staff/accounts/{account_id}/keys                 200      403     403      404
   post /staff/accounts/{account_id}/keys                 400      403     403      404
   get  /staff/accounts/{account_id}/keys/{key_id}        200      403     403      404
@@ -49,6 +53,10 @@ const ACCESS = `
   get  /staff/models/{model_id}                          200      200     200      404
   post /staff/models/{model_id}/disable                  400      403     403      404
   post /staff/models/{model_id}/enable                   400      403     403      404
+  get  /staff/price-lists                                200      200     200      404
+  post /staff/price-lists                                400      400     403      404
+  get  /staff/price-lists/{price_list}                   200      200     200      404
+  post /staff/price-lists/{price_list}                   400      400     403      404
   get  /staff/webhooks                                   200      200     200      404
   get  /staff/webhooks/{webhook_id}                      200      200     200      404
   post /staff/webhooks/{webhook_id}/redeliver            400      403     403      404
@@ -87,7 +95,10 @@ describe('access to the pages of operators', () => {
       webhook_id: (await createEndpoint(app.database, { id: accountId })).id,
       delivery_id: newId('delivery'),
       model_id: 'vidone-3.0',
+      price_list: 'partners',
     };
+    const version = { factor: '1', rules: [], validFrom: undefined, reason: 'a test', author: 'a test' };
+    await createPriceList(app.database, samples['price_list'] ?? '', version);
   });
 
   const addressOf = (path: string) =>

@@ -162,6 +162,7 @@ describe('db/queries/tasks: createTasks', () => {
       createdAt,
       deadlineAt,
       status: 'queued',
+      priceList: null,
       resolutionId: null,
       providerJobId: null,
       output: null,

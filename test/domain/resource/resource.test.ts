@@ -72,9 +72,10 @@ describe('a resource', () => {
     ]);
   });
 
-  it('has exact amounts and ISO 8601 times in its cells, and empty cells for what is not there', () => {
-    expect(cellsOf(whole)).to.deep.equal(['p1', '1.000000000001', '1970-01-01T00:16:40.900Z', 'fragile', 'a b', 2, 3]);
-    expect(cellsOf(bare)).to.deep.equal(['p2', '0', null, null, '', null, null]);
+  it('has exact amounts and times in its cells, and empty cells for what is not there', () => {
+    const [price, sentAt] = [{ picoUsd: 1_000_000_000_001n }, new Date('1970-01-01T00:16:40.900Z')];
+    expect(cellsOf(whole)).to.deep.equal(['p1', price, sentAt, 'fragile', 'a b', 2, 3]);
+    expect(cellsOf(bare)).to.deep.equal(['p2', { picoUsd: 0n }, null, null, '', null, null]);
   });
 
   it('requires in its schema what is never absent', () => {
