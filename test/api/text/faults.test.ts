@@ -76,7 +76,7 @@ describe('an upstream of a text model', () => {
       });
     });
     text = await startTestText({
-      maxSilenceMs: 1_000,
+      maxSilenceMs: 2_000,
       upstreams: [
         { name: 'dead', apiKeys: ['sk-dead'], baseUrls: baseUrlsAt(dead.url) },
         { name: 'scripted', apiKeys: ['sk-scripted'], baseUrls: baseUrlsAt(scripted.url) },
