@@ -17,8 +17,8 @@ export const WINDOW_MS = 100;
 /** Requests that wait longer before a process begins with them, on average, are too many. */
 const TARGET_WAIT_MS = 60;
 /**
- * So few requests in a window do not overload a process; if they wait, the machine has other work. What was not used of this in
- * the last windows can be used at once.
+ * So few requests in a window do not overload a process; if they wait, the machine has other work. As many as in all remembered
+ * windows may come at once after quiet ones.
  */
 const LEAST_LIMIT = 30;
 const REMEMBERED_WINDOWS = 10;
@@ -46,8 +46,8 @@ export class Admission {
   #calmWindows = 0;
   #taken = 0;
   #refused = 0;
-  /** How many were taken in each of the windows before this one, the oldest first. */
-  readonly #takenBefore: number[] = Array.from({ length: REMEMBERED_WINDOWS - 1 }, () => 0);
+  /** How many arrived in each of the windows before this one, the oldest first. */
+  readonly #arrivedBefore: number[] = Array.from({ length: REMEMBERED_WINDOWS - 1 }, () => 0);
   #sumBefore = 0;
   readonly #leastLimit: number;
   readonly #arrivals = new Uint32Array(IMPORTANCES.length * RANKS);
@@ -94,14 +94,14 @@ export class Admission {
     this.#divide(this.#limit);
     this.#arrivals.fill(0);
     this.#ofCustomer.clear();
-    this.#takenBefore.push(this.#taken);
-    this.#sumBefore += this.#taken - (this.#takenBefore.shift() ?? 0);
+    this.#arrivedBefore.push(arrived);
+    this.#sumBefore += arrived - (this.#arrivedBefore.shift() ?? 0);
     this.#taken = 0;
     this.#refused = 0;
   }
 
   #areFew(): boolean {
-    return this.#sumBefore + this.#taken < this.#leastLimit * REMEMBERED_WINDOWS;
+    return this.#sumBefore + this.#taken + this.#refused < this.#leastLimit * REMEMBERED_WINDOWS;
   }
 
   #isWithin(level: number): boolean {
