@@ -64,8 +64,12 @@ export function createOverload(
       return refuse(request, response);
     },
     learn: (request, { id, toppedUpAt }) => {
-      if (customers.size >= MOST_CUSTOMERS) customers.clear();
-      customers.set(credentialOf(request), { id, hasPaid: toppedUpAt !== null });
+      const credential = credentialOf(request);
+      const hasPaid = toppedUpAt !== null;
+      const known = customers.get(credential);
+      if (known?.id === id && known.hasPaid === hasPaid) return;
+      if (!known && customers.size >= MOST_CUSTOMERS) customers.clear();
+      customers.set(credential, { id, hasPaid });
     },
     stop: () => {
       clearInterval(timer);

@@ -9,7 +9,7 @@ import { TOKEN_PRICES } from './price-list.ts';
 export interface PriceBelowCost {
   /** The resolution of media; the name of the price of text. */
   readonly what: string;
-  /** Of a video or image, or of 1M tokens. */
+  /** The price of a video or image, or of 1M tokens. */
   readonly price: PicoUsd;
   readonly cost: PicoUsd;
 }

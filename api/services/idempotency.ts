@@ -47,7 +47,7 @@ interface CreateOnce {
   readonly body: unknown;
   /** Instead of the header. */
   readonly key?: string | undefined;
-  /** Of what is created, if the request creates several equal things. */
+  /** The place of the task in a request that creates several equal ones. */
   readonly index?: number;
 }
 

@@ -33,7 +33,7 @@ export interface PublicStatus {
 
 export interface ServiceReport {
   readonly kind: 'text' | 'video' | 'image' | 'webhooks';
-  /** Of text only. */
+  /** The family of text; null for other kinds. */
   readonly family: string | null;
   readonly status: ServiceStatus;
   /** The mean of the days that are known, from 0 to 1; null if none is. */

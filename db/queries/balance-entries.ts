@@ -29,9 +29,9 @@ export interface BalanceEntry {
   readonly errorCode: string | null;
   readonly inputTokens: bigint | null;
   readonly outputTokens: bigint | null;
-  /** Of a top-up or a promo grant. */
+  /** The reference of a top-up or a promo grant. */
   readonly reference: string | null;
-  /** Of a correction. */
+  /** The author of a correction. */
   readonly author: string | null;
   readonly reason: string | null;
 }

@@ -49,7 +49,7 @@ export interface TextMoneyMetrics {
 export interface TextCharge extends TextEstimate {
   readonly caller: Caller;
   readonly model: BilledModel;
-  /** Of the catalogue that the model is of. */
+  /** The version of the catalogue that has the model. */
   readonly catalogueVersion: string;
   /** The version of the customer's price list, whose prices the model has; null for those of the catalogue. */
   readonly priceList: string | null;

@@ -1,12 +1,11 @@
 /** Two PostgreSQL servers: a primary, and a synchronous standby that is promoted when the primary is lost. */
-import { execFile } from 'node:child_process';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { startPostgres } from '../../bin/stack/postgres.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { copyFolder } from './copy-folder.ts';
 import { type Killable, type Member, startMember } from './member.ts';
 import { startTcpBalancer, type TcpProxy } from './tcp-proxy.ts';
 
@@ -41,8 +40,6 @@ interface PairOptions {
 /** Commits wait until every standby that is connected has written them. */
 const SYNCHRONOUS = { synchronous_standby_names: '*' };
 const REPLICATION_TIMEOUT_MS = 60_000;
-
-const run = promisify(execFile);
 
 /** @throws Error that says which server did not start */
 export async function startPostgresPair(options: PairOptions): Promise<PostgresPair> {
@@ -126,12 +123,6 @@ async function copyRunningServer(url: string, from: string, to: string): Promise
 /** Lets a server follow its primary when it starts. */
 async function becomeStandby(dataDir: string): Promise<void> {
   await writeFile(join(dataDir, 'standby.signal'), '');
-}
-
-/** With its owner, which PostgreSQL requires. */
-async function copyFolder(from: string, to: string): Promise<void> {
-  await rm(to, { recursive: true, force: true });
-  await run('cp', ['-a', from, to]);
 }
 
 async function waitForStandby(url: string): Promise<void> {

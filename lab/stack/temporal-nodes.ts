@@ -10,6 +10,7 @@ import { findFreePort } from '../../bin/stack/ports.ts';
 import { addSearchAttributes, DYNAMIC_CONFIG } from '../../bin/stack/temporal-server.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { type Killable, type Member, startMember } from './member.ts';
+import { waitUntilReady } from './node-process.ts';
 import { startTcpBalancer, type TcpProxy } from './tcp-proxy.ts';
 
 export interface TemporalNodes {
@@ -24,7 +25,7 @@ export interface TemporalNodes {
 interface NodesOptions {
   readonly home: string;
   readonly cacheFolder: string;
-  /** Of the PostgreSQL server on which the nodes make databases of their own. */
+  /** The PostgreSQL server on which the nodes make databases of their own. */
   readonly databaseUrl: string;
   readonly report: (line: string) => void;
 }
@@ -187,16 +188,8 @@ async function startNode(
     args: ['--root', folder, '--config', '.', '--env', 'node', '--allow-no-auth', 'start'],
     output: logFile,
   });
-  let hasEnded = false;
-  void node.exited.then(() => (hasEnded = true));
-  await waitUntil(() => askFrontend(`${ip}:${ports.frontend.grpc}`), {
-    timeoutMs: START_TIMEOUT_MS,
-    pauseMs: 200,
-    abandoned: () => (hasEnded ? new Error('the node ended') : undefined),
-  }).catch(async (error: unknown) => {
-    await node.kill();
-    throw new Error(`A node of Temporal did not start; ${logFile} ends:\n${await logTail(logFile)}`, { cause: error });
-  });
+  const ready = (): Promise<void> => askFrontend(`${ip}:${ports.frontend.grpc}`);
+  await waitUntilReady(node, { ready, name: 'a node of Temporal', logFile });
   return { ...node, stop: () => node.stop(STOP_GRACE_MS) };
 }
 

@@ -38,7 +38,7 @@ export class InputCounter {
   readonly #board: HealthBoard;
   readonly #overrides: Overrides;
   readonly #nowMs: () => number;
-  /** Those of addresses that were replaced are forgotten with them. */
+  /** The pause of an address is forgotten with the address. */
   readonly #pausedUntilMs = new WeakMap<UpstreamEndpoint, number>();
 
   constructor(board: HealthBoard, overrides: Overrides, nowMs: () => number) {

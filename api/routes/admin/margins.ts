@@ -36,7 +36,7 @@ const MARGIN = resource<Margin>('Margin', {
   margin_percent: field.number.orNull(percentOfMargin, 'The margin in percent of the revenue whose cost is known'),
 });
 
-/** Of the revenue whose cost is known; null if there is none. */
+/** A percentage of the revenue whose cost is known; null if there is none. */
 function percentOfMargin({ margin, cost, failedCost }: Margin): number | null {
   return margin === null ? null : percentOf(margin, margin + (cost ?? 0n) + failedCost);
 }

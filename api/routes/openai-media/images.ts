@@ -135,7 +135,7 @@ export const editImages = imageEndpoint({
   requiresPicture: true,
 });
 
-/** Of all pictures of an answer, before base64. Pictures beyond are answered as links only. */
+/** The size of all pictures of an answer, before base64. Further pictures are answered as links only. */
 const MAX_INLINE_BYTES = 24 * 2 ** 20;
 
 async function present(

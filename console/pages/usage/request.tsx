@@ -3,11 +3,11 @@ import { TEXT_REQUEST } from '../../../api/routes/usage/present.ts';
 import { findTextUsage, type TextUsage } from '../../../db/queries/usage.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
-import { TOKEN_COUNTS } from '../../../domain/text-tokens.ts';
 import { Card, Copyable } from '../../html/components.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import { ResourceFacts } from '../../html/resource-table.tsx';
 import { member, showPage } from '../../page.ts';
+import { modifierFacts, TokensCard } from '../text-request-cards.tsx';
 
 export const requestPage = member.page(
   '/accounts/{account_id}/usage/requests/{text_request_id}',
@@ -39,25 +39,12 @@ function Request({ usage }: { readonly usage: TextUsage }) {
           ]}
         />
       </Card>
-      <Card title={words.tokenCounts}>
-        <ResourceFacts
-          of={TEXT_REQUEST}
-          row={usage}
-          columns={[
-            ...TOKEN_COUNTS.map(({ column }) => column),
-            [words.counted, ({ estimated }) => (estimated ? words.estimated : words.reported)],
-          ]}
-        />
-      </Card>
+      <TokensCard usage={usage} />
       <Card title={words.money}>
         <ResourceFacts
           of={TEXT_REQUEST}
           row={usage}
-          columns={[
-            'charged_usd',
-            'rates_version',
-            ...usage.modifiers.map(({ kind, factor }) => [kind, () => `× ${factor}`] as const),
-          ]}
+          columns={['charged_usd', 'rates_version', ...modifierFacts(usage)]}
         />
       </Card>
     </div>

@@ -1,18 +1,15 @@
 /** PostgreSQL that is restored to an older moment, and Temporal that has lost everything, each with the repair of docs/operations.md. */
-import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
+import { copyFolder } from '../../stack/copy-folder.ts';
 import type { Member, Role } from '../../stack/member.ts';
 import { type FaultKind, memberOf, seconds, strikeAll, strikeOne } from './fault.ts';
 
 /** Longer than any other fault takes. */
 const RECOVERED_WITHIN_MS = 60_000;
-
-const run = promisify(execFile);
 
 const SERVING: readonly Role[] = ['api', 'text', 'worker'];
 
@@ -64,12 +61,6 @@ async function whileStopped(members: readonly Member[], work: () => Promise<void
     return done;
   };
   await Promise.all(members.map((member) => member.interrupt({ by: 'stop', meanwhile })));
-}
-
-/** With its owner, whom PostgreSQL insists on. */
-async function copyFolder(from: string, to: string): Promise<void> {
-  await rm(to, { recursive: true, force: true });
-  await run('cp', ['-a', from, to]);
 }
 
 async function removeTemporal(home: string): Promise<void> {

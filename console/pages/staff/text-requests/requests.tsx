@@ -3,7 +3,6 @@ import type { Child } from 'hono/jsx';
 import { ADMIN_TEXT_REQUEST } from '../../../../api/routes/admin/present-finance.ts';
 import type { Found } from '../../../../api/services/find-by-id.ts';
 import { TEXT_OUTCOMES, type TextUsage } from '../../../../db/queries/usage.ts';
-import { TOKEN_COUNTS } from '../../../../domain/text-tokens.ts';
 import { Card, Copyable, Noted, Pages } from '../../../html/components.tsx';
 import { Facts } from '../../../html/facts.tsx';
 import { ChoiceFilter, FieldFilter, Filters } from '../../../html/filters.tsx';
@@ -13,6 +12,7 @@ import { Chosen, ResourceFacts, TableCard } from '../../../html/resource-table.t
 import { Timeline } from '../../../html/timeline.tsx';
 import type { Texts } from '../../../texts/texts.ts';
 import { useTexts } from '../../../html/page-context.ts';
+import { modifierFacts, TokensCard } from '../../text-request-cards.tsx';
 
 export function RequestList({ page: { entries: requests, next } }: { readonly page: ListPage<TextUsage> }) {
   const texts = useTexts();
@@ -93,16 +93,7 @@ export function RequestContent({
       </Card>
       {usage === null ? null : (
         <div class="grid">
-          <Card title={words.tokenCounts}>
-            <ResourceFacts
-              of={ADMIN_TEXT_REQUEST}
-              row={usage}
-              columns={[
-                ...TOKEN_COUNTS.map(({ column }) => column),
-                [words.counted, ({ estimated }) => (estimated ? words.estimated : words.reported)],
-              ]}
-            />
-          </Card>
+          <TokensCard usage={usage} />
           <Card title={words.money}>
             <ResourceFacts
               of={ADMIN_TEXT_REQUEST}
@@ -113,7 +104,7 @@ export function RequestContent({
                 'absorbed_usd',
                 'rates_version',
                 'price_list',
-                ...usage.modifiers.map(({ kind, factor }) => [kind, () => `× ${factor}`] as const),
+                ...modifierFacts(usage),
               ]}
             />
           </Card>

@@ -1,0 +1,28 @@
+/** What the pages of a text request show to members and to operators alike. */
+import { TEXT_REQUEST } from '../../api/routes/usage/present.ts';
+import type { TextUsage } from '../../db/queries/usage.ts';
+import { TOKEN_COUNTS } from '../../domain/text-tokens.ts';
+import { Card } from '../html/components.tsx';
+import { useTexts } from '../html/page-context.ts';
+import { ResourceFacts } from '../html/resource-table.tsx';
+
+export function TokensCard({ usage }: { readonly usage: TextUsage }) {
+  const { staffTextRequests: words } = useTexts();
+  return (
+    <Card title={words.tokenCounts}>
+      <ResourceFacts
+        of={TEXT_REQUEST}
+        row={usage}
+        columns={[
+          ...TOKEN_COUNTS.map(({ column }) => column),
+          [words.counted, ({ estimated }) => (estimated ? words.estimated : words.reported)],
+        ]}
+      />
+    </Card>
+  );
+}
+
+/** A fact for each modifier of the price. */
+export function modifierFacts({ modifiers }: TextUsage): readonly (readonly [name: string, fact: () => string])[] {
+  return modifiers.map(({ kind, factor }) => [kind, () => `× ${factor}`]);
+}
