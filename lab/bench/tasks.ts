@@ -2,7 +2,7 @@
  * How fast media tasks are created and finished, compared with the best that the Temporal server could do: a bare workflow of four
  * empty activities on the same server. The two take turns in rounds, so that the load of the machine is in both. Everything runs on
  * this machine: the clients, api, worker, simulator, PostgreSQL (with its usual durability) and the Temporal development server
- * (in memory). Prints JSON: the rates, the create calls at a steady 300 a second while the worker runs, what a task and a bare
+ * (in memory); with `--cluster`, PostgreSQL with a synchronous standby and two nodes of the Temporal server on it. Prints JSON: the rates, the create calls at a steady 300 a second while the worker runs, what a task and a bare
  * workflow leave in Temporal's history, and the CPU time that each costs each process.
  */
 import { cpus } from 'node:os';
@@ -22,7 +22,11 @@ const STEADY = { perSecond: 300, seconds: 5 } as const;
 const TIMEOUT_MS = 180_000;
 
 const { values } = parseArgs({
-  options: { rounds: { type: 'string', default: '3' }, tasks: { type: 'string', default: '200' } },
+  options: {
+    rounds: { type: 'string', default: '3' },
+    tasks: { type: 'string', default: '200' },
+    cluster: { type: 'boolean', default: false },
+  },
 });
 /** The tasks of each round; as many bare workflows follow. */
 const TASKS = Number(values.tasks);
@@ -32,6 +36,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 
 const stack = await startStack({
   processes: { api: 1, text: 0, worker: 1 },
+  isCluster: values.cluster,
   settings: { GENWAY_MAX_CONCURRENT_TASKS: '1000000', GENWAY_POLL_MS: '2000' },
 });
 const [apiUrl = ''] = stack.apiUrls;

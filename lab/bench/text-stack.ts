@@ -56,7 +56,7 @@ export interface TextStack {
    *
    * @param name a file of `text-servers` that takes the place of `bin/text.ts`
    */
-  startGateway(name?: string): Promise<Target>;
+  startGateway(name?: string): Promise<Target & { readonly pid: number }>;
   /** @param pauseMs makes it a stream with that pause between its chunks */
   ask(target: Target, pauseMs?: number, model?: string): Promise<Dispatcher.ResponseData>;
   stop(): Promise<void>;
@@ -67,6 +67,8 @@ interface TextStackOptions {
   readonly moreUpstreams?: readonly { readonly name: string; readonly base_url: string; readonly api_key: string }[];
   /** A catalogue in the place of the one that ships with Genway. */
   readonly catalogue?: string;
+  /** @see StackOptions */
+  readonly isCluster?: boolean;
 }
 
 export async function startTextStack(options: TextStackOptions = {}): Promise<TextStack> {
@@ -105,7 +107,7 @@ export async function startTextStack(options: TextStackOptions = {}): Promise<Te
   const upstreamUrl = await serve('upstream.js', upstreamPort, []);
   const proxyUrl = await serve('proxy.js', await findFreePort(), [upstreamUrl]);
   const leanProxyUrl = await serve('lean-proxy.js', await findFreePort(), [upstreamUrl]);
-  const gatewayUrl = await stack.join('text', GATEWAY);
+  const { url: gatewayUrl } = await stack.join('text', { file: GATEWAY });
   const apiKey = await createApiKey();
   const target = (url: string): Target => ({
     url: `${url}/v1/chat/completions`,
@@ -124,8 +126,11 @@ export async function startTextStack(options: TextStackOptions = {}): Promise<Te
     pids: { proxy: servers[1]?.pid ?? 0, gateway: memberPid('text'), postgres: memberPid('postgres') },
     createApiKey,
     digest,
-    startGateway: async (name) =>
-      target(await stack.join('text', name === undefined ? GATEWAY : `${BUILD}/lab/bench/text-servers/${name}`)),
+    startGateway: async (name) => {
+      const file = name === undefined ? GATEWAY : `${BUILD}/lab/bench/text-servers/${name}`;
+      const member = await stack.join('text', { file });
+      return { ...target(member.url), pid: member.pid() };
+    },
     ask: (to, pauseMs, model) => ask(to, agent, bodyOf(pauseMs, model)),
     stop: async () => {
       await agent.close();
@@ -140,10 +145,11 @@ export async function startTextStack(options: TextStackOptions = {}): Promise<Te
 function startMembers(
   keyPepper: string,
   upstreamPort: number,
-  { moreUpstreams = [], catalogue }: TextStackOptions,
+  { moreUpstreams = [], catalogue, isCluster = false }: TextStackOptions,
 ): ReturnType<typeof startStack> {
   return startStack({
     processes: { api: 0, text: 0, worker: 0 },
+    isCluster,
     upstreams: () => ({
       text: [{ name: 'simulator', base_url: `${urlOf(upstreamPort)}/v1`, api_key: 'none' }, ...moreUpstreams],
     }),

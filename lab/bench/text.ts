@@ -2,8 +2,10 @@
  * Measures the cost of serving text, with every request held, settled and recorded: requests a second beside two bare Node proxies
  * in the same run, CPU time a request, the latency of requests that arrive at a steady rate, the time that is added to the first
  * byte, and 1,000 streams at once with the memory they take and what is added to each of their chunks. Prints one JSON line. All requests are of one account, with one key.
+ * With `--cluster`, PostgreSQL has a synchronous standby, and two idle nodes of Temporal run beside it.
  */
 import { cpus } from 'node:os';
+import { parseArgs } from 'node:util';
 import { mean, percentile, rounded } from './statistics.ts';
 import { cpuTimeUs } from './load/cpu-time.ts';
 import { firstBytesMs } from './load/first-bytes.ts';
@@ -26,7 +28,8 @@ const CHUNKS = 200;
 // An interrupted run must stop its servers.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
-const stack = await startTextStack();
+const { values } = parseArgs({ options: { cluster: { type: 'boolean', default: false } } });
+const stack = await startTextStack({ isCluster: values.cluster });
 try {
   const { gateway } = stack;
   const throughput: Throughput[] = [];

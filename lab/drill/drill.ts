@@ -12,6 +12,7 @@ import { TEXT_CHECKS } from './checks/text.ts';
 import { measureWaits, WAIT_CHECKS } from './checks/waits.ts';
 import { WEBHOOK_CHECKS } from './checks/webhooks.ts';
 import type { Stage } from './faults/fault.ts';
+import { FIRST_BUILD, makeCurrent } from './faults/roll.ts';
 import { createCustomers, type Customer } from './customers.ts';
 import { carryOut, strikeFirst } from './carry-out.ts';
 import { type MediaLoad, startMediaLoad } from './load/media.ts';
@@ -72,25 +73,28 @@ export async function runDrill(
   const stores = await openStores(home, options.kinds, print);
   const plan = planFaults(random, { ...options, kinds: possibleKinds(options.kinds, stores) });
   const receiver = await startReceiver(random.fork());
-  const { copies, textProcesses, taskDeadlineMs } = options;
+  const { copies, textProcesses, taskDeadlineMs, isCluster } = options;
   try {
     const stack = await startStack({
       home,
       processes: { api: copies, text: textProcesses, worker: copies },
       isTemporalKept: true,
-      isCluster: options.isCluster,
+      isCluster,
       isDisturbable: true,
       // Only what outlives a crash of the machine is left out: what was committed outlives the kill of a process without it.
       postgres: { fsync: 'off' },
-      settings: settingsFor(taskDeadlineMs),
+      settings: { ...settingsFor(taskDeadlineMs), ...(isCluster && { GENWAY_WORKER_BUILD_ID: FIRST_BUILD }) },
       settingsOf: (name) => stores.settingsOf(name),
       ...(built && { built }),
       report: print,
     });
     try {
-      const { members, databaseUrl, adminToken, apiUrls } = stack;
+      const { members, databaseUrl, temporalAddress, adminToken, apiUrls } = stack;
       const stage: Stage = {
         members,
+        join: (...newcomer) => stack.join(...newcomer),
+        leave: (member) => stack.leave(member),
+        temporalAddress,
         stores,
         databaseUrl,
         home,
@@ -102,6 +106,7 @@ export async function runDrill(
         unheeded: [],
         forgotten: [],
       };
+      if (isCluster) await makeCurrent(temporalAddress, FIRST_BUILD);
       const tools = { stage, random: random.fork(), report: print };
       await strikeFirst(plan, tools);
       const customers = await createCustomers({ apiUrl: apiUrls[0] ?? '', adminToken }, receiver);
@@ -154,6 +159,7 @@ async function underLoad(
     random: random.fork(),
     perSecond: textRequestsPerSecond,
     textUrls: stack.textUrls,
+    isUp: (name) => stack.members.find((member) => member.name === name)?.isUp() === true,
     customers,
     ended: loadEnded.signal,
   });
@@ -190,6 +196,7 @@ async function check(
       orders: media.orders,
       mediaAnswers: media.answers,
       textAnswers: text.answers,
+      textLost: text.lost,
       receiver,
       database,
       temporal,

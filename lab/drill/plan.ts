@@ -12,7 +12,7 @@ export interface PlannedFault {
 
 /**
  * Spreads faults over the time, one at a random moment of each of equal slots, so that some come close together. Every kind
- * has its turn before one has another; those that come first are planned for the beginning, one of each.
+ * has its turn before one has another, and those that take minutes have only one; those that come first are planned for the beginning, one of each.
  */
 export function planFaults(
   random: Random,
@@ -24,7 +24,8 @@ export function planFaults(
   const slotMs = durationMs / left;
   let turns: FaultName[] = [];
   const spread = Array.from({ length: left }, (_, slot) => {
-    if (turns.length === 0) turns = random.shuffled(others);
+    if (turns.length === 0)
+      turns = random.shuffled(slot === 0 ? others : others.filter((kind) => !FAULTS[kind].isOnce));
     const kind = turns.pop() ?? random.pick(others);
     const { leastMs, mostMs, lengthsMs } = FAULTS[kind];
     const atMs = Math.round((slot + random.next()) * slotMs);

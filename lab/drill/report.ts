@@ -38,11 +38,11 @@ export function describeDeeds({
       `${orders.filter(({ isReplay }) => isReplay).length} answers replayed`,
     ]),
     line('media answers', sum([...media.answers.values()]), countsOf(media.answers)),
-    line('text requests', text.answers.length + text.cutOff(), [
+    line('text requests', text.answers.length + text.lost.length, [
       `${whole} whole answers`,
       `${text.answers.filter(({ status }) => status !== 200).length} errors`,
       `${text.answers.filter(({ status, isWhole }) => status === 200 && !isWhole).length} broken by the upstream`,
-      `${text.cutOff()} cut off`,
+      `${text.lost.length} cut off`,
     ]),
     line('webhook events', events.length, [
       `${sum(events.map(({ accepted }) => accepted))} deliveries taken`,

@@ -21,6 +21,8 @@ export interface GroundOptions {
   readonly postgres?: Readonly<Record<string, string>> | undefined;
   /** Whether Temporal's development server keeps its state when it is killed. */
   readonly isTemporalKept: boolean;
+  /** Whether the connections of a cluster's servers lead over TCP proxies. */
+  readonly isDisturbable: boolean;
 }
 
 export interface Ground {
@@ -40,13 +42,14 @@ export async function layDevelopmentGround(options: GroundOptions): Promise<Grou
 }
 
 /** A pair of PostgreSQL servers, and nodes of the Temporal server on it. */
-export async function layClusterGround({ home, members, closers, report, postgres }: GroundOptions): Promise<Ground> {
+export async function layClusterGround(options: GroundOptions): Promise<Ground> {
+  const { home, members, closers, report, postgres, isDisturbable } = options;
   const settings = { max_connections: '500', ...postgres };
   const pair = await startPostgresPair({ home, password: randomBytes(16).toString('hex'), settings, report });
   members.push(...pair.members);
   closers.push(() => pair.balancer.close());
   const { cacheFolder } = loadStackConfig();
-  const temporal = await startTemporalNodes({ home, cacheFolder, databaseUrl: pair.url, report });
+  const temporal = await startTemporalNodes({ home, cacheFolder, databaseUrl: pair.url, isDisturbable, report });
   members.push(...temporal.members);
   closers.push(
     () => temporal.balancer.close(),

@@ -26,10 +26,17 @@ export interface Trouble extends Period {
 export interface Interruption {
   /** How it ends: by SIGKILL, or in order. */
   readonly by: 'kill' | 'stop';
+  /** How long it serves what it has, while nobody sends it anything new, before it ends. */
+  readonly drainMs?: number;
   /** The work between the end of the process and its next start. */
   readonly meanwhile?: () => Promise<unknown>;
   /** The modules to load before its own from then on. */
   readonly preload?: readonly string[];
+}
+
+/** A period in which a process did not do its work, since it was killed or stopped. */
+export interface Outage extends Period {
+  readonly by: Interruption['by'];
 }
 
 export interface Member {
@@ -52,7 +59,7 @@ export interface Member {
   suffer(what: Trouble['what'], done: () => Promise<unknown>): Promise<void>;
   readonly troubles: readonly Trouble[];
   /** By its interruptions alone: until it did its work again. */
-  readonly outages: readonly Period[];
+  readonly outages: readonly Outage[];
   /** How often it ended unexpectedly. */
   unexpectedEnds(): number;
   /** Stops it properly, for good. */
@@ -74,7 +81,7 @@ interface MemberOptions {
 /** @throws what the first start throws */
 export async function startMember({ role, name, links = {}, url = '', start, report }: MemberOptions): Promise<Member> {
   const stopping = new AbortController();
-  const outages: Period[] = [];
+  const outages: Outage[] = [];
   const troubles: Trouble[] = [];
   let unexpectedEnds = 0;
   let preload: readonly string[] = [];
@@ -100,15 +107,16 @@ export async function startMember({ role, name, links = {}, url = '', start, rep
     comingBack = comeBack();
   }
 
-  async function interrupt({ by, meanwhile, preload: next = preload }: Interruption): Promise<Period> {
+  async function interrupt({ by, drainMs = 0, meanwhile, preload: next = preload }: Interruption): Promise<Period> {
     isUp = false;
+    await pause(drainMs, stopping.signal);
     const fromMs = Date.now();
     await (by === 'kill' ? current.kill() : current.stop());
     await meanwhile?.();
     preload = next;
     comingBack = comeBack();
     await comingBack;
-    const outage = { fromMs, untilMs: Date.now() };
+    const outage = { by, fromMs, untilMs: Date.now() };
     outages.push(outage);
     return outage;
   }
@@ -134,6 +142,7 @@ export async function startMember({ role, name, links = {}, url = '', start, rep
     stop: async () => {
       stopping.abort();
       await comingBack;
+      isUp = false;
       await current.stop();
     },
   };

@@ -68,10 +68,11 @@ export interface Stack {
   /**
    * Starts one more process beside those that run.
    *
-   * @param file takes the place of `bin/<role>.ts`; from the root of the project
-   * @returns its url
+   * @param newcomer `file` takes the place of `bin/<role>.ts`; from the root of the project
    */
-  join(role: NodeRole, file?: string): Promise<string>;
+  join(role: NodeRole, newcomer?: { readonly file?: string; readonly settings?: Settings }): Promise<Member>;
+  /** Stops one process in order, for good. */
+  leave(member: Member): Promise<void>;
   /**
    * Runs a file to its end with the configuration of the processes.
    *
@@ -134,10 +135,19 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   };
   try {
     const simulatorUrl = await simulator.listen(0, '127.0.0.1');
-    const { report = () => {}, processes, postgres, isTemporalKept = false } = options;
+    const { report = () => {}, processes, postgres, isTemporalKept = false, isDisturbable = false } = options;
     const layGround = options.isCluster === true ? layClusterGround : layDevelopmentGround;
     const needsTemporal = processes.api + processes.worker > 0;
-    const ground = await layGround({ home, members, closers, report, postgres, isTemporalKept, needsTemporal });
+    const ground = await layGround({
+      home,
+      members,
+      closers,
+      report,
+      postgres,
+      isTemporalKept,
+      isDisturbable,
+      needsTemporal,
+    });
     return { ...(await startProcesses({ ...ground, options, home, report, members, simulatorUrl })), stop };
   } catch (error) {
     await stop();
@@ -147,11 +157,13 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 
 async function stopAll(members: readonly Member[], closers: readonly (() => Promise<void>)[]): Promise<void> {
   // Processes that accept work stop before the services that store it.
-  for (const member of members.toReversed()) {
-    await member.stop();
-    await Promise.all(Object.values(member.links).map((proxy) => proxy.close()));
-  }
+  for (const member of members.toReversed()) await stopMember(member);
   for (const close of closers.toReversed()) await close();
+}
+
+async function stopMember(member: Member): Promise<void> {
+  await member.stop();
+  await Promise.all(Object.values(member.links).map((proxy) => proxy.close()));
 }
 
 async function startProcesses(beginning: Beginning): Promise<Omit<Stack, 'stop'>> {
@@ -190,6 +202,7 @@ async function startProcesses(beginning: Beginning): Promise<Omit<Stack, 'stop'>
     );
     members.push(...(await Promise.all(starts)));
   }
+  const started = { ...options.processes };
   const urls = (role: NodeRole) => ports[role].map((port, index) => [nameOf(role, index), urlOf(port)] as const);
   return {
     home,
@@ -203,11 +216,17 @@ async function startProcesses(beginning: Beginning): Promise<Omit<Stack, 'stop'>
     members,
     failOver: beginning.pair?.failOver,
     run,
-    join: async (role, file) => {
+    join: async (role, { file, settings } = {}) => {
       const port = await findFreePort();
-      const name = nameOf(role, members.filter((member) => member.role === role).length);
-      members.push(await startRole(beginning, environment, { role, name, port, file }));
-      return urlOf(port);
+      started[role] += 1;
+      const name = nameOf(role, started[role] - 1);
+      const member = await startRole(beginning, { ...environment, ...settings }, { role, name, port, file });
+      members.push(member);
+      return member;
+    },
+    leave: async (member) => {
+      await stopMember(member);
+      members.splice(members.indexOf(member), 1);
     },
   };
 }

@@ -11,7 +11,7 @@ import { addSearchAttributes, DYNAMIC_CONFIG } from '../../bin/stack/temporal-se
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { type Killable, type Member, startMember } from './member.ts';
 import { waitUntilReady } from './node-process.ts';
-import { startTcpBalancer, type TcpProxy } from './tcp-proxy.ts';
+import { startTcpBalancer, startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 
 export interface TemporalNodes {
   /** `host:port`, from where connections lead to the nodes that are up. */
@@ -27,6 +27,8 @@ interface NodesOptions {
   readonly cacheFolder: string;
   /** The PostgreSQL server on which the nodes make databases of their own. */
   readonly databaseUrl: string;
+  /** Whether each node reaches PostgreSQL over a TCP proxy of its own. */
+  readonly isDisturbable: boolean;
   readonly report: (line: string) => void;
 }
 
@@ -56,7 +58,7 @@ type ServicePorts = Readonly<Record<(typeof SERVICES)[number], { readonly grpc: 
 
 /** @throws Error that says what could not be built or started */
 export async function startTemporalNodes(options: NodesOptions): Promise<TemporalNodes> {
-  const { home, databaseUrl, report } = options;
+  const { home, databaseUrl, isDisturbable, report } = options;
   const programs = await findPrograms(options);
   for (const [schema, database] of Object.entries(DATABASES))
     await createDatabase(programs.sqlTool, { schema, database, databaseUrl, home });
@@ -64,9 +66,13 @@ export async function startTemporalNodes(options: NodesOptions): Promise<Tempora
   const members: Member[] = [];
   for (const [index, ip] of ADDRESSES.entries()) {
     const name = `temporal-${index + 1}`;
-    const folder = await writeConfiguration(join(home, name), { ip, ports, databaseUrl });
+    const postgres = isDisturbable ? await startTcpProxy(databaseUrl) : undefined;
+    const ownUrl = postgres?.urlOf(databaseUrl) ?? databaseUrl;
+    const folder = await writeConfiguration(join(home, name), { ip, ports, databaseUrl: ownUrl });
     const start = (): Promise<Killable> => startNode(programs.server, { folder, logFile: `${folder}.log`, ip, ports });
-    members.push(await startMember({ role: 'temporal', name, start, report }));
+    members.push(
+      await startMember({ role: 'temporal', name, links: { ...(postgres && { postgres }) }, start, report }),
+    );
   }
   const balancer = await startTcpBalancer(() =>
     ADDRESSES.filter((_, index) => members[index]?.isUp() === true).map((ip) => `${ip}:${ports.frontend.grpc}`),

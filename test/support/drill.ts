@@ -4,6 +4,9 @@ import type { Stage } from '../../lab/drill/faults/fault.ts';
 export function quietStage(settings: Partial<Stage> = {}): Stage {
   return {
     members: [],
+    join: () => Promise.reject(new Error('no stack')),
+    leave: async () => {},
+    temporalAddress: '',
     stores: { folder: '', disk: null, s3: null },
     databaseUrl: '',
     home: '',

@@ -1,13 +1,7 @@
 /** The text process with its billing taken out: what is left is what everything else costs. */
-import { createTextApp } from '../../../api/app.ts';
 import type { TextBillingService } from '../../../db/text-money/create-billing.ts';
-import { listen } from '../../../net/http-server.ts';
-import { createLog, stopOnSignal } from '../../../bin/parts/process.ts';
-import { openText } from '../../../bin/parts/text.ts';
-import { openWeb } from '../../../bin/parts/web.ts';
-import { loadConfig } from '../../../config.ts';
-import { NO_TRACING } from '../../../telemetry/tracing.ts';
 import { UNREPORTED_USAGE } from '../../../text/canonical.ts';
+import { serveBareText } from './bare-text.ts';
 
 const free: TextBillingService = {
   ready: async () => {},
@@ -24,16 +18,4 @@ const free: TextBillingService = {
   close: async () => {},
 };
 
-const config = loadConfig();
-const log = createLog('text', config);
-const web = await openWeb('text', config, log, NO_TRACING);
-const text = openText(config, web, null, free);
-const app = createTextApp({ ...web.dependencies, text: text.service, upstreams: text.upstreams });
-const server = await listen(app.callback(), config.host, config.text.port);
-
-stopOnSignal(log, config.shutdownGraceMs, async () => {
-  text.service.stop(config.shutdownGraceMs);
-  await server.stop(config.shutdownGraceMs);
-  await text.close();
-  await web.close();
-});
+await serveBareText(free);

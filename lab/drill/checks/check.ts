@@ -3,7 +3,7 @@ import type { Client } from '@temporalio/client';
 import type { Customer } from '../customers.ts';
 import type { Database } from '../../../db/database.ts';
 import type { MediaOrder } from '../load/media.ts';
-import type { TextAnswer } from '../load/text.ts';
+import type { LostRequest, TextAnswer } from '../load/text.ts';
 import type { Period } from '../../stack/period.ts';
 import type { Stack } from '../../stack/stack.ts';
 import type { Receiver } from '../receiver.ts';
@@ -23,6 +23,7 @@ export interface Evidence {
   /** To create calls and polls, by status; 0 for no answer. */
   readonly mediaAnswers: ReadonlyMap<number, number>;
   readonly textAnswers: readonly TextAnswer[];
+  readonly textLost: readonly LostRequest[];
   readonly receiver: Pick<Receiver, 'events' | 'complaints' | 'hangs'>;
   readonly database: Database;
   readonly temporal: Client;

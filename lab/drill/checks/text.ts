@@ -1,5 +1,6 @@
 /** Was every answer paid for once, and nothing else? */
-import type { TextAnswer } from '../load/text.ts';
+import type { LostRequest, TextAnswer } from '../load/text.ts';
+import { seconds } from '../faults/fault.ts';
 import type { Member } from '../../stack/member.ts';
 import { type Check, type CheckResult, type Evidence, sqlCheck } from './check.ts';
 
@@ -79,6 +80,21 @@ function writtenByMs({ process, endedAtMs }: TextAnswer, members: readonly Membe
   return byMs;
 }
 
+/** A process that stops in order answers all that it has accepted. */
+async function checkLost({ textLost, stack }: Pick<Evidence, 'textLost' | 'stack'>): Promise<CheckResult> {
+  const wasDisturbed = ({ process, fromMs, untilMs }: LostRequest): boolean => {
+    const { outages = [], troubles = [] } = stack.members.find(({ name }) => name === process) ?? {};
+    const faults = [...outages.filter(({ by }) => by === 'kill'), ...troubles];
+    return faults.some((fault) => fault.fromMs <= untilMs + CLOCK_MS && fromMs <= fault.untilMs);
+  };
+  return {
+    promise: 'no text request was lost, unless its process was killed, frozen or cut off, or its upstream broke off',
+    failures: textLost
+      .filter((request) => !request.isBrokenOff && !wasDisturbed(request))
+      .map(({ process, fromMs, untilMs, reason }) => `${process} after ${seconds(untilMs - fromMs)}: ${reason}`),
+  };
+}
+
 async function checkFailures({ textAnswers, database }: Evidence): Promise<CheckResult> {
   const usage = await readUsage(database);
   const failures = textAnswers
@@ -139,6 +155,7 @@ export const checkAllowances = sqlCheck(
 
 export const TEXT_CHECKS: readonly Check[] = [
   checkWholeAnswers,
+  checkLost,
   checkFailures,
   checkCharges,
   checkAllowances,

@@ -1,10 +1,7 @@
-/** Faults of servers that run in several processes, and of a deployment. */
-import { type FaultKind, seconds, strikeAll, strikeRole } from './fault.ts';
-import type { Role } from '../../stack/member.ts';
+/** Faults of servers that run in several processes. */
+import { type FaultKind, seconds, strikeRole } from './fault.ts';
 
 const TEMPORAL_OUTAGE_MS = 60_000;
-/** In the order of a deployment. */
-const ROLLED: readonly Role[] = ['api', 'text', 'worker'];
 
 export const FAILOVER: FaultKind = {
   meaning: 'the primary PostgreSQL server is killed, and its standby promoted',
@@ -27,19 +24,5 @@ export const TEMPORAL_OUTAGE: FaultKind = {
     strikeRole(stage, 'temporal', async (nodes) => {
       await Promise.all(nodes.map((node) => node.kill(lastsMs)));
       return `killed every node of temporal for ${seconds(lastsMs)}`;
-    }),
-};
-
-export const ROLL: FaultKind = {
-  meaning: 'every process of Genway is stopped in order and started again, one after the other',
-  only: 'cluster',
-  leastMs: 0,
-  mostMs: 0,
-  strike: (stage) =>
-    strikeAll(stage, async () => {
-      const beganAt = performance.now();
-      for (const role of ROLLED)
-        for (const member of stage.members.filter((one) => one.role === role)) await member.interrupt({ by: 'stop' });
-      return `started every process anew in ${seconds(performance.now() - beganAt)}`;
     }),
 };

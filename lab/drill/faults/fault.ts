@@ -6,12 +6,17 @@ import type { Member, Role } from '../../stack/member.ts';
 import type { Random } from '../random.ts';
 import type { Period } from '../../stack/period.ts';
 import type { PostgresPair } from '../../stack/postgres-pair.ts';
+import type { Stack } from '../../stack/stack.ts';
 import type { Receiver } from '../receiver.ts';
 import type { Stores } from '../stores.ts';
 
 /** The targets of faults. */
 export interface Stage {
   readonly members: readonly Member[];
+  readonly join: Stack['join'];
+  readonly leave: Stack['leave'];
+  /** `host:port` of Temporal without a proxy. */
+  readonly temporalAddress: string;
   readonly stores: Pick<Stores, 'folder' | 'disk' | 's3'>;
   /** The address of PostgreSQL without a proxy. */
   readonly databaseUrl: string;
@@ -40,6 +45,8 @@ export interface FaultKind {
   readonly only?: 'development' | 'cluster';
   /** Strikes before there are customers and again before they ask for anything, and never after that. */
   readonly isFirst?: true;
+  /** Is planned once, since it takes minutes. */
+  readonly isOnce?: true;
   /** Within these bounds it lasts. */
   readonly leastMs: number;
   readonly mostMs: number;
@@ -57,18 +64,22 @@ export interface Victim {
 
 const PAUSE_MS = 50;
 
-/** Waits until a target is healthy, and keeps other faults away from it in the meantime. */
+/**
+ * Waits until a target is healthy, and keeps other faults away from it in the meantime.
+ *
+ * @param candidates the possible targets, which can change while it waits
+ */
 export async function strikeOne<Candidate extends Victim>(
   { struck }: Stage,
   random: Random,
-  candidates: readonly Candidate[],
+  candidates: () => readonly Candidate[],
   act: (victim: Candidate) => Promise<string>,
 ): Promise<string> {
   const isWell = (candidate: Candidate): boolean => candidate.isUp() && !struck.has(candidate.name);
-  let victim = random.shuffled(candidates).find(isWell);
+  let victim = random.shuffled(candidates()).find(isWell);
   while (victim === undefined) {
     await sleep(PAUSE_MS);
-    victim = random.shuffled(candidates).find(isWell);
+    victim = random.shuffled(candidates()).find(isWell);
   }
   struck.add(victim.name);
   try {
@@ -80,7 +91,7 @@ export async function strikeOne<Candidate extends Victim>(
 
 /** {@link strikeOne} for all processes at once: waits until each of them is healthy. */
 export async function strikeAll(stage: Stage, act: () => Promise<string>): Promise<string> {
-  return strikeThese(stage, stage.members, act);
+  return strikeThese(stage, () => stage.members, act);
 }
 
 /** {@link strikeAll} for those of a role. */
@@ -89,15 +100,19 @@ export async function strikeRole(
   role: Role,
   act: (victims: readonly Member[]) => Promise<string>,
 ): Promise<string> {
-  const victims = stage.members.filter((member) => member.role === role);
-  return strikeThese(stage, victims, () => act(victims));
+  return strikeThese(stage, membersOf(stage, role), act);
 }
 
-async function strikeThese({ struck }: Stage, victims: readonly Victim[], act: () => Promise<string>): Promise<string> {
-  while (!victims.every((victim) => victim.isUp() && !struck.has(victim.name))) await sleep(PAUSE_MS);
+async function strikeThese<Candidate extends Victim>(
+  { struck }: Stage,
+  candidates: () => readonly Candidate[],
+  act: (victims: readonly Candidate[]) => Promise<string>,
+): Promise<string> {
+  while (!candidates().every((victim) => victim.isUp() && !struck.has(victim.name))) await sleep(PAUSE_MS);
+  const victims = [...candidates()];
   for (const { name } of victims) struck.add(name);
   try {
-    return await act();
+    return await act(victims);
   } finally {
     for (const { name } of victims) struck.delete(name);
   }
@@ -110,14 +125,22 @@ export async function strikeThe(
   name: string,
   act: () => Promise<string>,
 ): Promise<string> {
-  return strikeOne(stage, random, [{ name, isUp: () => true }], act);
+  return strikeOne(stage, random, () => [{ name, isUp: () => true }], act);
 }
 
 /** A lease of a text process lasts 2 s, and after 10 s without a word and without connections the process counts as dead. */
 export const AROUND_LEASE = { leastMs: 500, mostMs: 30_000, lengthsMs: [500, 3_000, 30_000] } as const;
 
+/** As long as a balancer may take to notice that a process is not to get new requests. */
+export const DRAIN_MS = 2_000;
+
 /** Longer than PostgreSQL is paused, which would come first as the reason. */
 const UNREADY_TIMEOUT_MS = 40_000;
+
+/** The members of a role at each call. */
+export function membersOf({ members }: Pick<Stage, 'members'>, role: Role): () => readonly Member[] {
+  return () => members.filter((member) => member.role === role);
+}
 
 export function memberOf({ members }: Pick<Stage, 'members'>, role: Role): Member {
   const member = members.find((one) => one.role === role);

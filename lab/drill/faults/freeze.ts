@@ -1,6 +1,6 @@
 /** SIGSTOP, and SIGCONT after a while: the process is there, and does nothing. */
 import type { Random } from '../random.ts';
-import { AROUND_LEASE, type FaultKind, seconds, type Stage, strikeOne } from './fault.ts';
+import { AROUND_LEASE, type FaultKind, membersOf, seconds, type Stage, strikeOne } from './fault.ts';
 import type { Role } from '../../stack/member.ts';
 
 const ROLES: readonly Role[] = ['api', 'text', 'worker'];
@@ -19,9 +19,17 @@ export const TEXT_FREEZE: FaultKind = {
   strike: (stage, random, lastsMs) => freezeOne(stage, random, 'text', lastsMs),
 };
 
+/** To the other node and to clients, whose connections stay open, it is cut off. */
+export const NODE_FREEZE: FaultKind = {
+  meaning: 'a node of Temporal stands still, and then goes on with what others have taken over',
+  only: 'cluster',
+  leastMs: 5_000,
+  mostMs: 30_000,
+  strike: (stage, random, lastsMs) => freezeOne(stage, random, 'temporal', lastsMs),
+};
+
 function freezeOne(stage: Stage, random: Random, role: Role, lastsMs: number): Promise<string> {
-  const ofRole = stage.members.filter((member) => member.role === role);
-  return strikeOne(stage, random, ofRole, async (victim) => {
+  return strikeOne(stage, random, membersOf(stage, role), async (victim) => {
     await victim.suffer('freeze', () => victim.freeze(lastsMs));
     return `froze ${victim.name} for ${seconds(lastsMs)}`;
   });

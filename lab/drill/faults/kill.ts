@@ -1,6 +1,6 @@
 /** SIGKILL. */
 import type { Role } from '../../stack/member.ts';
-import { type FaultKind, seconds, strikeOne } from './fault.ts';
+import { type FaultKind, membersOf, seconds, strikeOne } from './fault.ts';
 
 const LONGEST_DOWN_MS = 4_000;
 
@@ -10,12 +10,10 @@ export function killOf(role: Role, meaning: string): FaultKind {
     meaning,
     leastMs: 0,
     mostMs: LONGEST_DOWN_MS,
-    strike: (stage, random, lastsMs) => {
-      const ofRole = stage.members.filter((member) => member.role === role);
-      return strikeOne(stage, random, ofRole, async (victim) => {
+    strike: (stage, random, lastsMs) =>
+      strikeOne(stage, random, membersOf(stage, role), async (victim) => {
         const { fromMs, untilMs } = await victim.kill(lastsMs);
         return `killed ${victim.name}; back after ${seconds(untilMs - fromMs)}`;
-      });
-    },
+      }),
   };
 }

@@ -1,15 +1,16 @@
 /** Every kind of fault, by its name on the command line. */
 import { CLOCKS } from './clocks.ts';
-import { FAILOVER, ROLL, TEMPORAL_OUTAGE } from './cluster.ts';
+import { FAILOVER, TEMPORAL_OUTAGE } from './cluster.ts';
 import type { FaultKind } from './fault.ts';
-import { FREEZE, TEXT_FREEZE } from './freeze.ts';
+import { FREEZE, NODE_FREEZE, TEXT_FREEZE } from './freeze.ts';
 import { killOf } from './kill.ts';
 import { LATE } from './late.ts';
 import { MONTHS } from './months.ts';
 import type { FaultName } from './names.ts';
-import { CUT, DELAY, LOST, SILENCE, TEXT_CUT } from './network.ts';
+import { CUT, DELAY, LOST, NODE_CUT, SILENCE, TEXT_CUT } from './network.ts';
 import { POSTGRES_PAUSE } from './postgres-pause.ts';
 import { RESTORE, WIPE } from './restores.ts';
+import { ROLL } from './roll.ts';
 import { FULL, S3, S3_OUTAGE, STORE } from './store.ts';
 import { DOWNLOADS, SUBMISSIONS } from './upstreams.ts';
 import { WEBHOOKS } from './webhooks.ts';
@@ -28,6 +29,8 @@ export const FAULTS: Readonly<Record<FaultName, FaultKind>> = {
   silence: SILENCE,
   cut: CUT,
   'text-cut': TEXT_CUT,
+  'node-cut': NODE_CUT,
+  'node-freeze': NODE_FREEZE,
   delay: DELAY,
   lost: LOST,
   clocks: CLOCKS,

@@ -13,6 +13,8 @@ export const FAULT_NAMES = [
   'silence',
   'cut',
   'text-cut',
+  'node-cut',
+  'node-freeze',
   'delay',
   'lost',
   'clocks',

@@ -60,6 +60,17 @@ export const TEXT_CUT: FaultKind = {
   },
 };
 
+export const NODE_CUT: FaultKind = {
+  meaning: 'a node of Temporal is cut off PostgreSQL, and goes on to answer clients and the other node',
+  only: 'cluster',
+  leastMs: 5_000,
+  mostMs: 30_000,
+  strike: (stage, random, lastsMs) => {
+    const members = stage.members.filter(({ role }) => role === 'temporal');
+    return cutOff({ ...stage, members }, random, ['postgres'], lastsMs);
+  },
+};
+
 function cutOff(stage: Stage, random: Random, links: readonly Link[], lastsMs: number): Promise<string> {
   return onLink(stage, random, links, async (victim, link, proxy) => {
     proxy.refuseNew();
@@ -105,7 +116,7 @@ async function onLink(
   act: (victim: Member, link: Link, proxy: TcpProxy) => Promise<string>,
 ): Promise<string> {
   const link = random.pick(links);
-  const linked = stage.members.filter((member) => member.links[link] !== undefined);
+  const linked = (): readonly Member[] => stage.members.filter((member) => member.links[link] !== undefined);
   return strikeOne(stage, random, linked, async (victim) => {
     const proxy = victim.links[link];
     if (proxy === undefined) throw new Error(`${victim.name} has no connections to ${link}`);

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createDatabase } from '../../../db/database.ts';
 import { freezeProcesses } from '../../stack/freeze.ts';
 import type { Member } from '../../stack/member.ts';
-import { type FaultKind, memberOf, seconds, type Stage, strikeOne } from './fault.ts';
+import { type FaultKind, membersOf, seconds, type Stage, strikeOne } from './fault.ts';
 
 /** A second lies within a lease of a text process, and most of 20 s beyond. */
 const LENGTHS_MS = [1_000, 20_000];
@@ -15,7 +15,7 @@ export const POSTGRES_PAUSE: FaultKind = {
   mostMs: 20_000,
   lengthsMs: LENGTHS_MS,
   strike: (stage, random, lastsMs) =>
-    strikeOne(stage, random, [memberOf(stage, 'postgres')], async (postgres) => {
+    strikeOne(stage, random, membersOf(stage, 'postgres'), async (postgres) => {
       if (random.next() < 0.5) {
         const { fromMs, untilMs } = await postgres.interrupt({ by: 'stop', meanwhile: () => sleep(lastsMs) });
         return `stopped postgres; back after ${seconds(untilMs - fromMs)}`;

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { copyFolder } from '../../stack/copy-folder.ts';
 import type { Member, Role } from '../../stack/member.ts';
-import { type FaultKind, memberOf, seconds, strikeAll, strikeOne } from './fault.ts';
+import { DRAIN_MS, type FaultKind, memberOf, membersOf, seconds, strikeAll, strikeOne } from './fault.ts';
 
 /** Longer than any other fault takes. */
 const RECOVERED_WITHIN_MS = 60_000;
@@ -42,7 +42,7 @@ export const WIPE: FaultKind = {
   leastMs: 0,
   mostMs: 0,
   strike: (stage, random) =>
-    strikeOne(stage, random, [memberOf(stage, 'temporal')], async (temporal) => {
+    strikeOne(stage, random, membersOf(stage, 'temporal'), async (temporal) => {
       const { fromMs, untilMs } = await temporal.interrupt({ by: 'kill', meanwhile: () => removeTemporal(stage.home) });
       // Another fault may have PostgreSQL at that moment; then it is run again.
       await waitUntil(() => stage.genway('recover', '--no-files'), { timeoutMs: RECOVERED_WITHIN_MS, pauseMs: 1_000 });
@@ -60,7 +60,7 @@ async function whileStopped(members: readonly Member[], work: () => Promise<void
     if (left === 0) allStopped.abort();
     return done;
   };
-  await Promise.all(members.map((member) => member.interrupt({ by: 'stop', meanwhile })));
+  await Promise.all(members.map((member) => member.interrupt({ by: 'stop', drainMs: DRAIN_MS, meanwhile })));
 }
 
 async function removeTemporal(home: string): Promise<void> {

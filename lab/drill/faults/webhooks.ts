@@ -7,7 +7,8 @@ export const WEBHOOKS: FaultKind = {
   leastMs: 5_000,
   mostMs: 20_000,
   strike: (stage, random, lastsMs) => {
-    const endpoints = stage.receiver.paths().map((path) => ({ name: `endpoint ${path}`, path, isUp: () => true }));
+    const endpoints = () =>
+      stage.receiver.paths().map((path) => ({ name: `endpoint ${path}`, path, isUp: () => true }));
     return strikeOne(stage, random, endpoints, async ({ name, path }) => {
       const goOn = stage.receiver.hang(path);
       await sleep(lastsMs);

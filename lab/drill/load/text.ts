@@ -1,5 +1,6 @@
 /** Clients that ask for text in every format, whole and streamed. An answer that breaks off is not asked for again. */
-import { tryToAsk } from '../client.ts';
+import type { Period } from '../../stack/period.ts';
+import { ask } from '../client.ts';
 import type { Customer } from '../customers.ts';
 import type { Random } from '../random.ts';
 import { atPace } from './pace.ts';
@@ -19,10 +20,19 @@ export interface TextAnswer {
   readonly endedAtMs: number;
 }
 
+/** A request whose answer did not come, or broke off. */
+export interface LostRequest extends Period {
+  /** The process that was asked. */
+  readonly process: string;
+  /** Whether its upstream broke its answer off. */
+  readonly isBrokenOff: boolean;
+  /** What the client noticed. */
+  readonly reason: string;
+}
+
 export interface TextLoad {
   readonly answers: readonly TextAnswer[];
-  /** Requests whose answer did not come or broke off. */
-  cutOff(): number;
+  readonly lost: readonly LostRequest[];
   /** Resolves when every request has ended. */
   readonly done: Promise<void>;
 }
@@ -32,6 +42,8 @@ interface Scenario {
   /** For the simulator, in addition to the tokens. */
   readonly directive: string;
   readonly isUsageReported: boolean;
+  /** Whether the upstream breaks its answer off, so that a stream to the client breaks off, too. */
+  readonly isBrokenOff?: true;
 }
 
 const SCENARIOS: readonly Scenario[] = [
@@ -41,8 +53,8 @@ const SCENARIOS: readonly Scenario[] = [
   { weight: 2, directive: 'no_usage', isUsageReported: false },
   { weight: 1, directive: 'fail=processing_failed', isUsageReported: true },
   { weight: 1, directive: 'status=500', isUsageReported: true },
-  { weight: 1, directive: 'drop_after=3', isUsageReported: true },
-  { weight: 1, directive: 'malformed_after=2', isUsageReported: true },
+  { weight: 1, directive: 'drop_after=3', isUsageReported: true, isBrokenOff: true },
+  { weight: 1, directive: 'malformed_after=2', isUsageReported: true, isBrokenOff: true },
 ];
 
 interface Format {
@@ -97,6 +109,7 @@ export function startTextLoad({
   random,
   perSecond,
   textUrls,
+  isUp,
   customers,
   ended,
 }: {
@@ -104,31 +117,35 @@ export function startTextLoad({
   perSecond: number;
   /** By the name of the process. */
   textUrls: ReadonlyMap<string, string>;
+  /** Whether a process gets new requests, as a balancer knows it. */
+  isUp: (process: string) => boolean;
   customers: readonly Customer[];
   ended: AbortSignal;
 }): TextLoad {
   const answers: TextAnswer[] = [];
   const processes = [...textUrls];
-  let cutOff = 0;
+  const lost: LostRequest[] = [];
 
   async function askOnce(): Promise<void> {
     const format = random.pick(FORMATS);
     const model = random.pick(format.models);
-    const { directive, isUsageReported } = random.weighted(SCENARIOS);
+    const { directive, isUsageReported, isBrokenOff = false } = random.weighted(SCENARIOS);
     const streamed = random.next() < 0.5;
     const usage = { input: random.integer(5, 400), output: random.integer(5, 60) };
     const prompt = `Tell a story. [sim:tokens=${usage.output},prompt=${usage.input},cached=0,${directive}]`;
-    const [process, url] = random.pick(processes);
     const { apiKey } = random.pick(customers);
-    const answer = await tryToAsk(url + format.path(model, streamed), {
+    const target = random.shuffled(processes).find(([name]) => isUp(name));
+    if (!target) return;
+    const [process, url] = target;
+    const fromMs = Date.now();
+    const answer = await ask(url + format.path(model, streamed), {
       token: apiKey,
       body: format.body(model, prompt, streamed),
       ...(format.headers && { headers: format.headers }),
+    }).catch((error: unknown) => {
+      lost.push({ process, fromMs, untilMs: Date.now(), isBrokenOff, reason: String(error) });
     });
-    if (!answer) {
-      cutOff += 1;
-      return;
-    }
+    if (!answer) return;
     answers.push({
       requestId: String(answer.headers['x-request-id']),
       process,
@@ -140,5 +157,5 @@ export function startTextLoad({
   }
 
   const pace = { perSecond, mostAtOnce: MOST_AT_ONCE, mostInAll: Number.POSITIVE_INFINITY };
-  return { answers, cutOff: () => cutOff, done: atPace(random, pace, ended, askOnce) };
+  return { answers, lost, done: atPace(random, pace, ended, askOnce) };
 }

@@ -13,14 +13,19 @@ describe('a fault of a drill', () => {
     const struck = new Set<string>();
     const names = await Promise.all(
       Array.from({ length: 6 }, () =>
-        strikeOne(stage, random, victims, async ({ name }) => {
-          expect(struck.has(name)).to.equal(false);
-          struck.add(name);
-          under = Math.max(under, struck.size);
-          await new Promise((resolve) => setTimeout(resolve, 5));
-          struck.delete(name);
-          return name;
-        }),
+        strikeOne(
+          stage,
+          random,
+          () => victims,
+          async ({ name }) => {
+            expect(struck.has(name)).to.equal(false);
+            struck.add(name);
+            under = Math.max(under, struck.size);
+            await new Promise((resolve) => setTimeout(resolve, 5));
+            struck.delete(name);
+            return name;
+          },
+        ),
       ),
     );
     expect(names).to.have.length(6);
@@ -31,7 +36,12 @@ describe('a fault of a drill', () => {
   it('waits until a process runs that it can strike', async () => {
     let isUp = false;
     const victim = { name: 'sleeper', isUp: () => isUp };
-    const struck = strikeOne(quietStage(), random, [victim], async ({ name }) => `${name} was up: ${isUp}`);
+    const struck = strikeOne(
+      quietStage(),
+      random,
+      () => [victim],
+      async ({ name }) => `${name} was up: ${isUp}`,
+    );
     setTimeout(() => (isUp = true), 20);
     expect(await struck).to.equal('sleeper was up: true');
   });

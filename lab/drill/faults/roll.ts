@@ -1,0 +1,108 @@
+/** A deployment: every process of Genway is replaced under load, and the workers by those of a new build. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Connection } from '@temporalio/client';
+import { waitUntil } from '../../../bin/stack/wait-until.ts';
+import type { Member, Role } from '../../stack/member.ts';
+import type { Random } from '../random.ts';
+import { DRAIN_MS, type FaultKind, membersOf, seconds, type Stage, strikeOne } from './fault.ts';
+
+/** The default of GENWAY_WORKER_DEPLOYMENT. */
+const DEPLOYMENT = 'genway';
+const NAMESPACE = 'default';
+export const FIRST_BUILD = 'build-1';
+/** In the order of a deployment. */
+const RESTARTED: readonly Role[] = ['api', 'text'];
+/** Other faults may have Temporal meanwhile. */
+const CURRENT_WITHIN_MS = 180_000;
+/** A task ends by its deadline; storing a result may take longer. */
+const DRAINED_WITHIN_MS = 600_000;
+const PAUSE_MS = 2_000;
+/** Temporal's lists follow what happens with some delay. */
+const VISIBLE_AFTER_MS = 10_000;
+
+export const ROLL: FaultKind = {
+  meaning: 'every api and text process is drained and started again, and the workers give way to those of a new build',
+  only: 'cluster',
+  isOnce: true,
+  leastMs: 0,
+  mostMs: 0,
+  strike: async (stage, random) => {
+    const beganAt = performance.now();
+    for (const member of RESTARTED.flatMap((role) => membersOf(stage, role)())) {
+      await strikeOneOf(stage, random, member, () => member.interrupt({ by: 'stop', drainMs: DRAIN_MS }));
+    }
+    const build = await replaceWorkers(stage, random);
+    return `rolled every process in ${seconds(performance.now() - beganAt)}; the workers are of ${build}`;
+  },
+};
+
+/**
+ * Deploys as docs/operations.md says, "Deploying with running tasks": starts workers of a new build beside the others, makes it
+ * current, and stops the others once no task is left to them.
+ *
+ * @returns the new build
+ */
+async function replaceWorkers(stage: Stage, random: Random): Promise<string> {
+  const former = membersOf(stage, 'worker')();
+  const build = `build-${Date.now()}`;
+  await Promise.all(former.map(() => stage.join('worker', { settings: { GENWAY_WORKER_BUILD_ID: build } })));
+  await makeCurrent(stage.temporalAddress, build);
+  await sleep(VISIBLE_AFTER_MS);
+  await waitUntil(() => expectNoTaskOfOthers(stage.temporalAddress, build), {
+    timeoutMs: DRAINED_WITHIN_MS,
+    pauseMs: PAUSE_MS,
+  });
+  for (const worker of former) await strikeOneOf(stage, random, worker, () => stage.leave(worker));
+  return build;
+}
+
+/** Acts on a member once it is healthy and no other fault strikes it. */
+async function strikeOneOf(stage: Stage, random: Random, member: Member, act: () => Promise<unknown>): Promise<void> {
+  await strikeOne(
+    stage,
+    random,
+    () => [member],
+    async ({ name }) => {
+      await act();
+      return name;
+    },
+  );
+}
+
+/** Lets new workflows start with the workers of a build, as `temporal worker deployment set-current-version` does. */
+export async function makeCurrent(address: string, buildId: string): Promise<void> {
+  await waitUntil(
+    () =>
+      withTemporal(address, ({ workflowService }) =>
+        workflowService.setWorkerDeploymentCurrentVersion({
+          namespace: NAMESPACE,
+          deploymentName: DEPLOYMENT,
+          buildId,
+          identity: 'drill',
+        }),
+      ),
+    { timeoutMs: CURRENT_WITHIN_MS, pauseMs: PAUSE_MS },
+  );
+}
+
+async function expectNoTaskOfOthers(address: string, build: string): Promise<void> {
+  const query =
+    `WorkflowType = 'mediaTask' AND ExecutionStatus = 'Running' ` +
+    `AND TemporalWorkerDeploymentVersion != '${DEPLOYMENT}:${build}'`;
+  const { count } = await withTemporal(address, ({ workflowService }) =>
+    workflowService.countWorkflowExecutions({ namespace: NAMESPACE, query }),
+  );
+  if (Number(count) > 0) throw new Error(`${String(count)} tasks run on workers of earlier builds`);
+}
+
+async function withTemporal<Result>(
+  address: string,
+  act: (connection: Connection) => Promise<Result>,
+): Promise<Result> {
+  const connection = await Connection.connect({ address, connectTimeout: '5s' });
+  try {
+    return await connection.withDeadline(Date.now() + 10_000, () => act(connection));
+  } finally {
+    await connection.close();
+  }
+}
