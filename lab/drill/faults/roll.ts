@@ -45,7 +45,9 @@ export const ROLL: FaultKind = {
 async function replaceWorkers(stage: Stage, random: Random): Promise<string> {
   const former = membersOf(stage, 'worker')();
   const build = `build-${Date.now()}`;
-  await Promise.all(former.map(() => stage.join('worker', { settings: { GENWAY_WORKER_BUILD_ID: build } })));
+  // A worker that finds no Temporal when it starts ends, and is started again, as by any supervisor.
+  const join = () => stage.join('worker', { settings: { GENWAY_WORKER_BUILD_ID: build } });
+  await Promise.all(former.map(() => waitUntil(join, { timeoutMs: DRAINED_WITHIN_MS, pauseMs: PAUSE_MS })));
   await makeCurrent(stage.temporalAddress, build);
   await sleep(VISIBLE_AFTER_MS);
   await waitUntil(() => expectNoTaskOfOthers(stage.temporalAddress, build), {
