@@ -60,8 +60,8 @@ export interface Member {
   readonly troubles: readonly Trouble[];
   /** By its interruptions alone: until it did its work again. */
   readonly outages: readonly Outage[];
-  /** How often it ended unexpectedly. */
-  unexpectedEnds(): number;
+  /** When it ended unexpectedly, in milliseconds since 1970. */
+  readonly unexpectedEnds: readonly number[];
   /** Stops it properly, for good. */
   stop(): Promise<void>;
 }
@@ -83,7 +83,7 @@ export async function startMember({ role, name, links = {}, url = '', start, rep
   const stopping = new AbortController();
   const outages: Outage[] = [];
   const troubles: Trouble[] = [];
-  let unexpectedEnds = 0;
+  const unexpectedEnds: number[] = [];
   let preload: readonly string[] = [];
   let current = await start(preload);
   let isUp = true;
@@ -102,7 +102,7 @@ export async function startMember({ role, name, links = {}, url = '', start, rep
     const cause = await watched.exited;
     if (watched !== current || !isUp || stopping.signal.aborted) return;
     isUp = false;
-    unexpectedEnds += 1;
+    unexpectedEnds.push(Date.now());
     report(`${name} ended by itself (${String(cause)})`);
     comingBack = comeBack();
   }
@@ -130,7 +130,7 @@ export async function startMember({ role, name, links = {}, url = '', start, rep
     troubles,
     pid: () => current.pid,
     isUp: () => isUp,
-    unexpectedEnds: () => unexpectedEnds,
+    unexpectedEnds,
     kill: (downMs) => interrupt({ by: 'kill', meanwhile: () => pause(downMs, stopping.signal) }),
     interrupt,
     freeze: (forMs) => freezeProcesses([current.pid], forMs, stopping.signal),

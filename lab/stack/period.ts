@@ -28,6 +28,17 @@ export function coveredOf(period: Period, others: readonly Period[]): number {
   return total;
 }
 
+/** The periods that lie in one of each list. */
+export function commonTo(lists: readonly (readonly Period[])[]): readonly Period[] {
+  return lists.reduce((common, list) =>
+    common.flatMap((one) =>
+      list
+        .map((other) => ({ fromMs: Math.max(one.fromMs, other.fromMs), untilMs: Math.min(one.untilMs, other.untilMs) }))
+        .filter(({ fromMs, untilMs }) => fromMs < untilMs),
+    ),
+  );
+}
+
 /** @throws TypeError when there are none */
 export function longestOf(periods: readonly Period[]): Period {
   return periods.reduce((longest, period) => (lengthOf(period) > lengthOf(longest) ? period : longest));

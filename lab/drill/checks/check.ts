@@ -4,7 +4,7 @@ import type { Customer } from '../customers.ts';
 import type { Database } from '../../../db/database.ts';
 import type { MediaOrder } from '../load/media.ts';
 import type { LostRequest, TextAnswer } from '../load/text.ts';
-import type { Period } from '../../stack/period.ts';
+import { commonTo, type Period } from '../../stack/period.ts';
 import type { Stack } from '../../stack/stack.ts';
 import type { Receiver } from '../receiver.ts';
 
@@ -42,6 +42,11 @@ export type Check<Needs = Evidence> = (evidence: Needs) => Promise<CheckResult>;
 /** Whether what happened at a moment may have been lost by a restore. */
 export function isForgotten({ forgotten }: Pick<Evidence, 'forgotten'>, atMs: number | null): boolean {
   return atMs !== null && forgotten.some(({ fromMs, untilMs }) => fromMs <= atMs && atMs <= untilMs);
+}
+
+/** The periods in which no Temporal server did its work. */
+export function temporalOutages({ stack }: Pick<Evidence, 'stack'>): readonly Period[] {
+  return commonTo(stack.members.filter(({ role }) => role === 'temporal').map(({ outages }) => outages));
 }
 
 /** A check whose statement returns a row, with a column `failure`, for each failure. */

@@ -45,7 +45,8 @@ const PRODUCTS = [
 
 /** As many as the simulator can list. */
 const MOST_ORDERS = 1_900;
-const MOST_AT_ONCE = 250;
+/** More than are placed until the deadline of the first, so that clients go on placing orders while none can end. */
+const MOST_AT_ONCE = 500;
 const RETRY_PAUSE_MS = 500;
 const LONGEST_RETRY_PAUSE_MS = 4_000;
 const POLL_MS = 3_000;

@@ -34,7 +34,7 @@ describe('a member of a stack', () => {
     expect(new Set(pids).size).to.equal(2);
     expect(member.outages).to.deep.equal([outage]);
     expect(outage.untilMs).to.be.greaterThan(outage.fromMs);
-    expect(member.unexpectedEnds()).to.equal(0);
+    expect(member.unexpectedEnds).to.deep.equal([]);
     await member.stop();
   });
 
@@ -64,7 +64,7 @@ describe('a member of a stack', () => {
       },
       { timeoutMs: 20_000 },
     );
-    expect(member.unexpectedEnds()).to.equal(1);
+    expect(member.unexpectedEnds).to.have.length(1);
     expect(member.outages).to.deep.equal([]);
     expect(lines).to.deep.equal(['idler ended by itself (SIGTERM)']);
     await member.stop();
@@ -78,6 +78,6 @@ describe('a member of a stack', () => {
     });
     await member.stop();
     expect(starts).to.equal(1);
-    expect(member.unexpectedEnds()).to.equal(0);
+    expect(member.unexpectedEnds).to.deep.equal([]);
   });
 });

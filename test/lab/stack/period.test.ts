@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { coveredOf, gapsBetween, lengthOf, type Period } from '../../../lab/stack/period.ts';
+import { commonTo, coveredOf, gapsBetween, lengthOf, type Period } from '../../../lab/stack/period.ts';
 
 const period = fc
   .tuple(fc.integer({ min: 0, max: 60 }), fc.integer({ min: 0, max: 30 }))
@@ -15,6 +15,17 @@ describe('the periods of a drill', () => {
         for (const { fromMs, untilMs } of gaps) {
           expect(moments.filter((moment) => fromMs < moment && moment < untilMs)).to.deep.equal([]);
         }
+      }),
+    );
+  });
+
+  it('are common to lists where each list has one', () => {
+    const isIn = (list: readonly Period[], at: number): boolean =>
+      list.some(({ fromMs, untilMs }) => fromMs <= at && at < untilMs);
+    fc.assert(
+      fc.property(fc.array(fc.array(period), { minLength: 1, maxLength: 3 }), (lists) => {
+        const common = commonTo(lists);
+        for (let at = 0; at < 100; at += 1) expect(isIn(common, at)).to.equal(lists.every((list) => isIn(list, at)));
       }),
     );
   });
