@@ -1,8 +1,8 @@
 /** How long did clients go without an answer, and endpoints without an event? */
 import Joi from 'joi';
 import { seconds } from '../faults/fault.ts';
-import type { Member } from '../../stack/member.ts';
-import { coveredOf, gapsBetween, lengthOf, longestOf, type Period } from '../../stack/period.ts';
+import type { Member, Role } from '../../stack/member.ts';
+import { commonTo, coveredOf, gapsBetween, lengthOf, longestOf, type Period } from '../../stack/period.ts';
 import { type Check, type CheckResult, type Evidence, temporalOutages } from './check.ts';
 
 /** As was promised after a silence. */
@@ -49,7 +49,7 @@ async function checkTexts(evidence: Evidence): Promise<CheckResult> {
 async function checkEvents(evidence: Evidence): Promise<CheckResult> {
   const longestMs = LONGEST_WITHOUT_EVENT_MS * evidence.slowness;
   return {
-    promise: `while Temporal ran, every event reached an endpoint that did not hang within ${seconds(longestMs)}`,
+    promise: `while Temporal and the workers ran, every event reached an endpoint that did not hang within ${seconds(longestMs)}`,
     failures: lagsOf(evidence)
       .filter(({ excusedMs, lagMs }) => lagMs - excusedMs > longestMs)
       .map(({ what, lagMs }) => `${what} after ${seconds(lagMs)}`),
@@ -85,14 +85,20 @@ const eventSchema = Joi.object<{ type: string; data: { id: string; completed_at:
 interface Lag {
   readonly what: string;
   readonly lagMs: number;
-  /** The part of it in which no Temporal server ran. */
+  /** The part of it in which Temporal or the workers could not do their work. */
   readonly excusedMs: number;
 }
 
 /** How long each event took from the end of its task, but for those of endpoints that hung. */
 function lagsOf(evidence: Evidence): readonly Lag[] {
-  const outages = temporalOutages(evidence);
-  const { receiver } = evidence;
+  const { receiver, stack } = evidence;
+  const ofRole = (role: Role): readonly Member[] => stack.members.filter((member) => member.role === role);
+  const outages = [
+    ...temporalOutages(evidence),
+    // What a node that stands still or is cut off works on waits until another takes it over.
+    ...ofRole('temporal').flatMap(({ troubles }) => troubles),
+    ...commonTo(ofRole('worker').map((worker) => worker.outages)),
+  ];
   return [...receiver.events.values()].flatMap(({ path, body, acceptedAtMs }) => {
     if (acceptedAtMs === null) return [];
     const { type, data } = Joi.attempt(JSON.parse(body), eventSchema, { convert: false });
