@@ -1,17 +1,42 @@
 /** When an API key may be used, and what its owner reads when it may not: contract 5. */
 import { ServiceError } from './errors.ts';
-import type { PicoUsd } from './money.ts';
+import { formatUsd, type PicoUsd } from './money.ts';
+
+/** Periods of UTC after which the limit of a key can renew. A week begins on Monday, as ISO 8601 has it. */
+export const LIMIT_PERIODS = ['day', 'week', 'month'] as const;
+
+export type LimitPeriod = (typeof LIMIT_PERIODS)[number];
+
+/** The start of the period of a moment. */
+export function startOfPeriod(period: LimitPeriod, at: Date): Date {
+  const [year, month, day] = [at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate()];
+  const sinceMonday = (at.getUTCDay() + 6) % 7;
+  return new Date(
+    { day: Date.UTC(year, month, day), week: Date.UTC(year, month, day - sinceMonday), month: Date.UTC(year, month) }[
+      period
+    ],
+  );
+}
+
+/** When a limit that is spent now can be spent again. */
+export function renewalOf(period: LimitPeriod, now: Date): Date {
+  const { [period]: days } = { day: 1, week: 7, month: 31 };
+  const start = startOfPeriod(period, now);
+  return startOfPeriod(period, new Date(start.getTime() + days * 86_400_000));
+}
 
 /** The facts that decide whether a key may be used. */
 export interface KeyState {
   readonly deletedAt: Date | null;
   readonly disabledAt: Date | null;
   readonly expiresAt: Date | null;
-  /** The most that the key may spend in total; null for no limit of its own. */
+  /** The most that the key may spend, in total or in each period; null for no limit of its own. */
   readonly usageLimit: PicoUsd | null;
-  /** The amount that the key has been charged and holds. */
-  readonly used: PicoUsd;
-  /** The part of `used` that is only reserved. */
+  /** After which the limit renews; null for never. */
+  readonly limitPeriod: LimitPeriod | null;
+  /** The amount that the key has been charged and holds, in this period if its limit renews. */
+  readonly usedOfLimit: PicoUsd;
+  /** What is only reserved, in this period or before it. */
   readonly reserved: PicoUsd;
 }
 
@@ -54,10 +79,28 @@ export function assertUsable(
  * Requires that something is left of the key's usage limit. Every call that creates or changes something needs this; an
  * exhausted key can still read what it paid for. Money that is only reserved may come back, so it does not exhaust a key.
  *
- * @throws ServiceError 401 `invalid_api_key`
+ * @throws ServiceError 401 `invalid_api_key`; 402 `insufficient_credits` if the limit renews
  */
-export function assertNotExhausted({ usageLimit, used, reserved }: KeyState): void {
-  if (usageLimit !== null && used - reserved >= usageLimit) throw refusedKey('key_exhausted');
+export function assertNotExhausted(key: KeyState, now = new Date()): void {
+  const { usageLimit, usedOfLimit, reserved } = key;
+  if (usageLimit !== null && usedOfLimit - reserved >= usageLimit) throw exhaustedKey(key, now);
+}
+
+/** What the limit of a key is, and when it renews. */
+export type KeyLimit = Pick<KeyState, 'usageLimit' | 'limitPeriod'>;
+
+/** 401 for a limit of all time that is spent, and 402 for one that renews. */
+export function exhaustedKey(key: KeyLimit, now: Date): ServiceError {
+  if (key.limitPeriod === null) return refusedKey('key_exhausted');
+  const message = `Nothing is left of ${describeLimit(key, now)}. Wait until then, or raise the limit.`;
+  return new ServiceError('insufficient_credits', message);
+}
+
+/** Names the limit for an error message: a budget with the time at which it renews. */
+export function describeLimit({ usageLimit, limitPeriod }: KeyLimit, now: Date): string {
+  if (usageLimit === null || limitPeriod === null) return "the key's usage limit";
+  const renewal = renewalOf(limitPeriod, now).toISOString().replace('.000', '');
+  return `the key's budget of ${formatUsd(usageLimit)} USD a ${limitPeriod}, which renews at ${renewal}`;
 }
 
 /** The models in a key's group; null means all. */

@@ -1,5 +1,5 @@
 /** Why nothing is held for a text request, and the resulting message: contract 5 and 7.2. */
-import { type KeyRefusal, refusedKey } from './api-key.ts';
+import { describeLimit, exhaustedKey, type KeyLimit, type KeyRefusal, refusedKey } from './api-key.ts';
 import { ServiceError } from './errors.ts';
 import { formatUsd, type PicoUsd } from './money.ts';
 import { tooManyRequests } from './request-limit.ts';
@@ -30,16 +30,18 @@ interface WantedHold {
   readonly leastAmount: PicoUsd;
   readonly mostAmount: PicoUsd;
   readonly requestLimit: number | null;
+  readonly keyLimit: KeyLimit;
 }
 
 const ERRORS: Readonly<Record<HoldRefusal, (hold: WantedHold, refused: RefusedHold) => ServiceError>> = {
   key_deleted: () => refusedKey('key_deleted'),
   key_disabled: () => refusedKey('key_disabled'),
   key_expired: () => refusedKey('key_expired'),
-  key_exhausted: () => refusedKey('key_exhausted'),
+  key_exhausted: ({ keyLimit }) => exhaustedKey(keyLimit, new Date()),
   account_suspended: () => refusedKey('account_suspended'),
   never_topped_up: ({ model }) => neverToppedUp(model),
-  key_limit: (hold, refused) => tooDear(hold, `the key's usage limit leaves ${left(refused)}`, 'raise the limit'),
+  key_limit: (hold, refused) =>
+    tooDear(hold, `${left(refused)} is left of ${describeLimit(hold.keyLimit, new Date())}`, 'raise the limit'),
   insufficient_credits: (hold, refused) => tooDear(hold, `the balance is ${left(refused)}`, 'top up'),
   insufficient_funds: (hold, refused) =>
     tooDear(hold, `the funded balance, which alone pays for ${hold.model}, is ${left(refused)}`, 'top up'),

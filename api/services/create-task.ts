@@ -8,7 +8,7 @@ import { withPartitions } from '../../db/partitions.ts';
 import { recallAllowances } from '../../db/queries/allowances.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
 import { type CreateOutcome, createTasks, findTaskRefusal, type NewTask } from '../../db/queries/tasks.ts';
-import { refusedKey } from '../../domain/api-key.ts';
+import { describeLimit, exhaustedKey, type KeyLimit, refusedKey } from '../../domain/api-key.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import { formatUsd } from '../../domain/money.ts';
@@ -101,7 +101,7 @@ export function createTaskCreator({
     else if (outcome === 'created') starter.leave();
     else {
       starter.forget(task.id);
-      throw REFUSALS[outcome](task);
+      throw REFUSALS[outcome](task, caller.key);
     }
     return { status: 201, body, taskId: task.id };
   };
@@ -137,7 +137,7 @@ export function createAffordabilityCheck(database: Database, { concurrentTasks }
         maxConcurrentTasks: concurrentTasks,
       }),
     );
-    if (refusal !== null) throw REFUSALS[refusal]({ model: model.id, price });
+    if (refusal !== null) throw REFUSALS[refusal]({ model: model.id, price }, key);
   };
 }
 
@@ -207,17 +207,17 @@ async function withAllowances<Outcome extends CreateOutcome | null>(
   return (await recallAllowances(database, { accountId: account.id })) ? decide() : outcome;
 }
 
-const REFUSALS: Readonly<Record<Refusal, (task: Pick<NewTask, 'model' | 'price'>) => ServiceError>> = {
+const REFUSALS: Readonly<Record<Refusal, (task: Pick<NewTask, 'model' | 'price'>, key: KeyLimit) => ServiceError>> = {
   claim_lost: claimLost,
   key_deleted: () => refusedKey('key_deleted'),
   key_disabled: () => refusedKey('key_disabled'),
   key_expired: () => refusedKey('key_expired'),
-  key_exhausted: () => refusedKey('key_exhausted'),
+  key_exhausted: (_task, key) => exhaustedKey(key, new Date()),
   account_suspended: () => refusedKey('account_suspended'),
-  key_limit: ({ price }) =>
+  key_limit: ({ price }, key) =>
     new ServiceError(
       'insufficient_credits',
-      `This request costs ${formatUsd(price)} USD, more than is left of the key's usage limit. Raise the limit.`,
+      `This request costs ${formatUsd(price)} USD, more than is left of ${describeLimit(key, new Date())}. Raise the limit.`,
     ),
   never_topped_up: ({ model }) => neverToppedUp(model),
   insufficient_credits: ({ price }) =>

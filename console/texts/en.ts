@@ -147,6 +147,11 @@ export const en = {
   },
   /** The values of fields that have few. */
   values: {
+    limit_period: {
+      day: 'each day',
+      week: 'each week, from Monday',
+      month: 'each month',
+    },
     requested_by: {
       schedule: 'every hour',
       operator: 'on demand',
@@ -366,6 +371,9 @@ export const en = {
     create: 'New key',
     limit: 'Spending limit in USD',
     unlimited: 'No limit',
+    renews: 'The limit renews',
+    neverRenews: 'never',
+    renewal: (when: string) => `renews ${when}`,
     limitOrNone: 'Set a spending limit, or tick that the key has none.',
     models: 'Models',
     allModels: 'All models, and those that are added later',

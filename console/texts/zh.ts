@@ -147,6 +147,11 @@ export const zh: typeof en = {
     webhook_id: '端点',
   },
   values: {
+    limit_period: {
+      day: '每天',
+      week: '每周（从周一起）',
+      month: '每月',
+    },
     requested_by: {
       schedule: '每小时',
       operator: '按需',
@@ -362,6 +367,9 @@ export const zh: typeof en = {
     create: '新建密钥',
     limit: '支出上限（USD）',
     unlimited: '不限',
+    renews: '上限重置',
+    neverRenews: '从不',
+    renewal: (when) => `${when}重置`,
     limitOrNone: '请设置支出上限，或勾选不限。',
     models: '模型',
     allModels: '全部模型，包括以后新增的',

@@ -26,9 +26,9 @@ RETURNS text LANGUAGE sql STABLE AS $$
     WHEN owner.suspended_at IS NOT NULL THEN 'account_suspended'
     WHEN used_key.disabled_at IS NOT NULL THEN 'key_disabled'
     WHEN used_key.expires_at <= now() THEN 'key_expired'
-    WHEN used_key.used - used_key.reserved >= used_key.usage_limit THEN 'key_exhausted'
+    WHEN used_in_period(used_key, now()) - used_key.reserved >= used_key.usage_limit THEN 'key_exhausted'
     WHEN owner.topped_up_at IS NULL THEN 'never_topped_up'
-    WHEN used_key.used + price > used_key.usage_limit THEN 'key_limit'
+    WHEN used_in_period(used_key, now()) + price > used_key.usage_limit THEN 'key_limit'
     WHEN owner.signup_available + owner.funded_available < price THEN 'insufficient_credits'
     WHEN running >= coalesce(owner.max_concurrent_tasks, max_tasks) THEN 'too_many_tasks'
   END
@@ -63,6 +63,7 @@ BEGIN
     IF used_key.id IS DISTINCT FROM task.api_key_id THEN
       SELECT * INTO STRICT used_key FROM api_keys
         WHERE api_keys.id = task.api_key_id AND account_id = owner.id FOR NO KEY UPDATE;
+      IF is_period_over(used_key, now()) THEN used_key := renew_period(used_key.id, now()); END IF;
     END IF;
     -- The first call wrote under the lock of the account, so what it wrote is visible here.
     IF again AND EXISTS (SELECT FROM tasks

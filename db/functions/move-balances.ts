@@ -41,7 +41,10 @@ BEGIN
     ELSIF movement.key_id IS NOT NULL AND (movement.available <> 0 OR movement.reserved <> 0) THEN
       -- A key has used what left the balance minus what returned.
       UPDATE api_keys SET used = used - movement.available, reserved = reserved + movement.reserved,
-        last_used_at = CASE WHEN movement.available < 0 THEN now() ELSE last_used_at END
+        last_used_at = CASE WHEN movement.available < 0 THEN now() ELSE last_used_at END,
+        used_before = CASE WHEN limit_period IS NULL THEN used_before ELSE greatest(0, used_before - (
+          SELECT coalesce(sum(amount), 0) FROM inserted
+          WHERE api_key_id = movement.key_id AND kind = 'refund' AND opened_at < period_since)) END
       WHERE id = movement.key_id AND account_id = movement.account_id;
       IF NOT FOUND THEN
         RAISE EXCEPTION 'a transfer names a key that is not of its account'

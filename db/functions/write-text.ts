@@ -180,7 +180,8 @@ BEGIN
 
     FOR ask IN
       SELECT wanted.*, account.signup_available, account.funded_available, account.has_promo, account.topped_up_at,
-        key.usage_limit, key.used, key.expires_at, key.used - key.reserved >= key.usage_limit AS key_is_spent,
+        key.usage_limit, key.expires_at, key_used, key_used - key.reserved >= key.usage_limit AS key_is_spent,
+        is_period_over(key, moment) AS is_new_period, period_end(key.limit_period, moment) AS period_ends_at,
         CASE
           WHEN account.id IS NULL OR key.id IS NULL OR key.deleted_at IS NOT NULL THEN 'key_deleted'
           WHEN account.suspended_at IS NOT NULL THEN 'account_suspended'
@@ -195,6 +196,7 @@ BEGIN
       LEFT JOIN accounts AS account ON account.id = wanted.account_id
       LEFT JOIN api_keys AS key ON key.id = wanted.api_key_id AND key.account_id = wanted.account_id
       LEFT JOIN text_allowances AS allowance ON allowance.id = wanted.id AND allowance.process_id = writer
+      CROSS JOIN LATERAL used_in_period(key, moment) AS key_used
       ORDER BY wanted.account_id, wanted.api_key_id, wanted.place
     LOOP
       IF ask.account_id <> account_at THEN
@@ -211,7 +213,8 @@ BEGIN
       funded_left := funded_left + returned_funded;
       IF ask.api_key_id <> key_at THEN
         key_at := ask.api_key_id;
-        key_left := ask.usage_limit - ask.used;
+        key_left := ask.usage_limit - ask.key_used;
+        IF ask.is_new_period THEN PERFORM renew_period(ask.api_key_id, moment); END IF;
       END IF;
       key_left := key_left + returned_signup + returned_funded;
       request_count := (counts->ask.api_key_id->>'before')::bigint;
@@ -291,7 +294,7 @@ BEGIN
       END IF;
       answers := answers || jsonb_build_object('place', ask.place, 'has_plenty', has_plenty,
         'has_topped_up', ask.topped_up_at IS NOT NULL, 'valid_ms',
-        trunc(1000 * extract(epoch FROM ask.expires_at - moment)),
+        trunc(1000 * extract(epoch FROM least(ask.expires_at, ask.period_ends_at) - moment)),
         'first_place', request_count + 1, 'last_place', (counts->ask.api_key_id->>'counted_to')::bigint);
 
       change_signup := granted_signup - returned_signup;

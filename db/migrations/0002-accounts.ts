@@ -1,3 +1,5 @@
+import { LIMIT_PERIODS } from '../../domain/api-key.ts';
+import { KEY_PERIODS } from '../functions/key-periods.ts';
 import { appendOnly, neverDeleted } from './0001-foundations.ts';
 
 /** Every process learns of a new version within this time: it asks for its callers again each second or two. */
@@ -11,6 +13,8 @@ export const ANNOUNCED_SECONDS = 5;
  *   process knows it by then, and no version can have been in force that was written later.
  * - A trigger on `transfers` moves the balances, and nothing else does. No `pico_usd` is negative, so no account can be
  *   overdrawn, whatever the code does. `used` of a key is what the key was charged plus what is `reserved`.
+ * - The limit of a key is for all time, or renews each `limit_period` of UTC. Then what it used minus `used_before`, which it had
+ *   used by `period_since`, counts towards the limit (`functions/key-periods.ts`).
  * - `last_used_at` of a key is when money was last held for it. The update that moves `used` sets it.
  * - Rows are never deleted, because transfers name them. A deleted key stays deleted.
  * - The low fillfactors leave room for a new version of a row beside the old one, so that an update changes no index.
@@ -92,7 +96,10 @@ CREATE TABLE api_keys (
   pepper_mark text NOT NULL DEFAULT '',
   hint text NOT NULL,
   usage_limit pico_usd,
+  limit_period text CHECK (limit_period IN (${LIMIT_PERIODS.map((period) => `'${period}'`).join(', ')})),
   used pico_usd NOT NULL DEFAULT 0,
+  used_before pico_usd NOT NULL DEFAULT 0,
+  period_since timestamptz,
   reserved pico_usd NOT NULL DEFAULT 0,
   models text[],
   ip_allowlist text[],
@@ -101,11 +108,14 @@ CREATE TABLE api_keys (
   disabled_at timestamptz,
   deleted_at timestamptz,
   last_used_at timestamptz,
-  created_at timestamptz NOT NULL DEFAULT now()
+  created_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT api_keys_limit_renews CHECK ((limit_period IS NULL) = (period_since IS NULL))
 ) WITH (fillfactor = 25);
 CREATE INDEX api_keys_by_account ON api_keys (account_id, id);
 CREATE INDEX api_keys_by_hint ON api_keys (hint);
 CREATE INDEX api_keys_by_parts ON api_keys USING gin (name gin_trgm_ops, id gin_trgm_ops);
+
+${KEY_PERIODS}
 
 CREATE TRIGGER accounts_keep_identity BEFORE UPDATE ON accounts FOR EACH ROW
   WHEN ((OLD.id, OLD.created_at) IS DISTINCT FROM (NEW.id, NEW.created_at)) EXECUTE FUNCTION refuse_change();
@@ -142,6 +152,16 @@ CREATE TRIGGER api_keys_start_unused BEFORE INSERT ON api_keys FOR EACH ROW
   WHEN (NEW.used + NEW.reserved <> 0) EXECUTE FUNCTION only_the_ledger_moves_money();
 CREATE TRIGGER accounts_has_promo BEFORE UPDATE ON accounts FOR EACH ROW
   WHEN (OLD.has_promo <> NEW.has_promo) EXECUTE FUNCTION only_the_ledger_moves_money();
+
+CREATE FUNCTION start_period() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF TG_OP = 'UPDATE' AND OLD.limit_period IS NOT DISTINCT FROM NEW.limit_period THEN RETURN NEW; END IF;
+  NEW.used_before := CASE WHEN NEW.limit_period IS NULL THEN 0 ELSE NEW.used - held_by_allowances(NEW) END;
+  NEW.period_since := CASE WHEN NEW.limit_period IS NOT NULL THEN clock_timestamp() END;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER api_keys_start_a_period BEFORE INSERT OR UPDATE OF limit_period ON api_keys FOR EACH ROW
+  EXECUTE FUNCTION start_period();
 
 CREATE FUNCTION balance_is_low_no_more() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

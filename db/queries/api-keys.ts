@@ -1,4 +1,5 @@
-import type { KeyGroup, KeyState } from '../../domain/api-key.ts';
+import { type KeyGroup, type KeyState, startOfPeriod } from '../../domain/api-key.ts';
+import type { PicoUsd } from '../../domain/money.ts';
 import type { PlannedVersion } from '../../domain/price-list.ts';
 import { type Database, onlyRow, picoUsd } from '../database.ts';
 import { type IdPage, newestFirst } from '../page.ts';
@@ -7,6 +8,8 @@ import { recallAllowances } from './allowances.ts';
 import { PLANNED_VERSIONS } from './price-lists.ts';
 
 export interface ApiKey extends KeyState, KeyGroup {
+  /** The amount that the key has ever been charged and holds. */
+  readonly used: PicoUsd;
   readonly id: string;
   readonly accountId: string;
   readonly name: string;
@@ -35,12 +38,15 @@ export interface Caller {
 /** The settings of a key that an operator can change. */
 export interface KeySettings extends Given<
   ApiKey,
-  'name' | 'usageLimit' | 'models' | 'ipAllowlist' | 'rateLimitRpm' | 'expiresAt'
+  'name' | 'usageLimit' | 'limitPeriod' | 'models' | 'ipAllowlist' | 'rateLimitRpm' | 'expiresAt'
 > {
   readonly disabled?: boolean | undefined;
 }
 
-type KeyRow = RowOf<ApiKey>;
+type KeyRow = RowOf<Omit<ApiKey, 'usedOfLimit'>> & {
+  readonly used_before: string;
+  readonly period_since: Date | null;
+};
 
 type CallerRow = KeyRow & {
   topped_up_at: Date | null;
@@ -159,7 +165,9 @@ function toApiKey(row: KeyRow): ApiKey {
     name: row.name,
     hint: row.hint,
     usageLimit: row.usage_limit === null ? null : picoUsd(row.usage_limit),
+    limitPeriod: row.limit_period,
     used: picoUsd(row.used),
+    usedOfLimit: usedOfLimit(row),
     reserved: picoUsd(row.reserved),
     models: row.models,
     ipAllowlist: row.ip_allowlist,
@@ -170,4 +178,12 @@ function toApiKey(row: KeyRow): ApiKey {
     lastUsedAt: row.last_used_at,
     createdAt: row.created_at,
   };
+}
+
+/** As `used_in_period` says, but for what text processes held when a new period began. */
+function usedOfLimit({ limit_period: period, period_since: since, used, used_before: usedBefore }: KeyRow): PicoUsd {
+  if (period === null || since === null) return picoUsd(used);
+  if (since < startOfPeriod(period, new Date())) return 0n;
+  const amount = picoUsd(used) - picoUsd(usedBefore);
+  return amount > 0n ? amount : 0n;
 }

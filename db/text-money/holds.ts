@@ -15,7 +15,7 @@ export async function holdText(
   const hold = newHold(charge);
   const decided = await allowances.hold(hold);
   if (decided.window !== null) charge.uncounted?.counted(decided.window);
-  if (decided.refusal !== null) throw refusedHold(hold, decided);
+  if (decided.refusal !== null) throw refusedHold({ ...hold, keyLimit: charge.caller.key }, decided);
   const bound = boundOf(charge, decided.amount);
 
   function settle(outcome: TextOutcome, held: HeldText): Promise<void> {

@@ -64,6 +64,7 @@ const SHADOWED: Readonly<Record<string, string>> = {
   tasks_api_key_id_fkey: 'transfers_move_balances',
   tasks_price_check: 'transfers_amount_check',
   price_list_versions_pkey: 'price_list_versions_follow_each_other',
+  api_keys_start_a_period: 'refuses nothing: it starts to count for a limit that renews',
   accounts_low_no_more: 'refuses nothing: it notes that a balance is no longer low',
   submissions_claim_jobs: 'vendor_jobs_of_one_task refuses what it does',
   tasks_ended_late: 'refuses nothing: it marks a day whose usage is to be summed again',
@@ -372,10 +373,14 @@ describe('the rules of the database', () => {
       ['a digest of another length', { digest: randomBytes(31) }],
       ['a digest twice', ({ key: { digest } }) => ({ digest }), 'api_keys_digest_key'],
       ['a rate of no requests', { rate_limit_rpm: 0 }],
+      ['a period that is none', { limit_period: 'year' }],
       ['a negative usage limit', { usage_limit: -1 }, 'pico_usd_check'],
       ['a key that begins as used', { used: 1 }, 'api_keys_start_unused'],
       ['a key that begins with a reservation', { reserved: 1 }, 'api_keys_start_unused'],
     ]);
+    refuses('the start of a period where the limit does not renew', 'api_keys_limit_renews', ({ key }) =>
+      update('api_keys', key, { period_since: new Date() }),
+    );
     refuses('usage written by hand', 'api_keys_usage', ({ key }) => update('api_keys', key, { used: 0 }));
     refuses('reservations of a key written by hand', 'api_keys_usage', ({ key }) =>
       update('api_keys', key, { reserved: 7 }),

@@ -63,6 +63,13 @@ export async function createKey(
   return { ...key, digest };
 }
 
+/** Puts what the key has used into an earlier period of its limit. */
+export async function startNextPeriod(database: Database, { id }: Pick<TestKey, 'id'>): Promise<void> {
+  await database('api_keys')
+    .where({ id })
+    .update({ period_since: database.raw("period_since - interval '40 days'") });
+}
+
 /** A key of a new account with 100 USD, for tests that are not about money. */
 export async function createFundedKey(database: Database, fundedUsd = 100): Promise<TestKey> {
   return createKey(database, await createAccount(database, { fundedUsd }));

@@ -103,6 +103,7 @@ export function toKeySettings(body: UpdateKeyBody, catalogue: Catalogue): KeySet
   return {
     name: body.name,
     usageLimit: usageLimit === undefined || usageLimit === null ? usageLimit : parseUsd(usageLimit),
+    limitPeriod: body.limit_period,
     models: body.models,
     ipAllowlist: body.ip_allowlist,
     rateLimitRpm: body.rate_limit_rpm,

@@ -3,6 +3,7 @@ import type { Account, AccountTotals } from '../../../db/queries/accounts.ts';
 import type { ApiKey } from '../../../db/queries/api-keys.ts';
 import type { KeptSubmission } from '../../../db/queries/submissions.ts';
 import type { Transfer } from '../../../db/queries/transfers.ts';
+import { LIMIT_PERIODS, renewalOf } from '../../../domain/api-key.ts';
 import { changeBy, signedAmount } from '../../../domain/ledger.ts';
 import { TASK } from '../../../domain/task-object.ts';
 import type { Task } from '../../../domain/task.ts';
@@ -65,6 +66,19 @@ export const ACCOUNT = resource<Account & { readonly totals: AccountTotals }>('A
   totals: field.object(TOTALS)('totals'),
 });
 
+/** The limit of a key, and what counts towards it. */
+export const KEY_LIMIT = {
+  usage_limit_usd: field.usd.orNull('usageLimit', 'The most that it may spend; null for no limit'),
+  limit_period: field
+    .oneOf(LIMIT_PERIODS)
+    .orNull('limitPeriod', 'After which the limit renews; null for a limit of all time'),
+  used_of_limit_usd: field.usd('usedOfLimit', 'What counts towards the limit: charged or held in this period'),
+  renews_at: field.unixSeconds.orNull(
+    ({ limitPeriod }: Pick<ApiKey, 'limitPeriod'>) => limitPeriod && renewalOf(limitPeriod, new Date()),
+    'When the limit renews next; null for never',
+  ),
+};
+
 /** A key; `secret` is the key itself, only in the answer that creates it. */
 export const API_KEY = resource<ApiKey & { readonly secret?: string }>('ApiKey', {
   id: field.id('apiKey')('id'),
@@ -73,7 +87,7 @@ export const API_KEY = resource<ApiKey & { readonly secret?: string }>('ApiKey',
   name: field.text('name', 'A label'),
   api_key: field.text.orAbsent(({ secret }) => secret, 'The key itself; shown only at creation'),
   hint: field.text('hint', 'Enough of the key to recognise it'),
-  usage_limit_usd: field.usd.orNull('usageLimit', 'Total that it may spend; null for no limit'),
+  ...KEY_LIMIT,
   used_usd: field.usd('used', 'Charged or held so far'),
   models: field.words(text()).orNull('models', 'The models it may call; null for all'),
   ip_allowlist: field.words(text()).orNull('ipAllowlist', 'Addresses and CIDR ranges that may use it; null for all'),

@@ -1,6 +1,7 @@
 /** Request bodies of the admin calls. */
 import ipaddr from 'ipaddr.js';
 import Joi from 'joi';
+import { LIMIT_PERIODS, type LimitPeriod } from '../../../domain/api-key.ts';
 import type { PriceRule } from '../../../domain/price-list.ts';
 import { ADMIN_ROLES, type AdminRole } from '../../../domain/roles.ts';
 import { isListFactor, MAX_RULES } from '../../services/price-lists.ts';
@@ -149,6 +150,7 @@ export const optionalReasonSchema = Joi.object<Partial<ReasonedBody>>({
 export interface KeyBody {
   readonly name?: string;
   readonly usage_limit_usd?: string | number | null;
+  readonly limit_period?: LimitPeriod | null;
   readonly models?: string[] | null;
   readonly ip_allowlist?: string[] | null;
   readonly expires_at?: string | null;
@@ -255,7 +257,10 @@ export const createAdminTokenSchema = Joi.object<CreateAdminTokenBody>({
 
 const keyFields = {
   name: freeText({ min: 0, max: 200 }).allow('').description('A label'),
-  usage_limit_usd: nonNegativeUsd.allow(null).description('Total that the key may spend; null for no limit'),
+  usage_limit_usd: nonNegativeUsd.allow(null).description('The most that the key may spend; null for no limit'),
+  limit_period: choice(LIMIT_PERIODS)
+    .allow(null)
+    .description('The limit renews each day, week (from Monday) or month, of UTC; null for a limit of all time'),
   models: Joi.array()
     .items(freeText({ min: 1, max: 200 }))
     .max(MAX_KEY_ENTRIES)

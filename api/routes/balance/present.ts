@@ -5,11 +5,12 @@ import type { sumPromoCredit } from '../../../db/queries/promo-grants.ts';
 import { ENTRY_TYPES } from '../../../domain/ledger.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested, resource } from '../../../domain/resource/resource.ts';
+import { KEY_LIMIT } from '../admin/present.ts';
 
 const KEY = nested<ApiKey>({
   id: field.id('apiKey')('id'),
   used_usd: field.usd('used', 'Charged to or held for the calling key so far'),
-  usage_limit_usd: field.usd.orNull('usageLimit', 'Total that the key may spend; null for no limit'),
+  ...KEY_LIMIT,
 });
 
 /** An account, as the key that asks sees it. */

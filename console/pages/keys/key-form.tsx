@@ -7,7 +7,7 @@ import type { ApiKey, KeySettings } from '../../../db/queries/api-keys.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import { formatUsd } from '../../../domain/money.ts';
 import type { Form as SentForm } from '../../form.ts';
-import { Check, Field, Form } from '../../html/components.tsx';
+import { Check, Choice, Field, Form } from '../../html/components.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import type { Visit } from '../../page.ts';
 
@@ -32,6 +32,7 @@ export function readSettings({ form, texts }: Visit, catalogue: Catalogue, store
   const body = validate({
     name: form.text('name'),
     usage_limit_usd: limit,
+    limit_period: form.optional('limit_period'),
     rate_limit_rpm: rate === null ? null : Number(rate),
     expires_at: expiryOf(form.optional('expires_on'), stored),
     models: hasAllModels ? null : models,
@@ -51,6 +52,7 @@ interface Values {
   readonly name: string;
   readonly limit: string;
   readonly isUnlimited: boolean;
+  readonly limitPeriod: string;
   readonly rate: string;
   readonly expiresOn: string;
   readonly models: readonly string[];
@@ -59,11 +61,20 @@ interface Values {
 }
 
 function valuesOf(stored: ApiKey | null): Values {
-  const { name = '', usageLimit = null, models = null, rateLimitRpm, expiresAt, ipAllowlist } = stored ?? {};
+  const {
+    name = '',
+    usageLimit = null,
+    limitPeriod,
+    models = null,
+    rateLimitRpm,
+    expiresAt,
+    ipAllowlist,
+  } = stored ?? {};
   return {
     name,
     limit: usageLimit === null ? '' : formatUsd(usageLimit),
     isUnlimited: stored !== null && usageLimit === null,
+    limitPeriod: limitPeriod ?? '',
     rate: rateLimitRpm?.toString() ?? '',
     expiresOn: expiresAt?.toISOString().slice(0, 10) ?? '',
     models: models ?? [],
@@ -77,6 +88,7 @@ function valuesIn(form: SentForm): Values {
     name: form.text('name'),
     limit: form.text('usage_limit_usd'),
     isUnlimited: form.text('unlimited') !== '',
+    limitPeriod: form.text('limit_period'),
     rate: form.text('rate_limit_rpm'),
     expiresOn: form.text('expires_on'),
     models: form.all('models'),
@@ -97,7 +109,7 @@ export function KeyForm({
   readonly sent: SentForm | null;
   readonly catalogue: Catalogue;
 }) {
-  const { keys: words, common, fields } = useTexts();
+  const { keys: words, common, fields, values: choices } = useTexts();
   const values = sent === null ? valuesOf(stored) : valuesIn(sent);
   const chosen = new Set(values.models);
   const { videoModels, imageModels, textModels } = catalogue;
@@ -110,6 +122,12 @@ export function KeyForm({
           <Field name="usage_limit_usd" label={words.limit} inputMode="decimal" value={values.limit} />
           <Check name="unlimited" value="on" label={words.unlimited} isChecked={values.isUnlimited} />
         </div>
+        <Choice
+          name="limit_period"
+          label={words.renews}
+          value={values.limitPeriod}
+          options={[['', words.neverRenews], ...Object.entries(choices.limit_period)]}
+        />
         <Field
           name="rate_limit_rpm"
           label={words.rate}

@@ -66,12 +66,13 @@ export function KeyFacts({ apiKey }: { readonly apiKey: ApiKey }) {
   );
 }
 
-function Spent({ apiKey: { used, usageLimit } }: { readonly apiKey: ApiKey }) {
-  const { keys: words } = useTexts();
+/** What counts towards the limit, and when that renews. */
+function Spent({ apiKey: { usedOfLimit, usageLimit, limitPeriod } }: { readonly apiKey: ApiKey }) {
+  const { keys: words, values } = useTexts();
   return (
-    <>
-      <Money amount={used} /> {usageLimit === null ? '' : words.ofLimit(usd(usageLimit))}
-    </>
+    <Noted note={limitPeriod === null ? null : words.renewal(values.limit_period[limitPeriod])}>
+      <Money amount={usedOfLimit} /> {usageLimit === null ? '' : words.ofLimit(usd(usageLimit))}
+    </Noted>
   );
 }
 

@@ -117,6 +117,20 @@ describe('an API key', () => {
     expect(exhausted.body.error.message).to.contain('exhausted');
   });
 
+  it('with a budget that is spent is 402, which names the budget and when it renews', async () => {
+    const { apiKey } = await withKey({ usageLimit: parseUsd('0.5'), limitPeriod: 'month' });
+    const create = (duration: number): Promise<Answer<ErrorBody & TaskEnvelope>> =>
+      call(`${app.baseUrl}/v1/videos/tasks`, { key: apiKey, body: { ...VIDEO, duration } });
+    const budget = /key's budget of 0\.5 USD a month, which renews at \d{4}-\d\d-01T00:00:00Z\./;
+    const tooDear = await create(6);
+    expect(tooDear.status).to.equal(402);
+    expect(tooDear.body.error.message).to.match(budget);
+    await finishAsSucceeded(app.database, (await create(5)).body.data);
+    const spent = await create(2);
+    expect([spent.status, spent.body.error.code]).to.deep.equal([402, 'insufficient_credits']);
+    expect(spent.body.error.message).to.match(budget);
+  });
+
   it('may change nothing once its limit is spent, and still read everything', async () => {
     const { apiKey } = await withKey({ usageLimit: 0n });
     const ofKeys = endpointsFor({ takesPayments: false }).filter(({ access }) => access.endsWith('key'));

@@ -13,6 +13,7 @@ describe('db/queries/api-keys', () => {
   const SETTINGS = {
     name: 'Büro 2',
     usageLimit: 123_456_789_012_345_678n,
+    limitPeriod: 'week',
     models: ['vidone-3.0', 'textc-M3'],
     ipAllowlist: ['10.0.0.0/8', '2001:db8::1'],
     rateLimitRpm: 600,
@@ -33,6 +34,7 @@ describe('db/queries/api-keys', () => {
   it('allows everything that is not set', async () => {
     expect(await createKey(database, await createAccount(database))).to.include({
       usageLimit: null,
+      limitPeriod: null,
       models: null,
       ipAllowlist: null,
       rateLimitRpm: null,
@@ -62,7 +64,14 @@ describe('db/queries/api-keys', () => {
 
   it('lifts a limit that is set to null, and takes an empty list for one that allows nothing', async () => {
     const key = await createKey(database, await createAccount(database), SETTINGS);
-    const lifted = { usageLimit: null, models: null, ipAllowlist: null, rateLimitRpm: null, expiresAt: null };
+    const lifted = {
+      usageLimit: null,
+      limitPeriod: null,
+      models: null,
+      ipAllowlist: null,
+      rateLimitRpm: null,
+      expiresAt: null,
+    };
     expect(await updateApiKey(database, key.id, lifted)).to.deep.include(lifted);
     expect(await updateApiKey(database, key.id, { models: [] })).to.deep.include({ models: [] });
   });

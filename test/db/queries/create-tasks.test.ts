@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { randomBytes } from 'node:crypto';
 import type { Database } from '../../../db/database.ts';
 import { suspendAccount } from '../../../db/queries/accounts.ts';
-import { deleteApiKey, findApiKey, type KeySettings } from '../../../db/queries/api-keys.ts';
+import { deleteApiKey, findApiKey, type KeySettings, updateApiKey } from '../../../db/queries/api-keys.ts';
 import { claimIdempotencyKey } from '../../../db/queries/idempotency.ts';
 import { type CreateOutcome, createTasks, type NewTask } from '../../../db/queries/tasks.ts';
 import { findTransfer } from '../../../db/queries/transfers.ts';
@@ -20,6 +20,7 @@ import {
   newTask,
   reloadAccount,
   reloadTask,
+  startNextPeriod,
   type TestKey,
 } from '../../support/factories.ts';
 import { rejectionOf } from '../../support/rejection.ts';
@@ -207,6 +208,43 @@ describe('db/queries/tasks: createTasks', () => {
     await finishAsSucceeded(database, third);
     expect(await create(key, { price: 1n })).to.equal('key_exhausted');
     expect(await create(await createKey(database, account)), 'another key of the account').to.equal('created');
+  });
+
+  describe('a limit that renews', () => {
+    const budget = { usageLimit: parseUsd(2), limitPeriod: 'day' } as const;
+
+    it('counts what is reserved and charged in this period, and nothing before it', async () => {
+      const key = await createKey(database, await createAccount(database, { fundedUsd: 100 }), budget);
+      await finishAsSucceeded(database, await createTaskRow(database, key, { price: parseUsd(2) }));
+      expect(await create(key, { price: 1n })).to.equal('key_exhausted');
+      await startNextPeriod(database, key);
+      expect(await create(key, { price: parseUsd(2) + 1n })).to.equal('key_limit');
+      expect(await create(key, { price: parseUsd(2) })).to.equal('created');
+      expect(await create(key, { price: 1n })).to.equal('key_limit');
+    });
+
+    it('is not raised by what a task of an earlier period returns', async () => {
+      const key = await createKey(database, await createAccount(database, { fundedUsd: 100 }));
+      const earlier = await createTaskRow(database, key, { price: parseUsd(2) });
+      await updateApiKey(database, key.id, budget);
+      const now = await createTaskRow(database, key, { price: parseUsd(2) });
+      await finishAsFailed(database, earlier);
+      expect(await create(key, { price: 1n })).to.equal('key_limit');
+      await finishAsFailed(database, now);
+      expect(await create(key, { price: parseUsd(2) + 1n })).to.equal('key_limit');
+      expect(await create(key, { price: parseUsd(2) })).to.equal('created');
+    });
+
+    it('starts to count when it is set', async () => {
+      const key = await createKey(database, await createAccount(database, { fundedUsd: 100 }));
+      await createTaskRow(database, key, { price: parseUsd(5) });
+      await updateApiKey(database, key.id, budget);
+      expect(await create(key, { price: parseUsd(2) })).to.equal('created');
+      expect(await create(key, { price: 1n })).to.equal('key_limit');
+      await updateApiKey(database, key.id, { limitPeriod: null, usageLimit: parseUsd(8) });
+      expect(await create(key, { price: parseUsd(1) }), 'a limit of all time counts everything').to.equal('created');
+      expect(await create(key, { price: 1n })).to.equal('key_limit');
+    });
   });
 
   it('lets as many tasks run at once as the account allows, or else the call', async () => {

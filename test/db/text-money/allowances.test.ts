@@ -23,7 +23,7 @@ import {
 import { parseUsd } from '../../../domain/money.ts';
 import { startTcpProxy, type TcpProxy } from '../../../lab/stack/tcp-proxy.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { createAccount, createKey, reloadAccount, type TestKey } from '../../support/factories.ts';
+import { createAccount, createKey, reloadAccount, startNextPeriod, type TestKey } from '../../support/factories.ts';
 import { type HoldSettings, newHold, settlementOf } from '../../support/text-money.ts';
 
 const USD = parseUsd(1);
@@ -224,6 +224,41 @@ describe('allowances', () => {
       await Promise.all(processes.map((process) => serve(process, newHold(key, { amount: 10n }), 10n)));
       expect((await first().hold(newHold(key, { amount: 10_000n - 40n }))).refusal).to.equal(null);
       expect((await at(1).hold(newHold(key, { amount: 1n }))).refusal).to.equal('key_limit');
+    });
+  });
+
+  describe('a budget', () => {
+    const budget = { usageLimit: 10_000n, limitPeriod: 'month' } as const;
+
+    it('with room for one lets exactly one of eight simultaneous requests pass', async () => {
+      const key = await fundedKey(1, budget);
+      const decided = await Promise.all(
+        Array.from({ length: 8 }, (_, index) => at(index % PROCESSES).hold(newHold(key, { amount: 10_000n }))),
+      );
+      expect(decided.map(({ refusal }) => refusal).toSorted()).to.deep.equal(
+        [null, ...Array(7).fill('key_limit')].toSorted(),
+      );
+    });
+
+    it('is never exceeded by all processes together, and can be spent again in the next period', async () => {
+      const key = await fundedKey(1, budget);
+      const spend = async (): Promise<number> => {
+        const decided = await Promise.all(
+          Array.from({ length: 40 }, (_, index) => serve(at(index % PROCESSES), newHold(key, { amount: 400n }), 400n)),
+        );
+        return decided.filter(({ refusal }) => refusal === null).length;
+      };
+      expect(await spend()).to.equal(25);
+      await startNextPeriod(database, key);
+      expect(await spend()).to.equal(25);
+    });
+
+    it('counts what processes still hold when a period begins', async () => {
+      const key = await fundedKey(1, budget);
+      await first().hold(newHold(key, { amount: 6_000n }));
+      await startNextPeriod(database, key);
+      expect((await at(1).hold(newHold(key, { amount: 4_001n }))).refusal).to.equal('key_limit');
+      expect((await at(1).hold(newHold(key, { amount: 4_000n }))).refusal).to.equal(null);
     });
   });
 

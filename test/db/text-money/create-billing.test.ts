@@ -285,7 +285,7 @@ describe('billing of text', () => {
       const key = await createKey(database, account, { usageLimit: 1n });
       const error = await refusal(key);
       expect(error).to.include({ code: 'insufficient_credits', status: 402 });
-      expect(error.message).to.include('usage limit leaves 0.000000000001 USD');
+      expect(error.message).to.include("0.000000000001 USD is left of the key's usage limit");
     });
 
     it('with 402 an output bound beyond all measure', async () => {

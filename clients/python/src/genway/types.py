@@ -226,6 +226,9 @@ BalanceKey = TypedDict("BalanceKey", {
     "id": str,
     "used_usd": float,
     "usage_limit_usd": Union[float, None],
+    "limit_period": Union[Literal["day", "week", "month"], None],
+    "used_of_limit_usd": float,
+    "renews_at": Union[int, None],
 })
 
 Balance = TypedDict("Balance", {

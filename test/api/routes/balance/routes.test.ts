@@ -29,7 +29,14 @@ describe('/v1/balance', () => {
         reserved_usd: 1,
         low_balance_usd: null,
         topped_up: true,
-        key: { id: caller.keyId, used_usd: 1, usage_limit_usd: 4 },
+        key: {
+          id: caller.keyId,
+          used_usd: 1,
+          usage_limit_usd: 4,
+          limit_period: null,
+          used_of_limit_usd: 1,
+          renews_at: null,
+        },
       },
     });
   });

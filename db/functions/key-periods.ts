@@ -1,0 +1,40 @@
+/**
+ * The periods of keys whose limit renews. `used_before` is what the key had used when its period began, so that a period begins
+ * with the first use in it, and nothing has to run at midnight.
+ *
+ * - What text processes may still spend counts towards the new period: their allowances end with a period.
+ * - What a task of an earlier period returns was not used in this one: `move_balances` takes it from `used_before`, too.
+ */
+export const KEY_PERIODS = /* sql */ `
+-- What text processes may spend for a key.
+CREATE OR REPLACE FUNCTION held_by_allowances(key api_keys) RETURNS numeric LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (SELECT coalesce(sum(amount), 0) FROM text_allowances
+    WHERE account_id = key.account_id AND api_key_id = key.id);
+END $$;
+
+CREATE OR REPLACE FUNCTION period_end(period text, moment timestamptz) RETURNS timestamptz LANGUAGE sql IMMUTABLE AS $$
+  SELECT (date_trunc(period, moment AT TIME ZONE 'UTC') + ('1 ' || period)::interval) AT TIME ZONE 'UTC'
+$$;
+
+-- Whether a period of the key has begun in which it was not used yet.
+CREATE OR REPLACE FUNCTION is_period_over(key api_keys, moment timestamptz) RETURNS boolean LANGUAGE sql STABLE AS $$
+  SELECT coalesce(key.period_since < date_trunc(key.limit_period, moment, 'UTC'), false)
+$$;
+
+-- What counts towards the limit of a key.
+CREATE OR REPLACE FUNCTION used_in_period(key api_keys, moment timestamptz) RETURNS numeric LANGUAGE sql STABLE AS $$
+  SELECT CASE
+    WHEN key.limit_period IS NULL THEN key.used
+    WHEN is_period_over(key, moment) THEN held_by_allowances(key)
+    ELSE greatest(key.used - key.used_before, 0)
+  END
+$$;
+
+-- Begins the period of that moment; called under the lock of the key.
+CREATE OR REPLACE FUNCTION renew_period(key_id text, moment timestamptz) RETURNS api_keys LANGUAGE sql AS $$
+  UPDATE api_keys SET used_before = used - held_by_allowances(api_keys),
+    period_since = date_trunc(limit_period, moment, 'UTC')
+  WHERE id = key_id RETURNING *
+$$;
+`;
