@@ -21,6 +21,8 @@ describe('usage', () => {
     caller = await app.createAccount({ fundedUsd: 10 });
     const key = { id: caller.keyId, accountId: caller.accountId };
     const { database } = app;
+    // Nothing of yesterday is summed yet, as in a database that is older than a day.
+    await database('daily_usage_summed').update({ before: new Date(Date.now() - 2 * 86_400_000) });
     const ledger = openTextLedger(app.databaseUrl, { poolSize: 1 });
     const midnight = new Date().setUTCHours(0, 0, 0, 0);
     today = new Date(midnight).toISOString().slice(0, 10);
