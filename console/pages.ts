@@ -6,6 +6,7 @@ import { homePages } from './pages/home/pages.tsx';
 import { keyPages } from './pages/keys/pages.tsx';
 import { memberPages } from './pages/members/pages.tsx';
 import { outcomePages } from './pages/outcomes.ts';
+import { modelPages } from './pages/models/pages.tsx';
 import { playgroundPages } from './pages/playground/pages.tsx';
 import { profilePages } from './pages/profile/pages.tsx';
 import { searchPages } from './pages/search/pages.tsx';
@@ -34,6 +35,7 @@ export const PAGES: readonly Page[] = [
   ...searchPages,
   ...homePages,
   ...playgroundPages,
+  ...modelPages,
   ...taskPages,
   ...keyPages,
   ...webhookPages,

@@ -1,4 +1,5 @@
 /** What customers pay: the catalogue's prices, or those of a version of their price list. */
+import { mediaPrices, type Terms, textPrices } from '../../catalogue/offer.ts';
 import type { ImageModel, MediaModel, TextModel, VideoModel } from '../../catalogue/types.ts';
 import type { Database } from '../../db/database.ts';
 import { findPriceListVersion } from '../../db/queries/price-lists.ts';
@@ -48,4 +49,10 @@ export function priceOf(
   prices: PriceList | null,
 ): PicoUsd {
   return priceMedia(withPrices(model, prices).pricing, order);
+}
+
+/** What an account pays for a model, in words and decimals. */
+export function describePrices(model: MediaModel | TextModel, prices: PriceList | null): Terms {
+  const priced = withPrices(model, prices);
+  return 'kind' in priced ? mediaPrices(priced.pricing) : textPrices(priced.pricing);
 }

@@ -30,7 +30,8 @@ export interface SignedIn {
 }
 
 type StaffEntry = keyof Texts['staffNavigation']['entries'];
-type Entry = 'home' | 'playground' | 'tasks' | 'keys' | 'usage' | 'billing' | 'files' | 'members' | 'webhooks';
+type Entry =
+  'home' | 'playground' | 'models' | 'tasks' | 'keys' | 'usage' | 'billing' | 'files' | 'members' | 'webhooks';
 
 /** The pages of an account, and the permission that each needs. */
 const ACCOUNT_ENTRIES: readonly {
@@ -40,6 +41,7 @@ const ACCOUNT_ENTRIES: readonly {
 }[] = [
   { name: 'home', path: '' },
   { name: 'playground', path: '/playground', permission: 'develop' },
+  { name: 'models', path: '/models' },
   { name: 'tasks', path: '/tasks' },
   { name: 'keys', path: '/keys', permission: 'develop' },
   { name: 'files', path: '/files', permission: 'develop' },

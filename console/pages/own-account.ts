@@ -1,7 +1,11 @@
-/** The account of a member's visit. */
+/** The account of a member's visit, and what belongs to it. */
 import type { ApiServices } from '../../api/services/services.ts';
 import { type Account, findAccount } from '../../db/queries/accounts.ts';
 import { findPlannedVersions } from '../../db/queries/price-lists.ts';
+import { findAccountTask } from '../../db/queries/tasks.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import { isId } from '../../domain/ids.ts';
+import type { Task } from '../../domain/task.ts';
 import type { PriceList } from '../../domain/price-list.ts';
 import type { MemberVisit } from '../page.ts';
 import { monthsBetween } from './usage/period.ts';
@@ -27,4 +31,15 @@ export async function pricesOf(
 export async function monthsOf(visit: MemberVisit, services: ApiServices): Promise<readonly string[]> {
   const { createdAt } = await ownAccount(visit, services);
   return monthsBetween(createdAt, new Date(services.clock.nowMs()));
+}
+
+/** @throws ServiceError `not_found` */
+export async function ownTask(
+  { account, params }: Pick<MemberVisit, 'account' | 'params'>,
+  { database }: Pick<ApiServices, 'database'>,
+): Promise<Task> {
+  const { task_id: taskId = '' } = params;
+  const task = isId('task', taskId) ? await findAccountTask(database, account.accountId, taskId) : null;
+  if (!task) throw new ServiceError('not_found', 'There is no such task.');
+  return task;
 }

@@ -45,6 +45,17 @@ describe('the billing pages', () => {
     expect(text).to.include('984.999999999999').and.include('$1.00');
   });
 
+  it('set the balance below which the account is told, and refuse what is no amount', async () => {
+    const setTo = (usd: string) => owner.send(`${path}/low-balance`, { low_balance_usd: usd });
+    const stored = async () =>
+      (await app.database('accounts').where({ id: customer.accountId }).first('low_balance')) as object;
+    expect((await setTo('12.5')).status).to.equal(303);
+    expect(await stored()).to.deep.equal({ low_balance: '12500000000000' });
+    expect((await setTo('much')).status).to.equal(400);
+    expect((await setTo('')).status).to.equal(303);
+    expect(await stored()).to.deep.equal({ low_balance: null });
+  });
+
   it('show payments, whose references are text', async () => {
     for (const at of [path, `${path}/top-ups`]) {
       const { text } = await owner.get(at);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { TestCaller } from '../support/app.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
-import { createEndpoint, createTaskRow, finishAsFailed } from '../support/factories.ts';
+import { createEndpoint, createTaskRow, finishAsFailed, newTask } from '../support/factories.ts';
 
 describe('pages of tasks', () => {
   const app = useTestConsole();
@@ -42,6 +42,26 @@ describe('pages of tasks', () => {
     await finishAsFailed(app.database, task);
     const { text } = await owner.get(`${path}/${task.id}`);
     expect(text).to.include('It failed. Try again.').and.include('$1.00 was refunded').and.include(endpoint.id);
+  });
+
+  it('show what was ordered and with which key, and fill the playground with it again', async () => {
+    const request = { ...newTask({ accountId: customer.accountId, id: customer.keyId }).request };
+    const task = await taskOf(customer, {
+      request: {
+        ...request,
+        prompt: 'A lighthouse "in" a storm',
+        durationSeconds: 7,
+        images: ['https://a.test/1.png'],
+      },
+    });
+    const { text } = await owner.get(`${path}/${task.id}`);
+    expect(text).to.include('7 s').and.include('https://a.test/1.png').and.include('sk-');
+    const again = `/console/accounts/${customer.accountId}/playground?task=${task.id}`;
+    expect(text).to.include(`href="${again}"`);
+    const filled = (await owner.get(again)).text;
+    expect(filled).to.include('A lighthouse &quot;in&quot; a storm').and.include('https://a.test/1.png');
+    const foreign = await taskOf(await app.createAccount({ fundedUsd: 5 }));
+    expect((await owner.get(again.replace(task.id, foreign.id))).status).to.equal(404);
   });
 
   it('take any query', async () => {

@@ -1,17 +1,23 @@
 /** Balance, ledger, statements and top-ups of an account. */
 import type { Child } from 'hono/jsx';
 import { CREDITED_TOP_UP } from '../../../api/routes/admin/credit.ts';
+import { updateBalanceSchema } from '../../../api/routes/balance/schema.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
+import { createValidator } from '../../../api/validation.ts';
 import type { Account } from '../../../db/queries/accounts.ts';
 import { listBalanceEntries } from '../../../db/queries/balance-entries.ts';
 import { type CreditedTopUp, listTopUps } from '../../../db/queries/credits.ts';
+import { setLowBalance } from '../../../db/queries/low-balances.ts';
 import { sumPromoCredit } from '../../../db/queries/promo-grants.ts';
-import { Card, ExactMoney, exactUsd, Headline, Pages } from '../../html/components.tsx';
+import type { ServiceError } from '../../../domain/errors.ts';
+import { formatUsd, parseUsd } from '../../../domain/money.ts';
+import { Card, ExactMoney, exactUsd, Field, Form, Headline, Pages } from '../../html/components.tsx';
 import { Facts } from '../../html/facts.tsx';
 import { monthName } from '../../html/months.ts';
 import { ResourceTable } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
-import { member, type MemberVisit, showPage } from '../../page.ts';
+import { carryOut } from '../../form-problem.ts';
+import { member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
 import { monthsOf, ownAccount } from '../own-account.ts';
 import { AddFunds } from './add-funds.tsx';
 import { Entries, ledgerPages, pagesOfMember } from './ledger.tsx';
@@ -24,9 +30,7 @@ const LATEST_MONTHS = 12;
 const TOP_UP_LIST = { kind: 'transfer', size: 50 } as const;
 
 export const billingPages = [
-  member.page('/accounts/{account_id}/billing', 'pay', async (visit, services) =>
-    showPage('billing', visit.texts.billing.title, await Overview({ visit, services })),
-  ),
+  member.page('/accounts/{account_id}/billing', 'pay', (visit, services) => showOverview(visit, services)),
   member.page(
     '/accounts/{account_id}/billing/top-ups',
     'pay',
@@ -55,9 +59,30 @@ export const billingPages = [
       </Card>,
     );
   }),
+  member.form('/accounts/{account_id}/billing/low-balance', 'pay', async (visit, services) => {
+    const { accountId } = visit.account;
+    return carryOut(
+      async () => {
+        const { low_balance_usd: usd } = readThreshold({ low_balance_usd: visit.form.optional('low_balance_usd') });
+        await setLowBalance(services.database, accountId, usd === null ? null : parseUsd(usd));
+      },
+      `/accounts/${accountId}/billing`,
+      (problem) => showOverview(visit, services, problem),
+    );
+  }),
   ...statementPages,
   ...ledgerPages,
 ];
+
+const readThreshold = createValidator(updateBalanceSchema);
+
+async function showOverview(
+  visit: MemberVisit,
+  services: ApiServices,
+  problem: ServiceError | null = null,
+): Promise<PageResult> {
+  return showPage('billing', visit.texts.billing.title, await Overview({ visit, services }), problem);
+}
 
 async function Overview({ visit, services }: { readonly visit: MemberVisit; readonly services: ApiServices }) {
   const { account, texts } = visit;
@@ -77,6 +102,18 @@ async function Overview({ visit, services }: { readonly visit: MemberVisit; read
       <Balance account={found} promo={promo}>
         <AddFunds account={account} services={services} />
         {topUpUrl === null ? <p class="soft">{words.noAddFunds}</p> : null}
+        <Form action={`${path}/low-balance`}>
+          <Field
+            name="low_balance_usd"
+            label={words.lowBalance}
+            hint={words.lowBalanceHint}
+            inputMode="decimal"
+            value={found.lowBalance === null ? '' : formatUsd(found.lowBalance)}
+          />
+          <button type="submit" class="quiet">
+            {texts.common.save}
+          </button>
+        </Form>
       </Balance>
       <div class="grid">
         <Card title={words.topUps}>

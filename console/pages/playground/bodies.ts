@@ -2,11 +2,26 @@
 import type { MediaModel } from '../../../catalogue/types.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { readParameter } from '../../../domain/model-parameters.ts';
-import type { Form } from '../../form.ts';
+import type { Task } from '../../../domain/task.ts';
+import { Form } from '../../form.ts';
 import { isMedia, type Tried } from './models.ts';
 
 export function bodyOf(model: Tried, form: Form): JsonObject {
   return isMedia(model) ? mediaBodyOf(model, form) : chatBodyOf(model.id, form);
+}
+
+/** The form that would order a task again. Inputs are links, which may have expired. */
+export function formOfTask({ model, request }: Pick<Task, 'model' | 'request'>): Form {
+  const { prompt, images = [], durationSeconds, aspectRatio, resolution, parameters = {} } = request;
+  const fields = new URLSearchParams({ model, prompt });
+  if (durationSeconds !== undefined) fields.set('duration', String(durationSeconds));
+  if (aspectRatio !== undefined) fields.set('aspect_ratio', aspectRatio);
+  if (resolution !== undefined) fields.set('resolution', resolution);
+  for (const link of images) fields.append('images', link);
+  for (const [name, value] of Object.entries(parameters)) {
+    fields.set(fieldOf(name), typeof value === 'string' ? value : JSON.stringify(value));
+  }
+  return new Form(fields);
 }
 
 /** @param prompt replaces an empty prompt, for prices and examples */

@@ -14,8 +14,8 @@ import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { type PageResult, member, type MemberVisit } from '../../page.ts';
-import { pricesOf } from '../own-account.ts';
-import { bodyOf, withPrompt } from './bodies.ts';
+import { ownTask, pricesOf } from '../own-account.ts';
+import { bodyOf, formOfTask, withPrompt } from './bodies.ts';
 import { consoleCaller } from './caller.ts';
 import { contentOf, Cost } from './chat.tsx';
 import { filePages } from './files.tsx';
@@ -30,9 +30,15 @@ const RECORD_ATTEMPTS = 5;
 const RECORD_PAUSE_MS = 50;
 
 export const playgroundPages = [
-  member.page(PATH, 'develop', async (visit, services) =>
-    show(visit, services, findTried(services.catalogue, visit.query.get('model'))),
-  ),
+  member.page(PATH, 'develop', async (visit, services) => {
+    const again = visit.query.get('task');
+    const task = again === null ? null : await ownTask({ ...visit, params: { task_id: again } }, services);
+    return show(
+      task === null ? visit : { ...visit, form: formOfTask(task) },
+      services,
+      findTried(services.catalogue, task?.model ?? visit.query.get('model')),
+    );
+  }),
   member.form(PATH, 'develop', async (visit, services) => {
     const model = findTried(services.catalogue, visit.form.text('model'));
     if (isStreamRequested(visit)) return stream(visit, services, model);

@@ -2,6 +2,7 @@
 import { newSecondFactorSecret, sealOffer, secondFactorAddress } from '../../../api/services/people/second-factor.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { Card, Copyable, Field, Form, Problem } from '../../html/components.tsx';
+import { QrCode } from '../../html/qr-code.tsx';
 import type { PageResult, UserVisit } from '../../page.ts';
 import { useTexts } from '../../html/page-context.ts';
 
@@ -47,13 +48,15 @@ export function AddSecondFactor({
 }) {
   const { profile: words } = texts;
   const secret = offered ?? newSecondFactorSecret();
+  const address = secondFactorAddress(secret, user.email);
   return (
     <Card title={words.secondFactor}>
       <Problem message={problem} />
       <Form action="/console/profile/second-factor">
         <p>
-          {words.addSecondFactor} <a href={secondFactorAddress(secret, user.email)}>{words.openApp}</a>
+          {words.addSecondFactor} <a href={address}>{words.openApp}</a>
         </p>
+        <QrCode text={address} label={words.qrCode} />
         <input type="hidden" name="offer" value={sealOffer(sealer, session, secret)} />
         <Copyable text={secret} label={words.secret} />
         <Field name="code" label={texts.signIn.code} required autocomplete="one-time-code" inputMode="numeric" />

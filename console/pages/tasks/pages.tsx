@@ -1,20 +1,23 @@
 /** The tasks of an account. */
 import type { ApiServices } from '../../../api/services/services.ts';
 import { type Delivery, listDeliveries } from '../../../db/queries/deliveries.ts';
+import { findKeyNames, type KeyName } from '../../../db/queries/api-keys.ts';
 import { findAccountTask, listTasks } from '../../../db/queries/tasks.ts';
-import { ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
 import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../domain/task.ts';
 import { Card, Copyable, Empty, Field, Money, Pages, Time } from '../../html/components.tsx';
 import { Facts } from '../../html/facts.tsx';
 import { ChoiceFilter, FieldFilter, Filters } from '../../html/filters.tsx';
 import { readListPage } from '../../list-page.ts';
+import { mayAsMember } from '../../../domain/roles.ts';
 import { member, type MemberVisit, showPage } from '../../page.ts';
 import { periodOf } from '../../period.ts';
+import { ownTask } from '../own-account.ts';
 import { SentEvents } from '../webhooks/deliveries.tsx';
 import { durationOf, Gallery, Result, TaskTile } from './gallery.tsx';
 import { Chosen } from '../../html/resource-table.tsx';
 import { useTexts } from '../../html/page-context.ts';
+import type { Texts } from '../../texts/texts.ts';
 
 const PAGE_SIZE = 24;
 const TASK_LIST = { kind: 'task', size: PAGE_SIZE } as const;
@@ -55,7 +58,7 @@ export const taskPages = [
       'tasks',
       visit.texts.tasks.title,
       <>
-        <Details task={task} />
+        {await detailsOf(task, visit, services)}
         <SentEvents deliveries={await deliveriesOf(task, services)} visit={visit} />
       </>,
     );
@@ -66,7 +69,7 @@ export const taskPages = [
   }),
   member.page('/accounts/{account_id}/tasks/{task_id}/details', 'see', async (visit, services) => ({
     kind: 'part',
-    content: <Details task={await ownTask(visit, services)} />,
+    content: await detailsOf(await ownTask(visit, services), visit, services),
   })),
 ];
 
@@ -74,24 +77,43 @@ function deliveriesOf({ accountId, id }: Task, { database }: ApiServices): Promi
   return listDeliveries(database, { accountId, taskId: id, limit: PAGE_SIZE });
 }
 
-async function ownTask({ account, params }: MemberVisit, { database }: ApiServices): Promise<Task> {
-  const { task_id: taskId = '' } = params;
-  const task = isId('task', taskId) ? await findAccountTask(database, account.accountId, taskId) : null;
-  if (!task) throw new ServiceError('not_found', 'There is no such task.');
-  return task;
+async function detailsOf(task: Task, { account }: MemberVisit, { database }: ApiServices) {
+  const keys = await findKeyNames(database, account.accountId);
+  return <Details task={task} apiKey={keys.get(task.apiKeyId)} mayRepeat={mayAsMember(account.role, 'develop')} />;
 }
 
-function Details({ task }: { readonly task: Task }) {
+function Details({
+  task,
+  apiKey,
+  mayRepeat,
+}: {
+  readonly task: Task;
+  readonly apiKey: KeyName | undefined;
+  readonly mayRepeat: boolean;
+}) {
   const texts = useTexts();
   const { tasks: words, common, fields } = texts;
   const path = `/console/accounts/${task.accountId}/tasks/${task.id}/details`;
   const live = isFinal(task.status) ? {} : { 'hx-get': path, 'hx-trigger': 'every 2s', 'hx-swap': 'outerHTML' };
+  const { images = [], referenceVideos = [], referenceAudios = [] } = task.request;
+  const inputs = [...images, ...referenceVideos, ...referenceAudios];
+  const settings = settingsOf(task.request, texts);
   return (
     <div {...live}>
       <Card>
         <div class="result">
           <Result task={task} controls />
         </div>
+        <p class="row">
+          {(task.output ?? []).map(({ url }) => (
+            <a href={url} download>
+              {words.download}
+            </a>
+          ))}
+          {mayRepeat ? (
+            <a href={`/console/accounts/${task.accountId}/playground?task=${task.id}`}>{words.useAgain}</a>
+          ) : null}
+        </p>
       </Card>
       <Card title={words.request}>
         <Facts
@@ -105,6 +127,20 @@ function Details({ task }: { readonly task: Task }) {
             ],
             [words.prompt, task.request.prompt],
             [fields.model, task.model],
+            settings.length === 0 ? null : [words.settings, settings.join(', ')],
+            inputs.length === 0
+              ? null
+              : [
+                  words.inputs,
+                  <ul class="plain">
+                    {inputs.map((link) => (
+                      <li>
+                        <code>{link}</code>
+                      </li>
+                    ))}
+                  </ul>,
+                ],
+            apiKey === undefined ? null : [fields.key, apiKey.name || apiKey.hint],
             [common.price, <Money amount={task.price} />],
             task.priceList === null ? null : [fields.price_list, task.priceList],
             [fields.created_at, <Time at={task.createdAt} />],
@@ -115,4 +151,20 @@ function Details({ task }: { readonly task: Task }) {
       </Card>
     </div>
   );
+}
+
+/** What was ordered beside the prompt and the inputs. */
+function settingsOf(
+  { durationSeconds, aspectRatio, resolution, width, height, parameters = {} }: Task['request'],
+  { tasks: words }: Texts,
+): readonly string[] {
+  return [
+    durationSeconds === undefined ? '' : words.seconds(durationSeconds),
+    resolution ?? '',
+    aspectRatio ?? '',
+    width === undefined || height === undefined ? '' : `${width} × ${height}`,
+    ...Object.entries(parameters).map(
+      ([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,
+    ),
+  ].filter((setting) => setting !== '');
 }

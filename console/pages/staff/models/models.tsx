@@ -5,6 +5,7 @@ import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
 import { Badge, Card, Problem, Time } from '../../../html/components.tsx';
 import { Facts } from '../../../html/facts.tsx';
+import { InlinePrices, TermFacts } from '../../../html/terms.tsx';
 import { ReasonCard } from '../../../html/reason-card.tsx';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
@@ -35,18 +36,7 @@ export function ModelTable({
           [fields.model, 'id'],
           'kind',
           [fields.status, (model) => <ModelState model={model} />],
-          [
-            words.prices,
-            ({ prices }) => (
-              <ul class="inline">
-                {Object.entries(prices).map(([name, price]) => (
-                  <li>
-                    <span class="soft">{name.replaceAll('_', ' ')}</span> <span class="money">{price}</span>
-                  </li>
-                ))}
-              </ul>
-            ),
-          ],
+          [words.prices, ({ prices }) => <InlinePrices prices={prices} />],
         ]}
       />
     </>
@@ -89,10 +79,10 @@ export function ModelContent({ model, visit }: { readonly model: SoldModel; read
       </Card>
       <Card title={words.prices}>
         <p class="soft">{model.kind === 'text' ? words.perMillion : words.inUsd}</p>
-        <Terms terms={model.prices} />
+        <TermFacts terms={model.prices} />
       </Card>
       <Card title={words.terms}>
-        <Terms terms={model.terms} />
+        <TermFacts terms={model.terms} />
       </Card>
       {may(visit, 'operate') ? (
         <ReasonCard
@@ -104,9 +94,4 @@ export function ModelContent({ model, visit }: { readonly model: SoldModel; read
       ) : null}
     </>
   );
-}
-
-/** Shows each term under its name in the catalogue file. */
-function Terms({ terms }: { readonly terms: SoldModel['terms'] }) {
-  return <Facts facts={Object.entries(terms).map(([name, value]) => [name.replaceAll('_', ' '), value])} />;
 }

@@ -1,0 +1,63 @@
+/** The models that an account may use, at its own prices. */
+import { describePrices } from '../../../api/services/customer-prices.ts';
+import type { Terms } from '../../../catalogue/offer.ts';
+import * as field from '../../../domain/resource/field.ts';
+import { nested } from '../../../domain/resource/resource.ts';
+import { mayAsMember } from '../../../domain/roles.ts';
+import { ChoiceFilter, FieldFilter, Filters } from '../../html/filters.tsx';
+import { TableCard } from '../../html/resource-table.tsx';
+import { InlinePrices } from '../../html/terms.tsx';
+import { member, showPage } from '../../page.ts';
+import { pricesOf } from '../own-account.ts';
+import { modelsByKind, type TriedKind } from '../playground/models.ts';
+
+interface PricedModel {
+  readonly id: string;
+  readonly kind: TriedKind;
+  readonly prices: Terms;
+}
+
+const KINDS: readonly TriedKind[] = ['video', 'image', 'text'];
+
+const PRICED_MODEL = nested<PricedModel>({ id: field.text('id'), kind: field.oneOf(KINDS)('kind') });
+
+export const modelPages = [
+  member.page('/accounts/{account_id}/models', 'see', async (visit, services) => {
+    const { account, query, texts } = visit;
+    const { models: words, fields } = texts;
+    const kind = query.get('kind') ?? '';
+    const part = (query.get('model') ?? '').trim().toLowerCase();
+    const prices = await pricesOf(visit, services);
+    const rows = modelsByKind(services.catalogue).flatMap(([ofKind, models]) =>
+      models
+        .filter(({ id }) => (kind === '' || kind === ofKind) && id.toLowerCase().includes(part))
+        .map((model) => ({ id: model.id, kind: ofKind, prices: describePrices(model, prices) })),
+    );
+    const playground = `/console/accounts/${account.accountId}/playground?model=`;
+    return showPage(
+      'models',
+      words.title,
+      <>
+        <Filters>
+          <FieldFilter name="model" label={words.part} />
+          <ChoiceFilter name="kind" label={fields.kind} all={words.allKinds} values={KINDS} />
+        </Filters>
+        <p class="soft">{words.units}</p>
+        <TableCard
+          of={PRICED_MODEL}
+          label={words.title}
+          rows={rows}
+          none={words.none}
+          columns={[
+            [fields.model, 'id'],
+            'kind',
+            [words.prices, (model) => <InlinePrices prices={model.prices} />],
+            mayAsMember(account.role, 'develop')
+              ? ['', ({ id }) => <a href={playground + encodeURIComponent(id)}>{words.tryIt}</a>]
+              : null,
+          ]}
+        />
+      </>,
+    );
+  }),
+];
