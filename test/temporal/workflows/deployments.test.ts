@@ -60,7 +60,8 @@ describe('a deployment with running tasks', function () {
           buildId,
           identity: 'test',
         }),
-      { timeoutMs: WAIT_MS },
+      // Temporal refuses this call when it comes more often.
+      { timeoutMs: WAIT_MS, pauseMs: 1_000 },
     );
   }
 
