@@ -1,6 +1,5 @@
 /** Refuses requests, the least important ones first, while more arrive than the process can answer. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Admission, type Importance, WINDOW_MS } from '../domain/admission.ts';
 import { errorHeaders, presentTypedError } from '../domain/error-envelope.ts';
 import { ServiceError } from '../domain/errors.ts';
@@ -52,7 +51,12 @@ export function createOverload(
   { admission = new Admission(), wait = meterEventLoop() }: { admission?: Admission; wait?: WaitMeter } = {},
 ): Overload {
   const customers = new Map<string, Customer>();
-  const timer = setInterval(() => admission.endWindow(wait.read()), WINDOW_MS).unref();
+  let beganAtMs = performance.now();
+  const timer = setInterval(() => {
+    const endedAtMs = performance.now();
+    admission.endWindow(wait.read(), endedAtMs - beganAtMs);
+    beganAtMs = endedAtMs;
+  }, WINDOW_MS).unref();
 
   return {
     guard: (handler) => async (request, response) => {
@@ -78,16 +82,24 @@ export function createOverload(
   };
 }
 
+/** Averages over time, not over turns of the event loop: more requests arrive during a long turn. */
 function meterEventLoop(): WaitMeter {
-  const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
-  delay.enable();
+  let beganAtMs = performance.now();
+  let [weightedMs, lengthMs] = [0, 0];
+  const timer = setInterval(() => {
+    const endedAtMs = performance.now();
+    const turnMs = endedAtMs - beganAtMs;
+    weightedMs += turnMs * Math.max(0, turnMs - RESOLUTION_MS);
+    lengthMs += turnMs;
+    beganAtMs = endedAtMs;
+  }, RESOLUTION_MS).unref();
   return {
     read: () => {
-      const waitMs = delay.count === 0 ? 0 : delay.mean / 1e6 - RESOLUTION_MS;
-      delay.reset();
+      const waitMs = lengthMs === 0 ? 0 : weightedMs / lengthMs;
+      [weightedMs, lengthMs] = [0, 0];
       return waitMs;
     },
-    stop: () => void delay.disable(),
+    stop: () => clearInterval(timer),
   };
 }
 

@@ -22,8 +22,8 @@ const TARGET_WAIT_MS = 60;
  */
 const LEAST_LIMIT = 30;
 const REMEMBERED_WINDOWS = 10;
-/** The share of the limit that stays after an overloaded window. */
-const DECREASE = 0.95;
+/** The share of the limit that stays after an overloaded window: the less, the longer requests waited. */
+const [LEAST_LEFT, MOST_LEFT] = [0.8, 0.95];
 /** By this share of what arrives, the limit grows after a window without overload. */
 const INCREASE = 0.02;
 /** A window that brings more than the one before takes up to this multiple of the limit, whatever the importance. */
@@ -83,11 +83,13 @@ export class Admission {
    * Ends a window, and decides about the next one.
    *
    * @param waitMs how long requests waited, on average, before the process began with them
+   * @param lengthMs how long the window was: an overloaded process ends it late
    */
-  endWindow(waitMs: number): void {
+  endWindow(waitMs: number, lengthMs = WINDOW_MS): void {
+    const managed = (this.#taken * WINDOW_MS) / Math.max(lengthMs, WINDOW_MS);
     const arrived = this.#taken + this.#refused;
     if (waitMs > TARGET_WAIT_MS)
-      this.#limit = Math.max(this.#leastLimit, Math.min(this.#limit, this.#taken) * DECREASE);
+      this.#limit = Math.max(this.#leastLimit, Math.min(this.#limit, managed) * shareLeft(waitMs));
     else if (this.isLimiting) this.#limit += Math.max(1, arrived * INCREASE);
     this.#calmWindows = waitMs > TARGET_WAIT_MS || this.#refused > 0 ? 0 : this.#calmWindows + 1;
     if (this.#calmWindows >= CALM_WINDOWS) this.#limit = Infinity;
@@ -118,6 +120,10 @@ export class Admission {
     if (this.#lastLevel === -1) this.#lastLevel = Infinity;
     else this.#roomAtLast = limit - before + (this.#arrivals[this.#lastLevel] ?? 0);
   }
+}
+
+function shareLeft(waitMs: number): number {
+  return Math.min(MOST_LEFT, Math.max(LEAST_LEFT, TARGET_WAIT_MS / waitMs));
 }
 
 function rankOf(earlier: number): number {

@@ -5,6 +5,8 @@ import { Admission, IMPORTANCES, type Importance } from '../../domain/admission.
 type Arrival = readonly [importance: Importance, customer: string];
 
 const FAST_MS = 1;
+/** A little too slow. */
+const LATE_MS = 63;
 const SLOW_MS = 200;
 
 function windowOf(admission: Admission, arrivals: readonly Arrival[], waitMs: number): readonly Arrival[] {
@@ -23,7 +25,7 @@ function times(count: number, importance: Importance, customer: string | ((index
 /** Has two overloaded windows with the same requests, and returns what is taken of the next. */
 function takenUnderOverload(arrivals: readonly Arrival[]): readonly Arrival[] {
   const admission = new Admission();
-  for (let count = 0; count < 2; count += 1) windowOf(admission, arrivals, SLOW_MS);
+  for (let count = 0; count < 2; count += 1) windowOf(admission, arrivals, LATE_MS);
   return windowOf(admission, arrivals, FAST_MS);
 }
 
@@ -71,6 +73,19 @@ describe('the admission of requests', () => {
     const taken = takenUnderOverload(times(1_000, 'work', (index) => `customer ${index}`));
     expect(taken).to.have.length(903);
   });
+
+  for (const [what, waitMs, lengthMs, taken] of [
+    ['a twentieth less after a window in which requests waited a little too long', LATE_MS, 100, 950],
+    ['a fifth less after a window in which requests waited very long', SLOW_MS, 100, 800],
+    ['what fits into a window, after one that took twice its time', LATE_MS, 200, 475],
+  ] as const)
+    it(`takes ${what}`, () => {
+      const admission = new Admission();
+      for (let count = 0; count < 1_000; count += 1) admission.takes('work', `customer ${count}`);
+      admission.endWindow(waitMs, lengthMs);
+      const next = times(1_000, 'work', (index) => `customer ${index}`);
+      expect(windowOf(admission, next, FAST_MS)).to.have.length(taken);
+    });
 
   it('takes everything again some time after the overload', () => {
     const admission = new Admission();
