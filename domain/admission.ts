@@ -14,7 +14,9 @@ export type Importance = (typeof IMPORTANCES)[number];
 
 /** The length of a window, in milliseconds. */
 export const WINDOW_MS = 100;
-/** Requests that wait longer before a process begins with them, on average, are too many. */
+/** An overload begins when requests wait longer before a process begins with them, on average. */
+const LONGEST_WAIT_MS = 140;
+/** Until the overload has ended, they should not wait longer than this, so that those that wait already are answered. */
 const TARGET_WAIT_MS = 60;
 /**
  * So few requests in a window do not overload a process; if they wait, the machine has other work. As many as in all remembered
@@ -23,7 +25,7 @@ const TARGET_WAIT_MS = 60;
 const LEAST_LIMIT = 30;
 const REMEMBERED_WINDOWS = 10;
 /** The share of the limit that stays after an overloaded window: the less, the longer requests waited. */
-const [LEAST_LEFT, MOST_LEFT] = [0.8, 0.95];
+const [LEAST_LEFT, MOST_LEFT] = [0.9, 0.95];
 /** By this share of what arrives, the limit grows after a window without overload. */
 const INCREASE = 0.02;
 /** A window that brings more than the one before takes up to this multiple of the limit, whatever the importance. */
@@ -44,6 +46,9 @@ export class Admission {
   #lastLevel = Infinity;
   #roomAtLast = 0;
   #calmWindows = 0;
+  /** Of several windows, because one alone may have waited for the collection of garbage. */
+  readonly #waitsMs = [0, 0, 0];
+  #managedBefore = 0;
   #taken = 0;
   #refused = 0;
   /** How many arrived in each of the windows before this one, the oldest first. */
@@ -88,10 +93,14 @@ export class Admission {
   endWindow(waitMs: number, lengthMs = WINDOW_MS): void {
     const managed = (this.#taken * WINDOW_MS) / Math.max(lengthMs, WINDOW_MS);
     const arrived = this.#taken + this.#refused;
-    if (waitMs > TARGET_WAIT_MS)
-      this.#limit = Math.max(this.#leastLimit, Math.min(this.#limit, managed) * shareLeft(waitMs));
+    this.#waitsMs.push(waitMs);
+    this.#waitsMs.shift();
+    const leastMs = Math.min(...this.#waitsMs.slice(-2));
+    const hasWaited = this.isLimiting ? leastMs > TARGET_WAIT_MS : mean(this.#waitsMs) > LONGEST_WAIT_MS;
+    if (hasWaited) this.#lower(Math.max(managed, this.#managedBefore), leastMs);
     else if (this.isLimiting) this.#limit += Math.max(1, arrived * INCREASE);
-    this.#calmWindows = waitMs > TARGET_WAIT_MS || this.#refused > 0 ? 0 : this.#calmWindows + 1;
+    this.#managedBefore = managed;
+    this.#calmWindows = hasWaited || this.#refused > 0 ? 0 : this.#calmWindows + 1;
     if (this.#calmWindows >= CALM_WINDOWS) this.#limit = Infinity;
     this.#divide(this.#limit);
     this.#arrivals.fill(0);
@@ -100,6 +109,10 @@ export class Admission {
     this.#sumBefore += arrived - (this.#arrivedBefore.shift() ?? 0);
     this.#taken = 0;
     this.#refused = 0;
+  }
+
+  #lower(managed: number, waitMs: number): void {
+    this.#limit = Math.max(this.#leastLimit, Math.min(this.#limit, managed) * shareLeft(waitMs));
   }
 
   #areFew(): boolean {
@@ -120,6 +133,10 @@ export class Admission {
     if (this.#lastLevel === -1) this.#lastLevel = Infinity;
     else this.#roomAtLast = limit - before + (this.#arrivals[this.#lastLevel] ?? 0);
   }
+}
+
+function mean(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0) / numbers.length;
 }
 
 function shareLeft(waitMs: number): number {
