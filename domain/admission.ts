@@ -24,7 +24,9 @@ const TARGET_WAIT_MS = 60;
  */
 const LEAST_LIMIT = 30;
 const REMEMBERED_WINDOWS = 10;
-/** The share of the limit that stays after an overloaded window: the less, the longer requests waited. */
+/** The share of what it managed that an overloaded process takes at first, so that it has time for those that wait. */
+const FIRST_LEFT = 0.5;
+/** The share of the limit that stays after a further overloaded window: the less, the longer requests waited. */
 const [LEAST_LEFT, MOST_LEFT] = [0.9, 0.95];
 /** By this share of what arrives, the limit grows after a window without overload. */
 const INCREASE = 0.02;
@@ -97,7 +99,8 @@ export class Admission {
     this.#waitsMs.shift();
     const leastMs = Math.min(...this.#waitsMs.slice(-2));
     const hasWaited = this.isLimiting ? leastMs > TARGET_WAIT_MS : mean(this.#waitsMs) > LONGEST_WAIT_MS;
-    if (hasWaited) this.#lower(Math.max(managed, this.#managedBefore), leastMs);
+    const left = this.isLimiting ? shareLeft(leastMs) : FIRST_LEFT;
+    if (hasWaited) this.#lower(Math.max(managed, this.#managedBefore), left);
     else if (this.isLimiting) this.#limit += Math.max(1, arrived * INCREASE);
     this.#managedBefore = managed;
     this.#calmWindows = hasWaited || this.#refused > 0 ? 0 : this.#calmWindows + 1;
@@ -111,8 +114,8 @@ export class Admission {
     this.#refused = 0;
   }
 
-  #lower(managed: number, waitMs: number): void {
-    this.#limit = Math.max(this.#leastLimit, Math.min(this.#limit, managed) * shareLeft(waitMs));
+  #lower(managed: number, left: number): void {
+    this.#limit = Math.max(this.#leastLimit, Math.min(this.#limit, managed) * left);
   }
 
   #areFew(): boolean {
