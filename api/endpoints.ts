@@ -2,7 +2,9 @@
 import type { Endpoint } from './endpoint/endpoint.ts';
 import {
   createAccount,
+  eraseContent,
   getAccount,
+  getContent,
   listAccounts,
   reopenAccount,
   suspendAccount,
@@ -139,6 +141,8 @@ const ADMINISTRATION = [
   listAccounts,
   getAccount,
   updateAccount,
+  getContent,
+  eraseContent,
   suspendAccount,
   reopenAccount,
   topUp,

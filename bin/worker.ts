@@ -3,6 +3,7 @@ import { Client } from '@temporalio/client';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { createMediaTaskActivities } from '../temporal/activities/media-task/media-task.ts';
 import { createReconciliationActivities } from '../temporal/activities/reconciliation.ts';
+import { createHistoryEraser } from '../temporal/history-eraser.ts';
 import { createSweepActivities } from '../temporal/activities/sweep.ts';
 import { createWebhookDeliveryActivities } from '../temporal/activities/webhook-delivery.ts';
 import { createWorkflowLookup } from '../temporal/workflow-lookup.ts';
@@ -95,7 +96,12 @@ const activities = {
     workflows: createWorkflowLookup(temporal),
     storage,
   }),
-  sweep: createSweepActivities({ database: background, storage, uploadExpiryMs: config.uploads.expiryMs }),
+  sweep: createSweepActivities({
+    database: background,
+    storage,
+    histories: createHistoryEraser(temporal),
+    uploadExpiryMs: config.uploads.expiryMs,
+  }),
 };
 /** A longer wait is useless: a provider takes minutes, and another worker takes over immediately. */
 const graceMs = Math.min(config.shutdownGraceMs, 10_000);

@@ -1,6 +1,7 @@
 /** Operators' actions on accounts: each is done and recorded together, or not at all. */
 import type { Database } from '../../db/database.ts';
 import { reopenAccount as reopen, suspendAccount as suspend } from '../../db/queries/accounts.ts';
+import { eraseContent } from '../../db/queries/content.ts';
 import { type AccountActionKind, type Authorship, recordAccountAction } from '../../db/queries/operator-actions.ts';
 import { existingAccount } from './existing-account.ts';
 
@@ -12,6 +13,15 @@ export function suspendAccount(database: Database, accountId: string, by: Author
 /** The keys of the account work again. @throws ServiceError `not_found` */
 export function reopenAccount(database: Database, accountId: string, by: Authorship): Promise<void> {
   return act(database, accountId, { kind: 'reopen', ...by }, reopen);
+}
+
+/**
+ * Has everything erased that the account has sent and got until now. What the books need stays.
+ *
+ * @throws ServiceError `not_found`
+ */
+export function eraseContentOf(database: Database, accountId: string, by: Authorship): Promise<void> {
+  return act(database, accountId, { kind: 'erase', ...by }, eraseContent);
 }
 
 function act(

@@ -29,13 +29,36 @@ export function observeUpstreams({ log, metrics, tracing, calls }: UpstreamWatch
 
 /** Successes after a failure are kept, too: they show how the request went on. */
 function recordCall(attempt: AttemptReport, calls: CallRecorder): void {
-  const { requestId, number, upstream, format, model, key, fault, status, vendorMessage, reason, seconds } = attempt;
+  const {
+    account: accountId,
+    requestId,
+    number,
+    upstream,
+    format,
+    model,
+    key,
+    fault,
+    status,
+    vendorMessage,
+    reason,
+    seconds,
+  } = attempt;
   const target = { upstream, format, model, key };
   const message = vendorMessage || reason;
   const durationMs = Math.round(seconds * 1000);
   calls.record(target, durationMs, fault && { fault, status, message });
   if (number === 1 && attempt.decision === 'answered') return;
-  calls.recordAttempt({ ...target, requestId, number, decision: attempt.decision, fault, status, message, durationMs });
+  calls.recordAttempt({
+    ...target,
+    accountId,
+    requestId,
+    number,
+    decision: attempt.decision,
+    fault,
+    status,
+    message,
+    durationMs,
+  });
 }
 
 /** Failures of upstreams concern operators; successes are in the usage table. */

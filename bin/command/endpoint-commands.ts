@@ -30,6 +30,8 @@ export const ENDPOINT_COMMANDS: readonly EndpointCommand[] = [
   { usage: 'accounts update <account_id>', call: 'updateAccount' },
   { usage: 'accounts suspend <account_id>', call: 'suspendAccount' },
   { usage: 'accounts reopen <account_id>', call: 'reopenAccount' },
+  { usage: 'accounts content <account_id>', call: 'getContent' },
+  { usage: 'accounts erase <account_id>', call: 'eraseContent' },
   { usage: 'accounts top-up <account_id> <amount_usd>', call: 'topUp' },
   { usage: 'accounts adjust <account_id> <amount_usd>', call: 'adjust' },
   { usage: 'accounts grant-promo <account_id> <amount_usd>', call: 'grantPromo' },

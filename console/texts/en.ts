@@ -210,6 +210,7 @@ export const en = {
       price: 'Prices',
       suspend: 'Suspended',
       reopen: 'Reopened',
+      erase: 'Content erased',
     },
     type: {
       topup: 'Funds added',
@@ -537,6 +538,12 @@ export const en = {
     notGiven: 'not given',
     concurrentTasks: 'Tasks at once',
     asAll: 'as for all accounts',
+    contentDays: 'Days until content is erased',
+    contentDaysHint: 'Prompts, inputs and results of tasks. Empty: never.',
+    erased: 'Content erased up to',
+    erase: 'Erase the content',
+    eraseHint:
+      'Prompts, inputs, uploads, results and histories until now, within the hour. What was charged or refunded stays. It cannot be undone.',
     toppedUp: 'First top-up',
     never: 'never',
     id: 'Account id',

@@ -24,6 +24,8 @@ export const ANNOUNCED_SECONDS = 5;
  * - An account with a threshold `low_balance` is told when its balance is low. The balance is what is available plus
  *   what is held: only charges lower it and only credits raise it. `low_balance_since` is when a low balance was
  *   announced; a credit that lifts the balance to the threshold, and a new threshold, set it to null.
+ * - What tasks were ordered with, and their results, are erased `content_days` after they were created, if the account has such a
+ *   lifetime, and everything from before `erase_before` is erased.
  * - `request_windows` is unlogged: after a crash of the database, the counts of the current minute start again.
  */
 export const ACCOUNTS = /* sql */ `
@@ -78,12 +80,21 @@ CREATE TABLE accounts (
   price_list text COLLATE "C" REFERENCES price_lists,
   low_balance pico_usd CHECK (low_balance > 0),
   low_balance_since timestamptz,
+  content_days integer CHECK (content_days > 0),
+  erase_before timestamptz(3),
   CONSTRAINT accounts_low_by_a_threshold CHECK (low_balance_since IS NULL OR low_balance IS NOT NULL)
 ) WITH (fillfactor = 25);
 CREATE INDEX accounts_by_price_list ON accounts (price_list) WHERE price_list IS NOT NULL;
 CREATE UNIQUE INDEX accounts_one_per_external_id ON accounts (external_id);
 CREATE INDEX accounts_watching_their_balance ON accounts (id)
   WHERE low_balance IS NOT NULL AND low_balance_since IS NULL;
+
+CREATE INDEX accounts_with_a_lifetime ON accounts (id) WHERE content_days IS NOT NULL OR erase_before IS NOT NULL;
+
+-- Until when the content of an account is to be erased; null for none of it.
+CREATE FUNCTION erase_content_before(owner accounts) RETURNS timestamptz LANGUAGE sql STABLE AS $$
+  SELECT greatest(owner.erase_before, now() - make_interval(days => owner.content_days))
+$$;
 
 CREATE INDEX accounts_by_parts ON accounts
   USING gin (name gin_trgm_ops, email gin_trgm_ops, external_id gin_trgm_ops, id gin_trgm_ops);

@@ -10,6 +10,8 @@ import { neverDeleted } from './0001-foundations.ts';
  *   of the right kind, and never changes after that; it has one job at one provider. `created_at` is the time that the
  *   id carries, by which every query finds the partition; the reservation and its resolution have the same time as
  *   `opened_at`.
+ * - Of a final task, the content can be erased, once: what it was ordered with, its output, and the words of its failure. What the
+ *   books need stays.
  * - An idempotency key (contract 4.1) is a claim while `completed_at` is null: it belongs to the holder of
  *   `claim_token` until `lease_until`, after which another request may take it over. Completed rows hold the first
  *   response, encrypted, and are valid until `expires_at`.
@@ -64,6 +66,7 @@ CREATE TABLE tasks (
   error_message text,
   updated_at timestamptz NOT NULL,
   completed_at timestamptz,
+  erased_at timestamptz,
   PRIMARY KEY (id, created_at),
   CONSTRAINT tasks_id_carries_created_at CHECK (created_at = id_created_at(id)),
   CONSTRAINT tasks_final_means_resolved CHECK (
@@ -71,7 +74,8 @@ CREATE TABLE tasks (
     AND (resolution_id IS NULL) = (completed_at IS NULL)),
   CONSTRAINT tasks_failed_has_reason CHECK (
     (status = 'failed') = (error_code IS NOT NULL) AND (error_code IS NULL) = (error_message IS NULL)),
-  CONSTRAINT tasks_succeeded_has_output CHECK ((status = 'succeeded') = (output IS NOT NULL))
+  CONSTRAINT tasks_succeeded_has_output CHECK ((status = 'succeeded') = (output IS NOT NULL)),
+  CONSTRAINT tasks_erased_are_final CHECK (erased_at IS NULL OR completed_at IS NOT NULL)
 ) PARTITION BY RANGE (created_at);
 CREATE INDEX tasks_by_account ON tasks (account_id, id);
 CREATE INDEX tasks_running ON tasks (account_id) WHERE status IN ('queued', 'processing');
@@ -112,10 +116,13 @@ CREATE TRIGGER tasks_are_reserved AFTER INSERT ON tasks
 
 CREATE FUNCTION check_task_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  IF OLD.status IN ('succeeded', 'failed') THEN
+  IF OLD.status IN ('succeeded', 'failed') AND NOT (OLD.erased_at IS NULL AND NEW.erased_at IS NOT NULL
+    AND to_jsonb(OLD) - ARRAY['erased_at', 'request', 'output', 'error_message']
+      = to_jsonb(NEW) - ARRAY['erased_at', 'request', 'output', 'error_message']) THEN
     RAISE EXCEPTION 'task % is final', OLD.id
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
   END IF;
+  IF NEW.erased_at IS NOT NULL THEN RETURN NEW; END IF;
   IF OLD.status = 'processing' AND NEW.status = 'queued' THEN
     RAISE EXCEPTION 'task % cannot go back to queued', OLD.id
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;

@@ -27,7 +27,7 @@ CREATE TABLE operator_actions (
   id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^act_[0-9a-z]+$'),
   task_id text COLLATE "C",
   task_created_at timestamptz(3),
-  kind text NOT NULL CHECK (kind IN ('cancel', 'redeliver', 'read_prompt', 'edit', 'price', 'suspend', 'reopen')),
+  kind text NOT NULL CHECK (kind IN ('cancel', 'redeliver', 'read_prompt', 'edit', 'price', 'suspend', 'reopen', 'erase')),
   author text NOT NULL CHECK (author <> ''),
   reason text NOT NULL CHECK (reason <> ''),
   created_at timestamptz NOT NULL DEFAULT now(),
@@ -149,6 +149,7 @@ CREATE TABLE upstream_failures (
 );
 
 CREATE TABLE text_attempts (
+  account_id text COLLATE "C" NOT NULL,
   request_id text NOT NULL,
   number integer NOT NULL CHECK (number > 0),
   ended_at timestamptz NOT NULL,
@@ -163,6 +164,7 @@ CREATE TABLE text_attempts (
   duration_ms integer NOT NULL,
   PRIMARY KEY (request_id, number)
 );
+CREATE INDEX text_attempts_by_account ON text_attempts (account_id, ended_at);
 CREATE INDEX text_attempts_by_end ON text_attempts (ended_at);
 
 CREATE TABLE process_circuits (

@@ -20,6 +20,10 @@ export interface Account {
   readonly maxConcurrentTasks: number | null;
   /** Below what balance `account.balance_low` is sent; null for never. */
   readonly lowBalance: PicoUsd | null;
+  /** How many days after a task was created its content is erased; null for never. */
+  readonly contentDays: number | null;
+  /** Everything from before is erased, or will be as soon as it is not in use; null if nothing is. */
+  readonly eraseBefore: Date | null;
   /** Since when none of its keys work; null while it is open. */
   readonly suspendedAt: Date | null;
   /** The name of the price list by which it pays; null for the catalogue's prices. */
@@ -28,7 +32,7 @@ export interface Account {
 }
 
 /** The fields of an account that operators may change. An absent field stays. */
-export type AccountDetails = Given<Account, 'name' | 'email' | 'externalId' | 'maxConcurrentTasks'>;
+export type AccountDetails = Given<Account, 'name' | 'email' | 'externalId' | 'maxConcurrentTasks' | 'contentDays'>;
 
 export interface AccountFilter {
   /** A part of the name, the e-mail address or the external id, or the whole id. */

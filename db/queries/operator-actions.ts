@@ -5,7 +5,7 @@ import { createdAtOf } from './tasks.ts';
 import { camelCased, type RowOf } from '../row.ts';
 
 export const TASK_ACTIONS = ['cancel', 'redeliver', 'read_prompt'] as const;
-export const ACCOUNT_ACTIONS = ['edit', 'price', 'suspend', 'reopen'] as const;
+export const ACCOUNT_ACTIONS = ['edit', 'price', 'suspend', 'reopen', 'erase'] as const;
 
 export type TaskActionKind = (typeof TASK_ACTIONS)[number];
 export type AccountActionKind = (typeof ACCOUNT_ACTIONS)[number];

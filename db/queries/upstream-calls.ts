@@ -27,6 +27,7 @@ export type LatestFailure = CallTarget & CallFailure & { readonly failedAt: Date
 
 /** An attempt to have a text request answered. */
 export interface TextAttempt extends CallTarget, Omit<CallFailure, 'fault'> {
+  readonly accountId: string;
   readonly requestId: string;
   /** From 1 on, for each request. */
   readonly number: number;
@@ -82,11 +83,11 @@ export async function recordCalls(
       ON CONFLICT ON CONSTRAINT upstream_failures_pkey DO UPDATE SET
         failed_at = excluded.failed_at, fault = excluded.fault, status = excluded.status, message = excluded.message),
     attempted AS (
-      INSERT INTO text_attempts (request_id, number, ended_at, upstream, format, model, key, decision, fault, status,
-        message, duration_ms)
-      SELECT request_id, number, now() - age_ms * interval '1 millisecond', upstream, format, model, key, decision,
-        fault, status, message, duration_ms
-      FROM json_to_recordset(:attempts) AS attempt (request_id text, number integer, age_ms float8, upstream text,
+      INSERT INTO text_attempts (account_id, request_id, number, ended_at, upstream, format, model, key, decision, fault,
+        status, message, duration_ms)
+      SELECT account_id, request_id, number, now() - age_ms * interval '1 millisecond', upstream, format, model, key,
+        decision, fault, status, message, duration_ms
+      FROM json_to_recordset(:attempts) AS attempt (account_id text, request_id text, number integer, age_ms float8, upstream text,
         format text, model text, key text, decision text, fault text, status integer, message text,
         duration_ms integer)
       ON CONFLICT DO NOTHING)

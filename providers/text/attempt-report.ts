@@ -10,6 +10,8 @@ import type { Candidate } from './candidates.ts';
 
 /** A finished attempt. */
 export interface AttemptReport {
+  /** Whose request it was. */
+  readonly account: string;
   readonly requestId: string;
   /** From 1 on, for each call. */
   readonly number: number;
@@ -57,7 +59,7 @@ export function describeAttempt(
   { route: { provider, format, model }, key }: Candidate,
   failure: FailedAttempt | null,
   secrets: readonly string[],
-): Omit<AttemptReport, 'requestId' | 'number' | 'decision' | 'unreadableEvents' | 'seconds'> {
+): Omit<AttemptReport, 'account' | 'requestId' | 'number' | 'decision' | 'unreadableEvents' | 'seconds'> {
   const error = failure?.error;
   const answer = error instanceof UpstreamError ? error : null;
   return {

@@ -108,6 +108,7 @@ export function createTextUpstreams(
       const following = canGoOn ? failover.peek(nowMs()) : null;
       observer.attempted({
         ...describeAttempt(candidate, failure, keysOf(candidate.route)),
+        account: call.account,
         requestId: call.requestId,
         number,
         unreadableEvents: prepared.unreadableEvents?.() ?? 0,

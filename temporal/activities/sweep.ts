@@ -1,29 +1,67 @@
-/** Runs each sweep until nothing is left to remove, and brings the sums of usage up to date. */
+/** Runs each sweep until nothing is left to remove or erase, and brings the sums of usage up to date. */
 import { Context } from '@temporalio/activity';
 import type { Database } from '../../db/database.ts';
+import {
+  eraseTasks,
+  eraseTextAttempts,
+  expireUploads,
+  findContentToErase,
+  type TaskContent,
+} from '../../db/queries/content.ts';
 import { type DoneResultFile, findDoneResultFiles, forgetResultFiles } from '../../db/queries/result-files.ts';
 import { claimUploadsToRemove, forgetRemovedUploads } from '../../db/queries/uploads.ts';
 import { type Sweep, SWEEPS } from '../../db/sweeps.ts';
 import { sumUsage } from '../../db/usage-sums.ts';
+import { CANCEL_LIMIT_MS } from '../../domain/step-limits.ts';
 import type { Storage } from '../../storage/storage.ts';
+import type { HistoryEraser } from '../history-eraser.ts';
 
 export type SweepActivities = ReturnType<typeof createSweepActivities>;
 
 const BATCH_SIZE = 1_000;
 
-/** Each object costs a request to the store. */
+/** Each object costs a request to the store, each history one to Temporal. */
 const FILES_BATCH_SIZE = 100;
 
 export interface SweepDependencies {
   readonly database: Database;
-  readonly storage: Pick<Storage, 'delete'>;
+  readonly storage: Pick<Storage, 'delete' | 'keyOf'>;
+  readonly histories: HistoryEraser;
   /** How long an upload is kept if no task uses it. */
   readonly uploadExpiryMs: number;
+  /** How long a task must have ended before its content is erased. By then its workflow has ended, too. */
+  readonly erasedAfterMs?: number;
 }
 
 /** The sweeps that delete files from the store. */
-export function createFileSweeps({ storage, uploadExpiryMs }: Pick<SweepDependencies, 'storage' | 'uploadExpiryMs'>) {
+export function createFileSweeps({
+  storage,
+  histories,
+  uploadExpiryMs,
+  erasedAfterMs = 2 * CANCEL_LIMIT_MS,
+}: Omit<SweepDependencies, 'database'>) {
+  /** What cannot be found any more without the task goes first. */
+  async function eraseOutside({ taskId, urls, deliveryIds }: TaskContent): Promise<void> {
+    const keys = urls.map((url) => storage.keyOf(url)).filter((key) => key !== null);
+    for (const key of keys) await storage.delete(key);
+    for (const workflowId of [taskId, ...deliveryIds]) await histories.erase(workflowId);
+  }
+
   return {
+    'expired uploads': expireUploads,
+
+    'content of tasks': async (database, limit) => {
+      const contents = await findContentToErase(database, { endedForSeconds: erasedAfterMs / 1000, limit });
+      for (const content of contents) await eraseOutside(content);
+      await eraseTasks(
+        database,
+        contents.map(({ taskId }) => taskId),
+      );
+      return contents.length;
+    },
+
+    'words about text requests': eraseTextAttempts,
+
     /** Deletes uploads from storage first, and their rows afterwards. */
     uploads: async (database, limit) => {
       const uploads = await claimUploadsToRemove(database, { unusedForSeconds: uploadExpiryMs / 1000, limit });

@@ -9,6 +9,7 @@ import {
   listTextAttempts,
   nameOfTarget,
 } from '../../db/queries/upstream-calls.ts';
+import { newId } from '../../domain/ids.ts';
 import { durationAtMs } from '../../domain/call-sum.ts';
 import { useTestDatabase } from '../support/database.ts';
 import { rejectionOf } from '../support/rejection.ts';
@@ -83,7 +84,14 @@ describe('the calls of upstreams', () => {
 
   it('of a text request are kept in their order if one met a failure', async () => {
     const recorder = createCallRecorder(database, log);
-    const attempt = { ...newTarget(), requestId: 'req_1', status: null, message: '', durationMs: 5 };
+    const attempt = {
+      ...newTarget(),
+      accountId: newId('account'),
+      requestId: 'req_1',
+      status: null,
+      message: '',
+      durationMs: 5,
+    };
     recorder.recordAttempt({ ...attempt, number: 1, decision: 'next', fault: 'unreachable' });
     recorder.recordAttempt({ ...attempt, number: 2, decision: 'answered', fault: null });
     await recorder.stop();

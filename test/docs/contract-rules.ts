@@ -147,6 +147,11 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
   'api/receiving.test.ts': {
     'gives up a body that comes too slowly, which may be sent again as it was': '7.2:10 7.4:2 8.2:6',
   },
+  'temporal/erasure.test.ts': {
+    'is found nowhere after it was erased, and the books are as they were': '4.11:61',
+    'is erased when its lifetime is over, and what is younger stays': '4.11:61',
+    'of other accounts stays, and a task that runs is erased once it has ended': '4.11:61',
+  },
   'api/routes/admin/accounts.test.ts': {
     'gives an external id to one account only': '4.11:5',
     'changes the fields that are sent, removes those that are null, and keeps the others': '4.11:5 4.11:8',

@@ -1,15 +1,18 @@
 /** Accounts: who the customers are, and whether their keys work. */
 import { type AccountDetails, listAccounts as findAccounts } from '../../../db/queries/accounts.ts';
 import { parseUsd } from '../../../domain/money.ts';
+import { countContentLeft } from '../../../db/queries/content.ts';
+import type { Database } from '../../../db/database.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody, optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { aFlag, anyText } from '../../endpoint/query.ts';
-import { reopenAccount as reopen, suspendAccount as suspend } from '../../services/account-actions.ts';
+import { eraseContentOf, reopenAccount as reopen, suspendAccount as suspend } from '../../services/account-actions.ts';
 import { createAccount as create, editAccount } from '../../services/account-details.ts';
+import { existingAccount } from '../../services/existing-account.ts';
 import { authorOf, authorshipOf } from '../../services/administrator.ts';
-import { ACCOUNT, LISTED_ACCOUNT } from './present.ts';
+import { ACCOUNT, CONTENT, LISTED_ACCOUNT } from './present.ts';
 import {
   type AccountDetailsBody,
   createAccountSchema,
@@ -112,7 +115,46 @@ export const reopenAccount = endpoint({
   },
 });
 
+export const eraseContent = endpoint({
+  id: 'eraseContent',
+  method: 'delete',
+  path: '/admin/v1/accounts/{account_id}/content',
+  access: 'admin',
+  summary: 'Erase what an account has sent and got until now',
+  description:
+    'Prompts, inputs, uploads, results, events, histories in Temporal, and what upstreams said about them. Within the hour; what is ' +
+    'in use is erased once it is not. Tasks stay without their content, and everything that was charged or refunded stays.',
+  answers: { 200: dataOf(CONTENT.schema, 'What is still to be erased') },
+  handle: async ({ params: { account_id: accountId }, caller }, { database }) => {
+    await eraseContentOf(database, accountId, { author: authorOf(caller, undefined), reason: 'asked for by the API' });
+    return { data: await showContent(database, accountId) };
+  },
+});
+
+export const getContent = endpoint({
+  id: 'getContent',
+  method: 'get',
+  path: '/admin/v1/accounts/{account_id}/content',
+  access: 'admin-read',
+  summary: 'Show what of an account is still to be erased',
+  answers: { 200: dataOf(CONTENT.schema, 'What is still to be erased') },
+  handle: async ({ params: { account_id: accountId } }, { database }) => ({
+    data: await showContent(database, accountId),
+  }),
+});
+
+async function showContent(database: Database, accountId: string) {
+  const account = await existingAccount(database, accountId);
+  return CONTENT.present({ ...account, ...(await countContentLeft(database, accountId)) });
+}
+
 export function toDetails(body: AccountDetailsBody): AccountDetails {
-  const { name, email, external_id: externalId, max_concurrent_tasks: maxConcurrentTasks } = body;
-  return { name, email, externalId, maxConcurrentTasks };
+  const {
+    name,
+    email,
+    external_id: externalId,
+    max_concurrent_tasks: maxConcurrentTasks,
+    content_days: contentDays,
+  } = body;
+  return { name, email, externalId, maxConcurrentTasks, contentDays };
 }

@@ -1,5 +1,6 @@
 /** Accounts, keys, transfers and tasks as operators see them. */
 import type { Account, AccountTotals } from '../../../db/queries/accounts.ts';
+import type { ContentLeft } from '../../../db/queries/content.ts';
 import type { ApiKey } from '../../../db/queries/api-keys.ts';
 import type { KeptSubmission } from '../../../db/queries/submissions.ts';
 import type { Transfer } from '../../../db/queries/transfers.ts';
@@ -26,6 +27,11 @@ const BALANCES = nested<Account>({
   ),
 });
 
+const CONTENT_DAYS = field.integer.orNull(
+  ({ contentDays }: Pick<Account, 'contentDays'>) => contentDays,
+  'Days after which prompts, inputs and results are erased; null for never',
+);
+
 export const LISTED_ACCOUNT = resource<Account>(
   'ListedAccount',
   {
@@ -38,6 +44,7 @@ export const LISTED_ACCOUNT = resource<Account>(
       'maxConcurrentTasks',
       'Tasks that may run at once; null for the default',
     ),
+    content_days: CONTENT_DAYS,
     created_at: field.unixSeconds('createdAt', 'When it was created'),
     topped_up: field.boolean(
       ({ toppedUpAt }) => toppedUpAt !== null,
@@ -64,6 +71,16 @@ const TOTALS = nested<AccountTotals>({
 export const ACCOUNT = resource<Account & { readonly totals: AccountTotals }>('Account', {
   ...LISTED_ACCOUNT.fields,
   totals: field.object(TOTALS)('totals'),
+});
+
+/** What of an account is to be erased. */
+export const CONTENT = resource<Pick<Account, 'id' | 'contentDays' | 'eraseBefore'> & ContentLeft>('Content', {
+  object: field.constant('content'),
+  account_id: field.id('account')('id'),
+  content_days: CONTENT_DAYS,
+  erase_before: field.unixSeconds.orNull('eraseBefore', 'Everything from before is erased; null if nothing is'),
+  tasks_left: field.integer('tasks', 'Tasks that are still to be erased, counted up to 10,000'),
+  uploads_left: field.integer('uploads', 'Uploads that are still to be erased, counted up to 10,000'),
 });
 
 /** The limit of a key, and what counts towards it. */

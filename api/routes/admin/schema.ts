@@ -26,6 +26,7 @@ export interface AccountDetailsBody {
   readonly email?: string | null;
   readonly external_id?: string | null;
   readonly max_concurrent_tasks?: number | null;
+  readonly content_days?: number | null;
 }
 
 export interface CreateAccountBody extends AccountDetailsBody {
@@ -34,6 +35,7 @@ export interface CreateAccountBody extends AccountDetailsBody {
 }
 
 const MAX_CONCURRENT_TASKS = 1_000_000;
+const MAX_CONTENT_DAYS = 36_500;
 /** Models or addresses that a key names. */
 export const MAX_KEY_ENTRIES = 500;
 
@@ -55,6 +57,12 @@ const accountDetails = {
     .max(MAX_CONCURRENT_TASKS)
     .allow(null)
     .description('Tasks that may run at once; null for the default'),
+  content_days: Joi.number()
+    .integer()
+    .min(1)
+    .max(MAX_CONTENT_DAYS)
+    .allow(null)
+    .description('Days after which prompts, inputs and results are erased; null for never'),
 };
 
 export const createAccountSchema = Joi.object<CreateAccountBody>({

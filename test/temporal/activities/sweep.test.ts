@@ -18,8 +18,9 @@ describe('the sweep of files', () => {
   beforeEach(async () => {
     testDatabase = await createTestDatabase();
     deleted = [];
-    const storage = { delete: async (key: string) => void deleted.push(key) };
-    sweeps = createFileSweeps({ storage, uploadExpiryMs: 60_000 });
+    const storage = { delete: async (key: string) => void deleted.push(key), keyOf: () => null };
+    const histories = { erase: async () => undefined };
+    sweeps = createFileSweeps({ storage, histories, uploadExpiryMs: 60_000 });
   });
   afterEach(() => testDatabase.drop());
 

@@ -32,7 +32,7 @@ const ACTION = nested<AccountAction>({
 
 /** A form that was not carried out, and the reason. */
 export interface ShownForm {
-  readonly about: 'state' | 'adjustment' | 'details' | 'prices';
+  readonly about: 'state' | 'adjustment' | 'details' | 'prices' | 'content';
   readonly problem: ServiceError;
 }
 
@@ -78,6 +78,7 @@ export function AccountContent(props: Props) {
         {may(visit, 'operate') ? <StateForm {...props} /> : null}
         {may(visit, 'moveMoney') ? <AdjustmentForm {...props} /> : null}
         {may(visit, 'moveMoney') ? <PriceListForm {...props} /> : null}
+        {may(visit, 'operate') ? <ErasureForm {...props} /> : null}
       </div>
       <Card title={texts.billing.ledger}>
         <Entries entries={entries} pageOf={pagesOfStaff} isOfStaff />
@@ -153,6 +154,8 @@ function Details({ account }: { readonly account: Account }) {
             <a href={`/console/staff/price-lists/${account.priceList}`}>{account.priceList}</a>
           ),
         ],
+        [words.contentDays, account.contentDays ?? words.never],
+        [words.erased, account.eraseBefore === null ? words.never : <Time at={account.eraseBefore} />],
         [words.toppedUp, account.toppedUpAt === null ? words.never : <Time at={account.toppedUpAt} />],
         [fields.created_at, <Time at={account.createdAt} />],
         [words.id, <Copyable text={account.id} label={words.id} />],
@@ -192,6 +195,19 @@ function PriceListForm({ account, lists, form, visit }: Props) {
         options={[['', words.catalogue], ...lists.map(({ name }) => [name, name] as const)]}
       />
     </ReasonCard>
+  );
+}
+
+function ErasureForm({ account, form, visit }: Props) {
+  const { staffAccounts: words } = visit.texts;
+  return (
+    <ReasonCard
+      title={words.erase}
+      hint={words.eraseHint}
+      action={`accounts/${account.id}/erase`}
+      look="danger"
+      problem={form.about === 'content' ? (form.problem ?? null) : null}
+    />
   );
 }
 

@@ -9,18 +9,23 @@ import { useTexts } from '../../../html/page-context.ts';
 
 const validate = createValidator(createAccountSchema);
 /** As the API calls them. */
-export const DETAIL_NAMES = ['name', 'email', 'external_id', 'max_concurrent_tasks'] as const;
+export const DETAIL_NAMES = ['name', 'email', 'external_id', 'max_concurrent_tasks', 'content_days'] as const;
 
 /** Reads all details; an empty field removes its detail. @throws ServiceError `bad_request` */
 export function readDetails(form: SentForm) {
-  const tasks = form.optional('max_concurrent_tasks');
   const body = validate({
     name: form.text('name'),
     email: form.optional('email'),
     external_id: form.optional('external_id'),
-    max_concurrent_tasks: tasks === null ? null : Number(tasks),
+    max_concurrent_tasks: numberIn(form, 'max_concurrent_tasks'),
+    content_days: numberIn(form, 'content_days'),
   });
   return { ...toDetails(body), name: body.name };
+}
+
+function numberIn(form: SentForm, name: string): number | null {
+  const sent = form.optional(name);
+  return sent === null ? null : Number(sent);
 }
 
 /** @param sent the form that was refused, whose entries stay */
@@ -47,6 +52,13 @@ export function DetailsForm({
         hint={common.optional}
         inputMode="numeric"
         value={stands('max_concurrent_tasks', stored?.maxConcurrentTasks)}
+      />
+      <Field
+        name="content_days"
+        label={words.contentDays}
+        hint={words.contentDaysHint}
+        inputMode="numeric"
+        value={stands('content_days', stored?.contentDays)}
       />
       <div>
         <button type="submit">{stored === null ? common.create : common.save}</button>

@@ -1,7 +1,7 @@
 /** Searching and changing accounts. */
 import { ADMIN_BALANCE_ENTRY } from '../../../../api/routes/admin/present-finance.ts';
 import { adjustmentSchema } from '../../../../api/routes/admin/schema.ts';
-import { reopenAccount, suspendAccount } from '../../../../api/services/account-actions.ts';
+import { eraseContentOf, reopenAccount, suspendAccount } from '../../../../api/services/account-actions.ts';
 import { createAccount, editAccount } from '../../../../api/services/account-details.ts';
 import { adjustBalanceOnce } from '../../../../api/services/adjust-balance.ts';
 import { existingAccount } from '../../../../api/services/existing-account.ts';
@@ -63,6 +63,11 @@ export const staffAccountPages = [
   ),
   staff.form('/staff/accounts/{account_id}/reopen', 'operate', (visit, services) =>
     change(visit, services, 'state', () => reopenAccount(services.database, accountIdOf(visit), authorshipOf(visit))),
+  ),
+  staff.form('/staff/accounts/{account_id}/erase', 'operate', (visit, services) =>
+    change(visit, services, 'content', () =>
+      eraseContentOf(services.database, accountIdOf(visit), authorshipOf(visit)),
+    ),
   ),
   staff.form('/staff/accounts/{account_id}/price-list', 'moveMoney', (visit, services) =>
     change(visit, services, 'prices', async () => {

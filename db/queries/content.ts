@@ -1,0 +1,138 @@
+/** Erasing what customers sent and got: prompts, inputs, results, and the words of upstreams about them. */
+import type { Database } from '../database.ts';
+
+/** An ended task whose content is to be erased. */
+export interface TaskContent {
+  readonly taskId: string;
+  /** The links of its results. */
+  readonly urls: readonly string[];
+  /** Its deliveries, whose workflows have their ids. */
+  readonly deliveryIds: readonly string[];
+}
+
+/** What of an account is still to be erased. */
+export interface ContentLeft {
+  /** Counted up to {@link MOST_COUNTED}. */
+  readonly tasks: number;
+  readonly uploads: number;
+}
+
+const MOST_COUNTED = 10_000;
+const ERASED_MESSAGE = 'The words of this failure were erased.';
+
+/** What accounts have that is to be erased, but for tasks and uploads in use. Of a row `owner` of `accounts`. */
+const DUE_TASKS = /* sql */ `
+  SELECT id, created_at, output FROM tasks
+  WHERE tasks.account_id = owner.id AND tasks.id < first_id_at('task_', erase_content_before(owner))
+    AND tasks.created_at < erase_content_before(owner) AND erased_at IS NULL`;
+const DUE_UPLOADS = /* sql */ `
+  SELECT id FROM uploads
+  WHERE uploads.account_id = owner.id AND uploads.created_at < erase_content_before(owner) AND deleted_at IS NULL`;
+
+/** Erases everything that the account has now, as soon as it is not in use. */
+export async function eraseContent(database: Database, accountId: string): Promise<void> {
+  await database('accounts')
+    .where({ id: accountId })
+    .update({ erase_before: database.raw('clock_timestamp()') });
+}
+
+/** How much of the account is still to be erased. */
+export async function countContentLeft(database: Database, accountId: string): Promise<ContentLeft> {
+  const { rows } = await database.raw<{ rows: ContentLeft[] }>(
+    /* sql */ `
+    SELECT (SELECT count(*)::integer FROM (${DUE_TASKS} LIMIT :most) AS due) AS tasks,
+      (SELECT count(*)::integer FROM (${DUE_UPLOADS} LIMIT :most) AS due) AS uploads
+    FROM accounts AS owner WHERE id = :accountId`,
+    { accountId, most: MOST_COUNTED },
+  );
+  return rows[0] ?? { tasks: 0, uploads: 0 };
+}
+
+/**
+ * Tasks whose content is to be erased, of all accounts. A task that runs, or has deliveries to come, is left for later.
+ *
+ * @param endedForSeconds how long ago a task must have ended, so that its workflow has, too
+ */
+export async function findContentToErase(
+  database: Database,
+  { endedForSeconds, limit }: { readonly endedForSeconds: number; readonly limit: number },
+): Promise<readonly TaskContent[]> {
+  const { rows } = await database.raw<{
+    rows: { id: string; output: { url: string }[] | null; delivery_ids: string[] }[];
+  }>(
+    /* sql */ `
+    SELECT due.id, due.output, ARRAY(SELECT id FROM deliveries WHERE task_id = due.id) AS delivery_ids
+    FROM accounts AS owner CROSS JOIN LATERAL (${DUE_TASKS}
+      AND completed_at < now() - make_interval(secs => :endedForSeconds)
+      AND NOT EXISTS (SELECT FROM deliveries WHERE task_id = tasks.id AND status = 'pending')
+      ORDER BY id LIMIT :limit) AS due
+    WHERE owner.content_days IS NOT NULL OR owner.erase_before IS NOT NULL
+    LIMIT :limit`,
+    { endedForSeconds, limit },
+  );
+  return rows.map(({ id, output, delivery_ids: deliveryIds }) => ({
+    taskId: id,
+    urls: (output ?? []).map(({ url }) => url),
+    deliveryIds,
+  }));
+}
+
+/** Erases the content of ended tasks: what the books need stays. Their events are deleted. */
+export async function eraseTasks(database: Database, taskIds: readonly string[]): Promise<void> {
+  await database.raw(
+    /* sql */ `
+    WITH erased AS (
+      UPDATE tasks SET erased_at = now(), output = CASE WHEN output IS NOT NULL THEN '[]'::jsonb END,
+        request = request - ARRAY['images', 'referenceVideos', 'referenceAudios', 'parameters', 'parameterLinks']
+          || '{"prompt": ""}',
+        error_message = CASE WHEN error_message IS NOT NULL THEN :message END
+      FROM unnest(:taskIds::text[]) AS given(task_id)
+      WHERE tasks.id = task_id AND created_at = id_created_at(task_id) AND erased_at IS NULL),
+    words AS (
+      UPDATE submissions SET detail = NULL, files = NULL
+      FROM (SELECT * FROM submissions WHERE task_id = ANY (:taskIds) FOR UPDATE) AS before
+      WHERE (submissions.task_id, submissions.attempt, submissions.task_created_at)
+        = (before.task_id, before.attempt, before.task_created_at)
+      RETURNING before.detail),
+    latest AS (UPDATE upstream_failures SET message = '' WHERE message IN (SELECT detail FROM words WHERE detail <> '')),
+    attempts AS (DELETE FROM delivery_attempts USING deliveries
+      WHERE delivery_id = deliveries.id AND task_id = ANY (:taskIds)),
+    done AS (DELETE FROM deliveries WHERE task_id = ANY (:taskIds))
+    DELETE FROM events WHERE task_id = ANY (:taskIds)`,
+    { taskIds, message: ERASED_MESSAGE },
+  );
+}
+
+/** Marks uploads for removal whose time is over, unless a task that was ordered with them still runs. */
+export async function expireUploads(database: Database, limit: number): Promise<number> {
+  const { rowCount } = await database.raw<{ rowCount: number }>(
+    /* sql */ `
+    UPDATE uploads SET deleted_at = now() WHERE id = ANY (ARRAY(
+      SELECT due.id FROM accounts AS owner CROSS JOIN LATERAL (${DUE_UPLOADS} ORDER BY id LIMIT :limit) AS due
+      WHERE (owner.content_days IS NOT NULL OR owner.erase_before IS NOT NULL)
+        AND NOT EXISTS (SELECT FROM tasks WHERE tasks.account_id = owner.id AND status IN ('queued', 'processing')
+          AND tasks.created_at < erase_content_before(owner))
+      LIMIT :limit))`,
+    { limit },
+  );
+  return rowCount;
+}
+
+/** Deletes the words of upstreams about the text requests of accounts, when their time is over. */
+export async function eraseTextAttempts(database: Database, limit: number): Promise<number> {
+  const { rows } = await database.raw<{ rows: { count: number }[] }>(
+    /* sql */ `
+    WITH gone AS (
+      DELETE FROM text_attempts WHERE ctid = ANY (ARRAY(
+        SELECT due.ctid FROM accounts AS owner CROSS JOIN LATERAL (
+          SELECT ctid FROM text_attempts WHERE account_id = owner.id AND ended_at < erase_content_before(owner)
+          LIMIT :limit) AS due
+        WHERE owner.content_days IS NOT NULL OR owner.erase_before IS NOT NULL
+        LIMIT :limit))
+      RETURNING message),
+    latest AS (UPDATE upstream_failures SET message = '' WHERE message IN (SELECT message FROM gone WHERE message <> ''))
+    SELECT count(*)::integer AS count FROM gone`,
+    { limit },
+  );
+  return rows[0]?.count ?? 0;
+}

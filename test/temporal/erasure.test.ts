@@ -1,0 +1,210 @@
+import { expect } from 'chai';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
+import { WorkflowNotFoundError } from '@temporalio/client';
+import { createFileSweeps } from '../../temporal/activities/sweep.ts';
+import { createHistoryEraser } from '../../temporal/history-eraser.ts';
+import { createLocalStorage } from '../../storage/local.ts';
+import type { Sweep } from '../../db/sweeps.ts';
+import { recordCalls } from '../../db/queries/upstream-calls.ts';
+import { eventually } from '../support/eventually.ts';
+import { pngFile } from '../support/media-files.ts';
+import { startRecordingReceiver } from '../support/receiver.ts';
+import { rejectionOf } from '../support/rejection.ts';
+import { call, useTestStack } from '../support/stack.ts';
+import { type TaskBody, taskWhenFinal } from '../support/tasks.ts';
+import { createWebhookClient } from '../support/webhooks.ts';
+
+interface ContentBody {
+  readonly data: {
+    readonly erase_before: number | null;
+    readonly content_days: number | null;
+    readonly tasks_left: number;
+    readonly uploads_left: number;
+  };
+}
+
+const MARKER = 'zebrafish';
+const TARGET = { upstream: 'u', format: 'f', model: 'm', key: 'k' };
+
+describe('the content of an account', function () {
+  this.timeout(120_000);
+  const stack = useTestStack();
+  before(() => Promise.all([stack.api.start(), stack.worker.start()]));
+
+  const filesFolder = (): string => join(stack.environment['GENWAY_HOME'] ?? '', 'files');
+
+  async function upload(key: string): Promise<string> {
+    const form = new FormData();
+    form.append('file', new Blob([pngFile(), MARKER]), `${MARKER}.png`);
+    const headers = { authorization: `Bearer ${key}` };
+    const response = await fetch(`${stack.baseUrl}/v1/files`, { method: 'POST', headers, body: form });
+    // The shape is the subject of the tests of uploads.
+    return ((await response.json()) as { data: { url: string } }).data.url;
+  }
+
+  /** A task that mentions the marker, with an upload that has it. */
+  async function order(key: string, script = ''): Promise<TaskBody> {
+    const images = [await upload(key)];
+    const { body } = await call<{ data: TaskBody }>(`${stack.baseUrl}/v1/videos/tasks`, {
+      key,
+      body: { model: 'vidone-3.0', prompt: `A ${MARKER} ${script}`, duration: 5, images },
+    });
+    return taskWhenFinal(stack, key, body.data.id);
+  }
+
+  async function content(accountId: string, method: 'GET' | 'DELETE' = 'GET'): Promise<ContentBody['data']> {
+    const path = `${stack.baseUrl}/admin/v1/accounts/${accountId}/content`;
+    return (await call<ContentBody>(path, { key: stack.adminToken, method })).body.data;
+  }
+
+  /** Everything that is due, as the worker's sweep does it each hour. */
+  async function sweep(): Promise<void> {
+    const storage = createLocalStorage({ directory: filesFolder(), publicUrl: `${stack.baseUrl}/files` });
+    const histories = createHistoryEraser(stack.temporal);
+    const sweeps: Readonly<Record<string, Sweep>> = createFileSweeps({
+      storage,
+      histories,
+      uploadExpiryMs: 86_400_000,
+      erasedAfterMs: 0,
+    });
+    await stack
+      .database('uploads')
+      .whereNotNull('deleted_at')
+      .update({ deleted_at: new Date(0) });
+    for (const remove of Object.values(sweeps)) while ((await remove(stack.database, 10)) > 0);
+    await stack
+      .database('uploads')
+      .whereNotNull('deleted_at')
+      .update({ deleted_at: new Date(0) });
+    for (const remove of Object.values(sweeps)) while ((await remove(stack.database, 10)) > 0);
+  }
+
+  /** The tables, files and histories in which the marker is. */
+  async function findMarker(workflowIds: readonly string[]): Promise<readonly string[]> {
+    const tables = await stack
+      .database('information_schema.tables')
+      .where({ table_schema: 'public', table_type: 'BASE TABLE' })
+      .pluck<string[]>('table_name');
+    const found: string[] = [];
+    for (const table of tables) {
+      const { rows } = await stack.database.raw(`SELECT FROM ?? AS row WHERE row::text ILIKE ? LIMIT 1`, [
+        table,
+        `%${MARKER}%`,
+      ]);
+      if (rows.length > 0) found.push(`table ${table}`);
+    }
+    for (const file of await readdir(filesFolder(), { recursive: true, withFileTypes: true })) {
+      const path = join(file.parentPath, file.name);
+      if (file.isFile() && (await readFile(path)).includes(MARKER)) found.push('a file');
+    }
+    for (const workflowId of workflowIds) {
+      const history = await stack.temporal.workflow
+        .getHandle(workflowId)
+        .fetchHistory()
+        .catch((error: unknown) => {
+          if (error instanceof WorkflowNotFoundError) return null;
+          throw error;
+        });
+      if (history) found.push(historyToJSON(history).includes(MARKER) ? 'a history' : 'a history without it');
+    }
+    return found;
+  }
+
+  it('is found nowhere after it was erased, and the books are as they were', async () => {
+    const { apiKey, accountId } = await stack.createAccount({ fundedUsd: 50 });
+    const receiver = await startRecordingReceiver((response) => response.end());
+    const webhooks = createWebhookClient(stack, apiKey);
+    const endpoint = await webhooks.create(receiver.url);
+    const tasks = [await order(apiKey), await order(apiKey, '[sim:fail=processing_failed]')];
+    await eventually(async () =>
+      (await webhooks.deliveries(endpoint.id)).every(({ status }) => status === 'delivered'),
+    );
+    await receiver.close();
+    const deliveries = (await webhooks.deliveries(endpoint.id)).map(({ id }) => id);
+    const message = `refused: ${MARKER}`;
+    await recordCalls(stack.database, {
+      processId: crypto.randomUUID(),
+      sums: [],
+      failures: [{ ...TARGET, fault: 'failed', status: 400, message }],
+      attempts: [
+        {
+          ...TARGET,
+          accountId,
+          requestId: 'req_1',
+          number: 1,
+          decision: 'refused',
+          fault: null,
+          status: 400,
+          message,
+          durationMs: 1,
+          ageMs: 1,
+        },
+      ],
+      circuits: null,
+    });
+    const books = () => stack.database('transfers').where({ account_id: accountId }).orderBy(['created_at', 'id']);
+    const before = await books();
+    const workflows = [...tasks.map(({ id }) => id), ...deliveries];
+    expect(await findMarker([])).to.include.members(['table tasks', 'table uploads', 'table text_attempts', 'a file']);
+
+    expect(await content(accountId, 'DELETE')).to.include({ tasks_left: 2, uploads_left: 2 });
+    await sweep();
+    await eventually(async () => (await findMarker(workflows)).length === 0);
+    expect(await content(accountId)).to.include({ tasks_left: 0, uploads_left: 0 });
+    expect(await books()).to.deep.equal(before);
+    const [succeeded, failed] = await Promise.all(tasks.map(({ id }) => taskWhenFinal(stack, apiKey, id)));
+    expect(succeeded).to.deep.include({ status: 'succeeded', output: { media: [], r2_url: null } });
+    expect(succeeded?.usage).to.deep.equal(tasks[0]?.usage);
+    expect(failed).to.include({ status: 'failed', error_message: 'The words of this failure were erased.' });
+    expect((await fetch(tasks[0]?.output?.r2_url ?? '')).status).to.equal(404);
+  });
+
+  it('is erased when its lifetime is over, and what is younger stays', async () => {
+    const { apiKey, accountId } = await stack.createAccount({ fundedUsd: 50 });
+    const path = `${stack.baseUrl}/admin/v1/accounts/${accountId}`;
+    const { status } = await call(path, { key: stack.adminToken, method: 'PATCH', body: { content_days: 30 } });
+    expect(status).to.equal(200);
+    const task = await order(apiKey);
+    await sweep();
+    expect(await content(accountId)).to.include({ content_days: 30, tasks_left: 0, uploads_left: 0 });
+    expect((await taskWhenFinal(stack, apiKey, task.id)).output?.media).to.have.length(1);
+    await stack
+      .database('uploads')
+      .where({ account_id: accountId })
+      .update({ created_at: new Date(0) });
+    expect(await content(accountId)).to.include({ uploads_left: 1 });
+    await sweep();
+    expect(await content(accountId)).to.include({ uploads_left: 0 });
+  });
+
+  it('of other accounts stays, and a task that runs is erased once it has ended', async () => {
+    const [one, other] = [await stack.createAccount({ fundedUsd: 50 }), await stack.createAccount({ fundedUsd: 50 })];
+    const kept = await order(other.apiKey);
+    const { body } = await call<{ data: TaskBody }>(`${stack.baseUrl}/v1/videos/tasks`, {
+      key: one.apiKey,
+      body: { model: 'vidone-3.0', prompt: `A ${MARKER} [sim:render_ms=3000]`, duration: 5 },
+    });
+    await content(one.accountId, 'DELETE');
+    await sweep();
+    expect(await content(one.accountId)).to.include({ tasks_left: 1 });
+    expect(await taskWhenFinal(stack, one.apiKey, body.data.id)).to.include({ status: 'succeeded' });
+    await sweep();
+    expect(await content(one.accountId)).to.include({ tasks_left: 0 });
+    expect((await taskWhenFinal(stack, other.apiKey, kept.id)).output?.media).to.have.length(1);
+  });
+
+  it('cannot be changed in any other way', async () => {
+    const { apiKey } = await stack.createAccount({ fundedUsd: 50 });
+    const task = await order(apiKey);
+    const change = (columns: object) => rejectionOf(stack.database('tasks').where({ id: task.id }).update(columns));
+    expect(await change({ output: '[]' }))
+      .to.be.an('error')
+      .with.property('constraint', 'tasks_change_lawfully');
+    expect(await change({ erased_at: new Date(), price: 1 })).to.have.property('constraint', 'tasks_change_lawfully');
+    await stack.database('tasks').where({ id: task.id }).update({ erased_at: new Date(), output: '[]' });
+    expect(await change({ output: '[1]' })).to.have.property('constraint', 'tasks_change_lawfully');
+    expect(await change({ erased_at: null })).to.have.property('constraint', 'tasks_change_lawfully');
+  });
+});
