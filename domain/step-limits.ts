@@ -32,6 +32,8 @@ export const HEARTBEAT_TIMEOUT_MS = 15_000;
  * long after the deadline; upstreams keep their files for an hour (docs/provider-protocol.md, "Results").
  */
 export const STORE_LIMIT_MS = 60 * 60_000;
+/** How long after its refund a render is waited for, to be offered to its customer. */
+export const LATE_RESULT_LIMIT_MS = 60 * 60_000;
 /** By then every attempt to store a result is over, even one by a worker that was frozen in between. */
 export const STORE_SURELY_OVER_MS = 3 * STORE_LIMIT_MS;
 

@@ -4,6 +4,13 @@ import * as field from './resource/field.ts';
 import { nested, resource } from './resource/resource.ts';
 import { type GeneratedMedia, isFinal, POLL_AFTER_SECONDS, type Task, TASK_KINDS, TASK_STATUSES } from './task.ts';
 
+/** What was rendered after the task was refunded. */
+export interface LateResult {
+  readonly expiresAt: Date;
+  /** The task that it became; null until it is claimed. */
+  readonly claimedTaskId: string | null;
+}
+
 /** How long recent tasks of the same model took, in seconds. */
 export interface TypicalSeconds {
   readonly p50: number;
@@ -18,6 +25,14 @@ const TYPICAL_SECONDS = nested<TypicalSeconds>(
     samples: field.integer('samples', 'Number of tasks in the sample'),
   },
   'How long recent tasks of the model took; only while running, and if enough are known',
+);
+
+const LATE_RESULT = nested<LateResult>(
+  {
+    expires_at: field.unixSeconds('expiresAt', 'Until when it can be claimed'),
+    claimed_task_id: field.id('task').orNull('claimedTaskId', 'The task that it became; null until it is claimed'),
+  },
+  'The model has finished after the refund: `POST /v1/tasks/{task_id}/claim` makes a new task of it, at the same price',
 );
 
 const MEDIA = nested<GeneratedMedia>({
@@ -57,9 +72,12 @@ const USAGE = nested<Task>({
   ),
 });
 
-/** A task, and how long others like it took: null when too few recent tasks of the model exist. */
+/** A task with what is known beside it. */
 interface ShownTask extends Task {
+  /** How long others like it took; null when too few recent tasks of the model exist. */
   readonly typicalSeconds?: TypicalSeconds | null;
+  /** Null if nothing was rendered after the refund. */
+  readonly lateResult?: LateResult | null;
 }
 
 /** The task as polling shows it to its owner. */
@@ -97,6 +115,7 @@ export const TASK = resource<ShownTask>(
       ({ failure }) => failure?.code && ERRORS[failure.code].retryable,
       'Whether the same request can succeed later; only if failed',
     ),
+    late_result: field.object(LATE_RESULT).orAbsent(({ lateResult }) => lateResult ?? undefined),
   },
   'A requested image or video.',
 );

@@ -79,6 +79,11 @@ export const CANCELLED_BY_CUSTOMER: TaskFailure = {
   message: 'The task was cancelled at your request. Nothing was charged.',
 };
 
+/** The workflow that waits for a render after the refund of its task. */
+export function lateResultIdOf(taskId: string): string {
+  return `${taskId}-late`;
+}
+
 /** A media task, as the database stores it. */
 export interface Task {
   readonly id: string;

@@ -1,13 +1,11 @@
 /** Deletes the histories of workflows from Temporal, with what they were given and returned. */
-import { type Client, isGrpcServiceError } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
+import { isNotFound } from './not-found.ts';
 
 export interface HistoryEraser {
-  /** Deletes all runs of a workflow that has ended. Not an error when Temporal has none. */
+  /** Has all runs of a workflow deleted that has ended; Temporal may take a minute. Not an error when it has none. */
   erase(workflowId: string): Promise<void>;
 }
-
-/** https://grpc.io/docs/guides/status-codes/ */
-const NOT_FOUND = 5;
 
 export function createHistoryEraser(client: Client): HistoryEraser {
   const { namespace } = client.options;
@@ -16,7 +14,7 @@ export function createHistoryEraser(client: Client): HistoryEraser {
     try {
       await client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution: { workflowId, runId } });
     } catch (error) {
-      if (!(isGrpcServiceError(error) && error.code === NOT_FOUND)) throw error;
+      if (!isNotFound(error)) throw error;
     }
   }
 

@@ -1,13 +1,9 @@
 /** Operators' and probes' access to Temporal. Every call ends within seconds, even when Temporal is down. */
-import {
-  type Client,
-  type WorkflowExecutionDescription,
-  type WorkflowExecutionStatusName,
-  WorkflowNotFoundError,
-} from '@temporalio/client';
+import { type Client, type WorkflowExecutionDescription, type WorkflowExecutionStatusName } from '@temporalio/client';
 import { ServiceError } from '../domain/errors.ts';
 import { WITHDRAW_LIMIT_MS } from '../domain/step-limits.ts';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.ts';
+import { isNotFound } from './not-found.ts';
 import { describePending, type HistoryStep, readHistorySteps } from './history-steps.ts';
 import type { CancelAnswer } from './workflows/customer-cancellation.ts';
 import { readRecordedEnding, type RecordedEnding } from './recorded-ending.ts';
@@ -77,7 +73,7 @@ export function createWorkflowAccess(client: Client): WorkflowAccess {
     try {
       return await soon(call);
     } catch (error) {
-      if (error instanceof WorkflowNotFoundError) return undefined;
+      if (isNotFound(error)) return undefined;
       throw new ServiceError('processing_unavailable', 'Temporal does not answer. Try again.', { cause: error });
     }
   }
@@ -143,7 +139,7 @@ async function cancelByCustomer(client: Client, taskId: string): Promise<CancelA
       handle.executeUpdate<CancelAnswer, []>('cancelByCustomer'),
     );
   } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return null;
+    if (isNotFound(error)) return null;
     const advice = 'It is not known in time whether the task was cancelled. Try again.';
     throw new ServiceError('processing_unavailable', advice, { cause: error });
   }

@@ -1,6 +1,7 @@
 /** Answers a reconciliation's questions with Temporal's client. */
-import { type Client, WorkflowNotFoundError } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import type { WorkflowLookup } from '../db/reconciliation/check.ts';
+import { isNotFound } from './not-found.ts';
 
 export function createWorkflowLookup(client: Client): WorkflowLookup {
   return {
@@ -14,7 +15,7 @@ export function createWorkflowLookup(client: Client): WorkflowLookup {
         const { status } = await client.workflow.getHandle(id).describe();
         return status.name === 'RUNNING';
       } catch (error) {
-        if (error instanceof WorkflowNotFoundError) return false;
+        if (isNotFound(error)) return false;
         throw error;
       }
     },

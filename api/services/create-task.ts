@@ -93,7 +93,7 @@ export function createTaskCreator({
     const startsHere = starter.takesNext(task.id);
     const nextStartAt = startsHere ? new Date(task.createdAt.getTime() + OWN_START_MS) : task.createdAt;
     const create = (): Promise<CreateOutcome> => batcher.add({ ...task, nextStartAt, uploadIds, idempotency });
-    const outcome = await withAllowances(database, caller, create).catch((error: unknown) => {
+    const outcome = await withAllowances(database, caller.account.id, create).catch((error: unknown) => {
       starter.forget(task.id);
       throw error instanceof OutcomeUnknownError ? mayExist(task.id, error) : error;
     });
@@ -101,7 +101,7 @@ export function createTaskCreator({
     else if (outcome === 'created') starter.leave();
     else {
       starter.forget(task.id);
-      throw REFUSALS[outcome](task, caller.key);
+      throw refusalOf(outcome, task, caller.key);
     }
     return { status: 201, body, taskId: task.id };
   };
@@ -128,7 +128,7 @@ export type AssertAffordable = (
 export function createAffordabilityCheck(database: Database, { concurrentTasks }: TaskLimits): AssertAffordable {
   return async ({ account, key }, { model, price: one }, count) => {
     const price = one * BigInt(count);
-    const refusal = await withAllowances(database, { account }, () =>
+    const refusal = await withAllowances(database, account.id, () =>
       findTaskRefusal(database, {
         accountId: account.id,
         apiKeyId: key.id,
@@ -137,7 +137,7 @@ export function createAffordabilityCheck(database: Database, { concurrentTasks }
         maxConcurrentTasks: concurrentTasks,
       }),
     );
-    if (refusal !== null) throw REFUSALS[refusal]({ model: model.id, price }, key);
+    if (refusal !== null) throw refusalOf(refusal, { model: model.id, price }, key);
   };
 }
 
@@ -197,14 +197,19 @@ type Refusal = Exclude<CreateOutcome, 'created'>;
 const SHORTAGES: ReadonlySet<CreateOutcome | null> = new Set(['key_limit', 'insufficient_credits']);
 
 /** Before a refusal for lack of money, text processes return what they do not use. */
-async function withAllowances<Outcome extends CreateOutcome | null>(
+export async function withAllowances<Outcome extends CreateOutcome | null>(
   database: Database,
-  { account }: Pick<Caller, 'account'>,
+  accountId: string,
   decide: () => Promise<Outcome>,
 ): Promise<Outcome> {
   const outcome = await decide();
   if (!SHORTAGES.has(outcome)) return outcome;
-  return (await recallAllowances(database, { accountId: account.id })) ? decide() : outcome;
+  return (await recallAllowances(database, { accountId })) ? decide() : outcome;
+}
+
+/** Why a task was not created, for the customer. */
+export function refusalOf(refusal: Refusal, task: Pick<NewTask, 'model' | 'price'>, key: KeyLimit): ServiceError {
+  return REFUSALS[refusal](task, key);
 }
 
 const REFUSALS: Readonly<Record<Refusal, (task: Pick<NewTask, 'model' | 'price'>, key: KeyLimit) => ServiceError>> = {

@@ -369,6 +369,10 @@ export const en = {
     settings: 'Settings',
     inputs: 'Pictures, videos and sounds',
     download: 'Download',
+    lateResult: 'Late result',
+    lateHint: 'The model finished after the refund. You can have the result at its price until',
+    claim: (price: string) => `Claim for ${price}`,
+    claimed: 'You have claimed the result',
     useAgain: 'Use again',
   },
   keys: {

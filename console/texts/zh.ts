@@ -365,6 +365,10 @@ export const zh: typeof en = {
     settings: '参数',
     inputs: '图片、视频和声音',
     download: '下载',
+    lateResult: '迟到的结果',
+    lateHint: '模型在退款后完成了任务。您可以按原价领取结果，截止时间为',
+    claim: (price: string) => `以 ${price} 领取`,
+    claimed: '您已领取该结果',
     useAgain: '再次使用',
   },
   keys: {

@@ -18,6 +18,8 @@ import { neverDeleted } from './0001-foundations.ts';
  * - A submission is committed before its first byte is sent, so that no task is rendered twice because a submission was
  *   forgotten. While a submission has an unknown outcome, or was accepted, the task has no other. The outcome changes
  *   once; the upstream's charge may arrive later.
+ * - A render that ends after its task was refunded for time is offered to its customer until `expires_at`: claiming it makes a new
+ *   task, which is charged and succeeds at once.
  * - A vendor's job belongs to one task, whichever upstreams lead to the vendor: two upstreams may use one account.
  */
 export const TASKS = /* sql */ `
@@ -236,6 +238,17 @@ END $$;
 CREATE TRIGGER submissions_change_once BEFORE UPDATE ON submissions
   FOR EACH ROW EXECUTE FUNCTION check_submission_change();
 ${neverDeleted('submissions')}
+
+CREATE TABLE late_results (
+  task_id text COLLATE "C" PRIMARY KEY,
+  account_id text COLLATE "C" NOT NULL REFERENCES accounts,
+  output jsonb NOT NULL,
+  created_at timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
+  expires_at timestamptz(3) NOT NULL,
+  claimed_task_id text COLLATE "C" UNIQUE
+);
+CREATE INDEX late_results_by_expiry ON late_results (expires_at) WHERE claimed_task_id IS NULL;
+CREATE INDEX late_results_by_account ON late_results (account_id);
 
 ${CREATE_TASKS}
 ${CLAIM_TASKS}

@@ -61,11 +61,12 @@ export async function findContentToErase(
     rows: { id: string; output: { url: string }[] | null; delivery_ids: string[] }[];
   }>(
     /* sql */ `
-    SELECT due.id, due.output, ARRAY(SELECT id FROM deliveries WHERE task_id = due.id) AS delivery_ids
+    SELECT due.id, coalesce(due.output, late.output) AS output, ARRAY(SELECT id FROM deliveries WHERE task_id = due.id) AS delivery_ids
     FROM accounts AS owner CROSS JOIN LATERAL (${DUE_TASKS}
       AND completed_at < now() - make_interval(secs => :endedForSeconds)
       AND NOT EXISTS (SELECT FROM deliveries WHERE task_id = tasks.id AND status = 'pending')
       ORDER BY id LIMIT :limit) AS due
+    LEFT JOIN late_results AS late ON late.task_id = due.id AND late.claimed_task_id IS NULL
     WHERE owner.content_days IS NOT NULL OR owner.erase_before IS NOT NULL
     LIMIT :limit`,
     { endedForSeconds, limit },
@@ -95,6 +96,7 @@ export async function eraseTasks(database: Database, taskIds: readonly string[])
         = (before.task_id, before.attempt, before.task_created_at)
       RETURNING before.detail),
     latest AS (UPDATE upstream_failures SET message = '' WHERE message IN (SELECT detail FROM words WHERE detail <> '')),
+    late AS (DELETE FROM late_results WHERE task_id = ANY (:taskIds)),
     attempts AS (DELETE FROM delivery_attempts USING deliveries
       WHERE delivery_id = deliveries.id AND task_id = ANY (:taskIds)),
     done AS (DELETE FROM deliveries WHERE task_id = ANY (:taskIds))

@@ -11,7 +11,7 @@ export interface ResultFile {
 
 /** A file whose task is over. */
 export interface DoneResultFile extends ResultFile {
-  /** The links in the task's output; empty for a failed task. */
+  /** The links in the task's output, or in what was rendered after its refund. */
   readonly urls: readonly string[];
 }
 
@@ -32,9 +32,10 @@ export async function listResultFiles(database: Database, taskId: string): Promi
 export async function findDoneResultFiles(database: Database, limit: number): Promise<readonly DoneResultFile[]> {
   const { rows } = await database.raw<{ rows: { key: string; task_id: string; output: { url: string }[] | null }[] }>(
     /* sql */ `
-    SELECT file.key, file.task_id, task.output
+    SELECT file.key, file.task_id, coalesce(task.output, late.output) AS output
     FROM result_files AS file
     LEFT JOIN tasks AS task ON task.id = file.task_id AND task.created_at = file.task_created_at
+    LEFT JOIN late_results AS late ON late.task_id = file.task_id
     WHERE file.created_at < now() - make_interval(secs => :seconds)
       AND (task.id IS NULL OR task.status IN ('succeeded', 'failed'))
     ORDER BY file.created_at

@@ -8,10 +8,12 @@ import {
   findContentToErase,
   type TaskContent,
 } from '../../db/queries/content.ts';
+import { findExpiredLateResults, withdrawLateResults } from '../../db/queries/late-results.ts';
 import { type DoneResultFile, findDoneResultFiles, forgetResultFiles } from '../../db/queries/result-files.ts';
 import { claimUploadsToRemove, forgetRemovedUploads } from '../../db/queries/uploads.ts';
 import { type Sweep, SWEEPS } from '../../db/sweeps.ts';
 import { sumUsage } from '../../db/usage-sums.ts';
+import { lateResultIdOf } from '../../domain/task.ts';
 import { CANCEL_LIMIT_MS } from '../../domain/step-limits.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { HistoryEraser } from '../history-eraser.ts';
@@ -42,9 +44,13 @@ export function createFileSweeps({
 }: Omit<SweepDependencies, 'database'>) {
   /** What cannot be found any more without the task goes first. */
   async function eraseOutside({ taskId, urls, deliveryIds }: TaskContent): Promise<void> {
+    await deleteFiles(urls);
+    for (const workflowId of [taskId, lateResultIdOf(taskId), ...deliveryIds]) await histories.erase(workflowId);
+  }
+
+  async function deleteFiles(urls: readonly string[]): Promise<void> {
     const keys = urls.map((url) => storage.keyOf(url)).filter((key) => key !== null);
     for (const key of keys) await storage.delete(key);
-    for (const workflowId of [taskId, ...deliveryIds]) await histories.erase(workflowId);
   }
 
   return {
@@ -58,6 +64,17 @@ export function createFileSweeps({
         contents.map(({ taskId }) => taskId),
       );
       return contents.length;
+    },
+
+    'late results': async (database, limit) => {
+      const expired = await findExpiredLateResults(database, limit);
+      const ids = await withdrawLateResults(
+        database,
+        expired.map(({ taskId }) => taskId),
+      );
+      for (const { taskId, output } of expired)
+        if (ids.includes(taskId)) await deleteFiles(output.map(({ url }) => url));
+      return expired.length;
     },
 
     'words about text requests': eraseTextAttempts,

@@ -1,4 +1,5 @@
 /** All workflows that workers register. */
+export { lateResult } from './late-result.ts';
 export { mediaTask } from './media-task.ts';
 export { reconciliation } from './reconciliation.ts';
 export { sweep } from './sweep.ts';

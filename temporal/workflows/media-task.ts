@@ -40,10 +40,12 @@ import {
   CANCELLED_BY_CUSTOMER,
   CANCELLED_BY_OPERATOR,
   type GeneratedMedia,
+  lateResultIdOf,
   type TaskFailure,
 } from '../../domain/task.ts';
 import { TASK_QUEUES } from '../../domain/task-queues.ts';
 import { CancelledByCustomerError, CustomerCancellation } from './customer-cancellation.ts';
+import type { lateResult } from './late-result.ts';
 import type { webhookDelivery } from './webhook-delivery.ts';
 
 export type { Resolution };
@@ -126,6 +128,7 @@ export async function mediaTask({ taskId, deadlineAt }: MediaTaskInput): Promise
     upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.outcome, value: outcomeOf(ending) }]);
     await startDeliveries(taskId, ending, resolution.deliveryIds);
     if (ending.status === 'failed' && ending.hasJobToCancel) await cancelJob(taskId, route);
+    if (ending.status === 'failed' && ending.failure === TIMED_OUT) await awaitLateResult(taskId, route);
     await condition(allHandlersFinished);
     setCurrentDetails(`Ended: the task is ${resolution.taskStatus}. Ledger row: ${resolution.transferId}.`);
     return {
@@ -304,6 +307,20 @@ async function cancelJob(taskId: string, { steps, jobId }: Route): Promise<void>
     summary: 'Cancel the job at the provider',
   });
   await cancelJob(taskId, jobId).catch(() => undefined);
+}
+
+/** A provider may finish a job all the same: not all of them can cancel one, and it may have ended at this moment. */
+async function awaitLateResult(taskId: string, { steps, jobId }: Route): Promise<void> {
+  if (jobId === undefined) return;
+  const account = workflowInfo().typedSearchAttributes.get(SEARCH_ATTRIBUTES.account);
+  await startChild<typeof lateResult>('lateResult', {
+    workflowId: lateResultIdOf(taskId),
+    args: [{ taskId, jobId, ...queueOf(steps) }],
+    parentClosePolicy: ParentClosePolicy.ABANDON,
+    staticSummary: 'Wait for the provider after the refund',
+    memo: { task_id: taskId },
+    ...(account !== undefined && { typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.account, value: account }] }),
+  });
 }
 
 async function resolve(taskId: string, ending: Ending): Promise<Resolution> {

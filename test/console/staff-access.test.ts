@@ -23,6 +23,7 @@ const ACCESS = `
   post /staff/people/{user_id}/leave                     303      403     403      404
   post /staff/people/{user_id}/link                      400      403     403      404
   post /staff/accounts/{account_id}/suspend              400      403     403      404
+  post /staff/accounts/{account_id}/erase                400      403     403      404
   post /staff/accounts/{account_id}/reopen               400      403     403      404
   post /staff/accounts/{account_id}/adjust               400      400     403      404
   post /staff/accounts/{account_id}/price-list           400      400     403      404

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import type { TestCaller } from '../support/app.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
-import { createEndpoint, createTaskRow, finishAsFailed, newTask } from '../support/factories.ts';
+import { keepLateResult } from '../../db/queries/late-results.ts';
+import { createEndpoint, createTaskRow, finishAsFailed, newTask, VIDEO } from '../support/factories.ts';
 
 describe('pages of tasks', () => {
   const app = useTestConsole();
@@ -62,6 +63,20 @@ describe('pages of tasks', () => {
     expect(filled).to.include('A lighthouse &quot;in&quot; a storm').and.include('https://a.test/1.png');
     const foreign = await taskOf(await app.createAccount({ fundedUsd: 5 }));
     expect((await owner.get(again.replace(task.id, foreign.id))).status).to.equal(404);
+  });
+
+  it('offer what was rendered after the refund, and lead to the task that it becomes', async () => {
+    const task = await taskOf(customer);
+    await finishAsFailed(app.database, task, 'processing_timeout');
+    await keepLateResult(app.database, { taskId: task.id, accountId: customer.accountId, output: [VIDEO] });
+    expect((await owner.get(`${path}/${task.id}`)).text).to.include('Claim for $1.00');
+    const claimed = await owner.send(`${path}/${task.id}/claim`, {});
+    const to = String(claimed.headers['location']);
+    expect(to)
+      .to.match(/\/tasks\/task_/)
+      .and.not.include(task.id);
+    expect((await owner.get(to)).text).to.include(VIDEO.url);
+    expect((await owner.get(`${path}/${task.id}`)).text).to.include('You have claimed the result');
   });
 
   it('take any query', async () => {

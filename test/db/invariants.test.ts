@@ -249,6 +249,7 @@ describe('the rules of the database', () => {
       ['an e-mail address that cannot be one', [{ email: 'a@' }, { email: 'a'.repeat(321) }]],
       ['an external id that is empty or too long', [{ external_id: '' }, { external_id: 'a'.repeat(201) }]],
       ['a limit of no tasks', { max_concurrent_tasks: 0 }],
+      ['a lifetime of no days', { content_days: 0 }],
       ['an account that begins with money', balances.map((column) => ({ [column]: 1 })), 'accounts_start_empty'],
       ['an account that begins as topped up', { topped_up_at: new Date() }, 'accounts_start_empty'],
     ]);
@@ -632,6 +633,9 @@ describe('the rules of the database', () => {
     );
     refuses('a task twice', 'tasks_pkey', async ({ queued }) =>
       insert('tasks', await newTaskRow(database, queued, { id: queued.id, reservation_id: queued.reservationId })),
+    );
+    refuses('a running task without its content', 'tasks_erased_are_final', ({ queued }) =>
+      update('tasks', queued, { erased_at: new Date() }),
     );
     refuses('an unknown kind', 'tasks_kind_check', () => insertTask({ kind: 'audio' }));
     refuses('a duration of nothing', 'tasks_billable_duration_seconds_check', () =>
@@ -1459,7 +1463,7 @@ describe('the rules of the database', () => {
     const counts = { span: 'hour', start: new Date(), ...target, requests: 1, failures: 0, durations: [1] };
     const failure = { ...target, failed_at: new Date(), fault: 'failed', message: '' };
     const attempt = { ...target, request_id: 'req_1', number: 1, ended_at: new Date(), decision: 'next' };
-    const tried = { ...attempt, message: '', duration_ms: 1 };
+    const tried = { account_id: 'acc_1', ...attempt, message: '', duration_ms: 1 };
 
     refusesRows('upstream_calls', () => counts, [['calls of a span that nobody reads', { span: 'day' }]]);
     refusesRows('text_attempts', () => tried, [['an attempt before the first', { number: 0 }]]);
@@ -1471,6 +1475,23 @@ describe('the rules of the database', () => {
       reported_at: new Date(),
       circuits: '[]',
     }));
+  });
+
+  describe('late results', () => {
+    const lateRow = ({ account, queued }: Given): Row => ({
+      task_id: queued.id,
+      account_id: account.id,
+      output: '[]',
+      expires_at: new Date(),
+      claimed_task_id: queued.id,
+    });
+    refusesTwice('a result of a task', 'late_results', lateRow);
+    refuses('a task that two results became', 'late_results_claimed_task_id_key', (given) =>
+      database('late_results').insert([lateRow(given), { ...lateRow(given), task_id: newId('task') }]),
+    );
+    refuses('a result of no account', 'late_results_account_id_fkey', (given) =>
+      insert('late_results', { ...lateRow(given), account_id: newId('account') }),
+    );
   });
 
   describe('all together', () => {

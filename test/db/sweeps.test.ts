@@ -37,6 +37,10 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   link_mails: { because: 'sent or given up within a day, and the limits of asking for a link bound how many wait' },
   model_orders: { because: 'people give them, with a reason each, and audits read them for ever' },
   moved_alone: { because: 'one for each amount that people move by hand, which books keep for ever' },
+  late_results: {
+    because:
+      'their own sweep removes those that nobody claimed (temporal/activities/sweep.ts); a task stands for each of the others',
+  },
   operator_actions: { because: 'people make them, with a reason each, and audits read them for ever' },
   price_lists: { because: 'people make them, at most 1,000' },
   price_list_versions: { because: 'people make them, with a reason each, and charges name them for ever' },

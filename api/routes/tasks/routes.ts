@@ -1,5 +1,6 @@
 /** Polling (contract 4.4), and the list of tasks. */
 import { againIfLost } from '../../../db/connections.ts';
+import { findLateResult } from '../../../db/queries/late-results.ts';
 import { findAccountTask, listTasks } from '../../../db/queries/tasks.ts';
 import { TASK } from '../../../domain/task-object.ts';
 import { isFinal, TASK_KINDS, TASK_STATUSES } from '../../../domain/task.ts';
@@ -9,6 +10,7 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
 import { anyText, oneOf, PERIOD } from '../../endpoint/query.ts';
+import { claimLateResult } from '../../services/claim-late-result.ts';
 import { cancelOwnTask } from '../../services/cancel-task.ts';
 
 export const listOwnTasks = endpoint({
@@ -44,6 +46,14 @@ export const getTask = endpoint({
   handle: async ({ caller, params }, { database, typicalSeconds }) => {
     const task = await againIfLost(() => findAccountTask(database, caller.account.id, params.task_id));
     if (!task) throw noSuch('task', caller);
+    if (task.failure?.code === 'processing_timeout') {
+      return {
+        data: TASK.present({
+          ...task,
+          lateResult: await findLateResult(database, { accountId: task.accountId, taskId: task.id }),
+        }),
+      };
+    }
     if (isFinal(task.status)) return { data: TASK.present(task) };
     return { data: TASK.present({ ...task, typicalSeconds: await typicalSeconds(task.model) }) };
   },
@@ -65,5 +75,26 @@ export const cancelTask = endpoint({
     const task = await findAccountTask(services.database, caller.account.id, params.task_id);
     if (!task) throw noSuch('task', caller);
     return { data: TASK.present(await cancelOwnTask(services, task)) };
+  },
+});
+
+export const claimTask = endpoint({
+  id: 'claimTask',
+  tag: 'Media tasks',
+  method: 'post',
+  path: '/v1/tasks/{task_id}/claim',
+  access: 'key',
+  summary: 'Claim the late result of a refunded task',
+  description:
+    'Makes a new task of it, at the price of the refunded one, which stays refunded. Claiming it again returns the same task. 409 if there ' +
+    'is nothing to claim.',
+  body: ignoredJsonBody,
+  answers: { 200: dataOf(TASK.schema, 'The new task, succeeded and charged') },
+  refusals: ['idempotency_conflict', 'insufficient_credits', 'processing_unavailable'],
+  handle: async ({ caller, params, context }, services) => {
+    const task = await findAccountTask(services.database, caller.account.id, params.task_id);
+    if (!task) throw noSuch('task', caller);
+    const { requestId } = context.state;
+    return { data: TASK.present(await claimLateResult(services, { task, key: caller.key, requestId })) };
   },
 });

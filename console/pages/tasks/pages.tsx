@@ -1,11 +1,14 @@
 /** The tasks of an account. */
+import { claimLateResult } from '../../../api/services/claim-late-result.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { type Delivery, listDeliveries } from '../../../db/queries/deliveries.ts';
-import { findKeyNames, type KeyName } from '../../../db/queries/api-keys.ts';
+import { findApiKey, findKeyNames, type KeyName } from '../../../db/queries/api-keys.ts';
+import { findLateResult } from '../../../db/queries/late-results.ts';
 import { findAccountTask, listTasks } from '../../../db/queries/tasks.ts';
-import { isId } from '../../../domain/ids.ts';
+import { isId, newId } from '../../../domain/ids.ts';
+import type { LateResult } from '../../../domain/task-object.ts';
 import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../domain/task.ts';
-import { Card, Copyable, Empty, Field, Money, Pages, Time } from '../../html/components.tsx';
+import { Card, Copyable, Empty, Field, Form, Money, Pages, Time, usd } from '../../html/components.tsx';
 import { Facts } from '../../html/facts.tsx';
 import { ChoiceFilter, FieldFilter, Filters } from '../../html/filters.tsx';
 import { readListPage } from '../../list-page.ts';
@@ -63,6 +66,13 @@ export const taskPages = [
       </>,
     );
   }),
+  member.form('/accounts/{account_id}/tasks/{task_id}/claim', 'develop', async (visit, services) => {
+    const task = await ownTask(visit, services);
+    const key = await findApiKey(services.database, task.apiKeyId);
+    if (!key) throw new Error(`task ${task.id} has no key`);
+    const claimed = await claimLateResult(services, { task, key, requestId: newId('request') });
+    return { kind: 'redirect', path: `/accounts/${task.accountId}/tasks/${claimed.id}` };
+  }),
   member.page('/accounts/{account_id}/tasks/{task_id}/tile', 'see', async (visit, services) => {
     const task = await ownTask(visit, services);
     return { kind: 'part', content: <TaskTile task={task} accountId={task.accountId} /> };
@@ -78,17 +88,23 @@ function deliveriesOf({ accountId, id }: Task, { database }: ApiServices): Promi
 }
 
 async function detailsOf(task: Task, { account }: MemberVisit, { database }: ApiServices) {
-  const keys = await findKeyNames(database, account.accountId);
-  return <Details task={task} apiKey={keys.get(task.apiKeyId)} mayRepeat={mayAsMember(account.role, 'develop')} />;
+  const [keys, late] = await Promise.all([
+    findKeyNames(database, account.accountId),
+    findLateResult(database, { accountId: account.accountId, taskId: task.id }),
+  ]);
+  const mayRepeat = mayAsMember(account.role, 'develop');
+  return <Details task={task} apiKey={keys.get(task.apiKeyId)} late={late} mayRepeat={mayRepeat} />;
 }
 
 function Details({
   task,
   apiKey,
+  late,
   mayRepeat,
 }: {
   readonly task: Task;
   readonly apiKey: KeyName | undefined;
+  readonly late: LateResult | null;
   readonly mayRepeat: boolean;
 }) {
   const texts = useTexts();
@@ -115,6 +131,7 @@ function Details({
           ) : null}
         </p>
       </Card>
+      {late === null ? null : <LateOffer task={task} late={late} mayClaim={mayRepeat} />}
       <Card title={words.request}>
         <Facts
           facts={[
@@ -150,6 +167,29 @@ function Details({
         />
       </Card>
     </div>
+  );
+}
+
+function LateOffer({ task, late, mayClaim }: { task: Task; late: LateResult; mayClaim: boolean }) {
+  const { tasks: words } = useTexts();
+  const path = `/console/accounts/${task.accountId}/tasks`;
+  if (late.claimedTaskId !== null)
+    return (
+      <Card title={words.lateResult}>
+        <a href={`${path}/${late.claimedTaskId}`}>{words.claimed}</a>
+      </Card>
+    );
+  return (
+    <Card title={words.lateResult}>
+      <p>
+        {words.lateHint} <Time at={late.expiresAt} />
+      </p>
+      {mayClaim ? (
+        <Form action={`${path}/${task.id}/claim`}>
+          <button type="submit">{words.claim(usd(task.price))}</button>
+        </Form>
+      ) : null}
+    </Card>
   );
 }
 

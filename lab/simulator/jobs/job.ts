@@ -65,9 +65,9 @@ export function updatedAtMs(job: Job, nowMs: number): number {
   return hasEnded(job, nowMs) ? (job.cancelledAtMs ?? job.rendersUntilMs) : nowMs;
 }
 
-/** Stops the job, unless it has ended. */
+/** Stops the job, unless it has ended or cannot be stopped. */
 export function cancelJob(job: Job, nowMs: number): void {
-  if (!hasEnded(job, nowMs)) job.cancelledAtMs = nowMs;
+  if (!hasEnded(job, nowMs) && !job.submission.directives.isUnstoppable) job.cancelledAtMs = nowMs;
 }
 
 /** Ends the render now, even if the job is stuck. */

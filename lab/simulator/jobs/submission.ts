@@ -32,6 +32,8 @@ export interface MediaDirectives {
   /** The code with which the submission is refused. */
   readonly reject: string | undefined;
   readonly isStuck: boolean;
+  /** Goes on when it is cancelled. */
+  readonly isUnstoppable: boolean;
   readonly dropSubmit: boolean;
   /** Accepted, but answered with an error. */
   readonly submitError: boolean;
@@ -104,6 +106,7 @@ export function parseMediaDirectives(prompt: string): MediaDirectives {
       fail: directives.get('fail'),
       reject: directives.get('reject'),
       isStuck: directives.has('stuck'),
+      isUnstoppable: directives.has('unstoppable'),
       dropSubmit: directives.has('drop_submit'),
       submitError: directives.has('submit_error'),
       pollErrors: wholeNumber(directives, 'poll_errors') ?? 0,

@@ -11,7 +11,7 @@ import { createFinish, createRefund, createSettle } from './finish.ts';
 import { createRecheckJob } from './recheck-job.ts';
 import { createRender } from './render.ts';
 import { createReserve } from './reserve.ts';
-import { createStoreResult } from './store-result.ts';
+import { createKeepLateResult, createStoreResult } from './store-result.ts';
 import { createWithdrawJob } from './withdraw-job.ts';
 
 export type { MediaTaskDependencies } from './dependencies.ts';
@@ -29,6 +29,7 @@ export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
     render: createRender(dependencies),
     awaitResult: createAwaitResult(dependencies),
     storeResult: createStoreResult(dependencies),
+    keepLateResult: createKeepLateResult(dependencies),
     recheckJob: createRecheckJob(dependencies),
     settle: createSettle(finish),
     refund: createRefund(finish),

@@ -5,6 +5,7 @@
  * anything else, such as the database, likewise.
  */
 import { Context } from '@temporalio/activity';
+import { keepLateResult } from '../../../db/queries/late-results.ts';
 import { listSubmissions, recordStoredFiles } from '../../../db/queries/submissions.ts';
 import type { GeneratedMedia, Task } from '../../../domain/task.ts';
 import type { JobState } from '../../../providers/media/adapter.ts';
@@ -42,14 +43,32 @@ const NO_FAULTS: Faults = { faults: 0, faultyMs: 0 };
  * @throws Error if a retry may help
  */
 export function createStoreResult(dependencies: MediaTaskDependencies) {
+  const store = createResultStorer(dependencies);
+  return async (taskId: string, jobId: string): Promise<readonly GeneratedMedia[]> => {
+    const task = await loadTask(dependencies.database, taskId);
+    throwIfFailed(task);
+    return task.output ?? store(task, jobId);
+  };
+}
+
+/** Stores what was rendered after the refund of its task, and offers it to the customer. Throws as storing a result does. */
+export function createKeepLateResult(dependencies: MediaTaskDependencies) {
+  const { database } = dependencies;
+  const store = createResultStorer(dependencies);
+  return async (taskId: string, jobId: string): Promise<void> => {
+    const task = await loadTask(database, taskId);
+    const output = await store(task, jobId);
+    await keepLateResult(database, { taskId, accountId: task.accountId, output });
+  };
+}
+
+function createResultStorer(dependencies: MediaTaskDependencies) {
   const { database, clock, providerPatienceMs } = dependencies;
   const storeFiles = createFileStorer(dependencies);
 
-  return async (taskId: string, jobId: string): Promise<readonly GeneratedMedia[]> => {
-    const task = await loadTask(database, taskId);
-    throwIfFailed(task);
-    const accepted = (await listSubmissions(database, taskId)).find(({ outcome }) => outcome === 'accepted');
-    return task.output ?? accepted?.files ?? store(task, upstreamOf(dependencies, task), jobId);
+  return async (task: Task, jobId: string): Promise<readonly GeneratedMedia[]> => {
+    const accepted = (await listSubmissions(database, task.id)).find(({ outcome }) => outcome === 'accepted');
+    return accepted?.files ?? store(task, upstreamOf(dependencies, task), jobId);
   };
 
   async function store(task: Task, upstream: MediaUpstream, jobId: string): Promise<readonly GeneratedMedia[]> {

@@ -74,12 +74,7 @@ export function AccountContent(props: Props) {
           />
         </Card>
       ) : null}
-      <div class="grid forms">
-        {may(visit, 'operate') ? <StateForm {...props} /> : null}
-        {may(visit, 'moveMoney') ? <AdjustmentForm {...props} /> : null}
-        {may(visit, 'moveMoney') ? <PriceListForm {...props} /> : null}
-        {may(visit, 'operate') ? <ErasureForm {...props} /> : null}
-      </div>
+      <Actions {...props} />
       <Card title={texts.billing.ledger}>
         <Entries entries={entries} pageOf={pagesOfStaff} isOfStaff />
         <p class="pages">
@@ -127,6 +122,17 @@ export function AccountContent(props: Props) {
         columns={[[texts.staff.when, 'created_at'], [texts.staff.action, 'kind'], 'author', 'reason']}
       />
     </>
+  );
+}
+
+function Actions(props: Props) {
+  return (
+    <div class="grid forms">
+      {may(props.visit, 'operate') ? <StateForm {...props} /> : null}
+      {may(props.visit, 'moveMoney') ? <AdjustmentForm {...props} /> : null}
+      {may(props.visit, 'moveMoney') ? <PriceListForm {...props} /> : null}
+      {may(props.visit, 'operate') ? <ErasureForm {...props} /> : null}
+    </div>
   );
 }
 

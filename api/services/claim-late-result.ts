@@ -1,0 +1,88 @@
+/** Claims what was rendered after the refund of its task: a new task with the same price, which succeeds at once. */
+import { eventOf, finishTask } from '../../db/queries/finish-task.ts';
+import { findLateResult, lockLateResult, markLateResultClaimed } from '../../db/queries/late-results.ts';
+import { createTasks, findAccountTask, type NewTask } from '../../db/queries/tasks.ts';
+import { withPartitions } from '../../db/partitions.ts';
+import type { KeyLimit } from '../../domain/api-key.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import { createdAtMsOf, newId } from '../../domain/ids.ts';
+import type { Task } from '../../domain/task.ts';
+import { refusalOf, withAllowances } from './create-task.ts';
+import type { ApiServices } from './services.ts';
+
+interface Claim {
+  /** The task that was refunded. */
+  readonly task: Task;
+  /** The key that pays. */
+  readonly key: KeyLimit & { readonly id: string };
+  readonly requestId: string;
+}
+
+/** It does not run. The largest integer of PostgreSQL. */
+const UNLIMITED = 2 ** 31 - 1;
+
+/**
+ * Charges the result, and gives it to its customer. Claiming it again returns the same task, and charges nothing.
+ *
+ * @throws ServiceError 409 when there is nothing to claim; otherwise why the task could not be created
+ */
+export async function claimLateResult(services: ApiServices, { task, key, requestId }: Claim): Promise<Task> {
+  const { database, metrics } = services;
+  const { accountId } = task;
+  const claimed = newClaimedTask(task, key.id, requestId);
+  const outcome = await withAllowances(database, accountId, () =>
+    withPartitions(database, () =>
+      database.transaction(async (transaction) => {
+        const offered = await lockLateResult(transaction, { accountId, taskId: task.id });
+        if (offered === null) throw nothingToClaim();
+        if (offered.claimedTaskId !== null) return 'created';
+        const [created = 'claim_lost'] = await createTasks(transaction, [claimed]);
+        if (created !== 'created') return created;
+        const ending = { status: 'succeeded', output: offered.output } as const;
+        const finished = await finishTask(transaction, claimed.id, ending, eventOf(ending));
+        await markLateResultClaimed(transaction, task.id, claimed.id);
+        metrics.taskEnded(finished.task);
+        return 'created';
+      }),
+    ),
+  );
+  if (outcome !== 'created') throw refusalOf(outcome, task, key);
+  const late = await findLateResult(database, { accountId, taskId: task.id });
+  const result = await findAccountTask(database, accountId, late?.claimedTaskId ?? claimed.id);
+  if (result === null) throw nothingToClaim();
+  return result;
+}
+
+function newClaimedTask(task: Task, apiKeyId: string, requestId: string): NewTask {
+  const id = newId('task');
+  const createdAt = new Date(createdAtMsOf('task', id));
+  return {
+    id,
+    reservationId: newId('transfer', createdAt.getTime()),
+    accountId: task.accountId,
+    apiKeyId,
+    kind: task.kind,
+    model: task.model,
+    capabilityVersion: task.capabilityVersion,
+    provider: task.provider,
+    request: task.request,
+    price: task.price,
+    priceList: task.priceList,
+    billableDurationSeconds: task.billableDurationSeconds,
+    requestId,
+    createdAt,
+    deadlineAt: createdAt,
+    nextStartAt: createdAt,
+    maxConcurrentTasks: UNLIMITED,
+    uploadIds: [],
+    idempotency: null,
+  };
+}
+
+function nothingToClaim(): ServiceError {
+  return new ServiceError(
+    'bad_request',
+    'There is no late result to claim: the task has none, or its time is over. `late_result` of the task says so.',
+    { status: 409 },
+  );
+}

@@ -1,0 +1,86 @@
+/** Renders that ended after their tasks were refunded: see `db/migrations/0004-tasks.ts`. */
+import type { GeneratedMedia } from '../../domain/task.ts';
+import type { LateResult } from '../../domain/task-object.ts';
+import type { Database } from '../database.ts';
+import { camelCased, type RowOf } from '../row.ts';
+
+/** A late result with its files. */
+export interface KeptLateResult extends LateResult {
+  readonly taskId: string;
+  readonly output: readonly GeneratedMedia[];
+}
+
+/** How long a late result is offered. */
+const KEPT_HOURS = 24;
+
+/** Keeps the files of a task that was refunded. Keeping them again changes nothing. */
+export async function keepLateResult(
+  database: Database,
+  { taskId, accountId, output }: Pick<KeptLateResult, 'taskId' | 'output'> & { readonly accountId: string },
+): Promise<void> {
+  await database('late_results')
+    .insert({
+      task_id: taskId,
+      account_id: accountId,
+      output: JSON.stringify(output),
+      expires_at: database.raw(`now() + interval '${KEPT_HOURS} hours'`),
+    })
+    .onConflict('task_id')
+    .ignore();
+}
+
+/** What the account can claim of the task, or has claimed; null if there is nothing. */
+export async function findLateResult(
+  database: Database,
+  { accountId, taskId }: { readonly accountId: string; readonly taskId: string },
+): Promise<KeptLateResult | null> {
+  const row = await lateResults(database, accountId, taskId).first();
+  return row ? camelCased(row) : null;
+}
+
+/** As {@link findLateResult}; until the transaction ends, nobody else claims it, and it is not removed. */
+export async function lockLateResult(
+  transaction: Database,
+  { accountId, taskId }: { readonly accountId: string; readonly taskId: string },
+): Promise<KeptLateResult | null> {
+  const row = await lateResults(transaction, accountId, taskId).forUpdate().first();
+  return row ? camelCased(row) : null;
+}
+
+export async function markLateResultClaimed(
+  transaction: Database,
+  taskId: string,
+  claimedTaskId: string,
+): Promise<void> {
+  await transaction('late_results').where({ task_id: taskId }).update({ claimed_task_id: claimedTaskId });
+}
+
+/** Late results that nobody claimed in time, oldest first. */
+export async function findExpiredLateResults(
+  database: Database,
+  limit: number,
+): Promise<readonly Pick<KeptLateResult, 'taskId' | 'output'>[]> {
+  const rows = await database<RowOf<KeptLateResult>>('late_results')
+    .whereNull('claimed_task_id')
+    .where('expires_at', '<', database.fn.now())
+    .orderBy('expires_at')
+    .limit(limit)
+    .select('task_id', 'output');
+  return rows.map(camelCased);
+}
+
+/** Withdraws offers, before their files are deleted. @returns the tasks whose offers nobody has claimed since */
+export async function withdrawLateResults(database: Database, taskIds: readonly string[]): Promise<readonly string[]> {
+  const rows = await database<RowOf<KeptLateResult>>('late_results')
+    .whereIn('task_id', taskIds)
+    .whereNull('claimed_task_id')
+    .delete('task_id');
+  return rows.map(({ task_id: taskId }) => taskId);
+}
+
+/** A claimed result stays visible; one whose time is over does not. */
+function lateResults(database: Database, accountId: string, taskId: string) {
+  return database<RowOf<KeptLateResult> & { readonly account_id: string }>('late_results')
+    .where({ account_id: accountId, task_id: taskId })
+    .whereRaw('(claimed_task_id IS NOT NULL OR expires_at > now())');
+}

@@ -1,0 +1,105 @@
+import { expect } from 'chai';
+import { createLocalStorage } from '../../storage/local.ts';
+import { createFileSweeps } from '../../temporal/activities/sweep.ts';
+import { createHistoryEraser } from '../../temporal/history-eraser.ts';
+import { join } from 'node:path';
+import { eventually } from '../support/eventually.ts';
+import { type Answer, call, useTestStack } from '../support/stack.ts';
+import { createTask, type TaskBody, taskWhenFinal, transfersOf } from '../support/tasks.ts';
+
+interface LateTaskBody extends TaskBody {
+  readonly late_result?: { readonly expires_at: number; readonly claimed_task_id: string | null };
+}
+
+/** Ends two seconds after the deadline. */
+const LATE = 'A lighthouse [sim:render_ms=8000,unstoppable]';
+
+describe('a result that came after the refund', function () {
+  this.timeout(120_000);
+  const stack = useTestStack({ env: { GENWAY_TASK_DEADLINE_S: '6' } });
+  before(() => Promise.all([stack.api.start(), stack.worker.start()]));
+
+  /** A refunded task whose result is on offer. */
+  async function lateTask(key: string): Promise<LateTaskBody> {
+    const { id } = await createTask(stack, key, LATE);
+    expect(await taskWhenFinal(stack, key, id)).to.include({ status: 'failed', error_code: 'processing_timeout' });
+    return eventually(async () => {
+      const task = await read(key, id);
+      return task.late_result && task;
+    });
+  }
+
+  async function read(key: string, taskId: string): Promise<LateTaskBody> {
+    return (await call<{ data: LateTaskBody }>(`${stack.baseUrl}/v1/tasks/${taskId}`, { key })).body.data;
+  }
+
+  function claim(key: string, taskId: string): Promise<Answer<{ data: LateTaskBody; error: { code: string } }>> {
+    return call(`${stack.baseUrl}/v1/tasks/${taskId}/claim`, { key, method: 'POST' });
+  }
+
+  it('is offered, claimed once however often it is asked for, and charged as a new task', async () => {
+    const { apiKey } = await stack.createAccount({ fundedUsd: 50 });
+    const late = await lateTask(apiKey);
+    expect(late.late_result?.claimed_task_id).to.equal(null);
+    const answers = await Promise.all(Array.from({ length: 5 }, () => claim(apiKey, late.id)));
+    const [first] = answers;
+    expect(answers.map(({ status }) => status)).to.deep.equal([200, 200, 200, 200, 200]);
+    expect(new Set(answers.map(({ body }) => body.data.id))).to.have.property('size', 1);
+    const claimed = first?.body.data;
+    expect(claimed?.id).not.to.equal(late.id);
+    expect(claimed).to.include({ status: 'succeeded', error_code: null });
+    expect(claimed?.usage).to.include({ credits_settled: 0.5, credits_refunded: 0 });
+    const file = await fetch(claimed?.output?.r2_url ?? '');
+    expect(file.headers.get('content-type')).to.equal('video/mp4');
+    expect(await transfersOf(stack, claimed?.id ?? '')).to.deep.equal(['reservation', 'settlement']);
+    expect(await transfersOf(stack, late.id)).to.deep.equal(['reservation', 'refund']);
+    expect((await read(apiKey, late.id)).late_result?.claimed_task_id).to.equal(claimed?.id);
+    expect((await balanceOf(apiKey)).available_usd).to.equal(49.5);
+  });
+
+  it('is refused without the money for it, and stays on offer', async () => {
+    const { apiKey, accountId } = await stack.createAccount({ fundedUsd: 0.6 });
+    const late = await lateTask(apiKey);
+    const second = await createTask(stack, apiKey, 'A lighthouse');
+    await taskWhenFinal(stack, apiKey, second.id);
+    const refused = await claim(apiKey, late.id);
+    expect([refused.status, refused.body.error.code]).to.deep.equal([402, 'insufficient_credits']);
+    expect((await read(apiKey, late.id)).late_result?.claimed_task_id).to.equal(null);
+    await call(`${stack.baseUrl}/admin/v1/accounts/${accountId}/topups`, {
+      key: stack.adminToken,
+      body: { amount_usd: 1, reference: 'more' },
+    });
+    expect((await claim(apiKey, late.id)).status).to.equal(200);
+  });
+
+  it('cannot be claimed by others, when there is none, or when its time is over', async () => {
+    const [owner, other] = [await stack.createAccount({ fundedUsd: 50 }), await stack.createAccount({ fundedUsd: 50 })];
+    const late = await lateTask(owner.apiKey);
+    const fine = await createTask(stack, owner.apiKey, 'A lighthouse');
+    const url = `${(await stack.database('late_results').where({ task_id: late.id }).first()).output[0].url}`;
+    expect((await claim(other.apiKey, late.id)).status).to.equal(404);
+    expect((await claim(owner.apiKey, fine.id)).status).to.equal(409);
+    await stack
+      .database('late_results')
+      .where({ task_id: late.id })
+      .update({ expires_at: new Date(0) });
+    expect((await claim(owner.apiKey, late.id)).status).to.equal(409);
+    expect(await read(owner.apiKey, late.id)).not.to.have.property('late_result');
+
+    expect((await fetch(url)).status).to.equal(200);
+    const sweeps = createFileSweeps({
+      storage: createLocalStorage({
+        directory: join(stack.environment['GENWAY_HOME'] ?? '', 'files'),
+        publicUrl: `${stack.baseUrl}/files`,
+      }),
+      histories: createHistoryEraser(stack.temporal),
+      uploadExpiryMs: 86_400_000,
+    });
+    expect(await sweeps['late results'](stack.database, 10)).to.equal(1);
+    expect((await fetch(url)).status).to.equal(404);
+  });
+
+  async function balanceOf(key: string): Promise<{ readonly available_usd: number }> {
+    return (await call<{ data: { available_usd: number } }>(`${stack.baseUrl}/v1/balance`, { key })).body.data;
+  }
+});
