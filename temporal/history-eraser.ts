@@ -1,13 +1,8 @@
-/** Deletes the histories of workflows from Temporal, with what they were given and returned. */
+/** Deletes the histories of workflows from Temporal, with what they were given and returned, for the sweep of content. */
 import type { Client } from '@temporalio/client';
 import { isNotFound } from './not-found.ts';
 
-export interface HistoryEraser {
-  /** Has all runs of a workflow deleted that has ended; Temporal may take a minute. Not an error when it has none. */
-  erase(workflowId: string): Promise<void>;
-}
-
-export function createHistoryEraser(client: Client): HistoryEraser {
+export function createHistoryEraser(client: Client): { erase(workflowId: string): Promise<void> } {
   const { namespace } = client.options;
 
   async function deleteRun(workflowId: string, runId: string): Promise<void> {

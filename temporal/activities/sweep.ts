@@ -16,7 +16,6 @@ import { sumUsage } from '../../db/usage-sums.ts';
 import { lateResultIdOf } from '../../domain/task.ts';
 import { CANCEL_LIMIT_MS } from '../../domain/step-limits.ts';
 import type { Storage } from '../../storage/storage.ts';
-import type { HistoryEraser } from '../history-eraser.ts';
 
 export type SweepActivities = ReturnType<typeof createSweepActivities>;
 
@@ -24,6 +23,11 @@ const BATCH_SIZE = 1_000;
 
 /** Each object costs a request to the store, each history one to Temporal. */
 const FILES_BATCH_SIZE = 100;
+
+export interface HistoryEraser {
+  /** Has all runs of a workflow deleted that has ended; Temporal may take a minute. Not an error when it has none. */
+  erase(workflowId: string): Promise<void>;
+}
 
 export interface SweepDependencies {
   readonly database: Database;
