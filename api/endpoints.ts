@@ -75,7 +75,7 @@ import { createVideo, deleteVideo, getVideo, getVideoContent, listVideos } from 
 import { serveMcp } from './routes/capabilities/mcp.ts';
 import { inspectCapability, runCapability, searchCapabilities } from './routes/capabilities/routes.ts';
 import { createModeration } from './routes/moderations/routes.ts';
-import { cancelTask as cancelOwnTask, claimTask, getTask, listOwnTasks } from './routes/tasks/routes.ts';
+import { cancelTask as cancelOwnTask, claimTask, getLateResult, getTask, listOwnTasks } from './routes/tasks/routes.ts';
 import { listTextRequests, sumUsage } from './routes/usage/routes.ts';
 import { getStatus } from './routes/status/routes.ts';
 import { createVideoTask } from './routes/videos/routes.ts';
@@ -103,6 +103,7 @@ const MEDIA = [
   listOwnTasks,
   getTask,
   cancelOwnTask,
+  getLateResult,
   claimTask,
   uploadFile,
   listFiles,

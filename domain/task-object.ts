@@ -4,13 +4,6 @@ import * as field from './resource/field.ts';
 import { nested, resource } from './resource/resource.ts';
 import { type GeneratedMedia, isFinal, POLL_AFTER_SECONDS, type Task, TASK_KINDS, TASK_STATUSES } from './task.ts';
 
-/** What was rendered after the task was refunded. */
-export interface LateResult {
-  readonly expiresAt: Date;
-  /** The task that it became; null until it is claimed. */
-  readonly claimedTaskId: string | null;
-}
-
 /** How long recent tasks of the same model took, in seconds. */
 export interface TypicalSeconds {
   readonly p50: number;
@@ -25,14 +18,6 @@ const TYPICAL_SECONDS = nested<TypicalSeconds>(
     samples: field.integer('samples', 'Number of tasks in the sample'),
   },
   'How long recent tasks of the model took; only while running, and if enough are known',
-);
-
-const LATE_RESULT = nested<LateResult>(
-  {
-    expires_at: field.unixSeconds('expiresAt', 'Until when it can be claimed'),
-    claimed_task_id: field.id('task').orNull('claimedTaskId', 'The task that it became; null until it is claimed'),
-  },
-  'The model has finished after the refund: `POST /v1/tasks/{task_id}/claim` makes a new task of it, at the same price',
 );
 
 const MEDIA = nested<GeneratedMedia>({
@@ -72,12 +57,9 @@ const USAGE = nested<Task>({
   ),
 });
 
-/** A task with what is known beside it. */
+/** A task, and how long others like it took: null when too few recent tasks of the model exist. */
 interface ShownTask extends Task {
-  /** How long others like it took; null when too few recent tasks of the model exist. */
   readonly typicalSeconds?: TypicalSeconds | null;
-  /** Null if nothing was rendered after the refund. */
-  readonly lateResult?: LateResult | null;
 }
 
 /** The task as polling shows it to its owner. */
@@ -115,7 +97,26 @@ export const TASK = resource<ShownTask>(
       ({ failure }) => failure?.code && ERRORS[failure.code].retryable,
       'Whether the same request can succeed later; only if failed',
     ),
-    late_result: field.object(LATE_RESULT).orAbsent(({ lateResult }) => lateResult ?? undefined),
   },
   'A requested image or video.',
+);
+
+/** What was rendered after a task was refunded. */
+export interface LateResult {
+  /** The task that was refunded. */
+  readonly taskId: string;
+  readonly expiresAt: Date;
+  /** The task that it became; null until it is claimed. */
+  readonly claimedTaskId: string | null;
+}
+
+export const LATE_RESULT = resource<LateResult>(
+  'LateResult',
+  {
+    object: field.constant('late_result'),
+    task_id: field.id('task')('taskId', 'The task that was refunded'),
+    expires_at: field.unixSeconds('expiresAt', 'Until when it can be claimed'),
+    claimed_task_id: field.id('task').orNull('claimedTaskId', 'The task that it became; null until it is claimed'),
+  },
+  'A result that came after the refund of its task.',
 );

@@ -82,7 +82,7 @@ function newClaimedTask(task: Task, apiKeyId: string, requestId: string): NewTas
 function nothingToClaim(): ServiceError {
   return new ServiceError(
     'bad_request',
-    'There is no late result to claim: the task has none, or its time is over. `late_result` of the task says so.',
+    'There is no late result to claim: the task has none, or its time is over. GET /v1/tasks/{task_id}/late-result shows it.',
     { status: 409 },
   );
 }

@@ -6,7 +6,6 @@ import { camelCased, type RowOf } from '../row.ts';
 
 /** A late result with its files. */
 export interface KeptLateResult extends LateResult {
-  readonly taskId: string;
   readonly output: readonly GeneratedMedia[];
 }
 

@@ -7,8 +7,9 @@ import { eventually } from '../support/eventually.ts';
 import { type Answer, call, useTestStack } from '../support/stack.ts';
 import { createTask, type TaskBody, taskWhenFinal, transfersOf } from '../support/tasks.ts';
 
-interface LateTaskBody extends TaskBody {
-  readonly late_result?: { readonly expires_at: number; readonly claimed_task_id: string | null };
+interface LateResultBody {
+  readonly expires_at: number;
+  readonly claimed_task_id: string | null;
 }
 
 /** Ends two seconds after the deadline. */
@@ -20,27 +21,29 @@ describe('a result that came after the refund', function () {
   before(() => Promise.all([stack.api.start(), stack.worker.start()]));
 
   /** A refunded task whose result is on offer. */
-  async function lateTask(key: string): Promise<LateTaskBody> {
+  async function lateTask(key: string): Promise<TaskBody> {
     const { id } = await createTask(stack, key, LATE);
-    expect(await taskWhenFinal(stack, key, id)).to.include({ status: 'failed', error_code: 'processing_timeout' });
-    return eventually(async () => {
-      const task = await read(key, id);
-      return task.late_result && task;
-    });
+    const task = await taskWhenFinal(stack, key, id);
+    expect(task).to.include({ status: 'failed', error_code: 'processing_timeout' });
+    await eventually(async () => (await offer(key, id)) !== null);
+    expect(await taskWhenFinal(stack, key, id)).to.deep.equal(task);
+    return task;
   }
 
-  async function read(key: string, taskId: string): Promise<LateTaskBody> {
-    return (await call<{ data: LateTaskBody }>(`${stack.baseUrl}/v1/tasks/${taskId}`, { key })).body.data;
+  async function offer(key: string, taskId: string): Promise<LateResultBody | null> {
+    const url = `${stack.baseUrl}/v1/tasks/${taskId}/late-result`;
+    const { status, body } = await call<{ data: LateResultBody }>(url, { key });
+    return status === 404 ? null : body.data;
   }
 
-  function claim(key: string, taskId: string): Promise<Answer<{ data: LateTaskBody; error: { code: string } }>> {
+  function claim(key: string, taskId: string): Promise<Answer<{ data: TaskBody; error: { code: string } }>> {
     return call(`${stack.baseUrl}/v1/tasks/${taskId}/claim`, { key, method: 'POST' });
   }
 
   it('is offered, claimed once however often it is asked for, and charged as a new task', async () => {
     const { apiKey } = await stack.createAccount({ fundedUsd: 50 });
     const late = await lateTask(apiKey);
-    expect(late.late_result?.claimed_task_id).to.equal(null);
+    expect(await offer(apiKey, late.id)).to.include({ claimed_task_id: null });
     const answers = await Promise.all(Array.from({ length: 5 }, () => claim(apiKey, late.id)));
     const [first] = answers;
     expect(answers.map(({ status }) => status)).to.deep.equal([200, 200, 200, 200, 200]);
@@ -53,7 +56,7 @@ describe('a result that came after the refund', function () {
     expect(file.headers.get('content-type')).to.equal('video/mp4');
     expect(await transfersOf(stack, claimed?.id ?? '')).to.deep.equal(['reservation', 'settlement']);
     expect(await transfersOf(stack, late.id)).to.deep.equal(['reservation', 'refund']);
-    expect((await read(apiKey, late.id)).late_result?.claimed_task_id).to.equal(claimed?.id);
+    expect(await offer(apiKey, late.id)).to.include({ claimed_task_id: claimed?.id });
     expect((await balanceOf(apiKey)).available_usd).to.equal(49.5);
   });
 
@@ -64,7 +67,7 @@ describe('a result that came after the refund', function () {
     await taskWhenFinal(stack, apiKey, second.id);
     const refused = await claim(apiKey, late.id);
     expect([refused.status, refused.body.error.code]).to.deep.equal([402, 'insufficient_credits']);
-    expect((await read(apiKey, late.id)).late_result?.claimed_task_id).to.equal(null);
+    expect(await offer(apiKey, late.id)).to.include({ claimed_task_id: null });
     await call(`${stack.baseUrl}/admin/v1/accounts/${accountId}/topups`, {
       key: stack.adminToken,
       body: { amount_usd: 1, reference: 'more' },
@@ -84,7 +87,8 @@ describe('a result that came after the refund', function () {
       .where({ task_id: late.id })
       .update({ expires_at: new Date(0) });
     expect((await claim(owner.apiKey, late.id)).status).to.equal(409);
-    expect(await read(owner.apiKey, late.id)).not.to.have.property('late_result');
+    expect(await offer(owner.apiKey, late.id)).to.equal(null);
+    expect(await offer(owner.apiKey, fine.id)).to.equal(null);
 
     expect((await fetch(url)).status).to.equal(200);
     const sweeps = createFileSweeps({

@@ -2,7 +2,8 @@
 import { againIfLost } from '../../../db/connections.ts';
 import { findLateResult } from '../../../db/queries/late-results.ts';
 import { findAccountTask, listTasks } from '../../../db/queries/tasks.ts';
-import { TASK } from '../../../domain/task-object.ts';
+import { ServiceError } from '../../../domain/errors.ts';
+import { LATE_RESULT, TASK } from '../../../domain/task-object.ts';
 import { isFinal, TASK_KINDS, TASK_STATUSES } from '../../../domain/task.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { ignoredJsonBody } from '../../endpoint/body.ts';
@@ -46,14 +47,6 @@ export const getTask = endpoint({
   handle: async ({ caller, params }, { database, typicalSeconds }) => {
     const task = await againIfLost(() => findAccountTask(database, caller.account.id, params.task_id));
     if (!task) throw noSuch('task', caller);
-    if (task.failure?.code === 'processing_timeout') {
-      return {
-        data: TASK.present({
-          ...task,
-          lateResult: await findLateResult(database, { accountId: task.accountId, taskId: task.id }),
-        }),
-      };
-    }
     if (isFinal(task.status)) return { data: TASK.present(task) };
     return { data: TASK.present({ ...task, typicalSeconds: await typicalSeconds(task.model) }) };
   },
@@ -75,6 +68,25 @@ export const cancelTask = endpoint({
     const task = await findAccountTask(services.database, caller.account.id, params.task_id);
     if (!task) throw noSuch('task', caller);
     return { data: TASK.present(await cancelOwnTask(services, task)) };
+  },
+});
+
+export const getLateResult = endpoint({
+  id: 'getLateResult',
+  tag: 'Media tasks',
+  method: 'get',
+  path: '/v1/tasks/{task_id}/late-result',
+  access: 'key',
+  summary: 'Get the late result of a refunded task',
+  description:
+    'The model finished after the refund. The task itself stays as it was. 404 if there is none, or its time is over.',
+  answers: { 200: dataOf(LATE_RESULT.schema, 'The result, which can be claimed or was') },
+  handle: async ({ caller, params }, { database }) => {
+    const task = await findAccountTask(database, caller.account.id, params.task_id);
+    if (!task) throw noSuch('task', caller);
+    const late = await findLateResult(database, { accountId: caller.account.id, taskId: task.id });
+    if (!late) throw new ServiceError('not_found', 'The task has no late result, or its time is over.');
+    return { data: LATE_RESULT.present(late) };
   },
 });
 

@@ -63,13 +63,6 @@ export type Task = {
   error_message: string | null;
   /** Whether the same request can succeed later; only if failed */
   retryable?: boolean;
-  /** The model has finished after the refund: `POST /v1/tasks/{task_id}/claim` makes a new task of it, at the same price */
-  late_result?: {
-    /** Until when it can be claimed; Unix seconds */
-    expires_at: number;
-    /** The task that it became; null until it is claimed */
-    claimed_task_id: string | null;
-  };
 };
 
 export type TaskOutput = {

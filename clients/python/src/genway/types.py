@@ -17,11 +17,6 @@ TaskUsage = TypedDict("TaskUsage", {
     "price_list": NotRequired[str],
 })
 
-TaskLateResult = TypedDict("TaskLateResult", {
-    "expires_at": int,
-    "claimed_task_id": Union[str, None],
-})
-
 Task = TypedDict("Task", {
     "id": str,
     "object": Literal["task"],
@@ -43,7 +38,6 @@ Task = TypedDict("Task", {
     "error_code": Union[Literal["content_policy_violation", "bad_request", "processing_unavailable", "processing_timeout", "processing_failed", "result_transfer_failed"], None],
     "error_message": Union[str, None],
     "retryable": NotRequired[bool],
-    "late_result": NotRequired["TaskLateResult"],
 })
 
 TaskOutputMediaItem = TypedDict("TaskOutputMediaItem", {
