@@ -60,7 +60,7 @@ describe('the content of an account', function () {
     return (await call<ContentBody>(path, { key: stack.adminToken, method })).body.data;
   }
 
-  /** Everything that is due, as the worker's sweep does it each hour. */
+  /** Everything that is due, as the worker's sweep does it every ten minutes. */
   async function sweep(): Promise<void> {
     const storage = createLocalStorage({ directory: filesFolder(), publicUrl: `${stack.baseUrl}/files` });
     const histories = createHistoryEraser(stack.temporal);
