@@ -13,7 +13,7 @@ export const FIRST_BUILD = 'build-1';
 /** In the order of a deployment. */
 const RESTARTED: readonly Role[] = ['api', 'text'];
 /** Other faults may have Temporal meanwhile. */
-const CURRENT_WITHIN_MS = 180_000;
+const CURRENT_WITHIN_MS = 600_000;
 /** A task ends by its deadline; storing a result may take longer. */
 const DRAINED_WITHIN_MS = 600_000;
 const PAUSE_MS = 2_000;
