@@ -74,7 +74,7 @@ export const ACCOUNT = resource<Account & { readonly totals: AccountTotals }>('A
 });
 
 /** What of an account is to be erased. */
-export const CONTENT = resource<Pick<Account, 'id' | 'contentDays' | 'eraseBefore'> & ContentLeft>('Content', {
+export const CONTENT = resource<Pick<Account, 'id' | 'contentDays' | 'eraseBefore'> & ContentLeft>('AccountContent', {
   object: field.constant('content'),
   account_id: field.id('account')('id'),
   content_days: CONTENT_DAYS,

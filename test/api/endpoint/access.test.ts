@@ -10,6 +10,8 @@ const NEEDS: Readonly<Record<string, AdminRole>> = {
   createAccount: 'operator',
   listAccounts: 'readonly',
   getAccount: 'readonly',
+  getContent: 'readonly',
+  eraseContent: 'operator',
   updateAccount: 'operator',
   suspendAccount: 'operator',
   reopenAccount: 'operator',
