@@ -12,6 +12,9 @@ export interface KeptLateResult extends LateResult {
 /** How long a late result is offered. */
 const KEPT_HOURS = 24;
 
+/** Far longer than a claim takes, which may have begun before the time was over. */
+const CLAIMS_END_HOURS = 1;
+
 /** Keeps the files of a task that was refunded. Keeping them again changes nothing. */
 export async function keepLateResult(
   database: Database,
@@ -54,27 +57,22 @@ export async function markLateResultClaimed(
   await transaction('late_results').where({ task_id: taskId }).update({ claimed_task_id: claimedTaskId });
 }
 
-/** Late results that nobody claimed in time, oldest first. */
+/** Late results that nobody has claimed, nor can any more; oldest first. */
 export async function findExpiredLateResults(
   database: Database,
   limit: number,
 ): Promise<readonly Pick<KeptLateResult, 'taskId' | 'output'>[]> {
   const rows = await database<RowOf<KeptLateResult>>('late_results')
     .whereNull('claimed_task_id')
-    .where('expires_at', '<', database.fn.now())
+    .whereRaw(`expires_at < now() - interval '${CLAIMS_END_HOURS} hours'`)
     .orderBy('expires_at')
     .limit(limit)
     .select('task_id', 'output');
   return rows.map(camelCased);
 }
 
-/** Withdraws offers, before their files are deleted. @returns the tasks whose offers nobody has claimed since */
-export async function withdrawLateResults(database: Database, taskIds: readonly string[]): Promise<readonly string[]> {
-  const rows = await database<RowOf<KeptLateResult>>('late_results')
-    .whereIn('task_id', taskIds)
-    .whereNull('claimed_task_id')
-    .delete('task_id');
-  return rows.map(({ task_id: taskId }) => taskId);
+export async function forgetLateResults(database: Database, taskIds: readonly string[]): Promise<void> {
+  await database('late_results').whereIn('task_id', taskIds).delete();
 }
 
 /** A claimed result stays visible; one whose time is over does not. */

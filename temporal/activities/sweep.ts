@@ -8,7 +8,7 @@ import {
   findContentToErase,
   type TaskContent,
 } from '../../db/queries/content.ts';
-import { findExpiredLateResults, withdrawLateResults } from '../../db/queries/late-results.ts';
+import { findExpiredLateResults, forgetLateResults } from '../../db/queries/late-results.ts';
 import { type DoneResultFile, findDoneResultFiles, forgetResultFiles } from '../../db/queries/result-files.ts';
 import { claimUploadsToRemove, forgetRemovedUploads } from '../../db/queries/uploads.ts';
 import { type Sweep, SWEEPS } from '../../db/sweeps.ts';
@@ -72,12 +72,11 @@ export function createFileSweeps({
 
     'late results': async (database, limit) => {
       const expired = await findExpiredLateResults(database, limit);
-      const ids = await withdrawLateResults(
+      for (const { output } of expired) await deleteFiles(output.map(({ url }) => url));
+      await forgetLateResults(
         database,
         expired.map(({ taskId }) => taskId),
       );
-      for (const { taskId, output } of expired)
-        if (ids.includes(taskId)) await deleteFiles(output.map(({ url }) => url));
       return expired.length;
     },
 

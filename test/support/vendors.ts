@@ -1,7 +1,6 @@
 /** Tasks of the models of catalogue/vendors.yaml, and what the vendors that the simulator plays know of them. */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { pngFile } from './media-files.ts';
 import { call, startTestStack, type StackOptions, type TestStack } from './stack.ts';
 import { type TaskBody, taskWhenFinal } from './tasks.ts';
 
@@ -72,19 +71,6 @@ export async function finishedVendorTask(
 ): Promise<VendorTask> {
   const { id, mark } = await createVendorTask(stack, key, settings);
   return { ...(await taskWhenFinal(stack, key, id)), mark };
-}
-
-/** Uploads a small picture. @returns its link */
-export async function uploadImage(stack: TestStack, apiKey: string): Promise<string> {
-  const form = new FormData();
-  form.append('file', new Blob([Uint8Array.from(pngFile())], { type: 'image/png' }), 'a.png');
-  const response = await fetch(`${stack.baseUrl}/v1/files`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${apiKey}` },
-    body: form,
-  });
-  const { data } = (await response.json()) as { data: { url: string } };
-  return data.url;
 }
 
 export interface VendorRender {

@@ -3,14 +3,11 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { isNotFound } from '../../temporal/not-found.ts';
-import { createFileSweeps } from '../../temporal/activities/sweep.ts';
-import { createHistoryEraser } from '../../temporal/history-eraser.ts';
-import { createLocalStorage } from '../../storage/local.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import type { Sweep } from '../../db/sweeps.ts';
 import { recordCalls } from '../../db/queries/upstream-calls.ts';
 import { eventually } from '../support/eventually.ts';
-import { pngFile } from '../support/media-files.ts';
+import { fileSweepsOf, filesFolderOf, uploadImage } from '../support/files.ts';
 import { startRecordingReceiver } from '../support/receiver.ts';
 import { rejectionOf } from '../support/rejection.ts';
 import { call, useTestStack } from '../support/stack.ts';
@@ -34,20 +31,9 @@ describe('the content of an account', function () {
   const stack = useTestStack();
   before(() => Promise.all([stack.api.start(), stack.worker.start()]));
 
-  const filesFolder = (): string => join(stack.environment['GENWAY_HOME'] ?? '', 'files');
-
-  async function upload(key: string): Promise<string> {
-    const form = new FormData();
-    form.append('file', new Blob([pngFile(), MARKER]), `${MARKER}.png`);
-    const headers = { authorization: `Bearer ${key}` };
-    const response = await fetch(`${stack.baseUrl}/v1/files`, { method: 'POST', headers, body: form });
-    // The shape is the subject of the tests of uploads.
-    return ((await response.json()) as { data: { url: string } }).data.url;
-  }
-
   /** A task that mentions the marker, with an upload that has it. */
   async function order(key: string, script = ''): Promise<TaskBody> {
-    const images = [await upload(key)];
+    const images = [(await uploadImage(stack, key, MARKER)).url];
     const { body } = await call<{ data: TaskBody }>(`${stack.baseUrl}/v1/videos/tasks`, {
       key,
       body: { model: 'vidone-3.0', prompt: `A ${MARKER} ${script}`, duration: 5, images },
@@ -62,24 +48,13 @@ describe('the content of an account', function () {
 
   /** Everything that is due, as the worker's sweep does it every ten minutes. */
   async function sweep(): Promise<void> {
-    const storage = createLocalStorage({ directory: filesFolder(), publicUrl: `${stack.baseUrl}/files` });
-    const histories = createHistoryEraser(stack.temporal);
-    const sweeps: Readonly<Record<string, Sweep>> = createFileSweeps({
-      storage,
-      histories,
-      uploadExpiryMs: 86_400_000,
-      erasedAfterMs: 0,
-    });
-    await stack
-      .database('uploads')
-      .whereNotNull('deleted_at')
-      .update({ deleted_at: new Date(0) });
-    for (const remove of Object.values(sweeps)) while ((await remove(stack.database, 10)) > 0);
-    await stack
-      .database('uploads')
-      .whereNotNull('deleted_at')
-      .update({ deleted_at: new Date(0) });
-    for (const remove of Object.values(sweeps)) while ((await remove(stack.database, 10)) > 0);
+    const sweeps: readonly Sweep[] = Object.values(fileSweepsOf(stack, { erasedAfterMs: 0 }));
+    const deletedLongAgo = { deleted_at: new Date(0) };
+    // An upload is free once its task is erased, and is removed a while later.
+    for (let round = 1; round <= 2; round += 1) {
+      await stack.database('uploads').whereNotNull('deleted_at').update(deletedLongAgo);
+      for (const remove of sweeps) while ((await remove(stack.database, 10)) > 0);
+    }
   }
 
   /** The tables, files and histories in which the marker is. */
@@ -96,7 +71,7 @@ describe('the content of an account', function () {
       ]);
       if (rows.length > 0) found.push(`table ${table}`);
     }
-    for (const file of await readdir(filesFolder(), { recursive: true, withFileTypes: true })) {
+    for (const file of await readdir(filesFolderOf(stack), { recursive: true, withFileTypes: true })) {
       const path = join(file.parentPath, file.name);
       if (file.isFile() && (await readFile(path)).includes(MARKER)) found.push('a file');
     }

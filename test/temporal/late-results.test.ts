@@ -1,9 +1,6 @@
 import { expect } from 'chai';
-import { createLocalStorage } from '../../storage/local.ts';
-import { createFileSweeps } from '../../temporal/activities/sweep.ts';
-import { createHistoryEraser } from '../../temporal/history-eraser.ts';
-import { join } from 'node:path';
 import { eventually } from '../support/eventually.ts';
+import { fileSweepsOf } from '../support/files.ts';
 import { type Answer, call, useTestStack } from '../support/stack.ts';
 import { createTask, type TaskBody, taskWhenFinal, transfersOf } from '../support/tasks.ts';
 
@@ -91,15 +88,7 @@ describe('a result that came after the refund', function () {
     expect(await offer(owner.apiKey, fine.id)).to.equal(null);
 
     expect((await fetch(url)).status).to.equal(200);
-    const sweeps = createFileSweeps({
-      storage: createLocalStorage({
-        directory: join(stack.environment['GENWAY_HOME'] ?? '', 'files'),
-        publicUrl: `${stack.baseUrl}/files`,
-      }),
-      histories: createHistoryEraser(stack.temporal),
-      uploadExpiryMs: 86_400_000,
-    });
-    expect(await sweeps['late results'](stack.database, 10)).to.equal(1);
+    expect(await fileSweepsOf(stack)['late results'](stack.database, 10)).to.equal(1);
     expect((await fetch(url)).status).to.equal(404);
   });
 

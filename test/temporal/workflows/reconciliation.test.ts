@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { ensureSchedules, keepSchedules } from '../../../temporal/schedules.ts';
-import { pngFile } from '../../support/media-files.ts';
+import { uploadImage } from '../../support/files.ts';
 import { call, useTestStack } from '../../support/stack.ts';
 import { createTask, taskWhen, taskWhenFinal } from '../../support/tasks.ts';
 
@@ -90,14 +90,7 @@ describe('the reconciliation workflow', function () {
 
   it('removes uploads that no task used in time, with their files, and keeps the others', async () => {
     const { apiKey: owner } = await stack.createAccount();
-    const upload = async (): Promise<{ id: string; url: string }> => {
-      const form = new FormData();
-      form.append('file', new Blob([pngFile()]), 'a.png');
-      const headers = { authorization: `Bearer ${owner}` };
-      const response = await fetch(`${stack.baseUrl}/v1/files`, { method: 'POST', headers, body: form });
-      // The shape is the subject of the tests of uploads.
-      return ((await response.json()) as { data: { id: string; url: string } }).data;
-    };
+    const upload = () => uploadImage(stack, owner);
     const [used, unused, young] = [await upload(), await upload(), await upload()];
     const body = { model: 'vidone-3.0', prompt: 'A lighthouse', images: [used.url] };
     expect((await call(`${stack.baseUrl}/v1/videos/tasks`, { key: owner, body })).status).to.equal(201);

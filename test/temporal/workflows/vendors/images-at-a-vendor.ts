@@ -1,6 +1,7 @@
 /** What holds for images that come in the answer: nothing can be asked about them, so that a lost answer is a lost image. */
 import { expect } from 'chai';
-import { attemptsOf, rendersOf, uploadImage, type VendorTask } from '../../../support/vendors.ts';
+import { uploadImage } from '../../../support/files.ts';
+import { attemptsOf, rendersOf, type VendorTask } from '../../../support/vendors.ts';
 import type { VendorTools } from './tasks-at-a-vendor.ts';
 
 export interface ImageFacts {
@@ -34,7 +35,7 @@ export function describeImagesAt(
     });
 
     if (sentWithImage) {
-      const body = async () => ({ ...settings, images: [await uploadImage(stack(), apiKey())] });
+      const body = async () => ({ ...settings, images: [(await uploadImage(stack(), apiKey())).url] });
       itEnds('is rendered from an image, which is sent along', { body }, async (task) => {
         expect(task.status).to.equal('succeeded');
         expect((await rendersOf(stack(), task))[0]?.sent).to.deep.include(sentWithImage);

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { attemptsOf, rendersOf, uploadImage } from '../../../support/vendors.ts';
+import { uploadImage } from '../../../support/files.ts';
+import { attemptsOf, rendersOf } from '../../../support/vendors.ts';
 import { describeTasksAt, type UsedStack } from './tasks-at-a-vendor.ts';
 
 export const describeOpenAiVideos = (stack: UsedStack): void =>
@@ -16,7 +17,7 @@ export const describeOpenAiVideos = (stack: UsedStack): void =>
       outcomeTold: /^Attempt 1: accepted, learnt from a look-up of what was sent; job video_[\w-]+; it cost 0\.5 USD$/,
     },
     ({ stack, apiKey, itEnds, expectBooks }) => {
-      const withImage = { body: async () => ({ images: [await uploadImage(stack(), apiKey())] }) };
+      const withImage = { body: async () => ({ images: [(await uploadImage(stack(), apiKey())).url] }) };
       itEnds('is rendered from an image, which is sent along with the model for images', withImage, async (task) => {
         expect(task.status).to.equal('succeeded');
         expect((await rendersOf(stack(), task))[0]?.sent).to.include({ model: 'wan2.7-i2v', seconds: '5' });
