@@ -1,7 +1,6 @@
 /** Waits for a render whose task was refunded for time, and keeps it for the customer to claim. */
-import { proxyActivities, setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
+import { proxyActivities, setCurrentDetails } from '@temporalio/workflow';
 import type { MediaTaskActivities, RouteSteps } from '../activities/media-task/media-task.ts';
-import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes.ts';
 import { HEARTBEAT_TIMEOUT_MS, LATE_RESULT_LIMIT_MS, STORE_LIMIT_MS } from '../../domain/step-limits.ts';
 
 export interface LateResultInput extends Pick<RouteSteps, 'taskQueue'> {
@@ -12,7 +11,6 @@ export interface LateResultInput extends Pick<RouteSteps, 'taskQueue'> {
 
 /** @returns whether a result was kept */
 export async function lateResult({ taskId, jobId, ...queue }: LateResultInput): Promise<boolean> {
-  upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.kind, value: 'late result' }]);
   const { awaitResult } = proxyActivities<MediaTaskActivities>({
     ...queue,
     scheduleToCloseTimeout: LATE_RESULT_LIMIT_MS,

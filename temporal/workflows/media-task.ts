@@ -8,6 +8,7 @@ import {
   allHandlersFinished,
   ApplicationFailure,
   CancellationScope,
+  type ChildWorkflowOptions,
   condition,
   defineSignal,
   isCancellation,
@@ -23,7 +24,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
-import type { MediaTaskActivities, Resolution, RouteSteps } from '../activities/media-task/media-task.ts';
+import type { MediaTaskActivities, RenderedJob, Resolution, RouteSteps } from '../activities/media-task/media-task.ts';
 import { isTaskErrorCode, type TaskErrorCode } from '../../domain/errors.ts';
 import {
   CANCEL_LIMIT_MS,
@@ -128,7 +129,7 @@ export async function mediaTask({ taskId, deadlineAt }: MediaTaskInput): Promise
     upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.outcome, value: outcomeOf(ending) }]);
     await startDeliveries(taskId, ending, resolution.deliveryIds);
     if (ending.status === 'failed' && ending.hasJobToCancel) await cancelJob(taskId, route);
-    if (ending.status === 'failed' && ending.failure === TIMED_OUT) await awaitLateResult(taskId, route);
+    if (ending.status === 'failed' && ending.failure.code === TIMED_OUT.code) await awaitLateResult(taskId, route);
     await condition(allHandlersFinished);
     setCurrentDetails(`Ended: the task is ${resolution.taskStatus}. Ledger row: ${resolution.transferId}.`);
     return {
@@ -148,10 +149,11 @@ async function produce(run: Run): Promise<Ending> {
     if (typeof submitted === 'string') {
       route.jobId = submitted;
       const queue = queueOf(route.steps);
-      await cancellation.whileNone(
+      const { endedAt } = await cancellation.whileNone(
         () => awaitResult(taskId, submitted, queue, deadlineMs),
         () => withdrawJob(run),
       );
+      if (isLate(endedAt, deadlineMs)) throw timedOut();
       cancellation.refuse(MESSAGES.rendered);
       return { status: 'succeeded', output: await storeResult(taskId, submitted, queue) };
     }
@@ -207,7 +209,12 @@ async function attemptSubmission(taskId: string, { answers, ...queue }: RouteSte
 }
 
 /** One long activity. When the provider announces the end, a new one asks for the result immediately. */
-async function awaitResult(taskId: string, jobId: string, queue: ProviderQueue, deadlineMs: number): Promise<void> {
+async function awaitResult(
+  taskId: string,
+  jobId: string,
+  queue: ProviderQueue,
+  deadlineMs: number,
+): Promise<RenderedJob> {
   let announced = false;
   setHandler(jobEnded, () => {
     announced = true;
@@ -228,14 +235,15 @@ async function awaitResult(taskId: string, jobId: string, queue: ProviderQueue, 
       summary: attempt === 1 ? 'Wait for the provider' : 'Ask again: the provider has announced the end',
     });
     const scope = new CancellationScope();
-    const ended = scope.run(() => awaitResult(taskId, jobId, isAnnounced)).then(() => true);
-    if (await Promise.race([ended, condition(() => announced).then(() => false)])) return;
+    const ended = scope.run(() => awaitResult(taskId, jobId, isAnnounced));
+    const rendered = await Promise.race([ended, condition(() => announced).then(() => null)]);
+    if (rendered) return rendered;
     scope.cancel();
-    const endedAnyway = await ended.catch((error: unknown) => {
-      if (isCancellation(error)) return false;
+    const renderedAnyway = await ended.catch((error: unknown) => {
+      if (isCancellation(error)) return null;
       throw error;
     });
-    if (endedAnyway) return;
+    if (renderedAnyway) return renderedAnyway;
   }
 }
 
@@ -312,15 +320,13 @@ async function cancelJob(taskId: string, { steps, jobId }: Route): Promise<void>
 /** A provider may finish a job all the same: not all of them can cancel one, and it may have ended at this moment. */
 async function awaitLateResult(taskId: string, { steps, jobId }: Route): Promise<void> {
   if (jobId === undefined) return;
-  const account = workflowInfo().typedSearchAttributes.get(SEARCH_ATTRIBUTES.account);
-  await startChild<typeof lateResult>('lateResult', {
+  const started = startChild<typeof lateResult>('lateResult', {
+    ...outliving(taskId, 'late result'),
     workflowId: lateResultIdOf(taskId),
     args: [{ taskId, jobId, ...queueOf(steps) }],
-    parentClosePolicy: ParentClosePolicy.ABANDON,
     staticSummary: 'Wait for the provider after the refund',
-    memo: { task_id: taskId },
-    ...(account !== undefined && { typedSearchAttributes: [{ key: SEARCH_ATTRIBUTES.account, value: account }] }),
   });
+  await orRunning(started);
 }
 
 async function resolve(taskId: string, ending: Ending): Promise<Resolution> {
@@ -334,26 +340,37 @@ async function resolve(taskId: string, ending: Ending): Promise<Resolution> {
 }
 
 async function startDeliveries(taskId: string, ending: Ending, deliveryIds: readonly string[]): Promise<void> {
-  const account = workflowInfo().typedSearchAttributes.get(SEARCH_ATTRIBUTES.account);
   const eventType = `task.${ending.status}`;
   for (const deliveryId of deliveryIds) {
-    try {
-      await startChild<typeof webhookDelivery>('webhookDelivery', {
-        workflowId: deliveryId,
-        taskQueue: TASK_QUEUES.webhooks,
-        args: [{ deliveryId }],
-        parentClosePolicy: ParentClosePolicy.ABANDON,
-        staticSummary: `Deliver ${eventType} to a webhook endpoint`,
-        memo: { task_id: taskId },
-        typedSearchAttributes: [
-          ...(account === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.account, value: account }]),
-          { key: SEARCH_ATTRIBUTES.kind, value: eventType },
-        ],
-      });
-    } catch (error) {
-      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-    }
+    const started = startChild<typeof webhookDelivery>('webhookDelivery', {
+      ...outliving(taskId, eventType),
+      workflowId: deliveryId,
+      taskQueue: TASK_QUEUES.webhooks,
+      args: [{ deliveryId }],
+      staticSummary: `Deliver ${eventType} to a webhook endpoint`,
+    });
+    await orRunning(started);
   }
+}
+
+/** A child that goes on when the task's workflow has ended. @param kind by which operators find it */
+function outliving(taskId: string, kind: string): ChildWorkflowOptions {
+  const account = workflowInfo().typedSearchAttributes.get(SEARCH_ATTRIBUTES.account);
+  return {
+    parentClosePolicy: ParentClosePolicy.ABANDON,
+    memo: { task_id: taskId },
+    typedSearchAttributes: [
+      ...(account === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.account, value: account }]),
+      { key: SEARCH_ATTRIBUTES.kind, value: kind },
+    ],
+  };
+}
+
+/** A child that runs already was started before this workflow was reset, or by the relay. */
+async function orRunning(started: Promise<unknown>): Promise<void> {
+  await started.catch((error: unknown) => {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+  });
 }
 
 const MESSAGES = {
@@ -374,8 +391,17 @@ function queueOf({ taskQueue }: RouteSteps): ProviderQueue {
 
 function timeLeftMs(deadlineMs: number): number {
   const leftMs = deadlineMs - Date.now();
-  if (leftMs <= 0) throw ApplicationFailure.nonRetryable(TIMED_OUT.message, TIMED_OUT.code);
+  if (leftMs <= 0) throw timedOut();
   return leftMs;
+}
+
+/** Temporal ends a wait long after its time if it was unavailable then, so a render may have ended in between. */
+function isLate(endedAt: string | null, deadlineMs: number): boolean {
+  return endedAt !== null && Date.parse(endedAt) > deadlineMs && Date.now() > deadlineMs;
+}
+
+function timedOut(): ApplicationFailure {
+  return ApplicationFailure.nonRetryable(TIMED_OUT.message, TIMED_OUT.code);
 }
 
 /** Gives a step that ran out of attempts or time the matching error code; a verdict of the provider keeps its own. */

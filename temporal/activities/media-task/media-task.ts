@@ -15,6 +15,7 @@ import { createKeepLateResult, createStoreResult } from './store-result.ts';
 import { createWithdrawJob } from './withdraw-job.ts';
 
 export type { MediaTaskDependencies } from './dependencies.ts';
+export type { RenderedJob } from './await-result.ts';
 export type { NextRoute } from './dispatch.ts';
 export type { Resolution } from './finish.ts';
 export type { RouteSteps } from './routes.ts';

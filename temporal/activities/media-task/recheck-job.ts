@@ -45,6 +45,7 @@ export function createRecheckJob(dependencies: MediaTaskDependencies) {
     const state = await upstream
       .status(jobId, Context.current().cancellationSignal)
       .catch((error: unknown) => retryWhenAsked(error, STORE_LIMIT_MS));
+    if (state.state === 'unknown') throw new Error('The upstream does not know the job at the moment.');
     if (state.state === 'failed') {
       const verdict = await readVerdict(state, { task, upstream, recordCost });
       if (isInTime(task, state.endedAt)) throw verdict;

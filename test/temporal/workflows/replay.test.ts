@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { defaultPayloadConverter } from '@temporalio/common';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { expect } from 'chai';
 import {
@@ -14,6 +15,8 @@ import { rejectionOf } from '../../support/rejection.ts';
 import { testWorkflowBundle } from '../../support/services.ts';
 
 const FOLDER = join(import.meta.dirname, '../../histories');
+/** https://github.com/temporalio/api/blob/master/temporal/api/enums/v1/event_type.proto */
+const ACTIVITY_COMPLETED = 12;
 
 describe('the workflows', function () {
   this.timeout(180_000);
@@ -58,6 +61,31 @@ describe('the workflows', function () {
     expect(replays.filter(({ difference }) => difference === null)).to.deep.equal([]);
     expect(replays[0]?.difference).to.match(/nondeterminism/i);
   });
+
+  for (const [when, endedAt, isRefunded] of [
+    ['after the deadline', '2100-01-01T00:00:00.000Z', true],
+    ['before the deadline', '2000-01-01T00:00:00.000Z', false],
+  ] as const) {
+    const does = isRefunded ? 'refund' : 'do not refund';
+    it(`${does} a render that ended ${when}, if Temporal ends the wait for it only after the deadline`, async () => {
+      const file = 'task-processing-timeout.json';
+      const saved = parseHistory(file, await readFile(join(FOLDER, file), 'utf8'));
+      const events = (saved.history.events ?? []).map((event) => {
+        const { activityTaskTimedOutEventAttributes: timedOut, ...others } = event;
+        if (!timedOut) return event;
+        const result = { payloads: [defaultPayloadConverter.toPayload({ files: 1, endedAt })] };
+        const { scheduledEventId = null, startedEventId = null } = timedOut;
+        return {
+          ...others,
+          eventType: ACTIVITY_COMPLETED,
+          activityTaskCompletedEventAttributes: { scheduledEventId, startedEventId, result },
+        };
+      });
+      for await (const { difference } of replayHistories([{ ...saved, history: { events } }], current)) {
+        expect(difference === null).to.equal(isRefunded);
+      }
+    });
+  }
 
   it('can be replayed from one file, in the forms in which Temporal hands out histories', async () => {
     const text = await readFile(join(FOLDER, 'task-succeeded.json'), 'utf8');

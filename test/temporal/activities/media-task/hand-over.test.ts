@@ -100,6 +100,8 @@ describe('handing a task over', function () {
   const asked: string[] = [];
   /** What else is said about jobs. */
   const ends = new Map<string, { readonly state?: 'running' | 'failed'; readonly ended_at?: Date }>();
+  /** How often the vendor will say that it does not know a job. */
+  const forgets = new Map<string, number>();
   /** The upstreams that finish jobs and name no file. */
   const withoutFiles = new Set<string>();
   /** What each upstream does next, in order. */
@@ -152,6 +154,9 @@ describe('handing a task over', function () {
       }
       if (action === 'jobs') {
         asked.push(String(id));
+        const forgetsLeft = forgets.get(String(id)) ?? 0;
+        forgets.set(String(id), forgetsLeft - 1);
+        if (forgetsLeft > 0) return answer(200, { state: 'unknown' });
         const url = withoutFiles.has(upstream) ? null : `/${upstream}/file/${id}`;
         return answer(200, { state: 'succeeded', url, ...ends.get(String(id)) });
       }
@@ -610,6 +615,12 @@ describe('handing a task over', function () {
       });
     }
 
+    it('is charged if the vendor does not know its job for a moment, and then says that it ended before', async () => {
+      const task = await submitted({ ended_at: BEFORE });
+      forgets.set(task.id, 1);
+      expect((await run(task)).status).to.equal('succeeded');
+    });
+
     it('waits as long as the vendor asks before it looks again', async () => {
       const task = await submitted({ ended_at: BEFORE });
       const call = `${task.provider}/jobs`;
@@ -750,6 +761,7 @@ function adapterWith(traits: Partial<KindTraits>): MediaAdapter {
     async status(jobId, http, signal) {
       const job = objectOf(documentOf(await http.ask({ path: `jobs/${jobId}` }, signal)));
       const { state, url } = job;
+      if (state === 'unknown') return { state };
       if (state === 'running') return { state, progressPercent: null, detail: null };
       const end = endIn(job['ended_at']);
       if (state === 'failed') return { state, code: 'content_policy_violation', message: 'No.', cost: COST, ...end };
