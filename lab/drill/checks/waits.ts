@@ -3,7 +3,7 @@ import Joi from 'joi';
 import { seconds } from '../faults/fault.ts';
 import type { Member, Role } from '../../stack/member.ts';
 import { commonTo, coveredOf, gapsBetween, lengthOf, longestOf, type Period } from '../../stack/period.ts';
-import { type Check, type CheckResult, type Evidence, temporalOutages } from './check.ts';
+import { type Check, type CheckResult, type Evidence } from './check.ts';
 
 /** As was promised after a silence. */
 const LONGEST_WITHOUT_ANSWER_MS = 10_000;
@@ -49,7 +49,7 @@ async function checkTexts(evidence: Evidence): Promise<CheckResult> {
 async function checkEvents(evidence: Evidence): Promise<CheckResult> {
   const longestMs = LONGEST_WITHOUT_EVENT_MS * evidence.slowness;
   return {
-    promise: `while Temporal and the workers ran, every event reached an endpoint that did not hang within ${seconds(longestMs)}`,
+    promise: `while Temporal, PostgreSQL and the workers ran, every event reached an endpoint that did not hang within ${seconds(longestMs)}`,
     failures: lagsOf(evidence)
       .filter(({ excusedMs, lagMs }) => lagMs - excusedMs > longestMs)
       .map(({ what, lagMs }) => `${what} after ${seconds(lagMs)}`),
@@ -94,9 +94,8 @@ function lagsOf(evidence: Evidence): readonly Lag[] {
   const { receiver, stack } = evidence;
   const ofRole = (role: Role): readonly Member[] => stack.members.filter((member) => member.role === role);
   const outages = [
-    ...temporalOutages(evidence),
-    // What a node that stands still or is cut off works on waits until another takes it over.
-    ...ofRole('temporal').flatMap(({ troubles }) => troubles),
+    // What a node works on that is killed, stands still or is cut off waits until another takes it over.
+    ...[...ofRole('temporal'), ...ofRole('postgres')].flatMap(({ outages, troubles }) => [...outages, ...troubles]),
     ...commonTo(ofRole('worker').map((worker) => worker.outages)),
   ];
   return [...receiver.events.values()].flatMap(({ path, body, acceptedAtMs }) => {
