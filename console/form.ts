@@ -57,6 +57,12 @@ export class Form {
   optional(name: string): string | null {
     return this.text(name) || null;
   }
+
+  /** Returns null for an empty field, and NaN for what is no number, which schemas refuse. */
+  number(name: string): number | null {
+    const sent = this.optional(name);
+    return sent === null ? null : Number(sent);
+  }
 }
 
 /** @throws ServiceError `bad_request` if the body is not a form */

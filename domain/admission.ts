@@ -48,7 +48,7 @@ export class Admission {
   #lastLevel = Infinity;
   #roomAtLast = 0;
   #calmWindows = 0;
-  /** Of several windows, because one alone may have waited for the collection of garbage. */
+  /** The mean waits of several windows, because one alone may have waited for the collection of garbage. */
   readonly #waitsMs = [0, 0, 0];
   #managedBefore = 0;
   #taken = 0;

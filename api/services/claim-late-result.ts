@@ -1,5 +1,5 @@
 /** Claims what was rendered after the refund of its task: a new task with the same price, which succeeds at once. */
-import { eventOf, finishTask } from '../../db/queries/finish-task.ts';
+import { eventOf, finishTasks } from '../../db/queries/finish-task.ts';
 import { findLateResult, lockLateResult, markLateResultClaimed } from '../../db/queries/late-results.ts';
 import { createTasks, findAccountTask, type NewTask } from '../../db/queries/tasks.ts';
 import { withPartitions } from '../../db/partitions.ts';
@@ -39,9 +39,8 @@ export async function claimLateResult(services: ApiServices, { task, key, reques
         const [created = 'claim_lost'] = await createTasks(transaction, [claimed]);
         if (created !== 'created') return created;
         const ending = { status: 'succeeded', output: offered.output } as const;
-        const finished = await finishTask(transaction, claimed.id, ending, eventOf(ending));
+        await finishTasks(transaction, [{ taskId: claimed.id, ending, event: eventOf(ending) }]);
         await markLateResultClaimed(transaction, task.id, claimed.id);
-        metrics.taskEnded(finished.task);
         return 'created';
       }),
     ),
@@ -50,6 +49,7 @@ export async function claimLateResult(services: ApiServices, { task, key, reques
   const late = await findLateResult(database, { accountId, taskId: task.id });
   const result = await findAccountTask(database, accountId, late?.claimedTaskId ?? claimed.id);
   if (result === null) throw nothingToClaim();
+  if (result.id === claimed.id) metrics.taskEnded(result);
   return result;
 }
 

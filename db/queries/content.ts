@@ -17,7 +17,7 @@ export interface ContentLeft {
   readonly uploads: number;
 }
 
-const MOST_COUNTED = 10_000;
+export const MOST_COUNTED = 10_000;
 const ERASED_MESSAGE = 'The words of this failure were erased.';
 
 /** What accounts have that is to be erased, but for tasks and uploads in use. Of a row `owner` of `accounts`. */

@@ -1,8 +1,8 @@
 /** Accounts: who the customers are, and whether their keys work. */
 import { type AccountDetails, listAccounts as findAccounts } from '../../../db/queries/accounts.ts';
-import { parseUsd } from '../../../domain/money.ts';
 import { countContentLeft } from '../../../db/queries/content.ts';
 import type { Database } from '../../../db/database.ts';
+import { parseUsd } from '../../../domain/money.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody, optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';

@@ -1,6 +1,6 @@
 /** Accounts, keys, transfers and tasks as operators see them. */
 import type { Account, AccountTotals } from '../../../db/queries/accounts.ts';
-import type { ContentLeft } from '../../../db/queries/content.ts';
+import { type ContentLeft, MOST_COUNTED } from '../../../db/queries/content.ts';
 import type { ApiKey } from '../../../db/queries/api-keys.ts';
 import type { KeptSubmission } from '../../../db/queries/submissions.ts';
 import type { Transfer } from '../../../db/queries/transfers.ts';
@@ -79,8 +79,8 @@ export const CONTENT = resource<Pick<Account, 'id' | 'contentDays' | 'eraseBefor
   account_id: field.id('account')('id'),
   content_days: CONTENT_DAYS,
   erase_before: field.unixSeconds.orNull('eraseBefore', 'Everything from before is erased; null if nothing is'),
-  tasks_left: field.integer('tasks', 'Tasks that are still to be erased, counted up to 10,000'),
-  uploads_left: field.integer('uploads', 'Uploads that are still to be erased, counted up to 10,000'),
+  tasks_left: field.integer('tasks', `Tasks that are still to be erased, counted up to ${MOST_COUNTED}`),
+  uploads_left: field.integer('uploads', `Uploads that are still to be erased, counted up to ${MOST_COUNTED}`),
 });
 
 /** The limit of a key, and what counts towards it. */

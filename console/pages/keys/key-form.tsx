@@ -22,7 +22,7 @@ const validate = createValidator(createKeySchema);
  */
 export function readSettings({ form, texts }: Visit, catalogue: Catalogue, stored: ApiKey | null): KeySettings {
   const { keys: words } = texts;
-  const [limit, rate] = [form.optional('usage_limit_usd'), form.optional('rate_limit_rpm')];
+  const limit = form.optional('usage_limit_usd');
   const models = form.all('models').slice(0, MAX_KEY_ENTRIES + 1);
   const addresses = form.words('ip_allowlist', MAX_KEY_ENTRIES, /[^\s,]+/g);
   const isUnlimited = form.text('unlimited') !== '';
@@ -33,7 +33,7 @@ export function readSettings({ form, texts }: Visit, catalogue: Catalogue, store
     name: form.text('name'),
     usage_limit_usd: limit,
     limit_period: form.optional('limit_period'),
-    rate_limit_rpm: rate === null ? null : Number(rate),
+    rate_limit_rpm: form.number('rate_limit_rpm'),
     expires_at: expiryOf(form.optional('expires_on'), stored),
     models: hasAllModels ? null : models,
     ip_allowlist: addresses.length === 0 ? null : addresses,

@@ -90,7 +90,9 @@ function deliveriesOf({ accountId, id }: Task, { database }: ApiServices): Promi
 async function detailsOf(task: Task, { account }: MemberVisit, { database }: ApiServices) {
   const [keys, late] = await Promise.all([
     findKeyNames(database, account.accountId),
-    findLateResult(database, { accountId: account.accountId, taskId: task.id }),
+    task.failure?.code === 'processing_timeout'
+      ? findLateResult(database, { accountId: account.accountId, taskId: task.id })
+      : null,
   ]);
   const mayRepeat = mayAsMember(account.role, 'develop');
   return <Details task={task} apiKey={keys.get(task.apiKeyId)} late={late} mayRepeat={mayRepeat} />;

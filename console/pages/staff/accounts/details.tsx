@@ -17,15 +17,10 @@ export function readDetails(form: SentForm) {
     name: form.text('name'),
     email: form.optional('email'),
     external_id: form.optional('external_id'),
-    max_concurrent_tasks: numberIn(form, 'max_concurrent_tasks'),
-    content_days: numberIn(form, 'content_days'),
+    max_concurrent_tasks: form.number('max_concurrent_tasks'),
+    content_days: form.number('content_days'),
   });
   return { ...toDetails(body), name: body.name };
-}
-
-function numberIn(form: SentForm, name: string): number | null {
-  const sent = form.optional(name);
-  return sent === null ? null : Number(sent);
 }
 
 /** @param sent the form that was refused, whose entries stay */
