@@ -20,9 +20,11 @@ import {
   listTextRequestsOfAccount,
   listTransfers,
   sumUsageOfAccount,
+  sumUsageOfAccountByEndUser,
 } from './routes/admin/finance.ts';
 import { getCatalogue } from './routes/admin/catalogue.ts';
 import { find } from './routes/admin/find.ts';
+import { deleteBudget, listBudgets, setEndUserBudget } from './routes/admin/end-user-budgets.ts';
 import { createKey, deleteKey, getKey, listKeys, updateKey } from './routes/admin/keys.ts';
 import { listRenders, sumMarginsByModel } from './routes/admin/margins.ts';
 import { closeMonth, exportMonth, listClosedMonths } from './routes/admin/months.ts';
@@ -76,7 +78,7 @@ import { serveMcp } from './routes/capabilities/mcp.ts';
 import { inspectCapability, runCapability, searchCapabilities } from './routes/capabilities/routes.ts';
 import { createModeration } from './routes/moderations/routes.ts';
 import { cancelTask as cancelOwnTask, claimTask, getLateResult, getTask, listOwnTasks } from './routes/tasks/routes.ts';
-import { listTextRequests, sumUsage } from './routes/usage/routes.ts';
+import { listTextRequests, sumUsage, sumUsageByEndUser } from './routes/usage/routes.ts';
 import { getStatus } from './routes/status/routes.ts';
 import { createVideoTask } from './routes/videos/routes.ts';
 import { createWebhookOfAccount, listAllWebhooks, redeliverAllOfWebhook } from './routes/webhooks/administration.ts';
@@ -136,7 +138,7 @@ const WEBHOOKS = [
   redeliver,
   redeliverMany,
 ];
-const ACCOUNT = [getBalance, updateBalance, listBalanceEntries, sumUsage, listTextRequests];
+const ACCOUNT = [getBalance, updateBalance, listBalanceEntries, sumUsage, sumUsageByEndUser, listTextRequests];
 const ADMINISTRATION = [
   find,
   createAccount,
@@ -162,6 +164,9 @@ const ADMINISTRATION = [
   getKey,
   updateKey,
   deleteKey,
+  setEndUserBudget,
+  listBudgets,
+  deleteBudget,
   listAllTasks,
   getAnyTask,
   cancelTask,
@@ -204,6 +209,7 @@ const FINANCE = [
   listBalanceEntriesOfAccount,
   getStatement,
   sumUsageOfAccount,
+  sumUsageOfAccountByEndUser,
   listTextRequestsOfAccount,
   listRefunds,
   exportMonth,

@@ -99,8 +99,19 @@ export function exhaustedKey(key: KeyLimit, now: Date): ServiceError {
 /** Names the limit for an error message: a budget with the time at which it renews. */
 export function describeLimit({ usageLimit, limitPeriod }: KeyLimit, now: Date): string {
   if (usageLimit === null || limitPeriod === null) return "the key's usage limit";
+  return `the key's ${describeBudget({ usageLimit, limitPeriod }, now)}`;
+}
+
+/** An amount that can be spent again in each period. */
+export interface Budget {
+  readonly usageLimit: PicoUsd;
+  readonly limitPeriod: LimitPeriod;
+}
+
+/** Such as `budget of 5 USD a day, which renews at 2026-11-27T00:00:00Z`. */
+export function describeBudget({ usageLimit, limitPeriod }: Budget, now: Date): string {
   const renewal = renewalOf(limitPeriod, now).toISOString().replace('.000', '');
-  return `the key's budget of ${formatUsd(usageLimit)} USD a ${limitPeriod}, which renews at ${renewal}`;
+  return `budget of ${formatUsd(usageLimit)} USD a ${limitPeriod}, which renews at ${renewal}`;
 }
 
 /** The models in a key's group; null means all. */

@@ -30,6 +30,7 @@ export const ID_PREFIX = {
   promoGrant: 'prm_',
   acknowledgement: 'ack_',
   allowance: 'alw_',
+  endUserBudget: 'eub_',
 } as const;
 
 export type IdKind = keyof typeof ID_PREFIX;

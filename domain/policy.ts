@@ -46,6 +46,12 @@ export const CORRECTIONS = { pendingDays: 7, addUpHours: 24 };
 /** Contract 8.1: an account's successful requests to free models in a minute, before and after its first top-up. */
 export const FREE_REQUESTS_PER_MINUTE = { neverToppedUp: 1, toppedUp: 10 };
 
+/**
+ * Contract 4.8 and 4.11. Each text process keeps the names of those with a budget in memory. A longer name counts as its beginning,
+ * so that a client cannot fill the database with names.
+ */
+export const END_USERS = { maxNameLength: 128, maxBudgets: 10_000 };
+
 /** Contract 4.9: the days that a usage report covers. */
 export const USAGE = { defaultDays: 30, maxDays: 92 };
 

@@ -1,5 +1,6 @@
 /** Why nothing is held for a text request, and the resulting message: contract 5 and 7.2. */
-import { describeLimit, exhaustedKey, type KeyLimit, type KeyRefusal, refusedKey } from './api-key.ts';
+import { type Budget, describeLimit, exhaustedKey, type KeyLimit, type KeyRefusal, refusedKey } from './api-key.ts';
+import { describeEndUserBudget } from './end-user.ts';
 import { ServiceError } from './errors.ts';
 import { formatUsd, type PicoUsd } from './money.ts';
 import { tooManyRequests } from './request-limit.ts';
@@ -8,6 +9,7 @@ import { tooManyRequests } from './request-limit.ts';
 export type HoldRefusal =
   | Exclude<KeyRefusal, 'key_missing' | 'key_unknown'>
   | 'key_limit'
+  | 'end_user_limit'
   | 'never_topped_up'
   | 'insufficient_credits'
   | 'insufficient_funds'
@@ -17,7 +19,7 @@ export type HoldRefusal =
 /** Why a request is not held. */
 export interface RefusedHold {
   readonly refusal: HoldRefusal;
-  /** The rest of the key's limit or of the balance, if that was too little. */
+  /** The rest of the key's limit, the end user's budget or the balance, if that was too little. */
   readonly remaining: PicoUsd | null;
   /** Only for `free_limit` and `request_limit`. */
   readonly retryAfterSeconds: number | null;
@@ -31,6 +33,8 @@ interface WantedHold {
   readonly mostAmount: PicoUsd;
   readonly requestLimit: number | null;
   readonly keyLimit: KeyLimit;
+  /** Of the end user whom the request names. */
+  readonly budget: Budget | null;
 }
 
 const ERRORS: Readonly<Record<HoldRefusal, (hold: WantedHold, refused: RefusedHold) => ServiceError>> = {
@@ -42,6 +46,8 @@ const ERRORS: Readonly<Record<HoldRefusal, (hold: WantedHold, refused: RefusedHo
   never_topped_up: ({ model }) => neverToppedUp(model),
   key_limit: (hold, refused) =>
     tooDear(hold, `${left(refused)} is left of ${describeLimit(hold.keyLimit, new Date())}`, 'raise the limit'),
+  end_user_limit: (hold, refused) =>
+    tooDear(hold, `${left(refused)} is left of ${describeEndUserBudget(hold.budget, new Date())}`, 'raise the budget'),
   insufficient_credits: (hold, refused) => tooDear(hold, `the balance is ${left(refused)}`, 'top up'),
   insufficient_funds: (hold, refused) =>
     tooDear(hold, `the funded balance, which alone pays for ${hold.model}, is ${left(refused)}`, 'top up'),

@@ -24,6 +24,7 @@ const NOUNS = {
   reconciliation: 'reconciliation',
   adminToken: 'admin token',
   user: 'user',
+  endUserBudget: 'budget',
 } as const satisfies Partial<Record<IdKind, string>>;
 
 type Resource = keyof typeof NOUNS;
@@ -45,6 +46,7 @@ const PATH_PARAMETERS: Readonly<Record<string, ParameterDescription>> = {
   delivery_id: { description: 'The `id` of a delivery', id: 'delivery' },
   account_id: { description: 'The `id` of an account', id: 'account' },
   key_id: { description: 'The `id` of an API key, not the key itself', id: 'apiKey' },
+  budget_id: { description: 'The `id` of the budget of an end user', id: 'endUserBudget' },
   user_id: { description: 'The `id` of a user', id: 'user' },
   identity_id: { description: 'The `id` of an identity of the user' },
   session_id: { description: 'The `id` of a session of the user' },

@@ -14,6 +14,7 @@ import type { Context } from '../state.ts';
 import { mostInputTokens } from './bound-input.ts';
 import { checkEarly, isLarge } from './check-early.ts';
 import { chooseModel, compatibilityOf } from './choose-model.ts';
+import { endUserOf } from './end-user.ts';
 import { inputTokenEstimate } from './estimate-tokens.ts';
 import { mostCalls, type ReadRequest } from './exchange.ts';
 import type { TextServices } from './services.ts';
@@ -59,6 +60,8 @@ export async function admit(call: TextCall, services: TextServices): Promise<Adm
   const { model, request } = chooseModel(format.name, body, parsed, caller.key, catalogue);
   services.assertEnabled(model.id);
   const prices = await services.findPrices(caller.account, startedAtMs);
+  const endUser = endUserOf(body);
+  const budget = endUser === null ? null : await services.findBudget(caller.account, endUser);
   const { uncounted = null } = context.state;
   context.state.uncounted = undefined;
   const hold = await services.billing.hold({
@@ -66,6 +69,8 @@ export async function admit(call: TextCall, services: TextServices): Promise<Adm
     model: withPrices(model, prices),
     catalogueVersion: catalogue.version,
     priceList: prices?.id ?? null,
+    endUser,
+    budget,
     format: format.name,
     streamed: request.stream,
     requestId,

@@ -4,6 +4,7 @@ import type { Catalogue } from '../../catalogue/types.ts';
 import type { Clock } from '../../db/database-clock.ts';
 import type { TextUpstreams } from '../../providers/text/text-upstreams.ts';
 import type { FindPrices } from '../services/customer-prices.ts';
+import type { FindBudget } from '../services/end-user-budgets.ts';
 import type { TextBilling } from '../../db/text-money/billing.ts';
 
 export interface TextServices {
@@ -13,6 +14,7 @@ export interface TextServices {
   /** Throws ServiceError `processing_unavailable` for a model that operators have disabled. */
   readonly assertEnabled: (model: string) => void;
   readonly findPrices: FindPrices;
+  readonly findBudget: FindBudget;
   readonly billing: TextBilling;
   /** Whether an account has any credit left. */
   readonly hasCredit: (accountId: string) => Promise<boolean>;

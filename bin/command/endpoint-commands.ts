@@ -5,6 +5,7 @@ import type { EndpointCommand } from './endpoint-command.ts';
 export const GROUPS: Readonly<Record<string, string>> = {
   accounts: 'accounts and their balances',
   keys: 'API keys',
+  budgets: 'budgets of the end users whom text requests name',
   tasks: 'media tasks of all accounts',
   webhooks: 'webhook endpoints of customers, and their deliveries',
   upstreams: 'vendors behind the models',
@@ -58,6 +59,11 @@ export const ENDPOINT_COMMANDS: readonly EndpointCommand[] = [
       'date kind model api_key_id requests failed input_tokens output_tokens billable_duration_seconds charged_usd',
   },
   {
+    usage: 'accounts end-users <account_id>',
+    call: 'sumUsageOfAccountByEndUser',
+    columns: 'end_user requests failed input_tokens output_tokens charged_usd',
+  },
+  {
     usage: 'accounts requests <account_id>',
     call: 'listTextRequestsOfAccount',
     columns:
@@ -73,6 +79,14 @@ export const ENDPOINT_COMMANDS: readonly EndpointCommand[] = [
   { usage: 'keys show <key_id>', call: 'getKey' },
   { usage: 'keys update <key_id>', call: 'updateKey' },
   { usage: 'keys delete <key_id>', call: 'deleteKey' },
+
+  { usage: 'budgets set <account_id>', call: 'setEndUserBudget' },
+  {
+    usage: 'budgets list <account_id>',
+    call: 'listEndUserBudgets',
+    columns: 'id end_user usage_limit_usd limit_period used_of_limit_usd renews_at',
+  },
+  { usage: 'budgets delete <budget_id>', call: 'deleteEndUserBudget' },
 
   {
     usage: 'tasks list',

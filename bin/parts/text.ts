@@ -3,6 +3,7 @@ import type { Web, WebDependencies } from './web.ts';
 import { createTextBilling, type TextBillingService } from '../../db/text-money/create-billing.ts';
 import { observeUpstreams } from '../../api/text/observe-upstreams.ts';
 import { createFindPrices } from '../../api/services/customer-prices.ts';
+import { createFindBudget } from '../../api/services/end-user-budgets.ts';
 import { vendorOf } from '../../api/services/media-ways.ts';
 import { startUpstreamControl, type UpstreamControl } from '../../api/services/upstream-control.ts';
 import { createTextService, type TextService } from '../../api/text/text-service.ts';
@@ -61,6 +62,7 @@ export function openText(
     upstreams,
     assertEnabled: (model) => models.assertEnabled(model),
     findPrices: createFindPrices(database),
+    findBudget: createFindBudget(database),
     billing,
     clock,
     hasCredit: (accountId) => againIfLost(() => hasCredit(database, accountId)),

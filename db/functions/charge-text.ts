@@ -20,22 +20,31 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Charges what a request cost above its hold to the account, as far as the account can pay, and records the rest as
--- absorbed; called under the lock of the account. The moment is that of the charge, so that both are one entry of the
+-- Charges what a request cost above its hold to the account, as far as the account and the budget of its end user can pay, and
+-- records the rest as absorbed; called under the lock of the account. The moment is that of the charge, so that both are one entry of the
 -- account's balance.
 CREATE OR REPLACE FUNCTION charge_beyond_hold(INOUT request text_requests, funded_only boolean, excess_id text,
   absorbed_id text, moment timestamptz)
 LANGUAGE plpgsql AS $$
 DECLARE
   beyond numeric := greatest(request.charge - request.held, 0);
+  payable numeric := beyond;
   signup_part numeric;
+  budget end_user_budgets;
 BEGIN
-  SELECT least(signup_left, beyond), least(funded_available + signup_left, beyond)
+  IF request.end_user IS NOT NULL THEN
+    SELECT current.* INTO budget
+    FROM end_user_budgets AS known, current_budget(known.id, known.account_id, moment) AS current
+    WHERE known.account_id = request.account_id AND known.end_user = request.end_user;
+    IF FOUND THEN payable := least(beyond, greatest(budget.usage_limit - budget.used, 0)); END IF;
+  END IF;
+  SELECT least(signup_left, payable), least(funded_available + signup_left, payable)
   INTO STRICT signup_part, request.excess
   FROM accounts, LATERAL (SELECT CASE WHEN charge_beyond_hold.funded_only THEN 0
     ELSE signup_available - CASE WHEN has_promo THEN expired_promo(accounts.id) ELSE 0 END END) AS spendable(signup_left)
   WHERE id = request.account_id;
   request.absorbed := beyond - request.excess;
+  IF budget.id IS NOT NULL THEN PERFORM use_budget(budget.id, request.excess); END IF;
   INSERT INTO transfers (id, opened_at, created_at, kind, debit, credit, amount, signup_amount,
     account_id, api_key_id, text_request_id)
   SELECT part.id, moment, moment, part.kind, part.debit, 'revenue', part.amount, part.signup_amount,

@@ -18,18 +18,19 @@ const TOKENS = TOKEN_COUNTS.map(({ column }) => column).join(', ');
  * allowance is lost, and settlements find less than they expect: those charges are then taken from what is available.
  */
 export const WRITE_TEXT = /* sql */ `
--- Counts requests of keys in this minute. Each of wanted has the api_key_id, the key's request_limit, how many requests
--- are there, and how many more may come soon, of which it gets at most a sixteenth of what the minute has left.
+-- Counts requests of keys in this minute. Each of wanted has its place, the api_key_id, the key's request_limit, how many
+-- requests are there, and how many more may come soon, of which it gets at most a sixteenth of what the minute has left.
 CREATE OR REPLACE FUNCTION count_text_requests(wanted json)
-RETURNS TABLE (api_key_id text, before bigint, counted bigint) LANGUAGE plpgsql SET enable_seqscan = off AS $$
+RETURNS TABLE (place integer, before bigint, counted bigint) LANGUAGE plpgsql SET enable_seqscan = off AS $$
 DECLARE
   item record;
   this_minute timestamptz := date_trunc('minute', now());
 BEGIN
   FOR item IN SELECT * FROM json_to_recordset(wanted)
-    AS wanted(api_key_id text, request_limit integer, requests integer, extra_requests integer) ORDER BY 1
+    AS wanted(place integer, api_key_id text, request_limit integer, requests integer, extra_requests integer)
+    ORDER BY api_key_id, place
   LOOP
-    api_key_id := item.api_key_id;
+    place := item.place;
     INSERT INTO request_windows AS counting (api_key_id, window_start, reads, requests)
     VALUES (item.api_key_id, this_minute, false, 0)
     ON CONFLICT ON CONSTRAINT request_windows_pkey DO UPDATE SET requests = counting.requests
@@ -44,8 +45,8 @@ END $$;
 
 -- writer: the process. write_number: grows by one with each write, and stays the same when a write is repeated.
 --
--- asks: for each allowance that changes, its id and key, the money that returns, and the requests that wait:
--- each gets between its least and its most amount: a quarter of what the balance and the key's limit leave, or the usual
+-- asks: for each allowance that changes, its id, its key and the budget of its end user, the money that returns, and the requests that wait:
+-- each gets between its least and its most amount: a quarter of what the balance and the limits leave, or the usual
 -- amount as far as it is at most a third of that, so that one request leaves room for the next ones. If the account has
 -- plenty, which is fifty times the largest hold, the allowance gets up to extra more, at most a tenth of what is left;
 -- what it kept counts towards all three.
@@ -80,6 +81,10 @@ DECLARE
   signup_left numeric;
   funded_left numeric;
   key_left numeric;
+  budget end_user_budgets;
+  -- Null without a budget, as the limits of keys are.
+  budget_left numeric;
+  budget_ends_at timestamptz;
   room numeric;
   funds numeric;
   returned_signup numeric;
@@ -146,10 +151,10 @@ BEGIN
       FROM ended WHERE is_paid
     ), recorded AS (
       INSERT INTO text_requests (id, created_at, account_id, api_key_id, request_id, model, format, streamed, upstream,
-        upstream_format, upstream_model, outcome, error_code, catalogue_version, price_list, modifiers, ${TOKENS}, calls,
+        upstream_format, upstream_model, outcome, error_code, catalogue_version, price_list, end_user, modifiers, ${TOKENS}, calls,
         estimated, held, charge, excess, absorbed, latency_ms, first_byte_ms)
       SELECT id, created_at, account_id, api_key_id, request_id, model, format, streamed, upstream,
-        upstream_format, upstream_model, outcome, error_code, catalogue_version, price_list, modifiers, ${TOKENS}, calls,
+        upstream_format, upstream_model, outcome, error_code, catalogue_version, price_list, end_user, modifiers, ${TOKENS}, calls,
         estimated, amount_held, charge, 0, 0, latency_ms, first_byte_ms
       FROM ended WHERE charge <= amount_held
     )
@@ -171,9 +176,9 @@ BEGIN
 
   IF NOT is_repeated AND ask_ids IS NOT NULL THEN
     SELECT json_agg(ask) INTO counting FROM json_to_recordset(asks)
-      AS ask(api_key_id text, request_limit integer, requests integer, extra_requests integer) WHERE request_limit IS NOT NULL AND requests + extra_requests > 0;
+      AS ask(place integer, api_key_id text, request_limit integer, requests integer, extra_requests integer) WHERE request_limit IS NOT NULL AND requests + extra_requests > 0;
     IF counting IS NOT NULL THEN
-      SELECT jsonb_object_agg(api_key_id, jsonb_build_object('before', before, 'counted_to', before + counted)) INTO counts
+      SELECT jsonb_object_agg(place, jsonb_build_object('before', before, 'counted_to', before + counted)) INTO counts
       FROM count_text_requests(counting);
     END IF;
     ms_left := 1000 * extract(epoch FROM date_trunc('minute', now()) + interval '1 minute' - now());
@@ -188,10 +193,11 @@ BEGIN
           WHEN key.disabled_at IS NOT NULL THEN 'key_disabled'
           WHEN key.expires_at <= moment THEN 'key_expired'
         END AS key_refusal,
+        coalesce(allowance.end_user_budget_id, wanted.end_user_budget_id) AS budget_id,
         coalesce(allowance.signup_amount, 0) AS had_signup,
         coalesce(allowance.amount - allowance.signup_amount, 0) AS had_funded
       FROM json_to_recordset(asks) AS wanted(place integer, id text, taking_id text, release_id text, account_id text,
-        api_key_id text, returned_signup numeric, returned_funded numeric, kept numeric, extra numeric, largest numeric,
+        api_key_id text, end_user_budget_id text, returned_signup numeric, returned_funded numeric, kept numeric, extra numeric, largest numeric,
         is_answered boolean, requests integer, holds json)
       LEFT JOIN accounts AS account ON account.id = wanted.account_id
       LEFT JOIN api_keys AS key ON key.id = wanted.api_key_id AND key.account_id = wanted.account_id
@@ -217,7 +223,15 @@ BEGIN
         IF ask.is_new_period THEN PERFORM renew_period(ask.api_key_id, moment); END IF;
       END IF;
       key_left := key_left + returned_signup + returned_funded;
-      request_count := (counts->ask.api_key_id->>'before')::bigint;
+      budget := NULL;
+      budget_left := NULL;
+      budget_ends_at := NULL;
+      IF ask.budget_id IS NOT NULL THEN
+        budget := current_budget(ask.budget_id, ask.account_id, moment);
+        budget_left := budget.usage_limit - budget.used + returned_signup + returned_funded;
+        budget_ends_at := period_end(budget.limit_period, moment);
+      END IF;
+      request_count := (counts->ask.place::text->>'before')::bigint;
       granted := 0;
       granted_signup := 0;
 
@@ -238,6 +252,7 @@ BEGIN
           WHEN ask.key_is_spent THEN 'key_exhausted'
           WHEN item.needs_top_up AND ask.topped_up_at IS NULL THEN 'never_topped_up'
           WHEN item.least_amount > 0 AND item.least_amount > key_left THEN 'key_limit'
+          WHEN item.least_amount > 0 AND item.least_amount > budget_left THEN 'end_user_limit'
           WHEN item.least_amount > funds THEN
             CASE WHEN item.funded_only THEN 'insufficient_funds' ELSE 'insufficient_credits' END
         END;
@@ -247,7 +262,7 @@ BEGIN
           IF retry_after_seconds IS NOT NULL THEN refusal := 'free_limit'; END IF;
         END IF;
         IF refusal IS NULL AND item.most_amount > 0 THEN
-          room := least(key_left, funds);
+          room := least(key_left, budget_left, funds);
           amount := least(item.most_amount,
             greatest(item.least_amount, least(item.usual_amount, trunc(room / 3)), trunc(room / 4)));
           -- Signup credit is spent first.
@@ -255,16 +270,19 @@ BEGIN
           signup_left := signup_left - signup_part;
           funded_left := funded_left - (amount - signup_part);
           key_left := key_left - amount;
+          budget_left := budget_left - amount;
           granted := granted + amount;
           granted_signup := granted_signup + signup_part;
-        ELSIF refusal IN ('key_limit', 'insufficient_credits', 'insufficient_funds') THEN
-          amount := CASE WHEN refusal = 'key_limit' THEN greatest(key_left, 0) ELSE funds END;
+        ELSIF refusal IN ('key_limit', 'end_user_limit', 'insufficient_credits', 'insufficient_funds') THEN
+          amount := CASE refusal WHEN 'key_limit' THEN greatest(key_left, 0)
+            WHEN 'end_user_limit' THEN greatest(budget_left, 0) ELSE funds END;
           -- The money may lie unused in another allowance, and is recalled from there first.
           FOR other IN
             SELECT allowance.id, recalled_at > coalesce(answered_at, '-infinity') AS is_recalled
             FROM text_allowances AS allowance JOIN processes ON processes.id = allowance.process_id
             WHERE allowance.account_id = ask.account_id AND allowance.id <> ask.id
               AND (refusal <> 'key_limit' OR allowance.api_key_id = ask.api_key_id)
+              AND (refusal <> 'end_user_limit' OR allowance.end_user_budget_id = ask.budget_id)
               AND (answered_at >= item.recalled_since) IS NOT TRUE AND ${isLeaseValid('moment')}
           LOOP
             is_recalling := true;
@@ -280,7 +298,7 @@ BEGIN
           CASE WHEN item.request_limit IS NOT NULL THEN request_count END);
       END LOOP;
 
-      room := least(key_left, signup_left + funded_left) + ask.kept;
+      room := least(key_left, budget_left, signup_left + funded_left) + ask.kept;
       has_plenty := (granted > 0 OR ask.extra > 0 AND json_array_length(ask.holds) = 0) AND ask.key_refusal IS NULL
         AND ask.key_is_spent IS NOT TRUE AND NOT ask.has_promo AND room >= 50 * ask.largest;
       IF has_plenty THEN
@@ -294,18 +312,20 @@ BEGIN
       END IF;
       answers := answers || jsonb_build_object('place', ask.place, 'has_plenty', has_plenty,
         'has_topped_up', ask.topped_up_at IS NOT NULL, 'valid_ms',
-        trunc(1000 * extract(epoch FROM least(ask.expires_at, ask.period_ends_at) - moment)),
-        'first_place', request_count + 1, 'last_place', (counts->ask.api_key_id->>'counted_to')::bigint);
+        trunc(1000 * extract(epoch FROM least(ask.expires_at, ask.period_ends_at, budget_ends_at) - moment)),
+        'first_place', request_count + 1, 'last_place', (counts->ask.place::text->>'counted_to')::bigint);
 
       change_signup := granted_signup - returned_signup;
       change_funded := granted - granted_signup - returned_funded;
       IF ask.had_signup + ask.had_funded + granted > 0 THEN
-        INSERT INTO text_allowances AS kept (id, process_id, account_id, api_key_id, amount, signup_amount, opened_at)
-        VALUES (ask.id, writer, ask.account_id, ask.api_key_id, granted, granted_signup, moment)
+        INSERT INTO text_allowances AS kept (id, process_id, account_id, api_key_id, end_user_budget_id, amount,
+          signup_amount, opened_at)
+        VALUES (ask.id, writer, ask.account_id, ask.api_key_id, ask.budget_id, granted, granted_signup, moment)
         ON CONFLICT (id) DO UPDATE SET amount = kept.amount + change_signup + change_funded,
           signup_amount = kept.signup_amount + change_signup,
           answered_at = CASE WHEN ask.is_answered THEN moment ELSE kept.answered_at END;
       END IF;
+      IF budget.id IS NOT NULL THEN PERFORM use_budget(budget.id, change_signup + change_funded); END IF;
       moved := moved || ARRAY(
         SELECT jsonb_populate_record(NULL::transfers, jsonb_build_object('id', id,
           'opened_at', moment, 'created_at', moment, 'kind', kind, 'debit', debit, 'credit', credit,

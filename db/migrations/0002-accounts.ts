@@ -78,6 +78,7 @@ CREATE TABLE accounts (
   suspended_at timestamptz,
   has_promo boolean NOT NULL DEFAULT false,
   price_list text COLLATE "C" REFERENCES price_lists,
+  budgets_version integer NOT NULL DEFAULT 0,
   low_balance pico_usd CHECK (low_balance > 0),
   low_balance_since timestamptz,
   content_days integer CHECK (content_days > 0),

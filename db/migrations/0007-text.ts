@@ -1,7 +1,10 @@
+import { LIMIT_PERIODS } from '../../domain/api-key.ts';
+import { END_USERS } from '../../domain/policy.ts';
 import { CHARGE_TEXT } from '../functions/charge-text.ts';
+import { END_USER_BUDGETS } from '../functions/end-user-budgets.ts';
 import { WRITE_TEXT } from '../functions/write-text.ts';
 import { SETTLEMENT_FIELDS } from '../text-money/settlement.ts';
-import { appendOnly } from './0001-foundations.ts';
+import { neverDeleted, oneOf } from './0001-foundations.ts';
 
 /**
  * Text: the processes that serve it, the allowances that they spend, and the usage of completed requests.
@@ -9,6 +12,9 @@ import { appendOnly } from './0001-foundations.ts';
  * - An allowance is money of an account and a key that one process may spend while its lease is valid: `amount` of it is
  *   neither charged nor released yet. A row without money is deleted. `recalled_at` asks the process to return what no
  *   request holds; `answered_at` is when it last did so.
+ * - A budget of an end user bounds what requests hold and cost that name the end user. Allowances of the budget pay for them. No
+ *   foreign key names the budget, which may be deleted before its allowances return. `accounts.budgets_version` changes with the
+ *   budgets of an account: by it each process knows whether to read them again.
  * - `text_requests` has a row for each completed request. `held` is what its process held for it, `charge` the price of
  *   the usage, `excess` the part above the hold that the account paid and `absorbed` the part that nobody paid.
  * - A slot is one of the few requests to free models that an account has in a minute. Unlogged: after a crash of the
@@ -32,6 +38,7 @@ CREATE TABLE text_allowances (
   process_id uuid NOT NULL,
   account_id text COLLATE "C" NOT NULL,
   api_key_id text COLLATE "C" NOT NULL,
+  end_user_budget_id text COLLATE "C",
   amount pico_usd NOT NULL,
   signup_amount pico_usd NOT NULL,
   opened_at timestamptz(3) NOT NULL,
@@ -41,6 +48,19 @@ CREATE TABLE text_allowances (
 ) WITH (fillfactor = 25, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
 CREATE INDEX text_allowances_by_process ON text_allowances (process_id);
 CREATE INDEX text_allowances_by_account ON text_allowances (account_id);
+
+CREATE TABLE end_user_budgets (
+  id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^eub_[0-9a-z]+$'),
+  account_id text COLLATE "C" NOT NULL REFERENCES accounts,
+  end_user text COLLATE "C" NOT NULL CHECK (length(end_user) BETWEEN 1 AND ${END_USERS.maxNameLength}),
+  usage_limit pico_usd NOT NULL,
+  limit_period text NOT NULL ${oneOf('limit_period', LIMIT_PERIODS)},
+  used pico_usd NOT NULL DEFAULT 0,
+  period_since timestamptz NOT NULL DEFAULT clock_timestamp(),
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  CONSTRAINT end_user_budgets_one_each UNIQUE (account_id, end_user)
+) WITH (fillfactor = 25);
+CREATE INDEX end_user_budgets_by_account ON end_user_budgets (account_id, id);
 
 CREATE UNLOGGED TABLE text_free_slots (
   account_id text COLLATE "C" NOT NULL,
@@ -67,6 +87,8 @@ CREATE TABLE text_requests (
   catalogue_version text NOT NULL,
   -- The version of the customer's price list that changed those prices, if one did.
   price_list text COLLATE "C",
+  -- The end user whom the request names; null for none, and once the name is erased.
+  end_user text COLLATE "C" CHECK (length(end_user) BETWEEN 1 AND ${END_USERS.maxNameLength}),
   modifiers jsonb,
   input_tokens bigint NOT NULL CHECK (input_tokens >= 0),
   cache_read_tokens bigint NOT NULL CHECK (cache_read_tokens >= 0),
@@ -90,10 +112,24 @@ CREATE TABLE text_requests (
   CONSTRAINT text_requests_charge_is_paid_or_absorbed CHECK (excess + absorbed = greatest(charge - held, 0))
 ) PARTITION BY RANGE (created_at);
 CREATE INDEX text_requests_by_account ON text_requests (account_id, created_at);
-${appendOnly('text_requests')}
+CREATE INDEX text_requests_of_end_users ON text_requests (account_id, created_at) WHERE end_user IS NOT NULL;
+${neverDeleted('text_requests')}
+
+CREATE FUNCTION check_text_request_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  OLD.end_user := NULL;
+  IF NEW IS DISTINCT FROM OLD THEN
+    RAISE EXCEPTION 'nothing of a text request changes but the name of its end user, which can be erased'
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER text_requests_change_lawfully BEFORE UPDATE ON text_requests FOR EACH ROW
+  EXECUTE FUNCTION check_text_request_change();
 
 CREATE TYPE text_settlement AS (${SETTLEMENT_FIELDS});
 
+${END_USER_BUDGETS}
 ${CHARGE_TEXT}
 ${WRITE_TEXT}
 `;

@@ -1,26 +1,31 @@
-/** Recalls the allowances of an account or a key, so that a change takes effect in every process at once. */
+/** Recalls the allowances of an account, a key or an end user, so that a change takes effect in every process at once. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../database.ts';
+import { columnsOf } from '../row.ts';
 import { isLeaseValid, LEASE_SECONDS } from '../text-lease.ts';
 
 const POLL_MS = 20;
 /** By then every process has answered, or its lease has ended. */
 const TIMEOUT_MS = LEASE_SECONDS * 1000 + 1_000;
 
+/** Whose allowances: those of an account, or only those of one of its keys or of the budget of an end user. */
+interface Owner {
+  readonly accountId: string;
+  readonly apiKeyId?: string;
+  readonly endUserBudgetId?: string;
+}
+
 /**
- * Makes every text process return the money that it may spend for the account, or for one of its keys, and waits until
+ * Makes every text process return the money that it may spend for the owner, and waits until
  * each has confirmed or may not spend any more. Call it after the change is committed: who asks for money again sees it.
  *
  * @returns whether there were any
  */
-export async function recallAllowances(
-  database: Database,
-  { accountId, apiKeyId }: { readonly accountId: string; readonly apiKeyId?: string },
-): Promise<boolean> {
+export async function recallAllowances(database: Database, owner: Owner): Promise<boolean> {
   const recalled = await database.transaction(async (transaction) => {
-    await transaction('accounts').where({ id: accountId }).forNoKeyUpdate().select('id');
+    await transaction('accounts').where({ id: owner.accountId }).forNoKeyUpdate().select('id');
     return transaction('text_allowances')
-      .where({ account_id: accountId, ...(apiKeyId !== undefined && { api_key_id: apiKeyId }) })
+      .where(columnsOf(owner))
       .update({ recalled_at: transaction.raw('clock_timestamp()') })
       .returning<{ id: string; recalled_at: Date }[]>(['id', 'recalled_at']);
   });

@@ -32,6 +32,8 @@ export interface Caller {
     readonly suspendedAt: Date | null;
     /** The versions of its price list that are in force or will be, the latest first; none for the catalogue's prices. */
     readonly prices: readonly PlannedVersion[];
+    /** Grows with each change of the budgets of its end users; 0 before the first. */
+    readonly budgetsVersion: number;
   };
 }
 
@@ -51,6 +53,7 @@ type KeyRow = RowOf<Omit<ApiKey, 'usedOfLimit'>> & {
 type CallerRow = KeyRow & {
   topped_up_at: Date | null;
   suspended_at: Date | null;
+  budgets_version: number;
   planned: readonly PlannedVersion[] | null;
 };
 
@@ -80,6 +83,7 @@ export async function findCallers(database: Database, digests: readonly Buffer[]
       'api_keys.*',
       'accounts.topped_up_at',
       'accounts.suspended_at',
+      'accounts.budgets_version',
       database.raw(`${PLANNED_VERSIONS} AS planned`),
     );
   const callers = new Map(rows.map((row) => [row.digest.toString('hex'), toCaller(row)]));
@@ -154,8 +158,8 @@ function toColumns({ disabled, ...fields }: KeySettings): Record<string, unknown
 }
 
 function toCaller(row: CallerRow): Caller {
-  const { account_id: id, topped_up_at: toppedUpAt, suspended_at: suspendedAt, planned } = row;
-  return { key: toApiKey(row), account: { id, toppedUpAt, suspendedAt, prices: planned ?? [] } };
+  const { account_id: id, topped_up_at: toppedUpAt, suspended_at: suspendedAt, budgets_version: budgetsVersion } = row;
+  return { key: toApiKey(row), account: { id, toppedUpAt, suspendedAt, prices: row.planned ?? [], budgetsVersion } };
 }
 
 function toApiKey(row: KeyRow): ApiKey {

@@ -1,5 +1,6 @@
 /** Erasing what customers sent and got: prompts, inputs, results, and the words of upstreams about them. */
 import type { Database } from '../database.ts';
+import { deleteEndUserBudgets } from './end-user-budgets.ts';
 
 /** An ended task whose content is to be erased. */
 export interface TaskContent {
@@ -29,11 +30,12 @@ const DUE_UPLOADS = /* sql */ `
   SELECT id FROM uploads
   WHERE uploads.account_id = owner.id AND uploads.created_at < erase_content_before(owner) AND deleted_at IS NULL`;
 
-/** Erases everything that the account has now, as soon as it is not in use. */
-export async function eraseContent(database: Database, accountId: string): Promise<void> {
-  await database('accounts')
+/** Erases everything that the account has now, as soon as it is not in use. Deletes the budgets of its end users at once. */
+export async function eraseContent(transaction: Database, accountId: string): Promise<void> {
+  await deleteEndUserBudgets(transaction, accountId);
+  await transaction('accounts')
     .where({ id: accountId })
-    .update({ erase_before: database.raw('clock_timestamp()') });
+    .update({ erase_before: transaction.raw('clock_timestamp()') });
 }
 
 /** How much of the account is still to be erased. */
@@ -137,4 +139,22 @@ export async function eraseTextAttempts(database: Database, limit: number): Prom
     { limit },
   );
   return rows[0]?.count ?? 0;
+}
+
+/** Erases the names of end users from the text requests of accounts, when their time is over. */
+export async function eraseEndUsers(database: Database, limit: number): Promise<number> {
+  const { rowCount } = await database.raw<{ rowCount: number }>(
+    /* sql */ `
+    UPDATE text_requests SET end_user = NULL
+    FROM (
+      SELECT due.* FROM accounts AS owner CROSS JOIN LATERAL (
+        SELECT id, created_at FROM text_requests
+        WHERE account_id = owner.id AND end_user IS NOT NULL AND created_at < erase_content_before(owner)
+        LIMIT :limit) AS due
+      WHERE owner.content_days IS NOT NULL OR owner.erase_before IS NOT NULL
+      LIMIT :limit) AS due
+    WHERE text_requests.id = due.id AND text_requests.created_at = due.created_at AND end_user IS NOT NULL`,
+    { limit },
+  );
+  return rowCount;
 }

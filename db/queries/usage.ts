@@ -29,6 +29,8 @@ export interface TextUsage extends TextTokens {
   readonly catalogueVersion: string;
   /** The version of the account's price list that changed it; null for none. */
   readonly priceList: string | null;
+  /** The end user whom the request named; null for none, and once the name is erased. */
+  readonly endUser: string | null;
   readonly modifiers: readonly { readonly kind: string; readonly factor: string }[];
   /** Whether any of the counts is the gateway's own. */
   readonly estimated: boolean;

@@ -2,6 +2,7 @@
  * The interface between serving text and paying for it. A text request holds an estimate before its model is called,
  * and settles the actual usage afterwards, exactly once.
  */
+import type { EndUserBudget } from '../../domain/end-user.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type {
   CallConsumption,
@@ -53,6 +54,10 @@ export interface TextCharge extends TextEstimate {
   readonly catalogueVersion: string;
   /** The version of the customer's price list, whose prices the model has; null for those of the catalogue. */
   readonly priceList: string | null;
+  /** The end user whom the request names, as usage knows them; null for none. */
+  readonly endUser: string | null;
+  /** Of that end user; null for none. */
+  readonly budget: EndUserBudget | null;
   readonly format: RequestFormatName;
   readonly streamed: boolean;
   readonly requestId: string;

@@ -72,7 +72,13 @@ export async function releaseDeadAllowances(
       left.map(({ account_id }) => account_id),
     ]);
     const { rows: released } = await transaction.raw<{ rows: AllowanceRow[] }>(
-      'DELETE FROM text_allowances WHERE id = ANY (?) RETURNING *',
+      /* sql */ `
+      WITH released AS (DELETE FROM text_allowances WHERE id = ANY (?) RETURNING *),
+      returned AS (
+        UPDATE end_user_budgets AS budget SET used = used - sums.amount
+        FROM (SELECT end_user_budget_id AS id, sum(amount) AS amount FROM released GROUP BY 1) AS sums
+        WHERE budget.id = sums.id)
+      SELECT * FROM released`,
       [left.map(({ id }) => id)],
     );
     if (released.length > 0) await insertReleases(transaction, released);

@@ -1,4 +1,4 @@
-/** The allowance of an account's key in this process, and the facts that decide how large it is. */
+/** The allowance of an account's key, or of an end user with a budget who uses it, in this process, and the facts that decide how large it is. */
 import { Allowance, amountOf, type Credit, NO_CREDIT } from '../../domain/allowance.ts';
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
@@ -11,6 +11,9 @@ const PERIOD_MS = 1_000;
 const IDLE_MS = 1_000;
 
 const NO_HOLDS = { holds: 0, amount: 0n, largest: 0n };
+
+/** Whose money it is. */
+type Owner = Pick<NewTextHold, 'accountId' | 'apiKeyId' | 'budget'>;
 
 /** Places in the minute that this process may give away. */
 interface Places {
@@ -25,12 +28,13 @@ export class Entry {
   readonly name: string;
   readonly accountId: string;
   readonly apiKeyId: string;
+  readonly endUserBudgetId: string | null;
   readonly allowance = new Allowance();
   /** Whether the ledger asked for the money back. */
   isRecalled = false;
   /** Whether the account has so much that the allowance keeps what a request does not use. */
   #hasPlenty = false;
-  /** When its key expires, by `performance.now()`. */
+  /** When its key expires or a limit renews, by `performance.now()`. */
   #validUntilMs = 0;
   #places: Places[] = [];
   /** What there was to give away after the last answer. */
@@ -41,10 +45,11 @@ export class Entry {
   #period = { startedAtMs: 0, ...NO_HOLDS };
   #previous = NO_HOLDS;
 
-  constructor({ accountId, apiKeyId }: Pick<NewTextHold, 'accountId' | 'apiKeyId'>) {
-    this.name = nameOf({ accountId, apiKeyId });
-    this.accountId = accountId;
-    this.apiKeyId = apiKeyId;
+  constructor(owner: Owner) {
+    this.name = nameOf(owner);
+    this.accountId = owner.accountId;
+    this.apiKeyId = owner.apiKeyId;
+    this.endUserBudgetId = owner.budget?.id ?? null;
   }
 
   /** Holds the most that the request may take. @returns null if the ledger must decide */
@@ -110,6 +115,7 @@ export class Entry {
       id: this.id,
       accountId: this.accountId,
       apiKeyId: this.apiKeyId,
+      endUserBudgetId: this.endUserBudgetId,
       kept: isTopUp ? amountOf(this.allowance.free) : 0n,
       returned: isTopUp ? NO_CREDIT : this.allowance.startReturn(),
       extra: next.amount,
@@ -137,13 +143,21 @@ export class Entry {
   }
 }
 
-export function nameOf({ accountId, apiKeyId }: Pick<NewTextHold, 'accountId' | 'apiKeyId'>): string {
-  return `${accountId} ${apiKeyId}`;
+export function nameOf({ accountId, apiKeyId, budget }: Owner): string {
+  return budget === null ? `${accountId} ${apiKeyId}` : `${accountId} ${apiKeyId} ${budget.id}`;
 }
 
 /** Returns an allowance that this process does not know. */
 export function returnAll({ id, accountId, apiKeyId, total }: KeptAllowance): AllowanceAsk {
-  const nothing = { kept: 0n, extra: 0n, largest: 0n, requestLimit: null, extraRequests: 0, holds: [] };
+  const nothing = {
+    endUserBudgetId: null,
+    kept: 0n,
+    extra: 0n,
+    largest: 0n,
+    requestLimit: null,
+    extraRequests: 0,
+    holds: [],
+  };
   return { id, accountId, apiKeyId, returned: total, isAnswered: true, ...nothing };
 }
 

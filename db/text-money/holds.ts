@@ -60,6 +60,8 @@ function newHold(charge: TextCharge): NewTextHold {
     streamed: charge.streamed,
     catalogueVersion: charge.catalogueVersion,
     priceList: charge.priceList,
+    endUser: charge.endUser,
+    budget: charge.budget,
     requestLimit: charge.uncounted?.limit ?? null,
   };
 }

@@ -4,6 +4,7 @@
  */
 import { Pool } from 'pg';
 import type { Credit } from '../../domain/allowance.ts';
+import type { EndUserBudget } from '../../domain/end-user.ts';
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { HoldAmounts } from '../../domain/text-price.ts';
@@ -19,6 +20,8 @@ export interface NewTextHold extends TextRequestRow, HoldAmounts {
   readonly needsTopUp: boolean;
   /** The requests per minute that the key may make, if this one has yet to be counted among them; otherwise null. */
   readonly requestLimit: number | null;
+  /** Of its end user; null for none. */
+  readonly budget: EndUserBudget | null;
 }
 
 /** A request that waits for the ledger's decision. */
@@ -34,6 +37,8 @@ export interface AllowanceAsk {
   readonly id: string;
   readonly accountId: string;
   readonly apiKeyId: string;
+  /** The end user's budget that the money counts towards; null for none, or for an allowance that the ledger knows. */
+  readonly endUserBudgetId: string | null;
   readonly returned: Credit;
   /** The free money that does not return, in pico-USD. */
   readonly kept: PicoUsd;
@@ -70,7 +75,7 @@ export type TextDecision = {
       readonly refusal: HoldRefusal;
       /** Whether other allowances were told to return money, so that asking again may succeed. */
       readonly isRecalling: boolean;
-      /** The rest of the key's limit or of the balance, if that was too little. */
+      /** The rest of the key's limit, the end user's budget or the balance, if that was too little. */
       readonly remaining: PicoUsd | null;
       readonly retryAfterSeconds: number | null;
     }
@@ -81,7 +86,7 @@ export interface AskAnswer {
   /** Whether the account has so much that the allowance may keep what its requests do not use. */
   readonly hasPlenty: boolean;
   readonly hasToppedUp: boolean;
-  /** For how many milliseconds the key is valid; null if it does not expire. */
+  /** For how many milliseconds the money may be spent: until the key expires, or a limit renews. Null for no end. */
   readonly validMs: number | null;
   /** The places in this minute that this process may give away, if there are any. */
   readonly places: { readonly first: number; readonly last: number } | null;
@@ -134,7 +139,12 @@ export interface TextLedgerOptions {
 }
 
 /** Refusals that report how much was left. */
-const SHORTAGES: ReadonlySet<HoldRefusal> = new Set(['key_limit', 'insufficient_credits', 'insufficient_funds']);
+const SHORTAGES: ReadonlySet<HoldRefusal> = new Set([
+  'key_limit',
+  'end_user_limit',
+  'insufficient_credits',
+  'insufficient_funds',
+]);
 
 const WRITE = { name: 'write_text', text: 'SELECT write_text($1, $2, $3, $4, $5, $6, $7) AS written' };
 
@@ -222,6 +232,7 @@ function asksJson(asks: readonly AllowanceAsk[]): string {
         release_id: newId('transfer'),
         account_id: accountId,
         api_key_id: apiKeyId,
+        end_user_budget_id: ask.endUserBudgetId,
         returned_signup: returned.signup.toString(),
         returned_funded: returned.funded.toString(),
         kept: ask.kept.toString(),

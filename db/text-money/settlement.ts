@@ -22,6 +22,8 @@ export interface TextRequestRow {
   readonly catalogueVersion: string;
   /** The version of the customer's price list that changed them; null for none. */
   readonly priceList: string | null;
+  /** The end user whom the request names; null for none. */
+  readonly endUser: string | null;
 }
 
 /** The outcome and cost of a request. */
@@ -66,6 +68,7 @@ const FIELDS: readonly Field[] = [
   ['error_code', 'text', ({ errorCode }) => errorCode],
   ['catalogue_version', 'text', ({ hold }) => hold.catalogueVersion],
   ['price_list', 'text', ({ hold }) => hold.priceList],
+  ['end_user', 'text', ({ hold }) => hold.endUser],
   // Most requests have no modifiers, and null takes the least space.
   ['modifiers', 'jsonb', ({ modifiers }) => (modifiers.length === 0 ? null : JSON.stringify(modifiers))],
   ...TOKEN_COUNTS.map(({ name, column }): Field => [column, 'bigint', (settlement) => settlement[name]]),

@@ -2,6 +2,7 @@
 import { Context } from '@temporalio/activity';
 import type { Database } from '../../db/database.ts';
 import {
+  eraseEndUsers,
   eraseTasks,
   eraseTextAttempts,
   expireUploads,
@@ -81,6 +82,7 @@ export function createFileSweeps({
     },
 
     'words about text requests': eraseTextAttempts,
+    'end users of text requests': eraseEndUsers,
 
     /** Deletes uploads from storage first, and their rows afterwards. */
     uploads: async (database, limit) => {

@@ -1135,7 +1135,17 @@ describe('the rules of the database', () => {
       const row = textRequestOf(key);
       return database('text_requests').insert([row, row]);
     });
-    keepsRows('text_requests', ({ key }) => textRequestOf(key), { charge: 9 });
+    refusesRows('text_requests', ({ key }) => textRequestOf(key), [
+      ['a longer name of an end user', { end_user: 'a'.repeat(129) }],
+    ]);
+    for (const changes of [{ charge: 9 }, { end_user: 'bob' }]) {
+      refuses(`another ${Object.keys(changes)[0]} of a text request`, 'text_requests_change_lawfully', ({ key }) =>
+        withRow('text_requests', { ...textRequestOf(key), end_user: 'alice' }, (transaction) =>
+          transaction('text_requests').update(changes),
+        ),
+      );
+    }
+    refusesRemoval('text_requests', ({ key }) => textRequestOf(key));
 
     refuses('an allowance twice', 'text_allowances_pkey', ({ key }) => {
       const row = allowanceOf(key);
@@ -1144,6 +1154,18 @@ describe('the rules of the database', () => {
     refusesRows('text_allowances', ({ key }) => allowanceOf(key), [
       ['an id of another form', { id: 'alw_1' }],
       ['more signup credit than it has', { signup_amount: 11 }, 'text_allowances_signup_is_a_part'],
+    ]);
+    const budget = () => ({ id: newId('endUserBudget'), end_user: 'alice', usage_limit: 1, limit_period: 'day' });
+    const budgetOf = ({ account }: Given) => ({ ...budget(), account_id: account.id });
+    refusesTwice('a budget', 'end_user_budgets', (given) => ({ ...budgetOf(given), id: `eub_${'0'.repeat(32)}` }));
+    refuses('two budgets of an end user', 'end_user_budgets_one_each', (given) =>
+      database('end_user_budgets').insert([budgetOf(given), budgetOf(given)]),
+    );
+    refusesRows('end_user_budgets', budgetOf, [
+      ['an id of another form', { id: 'eub_1' }],
+      ['a budget of nobody', [{ end_user: '' }, { end_user: 'a'.repeat(129) }]],
+      ['another period', { limit_period: 'year' }],
+      ['a budget of an unknown account', { account_id: newId('account') }, 'end_user_budgets_account_id_fkey'],
     ]);
     const slot = { text_request_id: newId('textRequest'), taken_at: new Date() };
     refusesTwice('a slot of a request', 'text_free_slots', ({ account }) => ({ ...slot, account_id: account.id }));

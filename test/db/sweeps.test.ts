@@ -29,6 +29,7 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   daily_usage_summed: { because: 'one row' },
   deliveries: { sweep: 'events' },
   delivery_attempts: { sweep: 'events' },
+  end_user_budgets: { because: 'operators make them, at most 10,000 for an account' },
   events: { sweep: 'events' },
   idempotency_keys: { sweep: 'idempotency keys' },
   knex_migrations: { because: 'one for each migration' },

@@ -36,6 +36,23 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'leaves it to Genway when it ${what}, and is not asked again for a while': '4.8:34',
     'is limited like reads, and taken from a key that has spent its limit': '4.8:35',
   },
+  'db/text-money/allowances.test.ts': {
+    'with room for one lets exactly one of eight simultaneous requests pass': '5:26',
+    'is never exceeded by all processes together, and can be spent again in the next period': '5:26',
+    'counts what processes still hold when a period begins': '5:26',
+    'is one for all keys of the account, and reports what is left': '5:26',
+  },
+  'api/text/end-users.test.ts': {
+    'are named by ${what}, and refused there once their budget is spent': '5:23 5:24',
+    'are not named by the native format, whose requests have no field for it': '5:24',
+    'are those of the first field, if a request names several': '5:24',
+    'read what is left of their budget and when it renews, while others go on': '5:23 4.11:62',
+    'have budgets that operators set, list and delete': '4.11:62',
+    'have at most so many budgets in an account': '4.11:62',
+    'with names that no database stores are known by what can be stored of them': '5:25',
+    'are summed up by what they were charged, for the account and in an export': '2.9:10 4.9:6 4.11:22 4.11:51',
+    'is as the client sent it, up to its 128th character, which may be any of Unicode': '5:25',
+  },
   'api/text/embeddings.test.ts': {
     'gives the OpenAI SDK the same vectors, which it asks for in base64, as those of numbers':
       '4.8.5:4 4.8.5:5 4.8.5:6 4.8.5:7 4.8.5:8',

@@ -1,6 +1,7 @@
 /** What applications in tests are made of, unless a test says otherwise: nothing starts workflows, and nobody moderates. */
 import type { Logger } from 'pino';
 import { createFindPrices } from '../../api/services/customer-prices.ts';
+import { createFindBudget } from '../../api/services/end-user-budgets.ts';
 import type { AppDependencies, AppSettings } from '../../api/app.ts';
 import { createTextService, type TextService } from '../../api/text/text-service.ts';
 import type { TextServices, TextSettings } from '../../api/text/services.ts';
@@ -118,6 +119,7 @@ export function testTextService(database: Database, { settings = {}, ...given }:
     assertEnabled: () => {},
     clock: MACHINE_CLOCK,
     findPrices: createFindPrices(database),
+    findBudget: createFindBudget(database),
     ...given,
     settings: { cutoffMs: null, keepAliveMs: 15_000, stallMs: 60_000, readOnMs: 60_000, ...settings },
   });

@@ -116,6 +116,7 @@ export function openTextLedger(url: string, { processId = randomUUID(), poolSize
 /** An ask that changes nothing. */
 export function newAsk(settings: Pick<AllowanceAsk, 'id' | 'accountId' | 'apiKeyId'> & Partial<AllowanceAsk>) {
   return {
+    endUserBudgetId: null,
     returned: NO_CREDIT,
     kept: 0n,
     extra: 0n,
@@ -167,6 +168,8 @@ export function newHold(
     streamed: false,
     catalogueVersion: CATALOGUE_VERSION,
     priceList: null,
+    endUser: null,
+    budget: null,
     ...settings,
   };
 }

@@ -41,6 +41,18 @@ describe('the content of an account', function () {
     return taskWhenFinal(stack, key, body.data.id);
   }
 
+  /** A text request that names an end user. */
+  async function ask(key: string, user: string): Promise<void> {
+    const { status } = await call(`${stack.baseUrl}/v1/chat/completions`, {
+      key,
+      body: { model: 'textg-6-sol', max_tokens: 50, messages: [{ role: 'user', content: 'Hello' }], user },
+    });
+    expect(status).to.equal(200);
+  }
+
+  const endUsersOf = (accountId: string): Promise<readonly (string | null)[]> =>
+    stack.database('text_requests').where({ account_id: accountId }).orderBy('id').pluck('end_user');
+
   async function content(accountId: string, method: 'GET' | 'DELETE' = 'GET'): Promise<ContentBody['data']> {
     const path = `${stack.baseUrl}/admin/v1/accounts/${accountId}/content`;
     return (await call<ContentBody>(path, { key: stack.adminToken, method })).body.data;
@@ -99,6 +111,12 @@ describe('the content of an account', function () {
     );
     await receiver.close();
     const deliveries = (await webhooks.deliveries(endpoint.id)).map(({ id }) => id);
+    await ask(apiKey, MARKER);
+    await call(`${stack.baseUrl}/admin/v1/accounts/${accountId}/end-user-budgets`, {
+      key: stack.adminToken,
+      body: { end_user: MARKER, usage_limit_usd: 5, limit_period: 'day' },
+    });
+    await eventually(async () => (await endUsersOf(accountId)).length === 1);
     const message = `refused: ${MARKER}`;
     await recordCalls(stack.database, {
       processId: crypto.randomUUID(),
@@ -120,10 +138,21 @@ describe('the content of an account', function () {
       ],
       circuits: null,
     });
+    // Nothing returns to the balance while it is compared.
+    await eventually(
+      async () => (await stack.database('text_allowances').where({ account_id: accountId })).length === 0,
+    );
     const books = () => stack.database('transfers').where({ account_id: accountId }).orderBy(['created_at', 'id']);
     const before = await books();
     const workflows = [...tasks.map(({ id }) => id), ...deliveries];
-    expect(await findMarker([])).to.include.members(['table tasks', 'table uploads', 'table text_attempts', 'a file']);
+    expect(await findMarker([])).to.include.members([
+      'table tasks',
+      'table uploads',
+      'table text_attempts',
+      'table end_user_budgets',
+      'a file',
+    ]);
+    expect(await endUsersOf(accountId)).to.deep.equal([MARKER]);
 
     expect(await content(accountId, 'DELETE')).to.include({ tasks_left: 2, uploads_left: 2 });
     await sweep();
@@ -146,7 +175,10 @@ describe('the content of an account', function () {
     const { status } = await call(path, { key: stack.adminToken, method: 'PATCH', body: { content_days: 30 } });
     expect(status).to.equal(200);
     const task = await order(apiKey);
+    await ask(apiKey, 'alice');
+    await eventually(async () => (await endUsersOf(accountId)).length === 1);
     await sweep();
+    expect(await endUsersOf(accountId)).to.deep.equal(['alice']);
     expect(await content(accountId)).to.include({ content_days: 30, tasks_left: 0, uploads_left: 0 });
     expect((await taskWhenFinal(stack, apiKey, task.id)).output?.media).to.have.length(1);
     await stack

@@ -123,7 +123,8 @@ export const eraseContent = endpoint({
   summary: 'Erase what an account has sent and got until now',
   description:
     'Prompts, inputs, uploads, results, events, histories in Temporal, and what upstreams said about them. Within the hour; what is ' +
-    'in use is erased once it is not. Tasks stay without their content, and everything that was charged or refunded stays.',
+    'in use is erased once it is not. Tasks stay without their content, text requests without the names of their end users, and ' +
+    'everything that was charged or refunded stays. The budgets of end users are deleted at once.',
   answers: { 200: dataOf(CONTENT.schema, 'What is still to be erased') },
   handle: async ({ params: { account_id: accountId }, caller }, { database }) => {
     await eraseContentOf(database, accountId, { author: authorOf(caller, undefined), reason: 'asked for by the API' });

@@ -3,6 +3,7 @@ import { listBalanceEntries, streamBalanceEntries } from '../../../db/queries/ba
 import { listRefunds as findRefunds, type Refund } from '../../../db/queries/statements.ts';
 import { listTransfers as findTransfers, streamTransfers } from '../../../db/queries/transfers.ts';
 import { sumDailyUsage } from '../../../db/queries/daily-usage.ts';
+import { sumEndUserUsage } from '../../../db/queries/end-user-usage.ts';
 import { listTextUsage, streamTextUsage } from '../../../db/queries/usage.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import type { Month } from '../../../domain/month.ts';
@@ -13,8 +14,8 @@ import { aDay, aMonth, anId, PERIOD } from '../../endpoint/query.ts';
 import { EXPORTS, orAllRows, sendAll } from '../../exports.ts';
 import { BALANCE_ENTRIES, EXPORTED_ENTRIES, LEDGER_PAGE, ledgerPositionOf } from '../balance/routes.ts';
 import { usagePeriod } from '../usage/period.ts';
-import { DAILY_USAGE } from '../usage/present.ts';
-import { DAILY_USAGE_ANSWER, TEXT_REQUESTS, USAGE_DAYS } from '../usage/routes.ts';
+import { DAILY_USAGE, END_USER_USAGE } from '../usage/present.ts';
+import { DAILY_USAGE_ANSWER, END_USERS_ANSWER, TEXT_REQUESTS, USAGE_DAYS } from '../usage/routes.ts';
 import { existingAccount } from '../../services/existing-account.ts';
 import {
   ADMIN_BALANCE_ENTRY,
@@ -116,6 +117,23 @@ export const sumUsageOfAccount = endpoint({
     const days = await sumDailyUsage(reports, { accountId, ...usagePeriod(query) });
     if (sendAll(context, () => days, DAILY_USAGE)) return undefined;
     return { data: days.map(DAILY_USAGE.present) };
+  },
+});
+
+export const sumUsageOfAccountByEndUser = endpoint({
+  id: 'sumUsageOfAccountByEndUser',
+  method: 'get',
+  path: '/admin/v1/accounts/{account_id}/usage/end-users',
+  access: 'admin-read',
+  summary: 'Sum up an account’s text usage by the end users whom requests named',
+  description: `${USAGE_DAYS} ${EXPORTS}`,
+  query: PERIOD,
+  answers: { 200: orAllRows(END_USERS_ANSWER) },
+  handle: async ({ params, query, context }, { reports }) => {
+    const { id: accountId } = await existingAccount(reports, params.account_id);
+    const users = await sumEndUserUsage(reports, { accountId, ...usagePeriod(query) });
+    if (sendAll(context, () => users, END_USER_USAGE)) return undefined;
+    return { data: users.map(END_USER_USAGE.present) };
   },
 });
 

@@ -2,6 +2,7 @@
 import type { Account, AccountTotals } from '../../../db/queries/accounts.ts';
 import { type ContentLeft, MOST_COUNTED } from '../../../db/queries/content.ts';
 import type { ApiKey } from '../../../db/queries/api-keys.ts';
+import type { KeptBudget } from '../../../db/queries/end-user-budgets.ts';
 import type { KeptSubmission } from '../../../db/queries/submissions.ts';
 import type { Transfer } from '../../../db/queries/transfers.ts';
 import { LIMIT_PERIODS, renewalOf } from '../../../domain/api-key.ts';
@@ -116,6 +117,27 @@ export const API_KEY = resource<ApiKey & { readonly secret?: string }>('ApiKey',
 });
 
 export const DELETED_KEY = deletionOf('apiKey', 'api_key');
+
+export const END_USER_BUDGET = resource<KeptBudget>(
+  'EndUserBudget',
+  {
+    id: field.id('endUserBudget')('id'),
+    object: field.constant('end_user_budget'),
+    account_id: field.id('account')('accountId'),
+    end_user: field.text('endUser', 'The end user, as requests name them'),
+    usage_limit_usd: field.usd('usageLimit', 'The most that the end user may spend in a period'),
+    limit_period: field.oneOf(LIMIT_PERIODS)('limitPeriod', 'After which the budget renews'),
+    used_of_limit_usd: KEY_LIMIT.used_of_limit_usd,
+    renews_at: field.unixSeconds(
+      ({ limitPeriod }) => renewalOf(limitPeriod, new Date()),
+      'When the budget renews next',
+    ),
+    created_at: field.unixSeconds('createdAt', 'When it was first set'),
+  },
+  'What an end user of an account may spend on text.',
+);
+
+export const DELETED_BUDGET = deletionOf('endUserBudget', 'end_user_budget');
 
 export const TRANSFER = resource<Transfer>(
   'Transfer',

@@ -3,6 +3,7 @@ import ipaddr from 'ipaddr.js';
 import Joi from 'joi';
 import { LIMIT_PERIODS, type LimitPeriod } from '../../../domain/api-key.ts';
 import type { PriceRule } from '../../../domain/price-list.ts';
+import { END_USERS } from '../../../domain/policy.ts';
 import { ADMIN_ROLES, type AdminRole } from '../../../domain/roles.ts';
 import { isListFactor, MAX_RULES } from '../../services/price-lists.ts';
 import { nonNegativeUsd, positiveUsd, signedUsd } from '../../usd.ts';
@@ -298,6 +299,24 @@ const keyFields = {
 function isInUnixTime(text: string): boolean {
   return /^\d/.test(text) && new Date(text).getTime() >= 0;
 }
+
+interface EndUserBudgetBody {
+  readonly end_user: string;
+  readonly usage_limit_usd: string | number;
+  readonly limit_period: LimitPeriod;
+}
+
+export const endUserBudgetSchema = Joi.object<EndUserBudgetBody>({
+  end_user: freeText({ min: 1, max: END_USERS.maxNameLength })
+    .required()
+    .description('The end user, as requests name them in `safety_identifier`, `user` or `metadata.user_id`')
+    .example('user-1742'),
+  usage_limit_usd: nonNegativeUsd.required().description('The most that the end user may spend in a period').example(5),
+  limit_period: choice(LIMIT_PERIODS)
+    .required()
+    .description('The budget renews each day, week (from Monday) or month, of UTC')
+    .example('day'),
+});
 
 export const createKeySchema = Joi.object<KeyBody>(keyFields);
 export const updateKeySchema = Joi.object<UpdateKeyBody>({

@@ -1,5 +1,6 @@
 /** Usage as accounts see it. */
 import type { DailyUsage } from '../../../db/queries/daily-usage.ts';
+import type { EndUserUsage } from '../../../db/queries/end-user-usage.ts';
 import type { TextUsage } from '../../../db/queries/usage.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { SUMMED_TOKEN_COUNTS, TOKEN_COUNTS } from '../../../domain/text-tokens.ts';
@@ -8,12 +9,20 @@ import { nested, resource } from '../../../domain/resource/resource.ts';
 /** What a row of daily usage counts, and what sums of such rows count. */
 export type UsageCounts = Omit<DailyUsage, 'date' | 'kind' | 'model' | 'apiKeyId'>;
 
-export const USAGE_COUNTS = nested<UsageCounts>({
+/** What is counted of requests. */
+type RequestCounts = Omit<UsageCounts, 'billableSeconds'>;
+
+const REQUEST_COUNTS = nested<RequestCounts>({
   requests: field.count('requests', 'Requests and tasks that succeeded'),
   failed: field.count('failed', 'Requests and tasks that failed, free of charge'),
   ...Object.fromEntries(SUMMED_TOKEN_COUNTS.map(({ name, column, ofDay }) => [column, field.count(name, ofDay)])),
+});
+const CHARGED = { charged_usd: field.usd('charged', 'The amount charged') };
+
+export const USAGE_COUNTS = nested<UsageCounts>({
+  ...REQUEST_COUNTS.fields,
   billable_duration_seconds: field.count('billableSeconds', 'Seconds of video'),
-  charged_usd: field.usd('charged', 'The amount charged'),
+  ...CHARGED,
 });
 
 export const DAILY_USAGE = resource<DailyUsage>(
@@ -27,6 +36,17 @@ export const DAILY_USAGE = resource<DailyUsage>(
     ...USAGE_COUNTS.fields,
   },
   'The usage of one model by one key on one day.',
+);
+
+export const END_USER_USAGE = resource<EndUserUsage>(
+  'EndUserUsage',
+  {
+    object: field.constant('end_user_usage'),
+    end_user: field.text('endUser', 'The end user, as the requests name them'),
+    ...REQUEST_COUNTS.fields,
+    ...CHARGED,
+  },
+  'The text usage of one end user.',
 );
 
 const MODIFIER = nested<TextUsage['modifiers'][number]>({
@@ -61,6 +81,7 @@ export const TEXT_REQUEST = resource<TextUsage>(
         'ofDay' in count ? field.count(count.name, count.ofRequest) : field.count.orNull(count.name, count.ofRequest),
       ]),
     ),
+    end_user: field.text.orNull('endUser', 'The end user whom it named; null for none, and once the name is erased'),
     estimated: field.boolean('estimated', 'Whether the gateway counted because the upstream did not'),
     price_modifiers: field.list(MODIFIER, ({ kind, factor }) => `${kind} ${factor}`)('modifiers'),
     charged_usd: field.usd('charged', 'The amount charged'),

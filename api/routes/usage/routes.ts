@@ -1,5 +1,6 @@
 /** The usage of the calling account, by day and by request. */
 import { sumDailyUsage } from '../../../db/queries/daily-usage.ts';
+import { MAX_END_USERS, sumEndUserUsage } from '../../../db/queries/end-user-usage.ts';
 import { listTextUsage } from '../../../db/queries/usage.ts';
 import { USAGE } from '../../../domain/policy.ts';
 import { type Answer, json } from '../../endpoint/answers.ts';
@@ -8,7 +9,7 @@ import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { anId, anyText, PERIOD } from '../../endpoint/query.ts';
 import { arrayOf, object } from '../../../domain/json-schema.ts';
 import { usagePeriod } from './period.ts';
-import { DAILY_USAGE, TEXT_REQUEST } from './present.ts';
+import { DAILY_USAGE, END_USER_USAGE, TEXT_REQUEST } from './present.ts';
 
 export const USAGE_DAYS = `Covers the last ${USAGE.defaultDays} days by default, and at most ${USAGE.maxDays}.`;
 
@@ -38,6 +39,27 @@ export const sumUsage = endpoint({
   handle: async ({ caller, query }, { reports }) => {
     const days = await sumDailyUsage(reports, { accountId: caller.account.id, ...usagePeriod(query) });
     return { data: days.map(DAILY_USAGE.present) };
+  },
+});
+
+export const END_USERS_ANSWER: Answer = {
+  description: `Who was charged most first, at most ${MAX_END_USERS} end users`,
+  content: json(object({ data: arrayOf(END_USER_USAGE.schema) })),
+};
+
+export const sumUsageByEndUser = endpoint({
+  id: 'sumUsageByEndUser',
+  tag: 'Account',
+  method: 'get',
+  path: '/v1/usage/end-users',
+  access: 'key',
+  summary: 'Sum up text usage by the end users whom requests named',
+  description: USAGE_DAYS,
+  query: PERIOD,
+  answers: { 200: END_USERS_ANSWER },
+  handle: async ({ caller, query }, { reports }) => {
+    const users = await sumEndUserUsage(reports, { accountId: caller.account.id, ...usagePeriod(query) });
+    return { data: users.map(END_USER_USAGE.present) };
   },
 });
 

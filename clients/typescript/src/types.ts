@@ -359,6 +359,8 @@ export type TextRequest = {
   output_tokens: number;
   /** The part that is reasoning, if reported */
   reasoning_tokens: number | null;
+  /** The end user whom it named; null for none, and once the name is erased */
+  end_user: string | null;
   /** Whether the gateway counted because the upstream did not */
   estimated: boolean;
   price_modifiers: {

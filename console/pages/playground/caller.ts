@@ -33,5 +33,6 @@ async function findCaller(visit: MemberVisit, services: ApiServices): Promise<Ca
     listApiKeys(database, { accountId, name: KEY_NAME, limit: 1 }),
   ]);
   const key = known ?? (await createApiKey(database, keyPeppers, accountId, { name: KEY_NAME })).key;
-  return { key, account: { ...account, prices } };
+  // The console's calls name no end users.
+  return { key, account: { ...account, prices, budgetsVersion: 0 } };
 }

@@ -45,6 +45,8 @@ const charge = {
   callCount: 1,
   uncounted: null,
   priceList: null,
+  endUser: null,
+  budget: null,
 } as const;
 
 const billing = createTextBilling({

@@ -53,7 +53,10 @@ describe('a create call whose commit is not acknowledged', () => {
     };
     await database.raw('SELECT 1');
     proxy.swallowAnswers();
-    const caller = { key, account: { id: key.accountId, toppedUpAt: new Date(), suspendedAt: null, prices: [] } };
+    const caller = {
+      key,
+      account: { id: key.accountId, toppedUpAt: new Date(), suspendedAt: null, prices: [], budgetsVersion: 0 },
+    };
     const created = createTask(caller, request, 'req_x', null);
     const tasks = () => testDatabase.database('tasks').where({ account_id: key.accountId }).pluck('id');
     return { created, tasks };
@@ -97,7 +100,10 @@ describe('a create call that the balance does not cover', () => {
       if (decided.refusal !== null) throw new Error('the account has enough');
       await decided.settle(settlementOf(hold, { charge: 0n }));
       const check = createAffordabilityCheck(database, { deadlineMs: 60_000, concurrentTasks: 10 });
-      const caller = { key, account: { id: key.accountId, toppedUpAt: new Date(), suspendedAt: null, prices: [] } };
+      const caller = {
+        key,
+        account: { id: key.accountId, toppedUpAt: new Date(), suspendedAt: null, prices: [], budgetsVersion: 0 },
+      };
       const model = loadCatalogue().videoModels.get('vidone-3.0');
       if (!model) throw new Error('the catalogue has no such model');
       expect(await database('text_allowances').where({ account_id: key.accountId })).to.have.length(1);

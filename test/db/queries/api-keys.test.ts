@@ -27,7 +27,7 @@ describe('db/queries/api-keys', () => {
     expect(await findApiKey(database, key.id)).to.deep.equal(key);
     expect(await findCaller(database, digest)).to.deep.equal({
       key,
-      account: { id: account.id, toppedUpAt: null, suspendedAt: null, prices: [] },
+      account: { id: account.id, toppedUpAt: null, suspendedAt: null, prices: [], budgetsVersion: 0 },
     });
   });
 

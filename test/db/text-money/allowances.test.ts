@@ -8,11 +8,18 @@ import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import type { Database } from '../../../db/database.ts';
 import { suspendAccount } from '../../../db/queries/accounts.ts';
 import { deleteApiKey, updateApiKey } from '../../../db/queries/api-keys.ts';
+import {
+  deleteEndUserBudget,
+  listEndUserBudgets,
+  type NewBudget,
+  setEndUserBudget,
+} from '../../../db/queries/end-user-budgets.ts';
 import { LEDGER_CHECKS } from '../../../db/reconciliation/ledger-checks.ts';
 import { PROMO_CHECKS } from '../../../db/reconciliation/promo-checks.ts';
 import { runChecks } from '../../../db/reconciliation/reconcile.ts';
 import { TEXT_CHECKS } from '../../../db/reconciliation/text-checks.ts';
 import { Allowances, type DecidedHold } from '../../../db/text-money/allowances.ts';
+import { releaseDeadAllowances } from '../../../db/text-money/dead-processes.ts';
 import {
   createTextLedger,
   type NewTextHold,
@@ -218,45 +225,164 @@ describe('allowances', () => {
       expect((await first().hold(all)).refusal).to.equal(null);
       expect((await at(1).hold(newHold(one, { amount: 1n }))).refusal).to.equal('insufficient_credits');
     });
-
-    it('is refused beyond the limit of a key only when the other processes have spent it', async () => {
-      const key = await fundedKey(1, { usageLimit: 10_000n });
-      await Promise.all(processes.map((process) => serve(process, newHold(key, { amount: 10n }), 10n)));
-      expect((await first().hold(newHold(key, { amount: 10_000n - 40n }))).refusal).to.equal(null);
-      expect((await at(1).hold(newHold(key, { amount: 1n }))).refusal).to.equal('key_limit');
-    });
   });
 
-  describe('a budget', () => {
-    const budget = { usageLimit: 10_000n, limitPeriod: 'month' } as const;
+  const BUDGET = { usageLimit: 10_000n, limitPeriod: 'month' } as const;
 
-    it('with room for one lets exactly one of eight simultaneous requests pass', async () => {
-      const key = await fundedKey(1, budget);
-      const decided = await Promise.all(
-        Array.from({ length: 8 }, async (_, index) => at(index % PROCESSES).hold(newHold(key, { amount: 10_000n }))),
-      );
-      expect(decided.map(({ refusal }) => refusal)).to.have.members([null, ...Array(7).fill('key_limit')]);
+  /** A holder of a budget, whose requests the function makes. */
+  interface Holder {
+    readonly key: TestKey;
+    readonly newHold: (settings: HoldSettings) => NewTextHold;
+    readonly startNextPeriod: () => Promise<unknown>;
+  }
+
+  async function endUser(name: string, settings: Partial<NewBudget> = {}, of?: TestKey): Promise<Holder> {
+    const key = of ?? (await fundedKey(1));
+    const budget = await setEndUserBudget(database, {
+      accountId: key.accountId,
+      endUser: name,
+      ...BUDGET,
+      ...settings,
     });
+    if (!budget) throw new Error('the account has few budgets');
+    return {
+      key,
+      newHold: (given) => newHold(key, { endUser: name, budget, ...given }),
+      startNextPeriod: () =>
+        database('end_user_budgets')
+          .where({ id: budget.id })
+          .update({ period_since: database.raw(`period_since - interval '1 month'`) }),
+    };
+  }
 
-    it('is never exceeded by all processes together, and can be spent again in the next period', async () => {
-      const key = await fundedKey(1, budget);
-      const spend = async (): Promise<number> => {
+  const HOLDERS: readonly [what: string, refusal: string, make: () => Promise<Holder>][] = [
+    [
+      'of a key',
+      'key_limit',
+      async () => {
+        const key = await fundedKey(1, BUDGET);
+        return {
+          key,
+          newHold: (settings) => newHold(key, settings),
+          startNextPeriod: () => startNextPeriod(database, key),
+        };
+      },
+    ],
+    ['of an end user', 'end_user_limit', () => endUser('alice')],
+  ];
+  for (const [what, refusal, make] of HOLDERS) {
+    describe(`a budget ${what}`, () => {
+      let holder: Holder;
+      beforeEach(async () => {
+        holder = await make();
+      });
+
+      it('with room for one lets exactly one of eight simultaneous requests pass', async () => {
         const decided = await Promise.all(
-          Array.from({ length: 40 }, (_, index) => serve(at(index % PROCESSES), newHold(key, { amount: 400n }), 400n)),
+          Array.from({ length: 8 }, async (_, index) => at(index).hold(holder.newHold({ amount: 10_000n }))),
         );
-        return decided.filter(({ refusal }) => refusal === null).length;
-      };
-      expect(await spend()).to.equal(25);
-      await startNextPeriod(database, key);
-      expect(await spend()).to.equal(25);
+        expect(decided.map((one) => one.refusal)).to.have.members([null, ...Array(7).fill(refusal)]);
+      });
+
+      it('is never exceeded by all processes together, and can be spent again in the next period', async () => {
+        const spend = async (): Promise<number> => {
+          const decided = await Promise.all(
+            Array.from({ length: 40 }, (_, index) => serve(at(index), holder.newHold({ amount: 400n }), 400n)),
+          );
+          return decided.filter((one) => one.refusal === null).length;
+        };
+        expect(await spend()).to.equal(25);
+        await holder.startNextPeriod();
+        expect(await spend()).to.equal(25);
+      });
+
+      it('counts what processes still hold when a period begins', async () => {
+        await first().hold(holder.newHold({ amount: 6_000n }));
+        await holder.startNextPeriod();
+        expect((await at(1).hold(holder.newHold({ amount: 4_001n }))).refusal).to.equal(refusal);
+        expect((await at(1).hold(holder.newHold({ amount: 4_000n }))).refusal).to.equal(null);
+      });
+
+      it('is refused only when the other processes have spent it', async () => {
+        await Promise.all(processes.map((process) => serve(process, holder.newHold({ amount: 10n }), 10n)));
+        expect((await first().hold(holder.newHold({ amount: 10_000n - 40n }))).refusal).to.equal(null);
+        expect((await at(1).hold(holder.newHold({ amount: 1n }))).refusal).to.equal(refusal);
+      });
+    });
+  }
+
+  describe('the budget of an end user', () => {
+    const usedOf = async ({ key }: Holder): Promise<bigint> => {
+      const [budget] = await listEndUserBudgets(database, { accountId: key.accountId, limit: 1 });
+      return budget?.usedOfLimit ?? -1n;
+    };
+
+    it('holds at once where the account and the budget have plenty, and limits nobody else', async () => {
+      const alice = await endUser('alice', { usageLimit: 10_000n });
+      await serve(first(), alice.newHold({ amount: 10n }), 10n);
+      expect(first().hold(alice.newHold({ amount: 10n }))).to.have.property('refusal', null);
+      expect((await first().hold(alice.newHold({ amount: 10_000n }))).refusal).to.equal('end_user_limit');
+      expect((await first().hold(newHold(alice.key, { amount: 20_000n }))).refusal).to.equal(null);
+      const bob = newHold(alice.key, { amount: 20_000n, endUser: 'bob' });
+      expect((await first().hold(bob)).refusal).to.equal(null);
     });
 
-    it('counts what processes still hold when a period begins', async () => {
-      const key = await fundedKey(1, budget);
-      await first().hold(newHold(key, { amount: 6_000n }));
-      await startNextPeriod(database, key);
-      expect((await at(1).hold(newHold(key, { amount: 4_001n }))).refusal).to.equal('key_limit');
-      expect((await at(1).hold(newHold(key, { amount: 4_000n }))).refusal).to.equal(null);
+    it('is one for all keys of the account, and reports what is left', async () => {
+      const alice = await endUser('alice');
+      const other = await createKey(database, { id: alice.key.accountId });
+      const hold = (amount: bigint, apiKeyId = alice.key.id) => alice.newHold({ amount, apiKeyId });
+      await Promise.all([serve(first(), hold(4_000n), 4_000n), serve(first(), hold(4_000n, other.id), 4_000n)]);
+      expect(await first().hold(hold(2_001n, other.id))).to.include({ refusal: 'end_user_limit', remaining: 2_000n });
+    });
+
+    it('that is lowered is in force in every process before the change is answered', async () => {
+      const alice = await endUser('alice');
+      await Promise.all(processes.map((process) => serve(process, alice.newHold({ amount: 10n }), 10n)));
+      await endUser('alice', { usageLimit: 40n }, alice.key);
+      const decided = await Promise.all(processes.map(async (one) => one.hold(alice.newHold({ amount: 1n }))));
+      expect(decided.map(({ refusal }) => refusal)).to.deep.equal(Array(PROCESSES).fill('end_user_limit'));
+    });
+
+    it('starts anew with another period, but for what is held', async () => {
+      const alice = await endUser('alice');
+      await serve(first(), alice.newHold({ amount: 3_000n }), 3_000n);
+      await first().hold(alice.newHold({ amount: 2_000n }));
+      await endUser('alice', { limitPeriod: 'day' }, alice.key);
+      expect(await usedOf(alice)).to.equal(2_000n);
+    });
+
+    it('that is deleted limits nothing, and what was held of it is charged and returns', async () => {
+      const alice = await endUser('alice');
+      const hold = alice.newHold({ amount: 10_000n });
+      const decided = await first().hold(hold);
+      expect(await deleteEndUserBudget(database, { id: hold.budget?.id ?? '' })).to.equal(true);
+      if (decided.refusal !== null) throw new Error('the budget has enough');
+      await decided.settle(settlementOf(hold, { charge: 600n }));
+      expect((await at(1).hold(alice.newHold({ amount: 20_000n }))).refusal).to.equal(null);
+    });
+
+    it('gets back what a dead process held, and pays nothing for what it charges beyond the budget', async () => {
+      const alice = await endUser('alice');
+      const hold = alice.newHold({ amount: 9_000n });
+      const stalled = open(testDatabase.url);
+      const decided = await stalled.hold(hold);
+      if (decided.refusal !== null) throw new Error('the budget has enough');
+      const [row] = await allowancesOf(alice.key);
+      await database('processes')
+        .where({ id: row?.process_id })
+        .update({ heartbeat_at: new Date(0) });
+      const [other] = await database('processes').whereNot({ id: row?.process_id }).orderBy('heartbeat_at', 'desc');
+      await database('processes')
+        .where({ id: other?.id })
+        .update({ heard_since: new Date(0), heartbeat_at: new Date() });
+      await releaseDeadAllowances(database, other?.id, 0);
+      expect(await usedOf(alice)).to.equal(0n);
+      await serve(first(), alice.newHold({ amount: 8_000n }), 8_000n);
+      await decided.settle(settlementOf(hold, { charge: 5_000n }));
+      const charged = await database('text_requests').where({ id: hold.id }).first('held', 'excess', 'absorbed');
+      expect(charged).to.deep.equal({ held: '0', excess: '2000', absorbed: '3000' });
+      expect(await usedOf(alice)).to.equal(10_000n);
+      await stalled.close();
     });
   });
 
@@ -361,12 +487,15 @@ describe('allowances', () => {
     it('never exceed the limit of the key over all processes', async () => {
       const limit = 40;
       const key = await fundedKey(1, { rateLimitRpm: limit });
+      const alice = await endUser('alice', { usageLimit: USD }, key);
+      const makers = [(settings: HoldSettings) => newHold(key, settings), alice.newHold] as const;
       const minute = async () => (await database.raw(`SELECT date_trunc('minute', now())::text AS at`)).rows[0].at;
       const before = await minute();
       const decided: DecidedHold[] = [];
       for (let round = 0; round < 5; round += 1) {
         const holds = Array.from({ length: 20 }, (_, index) =>
-          serve(at(index), newHold(key, { amount: 1n, requestLimit: limit }), 0n),
+          // An end user with a budget has another allowance.
+          serve(at(index), makers[index < 10 ? 0 : 1]({ amount: 1n, requestLimit: limit }), 0n),
         );
         decided.push(...(await Promise.all(holds)));
       }
@@ -374,7 +503,7 @@ describe('allowances', () => {
       const minutes = (await minute()) === before ? 1 : 2;
       expect(admitted).to.be.at.most(minutes * limit);
       // A process may take a few places that it does not need.
-      expect(admitted).to.be.at.least(limit - 2 * PROCESSES);
+      expect(admitted).to.be.at.least(limit - 4 * PROCESSES);
       const places = decided.flatMap(({ refusal, window }) => (refusal === null && window ? [window.position] : []));
       if (minutes === 1) expect(new Set(places).size).to.equal(places.length);
     });
@@ -384,6 +513,7 @@ describe('allowances', () => {
     const request = record({
       process: nat({ max: PROCESSES - 1 }),
       key: nat({ max: 1 }),
+      endUser: nat({ max: 2 }),
       amount: bigInt({ min: 1n, max: 3_000n }),
       charge: bigInt({ min: 0n, max: 4_000n }),
     });
@@ -391,11 +521,22 @@ describe('allowances', () => {
       asyncProperty(array(request, { minLength: 1, maxLength: 60 }), nat({ max: 100_000 }), async (requests, funds) => {
         const account = await createAccount(database, { fundedUsd: (funds + 1) / 1e12, signupUsd: 0.000000001 });
         const keys = [await createKey(database, account), await createKey(database, account, { usageLimit: 20_000n })];
+        const budgets = await Promise.all(
+          ['alice', 'bob'].map((name) =>
+            setEndUserBudget(database, {
+              accountId: account.id,
+              endUser: name,
+              usageLimit: 15_000n,
+              limitPeriod: 'week',
+            }),
+          ),
+        );
         await Promise.all(
-          requests.map(({ process, key, amount, charge }) => {
+          requests.map(({ process, key, endUser: who, amount, charge }) => {
             const owner = keys[key];
             if (!owner) throw new Error('there are two keys');
-            return serve(at(process), newHold(owner, { amount }), charge);
+            const budget = budgets[who] ?? null;
+            return serve(at(process), newHold(owner, { amount, budget, endUser: budget?.endUser ?? null }), charge);
           }),
         );
         await waitUntil(
@@ -403,8 +544,19 @@ describe('allowances', () => {
           { timeoutMs: 10_000 },
         );
         const { fundedAvailable, fundedReserved, signupAvailable } = await reloadAccount(database, account);
-        const rows = await database('text_requests').where({ account_id: account.id }).select('charge', 'absorbed');
-        const paid = rows.reduce((sum, { charge, absorbed }) => sum + BigInt(charge) - BigInt(absorbed), 0n);
+        const rows = await database('text_requests')
+          .where({ account_id: account.id })
+          .select('charge', 'absorbed', 'end_user');
+        const paidBy = (some: typeof rows) =>
+          some.reduce((sum, { charge, absorbed }) => sum + BigInt(charge) - BigInt(absorbed), 0n);
+        const paid = paidBy(rows);
+        for (const { endUser: name, usedOfLimit } of await listEndUserBudgets(database, {
+          accountId: account.id,
+          limit: 2,
+        })) {
+          expect(usedOfLimit).to.equal(paidBy(rows.filter(({ end_user: named }) => named === name)));
+          expect(usedOfLimit <= 15_000n).to.equal(true);
+        }
         expect(fundedReserved).to.equal(0n);
         expect(fundedAvailable + signupAvailable + paid).to.equal(BigInt(funds + 1) + 1_000n);
       }),

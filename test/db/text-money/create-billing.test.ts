@@ -76,6 +76,8 @@ describe('billing of text', () => {
       model: modelOf(settings.modelId ?? 'texte-3'),
       catalogueVersion: catalogue.version,
       priceList: null,
+      endUser: null,
+      budget: null,
       format: 'chat-completions',
       streamed: true,
       requestId: newId('request'),

@@ -289,6 +289,7 @@ TextRequest = TypedDict("TextRequest", {
     "cache_write_1h_tokens": int,
     "output_tokens": int,
     "reasoning_tokens": Union[int, None],
+    "end_user": Union[str, None],
     "estimated": bool,
     "price_modifiers": List["TextRequestPriceModifiersItem"],
     "charged_usd": float,

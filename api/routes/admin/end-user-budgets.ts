@@ -1,0 +1,60 @@
+/** The budgets of end users: contract 4.11. */
+import { deleteEndUserBudget, listEndUserBudgets } from '../../../db/queries/end-user-budgets.ts';
+import { parseUsd } from '../../../domain/money.ts';
+import { dataOf } from '../../endpoint/answers.ts';
+import { jsonBody } from '../../endpoint/body.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
+import { noSuch } from '../../endpoint/path.ts';
+import { anyText } from '../../endpoint/query.ts';
+import { setBudget } from '../../services/end-user-budgets.ts';
+import { existingAccount } from '../../services/existing-account.ts';
+import { DELETED_BUDGET, END_USER_BUDGET } from './present.ts';
+import { endUserBudgetSchema } from './schema.ts';
+
+export const setEndUserBudget = endpoint({
+  id: 'setEndUserBudget',
+  method: 'post',
+  path: '/admin/v1/accounts/{account_id}/end-user-budgets',
+  access: 'admin',
+  summary: 'Give an end user of an account a budget, or another one',
+  description:
+    'Text requests that name the end user are refused once the budget is spent, until it renews. A new budget is in force within ' +
+    'three seconds; a changed one at once. With another period, the end user starts with nothing spent.',
+  body: jsonBody('SetEndUserBudget', endUserBudgetSchema),
+  answers: { 200: dataOf(END_USER_BUDGET.schema, 'The budget') },
+  handle: async ({ params, body }, { database }) => {
+    const { id: accountId } = await existingAccount(database, params.account_id);
+    const { end_user: endUser, limit_period: limitPeriod } = body;
+    const budget = { accountId, endUser, limitPeriod, usageLimit: parseUsd(body.usage_limit_usd) };
+    return { data: END_USER_BUDGET.present(await setBudget(database, budget)) };
+  },
+});
+
+export const listBudgets = endpoint({
+  id: 'listEndUserBudgets',
+  method: 'get',
+  path: '/admin/v1/accounts/{account_id}/end-user-budgets',
+  access: 'admin-read',
+  summary: 'List the budgets of the end users of an account, newest first',
+  query: { end_user: anyText('Only the budget of that end user'), ...pageById('endUserBudget') },
+  answers: { 200: pageOf(END_USER_BUDGET.schema, 'A page of budgets') },
+  handle: async ({ params, query }, { database }) => {
+    const { id: accountId } = await existingAccount(database, params.account_id);
+    const filter = { accountId, endUser: query.end_user };
+    return listPage(query, (slice) => listEndUserBudgets(database, { ...filter, ...slice }), END_USER_BUDGET.present);
+  },
+});
+
+export const deleteBudget = endpoint({
+  id: 'deleteEndUserBudget',
+  method: 'delete',
+  path: '/admin/v1/end-user-budgets/{budget_id}',
+  access: 'admin',
+  summary: 'Delete the budget of an end user; nothing limits what they spend within three seconds',
+  answers: { 200: dataOf(DELETED_BUDGET.schema, 'Deleted') },
+  handle: async ({ params: { budget_id: id } }, { database }) => {
+    if (!(await deleteEndUserBudget(database, { id }))) throw noSuch('endUserBudget');
+    return { data: DELETED_BUDGET.present({ id }) };
+  },
+});

@@ -1,0 +1,52 @@
+/** The text usage of end users. Nothing sums it beforehand: clients choose the names, and may send a new one with each request. */
+import type { PicoUsd } from '../../domain/money.ts';
+import {
+  readSummedTokens,
+  SUMMED_TOKEN_COUNTS,
+  type SummedTokens,
+  type SummedTokensRow,
+} from '../../domain/text-tokens.ts';
+import type { Database } from '../database.ts';
+import { readRow, type RowOf } from '../row.ts';
+
+/** The text usage of one end user in a period. */
+export interface EndUserUsage extends SummedTokens<bigint> {
+  readonly endUser: string;
+  /** Requests that ended in a charge, or would have; failures are counted separately. */
+  readonly requests: number;
+  readonly failed: number;
+  readonly charged: PicoUsd;
+}
+
+type Row = RowOf<Omit<EndUserUsage, keyof SummedTokens<bigint>>, 'requests' | 'failed'> & SummedTokensRow;
+
+/** More end users than anybody reads. */
+export const MAX_END_USERS = 10_000;
+
+/**
+ * Sums by end user over the text requests of a period that name one: of those who were charged most, at most
+ * {@link MAX_END_USERS}.
+ *
+ * @param from inclusive
+ * @param to exclusive
+ */
+export async function sumEndUserUsage(
+  database: Database,
+  period: { readonly accountId: string; readonly from: Date; readonly to: Date },
+): Promise<readonly EndUserUsage[]> {
+  const { rows } = await database.raw<{ rows: Row[] }>(
+    /* sql */ `
+    SELECT end_user, count(*) FILTER (WHERE outcome <> 'failed') AS requests,
+      count(*) FILTER (WHERE outcome = 'failed') AS failed,
+      ${SUMMED_TOKEN_COUNTS.map(({ column }) => `sum(${column})::bigint AS ${column}`).join(', ')},
+      sum(charge - absorbed) AS charged
+    FROM text_requests
+    WHERE account_id = :accountId AND created_at >= :from AND created_at < :to AND end_user IS NOT NULL
+    GROUP BY end_user ORDER BY charged DESC, end_user LIMIT :limit`,
+    { ...period, limit: MAX_END_USERS },
+  );
+  return rows.map((row) => ({
+    ...readRow(row, { counts: ['requests', 'failed'], amounts: ['charged'] }),
+    ...readSummedTokens((column) => BigInt(row[column])),
+  }));
+}
