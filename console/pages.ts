@@ -1,6 +1,7 @@
 /** All pages of the console. The first page whose path matches is used. */
 import type { Page } from './page.ts';
 import { billingPages } from './pages/billing/pages.tsx';
+import { endUserPages } from './pages/end-users/pages.tsx';
 import { filePages } from './pages/files/pages.tsx';
 import { homePages } from './pages/home/pages.tsx';
 import { keyPages } from './pages/keys/pages.tsx';
@@ -46,6 +47,7 @@ export const PAGES: readonly Page[] = [
   ...staffReconciliationPages,
   ...staffCorrectionPages,
   ...usagePages,
+  ...endUserPages,
   ...staffTaskPages,
   ...billingPages,
   ...staffLivePages,

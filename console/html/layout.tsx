@@ -31,7 +31,17 @@ export interface SignedIn {
 
 type StaffEntry = keyof Texts['staffNavigation']['entries'];
 type Entry =
-  'home' | 'playground' | 'models' | 'tasks' | 'keys' | 'usage' | 'billing' | 'files' | 'members' | 'webhooks';
+  | 'home'
+  | 'playground'
+  | 'models'
+  | 'tasks'
+  | 'keys'
+  | 'usage'
+  | 'endUsers'
+  | 'billing'
+  | 'files'
+  | 'members'
+  | 'webhooks';
 
 /** The pages of an account, and the permission that each needs. */
 const ACCOUNT_ENTRIES: readonly {
@@ -47,6 +57,7 @@ const ACCOUNT_ENTRIES: readonly {
   { name: 'files', path: '/files', permission: 'develop' },
   { name: 'webhooks', path: '/webhooks', permission: 'develop' },
   { name: 'usage', path: '/usage' },
+  { name: 'endUsers', path: '/end-users' },
   { name: 'billing', path: '/billing', permission: 'pay' },
   { name: 'members', path: '/members', permission: 'own' },
 ];

@@ -36,6 +36,10 @@ const ACCESS = `
   post /staff/accounts/{account_id}/keys/{key_id}/disable 303     403     403      404
   post /staff/accounts/{account_id}/keys/{key_id}/enable 303      403     403      404
   post /staff/accounts/{account_id}/keys/{key_id}/delete 303      403     403      404
+  get  /staff/accounts/{account_id}/end-users            200      200     200      404
+  get  /staff/accounts/{account_id}/end-users/export     400      400     400      404
+  post /staff/accounts/{account_id}/end-users            400      403     403      404
+  post /staff/accounts/{account_id}/end-users/{budget_id}/delete 303 403  403      404
   get  /staff/tasks                                      200      200     200      404
   get  /staff/tasks/{task_id}                            200      200     200      404
   get  /staff/tasks/{task_id}/story                      200      200     200      404
@@ -95,6 +99,7 @@ describe('access to the pages of operators', () => {
       text_request_id: (await createTextRequestRow(app.database, key)).id,
       webhook_id: (await createEndpoint(app.database, { id: accountId })).id,
       delivery_id: newId('delivery'),
+      budget_id: newId('endUserBudget'),
       model_id: 'vidone-3.0',
       price_list: 'partners',
     };

@@ -8,13 +8,12 @@ import { findKeyNames, type KeyName } from '../../../db/queries/api-keys.ts';
 import { type DailyUsage, sumDailyUsage } from '../../../db/queries/daily-usage.ts';
 import { exportFile } from '../../export.ts';
 import { BarChart } from '../../html/chart.tsx';
-import { Card, Choice, Empty, Headline } from '../../html/components.tsx';
-import { Downloads } from '../../html/filters.tsx';
-import { monthName } from '../../html/months.ts';
+import { Card, Empty, Headline } from '../../html/components.tsx';
 import { TableCard } from '../../html/resource-table.tsx';
 import { member, type MemberVisit, showPage } from '../../page.ts';
 import { monthsOf } from '../own-account.ts';
-import { daysOf, LAST_DAYS, type NamedPeriod, readPeriod } from './period.ts';
+import { daysOf, type NamedPeriod, readPeriod } from './period.ts';
+import { PeriodPicker } from './period-picker.tsx';
 import { requestPage } from './request.tsx';
 import { dearestFirst, type NamedSum, sumBy, sumOf } from './sums.ts';
 import { useTexts } from '../../html/page-context.ts';
@@ -30,7 +29,7 @@ export const usagePages = [
       'usage',
       words.title,
       <>
-        <Picker visit={visit} period={period} months={await monthsOf(visit, services)} />
+        <PeriodPicker period={period} months={await monthsOf(visit, services)} />
         {rows.length === 0 ? (
           <Card>
             <Empty>{words.none}</Empty>
@@ -61,34 +60,6 @@ async function askedUsage(
 ): Promise<{ readonly period: NamedPeriod; readonly rows: readonly DailyUsage[] }> {
   const period = readPeriod(query.get('period'), clock.nowMs());
   return { period, rows: await sumDailyUsage(reports, { accountId, from: period.from, to: period.to }) };
-}
-
-function Picker({
-  visit: { texts },
-  period,
-  months,
-}: {
-  readonly visit: MemberVisit;
-  readonly period: NamedPeriod;
-  readonly months: readonly string[];
-}) {
-  const { usage: words, common } = texts;
-  const known = period.name === LAST_DAYS || months.includes(period.name) ? months : [period.name, ...months];
-  const options = known.map((month) => [month, monthName(month, texts.language)] as const);
-  return (
-    <form method="get" class="filters">
-      <Choice
-        name="period"
-        label={common.period}
-        value={period.name}
-        options={[...options.slice(0, 1), [LAST_DAYS, words.lastDays], ...options.slice(1)]}
-      />
-      <button type="submit" class="quiet">
-        {common.show}
-      </button>
-      <Downloads filters={new URLSearchParams({ period: period.name })} />
-    </form>
-  );
 }
 
 function Usage({

@@ -34,6 +34,7 @@ function Request({ usage }: { readonly usage: TextUsage }) {
             [words.id, ({ id }) => <Copyable text={id} label={words.id} />],
             'created_at',
             'model',
+            usage.endUser === null ? null : 'end_user',
             'outcome',
             usage.errorCode === null ? null : [fields.cause, ({ errorCode }) => errorCode],
           ]}

@@ -93,6 +93,9 @@ export function AccountContent(props: Props) {
           <a href={`/console/staff/accounts/${account.id}/keys`}>{words.manageKeys}</a>
         </p>
       ) : null}
+      <p>
+        <a href={`/console/staff/accounts/${account.id}/end-users`}>{texts.endUsers.title}</a>
+      </p>
       <Card title={words.latestTasks}>
         <TaskTable tasks={tasks} none={words.noTasks} hasAccounts={false} />
         {tasks.length === 0 ? null : (

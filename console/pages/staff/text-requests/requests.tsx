@@ -121,6 +121,7 @@ function routeOf(usage: TextUsage, texts: Texts): readonly (readonly [name: stri
   return [
     [fields.status, <Outcome usage={usage} />],
     [fields.model, usage.model],
+    ...(usage.endUser === null ? [] : [[fields.end_user, usage.endUser] as const]),
     [words.format, words.asked(usage.format, usage.streamed)],
     [
       words.route,
