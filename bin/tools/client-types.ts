@@ -23,6 +23,7 @@ const ROOTS = [
   'Balance',
   'UpdateBalance',
   'DailyUsage',
+  'EndUserUsage',
   'TextRequest',
   'Webhook',
   'CreateWebhook',

@@ -156,6 +156,9 @@ export class Genway {
   readonly usage = {
     /** By day, model and key, the newest day first. */
     days: (query?: Span, options?: RequestOptions) => this.#get<types.DailyUsage[]>('/v1/usage', options, query),
+    /** By the end users whom text requests named, who was charged most first. */
+    endUsers: (query?: Span, options?: RequestOptions) =>
+      this.#get<types.EndUserUsage[]>('/v1/usage/end-users', options, query),
     /** Text requests, the newest first. */
     requests: (query?: ListQuery & Span & { api_key_id?: string; model?: string }, options?: RequestOptions) =>
       this.#list<types.TextRequest>('/v1/usage/requests', query, options),

@@ -324,6 +324,29 @@ export type DailyUsage = {
   charged_usd: number;
 };
 
+/** The text usage of one end user. */
+export type EndUserUsage = {
+  object: 'end_user_usage';
+  /** The end user, as the requests name them */
+  end_user: string;
+  /** Requests and tasks that succeeded */
+  requests: number;
+  /** Requests and tasks that failed, free of charge */
+  failed: number;
+  /** Whole prompts, cached or not */
+  input_tokens: number;
+  /** The part of the input read from a cache */
+  cache_read_tokens: number;
+  /** The part of the input written to a cache */
+  cache_write_tokens: number;
+  /** The part of what was written to a cache that is kept there for an hour */
+  cache_write_1h_tokens: number;
+  /** All generated tokens, reasoning included */
+  output_tokens: number;
+  /** The amount charged; USD */
+  charged_usd: number;
+};
+
 /** A finished text request. */
 export type TextRequest = {
   /** When it began; Unix seconds */

@@ -456,6 +456,14 @@ class AsyncUsage:
         days: Sequence[types.DailyUsage] = await self._http.data(Call("GET", "/v1/usage", {"from": from_, "to": to}))
         return days
 
+    async def end_users(
+        self, *, from_: Optional[Moment] = None, to: Optional[Moment] = None
+    ) -> Sequence[types.EndUserUsage]:
+        """By the end users whom text requests named, who was charged most first."""
+        query = {"from": from_, "to": to}
+        users: Sequence[types.EndUserUsage] = await self._http.data(Call("GET", "/v1/usage/end-users", query))
+        return users
+
     def requests(
         self,
         *,

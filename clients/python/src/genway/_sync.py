@@ -455,6 +455,14 @@ class Usage:
         days: Sequence[types.DailyUsage] = self._http.data(Call("GET", "/v1/usage", {"from": from_, "to": to}))
         return days
 
+    def end_users(
+        self, *, from_: Optional[Moment] = None, to: Optional[Moment] = None
+    ) -> Sequence[types.EndUserUsage]:
+        """By the end users whom text requests named, who was charged most first."""
+        query = {"from": from_, "to": to}
+        users: Sequence[types.EndUserUsage] = self._http.data(Call("GET", "/v1/usage/end-users", query))
+        return users
+
     def requests(
         self,
         *,

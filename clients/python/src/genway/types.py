@@ -265,6 +265,19 @@ DailyUsage = TypedDict("DailyUsage", {
     "charged_usd": float,
 })
 
+EndUserUsage = TypedDict("EndUserUsage", {
+    "object": Literal["end_user_usage"],
+    "end_user": str,
+    "requests": int,
+    "failed": int,
+    "input_tokens": int,
+    "cache_read_tokens": int,
+    "cache_write_tokens": int,
+    "cache_write_1h_tokens": int,
+    "output_tokens": int,
+    "charged_usd": float,
+})
+
 TextRequestPriceModifiersItem = TypedDict("TextRequestPriceModifiersItem", {
     "kind": Literal["tier", "peak"],
     "factor": str,
