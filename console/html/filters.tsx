@@ -18,23 +18,42 @@ export function Filters({ downloads, children }: { readonly downloads?: Child; r
   );
 }
 
-/** Filters a list by one value of a field. @param all the option for all values */
-export function ChoiceFilter({
-  name,
-  label,
-  all,
-  values,
-  field = name,
-}: {
+interface ChoiceFilterProps {
   readonly name: string;
   readonly label: string;
+  /** The words for all values. */
   readonly all: string;
   readonly values: readonly string[];
   readonly field?: string;
-}) {
+}
+
+/** Filters a list by one value of a field. */
+export function ChoiceFilter({ name, label, all, values, field = name }: ChoiceFilterProps) {
   const { texts, query } = usePage();
   const options = values.map((value) => [value, wordFor(field, value, texts)] as const);
   return <Choice name={name} label={label} value={query.get(name) ?? ''} options={[['', all], ...options]} />;
+}
+
+/** Filters a list by one value of a field, with one click. The links keep the other filters, and the form keeps the value. */
+export function ChoiceLinks({ name, label, all, values, field = name }: ChoiceFilterProps) {
+  const { texts, path, query } = usePage();
+  const chosen = values.find((value) => value === query.get(name)) ?? '';
+  const hrefOf = (value: string): string => {
+    const asked = new URLSearchParams(query);
+    for (const replaced of ['cursor', name]) asked.delete(replaced);
+    if (value !== '') asked.set(name, value);
+    return `${path}?${asked.toString()}`;
+  };
+  return (
+    <div class="choices" role="group" aria-label={label}>
+      {['', ...values].map((value) => (
+        <a href={hrefOf(value)} {...(value === chosen && { 'aria-current': 'true' })}>
+          {value === '' ? all : wordFor(field, value, texts)}
+        </a>
+      ))}
+      {chosen === '' ? null : <input type="hidden" name={name} value={chosen} />}
+    </div>
+  );
 }
 
 /** Filters a list by a text or a day. */

@@ -10,7 +10,7 @@ import type { LateResult } from '../../../domain/task-object.ts';
 import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../domain/task.ts';
 import { Card, Copyable, Empty, Field, Form, Money, Pages, Time, usd } from '../../html/components.tsx';
 import { Facts } from '../../html/facts.tsx';
-import { ChoiceFilter, FieldFilter, Filters } from '../../html/filters.tsx';
+import { ChoiceFilter, ChoiceLinks, FieldFilter, Filters } from '../../html/filters.tsx';
 import { readListPage } from '../../list-page.ts';
 import { mayAsMember } from '../../../domain/roles.ts';
 import { member, type MemberVisit, showPage } from '../../page.ts';
@@ -43,7 +43,7 @@ export const taskPages = [
       words.title,
       <>
         <Filters>
-          <ChoiceFilter name="status" label={texts.fields.status} all={words.allStatuses} values={TASK_STATUSES} />
+          <ChoiceLinks name="status" label={texts.fields.status} all={words.allStatuses} values={TASK_STATUSES} />
           <ChoiceFilter name="kind" label={words.result} all={words.allKinds} values={TASK_KINDS} />
           <FieldFilter name="model" label={texts.fields.model} />
           <FieldFilter name="from" label={words.from} type="date" />

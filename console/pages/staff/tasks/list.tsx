@@ -2,7 +2,7 @@
 import { LISTED_TASK } from '../../../../api/routes/admin/present.ts';
 import { type Task, TASK_KINDS, TASK_STATUSES } from '../../../../domain/task.ts';
 import { Card, Money, Pages } from '../../../html/components.tsx';
-import { ChoiceFilter, FieldFilter, Filters } from '../../../html/filters.tsx';
+import { ChoiceFilter, ChoiceLinks, FieldFilter, Filters } from '../../../html/filters.tsx';
 import type { ListPage } from '../../../list-page.ts';
 import { ResourceTable } from '../../../html/resource-table.tsx';
 import { durationOf } from '../../tasks/gallery.tsx';
@@ -14,9 +14,9 @@ export function TaskList({ page: { entries: tasks, next } }: { readonly page: Li
   return (
     <>
       <Filters>
+        <ChoiceLinks name="status" label={fields.status} all={taskWords.allStatuses} values={TASK_STATUSES} />
         <FieldFilter name="account" label={staff.accountId} />
         <FieldFilter name="model" label={fields.model} />
-        <ChoiceFilter name="status" label={fields.status} all={taskWords.allStatuses} values={TASK_STATUSES} />
         <ChoiceFilter name="kind" label={words.kind} all={taskWords.allKinds} values={TASK_KINDS} />
         <FieldFilter name="from" label={staff.from} type="date" />
         <FieldFilter name="to" label={staff.to} type="date" />

@@ -5,7 +5,7 @@ import type { Found } from '../../../../api/services/find-by-id.ts';
 import { TEXT_OUTCOMES, type TextUsage } from '../../../../db/queries/usage.ts';
 import { Card, Copyable, Noted, Pages } from '../../../html/components.tsx';
 import { Facts } from '../../../html/facts.tsx';
-import { ChoiceFilter, FieldFilter, Filters } from '../../../html/filters.tsx';
+import { ChoiceLinks, FieldFilter, Filters } from '../../../html/filters.tsx';
 import type { ListPage } from '../../../list-page.ts';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { Chosen, ResourceFacts, TableCard } from '../../../html/resource-table.tsx';
@@ -20,16 +20,16 @@ export function RequestList({ page: { entries: requests, next } }: { readonly pa
   return (
     <>
       <Filters>
-        <FieldFilter name="id" label={words.anyId} />
-        <FieldFilter name="account" label={staff.accountId} />
-        <FieldFilter name="model" label={fields.model} />
-        <ChoiceFilter
+        <ChoiceLinks
           name="status"
           label={fields.status}
           all={tasks.allStatuses}
           values={TEXT_OUTCOMES}
           field="outcome"
         />
+        <FieldFilter name="id" label={words.anyId} />
+        <FieldFilter name="account" label={staff.accountId} />
+        <FieldFilter name="model" label={fields.model} />
         <FieldFilter name="from" label={staff.from} type="date" />
         <FieldFilter name="to" label={staff.to} type="date" />
       </Filters>

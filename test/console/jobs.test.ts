@@ -1,0 +1,202 @@
+import { expect } from 'chai';
+import type { Locator, Page } from 'playwright-core';
+import { monthName } from '../../console/html/months.ts';
+import { ensurePartitions } from '../../db/partitions.ts';
+import { createPriceList } from '../../db/queries/price-lists.ts';
+import { newId } from '../../domain/ids.ts';
+import { make } from '../../lab/stack/accounts.ts';
+import { describeInBrowser, type Tab } from '../support/browser.ts';
+import { invite, PASSWORD } from '../support/console.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { useTestStack } from '../support/stack.ts';
+import { createTask, taskWhenFinal } from '../support/tasks.ts';
+
+const WAIT_MS = 60_000;
+const CUSTOMER_EMAIL = 'billing@kites.example';
+const FAILED_PROMPT = 'A kite that tears [sim:fail=processing_failed]';
+const HOOK_PATH = '/hooks';
+
+const now = new Date();
+const OLDEST_MONTH = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 2, 15));
+const nameOf = (month: Date) => monthName(month.toISOString().slice(0, 7), 'en');
+
+/** The hand of somebody at a page. Typing is free, and so are the keys that lead to a field; Enter is a click. */
+class Hand {
+  readonly page: Page;
+  clicks = 0;
+
+  constructor(page: Page) {
+    this.page = page;
+  }
+
+  async click(what: Locator): Promise<void> {
+    this.clicks += 1;
+    await what.first().click();
+  }
+}
+
+type Step = (hand: Hand) => Promise<void>;
+
+const follow =
+  (name: string | RegExp): Step =>
+  (hand) =>
+    hand.click(hand.page.getByRole('link', { name, exact: true }));
+
+const press =
+  (name: string): Step =>
+  (hand) =>
+    hand.click(hand.page.getByRole('button', { name, exact: true }));
+
+/** @param button of the form that has the field */
+const fill =
+  (label: string, text: string, button: string): Step =>
+  ({ page }) => {
+    const form = page.locator('form', { has: page.getByRole('button', { name: button, exact: true }) });
+    return form.getByLabel(label, { exact: true }).fill(text);
+  };
+
+const search =
+  (text: string): Step =>
+  async (hand) => {
+    await hand.page.getByRole('searchbox', { name: 'Search' }).fill(text);
+    hand.clicks += 1;
+    await hand.page.keyboard.press('Enter');
+  };
+
+const download =
+  (name: string): Step =>
+  async (hand) => {
+    const [file] = await Promise.all([hand.page.waitForEvent('download'), follow(name)(hand)]);
+    expect(await file.failure()).to.equal(null);
+  };
+
+type Person = 'owner' | 'operator' | 'finance';
+
+interface Job {
+  readonly by: Person;
+  readonly job: string;
+  /** The most clicks from the page that opens after the sign-in. */
+  readonly most: number;
+  readonly steps: readonly Step[];
+  /** What shows that the job is done. */
+  readonly seen: (page: Page) => Locator;
+}
+
+// prettier-ignore
+const JOBS: readonly Job[] = [
+  { by: 'owner', job: 'makes a video', most: 2,
+    steps: [follow('Playground'), fill('Prompt', 'A red kite over the sea', 'Create'), press('Create')],
+    seen: (page) => page.locator('video[controls]') },
+  { by: 'owner', job: 'makes a key with a limit', most: 3,
+    steps: [follow('API keys'), fill('Name', 'shop', 'Create'), fill('Spending limit in USD', '25', 'Create'), press('Create')],
+    seen: (page) => page.getByLabel('Your new key') },
+  { by: 'owner', job: 'finds why a task failed', most: 3,
+    steps: [follow('Tasks'), follow('Failed'), follow(FAILED_PROMPT)],
+    seen: (page) => page.getByText('was refunded') },
+  { by: 'operator', job: 'finds why a task failed', most: 3,
+    steps: [follow('All tasks'), follow('Failed'), follow(/^task_/)],
+    seen: (page) => page.getByRole('heading', { name: 'What happened' }) },
+  { by: 'owner', job: 'reads what each model cost', most: 1,
+    steps: [follow('Usage')],
+    seen: (page) => page.getByRole('rowheader', { name: 'vidone-3.0' }) },
+  { by: 'owner', job: 'downloads the usage as CSV', most: 2,
+    steps: [follow('Usage'), download('Download CSV')],
+    seen: (page) => page.getByRole('heading', { name: 'Usage' }) },
+  { by: 'owner', job: 'tests a webhook', most: 3,
+    steps: [follow('Webhooks'), follow(new RegExp(HOOK_PATH)), press('Send a test event')],
+    seen: (page) => page.getByRole('cell', { name: 'Delivered' }) },
+  { by: 'owner', job: 'reads the statement of a month', most: 2,
+    steps: [follow('Billing'), follow(nameOf(now))],
+    seen: (page) => page.getByText('At the beginning') },
+  { by: 'owner', job: 'finds why the balance is what it is', most: 2,
+    steps: [follow('Billing'), follow('The whole ledger')],
+    seen: (page) => page.getByRole('columnheader', { name: 'Balance after' }) },
+  { by: 'operator', job: 'finds a customer by e-mail', most: 2,
+    steps: [search(CUSTOMER_EMAIL)],
+    seen: (page) => page.getByRole('heading', { name: 'Kites' }) },
+  { by: 'operator', job: 'finds why a balance is what it is', most: 2,
+    steps: [search(CUSTOMER_EMAIL), follow('The whole ledger')],
+    seen: (page) => page.getByRole('columnheader', { name: 'Balance after' }) },
+  { by: 'operator', job: 'follows a task into Temporal', most: 4,
+    steps: [follow('All tasks'), follow(/^task_/), follow('Open in Temporal')],
+    seen: (page) => page.getByText('A history of Temporal') },
+  { by: 'operator', job: 'disables a model', most: 3,
+    steps: [follow('Models and prices'), follow('imageb-2'), fill('Reason', 'It draws no kites.', 'Disable'), press('Disable')],
+    seen: (page) => page.getByRole('button', { name: 'Enable' }) },
+  { by: 'operator', job: 'suspends an account', most: 3,
+    steps: [search('Late payers'), fill('Reason', 'They have not paid.', 'Suspend'), press('Suspend')],
+    seen: (page) => page.getByRole('button', { name: 'Reopen' }) },
+  { by: 'finance', job: 'changes a price', most: 4,
+    steps: [
+      follow('Price lists'), follow('partners'),
+      fill('Factor', '0.8', 'Write a new version'), fill('Reason', 'They buy more.', 'Write a new version'),
+      press('Write a new version'),
+    ],
+    seen: (page) => page.getByRole('rowheader', { name: '2', exact: true }) },
+  { by: 'finance', job: 'closes a month', most: 3,
+    steps: [follow(nameOf(OLDEST_MONTH)), follow('Close the month'), press('Close the month')],
+    seen: (page) => page.getByText('Closed by') },
+];
+
+describeInBrowser('the jobs of a day in the console', (browser) => {
+  const stack = useTestStack();
+  const tabs = new Map<Person, Tab>();
+  let receiver: Receiver | undefined;
+
+  before(async function () {
+    this.timeout(180_000);
+    receiver = await startReceiver((_, response) => void response.writeHead(204).end());
+    await Promise.all([stack.api.start(), stack.worker.start()]);
+    const accountId = await makeCustomer(receiver.url + HOOK_PATH);
+    const people = {
+      owner: { account_id: accountId },
+      operator: { staff_role: 'operator' },
+      finance: { staff_role: 'finance' },
+    } as const;
+    for (const by of ['owner', 'operator', 'finance'] as const) {
+      const tab = await browser.open(stack.baseUrl);
+      tabs.set(by, tab);
+      await tab.page.goto(await invite(stack, { email: `${by}@people.example`, ...people[by] }));
+      await tab.page.getByLabel('New password').fill(PASSWORD);
+      await tab.page.getByLabel('Once more').fill(PASSWORD);
+      await tab.page.getByRole('button').click();
+      await tab.page.getByRole('navigation').first().waitFor();
+      await tab.page.route('**/namespaces/**', (route) => route.fulfill({ body: 'A history of Temporal' }));
+    }
+  });
+  after(async () => {
+    await Promise.all(Array.from(tabs.values(), (tab) => tab.close()));
+    await receiver?.close();
+  });
+
+  /** What a day finds: an account with tasks, an endpoint and a price list; an account in arrears; a month to be closed. */
+  async function makeCustomer(hookUrl: string): Promise<string> {
+    const { baseUrl, adminToken, database } = stack;
+    const accounts = `${baseUrl}/admin/v1/accounts`;
+    await make(accounts, adminToken, { name: 'Late payers' });
+    const { id: accountId } = await make(accounts, adminToken, { name: 'Kites', email: CUSTOMER_EMAIL });
+    await make(`${accounts}/${accountId}/topups`, adminToken, { amount_usd: 25, reference: 'invoice-2031' });
+    const { api_key: apiKey } = await make(`${accounts}/${accountId}/keys`, adminToken, {});
+    const tasks = [await createTask(stack, apiKey, FAILED_PROMPT), await createTask(stack, apiKey, 'A kite')];
+    for (const { id } of tasks) await taskWhenFinal(stack, apiKey, id);
+    await make(`${baseUrl}/v1/webhooks`, apiKey, { url: hookUrl });
+    await createPriceList(database, 'partners', { factor: '0.9', rules: [], author: 'Ada', reason: 'They buy much.' });
+    await ensurePartitions(database, OLDEST_MONTH);
+    const oldest = { id: newId('account', OLDEST_MONTH.getTime()), name: 'Oldest', created_at: OLDEST_MONTH };
+    await database('accounts').insert(oldest);
+    return accountId;
+  }
+
+  for (const { by, job, most, steps, seen } of JOBS) {
+    it(`${by === 'finance' ? by : `an ${by}`} ${job} in at most ${most} ${most === 1 ? 'click' : 'clicks'}`, async () => {
+      const tab = tabs.get(by);
+      if (!tab) throw new Error(`nobody is signed in as ${by}`);
+      await tab.page.goto('/console');
+      const hand = new Hand(tab.page);
+      for (const step of steps) await step(hand);
+      await seen(tab.page).first().waitFor({ timeout: WAIT_MS });
+      expect(hand.clicks).to.be.at.most(most);
+      expect(tab.complaints).to.deep.equal([]);
+    });
+  }
+});
