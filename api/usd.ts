@@ -7,6 +7,7 @@ const MAX_AMOUNT_USD = 10 ** 12;
 const MAX_AMOUNT = parseUsd(MAX_AMOUNT_USD);
 
 interface UsdRule {
+  readonly kind: string;
   readonly isAllowed: (amount: bigint) => boolean;
   readonly sentence: string;
   /** The parts of the rule that JSON Schema can express. */
@@ -14,13 +15,13 @@ interface UsdRule {
 }
 
 /** Amounts may be numbers or decimal strings; both are read exactly. */
-function usd({ isAllowed, sentence, openapi }: UsdRule): Joi.AnySchema {
+function usd({ kind, isAllowed, sentence, openapi }: UsdRule): Joi.AnySchema {
   return Joi.alternatives(Joi.string(), Joi.number().unsafe())
     .custom((value: string | number, helpers) => {
       try {
-        return isAllowed(parseUsd(value)) ? value : helpers.error('usd.refused');
+        return isAllowed(parseUsd(value)) ? value : helpers.error(kind);
       } catch {
-        return helpers.error('usd.refused');
+        return helpers.error(kind);
       }
     })
     .messages({ '*': `{{#label}} must be ${sentence}` })
@@ -37,16 +38,19 @@ function usd({ isAllowed, sentence, openapi }: UsdRule): Joi.AnySchema {
 const UNSIGNED_DECIMAL = String.raw`^\d{1,13}(\.\d{1,12})?$`;
 
 export const positiveUsd = usd({
+  kind: 'usd.positive',
   isAllowed: (amount) => amount > 0n && amount <= MAX_AMOUNT,
   sentence: 'an amount in USD above 0, such as 25 or "25.50"',
   openapi: { number: { exclusiveMinimum: 0 }, pattern: UNSIGNED_DECIMAL },
 });
 export const nonNegativeUsd = usd({
+  kind: 'usd.nonNegative',
   isAllowed: (amount) => amount >= 0n && amount <= MAX_AMOUNT,
   sentence: 'an amount in USD, 0 or more',
   openapi: { number: { minimum: 0 }, pattern: UNSIGNED_DECIMAL },
 });
 export const signedUsd = usd({
+  kind: 'usd.signed',
   isAllowed: (amount) => amount !== 0n && amount <= MAX_AMOUNT && amount >= -MAX_AMOUNT,
   sentence: 'an amount in USD other than 0; negative to take',
   openapi: {

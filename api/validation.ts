@@ -3,7 +3,7 @@
  * from one table. What `describe()` does not reveal about a rule is added by the schema's `meta`, under `openapi`.
  */
 import Joi from 'joi';
-import { badRequest } from '../domain/errors.ts';
+import { badRequest, type ServiceError } from '../domain/errors.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
 
 /** The message for each kind of error, unless its schema has its own: contract 4.2. */
@@ -65,10 +65,15 @@ export function createValidator<Body>(
       fields.filter((field) => Object.hasOwn(given, field)).map((field) => [field, given[field]]),
     );
     const { error, value } = schema.validate(known, OPTIONS);
-    if (error) throw badRequest(firstFault(error.details, fields).message);
+    if (error) throw refusalOf(firstFault(error.details, fields));
     refuseOtherFields(given, fields, unsupported);
     return value;
   };
+}
+
+function refusalOf({ message, path, type, context = {} }: Joi.ValidationErrorItem): ServiceError {
+  const kind = type === 'string.pattern.name' ? `pattern.${String(context['name'])}` : type;
+  return badRequest(message, { path, kind, values: context });
 }
 
 /** The body as an object. @throws ServiceError `bad_request` for a list, a string, null and so on */
@@ -92,7 +97,7 @@ export function freeText(length: { readonly min: number; readonly max?: number }
   return Joi.string()
     .custom((text: string, helpers) => {
       const characters = text.length > 2 * max ? text.length : Array.from(text).length;
-      if (characters < min || characters > max) return helpers.error('text.length');
+      if (characters < min || characters > max) return helpers.error('text.length', { min, max });
       return isStorable(text) ? text : helpers.error('text.unstorable');
     })
     .meta({ openapi: { minLength: min, ...(length.max !== undefined && { maxLength: length.max }) } });

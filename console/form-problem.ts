@@ -1,5 +1,21 @@
-import { ServiceError } from '../domain/errors.ts';
+/** Forms that are refused: how a page learns of it, and what the reader is told. */
+import { type ErrorCode, ServiceError } from '../domain/errors.ts';
 import type { PageResult } from './page.ts';
+import type { Texts } from './texts/texts.ts';
+
+/** A refusal that says why in the reader's language. */
+export class FormError extends ServiceError {
+  /** The name of the wrong field, as the API calls it; null if no single field is wrong. */
+  readonly field: string | null;
+
+  constructor(
+    words: string,
+    { field, code = 'bad_request' }: { readonly field?: string; readonly code?: ErrorCode } = {},
+  ) {
+    super(code, words);
+    this.field = field ?? null;
+  }
+}
 
 /** Runs the work of a form. @returns why the form was refused, or null if the work was done */
 export async function problemOf(work: () => Promise<unknown>): Promise<ServiceError | null> {
@@ -20,4 +36,54 @@ export async function carryOut(
 ): Promise<PageResult> {
   const problem = await problemOf(work);
   return problem ? showAgain(problem) : { kind: 'redirect', path };
+}
+
+/** The wrong field of a form, and what to do about it in the reader's language. */
+export interface FieldProblem {
+  /** As the API calls the field. */
+  readonly field: string;
+  readonly words: string;
+}
+
+/** Returns null if no single field is wrong, or if the console has no words for the broken rule. */
+export function fieldProblemOf(error: ServiceError, { faults }: Texts): FieldProblem | null {
+  if (error instanceof FormError) return error.field === null ? null : { field: error.field, words: error.message };
+  if (error.fieldFault === null) return null;
+  const { path, kind, values } = error.fieldFault;
+  const kinds: Readonly<Record<string, string>> = faults.kinds;
+  const template = kinds[kind];
+  if (path[0] === undefined || template === undefined) return null;
+  return { field: String(path[0]), words: filled(template, values) };
+}
+
+/** The values of the broken rule, such as its limit, in the places of their names. */
+function filled(template: string, values: Readonly<Record<string, unknown>>): string {
+  return template.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+    const value = values[name];
+    return Array.isArray(value) ? value.filter((one) => one !== null).join(', ') : String(value);
+  });
+}
+
+/** What the reader is told of a refusal. */
+export interface ProblemWords {
+  readonly words: string;
+  /** The message of the API, where the console has no other words for it. */
+  readonly english: string | null;
+}
+
+export function problemWords(error: ServiceError, texts: Texts): ProblemWords {
+  if (error instanceof FormError) return { words: error.message, english: null };
+  const problem = fieldProblemOf(error, texts);
+  if (problem !== null)
+    return { words: texts.faults.in(labelOf(problem.field, error, texts), problem.words), english: null };
+  if (texts.language === 'en') return { words: error.message, english: null };
+  return { words: texts.faults.codes[error.code] ?? texts.faults.other, english: error.message };
+}
+
+/** The label of a field, with the number of the wrong item if the field is a list. */
+function labelOf(field: string, { fieldFault }: ServiceError, { fields, faults }: Texts): string {
+  const labels: Readonly<Record<string, string>> = fields;
+  const label = labels[field] ?? field;
+  const item = fieldFault?.path[1] ?? fieldFault?.values['index'];
+  return typeof item === 'number' ? faults.item(label, item + 1) : label;
 }

@@ -18,6 +18,7 @@ import {
 import { badRequest, ServiceError } from '../domain/errors.ts';
 import { isObject } from '../domain/json.ts';
 import { withNewFormIds } from './html/form-id.tsx';
+import { FormError } from './form-problem.ts';
 import type { PageResult, Page, Visit } from './page.ts';
 
 const FORM_ID = /^[\w-]{22,64}$/;
@@ -185,5 +186,5 @@ function cookieOf(token: string): { readonly token: string } | 'end' {
 }
 
 function sentBefore(words: string): ServiceError {
-  return new ServiceError('idempotency_conflict', words);
+  return new FormError(words, { code: 'idempotency_conflict' });
 }

@@ -62,7 +62,13 @@ export type PageResult =
       readonly bare?: boolean;
     })
   /** A part that htmx puts into the page. */
-  | { readonly kind: 'part'; readonly content: Child; readonly status?: number }
+  | {
+      readonly kind: 'part';
+      readonly content: Child;
+      /** Why the form was refused that the part shows again. */
+      readonly problem?: ServiceError;
+      readonly status?: number;
+    }
   /** The browser opens a path of the console next. After a form, the page there says "Saved", unless it shows what was made. */
   | (Cookies & { readonly kind: 'redirect'; readonly path: string; readonly showsResult?: true })
   /** The browser opens the OpenID provider. */

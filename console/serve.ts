@@ -231,11 +231,11 @@ function isJustSaved({ context }: Visit): boolean {
 
 function draw(visit: Visit, result: Extract<PageResult, { kind: 'page' | 'part' }>): string {
   const { texts, path, query, session } = visit;
-  const page = { texts, path, query, formToken: session?.formToken ?? null };
+  const page = { texts, path, query, formToken: session?.formToken ?? null, problem: result.problem ?? null };
   if (result.kind === 'part') return renderPart(result.content, page);
-  const { title, content, problem = null, bare, current } = result;
+  const { title, content, bare, current } = result;
   const signedIn = bare ? null : signedInOf(visit, current);
-  return renderPage({ title, content, problem, signedIn, isSaved: isJustSaved(visit) }, page);
+  return renderPage({ title, content, signedIn, isSaved: isJustSaved(visit) }, page);
 }
 
 /** Returns null for a stranger, and for a user whose second factor is pending: both see no navigation. */
@@ -269,7 +269,7 @@ async function sendError(context: Context, visit: Visit, error: unknown, service
   const page = context.state.endpoint?.path;
   if (isOurs) services.log.error({ err: error, request_id: visit.requestId, page }, 'a page failed');
   const status = isUnavailable(error) ? 503 : shown.status;
-  const content = ErrorContent({ texts: visit.texts, status, message: shown.message, requestId: visit.requestId });
+  const content = ErrorContent({ texts: visit.texts, status, error: shown, requestId: visit.requestId });
   await send(
     context,
     visit,

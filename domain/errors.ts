@@ -56,7 +56,18 @@ export function isTaskErrorCode(code: string): code is TaskErrorCode {
   return TASK_ERROR_CODES.some((known) => known === code);
 }
 
+/** What is wrong with a field of a body, for who says it in other words than the message. */
+export interface FieldFault {
+  /** The names of the field and of the fields and items in it, outermost first. */
+  readonly path: readonly (string | number)[];
+  /** The broken rule, such as `number.min`. */
+  readonly kind: string;
+  /** What the rule is about, such as its `limit`. */
+  readonly values: Readonly<Record<string, unknown>>;
+}
+
 interface ServiceErrorOptions {
+  readonly fieldFault?: FieldFault | undefined;
   /** Whole seconds to wait; sent as `retry_after_seconds` and `Retry-After`. */
   readonly retryAfterSeconds?: number | undefined;
   /** Replaces the status in the table, for the few transport faults (such as 405) that share a code. */
@@ -79,6 +90,7 @@ export class ServiceError extends Error {
   readonly retryable: boolean;
   readonly retryAfterSeconds: number | undefined;
   readonly headers: Readonly<Record<string, string>>;
+  readonly fieldFault: FieldFault | null;
 
   constructor(code: ErrorCode, message: string, options: ServiceErrorOptions = {}) {
     super(message, { cause: options.cause });
@@ -88,6 +100,7 @@ export class ServiceError extends Error {
     this.retryable = options.retryable ?? kind.retryable;
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.headers = options.headers ?? {};
+    this.fieldFault = options.fieldFault ?? null;
   }
 }
 
@@ -95,9 +108,11 @@ export class ServiceError extends Error {
 const MAXIMUM_SENTENCE_LENGTH = 2_000;
 
 /** The most frequent refusal: 400 `bad_request`. @param message names the field */
-export function badRequest(message: string): ServiceError {
+export function badRequest(message: string, fieldFault?: FieldFault): ServiceError {
   const isShort = message.length <= MAXIMUM_SENTENCE_LENGTH;
-  return new ServiceError('bad_request', isShort ? message : `${message.slice(0, MAXIMUM_SENTENCE_LENGTH)}…`);
+  return new ServiceError('bad_request', isShort ? message : `${message.slice(0, MAXIMUM_SENTENCE_LENGTH)}…`, {
+    fieldFault,
+  });
 }
 
 /** @param allowed the methods that the path has, separated by commas */

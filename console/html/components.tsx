@@ -1,6 +1,8 @@
 /** The components of pages. hono/jsx escapes all text. */
-import type { Child } from 'hono/jsx';
+import { type Child, createContext, useContext } from 'hono/jsx';
+import type { ServiceError } from '../../domain/errors.ts';
 import { formatUsd, type PicoUsd } from '../../domain/money.ts';
+import { type FieldProblem, fieldProblemOf, problemWords } from '../form-problem.ts';
 import { FormId } from './form-id.tsx';
 import { usePage, useTexts } from './page-context.ts';
 
@@ -109,17 +111,69 @@ export function Noted({ note, children }: { readonly note: Child; readonly child
   );
 }
 
-/** Why a form was not carried out. Screen readers announce the text. */
-export function Problem({ message }: { readonly message: string | null }) {
-  return message === null ? null : (
+/** Why a form was not carried out. Screen readers announce the text. @param of in the reader's language, if it is a text */
+export function Problem({ of }: { readonly of: ServiceError | string | null }) {
+  return of === null ? null : (
     <p class="problem" role="alert">
-      {message}
+      {typeof of === 'string' ? of : <ProblemText of={of} />}
     </p>
+  );
+}
+
+export function ProblemText({ of }: { readonly of: ServiceError }) {
+  const { words, english } = problemWords(of, useTexts());
+  return (
+    <>
+      {words}
+      {english === null ? null : <span lang="en">{english}</span>}
+    </>
+  );
+}
+
+/** The wrong field of the form around a component; null if the form was not refused because of a field. */
+const RefusedField = createContext<FieldProblem | null>(null);
+
+/** What is wrong with a field of the form around a component, in the reader's language. @param wireName as the API calls it */
+function useFault(wireName: string): string | null {
+  const refused = useContext(RefusedField);
+  return refused?.field === wireName ? refused.words : null;
+}
+
+/** Ties an input to what stands below it. A wrong field gets the focus. */
+function noteAttributes(id: string, { hint, fault }: Notes) {
+  const notes = [...(hint === undefined ? [] : [`${id}-hint`]), ...(fault === null ? [] : [`${id}-fault`])];
+  return {
+    ...(notes.length > 0 && { 'aria-describedby': notes.join(' ') }),
+    ...(fault !== null && { 'aria-invalid': 'true' as const, autofocus: true }),
+  };
+}
+
+interface Notes {
+  readonly hint?: string | undefined;
+  readonly fault: string | null;
+}
+
+function FieldNotes({ id, hint, fault }: Notes & { readonly id: string }) {
+  return (
+    <>
+      {fault === null ? null : (
+        <p class="fault" id={`${id}-fault`}>
+          {fault}
+        </p>
+      )}
+      {hint === undefined ? null : (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+    </>
   );
 }
 
 export interface FieldProps {
   readonly name: string;
+  /** What the API calls the field, if it is another name. */
+  readonly wireName?: string;
   /** Needed if two forms of a page have fields with the same name. */
   readonly id?: string;
   readonly label: string;
@@ -135,6 +189,7 @@ export interface FieldProps {
 /** An input with its label. Screen readers read the hint with the input. */
 export function Field({
   name,
+  wireName = name,
   id = `field-${name}`,
   label,
   hint,
@@ -145,11 +200,12 @@ export function Field({
   inputMode,
   lines,
 }: FieldProps) {
+  const fault = useFault(wireName);
   const common = {
     id,
     name,
     required: required === true,
-    ...(hint === undefined ? {} : { 'aria-describedby': `${id}-hint` }),
+    ...noteAttributes(id, { hint, fault }),
     ...(autocomplete === undefined ? {} : { autocomplete }),
   };
   return (
@@ -162,17 +218,15 @@ export function Field({
           {value ?? ''}
         </textarea>
       )}
-      {hint === undefined ? null : (
-        <p class="hint" id={`${id}-hint`}>
-          {hint}
-        </p>
-      )}
+      <FieldNotes id={id} hint={hint} fault={fault} />
     </div>
   );
 }
 
 interface ChoiceProps {
   readonly name: string;
+  /** What the API calls the field, if it is another name. */
+  readonly wireName?: string;
   /** Needed if two forms of a page have fields with the same name. */
   readonly id?: string;
   readonly label: string;
@@ -180,17 +234,19 @@ interface ChoiceProps {
   readonly options: readonly (readonly [value: string, label: string])[];
 }
 
-export function Choice({ name, id = `field-${name}`, label, value, options }: ChoiceProps) {
+export function Choice({ name, wireName = name, id = `field-${name}`, label, value, options }: ChoiceProps) {
+  const fault = useFault(wireName);
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      <select id={id} name={name}>
+      <select id={id} name={name} {...noteAttributes(id, { fault })}>
         {options.map(([option, words]) => (
           <option value={option} selected={option === value}>
             {words}
           </option>
         ))}
       </select>
+      <FieldNotes id={id} fault={fault} />
     </div>
   );
 }
@@ -214,7 +270,10 @@ export function Check({
   );
 }
 
-/** A form that changes something. The form carries the session's token, and an id so that the form is carried out once. */
+/**
+ * A form that changes something. The form carries the session's token, and an id so that the form is carried out once. When the
+ * page answers the form with a refusal, the wrong field says so.
+ */
 export function Form({
   action,
   children,
@@ -227,12 +286,13 @@ export function Form({
   readonly [data: `data-${string}`]: string;
   readonly children: Child;
 }) {
-  const { formToken } = usePage();
+  const { formToken, path, problem, texts } = usePage();
+  const refused = problem !== null && action === path ? fieldProblemOf(problem, texts) : null;
   return (
     <form method="post" action={action} {...rest}>
       {formToken === null ? null : <input type="hidden" name="form_token" value={formToken} />}
       <FormId />
-      {children}
+      <RefusedField.Provider value={refused}>{children}</RefusedField.Provider>
     </form>
   );
 }

@@ -1,17 +1,20 @@
+import type { Child } from 'hono/jsx';
+import type { ServiceError } from '../../domain/errors.ts';
+import { ProblemText } from './components.tsx';
 import type { Texts } from '../texts/texts.ts';
 
 interface Shown {
   readonly texts: Texts;
   readonly status: number;
-  readonly message: string;
+  readonly error: ServiceError;
   readonly requestId: string;
 }
 
 /** The content of an error page. */
-export function ErrorContent({ texts: { errors }, status, message, requestId }: Shown) {
+export function ErrorContent({ texts: { errors }, status, error, requestId }: Shown) {
   return (
     <section class="card" role="alert">
-      <p>{wordsFor(errors, status, message)}</p>
+      <p>{wordsFor(errors, status, error)}</p>
       {status >= 500 ? <code>{requestId}</code> : null}
       <p>
         <a href="/console">{errors.back}</a>
@@ -20,8 +23,8 @@ export function ErrorContent({ texts: { errors }, status, message, requestId }: 
   );
 }
 
-function wordsFor(errors: Texts['errors'], status: number, message: string): string {
+function wordsFor(errors: Texts['errors'], status: number, error: ServiceError): Child {
   if (status === 404) return errors.notFound;
   if (status === 403) return errors.forbidden;
-  return status >= 500 ? errors.failed : message;
+  return status >= 500 ? errors.failed : <ProblemText of={error} />;
 }

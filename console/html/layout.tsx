@@ -3,18 +3,16 @@
 import type { Child } from 'hono/jsx';
 import { renderToString } from 'hono/jsx/dom/server';
 import type { Membership, User } from '../../db/queries/users.ts';
-import type { ServiceError } from '../../domain/errors.ts';
 import { mayAsMember, type MemberPermission } from '../../domain/roles.ts';
 import type { Texts } from '../texts/texts.ts';
 import { Form, Problem } from './components.tsx';
-import { CurrentPage, type PageContext, useTexts } from './page-context.ts';
+import { CurrentPage, type PageContext, usePage, useTexts } from './page-context.ts';
 
 const HTMX_SETTINGS = JSON.stringify({ includeIndicatorStyles: false, allowEval: false, selfRequestsOnly: true });
 
 interface Frame {
   readonly title: string;
   readonly content: Child;
-  readonly problem: ServiceError | null;
   /** Null for strangers. */
   readonly signedIn: SignedIn | null;
   /** Whether a form was carried out just before. */
@@ -89,8 +87,8 @@ export function renderPart(content: Child, page: PageContext): string {
   return renderToString(<CurrentPage.Provider value={page}>{content}</CurrentPage.Provider>);
 }
 
-function Document({ title, content, problem, signedIn, isSaved }: Frame) {
-  const texts = useTexts();
+function Document({ title, content, signedIn, isSaved }: Frame) {
+  const { texts, problem } = usePage();
   return (
     <html lang={texts.language}>
       <head>
@@ -116,7 +114,7 @@ function Document({ title, content, problem, signedIn, isSaved }: Frame) {
               {texts.common.saved}
             </p>
           ) : null}
-          <Problem message={problem?.message ?? null} />
+          <Problem of={problem} />
           {content}
         </main>
       </body>

@@ -1,5 +1,6 @@
 /** The values that are the same for all components of a page. */
 import { createContext, useContext } from 'hono/jsx';
+import type { ServiceError } from '../../domain/errors.ts';
 import type { Visit } from '../page.ts';
 import type { Texts } from '../texts/texts.ts';
 
@@ -7,6 +8,8 @@ import type { Texts } from '../texts/texts.ts';
 export interface PageContext extends Pick<Visit, 'path' | 'query' | 'texts'> {
   /** The token that the session's forms carry; null for strangers. */
   readonly formToken: string | null;
+  /** Why the form that the page answers was refused. */
+  readonly problem: ServiceError | null;
 }
 
 export const CurrentPage = createContext<PageContext | null>(null);

@@ -1,7 +1,6 @@
 /** A form by which operators do something, each with a reason. */
 import type { Child } from 'hono/jsx';
-import type { ServiceError } from '../../domain/errors.ts';
-import { Card, Field, Form, Problem } from './components.tsx';
+import { Card, Field, Form } from './components.tsx';
 import { useTexts } from './page-context.ts';
 
 export function ReasonCard({
@@ -9,7 +8,6 @@ export function ReasonCard({
   hint,
   action,
   look,
-  problem = null,
   reason,
   children,
 }: {
@@ -19,7 +17,6 @@ export function ReasonCard({
   /** A path below `/console/staff`. */
   readonly action: string;
   readonly look: 'danger' | 'quiet' | '';
-  readonly problem?: ServiceError | null;
   /** The reason given before. */
   readonly reason?: string;
   /** The fields before the reason. */
@@ -28,7 +25,6 @@ export function ReasonCard({
   const { staff } = useTexts();
   return (
     <Card title={title}>
-      <Problem message={problem?.message ?? null} />
       <p class="soft">{hint}</p>
       <Form action={`/console/staff/${action}`}>
         {children}

@@ -195,7 +195,7 @@ describeInBrowser('the console in a browser', (browser) => {
     await signUp();
     const { page } = tab;
     await page.goto(`/console/accounts/${accountId}/playground?model=vidtwo-1.1`);
-    await page.getByText('is required').waitFor();
+    await page.getByText('Links of pictures: Fill this in.').waitFor();
     const buffer = pngFile({ width: 400, height: 300 });
     const picture = { name: 'harbour.png', mimeType: 'image/png', buffer };
     await page.getByLabel('Drop pictures here').setInputFiles([picture, { ...picture, name: 'pier.png' }]);

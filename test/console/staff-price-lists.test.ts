@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { findLosses, setPriceList } from '../../api/services/price-lists.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
 import { readRules, writeRules } from '../../console/pages/staff/price-lists/rules.ts';
+import { textsIn } from '../../console/texts/texts.ts';
 import { createPriceList } from '../../db/queries/price-lists.ts';
 import type { TestCaller } from '../support/app.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
@@ -47,8 +48,8 @@ describe('price lists in the console of the staff', () => {
   const wrong: readonly (readonly [what: string, fields: Record<string, string>, words: string])[] = [
     ['a line that is no rule', { rules: 'model vidone-3.0 720p 0.08' }, 'Line 1 of the rules must be such as'],
     ['an unknown model', { rules: 'family textg factor=2\nmodel x factor=2' }, '&quot;rules[1]&quot; names a model'],
-    ['a factor of nothing', { factor: '0' }, '&quot;factor&quot; must be a decimal'],
-    ['no reason', { reason: '' }, '&quot;reason&quot;'],
+    ['a factor of nothing', { factor: '0' }, 'Factor: Enter a number above 0'],
+    ['no reason', { reason: '' }, 'Reason: Fill this in.'],
     ['a moment that is over', { valid_from: '2026-01-01T00:00' }, '&quot;valid_from&quot; is too early'],
     ['the name of another', { name: 'kites' }, 'There is a price list of that name'],
   ];
@@ -113,7 +114,9 @@ describe('the rules of a price list as text', () => {
   it('are read as they were written', () => {
     fc.assert(
       fc.property(fc.array(rule), (rules) => {
-        expect(readRules(writeRules(rules))).to.deep.equal(rules.map((one) => ({ ...one, prices: { ...one.prices } })));
+        expect(readRules(writeRules(rules), textsIn('en'))).to.deep.equal(
+          rules.map((one) => ({ ...one, prices: { ...one.prices } })),
+        );
       }),
     );
   });

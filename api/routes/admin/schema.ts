@@ -43,9 +43,9 @@ export const MAX_KEY_ENTRIES = 500;
 const accountName = freeText({ min: 1, max: 200 }).description('A label').example('Acme');
 const accountDetails = {
   email: freeText({ min: 3, max: 320 })
-    .pattern(/^[^\s@]+@[^\s@]+$/)
+    .pattern(/^[^\s@]+@[^\s@]+$/, 'email')
     .allow(null)
-    .messages({ 'string.pattern.base': '{{#label}} must be an e-mail address' })
+    .messages({ 'string.pattern.name': '{{#label}} must be an e-mail address' })
     .description('Where people of the account are written to; nothing is sent there')
     .example('ada@acme.example'),
   external_id: freeText({ min: 1, max: 200 })
@@ -237,9 +237,9 @@ const priceListVersion = {
 
 export const createPriceListSchema = Joi.object<PriceListBody>({
   name: Joi.string()
-    .pattern(/^[a-z0-9][a-z0-9-]{0,62}$/)
+    .pattern(/^[a-z0-9][a-z0-9-]{0,62}$/, 'listName')
     .required()
-    .messages({ 'string.pattern.base': '{{#label}} must be of small letters, digits and hyphens, at most 63' })
+    .messages({ 'string.pattern.name': '{{#label}} must be of small letters, digits and hyphens, at most 63' })
     .description('Names the list in charges, as `partners@3` does for its third version')
     .example('partners'),
   ...priceListVersion,

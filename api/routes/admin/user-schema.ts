@@ -36,10 +36,10 @@ const accountId = Joi.string()
 
 export const createUserSchema = Joi.object<CreateUserBody>({
   email: freeText(EMAIL_ADDRESS_LENGTH)
-    .pattern(EMAIL_ADDRESS)
+    .pattern(EMAIL_ADDRESS, 'email')
     .required()
     .description('Where to reach them; they sign in with it')
-    .messages({ 'string.pattern.base': '{{#label}} must be an e-mail address' }),
+    .messages({ 'string.pattern.name': '{{#label}} must be an e-mail address' }),
   name: userName.required(),
   staff_role: staffRole,
   account_id: accountId.description('An account that they belong to'),

@@ -105,7 +105,7 @@ async function Overview({ visit, services }: { readonly visit: MemberVisit; read
         <Form action={`${path}/low-balance`}>
           <Field
             name="low_balance_usd"
-            label={words.lowBalance}
+            label={texts.fields.low_balance_usd}
             hint={words.lowBalanceHint}
             inputMode="decimal"
             value={found.lowBalance === null ? '' : formatUsd(found.lowBalance)}

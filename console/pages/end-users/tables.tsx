@@ -87,14 +87,19 @@ export function BudgetTable({
 
 /** @param sent the form that was refused, whose entries stay */
 export function BudgetForm({ action, sent }: { readonly action: string; readonly sent: SentForm | null }) {
-  const { endUsers: words, keys, fields, common, values } = useTexts();
+  const { endUsers: words, fields, common, values } = useTexts();
   const valueOf = (name: string) => sent?.text(name) ?? '';
   return (
     <Form action={action}>
       <p class="soft">{words.explanation}</p>
       <div class="grid">
         <Field name="end_user" label={fields.end_user} hint={words.asNamed} value={valueOf('end_user')} />
-        <Field name="usage_limit_usd" label={keys.limit} inputMode="decimal" value={valueOf('usage_limit_usd')} />
+        <Field
+          name="usage_limit_usd"
+          label={fields.usage_limit_usd}
+          inputMode="decimal"
+          value={valueOf('usage_limit_usd')}
+        />
         <Choice
           name="limit_period"
           label={words.renews}

@@ -4,9 +4,9 @@ import { toKeySettings } from '../../../api/routes/admin/keys.ts';
 import { createValidator } from '../../../api/validation.ts';
 import type { Catalogue } from '../../../catalogue/types.ts';
 import type { ApiKey, KeySettings } from '../../../db/queries/api-keys.ts';
-import { badRequest } from '../../../domain/errors.ts';
 import { formatUsd } from '../../../domain/money.ts';
 import type { Form as SentForm } from '../../form.ts';
+import { FormError } from '../../form-problem.ts';
 import { Check, Choice, Field, Form } from '../../html/components.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import type { Visit } from '../../page.ts';
@@ -27,8 +27,8 @@ export function readSettings({ form, texts }: Visit, catalogue: Catalogue, store
   const addresses = form.words('ip_allowlist', MAX_KEY_ENTRIES, /[^\s,]+/g);
   const isUnlimited = form.text('unlimited') !== '';
   const hasAllModels = form.text('all_models') !== '';
-  if ((limit === null) !== isUnlimited) throw badRequest(words.limitOrNone);
-  if ((models.length === 0) !== hasAllModels) throw badRequest(words.modelsOrAll);
+  if ((limit === null) !== isUnlimited) throw new FormError(words.limitOrNone, { field: 'usage_limit_usd' });
+  if ((models.length === 0) !== hasAllModels) throw new FormError(words.modelsOrAll);
   const body = validate({
     name: form.text('name'),
     usage_limit_usd: limit,
@@ -119,33 +119,40 @@ export function KeyForm({
       <div class="grid">
         <Field name="name" label={fields.name} value={values.name} />
         <div>
-          <Field name="usage_limit_usd" label={words.limit} inputMode="decimal" value={values.limit} />
+          <Field name="usage_limit_usd" label={fields.usage_limit_usd} inputMode="decimal" value={values.limit} />
           <Check name="unlimited" value="on" label={words.unlimited} isChecked={values.isUnlimited} />
         </div>
         <Choice
           name="limit_period"
-          label={words.renews}
+          label={fields.limit_period}
           value={values.limitPeriod}
           options={[['', words.neverRenews], ...Object.entries(choices.limit_period)]}
         />
         <Field
           name="rate_limit_rpm"
-          label={words.rate}
+          label={fields.rate_limit_rpm}
           hint={common.optional}
           inputMode="numeric"
           value={values.rate}
         />
-        <Field name="expires_on" label={words.expires} hint={common.optional} type="date" value={values.expiresOn} />
+        <Field
+          name="expires_on"
+          wireName="expires_at"
+          label={fields.expires_at}
+          hint={common.optional}
+          type="date"
+          value={values.expiresOn}
+        />
         <Field
           name="ip_allowlist"
-          label={words.addresses}
+          label={fields.ip_allowlist}
           hint={words.addressesHint}
           lines={3}
           value={values.addresses}
         />
       </div>
       <fieldset>
-        <legend>{words.models}</legend>
+        <legend>{fields.models}</legend>
         <Check name="all_models" value="on" label={words.allModels} isChecked={values.hasAllModels} />
         <details open={!values.hasAllModels}>
           <summary>{words.chooseModels}</summary>

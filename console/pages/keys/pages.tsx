@@ -10,8 +10,8 @@ import {
   listApiKeys,
   updateApiKey,
 } from '../../../db/queries/api-keys.ts';
-import { badRequest, ServiceError } from '../../../domain/errors.ts';
-import { carryOut } from '../../form-problem.ts';
+import { ServiceError } from '../../../domain/errors.ts';
+import { carryOut, FormError } from '../../form-problem.ts';
 import { Card, Copyable, FormButton } from '../../html/components.tsx';
 import { type Page, type PageResult, member, showPage, staff, type UserVisit } from '../../page.ts';
 import { KeyForm, readSettings } from './key-form.tsx';
@@ -92,7 +92,7 @@ async function create(visit: UserVisit, services: ApiServices, place: Place): Pr
   try {
     const settings = readSettings(visit, catalogue, null);
     const { length } = await listApiKeys(database, { accountId, limit: MAX_KEYS });
-    if (length >= MAX_KEYS) throw badRequest(visit.texts.keys.tooMany(MAX_KEYS));
+    if (length >= MAX_KEYS) throw new FormError(visit.texts.keys.tooMany(MAX_KEYS));
     const { secret } = await createApiKey(database, keyPeppers, accountId, settings);
     return showSecret(visit, place, secret);
   } catch (error) {

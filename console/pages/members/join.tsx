@@ -79,7 +79,7 @@ function newUserForm(visit: Visit, invitation: Invitation, problem: string | nul
     visit,
     invitation,
     <>
-      <Problem message={problem} />
+      <Problem of={problem} />
       <p>{words.joinAs(values.role[invitation.role])}</p>
       <Form action={visit.path}>
         <Field name="email" label={signIn.email} type="email" value={invitation.email} autocomplete="username" />

@@ -105,7 +105,7 @@ async function showMembers(
       <Members members={members} visit={visit} />
       {await Invitations({ visit, database })}
       <Card title={words.invite}>
-        <Problem message={problem?.words ?? null} />
+        <Problem of={problem?.words ?? null} />
         <Form action={`/console${pathOf(visit)}`}>
           <Field
             name="email"
@@ -216,7 +216,7 @@ async function showMember(visit: MemberVisit, { database }: ApiServices, refusal
     'members',
     member.name,
     <>
-      <Problem message={refusal && words.refusals[refusal]} />
+      <Problem of={refusal && words.refusals[refusal]} />
       <Card title={texts.fields.role}>
         <p class="soft">{member.email}</p>
         <Form action={`${path}/role`}>

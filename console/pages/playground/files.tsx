@@ -2,7 +2,8 @@
 import { uploadBody } from '../../../api/routes/files/receive-upload.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import type { Upload } from '../../../db/queries/uploads.ts';
-import { badRequest, ServiceError } from '../../../domain/errors.ts';
+import { ServiceError } from '../../../domain/errors.ts';
+import { FormError } from '../../form-problem.ts';
 import { Problem } from '../../html/components.tsx';
 import { member, type MemberVisit } from '../../page.ts';
 import { consoleCaller } from './caller.ts';
@@ -24,7 +25,7 @@ export const filePages = [
         };
       } catch (error) {
         if (!(error instanceof ServiceError) || error.code === 'internal_error') throw error;
-        return { kind: 'part', content: <Problem message={error.message} />, status: error.status };
+        return { kind: 'part', content: <Problem of={error} />, status: error.status };
       }
     },
     { receives: 'file' },
@@ -36,7 +37,7 @@ async function receive(visit: MemberVisit, services: ApiServices): Promise<Uploa
   const caller = await consoleCaller(visit, services);
   const store = await uploadBody.read(visit.context.req, services);
   return store(async (file) => {
-    if (file.type.kind !== 'image') throw badRequest('Choose a picture: PNG, JPEG or WebP.');
+    if (file.type.kind !== 'image') throw new FormError(visit.texts.playground.noPicture);
     return services.uploads.store(caller, file);
   });
 }

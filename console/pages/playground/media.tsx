@@ -20,13 +20,13 @@ export function MediaFields({ model, visit }: Props<MediaModel>) {
         {model.kind === 'video' ? <Duration model={model} visit={visit} /> : null}
         <Choice
           name="aspect_ratio"
-          label={words.aspectRatio}
+          label={texts.fields.aspect_ratio}
           value={form.text('aspect_ratio') || model.defaultAspectRatio}
           options={model.aspectRatios.map((ratio) => [ratio, ratio])}
         />
         <Choice
           name="resolution"
-          label={words.resolution}
+          label={texts.fields.resolution}
           value={form.text('resolution') || model.defaultResolution}
           options={Object.keys(model.pricing.byResolution).map((resolution) => [resolution, resolution])}
         />
@@ -37,7 +37,7 @@ export function MediaFields({ model, visit }: Props<MediaModel>) {
           <FileDrop visit={visit} />
           <Field
             name="images"
-            label={words.imageLinks}
+            label={texts.fields.images}
             hint={words.imagesHint}
             value={form.all('images').join('\n')}
             lines={2}
@@ -78,7 +78,7 @@ function Parameter({
 }) {
   const words = texts.playground;
   const { type, description, default: usual } = schema;
-  const field = { name: fieldOf(name), label: name, value: form.text(fieldOf(name)) };
+  const field = { name: fieldOf(name), wireName: name, label: name, value: form.text(fieldOf(name)) };
   const choices = type === 'boolean' ? ['true', 'false'] : 'enum' in schema ? schema.enum?.map(String) : undefined;
   if (choices !== undefined) {
     const unset = [['', usual === undefined ? words.notSet : words.usual(String(usual))]] as const;

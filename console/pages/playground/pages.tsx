@@ -13,6 +13,7 @@ import { errorHeaders, presentError } from '../../../domain/error-envelope.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
 import type { JsonObject } from '../../../domain/json.ts';
+import { FormError, problemWords } from '../../form-problem.ts';
 import { type PageResult, member, type MemberVisit } from '../../page.ts';
 import { ownTask, pricesOf } from '../own-account.ts';
 import { bodyOf, formOfTask, withPrompt } from './bodies.ts';
@@ -43,11 +44,11 @@ export const playgroundPages = [
     const model = findTried(services.catalogue, visit.form.text('model'));
     if (isStreamRequested(visit)) return stream(visit, services, model);
     try {
-      if (!model) throw badRequest('There is no such model. Choose another.');
+      if (!model) throw new FormError(visit.texts.playground.noModel);
       return await (isMedia(model) ? place(visit, services, model) : ask(visit, services, model));
     } catch (error) {
       if (!(error instanceof ServiceError) || error.code === 'internal_error') throw error;
-      return show(visit, services, model, { problem: error.message });
+      return show(visit, services, model, { problem: error });
     }
   }),
   member.form(
@@ -100,7 +101,7 @@ async function price(visit: MemberVisit, services: ApiServices, model: Tried): P
     return { ...priced, price: priceOf(parse(services, model, body), prices), problem: null };
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    return { ...priced, price: null, problem: error.message };
+    return { ...priced, price: null, problem: error };
   }
 }
 
@@ -135,7 +136,7 @@ function isStreamRequested({ context }: MemberVisit): boolean {
 
 /** Streams the answer of a text model to the script of the page. Errors have the form of the API. */
 async function stream(visit: MemberVisit, services: ApiServices, model: Tried | null): Promise<PageResult> {
-  const { context, form, requestId } = visit;
+  const { context, form, requestId, texts } = visit;
   try {
     if (!model || isMedia(model)) throw badRequest('Only text models stream their answers.');
     const caller = await consoleCaller(visit, services);
@@ -144,7 +145,8 @@ async function stream(visit: MemberVisit, services: ApiServices, model: Tried | 
     if (!(error instanceof ServiceError) || error.code === 'internal_error') throw error;
     context.status = error.status;
     context.set(errorHeaders(error));
-    context.body = presentError(error, requestId);
+    const { words, english } = problemWords(error, texts);
+    context.body = presentError(new ServiceError(error.code, words + (english ?? '')), requestId);
   }
   return { kind: 'sent' };
 }

@@ -1,7 +1,8 @@
 /** The price of a call, and the same call as code. Both change with the form. */
 import type { JsonObject } from '../../../domain/json.ts';
 import type { PicoUsd } from '../../../domain/money.ts';
-import { Copyable, Money } from '../../html/components.tsx';
+import type { ServiceError } from '../../../domain/errors.ts';
+import { Copyable, Money, ProblemText } from '../../html/components.tsx';
 import { examplesOf } from './calls.ts';
 import { endpointOf, isMedia, type Tried } from './models.ts';
 import { useTexts } from '../../html/page-context.ts';
@@ -17,7 +18,7 @@ export interface Priced {
   /** The price of a picture or video. Null for text, which is billed by the token, and for an incomplete form. */
   readonly price: PicoUsd | null;
   /** Why the form is invalid. */
-  readonly problem: string | null;
+  readonly problem: ServiceError | null;
 }
 
 interface Props {
@@ -83,7 +84,7 @@ function Price({ priced: { model, price, problem } }: Props) {
       </p>
     );
   }
-  if (price === null) return <p class="hint">{problem}</p>;
+  if (price === null) return <p class="hint">{problem && <ProblemText of={problem} />}</p>;
   return (
     <p>
       <Money amount={price} /> {words.perTask}

@@ -1,4 +1,5 @@
 /** The page of the playground. Another choice of the model replaces the fields, and keeps the prompt. */
+import type { ServiceError } from '../../../domain/errors.ts';
 import { Card, Field, Form, Problem } from '../../html/components.tsx';
 import { type PageResult, type MemberVisit, showPage } from '../../page.ts';
 import { AnswerCard, ChatFields, type WholeAnswer } from './chat.tsx';
@@ -12,7 +13,7 @@ export interface Shown {
   /** Null if no model is enabled. */
   readonly model: Tried | null;
   readonly priced: Priced | null;
-  readonly problem?: string;
+  readonly problem?: ServiceError;
   readonly answer?: WholeAnswer;
 }
 
@@ -86,18 +87,18 @@ function TryForm({
   readonly model: Tried;
   readonly visit: MemberVisit;
   readonly path: string;
-  readonly problem: string | null;
+  readonly problem: ServiceError | null;
 }) {
   const { texts, form } = visit;
   const words = texts.playground;
   const streamed = isMedia(model) ? {} : { 'data-cost-at': `${path}/cost/`, 'data-broken': words.broken };
   return (
     <Card>
-      <Problem message={problem} />
+      <Problem of={problem} />
       <Form action={path} id="playground" {...streamed}>
         <input type="hidden" name="model" value={model.id} />
         <div id="prompt" hx-preserve="true">
-          <Field name="prompt" label={texts.tasks.prompt} value={form.text('prompt')} required lines={5} />
+          <Field name="prompt" label={texts.fields.prompt} value={form.text('prompt')} required lines={5} />
         </div>
         {isMedia(model) ? <MediaFields model={model} visit={visit} /> : <ChatFields model={model} visit={visit} />}
         <div class="row">

@@ -16,7 +16,7 @@ export function ProviderCard({
   const action = isConnected ? '/console/profile/provider/disconnect' : '/console/profile/provider';
   return (
     <Card title={words.connection(name)}>
-      <Problem message={problem} />
+      <Problem of={problem} />
       <p>{isConnected ? words.connected : words.notConnected}</p>
       <Form action={action}>
         <CurrentPassword label={words.current} id="provider" />

@@ -51,7 +51,7 @@ export function AddSecondFactor({
   const address = secondFactorAddress(secret, user.email);
   return (
     <Card title={words.secondFactor}>
-      <Problem message={problem} />
+      <Problem of={problem} />
       <Form action="/console/profile/second-factor">
         <p>
           {words.addSecondFactor} <a href={address}>{words.openApp}</a>
@@ -80,7 +80,7 @@ export function OwnSecondFactor({
   return (
     <>
       <Card title={words.secondFactor}>
-        <Problem message={problem} />
+        <Problem of={problem} />
         <p>{words.hasSecondFactor}</p>
         <Form action="/console/profile/second-factor/remove">
           <CurrentPassword label={words.current} id="second-factor" />
@@ -90,7 +90,7 @@ export function OwnSecondFactor({
         </Form>
       </Card>
       <Card title={words.recoveryCodes}>
-        <Problem message={codesProblem} />
+        <Problem of={codesProblem} />
         <p>{words.codesLeft(codesLeft)}</p>
         <Form action="/console/profile/recovery-codes">
           <CurrentPassword label={words.current} id="recovery-codes" />

@@ -89,7 +89,7 @@ function Password({ visit: { texts }, problem }: OfVisit & { readonly problem: s
   const { profile: words, common } = texts;
   return (
     <Card title={words.password}>
-      <Problem message={problem} />
+      <Problem of={problem} />
       <Form action="/console/profile/password">
         <CurrentPassword label={words.current} id="password" />
         <NewPassword />

@@ -37,7 +37,7 @@ function lostPassword(
   return bare(
     words.lostPassword,
     <Card>
-      <Problem message={problem} />
+      <Problem of={problem} />
       <p>{words.lostIntro}</p>
       <Form action="/console/lost-password">
         <Field name="email" label={words.email} type="email" value={email} required autocomplete="username" />

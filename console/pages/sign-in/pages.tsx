@@ -72,7 +72,7 @@ function secondFactor({ signIn: words }: Texts, problem: string | null): PageRes
   return bare(
     words.codeTitle,
     <Card>
-      <Problem message={problem} />
+      <Problem of={problem} />
       <Form action="/console/sign-in/code">
         <Field name="code" label={words.code} hint={words.recoveryHint} required autocomplete="one-time-code" />
         <button type="submit">{words.submit}</button>
@@ -95,7 +95,7 @@ function welcome(
   return bare(
     words.title,
     <Card>
-      <Problem message={problem} />
+      <Problem of={problem} />
       <Form action={path}>
         <Field name="email" label={labels.email} type="email" value={email} autocomplete="username" />
         <NewPassword />

@@ -19,7 +19,7 @@ export function signInForm(
   return bare(
     words.title,
     <Card>
-      <Problem message={problem} />
+      <Problem of={problem} />
       {openIdProvider === null ? null : (
         <p>
           <a class="button quiet wide" href="/console/sign-in/provider">

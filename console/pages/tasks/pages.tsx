@@ -144,7 +144,7 @@ function Details({
                 {task.failure === null ? null : <p>{task.failure.message}</p>}
               </>,
             ],
-            [words.prompt, task.request.prompt],
+            [fields.prompt, task.request.prompt],
             [fields.model, task.model],
             settings.length === 0 ? null : [words.settings, settings.join(', ')],
             inputs.length === 0

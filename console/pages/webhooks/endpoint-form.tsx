@@ -54,7 +54,7 @@ export function EndpointForm({
       />
       <Field
         name="description"
-        label={words.label}
+        label={texts.fields.description}
         hint={common.optional}
         value={form.text('description') || (endpoint?.description ?? '')}
       />

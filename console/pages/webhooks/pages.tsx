@@ -89,13 +89,13 @@ function change(
 /** Shows the problem of a form. `not_found` stays an error. */
 async function orProblem(
   act: () => Promise<PageResult>,
-  showAgain: (problem: string) => Promise<PageResult>,
+  showAgain: (problem: ServiceError) => Promise<PageResult>,
 ): Promise<PageResult> {
   try {
     return await act();
   } catch (error) {
     if (!(error instanceof ServiceError) || error.status >= 500 || error.code === 'not_found') throw error;
-    return showAgain(error.message);
+    return showAgain(error);
   }
 }
 
@@ -108,7 +108,7 @@ async function create({ form, account }: MemberVisit, { database, sealer, checkW
   return { updated: created, secret };
 }
 
-async function list(visit: MemberVisit, { database }: ApiServices, problem: string | null): Promise<PageResult> {
+async function list(visit: MemberVisit, { database }: ApiServices, problem: ServiceError | null): Promise<PageResult> {
   const { accountId } = visit.account;
   const endpoints = await listWebhookEndpoints(database, { accountId, limit: WEBHOOKS.maxEndpoints });
   return endpointList(visit, { endpoints, problem });
@@ -118,7 +118,7 @@ async function show(
   visit: MemberVisit,
   { database }: ApiServices,
   endpoint: WebhookEndpoint,
-  problem: string | null,
+  problem: ServiceError | null,
 ): Promise<PageResult> {
   const filter = {
     accountId: visit.account.accountId,

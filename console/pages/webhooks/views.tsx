@@ -2,7 +2,8 @@
 import { ENDPOINT } from '../../../api/routes/webhooks/present.ts';
 import type { Delivery } from '../../../db/queries/deliveries.ts';
 import type { WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
-import { Card, ConfirmDeletion, Copyable, FormButton, Problem, Time } from '../../html/components.tsx';
+import type { ServiceError } from '../../../domain/errors.ts';
+import { Card, ConfirmDeletion, Copyable, FormButton, Time } from '../../html/components.tsx';
 import { EndpointState } from '../../html/endpoint-state.tsx';
 import { Facts } from '../../html/facts.tsx';
 import { TableCard } from '../../html/resource-table.tsx';
@@ -13,7 +14,7 @@ import { useTexts } from '../../html/page-context.ts';
 
 export function endpointList(
   visit: MemberVisit,
-  { endpoints, problem }: { readonly endpoints: readonly WebhookEndpoint[]; readonly problem: string | null },
+  { endpoints, problem }: { readonly endpoints: readonly WebhookEndpoint[]; readonly problem: ServiceError | null },
 ): PageResult {
   const { webhooks: words, fields } = visit.texts;
   const path = listPath(visit);
@@ -31,12 +32,10 @@ export function endpointList(
         columns={['url', 'events', [fields.status, (endpoint) => <EndpointState endpoint={endpoint} />], 'created_at']}
       />
       <Card title={words.create}>
-        <Problem message={problem} />
         <EndpointForm endpoint={null} action={path} visit={visit} />
       </Card>
     </>,
-    null,
-    problem === null ? 200 : 400,
+    problem,
   );
 }
 
@@ -44,7 +43,7 @@ interface ShownEndpoint {
   readonly endpoint: WebhookEndpoint;
   readonly deliveries: readonly Delivery[];
   readonly next: string | null;
-  readonly problem: string | null;
+  readonly problem: ServiceError | null;
 }
 
 export function endpointPage(visit: MemberVisit, { endpoint, deliveries, next, problem }: ShownEndpoint): PageResult {
@@ -54,7 +53,6 @@ export function endpointPage(visit: MemberVisit, { endpoint, deliveries, next, p
     'webhooks',
     words.details,
     <>
-      <Problem message={problem} />
       <div class="grid">
         <Card title={endpoint.url}>
           <Details endpoint={endpoint} />
@@ -66,8 +64,7 @@ export function endpointPage(visit: MemberVisit, { endpoint, deliveries, next, p
       </div>
       <Deliveries deliveries={deliveries} next={next} path={path} visit={visit} />
     </>,
-    null,
-    problem === null ? 200 : 400,
+    problem,
   );
 }
 

@@ -5,11 +5,11 @@ import type { ApiKey } from '../../../../db/queries/api-keys.ts';
 import { ACCOUNT_ACTIONS, type AccountAction } from '../../../../db/queries/operator-actions.ts';
 import type { PriceListSummary } from '../../../../db/queries/price-lists.ts';
 import type { Member } from '../../../../db/queries/users.ts';
-import type { ServiceError } from '../../../../domain/errors.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
 import type { Task } from '../../../../domain/task.ts';
-import { Card, Choice, Copyable, Field, Form, Headline, Problem, Time, usd } from '../../../html/components.tsx';
+import type { Form as SentForm } from '../../../form.ts';
+import { Card, Choice, Copyable, Field, Form, Headline, Time, usd } from '../../../html/components.tsx';
 import { Facts } from '../../../html/facts.tsx';
 import { ReasonCard } from '../../../html/reason-card.tsx';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
@@ -30,12 +30,6 @@ const ACTION = nested<AccountAction>({
   reason: field.text('reason'),
 });
 
-/** A form that was not carried out, and the reason. */
-export interface ShownForm {
-  readonly about: 'state' | 'adjustment' | 'details' | 'prices' | 'content';
-  readonly problem: ServiceError;
-}
-
 interface Props {
   readonly account: Account;
   readonly keys: readonly ApiKey[];
@@ -44,12 +38,13 @@ interface Props {
   readonly entries: readonly BalanceEntry[];
   readonly actions: readonly AccountAction[];
   readonly lists: readonly PriceListSummary[];
-  readonly form: Partial<ShownForm> & { readonly adjustmentId: string };
+  /** The id of the next adjustment, so that it is booked once. */
+  readonly adjustmentId: string;
   readonly visit: UserVisit;
 }
 
 export function AccountContent(props: Props) {
-  const { account, keys, members, tasks, entries, actions, form, visit } = props;
+  const { account, keys, members, tasks, entries, actions, visit } = props;
   const { texts } = visit;
   const words = texts.staffAccounts;
   return (
@@ -66,11 +61,10 @@ export function AccountContent(props: Props) {
       </div>
       {may(visit, 'operate') ? (
         <Card title={words.edit}>
-          <Problem message={form.about === 'details' ? (form.problem?.message ?? null) : null} />
           <DetailsForm
             action={`/console/staff/accounts/${account.id}/details`}
             stored={account}
-            sent={form.about === 'details' ? visit.form : null}
+            sent={sentTo(`/console/staff/accounts/${account.id}/details`, visit)}
           />
         </Card>
       ) : null}
@@ -128,6 +122,11 @@ export function AccountContent(props: Props) {
   );
 }
 
+/** The form that was refused, if it was sent to this address. */
+function sentTo(action: string, { path, form }: UserVisit): SentForm | null {
+  return path === action ? form : null;
+}
+
 function Actions(props: Props) {
   return (
     <div class="grid forms">
@@ -154,7 +153,7 @@ function Details({ account }: { readonly account: Account }) {
         ],
         [texts.fields.email, account.email ?? words.notGiven],
         [texts.fields.external_id, account.externalId ?? words.notGiven],
-        [words.concurrentTasks, account.maxConcurrentTasks ?? words.asAll],
+        [fields.max_concurrent_tasks, account.maxConcurrentTasks ?? words.asAll],
         [
           texts.priceLists.pays,
           account.priceList === null ? (
@@ -163,7 +162,7 @@ function Details({ account }: { readonly account: Account }) {
             <a href={`/console/staff/price-lists/${account.priceList}`}>{account.priceList}</a>
           ),
         ],
-        [words.contentDays, account.contentDays ?? words.never],
+        [fields.content_days, account.contentDays ?? words.never],
         [words.erased, account.eraseBefore === null ? words.never : <Time at={account.eraseBefore} />],
         [words.toppedUp, account.toppedUpAt === null ? words.never : <Time at={account.toppedUpAt} />],
         [fields.created_at, <Time at={account.createdAt} />],
@@ -173,7 +172,7 @@ function Details({ account }: { readonly account: Account }) {
   );
 }
 
-function StateForm({ account, form, visit }: Props) {
+function StateForm({ account, visit }: Props) {
   const { staffAccounts: words } = visit.texts;
   const isOpen = account.suspendedAt === null;
   return (
@@ -182,21 +181,14 @@ function StateForm({ account, form, visit }: Props) {
       hint={isOpen ? words.suspendHint : words.reopenHint}
       action={`accounts/${account.id}/${isOpen ? 'suspend' : 'reopen'}`}
       look={isOpen ? 'danger' : ''}
-      problem={form.about === 'state' ? (form.problem ?? null) : null}
     />
   );
 }
 
-function PriceListForm({ account, lists, form, visit }: Props) {
+function PriceListForm({ account, lists, visit }: Props) {
   const { priceLists: words } = visit.texts;
   return (
-    <ReasonCard
-      title={words.assign}
-      hint={words.assignHint}
-      action={`accounts/${account.id}/price-list`}
-      look=""
-      problem={form.about === 'prices' ? (form.problem ?? null) : null}
-    >
+    <ReasonCard title={words.assign} hint={words.assignHint} action={`accounts/${account.id}/price-list`} look="">
       <Choice
         name="price_list"
         label={words.pays}
@@ -207,43 +199,31 @@ function PriceListForm({ account, lists, form, visit }: Props) {
   );
 }
 
-function ErasureForm({ account, form, visit }: Props) {
+function ErasureForm({ account, visit }: Props) {
   const { staffAccounts: words } = visit.texts;
   return (
-    <ReasonCard
-      title={words.erase}
-      hint={words.eraseHint}
-      action={`accounts/${account.id}/erase`}
-      look="danger"
-      problem={form.about === 'content' ? (form.problem ?? null) : null}
-    />
+    <ReasonCard title={words.erase} hint={words.eraseHint} action={`accounts/${account.id}/erase`} look="danger" />
   );
 }
 
-function AdjustmentForm({ account, form, visit }: Props) {
+function AdjustmentForm({ account, adjustmentId, visit }: Props) {
   const { texts } = visit;
   const { staffAccounts: words, staff } = texts;
-  const isAgain = form.about === 'adjustment';
+  const action = `/console/staff/accounts/${account.id}/adjust`;
+  const sent = sentTo(action, visit);
   return (
     <Card title={words.adjust}>
-      <Problem message={isAgain ? (form.problem?.message ?? null) : null} />
-      <Form action={`/console/staff/accounts/${account.id}/adjust`}>
-        <input type="hidden" name="adjustment_id" value={form.adjustmentId} />
+      <Form action={action}>
+        <input type="hidden" name="adjustment_id" value={adjustmentId} />
         <Field
           name="amount_usd"
           label={words.amount}
           hint={words.amountHint}
           inputMode="text"
-          value={isAgain ? visit.form.text('amount_usd') : ''}
+          value={sent?.text('amount_usd') ?? ''}
           required
         />
-        <Field
-          name="reason"
-          id="adjustment-reason"
-          label={staff.reason}
-          value={isAgain ? visit.form.text('reason') : ''}
-          required
-        />
+        <Field name="reason" id="adjustment-reason" label={staff.reason} value={sent?.text('reason') ?? ''} required />
         <button type="submit">{words.adjust}</button>
       </Form>
     </Card>

@@ -43,14 +43,14 @@ export function DetailsForm({
       <Field name="external_id" label={fields.external_id} value={stands('external_id', stored?.externalId)} />
       <Field
         name="max_concurrent_tasks"
-        label={words.concurrentTasks}
+        label={fields.max_concurrent_tasks}
         hint={common.optional}
         inputMode="numeric"
         value={stands('max_concurrent_tasks', stored?.maxConcurrentTasks)}
       />
       <Field
         name="content_days"
-        label={words.contentDays}
+        label={fields.content_days}
         hint={words.contentDaysHint}
         inputMode="numeric"
         value={stands('content_days', stored?.contentDays)}

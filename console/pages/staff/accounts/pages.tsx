@@ -26,7 +26,7 @@ import { readListPage } from '../../../list-page.ts';
 import { may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { filterOf, Ledger, pagesOfStaff, readLedger } from '../../billing/ledger.tsx';
 import { authorshipOf } from '../reason.ts';
-import { AccountContent, type ShownForm } from './account.tsx';
+import { AccountContent } from './account.tsx';
 import { DETAIL_NAMES, DetailsForm, readDetails } from './details.tsx';
 import { AccountTable, FoundTimeline } from './search.tsx';
 
@@ -42,7 +42,7 @@ export const staffAccountPages = [
   staff.page('/staff/accounts', 'read', (visit, services) => search(visit, services)),
   staff.form('/staff/accounts', 'operate', (visit, services) => create(visit, services)),
   staff.form('/staff/accounts/{account_id}/details', 'operate', (visit, services) =>
-    change(visit, services, 'details', () =>
+    change(visit, services, () =>
       editAccount(services, {
         accountId: accountIdOf(visit),
         details: readDetails(visit.form),
@@ -59,24 +59,22 @@ export const staffAccountPages = [
     return exportFile(`ledger-${id}`, query.get('format') ?? '', entries, ADMIN_BALANCE_ENTRY);
   }),
   staff.form('/staff/accounts/{account_id}/suspend', 'operate', (visit, services) =>
-    change(visit, services, 'state', () => suspendAccount(services.database, accountIdOf(visit), authorshipOf(visit))),
+    change(visit, services, () => suspendAccount(services.database, accountIdOf(visit), authorshipOf(visit))),
   ),
   staff.form('/staff/accounts/{account_id}/reopen', 'operate', (visit, services) =>
-    change(visit, services, 'state', () => reopenAccount(services.database, accountIdOf(visit), authorshipOf(visit))),
+    change(visit, services, () => reopenAccount(services.database, accountIdOf(visit), authorshipOf(visit))),
   ),
   staff.form('/staff/accounts/{account_id}/erase', 'operate', (visit, services) =>
-    change(visit, services, 'content', () =>
-      eraseContentOf(services.database, accountIdOf(visit), authorshipOf(visit)),
-    ),
+    change(visit, services, () => eraseContentOf(services.database, accountIdOf(visit), authorshipOf(visit))),
   ),
   staff.form('/staff/accounts/{account_id}/price-list', 'moveMoney', (visit, services) =>
-    change(visit, services, 'prices', async () => {
+    change(visit, services, async () => {
       const list = visit.form.optional('price_list');
       await setPriceList(services, { accountId: accountIdOf(visit), list, ...authorshipOf(visit) });
     }),
   ),
   staff.form('/staff/accounts/{account_id}/adjust', 'moveMoney', (visit, services) =>
-    change(visit, services, 'adjustment', () => adjust(visit, services)),
+    change(visit, services, () => adjust(visit, services)),
   ),
 ];
 
@@ -140,7 +138,7 @@ function accountIdOf({ params }: UserVisit): string {
 async function showAccount(
   visit: UserVisit,
   { database, reports }: ApiServices,
-  shown?: ShownForm,
+  problem: ServiceError | null = null,
 ): Promise<PageResult> {
   const accountId = accountIdOf(visit);
   const account = await existingAccount(database, accountId);
@@ -152,13 +150,12 @@ async function showAccount(
     listBalanceEntries(reports, { accountId, limit: LATEST_ENTRIES }),
     listPriceLists(database),
   ]);
-  const form = { adjustmentId: visit.form.optional('adjustment_id') ?? newId('transfer'), ...shown };
+  const adjustmentId = visit.form.optional('adjustment_id') ?? newId('transfer');
   return showPage(
     'accounts',
     account.name,
-    <AccountContent {...{ account, keys, members, tasks, entries, actions, lists, form, visit }} />,
-    null,
-    shown?.problem.status,
+    <AccountContent {...{ account, keys, members, tasks, entries, actions, lists, adjustmentId, visit }} />,
+    problem,
   );
 }
 
@@ -178,15 +175,10 @@ async function showLedger(visit: UserVisit, services: ApiServices): Promise<Page
 }
 
 /** Changes an account, and shows the account afterwards, or the form again with its problem. */
-async function change(
-  visit: UserVisit,
-  services: ApiServices,
-  about: ShownForm['about'],
-  work: () => Promise<unknown>,
-): Promise<PageResult> {
+async function change(visit: UserVisit, services: ApiServices, work: () => Promise<unknown>): Promise<PageResult> {
   return carryOut(work, `/staff/accounts/${accountIdOf(visit)}`, (problem) => {
     if (problem.code === 'not_found') throw problem;
-    return showAccount(visit, services, { about, problem });
+    return showAccount(visit, services, problem);
   });
 }
 

@@ -26,7 +26,7 @@ export function ModelTable({
       <p>
         {words.inForce(catalogueVersion)} <a href="/console/staff/models/configuration">{words.files}</a>
       </p>
-      {refusal === null ? null : <Problem message={words.refused} />}
+      {refusal === null ? null : <Problem of={words.refused} />}
       <TableCard
         of={OFFERED}
         label={words.title}

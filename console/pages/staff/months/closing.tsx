@@ -1,6 +1,7 @@
 /** Asks before a month is closed, and shows what closing freezes. */
 import { revenueOfBooks } from '../../../../api/services/finance/month-rows.ts';
 import type { AcknowledgedFinding, Books } from '../../../../db/queries/closed-months.ts';
+import type { ServiceError } from '../../../../domain/errors.ts';
 import type { Month } from '../../../../domain/month.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
@@ -22,7 +23,7 @@ export function ClosingContent({
   readonly month: Month;
   readonly books: Books;
   /** Why the month cannot be closed now. */
-  readonly refusal: string | null;
+  readonly refusal: ServiceError | null;
   readonly acknowledged: readonly AcknowledgedFinding[];
 }) {
   const texts = useTexts();
@@ -31,7 +32,7 @@ export function ClosingContent({
   const names: Readonly<Record<string, string>> = words.lines;
   return (
     <>
-      <Problem message={refusal} />
+      <Problem of={refusal} />
       <Card title={words.freezes}>
         <ul>
           {words.frozen.map((sentence) => (

@@ -11,6 +11,7 @@ import {
   listClosedMonths,
   readBooks,
 } from '../../../../db/queries/closed-months.ts';
+import { ServiceError } from '../../../../domain/errors.ts';
 import { exportFile } from '../../../export.ts';
 import { problemOf } from '../../../form-problem.ts';
 import { readListPage } from '../../../list-page.ts';
@@ -45,7 +46,7 @@ export const staffMonthPages = [
   staff.form('/staff/months/{month}/close', 'moveMoney', async (visit, services) => {
     const month = monthOf(visit);
     const problem = await problemOf(() => closeMonth(services.closing, month, visit.user.email));
-    if (problem) return confirmClosing(visit, services, problem.message);
+    if (problem) return confirmClosing(visit, services, problem);
     return { kind: 'redirect', path: `/staff/months/${month.name}` };
   }),
 ];
@@ -102,7 +103,11 @@ async function askedStatement(visit: UserVisit, { reports, readStatement }: ApiS
 }
 
 /** Shows what closing freezes, and why a month cannot be closed yet. */
-async function confirmClosing(visit: UserVisit, { reports }: ApiServices, problem: string | null): Promise<PageResult> {
+async function confirmClosing(
+  visit: UserVisit,
+  { reports }: ApiServices,
+  problem: ServiceError | null,
+): Promise<PageResult> {
   const month = monthOf(visit);
   const closed = await findClosedMonth(reports, month.name);
   if (closed) return { kind: 'redirect', path: `/staff/months/${month.name}` };
@@ -114,7 +119,12 @@ async function confirmClosing(visit: UserVisit, { reports }: ApiServices, proble
   return showPage(
     'months',
     visit.texts.months.closeTitle(monthName(month.name, visit.texts.language)),
-    <ClosingContent month={month} books={books} refusal={problem ?? refusal} acknowledged={acknowledged} />,
+    <ClosingContent
+      month={month}
+      books={books}
+      refusal={problem ?? (refusal === null ? null : new ServiceError('idempotency_conflict', refusal))}
+      acknowledged={acknowledged}
+    />,
     null,
     problem === null ? 200 : 409,
   );

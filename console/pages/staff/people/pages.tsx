@@ -15,7 +15,7 @@ import {
 import { badRequest, ServiceError } from '../../../../domain/errors.ts';
 import { isPersonName, PERSON_NAME_LENGTH } from '../../../../domain/person-name.ts';
 import { type MemberRole, MEMBER_ROLES } from '../../../../domain/roles.ts';
-import { carryOut } from '../../../form-problem.ts';
+import { carryOut, FormError } from '../../../form-problem.ts';
 import { Card, Choice, Copyable, Empty, Field, Form, FormButton } from '../../../html/components.tsx';
 import { Chosen } from '../../../html/resource-table.tsx';
 import { useTexts } from '../../../html/page-context.ts';
@@ -29,7 +29,7 @@ export const staffPeoplePages = [
   staff.page(USER, 'read', (visit, services) => showPerson(visit, services)),
   change('', (visit, { database }, { id }) => {
     const name = visit.form.text('name');
-    if (!isPersonName(name)) throw badRequest(visit.texts.members.nameFault(PERSON_NAME_LENGTH));
+    if (!isPersonName(name)) throw new FormError(visit.texts.members.nameFault(PERSON_NAME_LENGTH), { field: 'name' });
     return changeUser(database, id, { name });
   }),
   change('/disable', (_visit, { database }, { id }) => changeUser(database, id, { disabled: true })),

@@ -76,8 +76,8 @@ export function ListContent({ shown, versions, sent, visit }: ListProps) {
         <Facts
           facts={[
             [fields.status, <Status shown={shown} />],
-            [words.validFrom, <Time at={shown.validFrom} />],
-            [words.factor, `× ${shown.factor}`],
+            [fields.valid_from, <Time at={shown.validFrom} />],
+            [fields.factor, `× ${shown.factor}`],
             [words.accounts, summary.accounts],
             [fields.author, shown.author],
             [fields.reason, shown.reason],
@@ -125,8 +125,8 @@ export function ListContent({ shown, versions, sent, visit }: ListProps) {
         pageOf={(one) => `${PATH}/${one.list}?version=${one.version}`}
         columns={[
           [words.latest, (one) => one.version],
-          [words.validFrom, ({ validFrom }) => <Time at={validFrom} />],
-          [words.factor, ({ factor }) => `× ${factor}`],
+          [fields.valid_from, ({ validFrom }) => <Time at={validFrom} />],
+          [fields.factor, ({ factor }) => `× ${factor}`],
           'author',
           [staff.reason, 'reason'],
         ]}
@@ -174,14 +174,14 @@ function VersionFields({
   readonly rules: string;
   readonly sent: SentForm | null;
 }) {
-  const { priceLists: words, staff } = useTexts();
+  const { priceLists: words, staff, fields } = useTexts();
   return (
     <>
-      <Field name="factor" label={words.factor} hint={words.factorHint} inputMode="decimal" value={factor} required />
-      <Field name="rules" label={words.rules} hint={words.rulesHint} lines={RULE_LINES} value={rules} />
+      <Field name="factor" label={fields.factor} hint={words.factorHint} inputMode="decimal" value={factor} required />
+      <Field name="rules" label={fields.rules} hint={words.rulesHint} lines={RULE_LINES} value={rules} />
       <Field
         name="valid_from"
-        label={words.validFrom}
+        label={fields.valid_from}
         hint={words.validFromHint}
         type="datetime-local"
         value={sent?.text('valid_from') ?? ''}

@@ -66,11 +66,11 @@ async function showList(
   return showPage('priceLists', name, <ListContent {...{ shown, versions, sent, visit }} />, problem);
 }
 
-function bodyOf({ form }: UserVisit) {
+function bodyOf({ form, texts }: UserVisit) {
   const from = form.text('valid_from');
   return {
     factor: form.text('factor'),
-    rules: readRules(form.text('rules')),
+    rules: readRules(form.text('rules'), texts),
     // Browsers leave out the time zone; the console shows all times in UTC.
     ...(from !== '' && { valid_from: /(?:Z|[+-]\d\d:\d\d)$/.test(from) ? from : `${from}Z` }),
     reason: form.text('reason'),

@@ -43,7 +43,7 @@ export function TaskContent({ explanation, temporal, isPromptShown, visit }: Pro
           </Card>
         )}
         {isPromptShown ? (
-          <Card title={texts.tasks.prompt}>
+          <Card title={texts.fields.prompt}>
             <p class="soft">{words.promptNoted}</p>
             <p class="prose">{task.request.prompt}</p>
           </Card>

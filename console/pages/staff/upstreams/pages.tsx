@@ -1,8 +1,8 @@
 /** Upstreams of text and media: their health, and overrides that take an upstream out of service. */
 import { overrideUpstream } from '../../../../api/services/override-upstream.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
-import { badRequest, type ServiceError } from '../../../../domain/errors.ts';
-import { carryOut } from '../../../form-problem.ts';
+import type { ServiceError } from '../../../../domain/errors.ts';
+import { carryOut, FormError } from '../../../form-problem.ts';
 import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { authorshipOf } from '../reason.ts';
 import { UpstreamList, UpstreamTable } from './list.tsx';
@@ -17,9 +17,7 @@ export const staffUpstreamPages = [
     kind: 'part',
     content: <UpstreamTable ways={await upstreams.list()} />,
   })),
-  staff.form('/staff/upstreams/rest', 'operate', (visit, services) =>
-    order(visit, services, () => readSeconds(visit.form.text('minutes'))),
-  ),
+  staff.form('/staff/upstreams/rest', 'operate', (visit, services) => order(visit, services, () => readSeconds(visit))),
   staff.form('/staff/upstreams/resume', 'operate', (visit, services) => order(visit, services, () => null)),
 ];
 
@@ -45,8 +43,11 @@ async function order(visit: UserVisit, services: ApiServices, secondsOf: () => n
   );
 }
 
-function readSeconds(minutes: string): number {
+function readSeconds({ form, texts }: UserVisit): number {
+  const minutes = form.text('minutes');
   const count = /^\d{1,5}$/.test(minutes) ? Number(minutes) : 0;
-  if (count < 1 || count > MAX_MINUTES) throw badRequest(`Choose a whole number of minutes from 1 to ${MAX_MINUTES}.`);
+  if (count < 1 || count > MAX_MINUTES) {
+    throw new FormError(texts.staffUpstreams.minutesFrom(1, MAX_MINUTES), { field: 'minutes' });
+  }
   return count * MINUTE_SECONDS;
 }

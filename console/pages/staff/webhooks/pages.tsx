@@ -7,9 +7,9 @@ import {
   listAllWebhookEndpoints,
   type WebhookEndpoint,
 } from '../../../../db/queries/webhook-endpoints.ts';
-import { badRequest, ServiceError } from '../../../../domain/errors.ts';
+import { ServiceError } from '../../../../domain/errors.ts';
 import { WEBHOOKS } from '../../../../domain/policy.ts';
-import { carryOut } from '../../../form-problem.ts';
+import { carryOut, FormError } from '../../../form-problem.ts';
 import { readListPage } from '../../../list-page.ts';
 import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { EndpointContent, EndpointList } from './endpoints.tsx';
@@ -22,7 +22,7 @@ export const staffWebhookPages = [
   staff.page('/staff/webhooks', 'read', list),
   staff.page('/staff/webhooks/{webhook_id}', 'read', (visit, services) => showEndpoint(visit, services)),
   staff.form('/staff/webhooks/{webhook_id}/redeliver', 'operate', (visit, services) =>
-    act(visit, services, (endpoint) => redeliverFailed(endpoint, services)),
+    act(visit, services, (endpoint) => redeliverFailed(visit, services, endpoint)),
   ),
   staff.form('/staff/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver', 'operate', (visit, services) =>
     act(visit, services, ({ id: endpointId }) =>
@@ -70,13 +70,14 @@ async function existingEndpoint({ params }: UserVisit, database: ApiServices['da
 }
 
 async function redeliverFailed(
-  { id, accountId, disabledAt }: WebhookEndpoint,
+  { texts: { staffWebhooks: words } }: UserVisit,
   { database }: ApiServices,
+  { id, accountId, disabledAt }: WebhookEndpoint,
 ): Promise<void> {
-  if (disabledAt) throw badRequest('The endpoint is disabled. Its owner has to enable it first.');
+  if (disabledAt) throw new FormError(words.isDisabled);
   const limit = WEBHOOKS.redeliveriesPerCall;
   const { count } = await requestRedeliveries(database, { accountId, endpointId: id, status: 'failed', limit });
-  if (count === 0) throw badRequest('No failed delivery of this endpoint can be sent again.');
+  if (count === 0) throw new FormError(words.nothingFailed);
 }
 
 async function act(
