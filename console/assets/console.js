@@ -34,6 +34,39 @@ document.addEventListener('submit', (event) => {
   if (isAsked && !isBusy) void ask(form).finally(() => form.removeAttribute('aria-busy'));
 });
 
+/* The playground shows results beside the form. A form that was answered is another one from then on; without an answer it can be
+   sent again, and is carried out once. */
+
+document.addEventListener('htmx:beforeSwap', ({ detail }) => {
+  if (!isForm(detail) || detail.xhr.status < 400) return;
+  detail.shouldSwap = true;
+  detail.isError = false;
+});
+
+document.addEventListener('htmx:afterRequest', ({ detail }) => {
+  if (!isForm(detail)) return;
+  const { elt: form } = detail.requestConfig;
+  const { status } = detail.xhr;
+  form.removeAttribute('aria-busy');
+  if (status > 0 && status < 400) startAnew(form);
+  if (status === 0) showProblem(document.querySelector('#result'), form.dataset.unanswered);
+});
+
+/** Takes back what was wrong with the form before. */
+function startAnew(form) {
+  form.elements.form_id.value = newFormId();
+  for (const words of form.parentElement.querySelectorAll('.problem, .fault')) words.remove();
+  for (const field of form.querySelectorAll('[aria-invalid]')) field.removeAttribute('aria-invalid');
+}
+
+document.addEventListener('htmx:afterSwap', ({ detail }) => {
+  if (isForm(detail)) detail.target.scrollIntoView({ block: 'nearest' });
+});
+
+function isForm({ requestConfig }) {
+  return requestConfig.elt instanceof HTMLFormElement;
+}
+
 /* What was typed outlasts a sign-in: the tab keeps it from the page that it leaves until another page than the sign-in opens. */
 
 const DRAFT = 'draft';
@@ -145,6 +178,7 @@ async function ask(form) {
   stop.addEventListener('click', () => leaving.abort(), { once: true });
   for (const element of [reasoning, text, cost]) element.replaceChildren();
   card.hidden = stop.hidden = false;
+  card.scrollIntoView({ block: 'nearest' });
   text.setAttribute('aria-busy', 'true');
   try {
     const headers = { accept: 'text/event-stream' };

@@ -283,7 +283,7 @@ export function Form({
   readonly class?: string;
   readonly id?: string;
   readonly role?: 'search';
-  readonly [data: `data-${string}`]: string;
+  readonly [data: `data-${string}` | `hx-${string}`]: string;
   readonly children: Child;
 }) {
   const { formToken, path, problem, texts } = usePage();

@@ -481,6 +481,8 @@ export const en = {
     noModel: 'There is no such model. Choose another.',
     kinds: { video: 'Videos', image: 'Pictures', text: 'Text' },
     create: 'Create',
+    openTask: 'Open the task',
+    unanswered: 'No answer came. Check your connection and send it again: nothing is made twice.',
     send: 'Send',
     stop: 'Stop',
     showPrice: 'Show the price',

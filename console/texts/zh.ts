@@ -481,6 +481,8 @@ export const zh: typeof en = {
     noModel: '没有这个模型，请另选一个。',
     kinds: { video: '视频', image: '图片', text: '文本' },
     create: '创建',
+    openTask: '打开任务',
+    unanswered: '没有收到应答。请检查网络后再次提交：不会重复创建。',
     send: '发送',
     stop: '停止',
     showPrice: '显示价格',

@@ -79,6 +79,74 @@ describeInBrowser('the console in a browser', (browser) => {
     expect(await page.getByText('Succeeded').isVisible()).to.equal(true);
   });
 
+  /** Waits for the task that was ordered to appear beside the form. @returns its id */
+  async function taskBesideForm(page: Page): Promise<string> {
+    const address = await page.locator('#result a[href*="/tasks/task_"]').getAttribute('href', { timeout: WAIT_MS });
+    return address?.split('/').at(-1) ?? '';
+  }
+
+  it('shows results beside the form on a wide screen, and below it on a narrow one, without leaving the page', async () => {
+    await signUp();
+    const { page } = tab;
+    await page.goto(`/console/accounts/${accountId}/playground?model=imageb-2`);
+    const made: string[] = [];
+    for (const width of [1440, 390]) {
+      await page.setViewportSize({ width, height: 900 });
+      await page.getByLabel('Prompt').fill(`A lighthouse, seen on ${width} pixels`);
+      await page.getByRole('button', { name: 'Create' }).click();
+      const picture = page.getByRole('img', { name: `A lighthouse, seen on ${width} pixels` });
+      await picture.waitFor({ timeout: WAIT_MS });
+      const [form, result] = [await page.locator('#order').boundingBox(), await picture.boundingBox()];
+      if (!form || !result) throw new Error('the form or its result cannot be seen');
+      const isBeside = result.x >= form.x + form.width && result.y < form.y + form.height;
+      const isBelow = result.y >= form.y + form.height;
+      expect([isBeside, isBelow], `${width} pixels`).to.deep.equal([width === 1440, width === 390]);
+      made.push(await taskBesideForm(page));
+    }
+    expect(new URL(page.url()).pathname).to.match(/\/playground$/);
+    expect(new Set(made).size).to.equal(2);
+    await page.getByLabel('Model').selectOption('imagea-2.5-sunburst');
+    await page.waitForURL(/model=imagea-2.5-sunburst/);
+    expect(await taskBesideForm(page)).to.equal(made[1]);
+  });
+
+  it('marks the wrong field of a refused form, keeps what was typed, and takes the corrected form', async () => {
+    await signUp();
+    const { page } = tab;
+    await page.goto(`/console/accounts/${accountId}/playground?model=vidone-3.0`);
+    await page.getByLabel('Prompt').fill('A boat');
+    await page.getByLabel('Seconds').fill('1000');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.locator('[name=duration][aria-invalid=true]').waitFor();
+    expect(await page.getByLabel('Seconds').getAttribute('aria-describedby')).to.include('field-duration-fault');
+    expect(await page.getByRole('alert').innerText()).to.match(/^Seconds: Enter \d+ or less\.$/);
+    expect(await page.getByLabel('Prompt').inputValue()).to.equal('A boat');
+    await page.getByLabel('Seconds').fill('5');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await taskBesideForm(page);
+    expect(await page.locator('[aria-invalid]').count()).to.equal(0);
+    tab.forgive(/status of 400/);
+  });
+
+  it('says that no answer came, and makes one task when the form is sent again', async () => {
+    await signUp();
+    const { page } = tab;
+    await page.goto(`/console/accounts/${accountId}/playground?model=imageb-2`);
+    await page.getByLabel('Prompt').fill('A boat whose answer is lost');
+    await page.route('**/playground', async (route) => {
+      await route.fetch();
+      await route.abort('connectionreset');
+    });
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.getByText('No answer came.').waitFor();
+    await page.unroute('**/playground');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await taskBesideForm(page);
+    const tasks = stack.database('tasks').whereRaw(`request->>'prompt' = ?`, ['A boat whose answer is lost']);
+    expect(await tasks).to.have.length(1);
+    tab.forgive(/ERR_CONNECTION_RESET|sendError|htmx/);
+  });
+
   /** Lets each answer take its time, and clicks again before it is there. */
   async function clickTwice(page: Page, name: string): Promise<void> {
     const network = await page.context().newCDPSession(page);
@@ -108,13 +176,14 @@ describeInBrowser('the console in a browser', (browser) => {
       const prompt = `Two clicks, ${hasScript}`;
       await page.getByLabel('Prompt').fill(prompt);
       await clickTwice(page, 'Create');
-      await waitUntil(async () => expect(page.url()).to.match(/\/tasks\/task_\w+$/), { timeoutMs: WAIT_MS });
+      if (hasScript) await taskBesideForm(page);
+      else await waitUntil(async () => expect(page.url()).to.match(/\/tasks\/task_\w+$/), { timeoutMs: WAIT_MS });
       const tasks = stack
         .database('tasks')
         .where({ account_id: accountId })
         .whereRaw(`request->>'prompt' = ?`, [prompt]);
       expect(await tasks).to.have.length(1);
-      await page.goBack();
+      if (!hasScript) await page.goBack();
       await page.getByRole('heading', { level: 1, name: 'Playground' }).waitFor();
       await other.close();
     });
@@ -206,8 +275,7 @@ describeInBrowser('the console in a browser', (browser) => {
     await page.getByRole('alert').waitFor();
     await page.getByLabel('Prompt').fill('Boats leave');
     await page.getByRole('button', { name: 'Create' }).click();
-    await page.waitForURL(/\/tasks\/task_\w+$/);
-    const task = await findTask(stack.database, page.url().split('/').at(-1) ?? '');
+    const task = await findTask(stack.database, await taskBesideForm(page));
     expect(task?.request.images).to.have.length(1);
     tab.forgive(/status of 400/);
   });
@@ -277,7 +345,7 @@ describeInBrowser('the console in a browser', (browser) => {
     await page.keyboard.type('A boat in the rain');
     await tab.tabTo('#playground button[type=submit]');
     await page.keyboard.press('Enter');
-    await page.waitForURL(/\/tasks\/task_\w+$/);
+    await taskBesideForm(page);
   });
 
   /** As staff of the gateway, who belong to no account. */

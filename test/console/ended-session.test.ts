@@ -117,7 +117,7 @@ describeInBrowser('a session that ends while a page of the console is open', (br
     expect(await page.getByLabel('Prompt').inputValue()).to.equal(PROMPT);
     expect(await page.getByLabel('Seconds').inputValue()).to.equal('7');
     await page.getByRole('button', { name: 'Create' }).click();
-    await page.waitForURL(/\/tasks\/task_\w+$/);
+    await page.locator('#result a[href*="/tasks/task_"]').waitFor();
     expect(await app.database('tasks').whereRaw(`request->>'prompt' = ?`, [PROMPT])).to.have.length(1);
   });
 

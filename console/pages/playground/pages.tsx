@@ -22,7 +22,8 @@ import { contentOf, Cost } from './chat.tsx';
 import { filePages } from './files.tsx';
 import { findTried, isMedia, modelsByKind, type Tried } from './models.ts';
 import { PriceAndCalls, type Priced } from './price.tsx';
-import { playground, type Shown } from './view.tsx';
+import { TaskResult } from './result.tsx';
+import { pathOf, playground, type Shown, TryForm } from './view.tsx';
 
 const PATH = '/accounts/{account_id}/playground';
 /** A page sends at most one request each 600 ms while the user types. */
@@ -48,7 +49,9 @@ export const playgroundPages = [
       return await (isMedia(model) ? place(visit, services, model) : ask(visit, services, model));
     } catch (error) {
       if (!(error instanceof ServiceError) || error.code === 'internal_error') throw error;
-      return show(visit, services, model, { problem: error });
+      return visit.isPartRequest && model
+        ? showFormAgain(visit, model, error)
+        : show(visit, services, model, { problem: error });
     }
   }),
   member.form(
@@ -68,8 +71,20 @@ export const playgroundPages = [
     if (!usage) throw new ServiceError('not_found', 'There is no such request.');
     return { kind: 'part', content: <Cost usage={usage} /> };
   }),
+  member.page(`${PATH}/tasks/{task_id}`, 'develop', async (visit, services) => {
+    const task = await ownTask(visit, services);
+    const isShown = visit.query.get('shown') === task.status;
+    return { kind: 'part', content: isShown ? '' : <TaskResult task={task} />, status: isShown ? 204 : 200 };
+  }),
   ...filePages,
 ];
+
+/** The form in its own place instead of the result, which may be of an earlier task. */
+function showFormAgain(visit: MemberVisit, model: Tried, problem: ServiceError): PageResult {
+  visit.context.set({ 'HX-Retarget': '#order', 'HX-Reswap': 'outerHTML' });
+  const content = <TryForm model={model} visit={visit} path={pathOf(visit)} />;
+  return { kind: 'part', content, problem, status: 400 };
+}
 
 /** A stream ends a moment before its charge is recorded. */
 async function findRecorded(database: Database, accountId: string, requestId: string): Promise<TextUsage | null> {
@@ -116,6 +131,10 @@ async function place(visit: MemberVisit, services: ApiServices, model: MediaMode
   const checkLinks = model.kind === 'image' ? services.checkImageLinks : undefined;
   const placement = { caller, request, claim: null, requestId: visit.requestId };
   const { taskId } = await placeTask(placement, services, checkLinks);
+  if (visit.isPartRequest) {
+    const task = await ownTask({ ...visit, params: { task_id: taskId } }, services);
+    return { kind: 'part', content: <TaskResult task={task} /> };
+  }
   return { kind: 'redirect', path: `/accounts/${visit.account.accountId}/tasks/${taskId}`, showsResult: true };
 }
 

@@ -1,12 +1,13 @@
 /** The page of the playground. Another choice of the model replaces the fields, and keeps the prompt. */
 import type { ServiceError } from '../../../domain/errors.ts';
-import { Card, Field, Form, Problem } from '../../html/components.tsx';
+import { Field, Form, Problem } from '../../html/components.tsx';
 import { type PageResult, type MemberVisit, showPage } from '../../page.ts';
 import { AnswerCard, ChatFields, type WholeAnswer } from './chat.tsx';
 import { MediaFields } from './media.tsx';
 import { isMedia, type ModelGroups, type Tried } from './models.ts';
 import { PriceCard, type Priced } from './price.tsx';
-import { useTexts } from '../../html/page-context.ts';
+import { ResultPlace } from './result.tsx';
+import { usePage, useTexts } from '../../html/page-context.ts';
 
 export interface Shown {
   readonly groups: ModelGroups;
@@ -18,8 +19,8 @@ export interface Shown {
 }
 
 export function playground(visit: MemberVisit, { groups, model, priced, problem, answer }: Shown): PageResult {
-  const { texts, account } = visit;
-  const path = `/console/accounts/${account.accountId}/playground`;
+  const { texts } = visit;
+  const path = pathOf(visit);
   return showPage(
     'playground',
     texts.playground.title,
@@ -28,18 +29,23 @@ export function playground(visit: MemberVisit, { groups, model, priced, problem,
       <div id="tried" class="grid">
         {model === null || priced === null ? null : (
           <>
+            <TryForm model={model} visit={visit} path={path} />
             <div>
-              <TryForm model={model} visit={visit} path={path} problem={problem ?? null} />
               {isMedia(model) ? null : <AnswerCard answer={answer ?? null} />}
+              <ResultPlace />
+              <PriceCard priced={priced} path={path} />
             </div>
-            <PriceCard priced={priced} path={path} />
           </>
         )}
       </div>
     </>,
-    null,
-    problem === undefined ? 200 : 400,
+    problem,
+    problem && 400,
   );
+}
+
+export function pathOf({ account }: MemberVisit): string {
+  return `/console/accounts/${account.accountId}/playground`;
 }
 
 function ModelChoice({ groups, model, path }: Pick<Shown, 'groups' | 'model'> & { readonly path: string }) {
@@ -78,24 +84,26 @@ function ModelChoice({ groups, model, path }: Pick<Shown, 'groups' | 'model'> & 
   );
 }
 
-function TryForm({
+/** With script, the answer appears beside the form. A refused form comes back in its place. */
+export function TryForm({
   model,
   visit,
   path,
-  problem,
 }: {
   readonly model: Tried;
   readonly visit: MemberVisit;
   readonly path: string;
-  readonly problem: ServiceError | null;
 }) {
   const { texts, form } = visit;
+  const { problem } = usePage();
   const words = texts.playground;
-  const streamed = isMedia(model) ? {} : { 'data-cost-at': `${path}/cost/`, 'data-broken': words.broken };
+  const scripted = isMedia(model)
+    ? { 'hx-post': path, 'hx-target': '#result', 'hx-sync': 'this:drop', 'data-unanswered': words.unanswered }
+    : { 'data-cost-at': `${path}/cost/`, 'data-broken': words.broken };
   return (
-    <Card>
-      <Problem of={problem} />
-      <Form action={path} id="playground" {...streamed}>
+    <section class="card" id="order">
+      {visit.isPartRequest ? <Problem of={problem} /> : null}
+      <Form action={path} id="playground" {...scripted}>
         <input type="hidden" name="model" value={model.id} />
         <div id="prompt" hx-preserve="true">
           <Field name="prompt" label={texts.fields.prompt} value={form.text('prompt')} required lines={5} />
@@ -115,6 +123,6 @@ function TryForm({
           </noscript>
         </div>
       </Form>
-    </Card>
+    </section>
   );
 }

@@ -48,6 +48,19 @@ export function durationOf({ createdAt, completedAt }: Task, { tasks: words }: T
   return completedAt && words.seconds(Math.round((completedAt.getTime() - createdAt.getTime()) / 1000));
 }
 
+export function DownloadLinks({ task: { output } }: { readonly task: Task }) {
+  const { tasks: words } = useTexts();
+  return (
+    <>
+      {(output ?? []).map(({ url }) => (
+        <a href={url} download>
+          {words.download}
+        </a>
+      ))}
+    </>
+  );
+}
+
 /** The pictures and videos of a task, or its status in words. */
 export function Result({
   task,

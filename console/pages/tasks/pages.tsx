@@ -17,7 +17,7 @@ import { member, type MemberVisit, showPage } from '../../page.ts';
 import { periodOf } from '../../period.ts';
 import { ownTask } from '../own-account.ts';
 import { SentEvents } from '../webhooks/deliveries.tsx';
-import { durationOf, Gallery, Result, TaskTile } from './gallery.tsx';
+import { DownloadLinks, durationOf, Gallery, Result, TaskTile } from './gallery.tsx';
 import { Chosen } from '../../html/resource-table.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import type { Texts } from '../../texts/texts.ts';
@@ -123,11 +123,7 @@ function Details({
           <Result task={task} controls />
         </div>
         <p class="row">
-          {(task.output ?? []).map(({ url }) => (
-            <a href={url} download>
-              {words.download}
-            </a>
-          ))}
+          <DownloadLinks task={task} />
           {mayRepeat ? (
             <a href={`/console/accounts/${task.accountId}/playground?task=${task.id}`}>{words.useAgain}</a>
           ) : null}

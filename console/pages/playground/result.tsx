@@ -1,0 +1,40 @@
+/** The result of a task, beside the form that ordered the task. */
+import { isFinal, type Task } from '../../../domain/task.ts';
+import { Card, Money } from '../../html/components.tsx';
+import { useTexts } from '../../html/page-context.ts';
+import { Chosen } from '../../html/resource-table.tsx';
+import { DownloadLinks, Result } from '../tasks/gallery.tsx';
+
+/** The place of the result, which stays when another model is chosen. Screen readers announce what appears there. */
+export function ResultPlace() {
+  return <div id="result" hx-preserve="true" aria-live="polite"></div>;
+}
+
+/** The browser asks for the result again until the task is final. The answer is empty while the status stays the same. */
+export function TaskResult({ task }: { readonly task: Task }) {
+  const { playground: words, tasks } = useTexts();
+  const account = `/console/accounts/${task.accountId}`;
+  const live = isFinal(task.status)
+    ? {}
+    : {
+        'hx-get': `${account}/playground/tasks/${task.id}?shown=${task.status}`,
+        'hx-trigger': 'every 2s',
+        'hx-swap': 'outerHTML',
+      };
+  return (
+    <div {...live}>
+      <Card title={tasks.result}>
+        <div class="result">
+          <Result task={task} controls />
+        </div>
+        {task.failure === null ? null : <p>{task.failure.message}</p>}
+        <p class="row">
+          <Chosen name="status" value={task.status} />
+          {task.status === 'failed' ? null : <Money amount={task.price} />}
+          <DownloadLinks task={task} />
+          <a href={`${account}/tasks/${task.id}`}>{words.openTask}</a>
+        </p>
+      </Card>
+    </div>
+  );
+}
