@@ -62,6 +62,7 @@ export const en = {
     period: 'Period',
     show: 'Show',
     total: 'Total',
+    apiReference: 'API reference',
     download: { csv: 'Download CSV', 'csv-comma': 'CSV with 1,50', jsonl: 'JSON lines' },
   },
   status: {

@@ -60,6 +60,7 @@ export const zh: typeof en = {
     period: '时间段',
     show: '显示',
     total: '合计',
+    apiReference: 'API 参考文档（英文）',
     download: { csv: '下载 CSV', 'csv-comma': 'CSV（1,50 格式）', jsonl: '下载 JSON Lines' },
   },
   status: {

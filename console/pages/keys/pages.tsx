@@ -12,6 +12,7 @@ import {
 } from '../../../db/queries/api-keys.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { carryOut, FormError } from '../../form-problem.ts';
+import { ApiReference } from '../../html/api-reference.tsx';
 import { Card, Copyable, FormButton } from '../../html/components.tsx';
 import { type Page, type PageResult, member, showPage, staff, type UserVisit } from '../../page.ts';
 import { KeyForm, readSettings } from './key-form.tsx';
@@ -121,6 +122,7 @@ async function showKeys(
     current,
     words.title,
     <>
+      {current === 'keys' ? <ApiReference /> : null}
       <KeyTable
         keys={await listApiKeys(database, { accountId, limit: MAX_KEYS })}
         none={words.none}

@@ -4,6 +4,7 @@ import type { Terms } from '../../../catalogue/offer.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested } from '../../../domain/resource/resource.ts';
 import { mayAsMember } from '../../../domain/roles.ts';
+import { ApiReference } from '../../html/api-reference.tsx';
 import { ChoiceFilter, FieldFilter, Filters } from '../../html/filters.tsx';
 import { TableCard } from '../../html/resource-table.tsx';
 import { InlinePrices } from '../../html/terms.tsx';
@@ -43,6 +44,7 @@ export const modelPages = [
           <ChoiceFilter name="kind" label={fields.kind} all={words.allKinds} values={KINDS} />
         </Filters>
         <p class="soft">{words.units}</p>
+        <ApiReference tag="Models" />
         <TableCard
           of={PRICED_MODEL}
           label={words.title}

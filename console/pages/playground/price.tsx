@@ -2,6 +2,7 @@
 import type { JsonObject } from '../../../domain/json.ts';
 import type { PicoUsd } from '../../../domain/money.ts';
 import type { ServiceError } from '../../../domain/errors.ts';
+import { ApiReference } from '../../html/api-reference.tsx';
 import { Copyable, Money, ProblemText } from '../../html/components.tsx';
 import { examplesOf } from './calls.ts';
 import { endpointOf, isMedia, type Tried } from './models.ts';
@@ -46,6 +47,7 @@ export function PriceCard({ priced, path }: Props & { readonly path: string }) {
       >
         <PriceAndCalls priced={priced} />
       </div>
+      <ApiReference tag={isMedia(priced.model) ? 'Media tasks' : 'Text'} />
     </fieldset>
   );
 }

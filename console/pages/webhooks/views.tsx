@@ -2,6 +2,7 @@
 import { ENDPOINT } from '../../../api/routes/webhooks/present.ts';
 import type { Delivery } from '../../../db/queries/deliveries.ts';
 import type { WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
+import { ApiReference } from '../../html/api-reference.tsx';
 import type { ServiceError } from '../../../domain/errors.ts';
 import { Card, ConfirmDeletion, Copyable, FormButton, Time } from '../../html/components.tsx';
 import { EndpointState } from '../../html/endpoint-state.tsx';
@@ -22,6 +23,7 @@ export function endpointList(
     'webhooks',
     words.title,
     <>
+      <ApiReference tag="Webhooks" />
       <TableCard
         of={ENDPOINT}
         label={words.title}
