@@ -13,6 +13,12 @@ document.addEventListener('click', (event) => {
   if (button) void copy(button);
 });
 
+/* Below a chart stands what the bar under the pointer says. */
+document.addEventListener('pointerover', ({ target }) => {
+  const bar = target instanceof Element ? target.closest('.day') : null;
+  if (bar) bar.closest('.chart').querySelector('[data-reading]').textContent = bar.querySelector('title').textContent;
+});
+
 addEventListener('keydown', (event) => {
   if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey)) return;
   event.preventDefault();

@@ -1,51 +1,169 @@
-/** Bars for amounts by day, drawn on the server. */
+/** A chart of amounts by day as stacked bars, drawn on the server. A script repeats below the chart what a bar says. */
 import type { PicoUsd } from '../../domain/money.ts';
 import { usd } from './components.tsx';
 
-export interface Bar {
-  /** A day, such as `2026-11-22`. */
-  readonly label: string;
-  readonly amount: PicoUsd;
+/** The amounts of one name, such as a model, by day. */
+export interface Series {
+  readonly name: string;
+  readonly amounts: ReadonlyMap<string, PicoUsd>;
 }
 
 const HEIGHT = 120;
 const STEP = 20;
 const GAP = 4;
+/** The style sheet has as many colors. The last one is for all others. */
+const MAX_SERIES = 6;
 
-export function BarChart({
-  bars,
-  label,
-  describe,
-}: {
-  readonly bars: readonly Bar[];
+interface Props {
+  /** Such as `2026-11-22`. */
+  readonly days: readonly string[];
+  /** At most as many as there are colors, from the bottom of the bars to the top. */
+  readonly series: readonly Series[];
   readonly label: string;
-  readonly describe: (label: string, usd: string) => string;
-}) {
-  const most = bars.reduce((highest, { amount }) => (amount > highest ? amount : highest), 1n);
-  const width = bars.length * STEP;
+  readonly describe: (day: string, usd: string) => string;
+  /** The page with more about a day. */
+  readonly dayHref?: (day: string) => string;
+  /** The page with more about a name in the legend. */
+  readonly nameHref?: (name: string) => string;
+}
+
+export function DayChart({ days, series, label, describe, dayHref, nameHref }: Props) {
+  const amountsOf = (day: string) => series.map(({ amounts }) => amounts.get(day) ?? 0n);
+  const top = topOf(days.map((day) => sum(amountsOf(day))));
   return (
-    <figure class="chart">
-      <svg viewBox={`0 0 ${width} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={label}>
-        {bars.map(({ label: day, amount }, index) => {
-          const height = Number((amount * BigInt(HEIGHT - 2)) / most);
-          return (
-            <rect
-              x={index * STEP + GAP / 2}
-              y={HEIGHT - Math.max(height, 1)}
-              width={STEP - GAP}
-              height={Math.max(height, 1)}
-              rx="2"
-              class={amount > 0n ? 'bar' : 'bar bar-none'}
-            >
-              <title>{describe(day, usd(amount))}</title>
-            </rect>
-          );
-        })}
-      </svg>
+    <figure class="chart" role="group" aria-label={label}>
+      <div class="plot">
+        <ol class="axis" aria-hidden="true">
+          {[top, top / 2n, 0n].map((amount) => (
+            <li>{usd(amount)}</li>
+          ))}
+        </ol>
+        <svg viewBox={`0 0 ${days.length * STEP} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
+          <path class="lines" d={[0, HEIGHT / 2, HEIGHT].map((y) => `M0 ${y}H${days.length * STEP}`).join('')} />
+          {days.map((day, index) => {
+            const amounts = amountsOf(day);
+            const bar = (
+              <Bar x={index * STEP} amounts={amounts} top={top} words={wordsOf(day, amounts, { series, describe })} />
+            );
+            return dayHref && sum(amounts) > 0n ? (
+              <a class="day" href={dayHref(day)} tabindex={-1}>
+                {bar}
+              </a>
+            ) : (
+              <g class="day">{bar}</g>
+            );
+          })}
+        </svg>
+      </div>
       <figcaption>
-        <span>{bars[0]?.label}</span>
-        <span>{bars.at(-1)?.label}</span>
+        <span>{days[0]}</span>
+        <span data-reading></span>
+        <span>{days.at(-1)}</span>
       </figcaption>
+      {series.length < 2 ? null : <Legend series={series} {...(nameHref && { nameHref })} />}
     </figure>
   );
+}
+
+/** The sum of a day, and what it consists of. */
+function wordsOf(
+  day: string,
+  amounts: readonly PicoUsd[],
+  { series, describe }: Pick<Props, 'series' | 'describe'>,
+): string {
+  const parts = series.flatMap(({ name }, index) => {
+    const amount = amounts[index] ?? 0n;
+    return amount === 0n ? [] : [`${name} ${usd(amount)}`];
+  });
+  const whole = describe(day, usd(sum(amounts)));
+  return parts.length < 2 ? whole : `${whole} (${parts.join(', ')})`;
+}
+
+function Bar({
+  x,
+  amounts,
+  top,
+  words,
+}: {
+  readonly x: number;
+  readonly amounts: readonly PicoUsd[];
+  readonly top: PicoUsd;
+  readonly words: string;
+}) {
+  let y = HEIGHT;
+  return (
+    <>
+      <title>{words}</title>
+      <rect class="column" x={x} y={0} width={STEP} height={HEIGHT} />
+      {amounts.map((amount, index) => {
+        if (amount <= 0n) return null;
+        const height = Math.max(Number((amount * BigInt(HEIGHT * 100)) / top) / 100, 1);
+        y -= height;
+        return <rect class={`series-${index}`} x={x + GAP / 2} y={y} width={STEP - GAP} height={height} />;
+      })}
+    </>
+  );
+}
+
+function Legend({ series, nameHref }: Pick<Props, 'series' | 'nameHref'>) {
+  return (
+    <ul class="legend">
+      {series.map(({ name }, index) => (
+        <li>
+          <svg viewBox="0 0 8 8" aria-hidden="true">
+            <rect class={`series-${index}`} width="8" height="8" rx="2" />
+          </svg>{' '}
+          {nameHref && index < MAX_SERIES - 1 ? <a href={nameHref(name)}>{name}</a> : name}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** What was spent on something, such as a model, in a day. */
+export interface DayAmount {
+  readonly name: string;
+  readonly day: string;
+  readonly amount: PicoUsd;
+}
+
+/** Groups amounts by name, the greatest sum first. Names beyond the colors of the chart are added up. @param others their words */
+export function seriesOf(amounts: readonly DayAmount[], others: (count: number) => string): readonly Series[] {
+  const sums = new Map<string, PicoUsd>();
+  for (const { name, amount } of amounts) sums.set(name, (sums.get(name) ?? 0n) + amount);
+  const ranked = [...sums].filter(([, amount]) => amount > 0n).toSorted(([, one], [, other]) => compare(other, one));
+  const names = ranked.map(([name]) => name);
+  const shown = names.slice(0, names.length > MAX_SERIES ? MAX_SERIES - 1 : MAX_SERIES);
+  const rest = new Set(names.slice(shown.length));
+  const series = shown.map((shownName) => ({
+    name: shownName,
+    amounts: byDay(amounts.filter(({ name }) => name === shownName)),
+  }));
+  if (rest.size === 0) return series;
+  return [...series, { name: others(rest.size), amounts: byDay(amounts.filter(({ name }) => rest.has(name))) }];
+}
+
+function byDay(amounts: readonly DayAmount[]): ReadonlyMap<string, PicoUsd> {
+  const sums = new Map<string, PicoUsd>();
+  for (const { day, amount } of amounts) sums.set(day, (sums.get(day) ?? 0n) + amount);
+  return sums;
+}
+
+/** The top of the axis: 1, 2 or 5 in the first place, and at least every amount. */
+function topOf(amounts: readonly PicoUsd[]): PicoUsd {
+  const most = amounts.reduce((highest, amount) => (amount > highest ? amount : highest), 0n);
+  if (most === 0n) return ONE_USD;
+  let unit = 1n;
+  while (unit * 10n <= most) unit *= 10n;
+  return [unit, 2n * unit, 5n * unit].find((top) => top >= most) ?? 10n * unit;
+}
+
+const ONE_USD: PicoUsd = 10n ** 12n;
+
+function sum(amounts: readonly PicoUsd[]): PicoUsd {
+  return amounts.reduce((total, amount) => total + amount, 0n);
+}
+
+function compare(one: PicoUsd, other: PicoUsd): number {
+  return Number(one > other) - Number(one < other);
 }

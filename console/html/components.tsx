@@ -4,7 +4,7 @@ import type { ServiceError } from '../../domain/errors.ts';
 import { formatUsd, type PicoUsd } from '../../domain/money.ts';
 import { type FieldProblem, fieldProblemOf, problemWords } from '../form-problem.ts';
 import { FormId } from './form-id.tsx';
-import { usePage, useTexts } from './page-context.ts';
+import { usePage, useQuery, useTexts } from './page-context.ts';
 
 /** Formats an amount with two to six decimal places. */
 export function usd(amount: PicoUsd): string {
@@ -346,13 +346,8 @@ export function ConfirmDeletion({ path, backTo }: { readonly path: string; reado
 /** Links to older entries and to the newest entries. @param path of the list, if another page shows the list */
 export function Pages({ next, path }: { readonly next: string | null; readonly path?: string }) {
   const { texts, query, path: current } = usePage();
-  const list = path ?? current;
-  const withCursor = (cursor: string | null): string => {
-    const changed = new URLSearchParams(query);
-    changed.delete('cursor');
-    if (cursor !== null) changed.set('cursor', cursor);
-    return changed.size === 0 ? list : `${list}?${changed.toString()}`;
-  };
+  const queryWith = useQuery();
+  const withCursor = (cursor: string | null): string => (path ?? current) + queryWith({ cursor });
   return (
     <nav class="pages" aria-label={texts.common.older}>
       {query.has('cursor') ? <a href={withCursor(null)}>{texts.common.newest}</a> : null}

@@ -3,7 +3,7 @@ import type { Child } from 'hono/jsx';
 import { EXPORT_FORMATS } from '../export.ts';
 import { Choice, Field, type FieldProps } from './components.tsx';
 import { wordFor } from './resource-table.tsx';
-import { usePage, useTexts } from './page-context.ts';
+import { usePage, useQuery, useTexts } from './page-context.ts';
 
 export function Filters({ downloads, children }: { readonly downloads?: Child; readonly children: Child }) {
   const texts = useTexts();
@@ -36,18 +36,13 @@ export function ChoiceFilter({ name, label, all, values, field = name }: ChoiceF
 
 /** Filters a list by one value of a field, with one click. The links keep the other filters, and the form keeps the value. */
 export function ChoiceLinks({ name, label, all, values, field = name }: ChoiceFilterProps) {
-  const { texts, path, query } = usePage();
+  const { texts, query } = usePage();
+  const queryWith = useQuery();
   const chosen = values.find((value) => value === query.get(name)) ?? '';
-  const hrefOf = (value: string): string => {
-    const asked = new URLSearchParams(query);
-    for (const replaced of ['cursor', name]) asked.delete(replaced);
-    if (value !== '') asked.set(name, value);
-    return `${path}?${asked.toString()}`;
-  };
   return (
     <div class="choices" role="group" aria-label={label}>
       {['', ...values].map((value) => (
-        <a href={hrefOf(value)} {...(value === chosen && { 'aria-current': 'true' })}>
+        <a href={queryWith({ [name]: value || null })} {...(value === chosen && { 'aria-current': 'true' })}>
           {value === '' ? all : wordFor(field, value, texts)}
         </a>
       ))}

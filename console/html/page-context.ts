@@ -20,6 +20,19 @@ export function usePage(): PageContext {
   return page;
 }
 
+/** Returns the query of the page with parameters changed, for links. A value of null takes its parameter out. */
+export function useQuery(): (changes: Readonly<Record<string, string | null>>) => string {
+  const { query } = usePage();
+  return (changes) => {
+    const changed = new URLSearchParams(query);
+    for (const [name, value] of Object.entries({ cursor: null, ...changes })) {
+      if (value === null) changed.delete(name);
+      else changed.set(name, value);
+    }
+    return `?${changed.toString()}`;
+  };
+}
+
 export function useTexts(): Texts {
   return usePage().texts;
 }

@@ -648,6 +648,7 @@ export const en = {
     day: 'Day (UTC)',
     key: 'Key',
     others: (count: number) => `${count.toLocaleString('en')} others`,
+    widen: 'Show everything again',
     perDay: (day: string, usd: string) => `${day}: ${usd}`,
   },
   endUsers: {

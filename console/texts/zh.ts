@@ -641,6 +641,7 @@ export const zh: typeof en = {
     day: '日期（UTC）',
     key: '密钥',
     others: (count) => `其他 ${count.toLocaleString('zh-CN')} 项`,
+    widen: '重新显示全部',
     perDay: (day, usd) => `${day}：${usd}`,
   },
   endUsers: {

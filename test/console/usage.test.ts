@@ -59,6 +59,28 @@ describe('the usage page', () => {
     expect(text).not.to.include('of another account').and.not.include('<b>free');
   });
 
+  it('draws a bar for each model and day, which leads to what the day cost, and so does the row of each table', async () => {
+    const today = new Date().toISOString().slice(0, 10);
+    const { text } = await visitor.get(`${path}?period=last-days`);
+    const [, chart = ''] = /<figure class="chart"(.*?)<\/figure>/s.exec(text) ?? [];
+    expect(chart).to.include('<li>$2.00</li><li>$1.00</li><li>$0.00</li>');
+    expect(chart.match(/class="series-\d" x=/g)).to.have.length(2);
+    expect(chart).to.include(`<title>${today}: $2.00</title>`);
+    expect(chart).to.include(`href="?period=last-days&amp;day=${today}"`);
+    expect(text).to.include('<a href="?period=last-days&amp;model=textc-M3">textc-M3</a>');
+    const ofDay = await visitor.get(`${path}?period=last-days&day=${today}`);
+    expect(ofDay.text).to.include('vidone-3.0').and.not.include('textc-M3');
+    const ofModel = await visitor.get(`${path}?period=last-days&model=textc-M3`);
+    expect(ofModel.text).to.include('$0.12').and.not.include('vidone-3.0');
+    const ofKey = await visitor.get(`${path}?period=last-days&key=${customer.keyId}&model=none`);
+    expect(ofKey.text).to.include('&lt;b&gt;free&lt;/b&gt;').and.include('Nothing was used in this period');
+  });
+
+  it('exports what it is narrowed to', async () => {
+    const { text } = await visitor.get(`${path}/export?period=last-days&format=csv&model=textc-M3`);
+    expect(text.trimEnd().split('\r\n')).to.have.length(2);
+  });
+
   it('shows the name of a key that was deleted since', async () => {
     const key = await app.createAccount({ fundedUsd: 5, key: { name: 'gone since' } });
     await finishAsSucceeded(

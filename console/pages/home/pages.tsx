@@ -1,12 +1,13 @@
 /** The home page of an account: balance, spending and tasks. */
 import { listTasks } from '../../../db/queries/tasks.ts';
 import { sumDailyUsage } from '../../../db/queries/daily-usage.ts';
-import { BarChart, type Bar } from '../../html/chart.tsx';
+import { DayChart, seriesOf } from '../../html/chart.tsx';
 import { Card, Empty, Headline, usd } from '../../html/components.tsx';
 import { member, showPage, user } from '../../page.ts';
 import { ownAccount } from '../own-account.ts';
 import { AddFunds } from '../billing/add-funds.tsx';
 import { Gallery } from '../tasks/gallery.tsx';
+import { LAST_DAYS } from '../usage/period.ts';
 
 const DAYS = 30;
 const DAY_MS = 86_400_000;
@@ -32,7 +33,8 @@ export const homePages = [
       sumDailyUsage(reports, { accountId, from, to }),
       listTasks(database, { accountId, limit: LATEST }),
     ]);
-    const { home } = texts;
+    const { home, usage: usageWords } = texts;
+    const usage = `/console/accounts/${accountId}/usage?period=${LAST_DAYS}`;
     const signup = account.signupAvailable;
     const running = tasks.filter(({ completedAt }) => completedAt === null).length;
     return showPage(
@@ -50,7 +52,17 @@ export const homePages = [
             {running === 0 ? <Empty>{home.nothingRunning}</Empty> : <p class="big number">{running}</p>}
           </Card>
           <Card title={home.spend} wide>
-            <BarChart bars={barsOf(days, from)} label={home.spend} describe={home.perDay} />
+            <DayChart
+              days={daysSince(from)}
+              series={seriesOf(
+                days.map(({ date, model, charged }) => ({ name: model, day: date, amount: charged })),
+                usageWords.others,
+              )}
+              label={home.spend}
+              describe={home.perDay}
+              dayHref={(day) => `${usage}&day=${day}`}
+              nameHref={(model) => `${usage}&model=${encodeURIComponent(model)}`}
+            />
           </Card>
         </div>
         <h2>{home.recent}</h2>
@@ -60,10 +72,8 @@ export const homePages = [
   }),
 ];
 
-function barsOf(days: Awaited<ReturnType<typeof sumDailyUsage>>, from: Date): readonly Bar[] {
-  return Array.from({ length: DAYS }, (_, index) => {
-    const label = new Date(from.getTime() + index * DAY_MS).toISOString().slice(0, 10);
-    const amount = days.filter(({ date }) => date === label).reduce((sum, { charged }) => sum + charged, 0n);
-    return { label, amount };
-  });
+function daysSince(from: Date): readonly string[] {
+  return Array.from({ length: DAYS }, (_, index) =>
+    new Date(from.getTime() + index * DAY_MS).toISOString().slice(0, 10),
+  );
 }

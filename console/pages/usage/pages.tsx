@@ -7,7 +7,7 @@ import type { ApiServices } from '../../../api/services/services.ts';
 import { findKeyNames, type KeyName } from '../../../db/queries/api-keys.ts';
 import { type DailyUsage, sumDailyUsage } from '../../../db/queries/daily-usage.ts';
 import { exportFile } from '../../export.ts';
-import { BarChart } from '../../html/chart.tsx';
+import { DayChart, seriesOf } from '../../html/chart.tsx';
 import { Card, Empty, Headline } from '../../html/components.tsx';
 import { TableCard } from '../../html/resource-table.tsx';
 import { member, type MemberVisit, showPage } from '../../page.ts';
@@ -16,7 +16,17 @@ import { daysOf, type NamedPeriod, readPeriod } from './period.ts';
 import { PeriodPicker } from './period-picker.tsx';
 import { requestPage } from './request.tsx';
 import { dearestFirst, type NamedSum, sumBy, sumOf } from './sums.ts';
-import { useTexts } from '../../html/page-context.ts';
+import { usePage, useQuery, useTexts } from '../../html/page-context.ts';
+
+/** What the usage can be narrowed to by a click: the parameter of the query, and the value of a row. */
+const NARROWED_BY = {
+  day: ({ date }: DailyUsage) => date,
+  model: ({ model }: DailyUsage) => model,
+  key: ({ apiKeyId }: DailyUsage) => apiKeyId,
+} as const;
+type Narrowing = keyof typeof NARROWED_BY;
+
+const NARROWINGS: readonly Narrowing[] = ['day', 'model', 'key'];
 
 /** A table shows the rows that cost most. The export has all rows. */
 const MAX_ROWS = 100;
@@ -25,21 +35,19 @@ export const usagePages = [
   member.page('/accounts/{account_id}/usage', 'see', async (visit, services) => {
     const { usage: words } = visit.texts;
     const { period, rows } = await askedUsage(visit, services);
+    const keys = await findKeyNames(services.database, visit.account.accountId);
     return showPage(
       'usage',
       words.title,
       <>
         <PeriodPicker period={period} months={await monthsOf(visit, services)} />
+        <Narrowed keys={keys} />
         {rows.length === 0 ? (
           <Card>
             <Empty>{words.none}</Empty>
           </Card>
         ) : (
-          <Usage
-            rows={rows}
-            days={daysOf(period, services.clock.nowMs())}
-            keys={await findKeyNames(services.database, visit.account.accountId)}
-          />
+          <Usage rows={rows} days={daysOf(period, services.clock.nowMs())} keys={keys} />
         )}
       </>,
     );
@@ -59,7 +67,34 @@ async function askedUsage(
   { reports, clock }: ApiServices,
 ): Promise<{ readonly period: NamedPeriod; readonly rows: readonly DailyUsage[] }> {
   const period = readPeriod(query.get('period'), clock.nowMs());
-  return { period, rows: await sumDailyUsage(reports, { accountId, from: period.from, to: period.to }) };
+  const rows = await sumDailyUsage(reports, { accountId, from: period.from, to: period.to });
+  return { period, rows: rows.filter((row) => NARROWINGS.every((name) => isIn(row, name, query.get(name)))) };
+}
+
+function isIn(row: DailyUsage, name: Narrowing, asked: string | null): boolean {
+  return asked === null || asked === '' || NARROWED_BY[name](row) === asked;
+}
+
+/** To what the page is narrowed, each with a link that takes it back. */
+function Narrowed({ keys }: { readonly keys: ReadonlyMap<string, KeyName> }) {
+  const { texts, query } = usePage();
+  const queryWith = useQuery();
+  const { usage: words, fields } = texts;
+  const labels = { day: words.day, model: fields.model, key: words.key };
+  const asked = NARROWINGS.flatMap((name) => {
+    const value = query.get(name);
+    return value ? [{ name, value: name === 'key' ? keys.get(value)?.name || value : value }] : [];
+  });
+  if (asked.length === 0) return null;
+  return (
+    <p class="choices">
+      {asked.map(({ name, value }) => (
+        <a href={queryWith({ [name]: null })} aria-current="true" title={words.widen}>
+          {`${labels[name]}: ${value} ×`}
+        </a>
+      ))}
+    </p>
+  );
 }
 
 function Usage({
@@ -74,8 +109,7 @@ function Usage({
   const texts = useTexts();
   const { usage: words } = texts;
   const total = sumOf(rows);
-  const byDay = sumBy(rows, ({ date }) => date);
-  const charged = new Map(byDay.map((sum) => [sum.name, sum.charged]));
+  const queryWith = useQuery();
   const nameOfKey = (id: string) => <NameOfKey apiKey={keys.get(id)} id={id} unnamed={texts.keys.unnamed} />;
   return (
     <>
@@ -88,32 +122,41 @@ function Usage({
           <p class="soft">{words.failed(total.failed)}</p>
         </Card>
         <Card title={words.byDay} wide>
-          <BarChart
-            bars={days.map((label) => ({ label, amount: charged.get(label) ?? 0n }))}
+          <DayChart
+            days={days}
+            series={seriesOf(
+              rows.map(({ date, model, charged }) => ({ name: model, day: date, amount: charged })),
+              words.others,
+            )}
             label={words.byDay}
             describe={words.perDay}
+            dayHref={(day) => queryWith({ day })}
+            nameHref={(model) => queryWith({ model })}
           />
         </Card>
       </div>
       <SumTable
         total={total}
         title={words.byModel}
+        by="model"
         head={texts.fields.model}
-        sums={dearestFirst(sumBy(rows, ({ model }) => model))}
+        sums={dearestFirst(sumBy(rows, NARROWED_BY.model))}
         nameOf={(name) => name}
       />
       <SumTable
         total={total}
         title={words.byKey}
+        by="key"
         head={words.key}
-        sums={dearestFirst(sumBy(rows, ({ apiKeyId }) => apiKeyId))}
+        sums={dearestFirst(sumBy(rows, NARROWED_BY.key))}
         nameOf={nameOfKey}
       />
       <SumTable
         total={total}
         title={words.byDay}
+        by="day"
         head={words.day}
-        sums={byDay}
+        sums={sumBy(rows, NARROWED_BY.day)}
         nameOf={(name) => <time dateTime={name}>{name}</time>}
       />
     </>
@@ -136,13 +179,16 @@ function NameOfKey({
   );
 }
 
+/** @param by what a click on the head of a row narrows the page to */
 function SumTable({
+  by,
   title,
   head,
   sums,
   total,
   nameOf,
 }: {
+  readonly by: Narrowing;
   readonly title: string;
   readonly head: string;
   readonly sums: readonly NamedSum[];
@@ -150,8 +196,12 @@ function SumTable({
   readonly nameOf: (name: string) => Child;
 }) {
   const { usage: words, common } = useTexts();
+  const queryWith = useQuery();
   const rest = sums.slice(MAX_ROWS);
-  const shown: readonly TableRow[] = sums.slice(0, MAX_ROWS).map((sum) => ({ ...sum, head: nameOf(sum.name) }));
+  const shown: readonly TableRow[] = sums.slice(0, MAX_ROWS).map((sum) => ({
+    ...sum,
+    head: <a href={queryWith({ [by]: sum.name })}>{nameOf(sum.name)}</a>,
+  }));
   return (
     <TableCard<TableRow>
       title={title}

@@ -22,7 +22,7 @@ export function PeriodPicker({ period, months }: { readonly period: NamedPeriod;
       <button type="submit" class="quiet">
         {common.show}
       </button>
-      <Downloads filters={new URLSearchParams({ period: period.name })} />
+      <Downloads />
     </form>
   );
 }

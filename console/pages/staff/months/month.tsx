@@ -4,7 +4,7 @@ import { linesOf } from '../../../../api/routes/admin/present-finance.ts';
 import { closableFrom } from '../../../../api/services/finance/close-month.ts';
 import type { Earnings, MonthSums } from '../../../../db/queries/month-sums.ts';
 import type { Month } from '../../../../domain/month.ts';
-import { BarChart } from '../../../html/chart.tsx';
+import { DayChart } from '../../../html/chart.tsx';
 import { Card, Empty, Headline, Time } from '../../../html/components.tsx';
 import { Downloads } from '../../../html/filters.tsx';
 import { StatementTable } from '../../../html/statement-table.tsx';
@@ -46,8 +46,9 @@ export function MonthContent(props: Props) {
         <>
           <Totals overview={overview} sums={sums} />
           <Card title={words.byDay}>
-            <BarChart
-              bars={daysOf(month, nowMs).map((label) => ({ label, amount: sums.revenueByDay.get(label) ?? 0n }))}
+            <DayChart
+              days={daysOf(month, nowMs)}
+              series={[{ name: words.byDay, amounts: sums.revenueByDay }]}
               label={words.byDay}
               describe={words.perDay}
             />
