@@ -6,6 +6,7 @@ import type { Membership, User } from '../../db/queries/users.ts';
 import { mayAsMember, type MemberPermission } from '../../domain/roles.ts';
 import type { Texts } from '../texts/texts.ts';
 import { Form, Problem } from './components.tsx';
+import { Icon, type IconName } from './icon.tsx';
 import { CurrentPage, type PageContext, usePage, useTexts } from './page-context.ts';
 
 const HTMX_SETTINGS = JSON.stringify({ includeIndicatorStyles: false, allowEval: false, selfRequestsOnly: true });
@@ -27,56 +28,82 @@ export interface SignedIn {
   readonly current: string | undefined;
 }
 
-type StaffEntry = keyof Texts['staffNavigation']['entries'];
-type Entry =
-  | 'home'
-  | 'playground'
-  | 'models'
-  | 'tasks'
-  | 'keys'
-  | 'usage'
-  | 'endUsers'
-  | 'billing'
-  | 'files'
-  | 'members'
-  | 'webhooks';
-
-/** The pages of an account, and the permission that each needs. */
-const ACCOUNT_ENTRIES: readonly {
-  readonly name: Entry;
+interface Entry<Name> {
+  readonly name: Name;
   readonly path: string;
+  readonly icon: IconName;
+}
+
+/** Entries with a title, which the first group does without. */
+interface Group<Item> {
+  readonly title: keyof Texts['navigation']['groups'] | null;
+  readonly entries: readonly Item[];
+}
+
+type AccountEntry = Entry<keyof Texts['navigation']['entries']> & {
+  /** What the page needs; every member sees it otherwise. */
   readonly permission?: MemberPermission;
-}[] = [
-  { name: 'home', path: '' },
-  { name: 'playground', path: '/playground', permission: 'develop' },
-  { name: 'models', path: '/models' },
-  { name: 'tasks', path: '/tasks' },
-  { name: 'keys', path: '/keys', permission: 'develop' },
-  { name: 'files', path: '/files', permission: 'develop' },
-  { name: 'webhooks', path: '/webhooks', permission: 'develop' },
-  { name: 'usage', path: '/usage' },
-  { name: 'endUsers', path: '/end-users' },
-  { name: 'billing', path: '/billing', permission: 'pay' },
-  { name: 'members', path: '/members', permission: 'own' },
+};
+
+/** The pages of an account. */
+const ACCOUNT_GROUPS: readonly Group<AccountEntry>[] = [
+  {
+    title: null,
+    entries: [
+      { name: 'home', path: '', icon: 'home' },
+      { name: 'playground', path: '/playground', icon: 'play', permission: 'develop' },
+      { name: 'models', path: '/models', icon: 'box' },
+      { name: 'tasks', path: '/tasks', icon: 'list' },
+    ],
+  },
+  {
+    title: 'programs',
+    entries: [
+      { name: 'keys', path: '/keys', icon: 'key', permission: 'develop' },
+      { name: 'files', path: '/files', icon: 'file', permission: 'develop' },
+      { name: 'webhooks', path: '/webhooks', icon: 'hook', permission: 'develop' },
+    ],
+  },
+  {
+    title: 'account',
+    entries: [
+      { name: 'usage', path: '/usage', icon: 'bars' },
+      { name: 'endUsers', path: '/end-users', icon: 'face' },
+      { name: 'billing', path: '/billing', icon: 'card', permission: 'pay' },
+      { name: 'members', path: '/members', icon: 'people', permission: 'own' },
+    ],
+  },
 ];
 
 /** The pages for all operators. */
-const STAFF_ENTRIES: readonly {
-  readonly name: StaffEntry;
-  readonly path: string;
-}[] = [
-  { name: 'live', path: '/live' },
-  { name: 'accounts', path: '/accounts' },
-  { name: 'allTasks', path: '/tasks' },
-  { name: 'textRequests', path: '/text-requests' },
-  { name: 'upstreams', path: '/upstreams' },
-  { name: 'models', path: '/models' },
-  { name: 'priceLists', path: '/price-lists' },
-  { name: 'failingWebhooks', path: '/webhooks' },
-  { name: 'months', path: '/months' },
-  { name: 'refunds', path: '/refunds' },
-  { name: 'reconciliation', path: '/reconciliations' },
-  { name: 'corrections', path: '/corrections' },
+const STAFF_GROUPS: readonly Group<Entry<keyof Texts['staffNavigation']['entries']>>[] = [
+  {
+    title: null,
+    entries: [
+      { name: 'live', path: '/live', icon: 'pulse' },
+      { name: 'accounts', path: '/accounts', icon: 'house' },
+      { name: 'allTasks', path: '/tasks', icon: 'list' },
+      { name: 'textRequests', path: '/text-requests', icon: 'speech' },
+      { name: 'failingWebhooks', path: '/webhooks', icon: 'hook' },
+    ],
+  },
+  {
+    title: 'offer',
+    entries: [
+      { name: 'upstreams', path: '/upstreams', icon: 'cloud' },
+      { name: 'models', path: '/models', icon: 'box' },
+      { name: 'priceLists', path: '/price-lists', icon: 'tag' },
+    ],
+  },
+  {
+    title: 'money',
+    entries: [
+      { name: 'months', path: '/months', icon: 'calendar' },
+      { name: 'refunds', path: '/refunds', icon: 'back' },
+      { name: 'reconciliation', path: '/reconciliations', icon: 'check' },
+      { name: 'corrections', path: '/corrections', icon: 'pencil' },
+    ],
+  },
 ];
 
 export function renderPage(frame: Frame, page: PageContext): string {
@@ -148,10 +175,11 @@ function Navigation({ signedIn }: { readonly signedIn: SignedIn }) {
         <summary>{words.menu}</summary>
         <nav aria-label={words.label}>
           {user.staffRole === null ? null : (
-            <Entries
+            <Groups
               title={staffWords.title}
               path="/console/staff"
-              entries={STAFF_ENTRIES.map((entry) => ({ ...entry, words: staffWords.entries[entry.name] }))}
+              groups={STAFF_GROUPS}
+              words={staffWords.entries}
               current={current}
             />
           )}
@@ -195,34 +223,55 @@ function AccountEntries({
   readonly current: string | undefined;
 }) {
   const { navigation: words } = useTexts();
-  const mine = ACCOUNT_ENTRIES.filter(({ permission = 'see' }) => mayAsMember(role, permission));
-  const entries = mine.map(({ name, path }) => ({ name, path, words: words[name] }));
-  return <Entries title={accountName} path={`/console/accounts/${accountId}`} entries={entries} current={current} />;
+  const groups = ACCOUNT_GROUPS.map((group) => ({
+    ...group,
+    entries: group.entries.filter(({ permission = 'see' }) => mayAsMember(role, permission)),
+  }));
+  return (
+    <Groups
+      title={accountName}
+      path={`/console/accounts/${accountId}`}
+      groups={groups}
+      words={words.entries}
+      current={current}
+    />
+  );
 }
 
-function Entries({
+function Groups<Name extends string>({
   title,
   path: parent,
-  entries,
+  groups,
+  words,
   current,
 }: {
   readonly title: string;
   readonly path: string;
-  readonly entries: readonly { readonly name: string; readonly path: string; readonly words: string }[];
+  readonly groups: readonly Group<Entry<Name>>[];
+  readonly words: Readonly<Record<Name, string>>;
   readonly current: string | undefined;
 }) {
+  const { navigation } = useTexts();
   return (
     <>
       <h2>{title}</h2>
-      <ul>
-        {entries.map(({ name, path, words }) => (
-          <li>
-            <a href={`${parent}${path}`} {...(name === current ? { 'aria-current': 'page' } : {})}>
-              {words}
-            </a>
-          </li>
-        ))}
-      </ul>
+      {groups.map((group) =>
+        group.entries.length === 0 ? null : (
+          <>
+            {group.title === null ? null : <h3>{navigation.groups[group.title]}</h3>}
+            <ul>
+              {group.entries.map(({ name, path, icon }) => (
+                <li>
+                  <a href={`${parent}${path}`} {...(name === current && { 'aria-current': 'page' })}>
+                    <Icon name={icon} />
+                    {words[name]}
+                  </a>
+                </li>
+              ))}
+            </ul>
+          </>
+        ),
+      )}
     </>
   );
 }
