@@ -2,7 +2,8 @@
 const COPIED_FOR_MS = 1500;
 
 async function copy(button) {
-  await navigator.clipboard.writeText(button.dataset.copy);
+  // Without a text of its own, a button copies what stands before it.
+  await navigator.clipboard.writeText(button.dataset.copy || button.previousElementSibling.textContent);
   const words = button.textContent;
   button.textContent = button.dataset.copied;
   setTimeout(() => (button.textContent = words), COPIED_FOR_MS);

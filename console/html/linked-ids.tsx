@@ -1,6 +1,7 @@
 /** Text in which each id is a link to the thing that it names. */
 import { FINDABLE_KINDS } from '../../api/services/find-by-id.ts';
 import { ID_PREFIX, isId } from '../../domain/ids.ts';
+import { useTexts } from './page-context.ts';
 
 const ID = new RegExp(`((?:${FINDABLE_KINDS.map((kind) => ID_PREFIX[kind]).join('|')})[0-9a-z]{32})`);
 
@@ -45,12 +46,40 @@ export function pathOfId(id: string): string {
 
 /** An id as a link for operators. */
 export function AnyId({ id }: { readonly id: string }) {
-  return (
-    <a href={`/console${pathOfId(id)}`}>
-      {isId('account', id) ? <code data-account={id}>{id}</code> : <code>{id}</code>}
+  const href = `/console${pathOfId(id)}`;
+  return isId('account', id) ? (
+    <a href={href}>
+      <code data-account={id}>{id}</code>
     </a>
+  ) : (
+    <ShortId id={id} href={href} />
   );
 }
+
+/** An id, of which as much is shown as there is room for, and always its end. Whoever points at it can copy it. */
+export function ShortId({ id, href }: { readonly id: string; readonly href: string | null }) {
+  const { common } = useTexts();
+  const code = (
+    <code class="id" title={id}>
+      <span>{id.slice(0, -ID_END)}</span>
+      {id.slice(-ID_END)}
+    </code>
+  );
+  return (
+    <span class="copied">
+      {href === null ? (
+        code
+      ) : (
+        <a href={href} aria-label={id}>
+          {code}
+        </a>
+      )}
+      <button type="button" data-copy="" data-copied="✓" aria-label={common.copy}></button>
+    </span>
+  );
+}
+
+const ID_END = 5;
 
 function isFindable(part: string): boolean {
   return FINDABLE_KINDS.some((kind) => isId(kind, part));

@@ -3,6 +3,7 @@ import { DELIVERY } from '../../../api/routes/webhooks/present.ts';
 import { DELIVERY_STATUSES, type Delivery, type DeliveryAttempt } from '../../../db/queries/deliveries.ts';
 import { Card, FormButton, Noted, Pages, Time } from '../../html/components.tsx';
 import { ChoiceFilter, Filters } from '../../html/filters.tsx';
+import { ShortId } from '../../html/linked-ids.tsx';
 import { ResourceTable, TableCard } from '../../html/resource-table.tsx';
 import { mayAsMember } from '../../../domain/roles.ts';
 import type { MemberVisit } from '../../page.ts';
@@ -59,14 +60,10 @@ export function SentEvents({
         [words.attempts, ({ attempts }) => <Attempts attempts={attempts} />],
         [
           words.details,
-          ({ endpointId }) =>
-            mayAsMember(account.role, 'develop') ? (
-              <a href={`/console/accounts/${account.accountId}/webhooks/${endpointId}`}>
-                <code>{endpointId}</code>
-              </a>
-            ) : (
-              <code>{endpointId}</code>
-            ),
+          ({ endpointId }) => {
+            const path = `/console/accounts/${account.accountId}/webhooks/${endpointId}`;
+            return <ShortId id={endpointId} href={mayAsMember(account.role, 'develop') ? path : null} />;
+          },
         ],
       ]}
     />
@@ -87,13 +84,7 @@ function DeliveryTable({ deliveries, path, visit }: Omit<Props, 'next'>) {
           fields.event,
           ({ eventType, taskId }) => (
             <Noted
-              note={
-                taskId && (
-                  <a href={`/console/accounts/${account.accountId}/tasks/${taskId}`}>
-                    <code>{taskId}</code>
-                  </a>
-                )
-              }
+              note={taskId && <ShortId id={taskId} href={`/console/accounts/${account.accountId}/tasks/${taskId}`} />}
             >
               {eventType}
             </Noted>
