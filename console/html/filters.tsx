@@ -1,7 +1,8 @@
 /** Filters of lists, and links that download a list. */
 import type { Child } from 'hono/jsx';
 import { EXPORT_FORMATS } from '../export.ts';
-import { Choice, Field, type FieldProps } from './components.tsx';
+import type { PartFilter } from '../part-filter.ts';
+import { Card, Choice, Field, type FieldProps } from './components.tsx';
 import { wordFor } from './resource-table.tsx';
 import { usePage, useQuery, useTexts } from './page-context.ts';
 
@@ -55,6 +56,26 @@ export function ChoiceLinks({ name, label, all, values, field = name }: ChoiceFi
 export function FieldFilter({ name, ...field }: Pick<FieldProps, 'name' | 'label' | 'type'>) {
   const { query } = usePage();
   return <Field name={name} {...field} value={query.get(name) ?? ''} />;
+}
+
+/** What a filter may mean, for the reader to choose. Shows nothing if that is clear. */
+export function Candidates({ filters }: { readonly filters: readonly PartFilter[] }) {
+  const { common } = useTexts();
+  const queryWith = useQuery();
+  const open = filters.filter(({ candidates }) => candidates.length > 0);
+  return (
+    <>
+      {open.map(({ name, candidates }) => (
+        <Card title={common.several}>
+          <div class="choices">
+            {candidates.map(({ value, label }) => (
+              <a href={queryWith({ [name]: value })}>{label}</a>
+            ))}
+          </div>
+        </Card>
+      ))}
+    </>
+  );
 }
 
 /** Links to a file of each format, at `/export` below the list. @param filters of the list, if not those of the page */

@@ -32,6 +32,24 @@ describe('tasks of all accounts in the console of the staff', () => {
   };
   const pathOf = ({ id }: { readonly id: string }): string => `/console/staff/tasks/${id}`;
 
+  it('are listed by a part of an account’s name or of a model, and ask which one is meant where several match', async () => {
+    const [kites, films] = [await app.createAccount({ fundedUsd: 10 }), await app.createAccount({ fundedUsd: 10 })];
+    await app.database('accounts').where({ id: kites.accountId }).update({ name: 'Lantern kites' });
+    await app.database('accounts').where({ id: films.accountId }).update({ name: 'Lantern films' });
+    const { id } = await createTask(kites);
+    const listed = async (query: string) => (await reader.get(`/console/staff/tasks?${query}`)).text;
+    expect(await listed('account=ern+KIT')).to.include(id);
+    expect(await listed(`account=${kites.accountId}&model=DONE-3.0-p`)).not.to.include(id);
+    expect(await listed(`account=${kites.accountId}&model=vidone-3.0`)).to.include(id);
+    const several = await listed('account=lantern');
+    expect(several).not.to.include(id);
+    for (const { accountId } of [kites, films]) expect(several).to.include(`href="?account=${accountId}"`);
+    const models = await listed(`account=${kites.accountId}&model=vid`);
+    expect(models).not.to.include(id);
+    expect(models).to.include(`&amp;model=vidone-3.0"`);
+    expect(await listed('account=nobody')).not.to.include(id);
+  });
+
   it('are listed by account, status, model and day, a page at a time', async () => {
     const other = await app.createAccount({ fundedUsd: 100 });
     const tasks = [];

@@ -10,8 +10,9 @@ import type { LateResult } from '../../../domain/task-object.ts';
 import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../domain/task.ts';
 import { Card, Copyable, Empty, Field, Form, Money, Pages, Time, usd } from '../../html/components.tsx';
 import { Facts } from '../../html/facts.tsx';
-import { ChoiceFilter, ChoiceLinks, FieldFilter, Filters } from '../../html/filters.tsx';
+import { Candidates, ChoiceFilter, ChoiceLinks, FieldFilter, Filters } from '../../html/filters.tsx';
 import { readListPage } from '../../list-page.ts';
+import { modelIn, unlessOpen } from '../../part-filter.ts';
 import { mayAsMember } from '../../../domain/roles.ts';
 import { member, type MemberVisit, showPage } from '../../page.ts';
 import { periodOf } from '../../period.ts';
@@ -26,35 +27,41 @@ const PAGE_SIZE = 24;
 const TASK_LIST = { kind: 'task', size: PAGE_SIZE } as const;
 
 export const taskPages = [
-  member.page('/accounts/{account_id}/tasks', 'see', async ({ account: { accountId }, query, texts }, { database }) => {
-    const status = TASK_STATUSES.find((known) => known === query.get('status'));
-    const kind = TASK_KINDS.find((known) => known === query.get('kind'));
-    const id = (query.get('id') ?? '').trim();
-    const known = isId('task', id) ? await findAccountTask(database, accountId, id) : null;
-    if (known) return { kind: 'redirect', path: `/accounts/${accountId}/tasks/${known.id}` };
-    // An id that names no task of the account matches none.
-    const filter = { accountId, status, kind, model: query.get('model')?.trim() || undefined, ...periodOf(query) };
-    const { entries: tasks, next } = await readListPage(query, TASK_LIST, async (slice) =>
-      id === '' ? listTasks(database, { ...filter, ...slice }) : [],
-    );
-    const words = texts.tasks;
-    return showPage(
-      'tasks',
-      words.title,
-      <>
-        <Filters>
-          <ChoiceLinks name="status" label={texts.fields.status} all={words.allStatuses} values={TASK_STATUSES} />
-          <ChoiceFilter name="kind" label={words.result} all={words.allKinds} values={TASK_KINDS} />
-          <FieldFilter name="model" label={texts.fields.model} />
-          <FieldFilter name="from" label={words.from} type="date" />
-          <FieldFilter name="to" label={words.to} type="date" />
-          <Field name="id" label={words.id} value={id} />
-        </Filters>
-        {tasks.length === 0 ? <Empty>{words.none}</Empty> : <Gallery tasks={tasks} accountId={accountId} />}
-        <Pages next={next} />
-      </>,
-    );
-  }),
+  member.page(
+    '/accounts/{account_id}/tasks',
+    'see',
+    async ({ account: { accountId }, query, texts }, { database, catalogue }) => {
+      const status = TASK_STATUSES.find((known) => known === query.get('status'));
+      const kind = TASK_KINDS.find((known) => known === query.get('kind'));
+      const id = (query.get('id') ?? '').trim();
+      const known = isId('task', id) ? await findAccountTask(database, accountId, id) : null;
+      if (known) return { kind: 'redirect', path: `/accounts/${accountId}/tasks/${known.id}` };
+      // An id that names no task of the account matches none.
+      const model = modelIn(query, catalogue);
+      const filter = { accountId, status, kind, model: model.value ?? undefined, ...periodOf(query) };
+      const { entries: tasks, next } = await readListPage(query, TASK_LIST, async (slice) =>
+        id === '' ? unlessOpen([model], () => listTasks(database, { ...filter, ...slice })) : [],
+      );
+      const words = texts.tasks;
+      return showPage(
+        'tasks',
+        words.title,
+        <>
+          <Filters>
+            <ChoiceLinks name="status" label={texts.fields.status} all={words.allStatuses} values={TASK_STATUSES} />
+            <ChoiceFilter name="kind" label={words.result} all={words.allKinds} values={TASK_KINDS} />
+            <FieldFilter name="model" label={texts.common.partOfModel} />
+            <FieldFilter name="from" label={words.from} type="date" />
+            <FieldFilter name="to" label={words.to} type="date" />
+            <Field name="id" label={words.id} value={id} />
+          </Filters>
+          <Candidates filters={[model]} />
+          {tasks.length === 0 ? <Empty>{words.none}</Empty> : <Gallery tasks={tasks} accountId={accountId} />}
+          <Pages next={next} />
+        </>,
+      );
+    },
+  ),
   member.page('/accounts/{account_id}/tasks/{task_id}', 'see', async (visit, services) => {
     const task = await ownTask(visit, services);
     return showPage(

@@ -2,25 +2,33 @@
 import { LISTED_TASK } from '../../../../api/routes/admin/present.ts';
 import { type Task, TASK_KINDS, TASK_STATUSES } from '../../../../domain/task.ts';
 import { Card, Money, Pages } from '../../../html/components.tsx';
-import { ChoiceFilter, ChoiceLinks, FieldFilter, Filters } from '../../../html/filters.tsx';
+import { Candidates, ChoiceFilter, ChoiceLinks, FieldFilter, Filters } from '../../../html/filters.tsx';
 import type { ListPage } from '../../../list-page.ts';
+import type { PartFilter } from '../../../part-filter.ts';
 import { ResourceTable } from '../../../html/resource-table.tsx';
 import { durationOf } from '../../tasks/gallery.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 
-export function TaskList({ page: { entries: tasks, next } }: { readonly page: ListPage<Task> }) {
+export function TaskList({
+  page: { entries: tasks, next },
+  filters,
+}: {
+  readonly page: ListPage<Task>;
+  readonly filters: readonly PartFilter[];
+}) {
   const texts = useTexts();
-  const { staffTasks: words, staff, tasks: taskWords, fields } = texts;
+  const { staffTasks: words, staff, tasks: taskWords, fields, common } = texts;
   return (
     <>
       <Filters>
         <ChoiceLinks name="status" label={fields.status} all={taskWords.allStatuses} values={TASK_STATUSES} />
-        <FieldFilter name="account" label={staff.accountId} />
-        <FieldFilter name="model" label={fields.model} />
+        <FieldFilter name="account" label={common.partOfAccount} />
+        <FieldFilter name="model" label={common.partOfModel} />
         <ChoiceFilter name="kind" label={words.kind} all={taskWords.allKinds} values={TASK_KINDS} />
         <FieldFilter name="from" label={staff.from} type="date" />
         <FieldFilter name="to" label={staff.to} type="date" />
       </Filters>
+      <Candidates filters={filters} />
       <Card>
         <TaskTable tasks={tasks} none={words.none} />
       </Card>

@@ -10,6 +10,7 @@ import type { ServiceError } from '../../../../domain/errors.ts';
 import { TASK_KINDS, TASK_STATUSES } from '../../../../domain/task.ts';
 import { carryOut, problemOf } from '../../../form-problem.ts';
 import { readListPage } from '../../../list-page.ts';
+import { accountIn, modelIn, unlessOpen } from '../../../part-filter.ts';
 import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { periodOf } from '../../../period.ts';
 import { authorshipOf } from '../reason.ts';
@@ -40,16 +41,20 @@ export const staffTaskPages = [
   }),
 ];
 
-async function list({ query, texts }: UserVisit, { database }: ApiServices): Promise<PageResult> {
+async function list({ query, texts }: UserVisit, services: ApiServices): Promise<PageResult> {
+  const { database, catalogue } = services;
+  const [account, model] = [await accountIn(query, services), modelIn(query, catalogue)];
   const filter = {
-    accountId: query.get('account')?.trim() || undefined,
-    model: query.get('model')?.trim() || undefined,
+    accountId: account.value ?? undefined,
+    model: model.value ?? undefined,
     status: TASK_STATUSES.find((known) => known === query.get('status')),
     kind: TASK_KINDS.find((known) => known === query.get('kind')),
     ...periodOf(query),
   };
-  const page = await readListPage(query, TASK_LIST, (slice) => listTasks(database, { ...filter, ...slice }));
-  return showPage('allTasks', texts.staffTasks.title, <TaskList page={page} />);
+  const page = await readListPage(query, TASK_LIST, (slice) =>
+    unlessOpen([account, model], () => listTasks(database, { ...filter, ...slice })),
+  );
+  return showPage('allTasks', texts.staffTasks.title, <TaskList page={page} filters={[account, model]} />);
 }
 
 interface Shown {

@@ -5,6 +5,7 @@ import { findTextUsage, listTextUsage, TEXT_OUTCOMES, type TextUsage } from '../
 import { ServiceError } from '../../../../domain/errors.ts';
 import { isId } from '../../../../domain/ids.ts';
 import { readListPage } from '../../../list-page.ts';
+import { accountIn, modelIn, unlessOpen } from '../../../part-filter.ts';
 import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { periodOf } from '../../../period.ts';
 import { RequestContent, RequestList } from './requests.tsx';
@@ -17,20 +18,25 @@ export const staffTextRequestPages = [
 ];
 
 async function list({ query, texts }: UserVisit, services: ApiServices): Promise<PageResult> {
-  const { database } = services;
+  const { database, catalogue } = services;
   const id = (query.get('id') ?? '').trim();
   const found = id === '' ? null : await findRequest(services, id);
   if (found) return { kind: 'redirect', path: `/staff/text-requests/${found.id}` };
+  const [account, model] = [await accountIn(query, services), modelIn(query, catalogue)];
   const filter = {
-    accountId: query.get('account')?.trim() || undefined,
-    model: query.get('model')?.trim() || undefined,
+    accountId: account.value ?? undefined,
+    model: model.value ?? undefined,
     outcome: TEXT_OUTCOMES.find((known) => known === query.get('status')),
     ...periodOf(query),
   };
   const page = await readListPage(query, REQUEST_LIST, async (slice) =>
-    id === '' ? listTextUsage(database, { ...filter, ...slice }) : [],
+    id === '' ? unlessOpen([account, model], () => listTextUsage(database, { ...filter, ...slice })) : [],
   );
-  return showPage('textRequests', texts.staffTextRequests.title, <RequestList page={page} />);
+  return showPage(
+    'textRequests',
+    texts.staffTextRequests.title,
+    <RequestList page={page} filters={[account, model]} />,
+  );
 }
 
 /** Finds a text request by its id, or by the id of the HTTP request or the response. */

@@ -5,8 +5,9 @@ import type { Found } from '../../../../api/services/find-by-id.ts';
 import { TEXT_OUTCOMES, type TextUsage } from '../../../../db/queries/usage.ts';
 import { Card, Copyable, Noted, Pages } from '../../../html/components.tsx';
 import { Facts } from '../../../html/facts.tsx';
-import { ChoiceLinks, FieldFilter, Filters } from '../../../html/filters.tsx';
+import { Candidates, ChoiceLinks, FieldFilter, Filters } from '../../../html/filters.tsx';
 import type { ListPage } from '../../../list-page.ts';
+import type { PartFilter } from '../../../part-filter.ts';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { Chosen, ResourceFacts, TableCard } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
@@ -14,9 +15,15 @@ import type { Texts } from '../../../texts/texts.ts';
 import { useTexts } from '../../../html/page-context.ts';
 import { modifierFacts, TokensCard } from '../../text-request-cards.tsx';
 
-export function RequestList({ page: { entries: requests, next } }: { readonly page: ListPage<TextUsage> }) {
+export function RequestList({
+  page: { entries: requests, next },
+  filters,
+}: {
+  readonly page: ListPage<TextUsage>;
+  readonly filters: readonly PartFilter[];
+}) {
   const texts = useTexts();
-  const { staffTextRequests: words, staff, fields, tasks } = texts;
+  const { staffTextRequests: words, staff, fields, tasks, common } = texts;
   return (
     <>
       <Filters>
@@ -28,11 +35,12 @@ export function RequestList({ page: { entries: requests, next } }: { readonly pa
           field="outcome"
         />
         <FieldFilter name="id" label={words.anyId} />
-        <FieldFilter name="account" label={staff.accountId} />
-        <FieldFilter name="model" label={fields.model} />
+        <FieldFilter name="account" label={common.partOfAccount} />
+        <FieldFilter name="model" label={common.partOfModel} />
         <FieldFilter name="from" label={staff.from} type="date" />
         <FieldFilter name="to" label={staff.to} type="date" />
       </Filters>
+      <Candidates filters={filters} />
       <TableCard
         of={ADMIN_TEXT_REQUEST}
         label={words.title}

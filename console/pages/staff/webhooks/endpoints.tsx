@@ -7,21 +7,28 @@ import type { WebhookEndpoint } from '../../../../db/queries/webhook-endpoints.t
 import { Card, Choice, Copyable, Form, Pages, Time } from '../../../html/components.tsx';
 import { EndpointState } from '../../../html/endpoint-state.tsx';
 import { Facts } from '../../../html/facts.tsx';
-import { ChoiceFilter, FieldFilter, Filters } from '../../../html/filters.tsx';
+import { Candidates, ChoiceFilter, FieldFilter, Filters } from '../../../html/filters.tsx';
 import type { ListPage } from '../../../list-page.ts';
+import type { PartFilter } from '../../../part-filter.ts';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import { Deliveries } from '../deliveries.tsx';
 import { usePage } from '../../../html/page-context.ts';
 
-export function EndpointList({ page: { entries: endpoints, next } }: { readonly page: ListPage<WebhookEndpoint> }) {
+export function EndpointList({
+  page: { entries: endpoints, next },
+  account,
+}: {
+  readonly page: ListPage<WebhookEndpoint>;
+  readonly account: PartFilter;
+}) {
   const { texts, query } = usePage();
-  const { staffWebhooks: words, staff, fields } = texts;
+  const { staffWebhooks: words, common, fields } = texts;
   return (
     <>
       <Filters>
-        <FieldFilter name="account" label={staff.accountId} />
+        <FieldFilter name="account" label={common.partOfAccount} />
         <Choice
           name="show"
           label={words.show}
@@ -32,6 +39,7 @@ export function EndpointList({ page: { entries: endpoints, next } }: { readonly 
           ]}
         />
       </Filters>
+      <Candidates filters={[account]} />
       <TableCard
         of={ADMIN_ENDPOINT}
         label={words.title}

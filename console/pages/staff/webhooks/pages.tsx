@@ -11,6 +11,7 @@ import { ServiceError } from '../../../../domain/errors.ts';
 import { WEBHOOKS } from '../../../../domain/policy.ts';
 import { carryOut, FormError } from '../../../form-problem.ts';
 import { readListPage } from '../../../list-page.ts';
+import { accountIn, unlessOpen } from '../../../part-filter.ts';
 import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { EndpointContent, EndpointList } from './endpoints.tsx';
 
@@ -31,15 +32,16 @@ export const staffWebhookPages = [
   ),
 ];
 
-async function list({ query, texts }: UserVisit, { database }: ApiServices): Promise<PageResult> {
+async function list({ query, texts }: UserVisit, services: ApiServices): Promise<PageResult> {
+  const account = await accountIn(query, services);
   const filter = {
-    accountId: query.get('account')?.trim() || undefined,
+    accountId: account.value ?? undefined,
     failing: query.get('show') === 'all' ? undefined : true,
   };
   const page = await readListPage(query, ENDPOINT_LIST, (slice) =>
-    listAllWebhookEndpoints(database, { ...filter, ...slice }),
+    unlessOpen([account], () => listAllWebhookEndpoints(services.database, { ...filter, ...slice })),
   );
-  return showPage('failingWebhooks', texts.staffWebhooks.title, <EndpointList page={page} />);
+  return showPage('failingWebhooks', texts.staffWebhooks.title, <EndpointList page={page} account={account} />);
 }
 
 async function showEndpoint(
