@@ -42,6 +42,9 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'counts what processes still hold when a period begins': '5:26',
     'is one for all keys of the account, and reports what is left': '5:26',
   },
+  'db/text-money/ledger-processes.test.ts': {
+    'never spend more than the budget of an end user, and what those that die held returns to it': '5:26',
+  },
   'api/text/end-users.test.ts': {
     'are named by ${what}, and refused there once their budget is spent': '5:23 5:24',
     'are not named by the native format, whose requests have no field for it': '5:24',

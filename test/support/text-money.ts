@@ -33,6 +33,9 @@ export interface TestLedger {
   close(): Promise<void>;
 }
 
+/** Whose allowance it is. The row of a settlement is a hold in tests, with its budget, though its type does not say so. */
+type Owner = Pick<NewTextHold, 'accountId' | 'apiKeyId'> & Partial<Pick<NewTextHold, 'budget'>>;
+
 /** A ledger as a process of its own has it. */
 export function openTextLedger(url: string, { processId = randomUUID(), poolSize = 2 } = {}): TestLedger {
   const ledger = createTextLedger({
@@ -55,11 +58,11 @@ export function openTextLedger(url: string, { processId = randomUUID(), poolSize
     return next;
   }
 
-  function askOf({ accountId, apiKeyId }: Pick<NewTextHold, 'accountId' | 'apiKeyId'>): AllowanceAsk {
-    const name = `${accountId} ${apiKeyId}`;
+  function askOf({ accountId, apiKeyId, budget = null }: Owner): AllowanceAsk {
+    const name = `${accountId} ${apiKeyId} ${budget?.id}`;
     const id = allowanceIds.get(name) ?? newId('allowance');
     allowanceIds.set(name, id);
-    return newAsk({ id, accountId, apiKeyId });
+    return newAsk({ id, accountId, apiKeyId, endUserBudgetId: budget?.id ?? null });
   }
 
   async function write({

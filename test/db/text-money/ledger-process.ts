@@ -1,18 +1,23 @@
 /**
  * A process of its own that holds and settles as fast as it can, until nothing fits any more. Run by ledger-processes.test.ts
- * with the database, the account and the key; says "held" once it holds something.
+ * with the database, the account, the key and perhaps the budget of an end user; says "held" once it holds something.
  */
 import { argv, exit, stdout } from 'node:process';
-import { newHold, openTextLedger, settlementOf } from '../../support/text-money.ts';
+import { type HoldSettings, newHold, openTextLedger, settlementOf } from '../../support/text-money.ts';
 
-const [url = '', accountId = '', keyId = ''] = argv.slice(2);
+const [url = '', accountId = '', keyId = '', budgetId] = argv.slice(2);
 const AT_ONCE = 4;
 const REQUESTS = 60;
+const END_USER = 'alice';
 
 const ledger = openTextLedger(url, { poolSize: 1 });
+const named: HoldSettings =
+  budgetId === undefined
+    ? {}
+    : { endUser: END_USER, budget: { id: budgetId, endUser: END_USER, usageLimit: 0n, limitPeriod: 'day' } };
 
 for (let request = 0; request < REQUESTS; request += AT_ONCE) {
-  const holds = Array.from({ length: AT_ONCE }, () => newHold({ id: keyId, accountId }));
+  const holds = Array.from({ length: AT_ONCE }, () => newHold({ id: keyId, accountId }, named));
   const decisions = await ledger.hold(holds);
   const held = holds.filter((_, index) => decisions[index]?.refusal === null);
   stdout.write('held\n');

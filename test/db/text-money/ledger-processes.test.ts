@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { releaseDeadAllowances } from '../../../db/text-money/dead-processes.ts';
+import { listEndUserBudgets, setEndUserBudget } from '../../../db/queries/end-user-budgets.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { createFundedKey, reloadAccount } from '../../support/factories.ts';
 import { openTextLedger } from '../../support/text-money.ts';
@@ -13,6 +14,8 @@ const KILLED = 5;
 const PICO_PER_USD = 10n ** 12n;
 /** Enough for less than half of what all of them ask for. */
 const BALANCE = 250_000n;
+/** Enough for a third of what half of them ask for. */
+const BUDGET = 150_000n;
 
 describe('many processes on one account', () => {
   let testDatabase: TestDatabase;
@@ -23,13 +26,9 @@ describe('many processes on one account', () => {
 
   after(() => testDatabase.drop());
 
-  it('never overdraw it, and what those that die held comes back', async () => {
+  /** As another process does after those were silent for a while. */
+  async function releaseAll(): Promise<void> {
     const { url, database } = testDatabase;
-    const key = await createFundedKey(database, Number(BALANCE) / Number(PICO_PER_USD));
-    await Promise.all(
-      Array.from({ length: PROCESSES }, (_, index) => runProcess([url, key.accountId, key.id], index < KILLED)),
-    );
-
     const ledger = openTextLedger(url);
     await ledger.send({});
     await database('processes')
@@ -37,8 +36,41 @@ describe('many processes on one account', () => {
       .update({ heartbeat_at: new Date(0) });
     await releaseDeadAllowances(database, ledger.processId, 0);
     await ledger.close();
+  }
+
+  it('never spend more than the budget of an end user, and what those that die held returns to it', async () => {
+    const { url, database } = testDatabase;
+    const { id: keyId, accountId } = await createFundedKey(database, 1);
+    const wanted = { accountId, endUser: 'alice', usageLimit: BUDGET, limitPeriod: 'month' } as const;
+    const budget = await setEndUserBudget(database, wanted);
+    await Promise.all(
+      Array.from({ length: PROCESSES }, (_, index) =>
+        runProcess([url, accountId, keyId, ...(index % 2 === 0 ? [budget?.id ?? ''] : [])], index < KILLED),
+      ),
+    );
+    await releaseAll();
+    const requests = () => database('text_requests').where({ account_id: accountId });
+    const [charged] = await requests().where({ end_user: 'alice' }).sum({ charge: 'charge', absorbed: 'absorbed' });
+    const paid = BigInt(charged?.['charge']) - BigInt(charged?.['absorbed']);
+    const [kept] = await listEndUserBudgets(database, { accountId, limit: 1 });
+    expect(kept?.usedOfLimit).to.equal(paid);
+    expect(paid <= BUDGET && paid > BUDGET / 2n, `${paid} of ${BUDGET}`).to.equal(true);
+    expect(Number((await requests().whereNull('end_user').count())[0]?.['count'])).to.be.above(0);
+  }).timeout(180_000);
+
+  it('never overdraw it, and what those that die held comes back', async () => {
+    const { url, database } = testDatabase;
+    const key = await createFundedKey(database, Number(BALANCE) / Number(PICO_PER_USD));
+    await Promise.all(
+      Array.from({ length: PROCESSES }, (_, index) => runProcess([url, key.accountId, key.id], index < KILLED)),
+    );
+
+    await releaseAll();
     const account = await reloadAccount(database, { id: key.accountId });
-    const [charged] = await database('text_requests').sum({ charge: 'charge', absorbed: 'absorbed' }).count('*');
+    const [charged] = await database('text_requests')
+      .where({ account_id: key.accountId })
+      .sum({ charge: 'charge', absorbed: 'absorbed' })
+      .count('*');
     expect(account.fundedReserved).to.equal(0n);
     expect(account.fundedAvailable + BigInt(charged?.['charge']) - BigInt(charged?.['absorbed'])).to.equal(BALANCE);
     expect(await database('text_allowances')).to.have.length(0);
