@@ -111,6 +111,8 @@ export class Entry {
     const [busier, other] =
       this.#period.holds > this.#previous.holds ? [this.#period, this.#previous] : [this.#previous, this.#period];
     const next = isTopUp || holds.length > 0 ? busier : NO_HOLDS;
+    // Many end users may share the minute of a key: only one who goes on for more than a second gets places in advance.
+    const nextRequests = this.endUserBudgetId === null ? next.holds : Math.min(next.holds, other.holds);
     return {
       id: this.id,
       accountId: this.accountId,
@@ -121,7 +123,7 @@ export class Entry {
       extra: next.amount,
       largest: busier.largest > other.largest ? busier.largest : other.largest,
       requestLimit: this.#requestLimit,
-      extraRequests: Math.max(0, next.holds - this.#placesLeft(nowMs)),
+      extraRequests: Math.max(0, nextRequests - this.#placesLeft(nowMs)),
       isAnswered: this.isRecalled,
       holds,
     };

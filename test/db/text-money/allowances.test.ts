@@ -106,6 +106,17 @@ describe('allowances', () => {
     return (await reloadAccount(database, { id: accountId })).fundedAvailable;
   }
 
+  /** Waits for the next minute if this one is about to end. */
+  async function untilMinuteLasts(): Promise<void> {
+    await waitUntil(
+      async () => {
+        const { rows } = await database.raw('SELECT extract(second FROM now()) < 50 AS lasts');
+        expect(rows[0].lasts).to.equal(true);
+      },
+      { timeoutMs: 15_000 },
+    );
+  }
+
   const allowancesOf = ({ accountId }: TestKey) => database('text_allowances').where({ account_id: accountId });
 
   describe('a rich account', () => {
@@ -159,17 +170,6 @@ describe('allowances', () => {
       const decided = busy.hold(hold);
       if (decided instanceof Promise || decided.refusal !== null) throw new Error('it did not hold at once');
       return decided;
-    }
-
-    /** Waits for the next minute if this one is about to end. */
-    async function untilMinuteLasts(): Promise<void> {
-      await waitUntil(
-        async () => {
-          const { rows } = await database.raw('SELECT extract(second FROM now()) < 50 AS lasts');
-          expect(rows[0].lasts).to.equal(true);
-        },
-        { timeoutMs: 15_000 },
-      );
     }
 
     const SUPPLIES: readonly [what: string, settings: HoldSettings][] = [
@@ -484,6 +484,16 @@ describe('allowances', () => {
   });
 
   describe('requests per minute', () => {
+    it('all reach the end users of a key, each of whom has a budget and asks once', async () => {
+      await untilMinuteLasts();
+      const key = await fundedKey(1, { rateLimitRpm: 40 });
+      for (let user = 1; user <= 40; user += 1) {
+        const { newHold: holdOf } = await endUser(`user-${user}`, { usageLimit: USD }, key);
+        const { refusal } = await serve(first(), holdOf({ amount: 1n, requestLimit: 40 }), 0n);
+        expect(refusal, `user ${user}`).to.equal(null);
+      }
+    });
+
     it('never exceed the limit of the key over all processes', async () => {
       const limit = 40;
       const key = await fundedKey(1, { rateLimitRpm: limit });
