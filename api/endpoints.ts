@@ -27,6 +27,7 @@ import { find } from './routes/admin/find.ts';
 import { deleteBudget, listBudgets, setEndUserBudget } from './routes/admin/end-user-budgets.ts';
 import { createKey, deleteKey, getKey, listKeys, updateKey } from './routes/admin/keys.ts';
 import { listRenders, sumMarginsByModel } from './routes/admin/margins.ts';
+import { forgetVendorBill, getVendorBill, importVendorBill, listBillsOfMonth } from './routes/admin/bills.ts';
 import { closeMonth, exportMonth, listClosedMonths } from './routes/admin/months.ts';
 import { acknowledge, getReconciliation, listReconciliations, reconcile } from './routes/admin/reconciliations.ts';
 import {
@@ -215,6 +216,10 @@ const FINANCE = [
   exportMonth,
   closeMonth,
   listClosedMonths,
+  importVendorBill,
+  listBillsOfMonth,
+  getVendorBill,
+  forgetVendorBill,
   reconcile,
   listReconciliations,
   getReconciliation,

@@ -33,6 +33,8 @@ export const BODIES = {
     // Enough for a conversation of ten thousand messages.
     maxValues: 60_000,
   },
+  // About 100,000 lines of a vendor's bill, in one text.
+  bill: { maxBytes: 8 * MIB, maxDepth: 2, maxValues: 200 },
   // As many token ids as vendors take in one request, and about as much text.
   embeddings: { maxBytes: 8 * MIB, maxDepth: 8, maxValues: 310_000 },
 };

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type Joi from 'joi';
 import { ANY_OBJECT, component, type JsonSchema } from '../../domain/json-schema.ts';
 import { BODIES } from '../../domain/policy.ts';
-import { readBody, readJsonBody } from '../middlewares/json-body.ts';
+import { type BodyLimits, readBody, readJsonBody } from '../middlewares/json-body.ts';
 import { toJsonSchema } from '../openapi/joi-schema.ts';
 import type { BodyDescription } from '../openapi/operation.ts';
 import type { ApiServices } from '../services/services.ts';
@@ -29,8 +29,13 @@ export interface JsonBody<Body> extends RequestBody<Body> {
  * @param name of the schema in the API description
  * @param schema checks the body and describes it
  */
-export function jsonBody<Body>(name: string, schema: Joi.ObjectSchema<Body>, examples?: Examples): JsonBody<Body> {
-  return jsonBodyOf(nameSchema(name, schema), createValidator(schema), examples);
+export function jsonBody<Body>(
+  name: string,
+  schema: Joi.ObjectSchema<Body>,
+  examples?: Examples,
+  limits: BodyLimits = BODIES.common,
+): JsonBody<Body> {
+  return jsonBodyOf(nameSchema(name, schema), createValidator(schema), examples, limits);
 }
 
 /**
@@ -43,17 +48,18 @@ export function jsonBodyOf<Body>(
   schema: JsonSchema,
   parse: (value: unknown, services: ApiServices) => Body,
   examples?: Examples,
+  limits: BodyLimits = BODIES.common,
 ): JsonBody<Body> {
   return {
     description: { required: true, content: json(schema, examples) },
     parse,
-    read: async (request, services) => parse(await readJson(request), services),
+    read: async (request, services) => parse(await readJson(request, limits), services),
   };
 }
 
 /** An unchecked body, described by the check that it will go through later. */
 export function unchecked({ description }: JsonBody<unknown>): RequestBody<unknown> {
-  return { description, read: readJson };
+  return { description, read: (request) => readJson(request) };
 }
 
 /** An optional JSON object; leaving it out is the same as sending an empty one. */
@@ -77,11 +83,11 @@ export function signedBody(maxBytes: number): RequestBody<() => Promise<Buffer>>
 }
 
 /** A JSON body that some clients send needlessly: it is read and ignored. */
-export const ignoredJsonBody: RequestBody<unknown> = { description: null, read: readJson };
+export const ignoredJsonBody: RequestBody<unknown> = { description: null, read: (request) => readJson(request) };
 
 /** @returns undefined when no body was sent */
-async function readJson(request: IncomingMessage): Promise<unknown> {
-  return (await readJsonBody(request, BODIES.common)).value;
+async function readJson(request: IncomingMessage, limits: BodyLimits = BODIES.common): Promise<unknown> {
+  return (await readJsonBody(request, limits)).value;
 }
 
 function nameSchema(name: string, schema: Joi.Schema): JsonSchema {

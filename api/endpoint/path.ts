@@ -53,6 +53,7 @@ const PATH_PARAMETERS: Readonly<Record<string, ParameterDescription>> = {
   admin_token_id: { description: 'The `id` of an admin token, not the token itself', id: 'adminToken' },
   price_list: { description: 'The name of a price list' },
   month: { description: 'A month in UTC, such as 2026-10' },
+  vendor: { description: 'The name of a vendor that sends bills' },
   any_id: { description: 'An id of any kind' },
   upstream: { description: 'The name of an upstream in the configuration' },
   provider: { description: 'The name of the provider in the configuration' },

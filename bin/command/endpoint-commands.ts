@@ -11,7 +11,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   upstreams: 'vendors behind the models',
   models: 'models of the catalogue',
   config: 'the catalogue and the file of upstreams',
-  months: 'months of all accounts: exporting and closing them',
+  months: 'months of all accounts: exporting and closing them, and the bills of vendors',
   reconciliations: 'the reports of reconciliations',
   'admin-tokens': 'tokens for administration, each with a name and a role',
   'price-lists': 'what customers pay instead of the prices of the catalogue',
@@ -169,6 +169,13 @@ export const ENDPOINT_COMMANDS: readonly EndpointCommand[] = [
   { usage: 'refunds', call: 'listRefunds', columns: 'created_at account_id amount_usd model cause task_id' },
   { usage: 'months close <month>', call: 'closeMonth' },
   { usage: 'months list', call: 'listClosedMonths', columns: 'month closed_at author transfers revenue_usd checksum' },
+  {
+    usage: 'months bills <month>',
+    call: 'listVendorBills',
+    columns: 'vendor lines billed_usd imported_at author',
+  },
+  { usage: 'months bill <month> <vendor>', call: 'getVendorBill' },
+  { usage: 'months forget-bill <month> <vendor>', call: 'forgetVendorBill' },
   {
     usage: 'reconciliations list',
     call: 'listReconciliations',

@@ -1,4 +1,5 @@
 /** The subcommands for finance that are more than one call, or print an answer in their own way. */
+import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { isObject } from '../../domain/json.ts';
@@ -16,6 +17,7 @@ type Options = Readonly<Record<string, string | boolean | undefined>>;
 export function addFinanceCommands(program: Command, admin: Administration): void {
   addStatementCommand(groupOf(program, 'accounts'), admin);
   addMonthExport(groupOf(program, 'months'), admin);
+  addBillImport(groupOf(program, 'months'), admin);
   addReconciliationCommands(program, admin);
 }
 
@@ -56,6 +58,45 @@ function addMonthExport(months: Command, admin: Administration): void {
       const format = csv === true ? { csv } : { ndjson: true };
       await admin.exportAll(`/months/${encodeURIComponent(month)}/export`, format);
     });
+}
+
+function addBillImport(months: Command, admin: Administration): void {
+  months
+    .command('import-bill <month> <vendor> <file>')
+    .description('import the bill of a vendor, a CSV file, and compare it with our records')
+    .option('--upstreams <names...>', 'the upstreams that it bills; needed for the first bill, as the columns are')
+    .option('--job-column <title>', "the title of the column with the vendor's jobs; left out if lines are sums")
+    .option('--model-column <title>', 'the title of the column with models')
+    .option('--amount-column <title>', 'the title of the column with amounts')
+    .option('--usd-per-unit <usd>', 'what 1 of its currency is worth, if that is not the US dollar')
+    .option(...AUTHOR)
+    .action(async (month: string, vendor: string, file: string, options: BillOptions) => {
+      const csv = await readFile(file, 'utf8').catch((error: Error) => {
+        throw new CommandError(`The bill cannot be read: ${error.message}`);
+      });
+      await admin.show('POST', `/months/${encodeURIComponent(month)}/bills`, {
+        vendor,
+        csv,
+        upstreams: options.upstreams,
+        columns: columnsOf(options),
+        usd_per_unit: options.usdPerUnit,
+        author: options.author,
+      });
+    });
+}
+
+/** Without titles, those of the bill before hold. */
+function columnsOf({ jobColumn: job, modelColumn: model, amountColumn: amount }: BillOptions): object | undefined {
+  return job === undefined && model === undefined && amount === undefined ? undefined : { job, model, amount };
+}
+
+interface BillOptions {
+  readonly upstreams?: readonly string[];
+  readonly jobColumn?: string;
+  readonly modelColumn?: string;
+  readonly amountColumn?: string;
+  readonly usdPerUnit?: string;
+  readonly author?: string;
 }
 
 const CHECK_COLUMNS = ['check', 'findings', 'duration_ms', 'question'];

@@ -1,3 +1,4 @@
+import { BILL_DIFFERENCES } from '../functions/bill-differences.ts';
 import { TEXT_COSTS } from '../functions/text-costs.ts';
 import { appendOnly, neverDeleted } from './0001-foundations.ts';
 
@@ -29,6 +30,8 @@ import { appendOnly, neverDeleted } from './0001-foundations.ts';
  * - An acknowledgement says why a finding of reconciliation stays as it is. It is about the text of the finding, so it
  *   holds for later reports with the same finding. Where it `takes_two`, a second person confirms it. It is decided
  *   once.
+ * - `vendor_bills` has what each vendor billed for a month, line by line, which reconciliation compares with the costs of
+ *   submissions and text requests. Lines of sums name no job.
  */
 export const FINANCE = /* sql */ `
 CREATE TABLE rate_cards (
@@ -250,4 +253,29 @@ CREATE TRIGGER acknowledgements_are_decided_once BEFORE UPDATE ON acknowledgemen
       NEW.author, NEW.takes_two, NEW.created_at))
   EXECUTE FUNCTION refuse_change();
 ${neverDeleted('acknowledgements')}
-`;
+
+CREATE TABLE vendor_bills (
+  vendor text COLLATE "C" NOT NULL CHECK (vendor <> ''),
+  month date NOT NULL CHECK (month = date_trunc('month', month)::date),
+  upstreams text[] NOT NULL CHECK (upstreams <> '{}'),
+  columns jsonb NOT NULL,
+  imported_at timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
+  author text NOT NULL CHECK (author <> ''),
+  lines bigint NOT NULL DEFAULT 0,
+  amount numeric(38,0) NOT NULL DEFAULT 0,
+  PRIMARY KEY (vendor, month)
+);
+
+CREATE TABLE vendor_bill_lines (
+  vendor text COLLATE "C" NOT NULL,
+  month date NOT NULL,
+  line integer NOT NULL CHECK (line > 0),
+  job_id text,
+  model text,
+  amount numeric(38,0) NOT NULL,
+  PRIMARY KEY (vendor, month, line),
+  FOREIGN KEY (vendor, month) REFERENCES vendor_bills ON DELETE CASCADE,
+  CONSTRAINT vendor_bill_lines_are_about_something CHECK (job_id IS NOT NULL OR model IS NOT NULL)
+);
+CREATE INDEX vendor_bill_lines_by_job ON vendor_bill_lines (vendor, job_id) WHERE job_id IS NOT NULL;
+${BILL_DIFFERENCES}`;

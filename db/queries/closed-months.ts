@@ -33,7 +33,9 @@ export type MonthRefusal =
   /** Months are closed one after the other. */
   | { readonly reason: 'out of turn'; readonly next: string }
   /** The latest reconciliation found rows that disagree, and nobody has acknowledged them. */
-  | { readonly reason: 'findings'; readonly reconciliationId: string; readonly findings: number };
+  | { readonly reason: 'findings'; readonly reconciliationId: string; readonly findings: number }
+  /** A vendor's bill was imported after the latest reconciliation began. */
+  | { readonly reason: 'bill not compared'; readonly vendor: string };
 
 /** The books of a month. */
 export interface Books {
@@ -90,7 +92,20 @@ export async function findMonthRefusal(database: Database, month: Month): Promis
   );
   if (!rows[0]?.is_over) return { reason: 'not over' };
   const latest = await findLatestReport(database);
-  return latest && latest.findings > 0 ? { reason: 'findings', ...latest } : null;
+  if (latest && latest.findings > 0) return { reason: 'findings', ...latest };
+  const bill = await findUncomparedBill(database, month);
+  return bill && { reason: 'bill not compared', vendor: bill.vendor };
+}
+
+async function findUncomparedBill(database: Database, month: Month): Promise<{ readonly vendor: string } | null> {
+  const { rows } = await database.raw<{ rows: { vendor: string }[] }>(
+    /* sql */ `
+    SELECT vendor FROM vendor_bills WHERE month = ?::date AND imported_at >=
+      coalesce((SELECT max(created_at) FROM reconciliations WHERE finished_at IS NOT NULL), '-infinity')
+    ORDER BY vendor LIMIT 1`,
+    [`${month.name}-01`],
+  );
+  return rows[0] ?? null;
 }
 
 /** The findings of the latest reconciliation that stand, acknowledged. */

@@ -1017,6 +1017,27 @@ describe('the rules of the database', () => {
     refusesRemoval('acknowledgements', acknowledged);
   });
 
+  describe('bills of vendors', () => {
+    const month = '2026-10-01';
+    const bill = (): Row => ({ vendor: 'fal', month, upstreams: ['fal'], columns: '{}', author: 'ada' });
+    const line = (): Row => ({ vendor: 'fal', month, line: 1, model: 'm', amount: 1 });
+    const withBill = (...lines: readonly Row[]) =>
+      withRow('vendor_bills', bill(), (transaction) => transaction('vendor_bill_lines').insert(lines));
+    refusesRows('vendor_bills', bill, [
+      ['a bill of nobody', { vendor: '' }],
+      ['a bill of a part of a month', { month: '2026-10-02' }],
+      ['a bill of no upstream', { upstreams: [] }],
+      ['a bill that nobody imported', { author: '' }],
+    ]);
+    refusesTwice('a bill of a month', 'vendor_bills', bill);
+    refuses('a line of no bill', 'vendor_bill_lines_vendor_month_fkey', () => insert('vendor_bill_lines', line()));
+    refuses('a line before the first', 'vendor_bill_lines_line_check', () => withBill({ ...line(), line: 0 }));
+    refuses('a line about nothing', 'vendor_bill_lines_are_about_something', () =>
+      withBill({ ...line(), model: null }),
+    );
+    refuses('a line twice', 'vendor_bill_lines_pkey', () => withBill(line(), line()));
+  });
+
   describe('money that one person moved by hand', () => {
     const moved = ({ account }: Given): Row => {
       return { id: newId('transfer'), account_id: account.id, amount: 1, author: 'ada' };

@@ -67,6 +67,8 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   process_circuits: { sweep: 'circuits of processes' },
   text_attempts: { sweep: 'attempts of text requests' },
   upstream_calls: { sweep: 'calls of upstreams' },
+  vendor_bills: { because: 'one for each vendor and month, which people import and books keep for ever' },
+  vendor_bill_lines: { because: 'about 100,000 of a bill at most' },
   upstream_failures: { because: 'one for each route and key' },
   user_links: { sweep: 'links of users' },
   user_identities: { because: 'a few for each user, who connect them' },

@@ -102,7 +102,7 @@ export const exportMonth = endpoint({
 });
 
 /** @throws ServiceError `bad_request` */
-function existingMonth(name: string): Month {
+export function existingMonth(name: string): Month {
   const month = parseMonth(name);
   if (!month) throw badRequest('The month must be named as in 2026-10');
   return month;

@@ -85,6 +85,37 @@ export const reopenAccountSchema = Joi.object<Partial<ReasonedBody>>({
 
 export const closeMonthSchema = Joi.object<AuthoredBody>({ author });
 
+interface ImportBillBody extends AuthoredBody {
+  readonly vendor: string;
+  readonly csv: string;
+  readonly upstreams?: readonly string[];
+  readonly columns?: { readonly job?: string; readonly model: string; readonly amount: string };
+  readonly usd_per_unit?: string | number;
+}
+
+const columnTitle = freeText({ min: 1, max: 200 });
+
+export const importBillSchema = Joi.object<ImportBillBody>({
+  vendor: freeText({ min: 1, max: 100 }).required().description('Your name for the vendor').example('fal'),
+  csv: freeText({ min: 1 })
+    .required()
+    .description('The file: the titles of its columns, then a line for each job or sum'),
+  upstreams: Joi.array()
+    .items(freeText({ min: 1, max: 200 }))
+    .min(1)
+    .max(50)
+    .description('The upstreams that it bills, as the configuration calls them'),
+  columns: Joi.object({
+    job: columnTitle.description("That of the vendor's jobs; absent if lines are sums"),
+    model: columnTitle.required().description('That of models, or of what else names them'),
+    amount: columnTitle.required().description('That of amounts'),
+  }).description('The titles of the columns that are read, in any case'),
+  usd_per_unit: positiveUsd
+    .description('What 1 of its currency is worth, if that is not the US dollar')
+    .example('0.14'),
+  author,
+});
+
 interface AcknowledgeBody extends ReasonedBody {
   readonly findings: number[];
 }

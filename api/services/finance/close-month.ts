@@ -44,6 +44,9 @@ function sentenceFor(refusal: MonthRefusal, month: Month): string {
   if (refusal.reason === 'out of turn') {
     return `Months are closed one after the other: the next one is ${refusal.next}.`;
   }
+  if (refusal.reason === 'bill not compared') {
+    return `The bill of ${refusal.vendor} was imported after the latest reconciliation. Run another one, and close the month then.`;
+  }
   const { reconciliationId, findings } = refusal;
   return (
     `The books do not agree: ${reconciliationId} has ${findings} ${findings === 1 ? 'finding' : 'findings'} that nobody has ` +

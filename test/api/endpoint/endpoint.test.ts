@@ -7,7 +7,7 @@ import { type Answer, call } from '../../support/stack.ts';
 
 const endpoints = endpointsFor({ takesPayments: false });
 /** What of a path is looked at before anything else: `{model}` and other names may be any text, `{any_id}` is of any kind, and `{month}` is none. */
-const ID = /\{(?!any_id\b|month\b|model\b|model_id\b|price_list\b|provider\b|upstream\b)\w+\}/;
+const ID = /\{(?!any_id\b|month\b|model\b|model_id\b|price_list\b|provider\b|upstream\b|vendor\b)\w+\}/;
 
 /** The names of the parameters of the query that may be left out. */
 function queryOf({ parameters }: Endpoint): string[] {

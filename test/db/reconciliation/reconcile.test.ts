@@ -32,6 +32,8 @@ import {
 interface Given {
   /** This one, as `2026-11`. */
   readonly month: string;
+  /** A model in a bill of this month. */
+  readonly billed: string;
   readonly account: string;
   readonly key: string;
   readonly poorAccount: string;
@@ -269,6 +271,17 @@ const DAMAGES: readonly Damage[] = [
     subject: 'account',
     sql: `INSERT INTO daily_transfers SELECT :account, (now() AT TIME ZONE 'UTC')::date, 'gone', 1, 2, -3`,
     says: /^gone on .*: 1, 2, -3 kept, its transfers add up to nothing$/,
+  },
+  {
+    what: 'a bill with a line that is not ours',
+    check: 'vendor_bills',
+    subject: 'billed',
+    sql: `
+      WITH bill AS (INSERT INTO vendor_bills (vendor, month, upstreams, columns, author)
+        SELECT split_part(:billed, ' ', 1), to_date(:month, 'YYYY-MM'), ARRAY['fal'], '{}', 'ada' RETURNING *)
+      INSERT INTO vendor_bill_lines (vendor, month, line, job_id, model, amount)
+      SELECT vendor, month, 1, 'job', 'unknown', 1e12 FROM bill`,
+    says: /^extra 1: billed 1000000000000, cost 0, first job$/,
   },
   {
     what: 'a text request that was charged otherwise than its usage says',
@@ -553,6 +566,7 @@ async function prepare({ database, url }: SuiteDatabase): Promise<Given> {
   await finishAsFailed(database, failed);
   return {
     month: new Date().toISOString().slice(0, 7),
+    billed: `fal ${new Date().toISOString().slice(0, 7)} unknown`,
     account: key.accountId,
     key: key.id,
     topUp: topUp?.transfer_id ?? '',

@@ -1,0 +1,147 @@
+/** The bills of vendors: reading their files, and keeping their lines for reconciliation. */
+import { Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
+import { CsvError, parse } from 'csv-parse';
+import type { Database } from '../../../db/database.ts';
+import { findClosedMonth } from '../../../db/queries/closed-months.ts';
+import { deleteVendorBill, findLatestBill, keepVendorBill, type VendorBill } from '../../../db/queries/vendor-bills.ts';
+import { badRequest, ServiceError } from '../../../domain/errors.ts';
+import type { PicoUsd } from '../../../domain/money.ts';
+import type { Month } from '../../../domain/month.ts';
+import { type BilledLine, type BillColumns, type DecimalMark, readBilledAmount } from '../../../domain/vendor-bill.ts';
+
+export interface BillFile {
+  /** What it says, with a line that has the titles of the columns. */
+  readonly csv: string;
+  readonly columns: BillColumns;
+  /** What 1 of its currency is worth. */
+  readonly unit: PicoUsd;
+}
+
+export interface BillImport extends Pick<BillFile, 'csv' | 'unit'> {
+  readonly month: Month;
+  readonly vendor: string;
+  readonly author: string;
+  /** Absent: those of the vendor's latest bill. */
+  readonly upstreams?: readonly string[] | undefined;
+  /** Absent: those of the vendor's latest bill. */
+  readonly columns?: BillColumns | undefined;
+}
+
+/** Others are served between two pieces of a large file. */
+const PIECE_LENGTH = 64 * 1024;
+const LONGEST_RECORD = 100_000;
+/** Vendors write some lines about themselves first. */
+const MOST_LINES_BEFORE_TITLES = 100;
+const LONGEST_NAME = 300;
+const SEPARATORS = [',', ';', '\t'] as const;
+
+/**
+ * Keeps the bill instead of one of the same vendor and month.
+ *
+ * @throws ServiceError `bad_request` if the month is closed, or the file has no such columns or an amount that is none
+ */
+export async function importBill(database: Database, bill: BillImport): Promise<VendorBill> {
+  const { month, vendor, author, csv, unit } = bill;
+  await assertOpen(database, month);
+  const latest = await findLatestBill(database, vendor);
+  const { upstreams, columns } = { ...latest, ...given(bill) };
+  if (!upstreams || !columns) {
+    throw badRequest('The first bill of a vendor needs "upstreams" and "columns".');
+  }
+  const billed = readBill({ csv, columns, unit });
+  return keepVendorBill(database, month, { vendor, upstreams, columns, author, billed });
+}
+
+/** Forgets a bill that was imported by mistake. @throws ServiceError if there is none, or its month is closed */
+export async function forgetBill(database: Database, vendor: string, month: Month): Promise<void> {
+  await assertOpen(database, month);
+  if (!(await deleteVendorBill(database, vendor, month))) throw noSuchBill(vendor, month);
+}
+
+export function noSuchBill(vendor: string, month: Month): ServiceError {
+  return new ServiceError('not_found', `No bill of ${vendor} was imported for ${month.name}.`);
+}
+
+async function assertOpen(database: Database, month: Month): Promise<void> {
+  if (!(await findClosedMonth(database, month.name))) return;
+  throw badRequest(`${month.name} is closed, so its bills stay as they are. Adjust what is wrong in an open month.`);
+}
+
+function given({ upstreams, columns }: BillImport): Partial<Pick<VendorBill, 'upstreams' | 'columns'>> {
+  return { ...(upstreams && { upstreams }), ...(columns && { columns }) };
+}
+
+/** The lines with an amount that name a job or a model; others are titles and sums. @throws ServiceError `bad_request` */
+export async function* readBill({ csv, columns, unit }: BillFile): AsyncIterable<BilledLine> {
+  const titles = findTitles(csv, columns);
+  const { separator, places } = titles;
+  const decimalMark: DecimalMark = separator === ';' ? ',' : '.';
+  for await (const { line, record } of recordsOf(csv, separator)) {
+    if (line <= titles.line) continue;
+    const [jobId, model, amount] = [places.job, places.model, places.amount].map((place) => cellOf(record, place));
+    if (!amount || (!jobId && !model)) continue;
+    const billed = readBilledAmount(amount, unit, decimalMark);
+    if (billed === null) throw badRequest(`Line ${line} of the bill has an amount that cannot be read: ${amount}`);
+    yield { line, jobId: jobId ?? null, model: model ?? null, amount: billed };
+  }
+}
+
+function cellOf(record: readonly string[], place: number | null): string | null {
+  return (place !== null && record[place]?.slice(0, LONGEST_NAME)) || null;
+}
+
+interface Titles {
+  /** Where they stand, counted from 1. */
+  readonly line: number;
+  readonly separator: (typeof SEPARATORS)[number];
+  readonly places: { readonly job: number | null; readonly model: number; readonly amount: number };
+}
+
+/** The first line that has the title of each column. */
+function findTitles(csv: string, { job, model, amount }: BillColumns): Titles {
+  const lines = csv.slice(0, MOST_LINES_BEFORE_TITLES * 1_000).split(/\r?\n/, MOST_LINES_BEFORE_TITLES);
+  for (const [index, line] of lines.entries()) {
+    for (const separator of SEPARATORS) {
+      const cells = line.split(separator).map((cell) => cell.replaceAll(/^[\s"\uFEFF]+|[\s"]+$/g, '').toLowerCase());
+      const placeOf = (title: string): number => cells.indexOf(title.trim().toLowerCase());
+      const places = { job: job === null ? null : placeOf(job), model: placeOf(model), amount: placeOf(amount) };
+      if (places.job !== -1 && places.model !== -1 && places.amount !== -1)
+        return { line: index + 1, separator, places };
+    }
+  }
+  const wanted = [job, model, amount].filter((title) => title !== null);
+  throw badRequest(
+    `No line at the beginning of the file has the columns ${wanted.map((title) => `"${title}"`).join(', ')}. Name the titles as the file writes them.`,
+  );
+}
+
+async function* recordsOf(
+  csv: string,
+  delimiter: string,
+): AsyncIterable<{ readonly line: number; readonly record: readonly string[] }> {
+  const parser = parse({
+    delimiter,
+    bom: true,
+    info: true,
+    relax_column_count: true,
+    skip_empty_lines: true,
+    trim: true,
+    max_record_size: LONGEST_RECORD,
+  });
+  try {
+    for await (const { record, info } of Readable.from(piecesOf(csv)).pipe(parser)) {
+      yield { line: info.lines, record };
+    }
+  } catch (error) {
+    if (error instanceof CsvError) throw badRequest(`The file is no CSV: ${error.message}`);
+    throw error;
+  }
+}
+
+async function* piecesOf(text: string): AsyncIterable<string> {
+  for (let at = 0; at < text.length; at += PIECE_LENGTH) {
+    await setImmediate();
+    yield text.slice(at, at + PIECE_LENGTH);
+  }
+}

@@ -1,0 +1,75 @@
+/** How the bill of a vendor differs from what its renders and text requests cost by our records. */
+export const BILL_DIFFERENCES = /* sql */ `
+-- Vendors round, some to a cent a line.
+CREATE FUNCTION is_as_billed(billed numeric, cost numeric) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+  SELECT abs(billed - cost) <= greatest(cost / 100, 5e9)
+$$;
+
+-- Of names that differ in letters and signs only, such as 'Gemini 2.5 Flash' and 'gemini-2.5-flash'.
+CREATE FUNCTION plain_name(name text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT regexp_replace(lower(name), '[^a-z0-9]+', '-', 'g')
+$$;
+
+-- A line that names a job is compared with the submission of that job. All other lines of a model are added up, and
+-- compared with what else the model cost in the month. Costs that nobody knows are not compared.
+CREATE FUNCTION bill_differences(bill vendor_bills) RETURNS TABLE (
+  difference text, model text, job_id text, task_id text, line integer, billed numeric, cost numeric
+) LANGUAGE sql STABLE AS $$
+  WITH period AS (
+    SELECT bill.month::timestamp AT TIME ZONE 'UTC' AS begins_at,
+      (bill.month + interval '1 month') AT TIME ZONE 'UTC' AS ends_at,
+      EXISTS (SELECT FROM vendor_bills AS earlier
+        WHERE earlier.vendor = bill.vendor AND earlier.month = bill.month - interval '1 month') AS follows_another
+  ), lines AS (
+    SELECT * FROM vendor_bill_lines AS billed WHERE billed.vendor = bill.vendor AND billed.month = bill.month
+  ), billed_jobs AS (
+    SELECT lines.job_id, min(lines.line) AS line, max(lines.model) AS model, sum(lines.amount) AS billed
+    FROM lines WHERE lines.job_id IS NOT NULL GROUP BY lines.job_id
+  ), submitted AS (
+    SELECT sent.task_id, sent.submitted_at, sent.model, sent.job_id, sent.cost,
+      sent.job_id IS NOT NULL AND EXISTS (SELECT FROM billed_jobs) AS is_billed_by_job
+    FROM submissions AS sent, period
+    -- A bill may have jobs of tasks that were created in an earlier month.
+    WHERE sent.provider = ANY (bill.upstreams) AND sent.task_created_at < ends_at
+      AND sent.task_created_at >= begins_at - interval '35 days' AND (sent.job_id IS NOT NULL OR sent.cost IS NOT NULL)
+  ), costs AS (
+    SELECT request.upstream_model AS model, cost_of_text(request.*, rates.*) AS cost
+    FROM period, text_requests AS request LEFT JOIN text_costs AS rates ON rates.version = request.catalogue_version
+      AND rates.model = request.model AND rates.upstream = request.upstream AND rates.upstream_model = request.upstream_model
+    WHERE request.upstream = ANY (bill.upstreams) AND request.upstream_model IS NOT NULL
+      AND request.created_at >= begins_at AND request.created_at < ends_at
+    UNION ALL
+    SELECT submitted.model, submitted.cost FROM submitted, period
+    WHERE NOT is_billed_by_job AND submitted_at >= begins_at AND submitted_at < ends_at
+  ), models AS (
+    SELECT costs.model, CASE WHEN bool_and(costs.cost IS NOT NULL) THEN sum(costs.cost) END AS cost
+    FROM costs GROUP BY costs.model
+  ), billed_models AS (
+    SELECT coalesce(known.model, lines.model, '') AS model, min(lines.line) AS line, sum(lines.amount) AS billed
+    FROM lines LEFT JOIN LATERAL (
+      SELECT models.model FROM models WHERE position(plain_name(models.model) IN plain_name(lines.model)) > 0
+      ORDER BY length(models.model) DESC, models.model LIMIT 1) AS known ON true
+    WHERE lines.job_id IS NULL GROUP BY 1
+  )
+  SELECT CASE WHEN submitted.task_id IS NULL THEN 'extra' ELSE 'wrong_price' END,
+    coalesce(submitted.model, billed_jobs.model, ''), billed_jobs.job_id, submitted.task_id, billed_jobs.line,
+    billed_jobs.billed, submitted.cost
+  FROM billed_jobs LEFT JOIN submitted USING (job_id)
+  WHERE CASE WHEN submitted.task_id IS NULL THEN billed_jobs.billed <> 0
+    ELSE NOT is_as_billed(billed_jobs.billed, submitted.cost) END
+  UNION ALL
+  -- What was submitted on the last day of a month may stand in the bill of the next one.
+  SELECT 'missing', submitted.model, submitted.job_id, submitted.task_id, NULL, NULL, submitted.cost
+  FROM submitted, period
+  WHERE is_billed_by_job AND submitted.cost > 0 AND submitted_at < ends_at - interval '1 day'
+    AND submitted_at >= begins_at - CASE WHEN follows_another THEN interval '1 day' ELSE interval '0' END
+    AND NOT EXISTS (SELECT FROM vendor_bill_lines AS billed
+      WHERE billed.vendor = bill.vendor AND billed.job_id = submitted.job_id)
+  UNION ALL
+  SELECT CASE WHEN models.model IS NULL THEN 'extra' WHEN billed_models.model IS NULL THEN 'missing' ELSE 'wrong_price' END,
+    coalesce(models.model, billed_models.model), NULL, NULL, billed_models.line, billed_models.billed, models.cost
+  FROM billed_models FULL JOIN models ON models.model = billed_models.model
+  WHERE NOT is_as_billed(coalesce(billed_models.billed, 0), CASE WHEN models.model IS NULL THEN 0 ELSE models.cost END)
+  ORDER BY 2, 1, 5, 4
+$$;
+`;

@@ -1,0 +1,119 @@
+/** What vendors billed, month by month: see `db/migrations/0009-finance.ts`. */
+import type { BilledLine, BillColumns, BillDifference } from '../../domain/vendor-bill.ts';
+import type { Month } from '../../domain/month.ts';
+import type { PicoUsd } from '../../domain/money.ts';
+import type { Database } from '../database.ts';
+import { inPages } from '../in-pages.ts';
+import { readRow, type RowOf } from '../row.ts';
+
+export interface VendorBill {
+  readonly vendor: string;
+  /** As `2026-10`. */
+  readonly month: string;
+  /** The upstreams of the configuration that it bills. */
+  readonly upstreams: readonly string[];
+  readonly columns: BillColumns;
+  readonly importedAt: Date;
+  readonly author: string;
+  readonly lines: number;
+  readonly amount: PicoUsd;
+}
+
+type VendorBillRow = RowOf<VendorBill, 'lines'>;
+
+/** Statements of this many lines stay short. */
+const LINES_AT_ONCE = 5_000;
+
+const BILL = `vendor, to_char(month, 'YYYY-MM') AS month, upstreams, columns, imported_at, author, lines, amount`;
+
+/** Keeps the bill of a vendor for a month, instead of the one that was imported before. */
+export async function keepVendorBill(
+  database: Database,
+  month: Month,
+  bill: Pick<VendorBill, 'vendor' | 'upstreams' | 'columns' | 'author'> & {
+    readonly billed: AsyncIterable<BilledLine>;
+  },
+): Promise<VendorBill> {
+  const { vendor, upstreams, columns, author, billed } = bill;
+  const key = { vendor, month: dayOf(month) };
+  return database.transaction(async (transaction) => {
+    await transaction('vendor_bills').where(key).delete();
+    await transaction('vendor_bills').insert({ ...key, upstreams, columns: JSON.stringify(columns), author });
+    for await (const lines of inPages(billed, LINES_AT_ONCE)) {
+      await transaction.raw(
+        /* sql */ `
+        INSERT INTO vendor_bill_lines (vendor, month, line, job_id, model, amount)
+        SELECT :vendor, :month::date, line, job_id, model, amount
+        FROM jsonb_to_recordset(:lines::jsonb) AS billed(line integer, job_id text, model text, amount numeric)`,
+        {
+          ...key,
+          lines: JSON.stringify(
+            lines.map(({ line, jobId, model, amount }) => ({ line, job_id: jobId, model, amount: amount.toString() })),
+          ),
+        },
+      );
+    }
+    const { rows } = await transaction.raw<{ rows: VendorBillRow[] }>(
+      /* sql */ `
+      UPDATE vendor_bills AS bill SET lines = sums.lines, amount = sums.amount
+      FROM (SELECT count(*) AS lines, coalesce(sum(amount), 0) AS amount FROM vendor_bill_lines
+        WHERE vendor = :vendor AND month = :month::date) AS sums
+      WHERE bill.vendor = :vendor AND bill.month = :month::date
+      RETURNING ${BILL.replace('lines, amount', 'bill.lines, bill.amount')}`,
+      key,
+    );
+    const [kept] = rows.map(toBill);
+    if (!kept) throw new Error(`the bill of ${vendor} is gone`);
+    return kept;
+  });
+}
+
+/** The bills of a month, by vendor. */
+export async function listVendorBills(database: Database, month: Month): Promise<readonly VendorBill[]> {
+  const { rows } = await database.raw<{ rows: VendorBillRow[] }>(
+    `SELECT ${BILL} FROM vendor_bills WHERE vendor_bills.month = ?::date ORDER BY vendor`,
+    [dayOf(month)],
+  );
+  return rows.map(toBill);
+}
+
+/** The latest bill of a vendor; null if it has none. */
+export async function findLatestBill(database: Database, vendor: string): Promise<VendorBill | null> {
+  const { rows } = await database.raw<{ rows: VendorBillRow[] }>(
+    `SELECT ${BILL} FROM vendor_bills WHERE vendor = ? ORDER BY vendor_bills.month DESC LIMIT 1`,
+    [vendor],
+  );
+  return rows[0] ? toBill(rows[0]) : null;
+}
+
+/** @returns whether there was one */
+export async function deleteVendorBill(database: Database, vendor: string, month: Month): Promise<boolean> {
+  return (
+    (await database('vendor_bills')
+      .where({ vendor, month: dayOf(month) })
+      .delete()) > 0
+  );
+}
+
+/** The differences between a bill and our records, by model. */
+export async function listBillDifferences(
+  database: Database,
+  vendor: string,
+  month: Month,
+): Promise<readonly BillDifference[]> {
+  const { rows } = await database.raw<{ rows: RowOf<BillDifference>[] }>(
+    /* sql */ `
+    SELECT differences.* FROM vendor_bills AS bill, bill_differences(bill) AS differences
+    WHERE bill.vendor = ? AND bill.month = ?::date`,
+    [vendor, dayOf(month)],
+  );
+  return rows.map((row) => readRow(row, { amounts: ['billed', 'cost'] }));
+}
+
+function dayOf({ name }: Month): string {
+  return `${name}-01`;
+}
+
+function toBill(row: VendorBillRow): VendorBill {
+  return readRow(row, { counts: ['lines'], amounts: ['amount'] });
+}

@@ -1,0 +1,66 @@
+/** The bills of vendors: what their lines say. */
+import { PICO_PER_USD, type PicoUsd } from './money.ts';
+
+/** The titles of the columns of a bill that are read, in any case. */
+export interface BillColumns {
+  /** The vendor's name for the job. Null for a bill whose lines are sums. */
+  readonly job: string | null;
+  readonly model: string;
+  readonly amount: string;
+}
+
+/** A line of a bill. */
+export interface BilledLine {
+  /** Where it stands in the file, counted from 1. */
+  readonly line: number;
+  readonly jobId: string | null;
+  readonly model: string | null;
+  /** Negative for a credit. */
+  readonly amount: PicoUsd;
+}
+
+export const BILL_DIFFERENCES = ['extra', 'missing', 'wrong_price'] as const;
+
+/** Where a bill and our records disagree. */
+export interface BillDifference {
+  /** `extra` is billed and unknown to us, `missing` is known to us and not billed. */
+  readonly difference: (typeof BILL_DIFFERENCES)[number];
+  /** As the upstream calls it; as the bill does where we know no such model. */
+  readonly model: string;
+  /** Null where all lines of the model were added up, as are the next ones. */
+  readonly jobId: string | null;
+  readonly taskId: string | null;
+  /** The first line of the bill that is about it; null if none is. */
+  readonly line: number | null;
+  readonly billed: PicoUsd | null;
+  readonly cost: PicoUsd | null;
+}
+
+/** A file has decimal commas where semicolons stand between its cells. */
+export type DecimalMark = '.' | ',';
+
+/** Amounts below a billion USD, with all digits that anyone writes. */
+const NUMBER = /^(-?)(\d{0,15})(?:\.(\d{0,30}))?(?:e([+-]?\d{1,2}))?$/i;
+const SIGNS = /[\s$€¥£]|[A-Z]{3}/g;
+const MOST = 10n ** 9n * PICO_PER_USD;
+
+/**
+ * Reads an amount as people and programs write them, such as `$1,234.50`, `1.2e-05` and, with decimal commas, `1.234,5`.
+ *
+ * @param unit what 1 of the bill's currency is worth
+ * @returns rounded to the nearest pico-USD; null if it is no amount below a billion USD
+ */
+export function readBilledAmount(text: string, unit: PicoUsd, decimalMark: DecimalMark): PicoUsd | null {
+  const plain = text
+    .replace(SIGNS, '')
+    .replaceAll(decimalMark === '.' ? ',' : '.', '')
+    .replace(decimalMark, '.');
+  const [match, sign, whole = '', fraction = '', exponent = '0'] = NUMBER.exec(plain) ?? [];
+  if (match === undefined || whole + fraction === '') return null;
+  const power = Number(exponent) - fraction.length;
+  const scaled = BigInt(whole + fraction) * unit * 10n ** BigInt(Math.max(power, 0));
+  const divisor = 10n ** BigInt(Math.max(-power, 0));
+  const amount = (scaled + divisor / 2n) / divisor;
+  if (amount >= MOST) return null;
+  return sign === '-' ? -amount : amount;
+}
