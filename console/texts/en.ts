@@ -110,7 +110,14 @@ export const en = {
     charged_usd: 'Charged',
     charges: 'Charges',
     content_days: 'Days until content is erased',
+    billed_usd: 'Billed',
     cost_usd: 'Cost',
+    difference: 'Difference',
+    imported_at: 'Imported',
+    line: 'Line',
+    lines: 'Lines',
+    task_id: 'Task',
+    vendor: 'Vendor',
     created_at: 'Created',
     description: 'Description',
     duration: 'Seconds',
@@ -178,6 +185,11 @@ export const en = {
   },
   /** The values of fields that have few. */
   values: {
+    difference: {
+      extra: 'Billed, and unknown to us',
+      missing: 'Not billed',
+      wrong_price: 'Another price',
+    },
     limit_period: {
       day: 'each day',
       week: 'each week, from Monday',
@@ -753,6 +765,16 @@ export const en = {
     searchCustomer: 'Name, e-mail, external id, or account id',
     noCustomers: 'No customer matches. Search for a part of the name.',
     backToMonth: 'Back to the month',
+    bills: 'Bills of vendors',
+    billsExplained:
+      'Imported with genway months import-bill. Reconciliation compares them with what renders and text requests cost, and each difference keeps the month open until it is acknowledged.',
+    billTitle: (vendor: string, month: string) => `Bill of ${vendor}, ${month}`,
+    billOf: (lines: number, upstreams: string) =>
+      `in ${lines.toLocaleString('en')} ${lines === 1 ? 'line' : 'lines'}, for the upstreams ${upstreams}. Imported`,
+    differences: 'Differences',
+    noDifferences: 'The bill says what our records say.',
+    differencesExplained: (count: number) =>
+      `${count.toLocaleString('en')} in all; the export has each of them. Prices are the same within 1 % or half a cent.`,
     line: 'What',
     lines: {
       opening: 'At the beginning',

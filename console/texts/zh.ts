@@ -107,7 +107,14 @@ export const zh: typeof en = {
     charged_usd: '已收费',
     charges: '收费',
     content_days: '内容保留天数',
+    billed_usd: '账单金额',
     cost_usd: '成本',
+    difference: '差异',
+    imported_at: '导入时间',
+    line: '行',
+    lines: '行数',
+    task_id: '任务',
+    vendor: '供应商',
     created_at: '创建时间',
     description: '说明',
     duration: '秒数',
@@ -174,6 +181,11 @@ export const zh: typeof en = {
     webhook_id: '端点',
   },
   values: {
+    difference: {
+      extra: '已计费，但我们没有记录',
+      missing: '未计费',
+      wrong_price: '价格不同',
+    },
     limit_period: {
       day: '每天',
       week: '每周（从周一起）',
@@ -743,6 +755,15 @@ export const zh: typeof en = {
     searchCustomer: '名称、电子邮箱、外部编号或账户编号',
     noCustomers: '没有符合条件的客户。请搜索名称的一部分。',
     backToMonth: '返回该月',
+    bills: '供应商账单',
+    billsExplained:
+      '用 genway months import-bill 导入。对账会把它们与生成任务和文本请求的成本比较；每处差异都须确认，之后该月才能关账。',
+    billTitle: (vendor, month) => `${vendor} 的账单，${month}`,
+    billOf: (lines, upstreams) => `共 ${lines.toLocaleString('zh')} 行，上游：${upstreams}。导入于`,
+    differences: '差异',
+    noDifferences: '账单与我们的记录一致。',
+    differencesExplained: (count) =>
+      `共 ${count.toLocaleString('zh')} 处，导出文件包含全部。相差不超过 1% 或半美分的价格视为相同。`,
     line: '项目',
     lines: {
       opening: '期初',

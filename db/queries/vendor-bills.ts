@@ -77,6 +77,11 @@ export async function listVendorBills(database: Database, month: Month): Promise
   return rows.map(toBill);
 }
 
+/** @returns null if no bill of the vendor was imported for the month */
+export async function findVendorBill(database: Database, vendor: string, month: Month): Promise<VendorBill | null> {
+  return (await listVendorBills(database, month)).find((bill) => bill.vendor === vendor) ?? null;
+}
+
 /** The latest bill of a vendor; null if it has none. */
 export async function findLatestBill(database: Database, vendor: string): Promise<VendorBill | null> {
   const { rows } = await database.raw<{ rows: VendorBillRow[] }>(

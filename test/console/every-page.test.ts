@@ -20,6 +20,7 @@ import {
   createTaskRow,
   createTextRequestRow,
   finishAsFailed,
+  importSampleBill,
   newEvent,
   newTask,
 } from '../support/factories.ts';
@@ -157,7 +158,7 @@ async function makeSamples(app: TestApp, customer: TestCaller): Promise<Readonly
     text_request_id: (await createTextRequestRow(database, key)).id,
     reconciliation_id: await makeReport(database, accountId),
     ...(await makeMember(app, accountId)),
-    month: new Date().toISOString().slice(0, 7),
+    ...(await importSampleBill(database)),
     form_id: await sendForm(app),
     token: (await invite(app, { email: 'invited@example.com' })).split('/').at(-1) ?? '',
   };

@@ -3,6 +3,7 @@ import { PAGES } from '../../console/pages.ts';
 import { insertReconciliation } from '../../db/queries/reconciliations.ts';
 import { newId } from '../../domain/ids.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
+import { importSampleBill } from '../support/factories.ts';
 import { readAccessTable, visitorsOfEveryRole } from '../support/console-access.ts';
 
 /** What each of finance's pages answers to whom: for customers none is there. */
@@ -14,6 +15,8 @@ const ACCESS = `
   get  /staff/months/{month}/statements                 200      200     200      404
   get  /staff/months/{month}/statements/{account_id}    200      200     200      404
   get  /staff/months/{month}/statements/{account_id}/export 200  200     200      404
+  get  /staff/months/{month}/bills/{vendor}             200      200     200      404
+  get  /staff/months/{month}/bills/{vendor}/export      200      200     200      404
   get  /staff/months/{month}/close                      200      200     403      404
   post /staff/months/{month}/close                      409      409     403      404
   get  /staff/refunds                                   200      200     200      404
@@ -47,8 +50,7 @@ describe('access to the pages of finance', () => {
     visitors = await visitorsOfEveryRole(app, accountId);
     const reconciliationId = newId('reconciliation');
     await insertReconciliation(app.database, { id: reconciliationId, requestedBy: 'operator' });
-    const month = new Date().toISOString().slice(0, 7);
-    samples = { month, account_id: accountId, reconciliation_id: reconciliationId };
+    samples = { ...(await importSampleBill(app.database)), account_id: accountId, reconciliation_id: reconciliationId };
   });
 
   const addressOf = (path: string) =>

@@ -177,6 +177,13 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'is erased when its lifetime is over, and what is younger stays': '4.11:61',
     'of other accounts stays, and a task that runs is erased once it has ended': '4.11:61',
   },
+  'api/routes/admin/bills.test.ts': {
+    'that has what its renders cost has no differences': '4.11:63',
+    'differs where it has a job that is not ours, lacks one, or has another price, and nowhere else': '4.11:63',
+    'keeps its month open until each difference is acknowledged or remedied, and the bills of a closed month stay':
+      '4.11:63',
+    'is imported by the command, whose columns hold for the bills of later months': '4.11:63',
+  },
   'api/routes/admin/accounts.test.ts': {
     'gives an external id to one account only': '4.11:5',
     'changes the fields that are sent, removes those that are null, and keeps the others': '4.11:5 4.11:8',

@@ -1,5 +1,6 @@
 /** Rows for tests, made by the same queries as in production. What a test does not care about has a default. */
 import { randomBytes } from 'node:crypto';
+import { importBill } from '../../api/services/finance/bills.ts';
 import type { Database } from '../../db/database.ts';
 import { type Account, findAccount, insertAccount } from '../../db/queries/accounts.ts';
 import { type ApiKey, insertApiKey, type KeySettings } from '../../db/queries/api-keys.ts';
@@ -15,7 +16,8 @@ import { createTasks, findTask, type NewTask } from '../../db/queries/tasks.ts';
 import { insertWebhookEndpoint, type WebhookEndpoint } from '../../db/queries/webhook-endpoints.ts';
 import type { TaskErrorCode } from '../../domain/errors.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
-import { parseUsd } from '../../domain/money.ts';
+import { parseUsd, PICO_PER_USD } from '../../domain/money.ts';
+import { parseMonth } from '../../domain/month.ts';
 import type { GeneratedMedia, Task } from '../../domain/task.ts';
 
 /** A key as the database has it, and the digest by which it is found. */
@@ -145,6 +147,25 @@ export async function openTaskSubmission(
 export async function submitTask(database: Database, task: Pick<Task, 'id'>, jobId: string): Promise<void> {
   const submission = await openTaskSubmission(database, task);
   await settleSubmission(database, submission, { outcome: 'accepted', learntFrom: 'the answer', jobId });
+}
+
+/** A bill of this month with two lines that are not ours. @returns how paths name it */
+export async function importSampleBill(
+  database: Database,
+): Promise<{ readonly month: string; readonly vendor: string }> {
+  const name = new Date().toISOString().slice(0, 7);
+  const month = parseMonth(name);
+  if (!month) throw new Error(`${name} is no month`);
+  await importBill(database, {
+    month,
+    vendor: 'fal',
+    author: 'Ada',
+    csv: 'job,model,cost\nj1,fal-ai/veo3.1,2.4\n,Storage,0.1\n',
+    unit: PICO_PER_USD,
+    upstreams: ['fal'],
+    columns: { job: 'job', model: 'model', amount: 'cost' },
+  });
+  return { month: name, vendor: 'fal' };
 }
 
 /** The task as it stands now. */

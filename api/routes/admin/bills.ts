@@ -11,7 +11,7 @@ import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { EXPORTS, orAllRows, sendAll } from '../../exports.ts';
 import { type Administrator, authorOf } from '../../services/administrator.ts';
-import { forgetBill, importBill, noSuchBill } from '../../services/finance/bills.ts';
+import { existingBill, forgetBill, importBill } from '../../services/finance/bills.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { existingMonth } from './months.ts';
 import { importBillSchema } from './schema.ts';
@@ -25,7 +25,7 @@ const COLUMNS = nested<BillColumns>(
   'The titles of the columns that were read.',
 );
 
-const BILL = resource<VendorBill>(
+export const BILL = resource<VendorBill>(
   'VendorBill',
   {
     object: field.constant('vendor_bill'),
@@ -131,8 +131,7 @@ export const getVendorBill = endpoint({
   refusals: ['bad_request', 'not_found'],
   handle: async ({ params, context, caller }, services) => {
     const month = existingMonth(params.month);
-    const bill = (await listVendorBills(services.reports, month)).find(({ vendor }) => vendor === params.vendor);
-    if (!bill) throw noSuchBill(params.vendor, month);
+    const bill = await existingBill(services.reports, params.vendor, month);
     const shown = await compared(services, caller, bill);
     if (sendAll(context, () => shown.differences, DIFFERENCE)) return undefined;
     return { data: COMPARED_BILL.present(shown) };

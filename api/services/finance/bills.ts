@@ -4,7 +4,13 @@ import { setImmediate } from 'node:timers/promises';
 import { CsvError, parse } from 'csv-parse';
 import type { Database } from '../../../db/database.ts';
 import { findClosedMonth } from '../../../db/queries/closed-months.ts';
-import { deleteVendorBill, findLatestBill, keepVendorBill, type VendorBill } from '../../../db/queries/vendor-bills.ts';
+import {
+  deleteVendorBill,
+  findLatestBill,
+  findVendorBill,
+  keepVendorBill,
+  type VendorBill,
+} from '../../../db/queries/vendor-bills.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import type { PicoUsd } from '../../../domain/money.ts';
 import type { Month } from '../../../domain/month.ts';
@@ -59,7 +65,14 @@ export async function forgetBill(database: Database, vendor: string, month: Mont
   if (!(await deleteVendorBill(database, vendor, month))) throw noSuchBill(vendor, month);
 }
 
-export function noSuchBill(vendor: string, month: Month): ServiceError {
+/** @throws ServiceError `not_found` */
+export async function existingBill(database: Database, vendor: string, month: Month): Promise<VendorBill> {
+  const bill = await findVendorBill(database, vendor, month);
+  if (!bill) throw noSuchBill(vendor, month);
+  return bill;
+}
+
+function noSuchBill(vendor: string, month: Month): ServiceError {
   return new ServiceError('not_found', `No bill of ${vendor} was imported for ${month.name}.`);
 }
 

@@ -3,6 +3,7 @@ import type { Child } from 'hono/jsx';
 import { linesOf } from '../../../../api/routes/admin/present-finance.ts';
 import { closableFrom } from '../../../../api/services/finance/close-month.ts';
 import type { Earnings, MonthSums } from '../../../../db/queries/month-sums.ts';
+import type { VendorBill } from '../../../../db/queries/vendor-bills.ts';
 import type { Month } from '../../../../domain/month.ts';
 import { DayChart } from '../../../html/chart.tsx';
 import { Card, Empty, Headline, Time } from '../../../html/components.tsx';
@@ -11,6 +12,7 @@ import { StatementTable } from '../../../html/statement-table.tsx';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import { daysOf } from '../../usage/period.ts';
+import { Bills } from './bills.tsx';
 import { AcknowledgedFindings } from './acknowledged.tsx';
 import {
   EARNING_NAMES,
@@ -26,18 +28,20 @@ import { usePage, useTexts } from '../../../html/page-context.ts';
 
 interface Props {
   readonly overview: MonthOverview;
+  readonly bills: readonly VendorBill[];
   readonly nowMs: number;
   readonly visit: UserVisit;
 }
 
 export function MonthContent(props: Props) {
-  const { overview, nowMs, visit } = props;
+  const { overview, bills, nowMs, visit } = props;
   const { sums, month } = overview;
   const { months: words } = visit.texts;
   return (
     <>
       <Actions {...props} />
       <AcknowledgedFindings findings={overview.closed?.acknowledged ?? []} />
+      <Bills bills={bills} />
       {sums === null ? (
         <Card>
           <Empty>{words.detached}</Empty>

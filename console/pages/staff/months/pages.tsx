@@ -1,6 +1,8 @@
 /** Months: earnings, exports, customers' statements, and closing. */
+import { DIFFERENCE } from '../../../../api/routes/admin/bills.ts';
 import { linesOf, STATEMENT_LINE } from '../../../../api/routes/admin/present-finance.ts';
 import { existingAccount } from '../../../../api/services/existing-account.ts';
+import { existingBill } from '../../../../api/services/finance/bills.ts';
 import { closeMonth, whyNotToClose } from '../../../../api/services/finance/close-month.ts';
 import { MONTH_LINE, streamMonthLines } from '../../../../api/services/finance/month-rows.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
@@ -11,12 +13,14 @@ import {
   listClosedMonths,
   readBooks,
 } from '../../../../db/queries/closed-months.ts';
+import { listBillDifferences, listVendorBills } from '../../../../db/queries/vendor-bills.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
 import { exportFile } from '../../../export.ts';
 import { problemOf } from '../../../form-problem.ts';
 import { readListPage } from '../../../list-page.ts';
 import { monthName } from '../../../html/months.ts';
 import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { BillContent } from './bills.tsx';
 import { ClosingContent } from './closing.tsx';
 import { MonthList } from './list.tsx';
 import { listMonths, monthOf, overviewOf } from './months.ts';
@@ -42,6 +46,16 @@ export const staffMonthPages = [
     const format = visit.query.get('format') ?? 'csv';
     return exportFile(`statement-${month.name}-${account.id}`, format, linesOf(statement), STATEMENT_LINE);
   }),
+  staff.page('/staff/months/{month}/bills/{vendor}', 'read', async (visit, services) => {
+    const { bill, differences } = await askedBill(visit, services);
+    const title = visit.texts.months.billTitle(bill.vendor, monthName(bill.month, visit.texts.language));
+    return showPage('months', title, <BillContent bill={bill} differences={differences} />);
+  }),
+  staff.page('/staff/months/{month}/bills/{vendor}/export', 'read', async (visit, services) => {
+    const { bill, differences } = await askedBill(visit, services);
+    const format = visit.query.get('format') ?? 'csv';
+    return exportFile(`bill-${bill.vendor}-${bill.month}`, format, differences, DIFFERENCE);
+  }),
   staff.page('/staff/months/{month}/close', 'moveMoney', (visit, services) => confirmClosing(visit, services, null)),
   staff.form('/staff/months/{month}/close', 'moveMoney', async (visit, services) => {
     const month = monthOf(visit);
@@ -64,11 +78,14 @@ async function showMonths(visit: UserVisit, services: ApiServices): Promise<Page
 async function showMonth(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const month = monthOf(visit);
   const closed = await findClosedMonth(services.reports, month.name);
-  const overview = await overviewOf(month, closed ? [closed] : [], services);
+  const [overview, bills] = await Promise.all([
+    overviewOf(month, closed ? [closed] : [], services),
+    listVendorBills(services.reports, month),
+  ]);
   return showPage(
     'months',
     monthName(month.name, visit.texts.language),
-    <MonthContent overview={overview} nowMs={services.clock.nowMs()} visit={visit} />,
+    <MonthContent overview={overview} bills={bills} nowMs={services.clock.nowMs()} visit={visit} />,
   );
 }
 
@@ -93,6 +110,13 @@ async function showStatement(visit: UserVisit, services: ApiServices): Promise<P
     visit.texts.months.statementOf(account.name, monthName(month.name, visit.texts.language)),
     <StatementContent month={month} account={account} statement={statement} visit={visit} />,
   );
+}
+
+async function askedBill(visit: UserVisit, { reports, inTurn }: ApiServices) {
+  const month = monthOf(visit);
+  const bill = await existingBill(reports, visit.params['vendor'] ?? '', month);
+  const differences = await inTurn(visit.user.id, () => listBillDifferences(reports, bill.vendor, month));
+  return { bill, differences };
 }
 
 async function askedStatement(visit: UserVisit, { reports, readStatement }: ApiServices) {

@@ -1,0 +1,62 @@
+/** The bills of vendors in a month, and where they differ from our records. */
+import { BILL, DIFFERENCE } from '../../../../api/routes/admin/bills.ts';
+import type { VendorBill } from '../../../../db/queries/vendor-bills.ts';
+import type { BillDifference } from '../../../../domain/vendor-bill.ts';
+import { Card, Money, Time } from '../../../html/components.tsx';
+import { Downloads } from '../../../html/filters.tsx';
+import { useTexts } from '../../../html/page-context.ts';
+import { TableCard } from '../../../html/resource-table.tsx';
+
+const MOST_SHOWN = 500;
+
+/** Shows nothing if no bill was imported. */
+export function Bills({ bills }: { readonly bills: readonly VendorBill[] }) {
+  const { months: words } = useTexts();
+  if (bills.length === 0) return null;
+  return (
+    <TableCard
+      title={words.bills}
+      of={BILL}
+      rows={bills}
+      pageOf={({ month, vendor }) => `/console/staff/months/${month}/bills/${encodeURIComponent(vendor)}`}
+      columns={['vendor', 'lines', 'billed_usd', 'imported_at', 'author']}
+    >
+      <p class="hint">{words.billsExplained}</p>
+    </TableCard>
+  );
+}
+
+export function BillContent({
+  bill,
+  differences,
+}: {
+  readonly bill: VendorBill;
+  readonly differences: readonly BillDifference[];
+}) {
+  const { months: words } = useTexts();
+  return (
+    <>
+      <Card>
+        <p>
+          <Money amount={bill.amount} /> {words.billOf(bill.lines, bill.upstreams.join(', '))}{' '}
+          <Time at={bill.importedAt} />, {bill.author}
+        </p>
+        <div class="row actions">
+          <Downloads />
+          <a class="button quiet" href={`/console/staff/months/${bill.month}`}>
+            {words.backToMonth}
+          </a>
+        </div>
+      </Card>
+      <TableCard
+        title={words.differences}
+        of={DIFFERENCE}
+        rows={differences.slice(0, MOST_SHOWN)}
+        none={words.noDifferences}
+        columns={['difference', 'model', 'job_id', 'task_id', 'line', 'billed_usd', 'cost_usd']}
+      >
+        <p class="hint">{words.differencesExplained(differences.length)}</p>
+      </TableCard>
+    </>
+  );
+}
