@@ -5,6 +5,8 @@ import { usd } from './components.tsx';
 /** The amounts of one name, such as a model, by day. */
 export interface Series {
   readonly name: string;
+  /** Whether it adds up several names. */
+  readonly isSum?: true;
   readonly amounts: ReadonlyMap<string, PicoUsd>;
 }
 
@@ -108,12 +110,12 @@ function Bar({
 function Legend({ series, nameHref }: Pick<Props, 'series' | 'nameHref'>) {
   return (
     <ul class="legend">
-      {series.map(({ name }, index) => (
+      {series.map(({ name, isSum }, index) => (
         <li>
           <svg viewBox="0 0 8 8" aria-hidden="true">
             <rect class={`series-${index}`} width="8" height="8" rx="2" />
           </svg>{' '}
-          {nameHref && index < MAX_SERIES - 1 ? <a href={nameHref(name)}>{name}</a> : name}
+          {nameHref && !isSum ? <a href={nameHref(name)}>{name}</a> : name}
         </li>
       ))}
     </ul>
@@ -140,7 +142,10 @@ export function seriesOf(amounts: readonly DayAmount[], others: (count: number) 
     amounts: byDay(amounts.filter(({ name }) => name === shownName)),
   }));
   if (rest.size === 0) return series;
-  return [...series, { name: others(rest.size), amounts: byDay(amounts.filter(({ name }) => rest.has(name))) }];
+  return [
+    ...series,
+    { name: others(rest.size), isSum: true, amounts: byDay(amounts.filter(({ name }) => rest.has(name))) },
+  ];
 }
 
 function byDay(amounts: readonly DayAmount[]): ReadonlyMap<string, PicoUsd> {
