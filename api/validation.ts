@@ -71,9 +71,11 @@ export function createValidator<Body>(
   };
 }
 
+/** The error keeps what the rule says, and nothing of what the client sent. */
 function refusalOf({ message, path, type, context = {} }: Joi.ValidationErrorItem): ServiceError {
   const kind = type === 'string.pattern.name' ? `pattern.${String(context['name'])}` : type;
-  return badRequest(message, { path, kind, values: context });
+  const { limit, min, max, valids, index } = context;
+  return badRequest(message, { path, kind, values: { limit, min, max, valids, index } });
 }
 
 /** The body as an object. @throws ServiceError `bad_request` for a list, a string, null and so on */
