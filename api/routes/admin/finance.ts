@@ -129,9 +129,10 @@ export const sumUsageOfAccountByEndUser = endpoint({
   description: `${USAGE_DAYS} ${EXPORTS}`,
   query: PERIOD,
   answers: { 200: orAllRows(END_USERS_ANSWER) },
-  handle: async ({ params, query, context }, { reports }) => {
+  handle: async ({ params, query, context }, { reports, inTurn }) => {
     const { id: accountId } = await existingAccount(reports, params.account_id);
-    const users = await sumEndUserUsage(reports, { accountId, ...usagePeriod(query) });
+    const period = usagePeriod(query);
+    const users = await inTurn(accountId, () => sumEndUserUsage(reports, { accountId, ...period }));
     if (sendAll(context, () => users, END_USER_USAGE)) return undefined;
     return { data: users.map(END_USER_USAGE.present) };
   },

@@ -57,8 +57,9 @@ export const sumUsageByEndUser = endpoint({
   description: USAGE_DAYS,
   query: PERIOD,
   answers: { 200: END_USERS_ANSWER },
-  handle: async ({ caller, query }, { reports }) => {
-    const users = await sumEndUserUsage(reports, { accountId: caller.account.id, ...usagePeriod(query) });
+  handle: async ({ caller, query }, { reports, inTurn }) => {
+    const asked = { accountId: caller.account.id, ...usagePeriod(query) };
+    const users = await inTurn(asked.accountId, () => sumEndUserUsage(reports, asked));
     return { data: users.map(END_USER_USAGE.present) };
   },
 });

@@ -90,11 +90,12 @@ async function set({ form, params }: UserVisit, { database }: ApiServices): Prom
   await setBudget(database, { accountId, endUser, limitPeriod, usageLimit: parseUsd(body.usage_limit_usd) });
 }
 
-async function askedUsage({ params, query }: UserVisit, { reports, clock }: ApiServices) {
+async function askedUsage({ params, query }: UserVisit, { reports, inTurn, clock }: ApiServices) {
   const account = await existingAccount(reports, params['account_id'] ?? '');
   const period: NamedPeriod = readPeriod(query.get('period'), clock.nowMs());
   const { from, to } = period;
-  return { account, period, rows: await sumEndUserUsage(reports, { accountId: account.id, from, to }) };
+  const rows = await inTurn(account.id, () => sumEndUserUsage(reports, { accountId: account.id, from, to }));
+  return { account, period, rows };
 }
 
 async function showEndUsers(
