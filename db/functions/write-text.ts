@@ -45,11 +45,11 @@ END $$;
 
 -- writer: the process. write_number: grows by one with each write, and stays the same when a write is repeated.
 --
--- asks: for each allowance that changes, its id, its key and the budget of its end user, the money that returns, and the requests that wait:
--- each gets between its least and its most amount: a quarter of what the balance and the limits leave, or the usual
--- amount as far as it is at most a third of that, so that one request leaves room for the next ones. If the account has
--- plenty, which is fifty times the largest hold, the allowance gets up to extra more, at most a tenth of what is left;
--- what it kept counts towards all three.
+-- asks: for each allowance that changes, its id, its key and the budget of its end user, the money that returns, and the
+-- requests that wait: each gets between its least and its most amount: a quarter of what the balance and the limits leave, or
+-- the usual amount as far as it is at most a third of that, so that one request leaves room for the next ones. If the account
+-- has plenty, which is fifty times the largest hold, the allowance gets up to extra more, at most a tenth of what is left; what
+-- it kept counts towards all three.
 -- A request for which the money lacks makes the other processes return theirs first: see is_recalling.
 --
 -- items: completed requests with what the allowance pays for each (paid). Where the allowance has less, because it
@@ -197,8 +197,8 @@ BEGIN
         coalesce(allowance.signup_amount, 0) AS had_signup,
         coalesce(allowance.amount - allowance.signup_amount, 0) AS had_funded
       FROM json_to_recordset(asks) AS wanted(place integer, id text, taking_id text, release_id text, account_id text,
-        api_key_id text, end_user_budget_id text, returned_signup numeric, returned_funded numeric, kept numeric, extra numeric, largest numeric,
-        is_answered boolean, requests integer, holds json)
+        api_key_id text, end_user_budget_id text, returned_signup numeric, returned_funded numeric, kept numeric,
+        extra numeric, largest numeric, is_answered boolean, requests integer, holds json)
       LEFT JOIN accounts AS account ON account.id = wanted.account_id
       LEFT JOIN api_keys AS key ON key.id = wanted.api_key_id AND key.account_id = wanted.account_id
       LEFT JOIN text_allowances AS allowance ON allowance.id = wanted.id AND allowance.process_id = writer
