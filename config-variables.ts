@@ -293,6 +293,10 @@ export const VARIABLE_GROUPS = {
       anySecret,
       'Secret with which the payment provider signs its events (`whsec_…`); POST /v1/payment-events exists only if it is set.',
     ),
+    GENWAY_STRIPE_SECRET_KEY: optional(
+      anySecret,
+      "Secret key of Stripe (`sk_…`, or a restricted one that may write Checkout Sessions). The console then asks for an amount, and leads to Stripe's page to pay it.",
+    ),
     GENWAY_TOP_UP_URL: optional(
       topUpUrl,
       'Where customers pay for their account, such as https://buy.stripe.com/test_1?client_reference_id={account_id}: "Add funds" in the console leads there; not shown if it is not set.',

@@ -76,6 +76,8 @@ export interface Config {
   readonly payments: {
     /** The secret with which the payment provider signs its events; without it, none are accepted. */
     readonly webhookSecret: string | undefined;
+    /** Stripe's secret key; without it, the console asks for no amount. */
+    readonly stripeKey: string | undefined;
     /** The page on which customers pay, with a place for the id of their account; without it, the console links to none. */
     readonly topUpUrl: string | undefined;
     /** Above this amount it takes two people to move money by hand; null if it never does. */
@@ -236,6 +238,7 @@ export function loadConfig(env: Environment = process.env): Config {
         : undefined,
     payments: {
       webhookSecret: values.GENWAY_PAYMENT_WEBHOOK_SECRET,
+      stripeKey: values.GENWAY_STRIPE_SECRET_KEY,
       topUpUrl: values.GENWAY_TOP_UP_URL,
       fourEyesAbove: values.GENWAY_FOUR_EYES_USD === undefined ? null : parseUsd(values.GENWAY_FOUR_EYES_USD),
     },

@@ -61,10 +61,19 @@ export interface AppDependencies extends GivenServices {
   readonly settings: AppSettings;
 }
 
-export interface AppSettings extends Pick<
+type ToldSettings = Pick<
   ApiServices,
-  'fourEyesAbove' | 'keyPeppers' | 'paymentWebhookSecret' | 'publicUrl' | 'sendsMail' | 'temporal' | 'topUpUrl'
-> {
+  | 'checkout'
+  | 'fourEyesAbove'
+  | 'keyPeppers'
+  | 'paymentWebhookSecret'
+  | 'publicUrl'
+  | 'sendsMail'
+  | 'temporal'
+  | 'topUpUrl'
+>;
+
+export interface AppSettings extends ToldSettings {
   /** The tokens in the environment: today's, and another while it is being replaced. */
   readonly adminTokens: readonly string[];
   /** The bearer token that Prometheus sends. */
@@ -144,6 +153,13 @@ function createRequestParsers(
   return { parseVideoRequest: (body) => video()(body), parseImageRequest: (body) => image()(body) };
 }
 
+/** What handlers are told as it is. */
+function toldSettings(settings: AppSettings): ToldSettings {
+  const { checkout, fourEyesAbove, keyPeppers, paymentWebhookSecret, publicUrl, sendsMail, temporal, topUpUrl } =
+    settings;
+  return { checkout, fourEyesAbove, keyPeppers, paymentWebhookSecret, publicUrl, sendsMail, temporal, topUpUrl };
+}
+
 function createServices({
   catalogue,
   pings = [],
@@ -154,11 +170,10 @@ function createServices({
 }: AppDependencies): ApiServices {
   const { database, starter, workflows, metrics, storage } = given;
   const { clock = createDatabaseClock(database) } = given;
-  const { fourEyesAbove, keyPeppers, paymentWebhookSecret, topUpUrl, temporal } = settings;
   const requestLimit = createRequestLimit(database, settings.requestLimits);
   const gates = createGates({
-    findCaller: createFindCaller(database, keyPeppers),
-    findTextCaller: createCachedFindCaller(database, keyPeppers),
+    findCaller: createFindCaller(database, settings.keyPeppers),
+    findTextCaller: createCachedFindCaller(database, settings.keyPeppers),
     clock,
     requestLimit,
     findAdministrator: createFindAdministrator(database, settings.adminTokens),
@@ -172,19 +187,13 @@ function createServices({
   );
   return {
     ...given,
-    publicUrl: settings.publicUrl,
-    sendsMail: settings.sendsMail,
+    ...toldSettings(settings),
     get catalogue() {
       return catalogue();
     },
     clock,
     uploads: createUploads(database, storage, settings.uploads),
     uploadExpiryMs: settings.uploads.expiryMs,
-    keyPeppers,
-    paymentWebhookSecret,
-    topUpUrl,
-    fourEyesAbove,
-    temporal,
     gates,
     requestLimit,
     checkHealth: createHealthCheck({ database, clock, pings, isTemporalReachable: () => workflows.isReachable() }),

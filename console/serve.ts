@@ -36,7 +36,7 @@ const OWN_SITES: readonly unknown[] = ['same-origin', 'none', undefined, ''];
 
 /** Adds the routes below `/console`, and the status page, to a router. */
 export function mountConsole(router: Router<RequestState>, services: ApiServices): void {
-  const headers = headersFor(services.storage);
+  const headers = headersFor(services);
   const handle = (context: Context, page: Page) => {
     context.set(headers);
     return serve(context, page, services);
@@ -288,7 +288,7 @@ function titleOf({ texts: { errors, sentForms } }: Visit, status: number): strin
 }
 
 /** OWASP HTTP headers; scripts and styles come from this origin only, and results from the origin of stored files. */
-function headersFor(storage: ApiServices['storage']): Readonly<Record<string, string>> {
+function headersFor({ storage, checkout }: ApiServices): Readonly<Record<string, string>> {
   const media = ["'self'", 'data:', 'blob:', new URL(storage.urlOf('results')).origin].join(' ');
   const policy = [
     "default-src 'none'",
@@ -297,7 +297,8 @@ function headersFor(storage: ApiServices['storage']): Readonly<Record<string, st
     `img-src ${media}`,
     `media-src ${media}`,
     "connect-src 'self'",
-    "form-action 'self'",
+    // The form with an amount leads to the page on which it is paid.
+    `form-action ${["'self'", ...(checkout ? [checkout.origin] : [])].join(' ')}`,
     "frame-ancestors 'none'",
     "base-uri 'none'",
   ];

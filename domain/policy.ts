@@ -45,6 +45,9 @@ export const EMBEDDINGS = { maxInputs: 2_048, maxDimensions: 65_536 };
 /** Corrections that two people make: how long one waits for the second, and over how long one person's amounts add up. */
 export const CORRECTIONS = { pendingDays: 7, addUpHours: 24 };
 
+/** What customers may pay at once, in whole USD. */
+export const CHECKOUT = { leastUsd: 1, mostUsd: 10_000 };
+
 /** Contract 8.1: an account's successful requests to free models in a minute, before and after its first top-up. */
 export const FREE_REQUESTS_PER_MINUTE = { neverToppedUp: 1, toppedUp: 10 };
 

@@ -7,10 +7,11 @@ import { createHmac } from 'node:crypto';
 import Joi from 'joi';
 import { isId } from '../domain/ids.ts';
 import type { PicoUsd } from '../domain/money.ts';
+import type { PaymentReturn } from '../domain/returned-payment.ts';
 import { isSameSecret } from '../net/same-secret.ts';
 
 const MAX_AGE_SECONDS = 300;
-const PICO_USD_PER_CENT = 10n ** 10n;
+export const PICO_USD_PER_CENT = 10n ** 10n;
 
 /** The event is not from the payment provider, or is too old. Do nothing. */
 export class UnsignedPaymentEventError extends Error {
@@ -29,8 +30,16 @@ export interface Payment {
   readonly amount: PicoUsd;
 }
 
-/** The effect of an event: a payment to credit, or the reason to ignore it. */
-export type PaymentEvent = { readonly payment: Payment } | { readonly ignored: string };
+/** What went back to the payer of a payment. */
+export interface ReturnOfPayment {
+  /** The payment's own id. */
+  readonly id: string;
+  readonly change: PaymentReturn;
+}
+
+/** The effect of an event: a payment to credit, one that went back, or the reason to ignore it. */
+export type PaymentEvent =
+  { readonly payment: Payment } | { readonly returned: ReturnOfPayment } | { readonly ignored: string };
 
 /**
  * Checks the header `Stripe-Signature`: `t=<Unix seconds>,v1=<hex HMAC-SHA256 of "t.body">`, with several `v1` while
@@ -121,6 +130,53 @@ const checkoutSessionSchema = Joi.object<CheckoutSessionDocument>({
   client_reference_id: Joi.string().max(255).allow(null, ''),
 }).unknown();
 
+interface ChargeDocument {
+  readonly payment_intent: string | null;
+  readonly amount_refunded: number;
+  readonly currency: string;
+}
+
+/** https://docs.stripe.com/api/charges/object */
+const chargeSchema = Joi.object<ChargeDocument>({
+  payment_intent: paymentId.allow(null).default(null),
+  amount_refunded: cents,
+  currency,
+}).unknown();
+
+interface DisputeDocument {
+  readonly id: string;
+  readonly payment_intent: string | null;
+  readonly amount: number;
+  readonly currency: string;
+  readonly status: string;
+}
+
+/** https://docs.stripe.com/api/disputes/object */
+const disputeSchema = Joi.object<DisputeDocument>({
+  id: paymentId.required(),
+  payment_intent: paymentId.allow(null).default(null),
+  amount: cents,
+  currency,
+  status: Joi.string().required(),
+}).unknown();
+
+interface ReturnedDocument {
+  readonly id: string | null;
+  readonly currency: string;
+  /** Null if no money moved. */
+  readonly change: PaymentReturn | null;
+}
+
+/** Reads each kind of event about money that goes back. */
+const RETURN_READERS: Readonly<Record<string, (object: unknown) => ReturnedDocument>> = {
+  'charge.refunded': readRefundedCharge,
+  'charge.dispute.created': readDispute,
+  'charge.dispute.updated': readDispute,
+  'charge.dispute.funds_withdrawn': readDispute,
+  'charge.dispute.funds_reinstated': readDispute,
+  'charge.dispute.closed': readDispute,
+};
+
 /** Reads each kind of event about a payment. */
 const READERS: Readonly<Record<string, (object: unknown) => PaidDocument>> = {
   'payment_intent.succeeded': readPaymentIntent,
@@ -136,14 +192,39 @@ const READERS: Readonly<Record<string, (object: unknown) => PaidDocument>> = {
  */
 export function readPaymentEvent(document: unknown): PaymentEvent {
   const { type, data } = check(eventSchema, document);
+  const returnReader = Object.hasOwn(RETURN_READERS, type) ? RETURN_READERS[type] : undefined;
+  if (returnReader) return toReturn(returnReader(data.object));
   const reader = Object.hasOwn(READERS, type) ? READERS[type] : undefined;
   if (!reader) return { ignored: `Events of the type ${type} credit nothing.` };
   const { id, isPaid, cents, currency, accountId } = reader(data.object);
   if (id === null) return { ignored: 'It is not about a single payment.' };
   if (!isPaid || cents === 0) return { ignored: 'Nothing has been paid yet.' };
   if (!accountId) return { ignored: 'Its metadata names no account_id: it is not for an account.' };
-  if (currency.toLowerCase() !== 'usd') throw new UnusablePaymentEventError(`only USD is credited, not ${currency}`);
+  if (!isUsd(currency)) throw new UnusablePaymentEventError(`only USD is credited, not ${currency}`);
   return { payment: { id, accountId, amount: BigInt(cents) * PICO_USD_PER_CENT } };
+}
+
+function toReturn({ id, currency, change }: ReturnedDocument): PaymentEvent {
+  if (id === null) return { ignored: 'It is not about a single payment.' };
+  if (change === null) return { ignored: 'No money has moved.' };
+  if (!isUsd(currency)) return { ignored: `Payments in ${currency} are never credited.` };
+  return { returned: { id, change } };
+}
+
+function isUsd(currency: string): boolean {
+  return currency.toLowerCase() === 'usd';
+}
+
+function readRefundedCharge(object: unknown): ReturnedDocument {
+  const { payment_intent: id, amount_refunded: refunded, currency } = check(chargeSchema, object);
+  return { id, currency, change: { refunded: BigInt(refunded) * PICO_USD_PER_CENT } };
+}
+
+/** A bank's inquiry, whose status begins with `warning`, takes no money yet. */
+function readDispute(object: unknown): ReturnedDocument {
+  const { id: disputeId, payment_intent: id, amount, currency, status } = check(disputeSchema, object);
+  const dispute = { id: disputeId, amount: BigInt(amount) * PICO_USD_PER_CENT, isWon: status === 'won' };
+  return { id, currency, change: status.startsWith('warning') ? null : { dispute } };
 }
 
 function readPaymentIntent(object: unknown): PaidDocument {

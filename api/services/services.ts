@@ -1,4 +1,5 @@
 /** The dependencies of the routes. `createServices` in `api/app.ts` builds them once per process. */
+import type { CheckoutPages } from '../../providers/checkout.ts';
 import type { CallbackReader } from '../../providers/media/upstream.ts';
 import type { Logger } from 'pino';
 import type { Catalogue } from '../../catalogue/types.ts';
@@ -73,6 +74,8 @@ export interface ApiServices extends GivenServices {
   readonly keyPeppers: KeyPeppers;
   /** The secret that signs the payment provider's events; null when payments are not taken. */
   readonly paymentWebhookSecret: string | null;
+  /** The payment provider's pages for any amount; null without its key. */
+  readonly checkout: CheckoutPages | null;
   /** The page on which customers pay, with `{account_id}` in the place of their account's id; null if unknown. */
   readonly topUpUrl: string | null;
   /** Above this amount it takes two people to move money by hand; null if it never does. */

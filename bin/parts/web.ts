@@ -23,6 +23,7 @@ import { createHttpModerator } from '../../providers/moderation.ts';
 import { watchPool } from '../../telemetry/database-gauges.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
+import type { CheckoutPages } from '../../providers/checkout.ts';
 import { createGuardedClient } from '../../net/address-guard.ts';
 import { createOpenIdProvider } from '../../net/openid-provider.ts';
 import { keepFiles, type KeptFiles } from './keep-files.ts';
@@ -61,6 +62,7 @@ export async function openWeb(kind: string, config: Config, log: Logger, tracing
   const client = temporalClient(config, tracing);
   const guardedClient = createGuardedClient(config.edge);
   const moderator = config.moderation ? createHttpModerator(config.moderation) : null;
+  const checkout = await openStripe(config.payments.stripeKey);
   const metrics = createMetrics();
   watchPool(metrics.registry, database);
   const clock = createDatabaseClock(database);
@@ -99,7 +101,7 @@ export async function openWeb(kind: string, config: Config, log: Logger, tracing
     log,
     metrics,
     tracing,
-    settings: settingsOf(config),
+    settings: settingsOf(config, checkout),
   } satisfies WebDependencies;
   return {
     files,
@@ -133,6 +135,13 @@ function openReports({ database: { url } }: Config): { readonly reports: Databas
 }
 
 /** @throws OperatorError if prices or costs were changed without a new version */
+/** The package is loaded only by gateways that take payments. */
+async function openStripe(secretKey: string | undefined): Promise<CheckoutPages | null> {
+  if (secretKey === undefined) return null;
+  const { createStripeCheckout } = await import('../../providers/stripe-checkout.ts');
+  return createStripeCheckout({ secretKey });
+}
+
 async function recordPrices(database: Database, catalogue: Catalogue): Promise<void> {
   await recordRateCards(database, [...rateCardsOf(catalogue), ...mediaRateCardsOf(catalogue)]);
   await recordTextCosts(database, textCostsOf(catalogue));
@@ -146,8 +155,9 @@ function temporalClient({ temporal }: Config, tracing: Tracing): Client {
   });
 }
 
-function settingsOf(config: Config): AppSettings {
+function settingsOf(config: Config, checkout: CheckoutPages | null): AppSettings {
   return {
+    checkout,
     publicUrl: config.api.publicUrl,
     sendsMail: config.mail !== undefined,
     adminTokens: config.secrets.adminTokens,

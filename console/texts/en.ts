@@ -883,6 +883,10 @@ export const en = {
     held: 'Held for what is running',
     heldHint: 'Charged when it succeeds, and given back when it fails.',
     addFunds: 'Add funds',
+    credit: 'Prepaid credit',
+    providerAway: 'The payment provider does not answer. Nothing was paid; try again.',
+    amountBetween: (least: number, most: number) =>
+      `Enter an amount from ${least} to ${most.toLocaleString('en')} USD, with two decimals at most.`,
     lowBalanceHint: 'Sent to your webhooks as account.balance_low. Leave empty for never.',
     noAddFunds: 'To add funds, write to the people who run this gateway.',
     when: 'When',

@@ -44,11 +44,14 @@ CREATE FUNCTION bill_differences(bill vendor_bills) RETURNS TABLE (
   ), models AS (
     SELECT costs.model, CASE WHEN bool_and(costs.cost IS NOT NULL) THEN sum(costs.cost) END AS cost
     FROM costs GROUP BY costs.model
+  ), known_names AS (
+    SELECT named.name, (
+      SELECT models.model FROM models WHERE position(plain_name(models.model) IN plain_name(named.name)) > 0
+      ORDER BY length(models.model) DESC, models.model LIMIT 1) AS model
+    FROM (SELECT DISTINCT lines.model AS name FROM lines WHERE lines.job_id IS NULL) AS named
   ), billed_models AS (
     SELECT coalesce(known.model, lines.model, '') AS model, min(lines.line) AS line, sum(lines.amount) AS billed
-    FROM lines LEFT JOIN LATERAL (
-      SELECT models.model FROM models WHERE position(plain_name(models.model) IN plain_name(lines.model)) > 0
-      ORDER BY length(models.model) DESC, models.model LIMIT 1) AS known ON true
+    FROM lines LEFT JOIN known_names AS known ON known.name = lines.model
     WHERE lines.job_id IS NULL GROUP BY 1
   )
   SELECT CASE WHEN submitted.task_id IS NULL THEN 'extra' ELSE 'wrong_price' END,

@@ -124,6 +124,16 @@ CREATE TABLE contradicted_payments (
   PRIMARY KEY (reference, account_id, amount)
 );
 
+-- Payments that went back to their payers, by refunds or disputes, perhaps before they were credited, and what their
+-- accounts have given for it.
+CREATE TABLE returned_payments (
+  reference text PRIMARY KEY CHECK (reference LIKE 'payment:%'),
+  refunded pico_usd NOT NULL DEFAULT 0,
+  disputes jsonb NOT NULL DEFAULT '{}',
+  taken pico_usd NOT NULL DEFAULT 0
+);
+${neverDeleted('returned_payments')}
+
 -- Not a foreign key, because a top-up stays when the month of its transfer is detached.
 CREATE FUNCTION check_top_up_transfer() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -64,7 +64,7 @@ export async function closeMonth(
   author: string,
 ): Promise<{ readonly closed: ClosedMonth; readonly isNew: boolean } | { readonly refusal: MonthRefusal }> {
   return database.transaction(async (transaction) => {
-    await transaction.raw('SELECT pg_advisory_xact_lock(?)', [CLOSING_LOCK]);
+    await takeClosingTurn(transaction);
     const earlier = await findClosedMonth(transaction, month.name);
     if (earlier) return { closed: earlier, isNew: false };
     const refusal = await findMonthRefusal(transaction, month);
@@ -79,6 +79,11 @@ export async function closeMonth(
     );
     return { closed: toClosedMonth(onlyRow(rows)), isNew: true };
   });
+}
+
+/** Until the transaction ends, nobody closes a month, or changes what closing depends on. */
+export async function takeClosingTurn(transaction: Database): Promise<void> {
+  await transaction.raw('SELECT pg_advisory_xact_lock(?)', [CLOSING_LOCK]);
 }
 
 /** Why a month that is open cannot be closed now; null if it can. */

@@ -76,6 +76,15 @@ async function findTopUp(database: Database, accountId: string, reference: strin
   return { transferId: row.transfer_id, amount: BigInt(row.amount), createdAt: row.created_at, applied: false };
 }
 
+/** The account that a payment was credited to, and with what; null if it was not. */
+export async function findPayment(
+  database: Database,
+  reference: string,
+): Promise<{ readonly accountId: string; readonly amount: PicoUsd } | null> {
+  const row = await database<TopUpRow>('top_ups').where({ reference }).first();
+  return row ? { accountId: row.account_id, amount: BigInt(row.amount) } : null;
+}
+
 /** Records that a payment was announced otherwise than it was credited; a reconciliation reports it. */
 export async function recordContradictedPayment(
   database: Database,

@@ -3,7 +3,7 @@ import type { BilledLine, BillColumns, BillDifference } from '../../domain/vendo
 import type { Month } from '../../domain/month.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { Database } from '../database.ts';
-import { inPages } from '../in-pages.ts';
+import { findClosedMonth, takeClosingTurn } from './closed-months.ts';
 import { readRow, type RowOf } from '../row.ts';
 
 export interface VendorBill {
@@ -26,20 +26,26 @@ const LINES_AT_ONCE = 5_000;
 
 const BILL = `vendor, to_char(month, 'YYYY-MM') AS month, upstreams, columns, imported_at, author, lines, amount`;
 
-/** Keeps the bill of a vendor for a month, instead of the one that was imported before. */
+/** The bills of a closed month stay as they are. */
+export class MonthClosedError extends Error {
+  override readonly name = 'MonthClosedError';
+}
+
+/** Keeps the bill of a vendor for a month, instead of the one that was imported before. @throws MonthClosedError */
 export async function keepVendorBill(
   database: Database,
   month: Month,
   bill: Pick<VendorBill, 'vendor' | 'upstreams' | 'columns' | 'author'> & {
-    readonly billed: AsyncIterable<BilledLine>;
+    readonly billed: readonly BilledLine[];
   },
 ): Promise<VendorBill> {
   const { vendor, upstreams, columns, author, billed } = bill;
   const key = { vendor, month: dayOf(month) };
-  return database.transaction(async (transaction) => {
+  return whileOpen(database, month, async (transaction) => {
     await transaction('vendor_bills').where(key).delete();
     await transaction('vendor_bills').insert({ ...key, upstreams, columns: JSON.stringify(columns), author });
-    for await (const lines of inPages(billed, LINES_AT_ONCE)) {
+    for (let at = 0; at < billed.length; at += LINES_AT_ONCE) {
+      const lines = billed.slice(at, at + LINES_AT_ONCE);
       await transaction.raw(
         /* sql */ `
         INSERT INTO vendor_bill_lines (vendor, month, line, job_id, model, amount)
@@ -55,7 +61,7 @@ export async function keepVendorBill(
     }
     const { rows } = await transaction.raw<{ rows: VendorBillRow[] }>(
       /* sql */ `
-      UPDATE vendor_bills AS bill SET lines = sums.lines, amount = sums.amount
+      UPDATE vendor_bills AS bill SET lines = sums.lines, amount = sums.amount, imported_at = clock_timestamp()
       FROM (SELECT count(*) AS lines, coalesce(sum(amount), 0) AS amount FROM vendor_bill_lines
         WHERE vendor = :vendor AND month = :month::date) AS sums
       WHERE bill.vendor = :vendor AND bill.month = :month::date
@@ -91,13 +97,27 @@ export async function findLatestBill(database: Database, vendor: string): Promis
   return rows[0] ? toBill(rows[0]) : null;
 }
 
-/** @returns whether there was one */
+/** @returns whether there was one @throws MonthClosedError */
 export async function deleteVendorBill(database: Database, vendor: string, month: Month): Promise<boolean> {
-  return (
-    (await database('vendor_bills')
+  return whileOpen(database, month, async (transaction) => {
+    const deleted = await transaction('vendor_bills')
       .where({ vendor, month: dayOf(month) })
-      .delete()) > 0
-  );
+      .delete();
+    return deleted > 0;
+  });
+}
+
+/** In turn with whoever closes a month or changes another bill. @throws MonthClosedError */
+function whileOpen<Result>(
+  database: Database,
+  month: Month,
+  change: (transaction: Database) => Promise<Result>,
+): Promise<Result> {
+  return database.transaction(async (transaction) => {
+    await takeClosingTurn(transaction);
+    if (await findClosedMonth(transaction, month.name)) throw new MonthClosedError(`${month.name} is closed`);
+    return change(transaction);
+  });
 }
 
 /** The differences between a bill and our records, by model. */

@@ -105,6 +105,18 @@ export const LEDGER_CHECKS = [
       FROM contradicted_payments AS announced JOIN top_ups USING (reference) ORDER BY 1, 2`,
   }),
   sqlCheck({
+    name: 'returned_payments',
+    question: 'Has every account given back what its payers got back?',
+    remedy:
+      'The account had spent it, and may be suspended. Claim it from the customer, adjust the account, and acknowledge the finding.',
+    sql: /* sql */ `
+      SELECT transfer_id AS subject, format('%s: %s returned, %s taken back', reference, least(returned, amount), taken) AS detail
+      FROM top_ups JOIN (SELECT reference, taken, refunded + coalesce((SELECT sum((dispute.value ->> 'amount')::numeric)
+          FROM jsonb_each(disputes) AS dispute WHERE NOT (dispute.value ->> 'is_won')::boolean), 0) AS returned
+        FROM returned_payments) AS back USING (reference)
+      WHERE taken < least(returned, amount) ORDER BY 1`,
+  }),
+  sqlCheck({
     name: 'resolutions',
     question: 'Does every settlement and refund resolve a reservation, wholly, and each reservation at most once?',
     remedy: 'Compare the chain with the history of the task. Adjust the account by what it got too much or too little.',

@@ -10,6 +10,7 @@ import { findUserByEmail } from '../../db/queries/users.ts';
 import { newId } from '../../domain/ids.ts';
 import { createPriceList } from '../../db/queries/price-lists.ts';
 import { createOpenIdProvider } from '../../net/openid-provider.ts';
+import type { CheckoutPages } from '../../providers/checkout.ts';
 import { baseUrlsAt } from '../../providers/text/settings.ts';
 import { createSimulator } from '../../lab/simulator/simulator.ts';
 import type { TestApp, TestCaller } from '../support/app.ts';
@@ -47,6 +48,16 @@ interface Finding {
   readonly elements: readonly string[];
 }
 
+/** Whose page to pay on there is. */
+let payer = '';
+
+/** Its pages are Stripe's, so they are not looked at here. */
+const PAYING: CheckoutPages = {
+  origin: 'https://checkout.stripe.com',
+  open: async () => 'cs_1',
+  find: async () => ({ accountId: payer, url: 'https://checkout.stripe.com/c/pay/cs_1' }),
+};
+
 describeInBrowser('every page of the console', (browser) => {
   const simulator = createSimulator({ apiKey: 'simulator' });
   let provider: TestProvider;
@@ -62,12 +73,13 @@ describeInBrowser('every page of the console', (browser) => {
     provider = await startProvider();
     const { issuer } = provider;
     app = await startTestConsole({
-      settings: { sendsMail: true },
+      settings: { sendsMail: true, checkout: PAYING },
       openIdProvider: createOpenIdProvider({ ...CLIENT, issuer, redirectUri: REDIRECT_URI }),
       textUpstreams: [{ name: 'simulator', apiKeys: ['simulator'], baseUrls: baseUrlsAt(url) }],
     });
     const customer = await app.createAccount({ fundedUsd: 25 });
     samples = await makeSamples(app, customer);
+    payer = customer.accountId;
     [stranger, user] = await Promise.all([browser.open(app.baseUrl), browser.open(app.baseUrl)]);
     const person = { email: 'all@example.com', account_id: customer.accountId, staff_role: 'operator' } as const;
     await user.page.goto(await invite(app, person));
@@ -159,6 +171,7 @@ async function makeSamples(app: TestApp, customer: TestCaller): Promise<Readonly
     reconciliation_id: await makeReport(database, accountId),
     ...(await makeMember(app, accountId)),
     ...(await importSampleBill(database)),
+    checkout_id: 'cs_1',
     form_id: await sendForm(app),
     token: (await invite(app, { email: 'invited@example.com' })).split('/').at(-1) ?? '',
   };

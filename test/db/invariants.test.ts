@@ -1017,6 +1017,13 @@ describe('the rules of the database', () => {
     refusesRemoval('acknowledgements', acknowledged);
   });
 
+  describe('payments that went back', () => {
+    const returned = (): Row => ({ reference: 'payment:pi_back', taken: 1 });
+    refusesRows('returned_payments', returned, [['one that is no payment', { reference: 'cash' }]]);
+    refusesTwice('a payment', 'returned_payments', returned);
+    refusesRemoval('returned_payments', returned);
+  });
+
   describe('bills of vendors', () => {
     const month = '2026-10-01';
     const bill = (): Row => ({ vendor: 'fal', month, upstreams: ['fal'], columns: '{}', author: 'ada' });

@@ -58,6 +58,7 @@ const SETTINGS: AppSettings = {
   metricsToken: METRICS_TOKEN,
   keyPeppers: [KEY_PEPPER],
   paymentWebhookSecret: null,
+  checkout: null,
   topUpUrl: null,
   fourEyesAbove: null,
   requestLimits: { requestsPerMinute: 1_000_000, readsPerMinute: 1_000_000 },

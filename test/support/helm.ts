@@ -1,11 +1,11 @@
 /** Helm and kubeconform, built with Go, and the schemas of Kubernetes and of the operators that the chart is for; all are kept in the cache. */
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { access, mkdir, mkdtemp, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
-import { buildWithGo, findCached, intoCache } from '../../bin/stack/go-program.ts';
 import { loadStackConfig } from '../../config.ts';
+import { goProgram, hasGo, WITHOUT_GO } from './go-programs.ts';
 
 const run = promisify(execFile);
 
@@ -23,7 +23,6 @@ const CUSTOM = {
     'example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml',
   ],
 };
-const MISSING = 'skipped, as Go is not installed here: https://go.dev/dl';
 
 export interface ChartTools {
   readonly helm: string;
@@ -34,8 +33,7 @@ export interface ChartTools {
 
 /** A suite that needs the tools; without Go it is skipped and its title says why. */
 export function describeWithHelm(title: string, suite: (tools: () => ChartTools) => void): void {
-  const hasGo = spawnSync('go', ['version']).status === 0;
-  if (!hasGo) return void describe.skip(`${title} (${MISSING})`, () => suite(missing));
+  if (!hasGo()) return void describe.skip(`${title} (${WITHOUT_GO})`, () => suite(missing));
   describe(title, () => {
     let tools: ChartTools | undefined;
     before(async function () {
@@ -53,16 +51,13 @@ function missing(): never {
 
 async function findTools(): Promise<ChartTools> {
   const { cacheFolder } = loadStackConfig();
-  const [helm, kubeconform] = [await findProgram('helm', cacheFolder), await findProgram('kubeconform', cacheFolder)];
+  const [helm, kubeconform] = [
+    await goProgram('helm', PROGRAMS.helm),
+    await goProgram('kubeconform', PROGRAMS.kubeconform),
+  ];
   const folder = join(cacheFolder, `kubernetes-schemas-${KUBERNETES}`);
   await access(folder).catch(() => writeSchemas(folder));
   return { helm, kubeconform, schemas: join(folder, '{{.ResourceKind}}{{.KindSuffix}}.json') };
-}
-
-async function findProgram(name: keyof typeof PROGRAMS, cacheFolder: string): Promise<string> {
-  const program = PROGRAMS[name];
-  const cached = join(cacheFolder, program.title.toLowerCase().replaceAll(' ', '-'), name);
-  return findCached(cached).catch(() => intoCache(cached, (folder) => buildWithGo(folder, program, () => undefined)));
 }
 
 /** The part of JSON Schema that Kubernetes uses. */

@@ -1,12 +1,14 @@
 /** Receives announcements of payments (docs/finance.md, "Payments"). Not part of the public contract. */
 import { findAccount } from '../../../db/queries/accounts.ts';
 import { recordContradictedPayment } from '../../../db/queries/credits.ts';
+import { returnPayment } from '../../../db/queries/returned-payments.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
 import {
   type Payment,
   type PaymentEvent,
   readPaymentEvent,
+  type ReturnOfPayment,
   UnsignedPaymentEventError,
   UnusablePaymentEventError,
   verifyPaymentEvent,
@@ -16,6 +18,7 @@ import { signedBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { readJson } from '../../middlewares/json-body.ts';
 import { text } from '../../../domain/json-schema.ts';
+import { suspendAccount } from '../../services/account-actions.ts';
 import { creditOnce } from '../../services/credit-once.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { isStorable } from '../../validation.ts';
@@ -34,7 +37,8 @@ export const announcePayment = endpoint({
   summary: 'For the payment provider: announce a payment',
   description:
     'Signed and shaped like Stripe’s events. `payment_intent.succeeded` and `checkout.session.completed` in USD credit the ' +
-    'account in `metadata.account_id`, once for each payment; other events are ignored.',
+    'account in `metadata.account_id`, once for each payment. `charge.refunded` and `charge.dispute.*` take back what went back to ' +
+    'the payer, and a new dispute suspends the account. Other events are ignored.',
   headers: [
     {
       name: 'stripe-signature',
@@ -53,6 +57,7 @@ export const announcePayment = endpoint({
     verify(context.get('stripe-signature'), rawBody, { secret, nowMs: services.clock.nowMs() });
     const event = read(await readJson(rawBody, BODY_LIMITS));
     if ('ignored' in event) return { data: PAYMENT_EVENT.present({ outcome: 'ignored', reason: event.ignored }) };
+    if ('returned' in event) return { data: await takeBack(event.returned, services) };
     return { data: await credit(event.payment, services) };
   },
 });
@@ -65,6 +70,7 @@ async function credit({ id, accountId, amount }: Payment, { database, log }: Api
       throw new ServiceError('not_found', 'There is no such account. Check account_id in the metadata.');
     }
     const { transferId, applied } = await creditOnce(database, payment);
+    await returnPayment(database, payment.reference, null);
     return PAYMENT_EVENT.present({ outcome: applied ? 'credited' : 'credited_before', transferId });
   } catch (error) {
     if (error instanceof ServiceError) log.warn({ paymentId: id, code: error.code }, 'a payment was not credited');
@@ -73,6 +79,26 @@ async function credit({ id, accountId, amount }: Payment, { database, log }: Api
     await recordContradictedPayment(database, payment);
     return PAYMENT_EVENT.present({ outcome: 'contradicted', reason: error.message });
   }
+}
+
+/** A dispute stops the account until an operator has looked at it. */
+async function takeBack({ id, change }: ReturnOfPayment, { database, log }: ApiServices) {
+  const reference = `payment:${id}`;
+  const returned = await database.transaction(async (transaction) => {
+    const done = await returnPayment(transaction, reference, change);
+    if (done?.accountId && done.isNewDispute && 'dispute' in change && !change.dispute.isWon) {
+      const by = { author: 'payment provider', reason: `${reference} is disputed` };
+      await suspendAccount(transaction, done.accountId, by);
+      log.warn({ paymentId: id, accountId: done.accountId }, 'a payment is disputed; its account was suspended');
+    }
+    return done;
+  });
+  if (!returned || returned.accountId === null) {
+    return PAYMENT_EVENT.present({ outcome: 'noted', reason: 'The payment has not been credited.' });
+  }
+  const { taken, transferId } = returned;
+  if (transferId === null) return PAYMENT_EVENT.present({ outcome: 'noted' });
+  return PAYMENT_EVENT.present({ outcome: taken > 0n ? 'taken_back' : 'given_back', transferId });
 }
 
 /** @throws ServiceError 400 `invalid_signature` */
@@ -93,7 +119,7 @@ function verify(
 function read(document: unknown): PaymentEvent {
   try {
     const event = readPaymentEvent(document);
-    if ('payment' in event && !isStorable(event.payment.id)) {
+    if (!('ignored' in event) && !isStorable(idsOf(event).join(' '))) {
       throw new UnusablePaymentEventError('the id of the payment has a NUL character or an unpaired surrogate');
     }
     return event;
@@ -101,4 +127,10 @@ function read(document: unknown): PaymentEvent {
     if (!(error instanceof UnusablePaymentEventError)) throw error;
     throw badRequest(`The event was refused: ${error.message}.`);
   }
+}
+
+function idsOf(event: Exclude<PaymentEvent, { ignored: string }>): readonly string[] {
+  if ('payment' in event) return [event.payment.id];
+  const { id, change } = event.returned;
+  return 'dispute' in change ? [id, change.dispute.id] : [id];
 }

@@ -3,12 +3,12 @@ import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { CsvError, parse } from 'csv-parse';
 import type { Database } from '../../../db/database.ts';
-import { findClosedMonth } from '../../../db/queries/closed-months.ts';
 import {
   deleteVendorBill,
   findLatestBill,
   findVendorBill,
   keepVendorBill,
+  MonthClosedError,
   type VendorBill,
 } from '../../../db/queries/vendor-bills.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
@@ -40,6 +40,7 @@ const LONGEST_RECORD = 100_000;
 /** Vendors write some lines about themselves first. */
 const MOST_LINES_BEFORE_TITLES = 100;
 const LONGEST_NAME = 300;
+const MOST_LINES = 100_000;
 const SEPARATORS = [',', ';', '\t'] as const;
 
 /**
@@ -49,20 +50,18 @@ const SEPARATORS = [',', ';', '\t'] as const;
  */
 export async function importBill(database: Database, bill: BillImport): Promise<VendorBill> {
   const { month, vendor, author, csv, unit } = bill;
-  await assertOpen(database, month);
   const latest = await findLatestBill(database, vendor);
   const { upstreams, columns } = { ...latest, ...given(bill) };
   if (!upstreams || !columns) {
     throw badRequest('The first bill of a vendor needs "upstreams" and "columns".');
   }
-  const billed = readBill({ csv, columns, unit });
-  return keepVendorBill(database, month, { vendor, upstreams, columns, author, billed });
+  const billed = await readBill({ csv, columns, unit });
+  return orClosed(month, keepVendorBill(database, month, { vendor, upstreams, columns, author, billed }));
 }
 
 /** Forgets a bill that was imported by mistake. @throws ServiceError if there is none, or its month is closed */
 export async function forgetBill(database: Database, vendor: string, month: Month): Promise<void> {
-  await assertOpen(database, month);
-  if (!(await deleteVendorBill(database, vendor, month))) throw noSuchBill(vendor, month);
+  if (!(await orClosed(month, deleteVendorBill(database, vendor, month)))) throw noSuchBill(vendor, month);
 }
 
 /** @throws ServiceError `not_found` */
@@ -76,32 +75,59 @@ function noSuchBill(vendor: string, month: Month): ServiceError {
   return new ServiceError('not_found', `No bill of ${vendor} was imported for ${month.name}.`);
 }
 
-async function assertOpen(database: Database, month: Month): Promise<void> {
-  if (!(await findClosedMonth(database, month.name))) return;
-  throw badRequest(`${month.name} is closed, so its bills stay as they are. Adjust what is wrong in an open month.`);
+async function orClosed<Result>(month: Month, change: Promise<Result>): Promise<Result> {
+  return change.catch((error: unknown) => {
+    if (!(error instanceof MonthClosedError)) throw error;
+    throw badRequest(`${month.name} is closed, so its bills stay as they are. Adjust what is wrong in an open month.`);
+  });
 }
 
 function given({ upstreams, columns }: BillImport): Partial<Pick<VendorBill, 'upstreams' | 'columns'>> {
   return { ...(upstreams && { upstreams }), ...(columns && { columns }) };
 }
 
-/** The lines with an amount that name a job or a model; others are titles and sums. @throws ServiceError `bad_request` */
-export async function* readBill({ csv, columns, unit }: BillFile): AsyncIterable<BilledLine> {
+/**
+ * The lines with an amount that name a job or a model; others are titles and sums.
+ *
+ * @throws ServiceError `bad_request`
+ */
+export async function readBill({ csv, columns, unit }: BillFile): Promise<readonly BilledLine[]> {
   const titles = findTitles(csv, columns);
-  const { separator, places } = titles;
-  const decimalMark: DecimalMark = separator === ';' ? ',' : '.';
-  for await (const { line, record } of recordsOf(csv, separator)) {
-    if (line <= titles.line) continue;
-    const [jobId, model, amount] = [places.job, places.model, places.amount].map((place) => cellOf(record, place));
-    if (!amount || (!jobId && !model)) continue;
-    const billed = readBilledAmount(amount, unit, decimalMark);
-    if (billed === null) throw badRequest(`Line ${line} of the bill has an amount that cannot be read: ${amount}`);
-    yield { line, jobId: jobId ?? null, model: model ?? null, amount: billed };
+  const lines: BilledLine[] = [];
+  for await (const { line, record } of recordsOf(csv, titles.separator)) {
+    const billed = line > titles.line ? readLine(line, record, titles, unit) : null;
+    if (billed === null) continue;
+    if (lines.length === MOST_LINES) {
+      throw badRequest(`The bill has more than ${MOST_LINES} lines. Add up those of a job or a model.`);
+    }
+    lines.push(billed);
   }
+  return lines;
 }
 
-function cellOf(record: readonly string[], place: number | null): string | null {
-  return (place !== null && record[place]?.slice(0, LONGEST_NAME)) || null;
+function readLine(
+  line: number,
+  record: readonly string[],
+  { separator, places }: Titles,
+  unit: PicoUsd,
+): BilledLine | null {
+  const [jobId = null, model = null, text = null] = [places.job, places.model, places.amount].map((place) =>
+    cellOf(record, place, line),
+  );
+  if (text === null || (jobId === null && model === null)) return null;
+  const decimalMark: DecimalMark = separator === ';' ? ',' : '.';
+  const amount = readBilledAmount(text, unit, decimalMark);
+  if (amount === null) throw badRequest(`Line ${line} of the bill has an amount that cannot be read: ${text}`);
+  return { line, jobId, model, amount };
+}
+
+/** @throws ServiceError `bad_request` */
+function cellOf(record: readonly string[], place: number | null, line: number): string | null {
+  const cell = place === null ? undefined : record[place];
+  if (cell !== undefined && cell.length > LONGEST_NAME) {
+    throw badRequest(`Line ${line} of the bill has a cell of more than ${LONGEST_NAME} characters.`);
+  }
+  return cell || null;
 }
 
 interface Titles {

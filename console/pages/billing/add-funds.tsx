@@ -1,23 +1,38 @@
-/** A link to the payment page of the account. */
+/** The way to pay for the account: a form with the amount, or a link to a page of the payment provider. */
 import type { ApiServices } from '../../../api/services/services.ts';
 import type { Membership } from '../../../db/queries/users.ts';
 import { mayAsMember } from '../../../domain/roles.ts';
+import { Field, Form } from '../../html/components.tsx';
 import { useTexts } from '../../html/page-context.ts';
 
-/** Shown to members who may pay, if a payment page is configured. */
+/** Shown to members who may pay, if a payment provider is configured. */
 export function AddFunds({
   account: { accountId, role },
-  services: { topUpUrl },
+  services: { checkout, topUpUrl },
+  withForm = false,
 }: {
   readonly account: Membership;
-  readonly services: Pick<ApiServices, 'topUpUrl'>;
+  readonly services: Pick<ApiServices, 'checkout' | 'topUpUrl'>;
+  /** Whether the amount is asked for here, not on the page of bills. */
+  readonly withForm?: boolean;
 }) {
-  const texts = useTexts();
-  if (topUpUrl === null || !mayAsMember(role, 'pay')) return null;
+  const { billing: words, fields } = useTexts();
+  if (!mayAsMember(role, 'pay')) return null;
+  const billing = `/console/accounts/${accountId}/billing`;
+  if (checkout !== null && withForm) {
+    return (
+      <Form action={`${billing}/checkout`} class="row">
+        <Field name="amount_usd" label={fields.amount_usd} inputMode="decimal" required />
+        <button type="submit">{words.addFunds}</button>
+      </Form>
+    );
+  }
+  const link = checkout === null ? topUpUrl?.replaceAll('{account_id}', accountId) : billing;
+  if (link === undefined) return null;
   return (
     <p>
-      <a class="button" href={topUpUrl.replaceAll('{account_id}', accountId)} rel="noreferrer">
-        {texts.billing.addFunds}
+      <a class="button" href={link} rel="noreferrer">
+        {words.addFunds}
       </a>
     </p>
   );

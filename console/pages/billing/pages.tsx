@@ -2,6 +2,7 @@
 import type { Child } from 'hono/jsx';
 import { CREDITED_TOP_UP } from '../../../api/routes/admin/credit.ts';
 import { updateBalanceSchema } from '../../../api/routes/balance/schema.ts';
+import { findCheckoutUrl, openCheckout } from '../../../api/services/checkout.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { createValidator } from '../../../api/validation.ts';
 import type { Account } from '../../../db/queries/accounts.ts';
@@ -9,14 +10,15 @@ import { listBalanceEntries } from '../../../db/queries/balance-entries.ts';
 import { type CreditedTopUp, listTopUps } from '../../../db/queries/credits.ts';
 import { setLowBalance } from '../../../db/queries/low-balances.ts';
 import { sumPromoCredit } from '../../../db/queries/promo-grants.ts';
-import type { ServiceError } from '../../../domain/errors.ts';
-import { formatUsd, parseUsd } from '../../../domain/money.ts';
+import { ServiceError } from '../../../domain/errors.ts';
+import { formatUsd, parseUsd, type PicoUsd } from '../../../domain/money.ts';
+import { CHECKOUT } from '../../../domain/policy.ts';
 import { Card, ExactMoney, exactUsd, Field, Form, Headline, Pages } from '../../html/components.tsx';
 import { Facts } from '../../html/facts.tsx';
 import { monthName } from '../../html/months.ts';
 import { ResourceTable } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
-import { carryOut } from '../../form-problem.ts';
+import { carryOut, FormError } from '../../form-problem.ts';
 import { member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
 import { monthsOf, ownAccount } from '../own-account.ts';
 import { AddFunds } from './add-funds.tsx';
@@ -70,9 +72,38 @@ export const billingPages = [
       (problem) => showOverview(visit, services, problem),
     );
   }),
+  member.form('/accounts/{account_id}/billing/checkout', 'pay', async (visit, services) => {
+    const { accountId } = visit.account;
+    const description = visit.texts.billing.credit;
+    try {
+      const id = await openCheckout(services, { accountId, amount: paidAmount(visit), description });
+      return { kind: 'redirect', path: `/accounts/${accountId}/billing/checkout/${id}` };
+    } catch (error) {
+      const isAway = error instanceof ServiceError && error.code === 'processing_unavailable';
+      const problem = isAway ? new FormError(visit.texts.billing.providerAway, { code: error.code }) : error;
+      if (problem instanceof FormError) return showOverview(visit, services, problem);
+      throw error;
+    }
+  }),
+  member.page('/accounts/{account_id}/billing/checkout/{checkout_id}', 'pay', async (visit, services) => {
+    const { accountId } = visit.account;
+    const url = await findCheckoutUrl(services, accountId, visit.params['checkout_id'] ?? '');
+    return url === null ? { kind: 'redirect', path: `/accounts/${accountId}/billing` } : { kind: 'leave', url };
+  }),
   ...statementPages,
   ...ledgerPages,
 ];
+
+/** @throws FormError unless it is an amount in whole cents that customers may pay at once */
+function paidAmount({ form, texts }: MemberVisit): PicoUsd {
+  const sent = form.text('amount_usd');
+  const { leastUsd, mostUsd } = CHECKOUT;
+  const usd = /^\d{1,6}(\.\d{1,2})?$/.test(sent) ? Number(sent) : 0;
+  if (usd < leastUsd || usd > mostUsd) {
+    throw new FormError(texts.billing.amountBetween(leastUsd, mostUsd), { field: 'amount_usd' });
+  }
+  return parseUsd(sent);
+}
 
 const readThreshold = createValidator(updateBalanceSchema);
 
@@ -87,7 +118,7 @@ async function showOverview(
 async function Overview({ visit, services }: { readonly visit: MemberVisit; readonly services: ApiServices }) {
   const { account, texts } = visit;
   const { accountId } = account;
-  const { database, reports, topUpUrl } = services;
+  const { database, reports, topUpUrl, checkout } = services;
   const { billing: words } = texts;
   const path = `/console/accounts/${accountId}/billing`;
   const [found, promo, months, topUps, entries] = await Promise.all([
@@ -100,8 +131,8 @@ async function Overview({ visit, services }: { readonly visit: MemberVisit; read
   return (
     <>
       <Balance account={found} promo={promo}>
-        <AddFunds account={account} services={services} />
-        {topUpUrl === null ? <p class="soft">{words.noAddFunds}</p> : null}
+        <AddFunds account={account} services={services} withForm />
+        {topUpUrl === null && checkout === null ? <p class="soft">{words.noAddFunds}</p> : null}
         <Form action={`${path}/low-balance`}>
           <Field
             name="low_balance_usd"

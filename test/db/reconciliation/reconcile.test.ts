@@ -103,6 +103,15 @@ const DAMAGES: readonly Damage[] = [
     says: /^\S+ was announced with \d+ for acc_\w+, but credited with \d+ to acc_\w+$/,
   },
   {
+    what: 'a payment that went back to its payer, while its account kept it',
+    check: 'returned_payments',
+    subject: 'topUp',
+    sql: `WITH payment AS (UPDATE top_ups SET reference = 'payment:pi_1' WHERE transfer_id = :topUp RETURNING reference)
+      INSERT INTO returned_payments (reference, refunded, disputes)
+      SELECT reference, 1, '{"dp_1": {"amount": "2", "is_won": false}, "dp_2": {"amount": "4", "is_won": true}}' FROM payment`,
+    says: /^payment:pi_1: 3 returned, 0 taken back$/,
+  },
+  {
     what: 'an account that is taken for one that never topped up',
     check: 'topped_up',
     subject: 'account',

@@ -3,9 +3,13 @@ import { expect } from 'chai';
 import { endpointsFor } from '../../../../api/endpoints.ts';
 import { createOpenApiDocument } from '../../../../api/openapi/document.ts';
 import { loadCatalogue } from '../../../../catalogue/load.ts';
+import { reopenAccount } from '../../../../api/services/account-actions.ts';
+import { findAccount } from '../../../../db/queries/accounts.ts';
+import { adjust } from '../../../../db/queries/credits.ts';
 import { LEDGER_CHECKS } from '../../../../db/reconciliation/ledger-checks.ts';
 import { runChecks } from '../../../../db/reconciliation/reconcile.ts';
 import { newId } from '../../../../domain/ids.ts';
+import { parseUsd } from '../../../../domain/money.ts';
 import { startTestApp, useTestApp } from '../../../support/app.ts';
 
 const SECRET = 'whsec_the-secret-of-the-payments';
@@ -69,6 +73,19 @@ describe('POST /v1/payment-events', () => {
       ...changes,
     };
     return { id: 'evt_2', object: 'event', type, data: { object } };
+  }
+
+  /** @param cents all refunds of the payment together */
+  function refunded(paymentId: string | null, cents: number, changes: Fields = {}): Fields {
+    const object = { id: 'ch_1', payment_intent: paymentId, amount_refunded: cents, currency: 'usd', ...changes };
+    return { id: 'evt_3', object: 'event', type: 'charge.refunded', data: { object } };
+  }
+
+  /** A dispute of 10 USD. */
+  function disputed(paymentId: string, { status = 'needs_response' } = {}): Fields {
+    const object = { id: `dp_${paymentId}`, payment_intent: paymentId, amount: 1_000, currency: 'usd', status };
+    const type = status === 'won' ? 'charge.dispute.closed' : 'charge.dispute.created';
+    return { id: 'evt_4', object: 'event', type, data: { object } };
   }
 
   async function post(body: string, headers: Record<string, string>): Promise<Answer> {
@@ -224,7 +241,10 @@ describe('POST /v1/payment-events', () => {
   }
 
   for (const [what, event] of [
-    ['of another type', () => ({ type: 'charge.refunded', data: { object: {} } })],
+    ['of another type', () => ({ type: 'charge.updated', data: { object: {} } })],
+    ['of a refund of no single payment', () => refunded(null, 1)],
+    ['of a refund in another currency', () => refunded('pi_eur', 1, { currency: 'eur' })],
+    ["of a bank's inquiry", () => disputed('pi_asked', { status: 'warning_needs_response' })],
     ['of a type that only objects have', () => ({ type: 'constructor', data: { object: {} } })],
     ['of a payment that names no account', () => intentSucceeded({ metadata: {} })],
     ['of a payment without metadata', () => intentSucceeded({ metadata: null })],
@@ -247,6 +267,60 @@ describe('POST /v1/payment-events', () => {
   it('of a checkout that a link with the account’s id led to credits the account', async () => {
     const { status, data } = await announce(checkoutCompleted({ metadata: {}, client_reference_id: accountId }));
     expect([status, data?.outcome]).to.deep.equal([200, 'credited']);
+  });
+
+  describe('of a payment that went back to its payer', () => {
+    async function creditedPayment(): Promise<string> {
+      const id = newPaymentId();
+      await announce(intentSucceeded({ id }));
+      return id;
+    }
+
+    const outcomeOf = async (event: Fields) => (await announce(event)).data?.outcome;
+    const fundedNow = async () => (await findAccount(app.database, accountId))?.fundedAvailable;
+    const isSuspended = async () => (await findAccount(app.database, accountId))?.suspendedAt !== null;
+
+    it('takes back each refund once, however often and late it is announced', async () => {
+      const id = await creditedPayment();
+      expect(await outcomeOf(refunded(id, 200))).to.equal('taken_back');
+      expect(await outcomeOf(refunded(id, 200))).to.equal('noted');
+      expect(await outcomeOf(refunded(id, 500))).to.equal('taken_back');
+      expect(await outcomeOf(refunded(id, 200))).to.equal('noted');
+      expect(await fundedNow()).to.equal(parseUsd('7.34'));
+      const answers = await Promise.all(Array.from({ length: 8 }, () => outcomeOf(refunded(id, 1_234))));
+      expect(answers.filter((outcome) => outcome === 'taken_back')).to.have.length(1);
+      expect(await fundedNow()).to.equal(0n);
+    });
+
+    it('takes back a refund that was announced before the payment', async () => {
+      const id = newPaymentId();
+      expect(await outcomeOf(refunded(id, 1_000))).to.equal('noted');
+      expect(await outcomeOf(intentSucceeded({ id }))).to.equal('credited');
+      expect(await fundedNow()).to.equal(parseUsd('2.34'));
+    });
+
+    it('suspends the account of a new dispute once, and gives back what it took when the dispute is won', async () => {
+      const id = await creditedPayment();
+      expect(await outcomeOf(disputed(id))).to.equal('taken_back');
+      expect([await fundedNow(), await isSuspended()]).to.deep.equal([parseUsd('2.34'), true]);
+      await reopenAccount(app.database, accountId, { author: 'ada', reason: 'she called' });
+      expect(await outcomeOf(disputed(id, { status: 'under_review' }))).to.equal('noted');
+      expect(await outcomeOf(disputed(id, { status: 'won' }))).to.equal('given_back');
+      expect(await outcomeOf(disputed(id))).to.equal('noted');
+      expect([await fundedNow(), await isSuspended()]).to.deep.equal([parseUsd('12.34'), false]);
+    });
+
+    it('takes what the account has left, and reports the rest as a finding', async () => {
+      const id = await creditedPayment();
+      await adjust(app.database, { accountId, amount: -parseUsd(10), author: 'ada', reason: 'spent' });
+      expect(await outcomeOf(refunded(id, 1_234))).to.equal('taken_back');
+      expect(await fundedNow()).to.equal(0n);
+      const check = LEDGER_CHECKS.filter(({ name }) => name === 'returned_payments');
+      const { findings } = await runChecks(check, { snapshot: app.database, database: app.database, ...NO_SOURCES });
+      expect(findings.map(({ detail }) => detail)).to.deep.equal([
+        `payment:${id}: 12340000000000 returned, 2340000000000 taken back`,
+      ]);
+    });
   });
 
   it('is described where it is served', async () => {

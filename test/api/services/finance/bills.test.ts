@@ -9,11 +9,8 @@ const SUMS: BillColumns = { job: null, model: 'line_item', amount: 'amount_value
 
 /** Line, job, model and amount of each line that was read. */
 async function read(csv: string, columns = JOBS): Promise<readonly (readonly unknown[])[]> {
-  const lines = [];
-  for await (const { line, jobId, model, amount } of readBill({ csv, columns, unit: PICO_PER_USD })) {
-    lines.push([line, jobId, model, formatUsd(amount)] as const);
-  }
-  return lines;
+  const lines = await readBill({ csv, columns, unit: PICO_PER_USD });
+  return lines.map(({ line, jobId, model, amount }) => [line, jobId, model, formatUsd(amount)]);
 }
 
 describe('reading the bill of a vendor', () => {
@@ -69,6 +66,12 @@ describe('reading the bill of a vendor', () => {
       `request_id,endpoint,cost\n"j,m,1\n${'x\n'.repeat(100_000)}`,
       'The file is no CSV',
     ],
+    [
+      'has more lines than any vendor sends',
+      `request_id,endpoint,cost\n${'j,m,1\n'.repeat(100_001)}`,
+      'more than 100000 lines',
+    ],
+    ['has a name that is none', `request_id,endpoint,cost\n${'😀'.repeat(200)},m,1\n`, 'a cell of more than 300'],
     ['has a quote within a cell', 'request_id,endpoint,cost\nj"x"y,m,1\n', 'The file is no CSV'],
   ] as const) {
     it(`refuses a file that ${what}`, async () => {

@@ -1,0 +1,145 @@
+import { createHmac } from 'node:crypto';
+import { expect } from 'chai';
+import { createStripeCheckout } from '../../providers/stripe-checkout.ts';
+import { mountConsole } from '../../console/serve.ts';
+import { startTestApp, type TestApp } from '../support/app.ts';
+import { describeInBrowser } from '../support/browser.ts';
+import { invite, PASSWORD, Visitor } from '../support/console.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+
+const SECRET = 'whsec_of_a_test';
+/** That nobody pays. */
+const AMOUNTS = ['', '0', '0.99', '10000.01', '1.001', '-5', '1e3', 'much', '9'.repeat(100_000)] as const;
+
+/** The API of Stripe with pages to pay on, one for each call. */
+class PlayedStripe {
+  readonly sessions: { readonly id: string; readonly accountId: string; readonly cents: number }[] = [];
+  /** Whether it answers 500. */
+  isDown = false;
+  #receiver: Receiver | undefined;
+
+  get url(): string {
+    return this.#receiver?.url ?? '';
+  }
+
+  async start(): Promise<void> {
+    this.#receiver = await startReceiver((request, response) => {
+      const { method, url = '' } = request;
+      const answer = (body: object, status = 200): void =>
+        void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+      if (url === '/favicon.ico') return void response.end();
+      if (this.isDown) return answer({ error: { type: 'api_error', message: 'Something went wrong.' } }, 500);
+      if (url.startsWith('/pay/')) return void response.end('<!doctype html><title>Pay</title><h1>Pay here</h1>');
+      if (method === 'POST') {
+        let body = '';
+        request.on('data', (part: Buffer) => (body += part.toString()));
+        request.once('end', () => answer({ id: this.#sell(new URLSearchParams(body)) }));
+        return;
+      }
+      const found = this.sessions.find(({ id }) => url === `/v1/checkout/sessions/${id}`);
+      if (!found) return answer({ error: { type: 'invalid_request_error', message: 'No such session' } }, 404);
+      answer({ id: found.id, metadata: { account_id: found.accountId }, url: `${this.url}/pay/${found.id}` });
+    });
+  }
+
+  #sell(sent: URLSearchParams): string {
+    const id = `cs_${this.sessions.length + 1}`;
+    const accountId = sent.get('metadata[account_id]') ?? '';
+    const cents = Number(sent.get('line_items[0][price_data][unit_amount]'));
+    this.sessions.push({ id, accountId, cents });
+    return id;
+  }
+
+  stop(): Promise<void> | undefined {
+    return this.#receiver?.close();
+  }
+}
+
+describeInBrowser('paying on the pages of Stripe', (browser) => {
+  const stripe = new PlayedStripe();
+  let app: TestApp;
+  let accountId: string;
+
+  before(async () => {
+    await stripe.start();
+    const checkout = createStripeCheckout({ secretKey: 'sk_test_1', apiUrl: stripe.url, origin: stripe.url });
+    app = await startTestApp({ mountPages: mountConsole, settings: { checkout, paymentWebhookSecret: SECRET } });
+    ({ accountId } = await app.createAccount());
+  });
+  after(async () => {
+    await app.stop();
+    await stripe.stop();
+  });
+
+  async function payer(email: string, account_id = accountId): Promise<Visitor> {
+    const member = await Visitor.invited(app, { email, account_id, member_role: 'finance' });
+    await member.get(`/console/accounts/${account_id}/billing`);
+    return member;
+  }
+
+  /** Stripe says that it was paid. */
+  async function announce(event: object): Promise<void> {
+    const body = JSON.stringify(event);
+    const timestamp = Math.floor(Date.now() / 1000);
+    const signature = createHmac('sha256', SECRET).update(`${timestamp}.${body}`).digest('hex');
+    const headers = { 'stripe-signature': `t=${timestamp},v1=${signature}` };
+    const { status } = await fetch(`${app.baseUrl}/v1/payment-events`, { method: 'POST', body, headers });
+    expect(status).to.equal(200);
+  }
+
+  it('leads a member from an amount to the page that takes it, and credits what is paid there', async () => {
+    const tab = await browser.open(app.baseUrl);
+    const { page } = tab;
+    await page.goto(await invite(app, { email: 'payer@example.com', account_id: accountId, member_role: 'finance' }));
+    await page.getByLabel('New password').fill(PASSWORD);
+    await page.getByLabel('Once more').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Save and sign in' }).click();
+    await page.goto(`${app.baseUrl}/console/accounts/${accountId}/billing`);
+    await page.getByLabel('Amount').fill('25.50');
+    await page.getByRole('button', { name: 'Add funds' }).click();
+    await page.getByRole('heading', { name: 'Pay here' }).waitFor();
+    expect(stripe.sessions).to.deep.equal([{ id: 'cs_1', accountId, cents: 2_550 }]);
+    const paid = { payment_intent: 'pi_1', payment_status: 'paid', amount_total: 2_550, currency: 'usd' };
+    const object = { ...paid, metadata: { account_id: accountId } };
+    await announce({ type: 'checkout.session.completed', data: { object } });
+    await page.goto(`${app.baseUrl}/console/accounts/${accountId}/billing`);
+    await page.getByText('$25.50').first().waitFor();
+    expect(tab.complaints).to.deep.equal([]);
+    await tab.close();
+  });
+
+  describe('asks for another amount where it is', () => {
+    for (const [index, amount] of AMOUNTS.entries()) {
+      it(JSON.stringify(amount.slice(0, 10)), async () => {
+        const member = await payer(`odd-${index}@example.com`);
+        const path = `/console/accounts/${accountId}/billing/checkout`;
+        const { status, text } = await member.send(path, { amount_usd: amount });
+        expect([status, text.includes('from 1 to 10,000 USD')]).to.deep.equal([400, true]);
+      });
+    }
+  });
+
+  it('makes one page of a form that is sent twice, and shows no page of another account', async () => {
+    const member = await payer('twice@example.com');
+    const path = `/console/accounts/${accountId}/billing/checkout`;
+    const before = stripe.sessions.length;
+    const form = { form_id: crypto.randomUUID(), amount_usd: '5' };
+    const answers = await Promise.all([member.send(path, form), member.send(path, form)]);
+    expect(answers.map(({ status }) => status)).to.deep.equal([303, 303]);
+    expect(stripe.sessions).to.have.length(before + 1);
+    const { accountId: other } = await app.createAccount();
+    const stranger = await payer('stranger@example.com', other);
+    for (const id of ['cs_1', 'cs_999', '..%2f..%2fbalance']) {
+      const { status } = await stranger.get(`/console/accounts/${other}/billing/checkout/${id}`);
+      expect(status, id).to.equal(404);
+    }
+  });
+
+  it('says so when Stripe does not answer', async () => {
+    const member = await payer('down@example.com');
+    stripe.isDown = true;
+    const { status, text } = await member.send(`/console/accounts/${accountId}/billing/checkout`, { amount_usd: '5' });
+    stripe.isDown = false;
+    expect([status, text.includes('The payment provider does not answer')]).to.deep.equal([503, true]);
+  });
+});

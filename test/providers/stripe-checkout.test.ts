@@ -1,0 +1,87 @@
+import { expect } from 'chai';
+import { startProcess, type RunningProcess } from '../../bin/stack/child-process.ts';
+import { findFreePort } from '../../bin/stack/ports.ts';
+import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { parseUsd } from '../../domain/money.ts';
+import { CheckoutUnavailableError } from '../../providers/checkout.ts';
+import { createStripeCheckout } from '../../providers/stripe-checkout.ts';
+import { goProgram, hasGo, WITHOUT_GO } from '../support/go-programs.ts';
+import { startReceiver, startRecordingReceiver } from '../support/receiver.ts';
+import { rejectionOf } from '../support/rejection.ts';
+
+const STRIPE_MOCK = { title: 'stripe-mock 0.203.0', source: 'github.com/stripe/stripe-mock@v0.203.0' };
+const ORDER = {
+  accountId: 'acc_1',
+  amount: parseUsd('25.50'),
+  description: 'Prepaid credit',
+  returnUrl: 'https://gateway.example/console',
+};
+
+const describeWithGo = hasGo() ? describe : describe.skip;
+
+describeWithGo(`a page of Stripe to pay on${hasGo() ? '' : ` (${WITHOUT_GO})`}`, function () {
+  // The first run builds the program.
+  this.timeout(600_000);
+  let stripe: RunningProcess;
+  let apiUrl: string;
+
+  before(async () => {
+    const [command, port, tlsPort] = await Promise.all([
+      goProgram('stripe-mock', STRIPE_MOCK),
+      findFreePort(),
+      findFreePort(),
+    ]);
+    stripe = await startProcess({
+      command,
+      args: ['-http-port', String(port), '-https-port', String(tlsPort)],
+      output: () => undefined,
+    });
+    apiUrl = `http://127.0.0.1:${port}`;
+    await waitUntil(() => fetch(apiUrl), { timeoutMs: 30_000 });
+  });
+  after(() => stripe.stop(5_000));
+
+  it('is asked for as its API describes it, and is found again', async () => {
+    const checkout = createStripeCheckout({ secretKey: 'sk_test_123', apiUrl });
+    const id = await checkout.open(ORDER);
+    expect(id).to.match(/^cs_/);
+    expect(await checkout.find(id)).to.have.all.keys('accountId', 'url');
+  });
+
+  it('is not given for a key that Stripe refuses', async () => {
+    const checkout = createStripeCheckout({ secretKey: 'guessed', apiUrl });
+    expect(await rejectionOf(checkout.open(ORDER))).to.be.instanceOf(CheckoutUnavailableError);
+  });
+});
+
+describe('a page to pay on', () => {
+  it('is for the amount in cents, and names the account for the payment and for its refunds', async () => {
+    const receiver = await startRecordingReceiver((response) => response.end('{"id":"cs_1"}'));
+    const checkout = createStripeCheckout({ secretKey: 'sk_test_123', apiUrl: receiver.url });
+    expect(await checkout.open(ORDER)).to.equal('cs_1');
+    await receiver.close();
+    const [request] = receiver.requests;
+    const sent = new URLSearchParams(request?.body);
+    expect(request?.headers['authorization']).to.equal('Bearer sk_test_123');
+    expect(request?.headers['idempotency-key'], 'so that asking again after a lost answer makes no other').to.be.a(
+      'string',
+    );
+    expect(Object.fromEntries(sent)).to.include({
+      mode: 'payment',
+      'line_items[0][price_data][currency]': 'usd',
+      'line_items[0][price_data][unit_amount]': '2550',
+      'metadata[account_id]': 'acc_1',
+      'payment_intent_data[metadata][account_id]': 'acc_1',
+    });
+  });
+
+  it('is nowhere if Stripe has none of that id', async () => {
+    const receiver = await startReceiver((_request, response) => {
+      response.writeHead(404, { 'content-type': 'application/json' });
+      response.end('{"error":{"type":"invalid_request_error","code":"resource_missing","message":"No such session"}}');
+    });
+    const checkout = createStripeCheckout({ secretKey: 'sk_test_123', apiUrl: receiver.url });
+    expect(await checkout.find('cs_2')).to.equal(null);
+    await receiver.close();
+  });
+});
