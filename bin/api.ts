@@ -1,5 +1,6 @@
 /** The api process: serves everything under `{base_url}`, and runs the relay. */
 import { createApp } from '../api/app.ts';
+import { startAutoTopUps } from '../api/services/auto-top-ups.ts';
 import { startWebhookChecks } from '../api/services/webhook-checks.ts';
 import { loadConfig } from '../config.ts';
 import { startMail } from '../console/mail.ts';
@@ -20,6 +21,7 @@ const app = createApp({ ...dependencies, mountPages: mountConsole });
 const server = await listen(dependencies.overload.guard(tracing.serve(app.callback())), config.host, config.api.port);
 const relay = startRelay({ ...dependencies, deliveryStarter: web.deliveryStarter });
 const webhookChecks = startWebhookChecks({ database, calls: text.calls, log });
+const topUps = web.checkout ? startAutoTopUps({ database, checkout: web.checkout, log }) : null;
 const mail = config.mail
   ? startMail({ database, mailer: createMailer(config.mail), publicUrl: config.api.publicUrl, log })
   : null;
@@ -32,6 +34,7 @@ stopOnSignal(log, config.shutdownGraceMs + RECORDING_MS, async () => {
   await relay.stop();
   await webhookChecks.stop();
   await mail?.stop();
+  await topUps?.stop();
   await text.close();
   await web.close();
 });

@@ -48,6 +48,9 @@ export const CORRECTIONS = { pendingDays: 7, addUpHours: 24 };
 /** What customers may pay at once, in whole USD. */
 export const CHECKOUT = { leastUsd: 1, mostUsd: 10_000 };
 
+/** How often a card is charged, how soon a lost answer is asked for again, and for how long. */
+export const AUTO_TOP_UP = { mostADay: 5, retrySeconds: 60, attemptHours: 20 };
+
 /** Contract 8.1: an account's successful requests to free models in a minute, before and after its first top-up. */
 export const FREE_REQUESTS_PER_MINUTE = { neverToppedUp: 1, toppedUp: 10 };
 

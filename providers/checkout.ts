@@ -17,6 +17,15 @@ export interface Checkout {
   readonly url: string | null;
 }
 
+/** What a customer agreed to pay, and when, with the card that was given for it. */
+export interface SavedCard {
+  readonly accountId: string;
+  readonly threshold: PicoUsd;
+  readonly amount: PicoUsd;
+  readonly customer: string;
+  readonly paymentMethod: string;
+}
+
 export interface CheckoutPages {
   /** Where the browser goes to pay. */
   readonly origin: string;
@@ -29,6 +38,33 @@ export interface CheckoutPages {
   open(order: CheckoutOrder): Promise<string>;
   /** @returns null if there is no such page @throws CheckoutUnavailableError */
   find(id: string): Promise<Checkout | null>;
+  /**
+   * Makes a page on which a card is given, to be charged later.
+   *
+   * @param order `savedUrl` is where the browser goes with a card, as `{savedUrl}/{id}`
+   * @returns its id
+   * @throws CheckoutUnavailableError
+   */
+  openCard(
+    order: Pick<SavedCard, 'accountId' | 'threshold' | 'amount'> & {
+      readonly savedUrl: string;
+      readonly returnUrl: string;
+    },
+  ): Promise<string>;
+  /** @returns null if there is no such page, or no card was given on it @throws CheckoutUnavailableError */
+  findCard(id: string): Promise<SavedCard | null>;
+  /**
+   * Charges a card, once for each `attemptId` within a day.
+   *
+   * @returns the payment
+   * @throws CardRefusedError if it was not paid; CheckoutUnavailableError if that is not known
+   */
+  chargeCard(charge: Omit<SavedCard, 'threshold'> & { readonly attemptId: string }): Promise<{ readonly id: string }>;
+}
+
+/** The card was not charged. The message is the bank's. */
+export class CardRefusedError extends Error {
+  override readonly name = 'CardRefusedError';
 }
 
 /** The provider did not do it; nothing was paid. */

@@ -1,6 +1,7 @@
 /** The pages of Stripe on which customers pay: https://docs.stripe.com/api/checkout/sessions */
 import { default as Stripe } from 'stripe';
-import { type CheckoutPages, CheckoutUnavailableError } from './checkout.ts';
+import type { PicoUsd } from '../domain/money.ts';
+import { CardRefusedError, type CheckoutPages, CheckoutUnavailableError } from './checkout.ts';
 import { PICO_USD_PER_CENT } from './payment-events.ts';
 
 const TIMEOUT_MS = 10_000;
@@ -20,12 +21,16 @@ export function createStripeCheckout({
     host: hostname,
     ...(port !== '' && { port }),
     protocol: protocol === 'http:' ? 'http' : 'https',
-    httpClient: Stripe.createFetchHttpClient(),
+    // The fetch of Node refuses the headers of this package where undici is loaded, too.
+    httpClient: Stripe.createNodeHttpClient(),
     timeout: TIMEOUT_MS,
     telemetry: false,
   });
+  return { origin, ...pagesOf(stripe), ...cardsOf(stripe) };
+}
+
+function pagesOf(stripe: Stripe): Pick<CheckoutPages, 'open' | 'find'> {
   return {
-    origin,
     async open({ accountId, amount, description, returnUrl }) {
       const metadata = { account_id: accountId };
       const { id } = await asked(
@@ -36,7 +41,7 @@ export function createStripeCheckout({
               quantity: 1,
               price_data: {
                 currency: 'usd',
-                unit_amount: Number(amount / PICO_USD_PER_CENT),
+                unit_amount: centsOf(amount),
                 product_data: { name: description },
               },
             },
@@ -51,21 +56,96 @@ export function createStripeCheckout({
       return id;
     },
     async find(id) {
-      const session = await asked(
-        stripe.checkout.sessions.retrieve(id).catch((error: unknown) => {
-          if (error instanceof Stripe.errors.StripeInvalidRequestError) return null;
-          throw error;
-        }),
-      );
+      const session = await found(stripe.checkout.sessions.retrieve(id));
       return session && { accountId: session.metadata?.['account_id'] ?? null, url: session.url };
     },
   };
+}
+
+function cardsOf(stripe: Stripe): Pick<CheckoutPages, 'openCard' | 'findCard' | 'chargeCard'> {
+  return {
+    async openCard({ accountId, threshold, amount, savedUrl, returnUrl }) {
+      const { id } = await asked(
+        stripe.checkout.sessions.create({
+          mode: 'setup',
+          currency: 'usd',
+          customer_creation: 'always',
+          metadata: { account_id: accountId, threshold_cents: centsOf(threshold), amount_cents: centsOf(amount) },
+          success_url: `${savedUrl}/{CHECKOUT_SESSION_ID}`,
+          cancel_url: returnUrl,
+        }),
+      );
+      return id;
+    },
+    async findCard(id) {
+      const session = await found(stripe.checkout.sessions.retrieve(id, { expand: ['setup_intent'] }));
+      const { account_id: accountId, threshold_cents, amount_cents } = session?.metadata ?? {};
+      const intent = session?.setup_intent;
+      const customer = idOf(session?.customer);
+      const paymentMethod = typeof intent === 'object' ? idOf(intent?.payment_method) : null;
+      if (!accountId || !threshold_cents || !amount_cents || customer === null || paymentMethod === null) return null;
+      return {
+        accountId,
+        threshold: BigInt(threshold_cents) * PICO_USD_PER_CENT,
+        amount: BigInt(amount_cents) * PICO_USD_PER_CENT,
+        customer,
+        paymentMethod,
+      };
+    },
+    async chargeCard({ accountId, amount, customer, paymentMethod, attemptId }) {
+      const charge = {
+        amount: centsOf(amount),
+        currency: 'usd',
+        customer,
+        payment_method: paymentMethod,
+        off_session: true,
+        confirm: true,
+        metadata: { account_id: accountId },
+      };
+      const payment = await asked(
+        stripe.paymentIntents.create(charge, { idempotencyKey: attemptId }).catch((error: unknown) => {
+          if (REFUSALS.some((refusal) => error instanceof refusal)) throw new CardRefusedError(messageOf(error));
+          throw error;
+        }),
+      );
+      if (payment.status === 'succeeded') return { id: payment.id };
+      if (payment.status === 'processing') throw new CheckoutUnavailableError(`${payment.id} is still processed`);
+      throw new CardRefusedError(
+        'The bank asks the owner of the card to confirm. Pay on the page once, and give the card again.',
+      );
+    },
+  };
+}
+
+const REFUSALS = [Stripe.errors.StripeCardError, Stripe.errors.StripeInvalidRequestError] as const;
+
+function centsOf(amount: PicoUsd): number {
+  return Number(amount / PICO_USD_PER_CENT);
+}
+
+function idOf(named: string | { readonly id: string } | null | undefined): string | null {
+  return typeof named === 'object' ? (named?.id ?? null) : (named ?? null);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** @returns null if Stripe has no such thing */
+function found<Result>(answer: Promise<Result>): Promise<Result | null> {
+  return asked(
+    answer.catch((error: unknown) => {
+      if (error instanceof Stripe.errors.StripeInvalidRequestError) return null;
+      throw error;
+    }),
+  );
 }
 
 async function asked<Result>(answer: Promise<Result>): Promise<Result> {
   try {
     return await answer;
   } catch (error) {
+    if (error instanceof CardRefusedError) throw error;
     throw new CheckoutUnavailableError('Stripe did not do it', { cause: error });
   }
 }

@@ -1,19 +1,18 @@
 /** Paying for an account on the pages of the payment provider. */
 import { ServiceError } from '../../domain/errors.ts';
 import type { PicoUsd } from '../../domain/money.ts';
-import { CheckoutUnavailableError } from '../../providers/checkout.ts';
+import { type CheckoutPages, CheckoutUnavailableError } from '../../providers/checkout.ts';
 import type { ApiServices } from './services.ts';
 
-type CheckoutServices = Pick<ApiServices, 'checkout' | 'publicUrl'>;
+export type CheckoutServices = Pick<ApiServices, 'checkout' | 'publicUrl'>;
 
 /** @returns the id of a page on which the amount is paid @throws ServiceError `processing_unavailable` */
 export function openCheckout(
-  { checkout, publicUrl }: CheckoutServices,
+  services: CheckoutServices,
   order: { readonly accountId: string; readonly amount: PicoUsd; readonly description: string },
 ): Promise<string> {
-  if (!checkout) throw noSuchPage();
-  const returnUrl = `${publicUrl}/console/accounts/${order.accountId}/billing`;
-  return orUnavailable(checkout.open({ ...order, returnUrl }));
+  const returnUrl = `${services.publicUrl}/console/accounts/${order.accountId}/billing`;
+  return orUnavailable(payableOn(services).open({ ...order, returnUrl }));
 }
 
 /**
@@ -22,17 +21,23 @@ export function openCheckout(
  * @throws ServiceError `not_found`, `processing_unavailable`
  */
 export async function findCheckoutUrl(
-  { checkout }: CheckoutServices,
+  services: CheckoutServices,
   accountId: string,
   id: string,
 ): Promise<string | null> {
-  if (!checkout || !/^cs_\w{1,200}$/.test(id)) throw noSuchPage();
-  const found = await orUnavailable(checkout.find(id));
+  const found = await orUnavailable(payableOn(services).find(id));
   if (found?.accountId !== accountId) throw noSuchPage();
   return found.url;
 }
 
-async function orUnavailable<Result>(answer: Promise<Result>): Promise<Result> {
+/** @throws ServiceError `not_found` where no payments are taken */
+export function payableOn({ checkout }: Pick<CheckoutServices, 'checkout'>): CheckoutPages {
+  if (!checkout) throw noSuchPage();
+  return checkout;
+}
+
+/** @throws ServiceError `processing_unavailable` */
+export async function orUnavailable<Result>(answer: Promise<Result>): Promise<Result> {
   return answer.catch((cause: unknown) => {
     if (!(cause instanceof CheckoutUnavailableError)) throw cause;
     throw new ServiceError(

@@ -39,6 +39,8 @@ export interface WebDependencies extends Omit<AppDependencies, 'text' | 'upstrea
 export interface Web {
   readonly files: KeptFiles;
   readonly dependencies: WebDependencies;
+  /** Null where no payments are taken on the pages of a provider. */
+  readonly checkout: CheckoutPages | null;
   readonly deliveryStarter: DeliveryStarter;
   /**
    * Prepares the process before it serves.
@@ -106,6 +108,7 @@ export async function openWeb(kind: string, config: Config, log: Logger, tracing
   return {
     files,
     dependencies,
+    checkout,
     deliveryStarter: createDeliveryStarter({ client, database, log }),
     ready: async () => {
       await checkSecrets(database, { sealer, keyPeppers: config.secrets.keyPeppers });

@@ -884,6 +884,15 @@ export const en = {
     heldHint: 'Charged when it succeeds, and given back when it fails.',
     addFunds: 'Add funds',
     credit: 'Prepaid credit',
+    automatic: 'Automatic top-up',
+    threshold: 'When the balance is below',
+    automaticAmount: 'Amount to pay then',
+    giveCard: 'Give a card',
+    automaticHint: (most: number) => `The card is charged at most ${most} times a day.`,
+    automaticIs: (threshold: string, amount: string) =>
+      `When the balance is below ${threshold}, ${amount} is paid by the saved card.`,
+    automaticStopped: 'Stopped',
+    stopAutomatic: 'Turn off',
     providerAway: 'The payment provider does not answer. Nothing was paid; try again.',
     amountBetween: (least: number, most: number) =>
       `Enter an amount from ${least} to ${most.toLocaleString('en')} USD, with two decimals at most.`,

@@ -134,6 +134,23 @@ CREATE TABLE returned_payments (
 );
 ${neverDeleted('returned_payments')}
 
+-- Accounts that pay an amount by a saved card when their balance falls below a threshold. An attempt has its id before the
+-- payment provider is asked, so that asking again makes no other payment.
+CREATE TABLE auto_top_ups (
+  account_id text COLLATE "C" PRIMARY KEY REFERENCES accounts,
+  threshold pico_usd NOT NULL CHECK (threshold > 0),
+  amount pico_usd NOT NULL CHECK (amount > 0),
+  customer text NOT NULL,
+  payment_method text NOT NULL,
+  stopped_because text,
+  attempt_id text,
+  attempt_began_at timestamptz,
+  attempted_at timestamptz,
+  paid_on date,
+  paid_count integer NOT NULL DEFAULT 0,
+  CONSTRAINT auto_top_ups_attempt CHECK (attempt_id IS NULL OR attempt_began_at IS NOT NULL)
+);
+
 -- Not a foreign key, because a top-up stays when the month of its transfer is detached.
 CREATE FUNCTION check_top_up_transfer() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

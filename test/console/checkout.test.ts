@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { expect } from 'chai';
+import { findAutoTopUp } from '../../db/queries/auto-top-ups.ts';
 import { createStripeCheckout } from '../../providers/stripe-checkout.ts';
 import { mountConsole } from '../../console/serve.ts';
 import { startTestApp, type TestApp } from '../support/app.ts';
@@ -13,7 +14,12 @@ const AMOUNTS = ['', '0', '0.99', '10000.01', '1.001', '-5', '1e3', 'much', '9'.
 
 /** The API of Stripe with pages to pay on, one for each call. */
 class PlayedStripe {
-  readonly sessions: { readonly id: string; readonly accountId: string; readonly cents: number }[] = [];
+  readonly sessions: {
+    readonly id: string;
+    readonly accountId: string;
+    readonly cents: number;
+    readonly session: object;
+  }[] = [];
   /** Whether it answers 500. */
   isDown = false;
   #receiver: Receiver | undefined;
@@ -36,9 +42,9 @@ class PlayedStripe {
         request.once('end', () => answer({ id: this.#sell(new URLSearchParams(body)) }));
         return;
       }
-      const found = this.sessions.find(({ id }) => url === `/v1/checkout/sessions/${id}`);
+      const found = this.sessions.find(({ id }) => url.split('?')[0] === `/v1/checkout/sessions/${id}`);
       if (!found) return answer({ error: { type: 'invalid_request_error', message: 'No such session' } }, 404);
-      answer({ id: found.id, metadata: { account_id: found.accountId }, url: `${this.url}/pay/${found.id}` });
+      answer({ ...found.session, url: `${this.url}/pay/${found.id}` });
     });
   }
 
@@ -46,7 +52,14 @@ class PlayedStripe {
     const id = `cs_${this.sessions.length + 1}`;
     const accountId = sent.get('metadata[account_id]') ?? '';
     const cents = Number(sent.get('line_items[0][price_data][unit_amount]'));
-    this.sessions.push({ id, accountId, cents });
+    const metadata = Object.fromEntries(
+      ['account_id', 'threshold_cents', 'amount_cents'].flatMap((name) => {
+        const value = sent.get(`metadata[${name}]`);
+        return value === null ? [] : [[name, value]];
+      }),
+    );
+    const card = sent.get('mode') === 'setup' && { customer: 'cus_1', setup_intent: { payment_method: 'pm_1' } };
+    this.sessions.push({ id, accountId, cents, session: { id, metadata, ...card } });
     return id;
   }
 
@@ -95,10 +108,10 @@ describeInBrowser('paying on the pages of Stripe', (browser) => {
     await page.getByLabel('Once more').fill(PASSWORD);
     await page.getByRole('button', { name: 'Save and sign in' }).click();
     await page.goto(`${app.baseUrl}/console/accounts/${accountId}/billing`);
-    await page.getByLabel('Amount').fill('25.50');
+    await page.getByLabel('Amount', { exact: true }).fill('25.50');
     await page.getByRole('button', { name: 'Add funds' }).click();
     await page.getByRole('heading', { name: 'Pay here' }).waitFor();
-    expect(stripe.sessions).to.deep.equal([{ id: 'cs_1', accountId, cents: 2_550 }]);
+    expect(stripe.sessions.map(({ id, cents }) => [id, cents])).to.deep.equal([['cs_1', 2_550]]);
     const paid = { payment_intent: 'pi_1', payment_status: 'paid', amount_total: 2_550, currency: 'usd' };
     const object = { ...paid, metadata: { account_id: accountId } };
     await announce({ type: 'checkout.session.completed', data: { object } });
@@ -133,6 +146,22 @@ describeInBrowser('paying on the pages of Stripe', (browser) => {
       const { status } = await stranger.get(`/console/accounts/${other}/billing/checkout/${id}`);
       expect(status, id).to.equal(404);
     }
+  });
+
+  it('agrees with a member on automatic top-ups once a card was given, and on none without', async () => {
+    const member = await payer('auto@example.com');
+    const billing = `/console/accounts/${accountId}/billing`;
+    const refused = await member.send(`${billing}/automatic`, { threshold_usd: '0', amount_usd: '20' });
+    expect(refused.status).to.equal(400);
+    await member.send(`${billing}/automatic`, { threshold_usd: '10', amount_usd: '20' });
+    const { id = '' } = stripe.sessions.at(-1) ?? {};
+    expect((await member.get(billing)).text).not.to.include('is paid by the saved card');
+    for (const other of ['cs_1', 'cs_999']) await member.get(`${billing}/automatic/${other}`);
+    expect(await findAutoTopUp(app.database, accountId)).to.equal(null);
+    await member.get(`${billing}/automatic/${id}`);
+    expect((await member.get(billing)).text).to.include('below $10.00, $20.00 is paid by the saved card');
+    await member.send(`${billing}/automatic/stop`);
+    expect(await findAutoTopUp(app.database, accountId)).to.equal(null);
   });
 
   it('says so when Stripe does not answer', async () => {

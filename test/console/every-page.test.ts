@@ -56,6 +56,9 @@ const PAYING: CheckoutPages = {
   origin: 'https://checkout.stripe.com',
   open: async () => 'cs_1',
   find: async () => ({ accountId: payer, url: 'https://checkout.stripe.com/c/pay/cs_1' }),
+  openCard: async () => 'cs_1',
+  findCard: async () => null,
+  chargeCard: async () => ({ id: 'pi_1' }),
 };
 
 describeInBrowser('every page of the console', (browser) => {

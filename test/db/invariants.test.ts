@@ -1024,6 +1024,23 @@ describe('the rules of the database', () => {
     refusesRemoval('returned_payments', returned);
   });
 
+  describe('automatic top-ups', () => {
+    const agreed = ({ account }: Given): Row => ({
+      account_id: account.id,
+      threshold: 1,
+      amount: 1,
+      customer: 'cus_1',
+      payment_method: 'pm_1',
+    });
+    refusesRows('auto_top_ups', agreed, [
+      ['a balance that is never low', { threshold: 0 }],
+      ['a payment of nothing', { amount: 0 }],
+      ['an attempt that never began', { attempt_id: 'a' }, 'auto_top_ups_attempt'],
+      ['those of no account', { account_id: newId('account') }, 'auto_top_ups_account_id_fkey'],
+    ]);
+    refusesTwice('those of an account', 'auto_top_ups', agreed);
+  });
+
   describe('bills of vendors', () => {
     const month = '2026-10-01';
     const bill = (): Row => ({ vendor: 'fal', month, upstreams: ['fal'], columns: '{}', author: 'ada' });

@@ -50,6 +50,7 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   promo_holds: { because: 'those of holds under way; whatever ends a hold removes them' },
   rate_cards: { because: 'one for each model and edition of the catalogue, by which charges are computed again' },
   returned_payments: { because: 'one for each payment that went back, which books keep for ever' },
+  auto_top_ups: { because: 'one for each account' },
   recovery_codes: { because: 'ten for each user with a second factor' },
   reconciliations: { sweep: 'reconciliations' },
   result_files: { because: 'their own sweep removes them once their task has ended: temporal/activities/sweep.ts' },

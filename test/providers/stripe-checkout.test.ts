@@ -3,7 +3,7 @@ import { startProcess, type RunningProcess } from '../../bin/stack/child-process
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { parseUsd } from '../../domain/money.ts';
-import { CheckoutUnavailableError } from '../../providers/checkout.ts';
+import { CardRefusedError, CheckoutUnavailableError } from '../../providers/checkout.ts';
 import { createStripeCheckout } from '../../providers/stripe-checkout.ts';
 import { goProgram, hasGo, WITHOUT_GO } from '../support/go-programs.ts';
 import { startReceiver, startRecordingReceiver } from '../support/receiver.ts';
@@ -48,6 +48,17 @@ describeWithGo(`a page of Stripe to pay on${hasGo() ? '' : ` (${WITHOUT_GO})`}`,
     expect(await checkout.find(id)).to.have.all.keys('accountId', 'url');
   });
 
+  it('takes a card, which is charged later, as its API describes both', async () => {
+    const checkout = createStripeCheckout({ secretKey: 'sk_test_123', apiUrl });
+    const { accountId, amount, returnUrl } = ORDER;
+    const urls = { savedUrl: `${returnUrl}/automatic`, returnUrl };
+    expect(await checkout.openCard({ accountId, amount, threshold: parseUsd(10), ...urls })).to.match(/^cs_/);
+    const card = { customer: 'cus_1', paymentMethod: 'pm_1' };
+    // stripe-mock has one payment, which is not paid.
+    const refusal = await rejectionOf(checkout.chargeCard({ accountId, amount, ...card, attemptId: 'a' }));
+    expect(refusal).to.be.instanceOf(CardRefusedError);
+  });
+
   it('is not given for a key that Stripe refuses', async () => {
     const checkout = createStripeCheckout({ secretKey: 'guessed', apiUrl });
     expect(await rejectionOf(checkout.open(ORDER))).to.be.instanceOf(CheckoutUnavailableError);
@@ -74,6 +85,44 @@ describe('a page to pay on', () => {
       'payment_intent_data[metadata][account_id]': 'acc_1',
     });
   });
+
+  it('charges a card once for each attempt, without its owner, for the account', async () => {
+    const receiver = await startRecordingReceiver((response) => response.end('{"id":"pi_1","status":"succeeded"}'));
+    const checkout = createStripeCheckout({ secretKey: 'sk_test_123', apiUrl: receiver.url });
+    const { accountId, amount } = ORDER;
+    const charge = { accountId, amount, customer: 'cus_1', paymentMethod: 'pm_1', attemptId: 'attempt-1' };
+    expect(await checkout.chargeCard(charge)).to.deep.equal({ id: 'pi_1' });
+    await receiver.close();
+    const [request] = receiver.requests;
+    expect(request?.headers['idempotency-key']).to.equal('attempt-1');
+    expect(Object.fromEntries(new URLSearchParams(request?.body))).to.deep.equal({
+      amount: '2550',
+      currency: 'usd',
+      customer: 'cus_1',
+      payment_method: 'pm_1',
+      off_session: 'true',
+      confirm: 'true',
+      'metadata[account_id]': 'acc_1',
+    });
+  });
+
+  for (const [what, status, body, kind] of [
+    ['that the bank declines', 402, { error: { type: 'card_error', message: 'Declined.' } }, CardRefusedError],
+    ['that needs its owner', 200, { id: 'pi_1', status: 'requires_action' }, CardRefusedError],
+    ['that is still processed', 200, { id: 'pi_1', status: 'processing' }, CheckoutUnavailableError],
+    ['of which Stripe says nothing', 500, { error: { type: 'api_error' } }, CheckoutUnavailableError],
+  ] as const) {
+    it(`tells a card ${what} apart`, async () => {
+      const receiver = await startReceiver((_request, response) =>
+        response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body)),
+      );
+      const checkout = createStripeCheckout({ secretKey: 'sk_test_123', apiUrl: receiver.url });
+      const { accountId, amount } = ORDER;
+      const charge = { accountId, amount, customer: 'cus_1', paymentMethod: 'pm_1', attemptId: 'attempt-2' };
+      expect(await rejectionOf(checkout.chargeCard(charge))).to.be.instanceOf(kind);
+      await receiver.close();
+    });
+  }
 
   it('is nowhere if Stripe has none of that id', async () => {
     const receiver = await startReceiver((_request, response) => {

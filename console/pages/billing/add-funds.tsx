@@ -2,7 +2,9 @@
 import type { ApiServices } from '../../../api/services/services.ts';
 import type { Membership } from '../../../db/queries/users.ts';
 import { mayAsMember } from '../../../domain/roles.ts';
-import { Field, Form } from '../../html/components.tsx';
+import type { AutoTopUp } from '../../../db/queries/auto-top-ups.ts';
+import { AUTO_TOP_UP } from '../../../domain/policy.ts';
+import { Badge, Card, Field, Form, FormButton, usd } from '../../html/components.tsx';
 import { useTexts } from '../../html/page-context.ts';
 
 /** Shown to members who may pay, if a payment provider is configured. */
@@ -35,5 +37,41 @@ export function AddFunds({
         {words.addFunds}
       </a>
     </p>
+  );
+}
+
+/** Paying by a saved card when the balance is low: what was agreed on, or the form to agree. */
+export function AutomaticTopUp({
+  accountId,
+  agreed,
+}: {
+  readonly accountId: string;
+  readonly agreed: AutoTopUp | null;
+}) {
+  const { billing: words } = useTexts();
+  const path = `/console/accounts/${accountId}/billing/automatic`;
+  return (
+    <Card title={words.automatic}>
+      {agreed === null ? (
+        <Form action={path}>
+          <Field name="threshold_usd" label={words.threshold} inputMode="decimal" required />
+          <Field name="amount_usd" id="automatic-amount" label={words.automaticAmount} inputMode="decimal" required />
+          <p class="hint">{words.automaticHint(AUTO_TOP_UP.mostADay)}</p>
+          <button type="submit" class="quiet">
+            {words.giveCard}
+          </button>
+        </Form>
+      ) : (
+        <>
+          <p>{words.automaticIs(usd(agreed.threshold), usd(agreed.amount))}</p>
+          {agreed.stoppedBecause === null ? null : (
+            <p>
+              <Badge tone="bad">{words.automaticStopped}</Badge> <span lang="en">{agreed.stoppedBecause}</span>
+            </p>
+          )}
+          <FormButton action={`${path}/stop`} label={words.stopAutomatic} look="quiet" />
+        </>
+      )}
+    </Card>
   );
 }

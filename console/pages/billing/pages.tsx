@@ -2,12 +2,14 @@
 import type { Child } from 'hono/jsx';
 import { CREDITED_TOP_UP } from '../../../api/routes/admin/credit.ts';
 import { updateBalanceSchema } from '../../../api/routes/balance/schema.ts';
+import { confirmAutoTopUp, openAutoTopUp } from '../../../api/services/auto-top-ups.ts';
 import { findCheckoutUrl, openCheckout } from '../../../api/services/checkout.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { createValidator } from '../../../api/validation.ts';
 import type { Account } from '../../../db/queries/accounts.ts';
 import { listBalanceEntries } from '../../../db/queries/balance-entries.ts';
 import { type CreditedTopUp, listTopUps } from '../../../db/queries/credits.ts';
+import { deleteAutoTopUp, findAutoTopUp } from '../../../db/queries/auto-top-ups.ts';
 import { setLowBalance } from '../../../db/queries/low-balances.ts';
 import { sumPromoCredit } from '../../../db/queries/promo-grants.ts';
 import { ServiceError } from '../../../domain/errors.ts';
@@ -21,7 +23,7 @@ import { readListPage } from '../../list-page.ts';
 import { carryOut, FormError } from '../../form-problem.ts';
 import { member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
 import { monthsOf, ownAccount } from '../own-account.ts';
-import { AddFunds } from './add-funds.tsx';
+import { AddFunds, AutomaticTopUp } from './add-funds.tsx';
 import { Entries, ledgerPages, pagesOfMember } from './ledger.tsx';
 import { statementPages } from './statements.tsx';
 import { useTexts } from '../../html/page-context.ts';
@@ -79,12 +81,32 @@ export const billingPages = [
       const id = await openCheckout(services, { accountId, amount: paidAmount(visit), description });
       return { kind: 'redirect', path: `/accounts/${accountId}/billing/checkout/${id}` };
     } catch (error) {
-      const isAway = error instanceof ServiceError && error.code === 'processing_unavailable';
-      const problem = isAway ? new FormError(visit.texts.billing.providerAway, { code: error.code }) : error;
-      if (problem instanceof FormError) return showOverview(visit, services, problem);
-      throw error;
+      return showRefused(visit, services, error);
     }
   }),
+  member.form('/accounts/{account_id}/billing/automatic', 'pay', async (visit, services) => {
+    const { accountId } = visit.account;
+    try {
+      const [threshold, amount] = [paidAmount(visit, 'threshold_usd'), paidAmount(visit)];
+      const id = await openAutoTopUp(services, { accountId, threshold, amount });
+      return { kind: 'redirect', path: `/accounts/${accountId}/billing/checkout/${id}` };
+    } catch (error) {
+      return showRefused(visit, services, error);
+    }
+  }),
+  member.page('/accounts/{account_id}/billing/automatic/{checkout_id}', 'pay', async (visit, services) => {
+    const { accountId } = visit.account;
+    await confirmAutoTopUp(services, accountId, visit.params['checkout_id'] ?? '');
+    return { kind: 'redirect', path: `/accounts/${accountId}/billing` };
+  }),
+  member.form(
+    '/accounts/{account_id}/billing/automatic/stop',
+    'pay',
+    async ({ account: { accountId } }, { database }) => {
+      await deleteAutoTopUp(database, accountId);
+      return { kind: 'redirect', path: `/accounts/${accountId}/billing` };
+    },
+  ),
   member.page('/accounts/{account_id}/billing/checkout/{checkout_id}', 'pay', async (visit, services) => {
     const { accountId } = visit.account;
     const url = await findCheckoutUrl(services, accountId, visit.params['checkout_id'] ?? '');
@@ -94,13 +116,21 @@ export const billingPages = [
   ...ledgerPages,
 ];
 
+/** Shows the page again with why nothing is paid. @throws what else happened */
+function showRefused(visit: MemberVisit, services: ApiServices, error: unknown): Promise<PageResult> {
+  const isAway = error instanceof ServiceError && error.code === 'processing_unavailable';
+  const problem = isAway ? new FormError(visit.texts.billing.providerAway, { code: error.code }) : error;
+  if (problem instanceof FormError) return showOverview(visit, services, problem);
+  throw error;
+}
+
 /** @throws FormError unless it is an amount in whole cents that customers may pay at once */
-function paidAmount({ form, texts }: MemberVisit): PicoUsd {
-  const sent = form.text('amount_usd');
+function paidAmount({ form, texts }: MemberVisit, field = 'amount_usd'): PicoUsd {
+  const sent = form.text(field);
   const { leastUsd, mostUsd } = CHECKOUT;
   const usd = /^\d{1,6}(\.\d{1,2})?$/.test(sent) ? Number(sent) : 0;
   if (usd < leastUsd || usd > mostUsd) {
-    throw new FormError(texts.billing.amountBetween(leastUsd, mostUsd), { field: 'amount_usd' });
+    throw new FormError(texts.billing.amountBetween(leastUsd, mostUsd), { field });
   }
   return parseUsd(sent);
 }
@@ -121,12 +151,13 @@ async function Overview({ visit, services }: { readonly visit: MemberVisit; read
   const { database, reports, topUpUrl, checkout } = services;
   const { billing: words } = texts;
   const path = `/console/accounts/${accountId}/billing`;
-  const [found, promo, months, topUps, entries] = await Promise.all([
+  const [found, promo, months, topUps, entries, automatic] = await Promise.all([
     ownAccount(visit, services),
     sumPromoCredit(database, accountId),
     monthsOf(visit, services),
     listTopUps(database, { accountId, limit: LATEST }),
     listBalanceEntries(reports, { accountId, limit: LATEST }),
+    findAutoTopUp(database, accountId),
   ]);
   return (
     <>
@@ -151,6 +182,7 @@ async function Overview({ visit, services }: { readonly visit: MemberVisit; read
           <TopUps topUps={topUps} />
           {topUps.length < LATEST ? null : <a href={`${path}/top-ups`}>{words.allTopUps}</a>}
         </Card>
+        {checkout === null ? null : <AutomaticTopUp accountId={accountId} agreed={automatic} />}
         <Card title={words.statements}>
           <Months months={months.slice(0, LATEST_MONTHS)} visit={visit} />
           {months.length <= LATEST_MONTHS ? null : <a href={`${path}/statements`}>{words.allMonths}</a>}

@@ -30,6 +30,7 @@ async function sentBy(line: string): Promise<Parameters<AdminClient['call']>> {
 const BY_HAND = [
   'getStatement',
   'exportMonth',
+  'importVendorBill',
   'reconcile',
   'getReconciliation',
   'acknowledgeFindings',

@@ -1,0 +1,71 @@
+/** Automatic top-ups: agreeing on them on the pages of the payment provider, and paying when a balance is low. */
+import type { Logger } from 'pino';
+import type { Database } from '../../db/database.ts';
+import { claimTopUps, endTopUpAttempt, setAutoTopUp, type TopUpAttempt } from '../../db/queries/auto-top-ups.ts';
+import type { PicoUsd } from '../../domain/money.ts';
+import { repeat, type Repetition } from '../../domain/repeat.ts';
+import { CardRefusedError, type CheckoutPages } from '../../providers/checkout.ts';
+import { orUnavailable, payableOn, type CheckoutServices } from './checkout.ts';
+import { creditOnce } from './credit-once.ts';
+
+const PAUSE_MS = 5_000;
+const BATCH_SIZE = 10;
+
+/** @returns the id of a page on which the customer gives a card @throws ServiceError `processing_unavailable` */
+export function openAutoTopUp(
+  services: CheckoutServices,
+  order: { readonly accountId: string; readonly threshold: PicoUsd; readonly amount: PicoUsd },
+): Promise<string> {
+  const billing = `${services.publicUrl}/console/accounts/${order.accountId}/billing`;
+  const urls = { returnUrl: billing, savedUrl: `${billing}/automatic` };
+  return orUnavailable(payableOn(services).openCard({ ...order, ...urls }));
+}
+
+/** Begins the top-ups that were agreed on with the card of that page. Does nothing until a card was given there. */
+export async function confirmAutoTopUp(
+  services: CheckoutServices & { readonly database: Database },
+  accountId: string,
+  checkoutId: string,
+): Promise<void> {
+  const card = await orUnavailable(payableOn(services).findCard(checkoutId));
+  if (card?.accountId === accountId) await setAutoTopUp(services.database, card);
+}
+
+/** Pays for accounts whose balance is low, in every api process. @returns stops after the payments under way */
+export function startAutoTopUps(payer: Payer): Repetition {
+  return repeat(() => topUpSome(payer), {
+    pauseMs: PAUSE_MS,
+    onError: (error) => payer.log.error({ err: error }, 'automatic top-ups failed; they are tried again'),
+  });
+}
+
+interface Payer {
+  readonly database: Database;
+  readonly checkout: CheckoutPages;
+  readonly log: Pick<Logger, 'info' | 'warn' | 'error'>;
+}
+
+/** @returns whether more accounts may be waiting */
+export async function topUpSome(payer: Payer): Promise<boolean> {
+  const attempts = await claimTopUps(payer.database, BATCH_SIZE);
+  for (const attempt of attempts) await topUp(payer, attempt);
+  return attempts.length === BATCH_SIZE;
+}
+
+/** A payment whose answer is lost is asked for again under the same id, so it is made once. */
+async function topUp({ database, checkout, log }: Payer, attempt: TopUpAttempt): Promise<void> {
+  const { accountId, amount } = attempt;
+  try {
+    const { id } = await checkout.chargeCard(attempt);
+    await creditOnce(database, { accountId, amount, reference: `payment:${id}` });
+    await endTopUpAttempt(database, attempt, null);
+    log.info({ accountId, paymentId: id }, 'an account was topped up automatically');
+  } catch (error) {
+    if (!(error instanceof CardRefusedError)) {
+      log.warn({ err: error, accountId }, 'an automatic top-up is not confirmed; it is tried again');
+      return;
+    }
+    await endTopUpAttempt(database, attempt, error.message);
+    log.warn({ accountId, reason: error.message }, 'a card was refused; the account is not topped up any more');
+  }
+}

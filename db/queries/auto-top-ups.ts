@@ -1,0 +1,106 @@
+/** Accounts that pay by a saved card when their balance is low: see `db/migrations/0003-ledger.ts`. */
+import { randomUUID } from 'node:crypto';
+import type { PicoUsd } from '../../domain/money.ts';
+import { AUTO_TOP_UP } from '../../domain/policy.ts';
+import type { Database } from '../database.ts';
+import { readRow, type RowOf } from '../row.ts';
+
+export interface AutoTopUp {
+  readonly accountId: string;
+  /** Below this balance the amount is paid. */
+  readonly threshold: PicoUsd;
+  readonly amount: PicoUsd;
+  /** The payment provider's names for the customer and the card. */
+  readonly customer: string;
+  readonly paymentMethod: string;
+  /** Why nothing is paid any more; null while it is. */
+  readonly stoppedBecause: string | null;
+}
+
+/** A payment to make. Its id stays the same until its outcome is known. */
+export interface TopUpAttempt extends AutoTopUp {
+  readonly attemptId: string;
+}
+
+const COLUMNS = 'account_id, threshold, amount, customer, payment_method, stopped_because';
+
+/** From now on, instead of what was agreed before. */
+export async function setAutoTopUp(
+  database: Database,
+  { accountId, threshold, amount, customer, paymentMethod }: Omit<AutoTopUp, 'stoppedBecause'>,
+): Promise<void> {
+  await database('auto_top_ups')
+    .insert({
+      account_id: accountId,
+      threshold: threshold.toString(),
+      amount: amount.toString(),
+      customer,
+      payment_method: paymentMethod,
+      stopped_because: null,
+      attempt_id: null,
+      attempted_at: null,
+    })
+    .onConflict('account_id')
+    .merge();
+}
+
+export async function findAutoTopUp(database: Database, accountId: string): Promise<AutoTopUp | null> {
+  const { rows } = await database.raw<{ rows: RowOf<AutoTopUp>[] }>(
+    `SELECT ${COLUMNS} FROM auto_top_ups WHERE account_id = ?`,
+    [accountId],
+  );
+  return rows[0] ? toAutoTopUp(rows[0]) : null;
+}
+
+export async function deleteAutoTopUp(database: Database, accountId: string): Promise<void> {
+  await database('auto_top_ups').where({ account_id: accountId }).delete();
+}
+
+/**
+ * Takes accounts whose balance is low, each for one process at a time. One whose provider has not answered for most of a
+ * day is stopped, since the provider would take another request for another payment then.
+ */
+export async function claimTopUps(database: Database, limit: number): Promise<readonly TopUpAttempt[]> {
+  await database.raw(
+    `UPDATE auto_top_ups SET stopped_because = 'The payment provider did not answer.', attempt_id = NULL
+    WHERE attempt_id IS NOT NULL AND attempt_began_at < now() - interval '${AUTO_TOP_UP.attemptHours} hours'`,
+  );
+  const { rows } = await database.raw<{ rows: (RowOf<AutoTopUp> & { readonly attempt_id: string })[] }>(
+    /* sql */ `
+    UPDATE auto_top_ups SET attempted_at = now(), attempt_id = coalesce(attempt_id, ids.id),
+      attempt_began_at = CASE WHEN attempt_id IS NULL THEN now() ELSE attempt_began_at END
+    FROM (
+      SELECT due.account_id, (:ids::text[])[row_number() OVER ()] AS id FROM (
+        SELECT top_up.account_id FROM auto_top_ups AS top_up JOIN accounts ON accounts.id = top_up.account_id
+        WHERE stopped_because IS NULL AND suspended_at IS NULL
+          AND signup_available + signup_reserved + funded_available + funded_reserved < threshold
+          AND (attempted_at IS NULL OR attempted_at < now() - interval '${AUTO_TOP_UP.retrySeconds} seconds')
+          AND (paid_on IS DISTINCT FROM (now() AT TIME ZONE 'UTC')::date OR paid_count < ${AUTO_TOP_UP.mostADay})
+        ORDER BY top_up.account_id LIMIT :limit FOR NO KEY UPDATE OF top_up SKIP LOCKED) AS due) AS ids
+    WHERE auto_top_ups.account_id = ids.account_id
+    RETURNING ${COLUMNS.replace('account_id', 'auto_top_ups.account_id')}, attempt_id`,
+    { ids: Array.from({ length: limit }, () => randomUUID()), limit },
+  );
+  return rows.map((row) => readRow(row, { amounts: ['threshold', 'amount'] }));
+}
+
+/** Ends an attempt, whose payment was credited or refused. @param stoppedBecause null if it was paid */
+export async function endTopUpAttempt(
+  database: Database,
+  { accountId, attemptId }: Pick<TopUpAttempt, 'accountId' | 'attemptId'>,
+  stoppedBecause: string | null,
+): Promise<void> {
+  await database.raw(
+    /* sql */ `
+    UPDATE auto_top_ups SET attempt_id = NULL, attempted_at = NULL, stopped_because = :stoppedBecause,
+      paid_on = (now() AT TIME ZONE 'UTC')::date,
+      paid_count = CASE WHEN paid_on = (now() AT TIME ZONE 'UTC')::date THEN paid_count ELSE 0 END
+        + CASE WHEN :stoppedBecause::text IS NULL THEN 1 ELSE 0 END
+    WHERE account_id = :accountId AND attempt_id = :attemptId`,
+    { accountId, attemptId, stoppedBecause },
+  );
+}
+
+function toAutoTopUp(row: RowOf<AutoTopUp>): AutoTopUp {
+  return readRow(row, { amounts: ['threshold', 'amount'] });
+}
