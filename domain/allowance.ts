@@ -5,7 +5,7 @@
  * Free money is the permission to serve: whoever deletes a key, suspends an account or lacks money elsewhere recalls the
  * free money, and the next request asks the ledger again.
  */
-import type { PicoUsd } from './money.ts';
+import { larger, type PicoUsd, smaller } from './money.ts';
 
 /** Money by the credit that it is of, in pico-USD. */
 export interface Credit {
@@ -125,12 +125,4 @@ export class Allowance {
   setToppedUp(hasToppedUp: boolean): void {
     this.#hasToppedUp = hasToppedUp;
   }
-}
-
-function smaller(left: bigint, right: bigint): bigint {
-  return left < right ? left : right;
-}
-
-function larger(left: bigint, right: bigint): bigint {
-  return left > right ? left : right;
 }

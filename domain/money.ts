@@ -49,6 +49,16 @@ function decimalNotation(value: number): string {
   return `${sign}0.${digits.padStart(Number(exponent) + fraction.length, '0')}`;
 }
 
+/** The smaller of two amounts. */
+export function smaller(left: PicoUsd, right: PicoUsd): PicoUsd {
+  return left < right ? left : right;
+}
+
+/** The larger of two amounts. */
+export function larger(left: PicoUsd, right: PicoUsd): PicoUsd {
+  return left > right ? left : right;
+}
+
 /** The percentage that a part is of a whole, with one decimal, towards zero; null if the whole is zero. */
 export function percentOf(part: PicoUsd, whole: PicoUsd): number | null {
   return whole === 0n ? null : Number((part * 1000n) / whole) / 10;

@@ -1,5 +1,5 @@
 /** Payments that went back to their payer, wholly or in part: by refunds and by disputes. */
-import type { PicoUsd } from './money.ts';
+import { larger, type PicoUsd, smaller } from './money.ts';
 
 /** A payer's claim at the bank, whose amount is gone until it is won. */
 interface Dispute {
@@ -7,7 +7,7 @@ interface Dispute {
   readonly isWon: boolean;
 }
 
-/** What is known of a payment. */
+/** A payment with what went back of it. */
 export interface ReturnedPayment {
   /** All refunds together. */
   readonly refunded: PicoUsd;
@@ -21,9 +21,7 @@ export type PaymentReturn = { readonly refunded: PicoUsd } | { readonly dispute:
 
 /** The payment after an event, which may be an old one: refunds only grow, and a won dispute stays won. */
 export function withReturn(payment: ReturnedPayment, change: PaymentReturn): ReturnedPayment {
-  if ('refunded' in change) {
-    return { ...payment, refunded: change.refunded > payment.refunded ? change.refunded : payment.refunded };
-  }
+  if ('refunded' in change) return { ...payment, refunded: larger(change.refunded, payment.refunded) };
   const { id, amount, isWon } = change.dispute;
   const known = payment.disputes.get(id);
   const dispute = { amount, isWon: isWon || (known?.isWon ?? false) };
@@ -33,6 +31,5 @@ export function withReturn(payment: ReturnedPayment, change: PaymentReturn): Ret
 /** What the account owes of what was credited. */
 export function dueOf({ refunded, disputes }: ReturnedPayment, credited: PicoUsd): PicoUsd {
   const lost = [...disputes.values()].reduce((sum, { amount, isWon }) => sum + (isWon ? 0n : amount), 0n);
-  const returned = refunded + lost;
-  return returned < credited ? returned : credited;
+  return smaller(refunded + lost, credited);
 }

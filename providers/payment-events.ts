@@ -167,22 +167,18 @@ interface ReturnedDocument {
   readonly change: PaymentReturn | null;
 }
 
-/** Reads each kind of event about money that goes back. */
-const RETURN_READERS: Readonly<Record<string, (object: unknown) => ReturnedDocument>> = {
-  'charge.refunded': readRefundedCharge,
-  'charge.dispute.created': readDispute,
-  'charge.dispute.updated': readDispute,
-  'charge.dispute.funds_withdrawn': readDispute,
-  'charge.dispute.funds_reinstated': readDispute,
-  'charge.dispute.closed': readDispute,
-};
-
-/** Reads each kind of event about a payment. */
-const READERS: Readonly<Record<string, (object: unknown) => PaidDocument>> = {
-  'payment_intent.succeeded': readPaymentIntent,
-  'checkout.session.completed': readCheckoutSession,
+/** Reads each kind of event. */
+const READERS: Readonly<Record<string, (object: unknown) => PaymentEvent>> = {
+  'payment_intent.succeeded': (object) => toPayment(readPaymentIntent(object)),
+  'checkout.session.completed': (object) => toPayment(readCheckoutSession(object)),
   // For payments that take days; `completed` came earlier, unpaid.
-  'checkout.session.async_payment_succeeded': readCheckoutSession,
+  'checkout.session.async_payment_succeeded': (object) => toPayment(readCheckoutSession(object)),
+  'charge.refunded': (object) => toReturn(readRefundedCharge(object)),
+  'charge.dispute.created': (object) => toReturn(readDispute(object)),
+  'charge.dispute.updated': (object) => toReturn(readDispute(object)),
+  'charge.dispute.funds_withdrawn': (object) => toReturn(readDispute(object)),
+  'charge.dispute.funds_reinstated': (object) => toReturn(readDispute(object)),
+  'charge.dispute.closed': (object) => toReturn(readDispute(object)),
 };
 
 /**
@@ -192,11 +188,11 @@ const READERS: Readonly<Record<string, (object: unknown) => PaidDocument>> = {
  */
 export function readPaymentEvent(document: unknown): PaymentEvent {
   const { type, data } = check(eventSchema, document);
-  const returnReader = Object.hasOwn(RETURN_READERS, type) ? RETURN_READERS[type] : undefined;
-  if (returnReader) return toReturn(returnReader(data.object));
-  const reader = Object.hasOwn(READERS, type) ? READERS[type] : undefined;
-  if (!reader) return { ignored: `Events of the type ${type} credit nothing.` };
-  const { id, isPaid, cents, currency, accountId } = reader(data.object);
+  const read = Object.hasOwn(READERS, type) ? READERS[type] : undefined;
+  return read ? read(data.object) : { ignored: `Events of the type ${type} credit nothing.` };
+}
+
+function toPayment({ id, isPaid, cents, currency, accountId }: PaidDocument): PaymentEvent {
   if (id === null) return { ignored: 'It is not about a single payment.' };
   if (!isPaid || cents === 0) return { ignored: 'Nothing has been paid yet.' };
   if (!accountId) return { ignored: 'Its metadata names no account_id: it is not for an account.' };

@@ -6,7 +6,7 @@ import type { PicoUsd } from '../../domain/money.ts';
 import { repeat, type Repetition } from '../../domain/repeat.ts';
 import { CardRefusedError, type CheckoutPages } from '../../providers/checkout.ts';
 import { orUnavailable, payableOn, type CheckoutServices } from './checkout.ts';
-import { creditOnce } from './credit-once.ts';
+import { creditPayment } from './credit-once.ts';
 
 const PAUSE_MS = 5_000;
 const BATCH_SIZE = 10;
@@ -57,7 +57,7 @@ async function topUp({ database, checkout, log }: Payer, attempt: TopUpAttempt):
   const { accountId, amount } = attempt;
   try {
     const { id } = await checkout.chargeCard(attempt);
-    await creditOnce(database, { accountId, amount, reference: `payment:${id}` });
+    await creditPayment(database, { id, accountId, amount });
     await endTopUpAttempt(database, attempt, null);
     log.info({ accountId, paymentId: id }, 'an account was topped up automatically');
   } catch (error) {

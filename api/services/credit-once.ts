@@ -1,5 +1,6 @@
 import type { Database } from '../../db/database.ts';
 import { PaymentOfAnotherAccountError, type TopUp, topUp } from '../../db/queries/credits.ts';
+import { returnPayment } from '../../db/queries/returned-payments.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { formatUsd, type PicoUsd } from '../../domain/money.ts';
 import { type FourEyes, type HandMove, moveAlone } from './finance/four-eyes.ts';
@@ -26,6 +27,26 @@ export async function creditOnce(
       `The reference ${credit.reference} was already credited with ${formatUsd(credited.amount)} USD. Use a new reference.`,
     );
   }
+  return credited;
+}
+
+/** The reference of a payment that the payment provider announces. Whoever credits it by hand uses the same. */
+export function referenceOfPayment(id: string): string {
+  return `payment:${id}`;
+}
+
+/**
+ * Credits a payment of the payment provider, without what went back of it already.
+ *
+ * @throws ServiceError `idempotency_conflict` as {@link creditOnce}
+ */
+export async function creditPayment(
+  database: Database,
+  { id, accountId, amount }: { readonly id: string; readonly accountId: string; readonly amount: PicoUsd },
+): Promise<TopUp> {
+  const reference = referenceOfPayment(id);
+  const credited = await creditOnce(database, { accountId, amount, reference });
+  await returnPayment(database, reference, null);
   return credited;
 }
 

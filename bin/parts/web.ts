@@ -19,11 +19,11 @@ import { recordTextCosts } from '../../db/queries/text-costs.ts';
 import { rateCardsOf } from '../../db/text-money/create-billing.ts';
 import { createSealer } from '../../db/sealing.ts';
 import { startModelControl } from '../../api/services/model-control.ts';
+import type { CheckoutPages } from '../../providers/checkout.ts';
 import { createHttpModerator } from '../../providers/moderation.ts';
 import { watchPool } from '../../telemetry/database-gauges.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
-import type { CheckoutPages } from '../../providers/checkout.ts';
 import { createGuardedClient } from '../../net/address-guard.ts';
 import { createOpenIdProvider } from '../../net/openid-provider.ts';
 import { keepFiles, type KeptFiles } from './keep-files.ts';
@@ -137,7 +137,6 @@ function openReports({ database: { url } }: Config): { readonly reports: Databas
   };
 }
 
-/** @throws OperatorError if prices or costs were changed without a new version */
 /** The package is loaded only by gateways that take payments. */
 async function openStripe(secretKey: string | undefined): Promise<CheckoutPages | null> {
   if (secretKey === undefined) return null;
@@ -145,6 +144,7 @@ async function openStripe(secretKey: string | undefined): Promise<CheckoutPages 
   return createStripeCheckout({ secretKey });
 }
 
+/** @throws OperatorError if prices or costs were changed without a new version */
 async function recordPrices(database: Database, catalogue: Catalogue): Promise<void> {
   await recordRateCards(database, [...rateCardsOf(catalogue), ...mediaRateCardsOf(catalogue)]);
   await recordTextCosts(database, textCostsOf(catalogue));

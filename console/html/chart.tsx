@@ -1,5 +1,5 @@
 /** A chart of amounts by day as stacked bars, drawn on the server. A script repeats below the chart what a bar says. */
-import type { PicoUsd } from '../../domain/money.ts';
+import { larger, PICO_PER_USD, type PicoUsd } from '../../domain/money.ts';
 import { usd } from './components.tsx';
 
 /** The amounts of one name, such as a model, by day. */
@@ -17,7 +17,7 @@ const GAP = 4;
 const MAX_SERIES = 6;
 
 interface Props {
-  /** Such as `2026-11-22`. */
+  /** The days from left to right, such as `2026-11-22`. */
   readonly days: readonly string[];
   /** At most as many as there are colors, from the bottom of the bars to the top. */
   readonly series: readonly Series[];
@@ -156,14 +156,12 @@ function byDay(amounts: readonly DayAmount[]): ReadonlyMap<string, PicoUsd> {
 
 /** The top of the axis: 1, 2 or 5 in the first place, and at least every amount. */
 function topOf(amounts: readonly PicoUsd[]): PicoUsd {
-  const most = amounts.reduce((highest, amount) => (amount > highest ? amount : highest), 0n);
-  if (most === 0n) return ONE_USD;
+  const most = amounts.reduce(larger, 0n);
+  if (most === 0n) return PICO_PER_USD;
   let unit = 1n;
   while (unit * 10n <= most) unit *= 10n;
   return [unit, 2n * unit, 5n * unit].find((top) => top >= most) ?? 10n * unit;
 }
-
-const ONE_USD: PicoUsd = 10n ** 12n;
 
 function sum(amounts: readonly PicoUsd[]): PicoUsd {
   return amounts.reduce((total, amount) => total + amount, 0n);

@@ -23,6 +23,7 @@ export interface TopUpAttempt extends AutoTopUp {
 }
 
 const COLUMNS = 'account_id, threshold, amount, customer, payment_method, stopped_because';
+const AMOUNTS = { amounts: ['threshold', 'amount'] } as const;
 
 /** From now on, instead of what was agreed before. */
 export async function setAutoTopUp(
@@ -49,7 +50,7 @@ export async function findAutoTopUp(database: Database, accountId: string): Prom
     `SELECT ${COLUMNS} FROM auto_top_ups WHERE account_id = ?`,
     [accountId],
   );
-  return rows[0] ? toAutoTopUp(rows[0]) : null;
+  return rows[0] ? readRow(rows[0], AMOUNTS) : null;
 }
 
 export async function deleteAutoTopUp(database: Database, accountId: string): Promise<void> {
@@ -70,18 +71,18 @@ export async function claimTopUps(database: Database, limit: number): Promise<re
     UPDATE auto_top_ups SET attempted_at = now(), attempt_id = coalesce(attempt_id, ids.id),
       attempt_began_at = CASE WHEN attempt_id IS NULL THEN now() ELSE attempt_began_at END
     FROM (
-      SELECT due.account_id, (:ids::text[])[row_number() OVER ()] AS id FROM (
+      SELECT due.account_id AS owner_id, (:ids::text[])[row_number() OVER ()] AS id FROM (
         SELECT top_up.account_id FROM auto_top_ups AS top_up JOIN accounts ON accounts.id = top_up.account_id
         WHERE stopped_because IS NULL AND suspended_at IS NULL
           AND signup_available + signup_reserved + funded_available + funded_reserved < threshold
           AND (attempted_at IS NULL OR attempted_at < now() - interval '${AUTO_TOP_UP.retrySeconds} seconds')
           AND (paid_on IS DISTINCT FROM (now() AT TIME ZONE 'UTC')::date OR paid_count < ${AUTO_TOP_UP.mostADay})
         ORDER BY top_up.account_id LIMIT :limit FOR NO KEY UPDATE OF top_up SKIP LOCKED) AS due) AS ids
-    WHERE auto_top_ups.account_id = ids.account_id
-    RETURNING ${COLUMNS.replace('account_id', 'auto_top_ups.account_id')}, attempt_id`,
+    WHERE account_id = owner_id
+    RETURNING ${COLUMNS}, attempt_id`,
     { ids: Array.from({ length: limit }, () => randomUUID()), limit },
   );
-  return rows.map((row) => readRow(row, { amounts: ['threshold', 'amount'] }));
+  return rows.map((row) => readRow(row, AMOUNTS));
 }
 
 /** Ends an attempt, whose payment was credited or refused. @param stoppedBecause null if it was paid */
@@ -99,8 +100,4 @@ export async function endTopUpAttempt(
     WHERE account_id = :accountId AND attempt_id = :attemptId`,
     { accountId, attemptId, stoppedBecause },
   );
-}
-
-function toAutoTopUp(row: RowOf<AutoTopUp>): AutoTopUp {
-  return readRow(row, { amounts: ['threshold', 'amount'] });
 }

@@ -1,5 +1,5 @@
 /** Payments that went back to their payer: see `db/migrations/0003-ledger.ts`. */
-import type { PicoUsd } from '../../domain/money.ts';
+import { type PicoUsd, smaller } from '../../domain/money.ts';
 import { dueOf, type PaymentReturn, type ReturnedPayment, withReturn } from '../../domain/returned-payment.ts';
 import type { Database } from '../database.ts';
 import { withPartitions } from '../partitions.ts';
@@ -63,15 +63,11 @@ async function moveDifference(
   await lockAccount(transaction, accountId);
   const account = await findAccount(transaction, accountId);
   const due = dueOf(returned, amount) - returned.taken;
-  const taken = due > 0n ? minOf(due, account?.fundedAvailable ?? 0n) : due;
+  const taken = due > 0n ? smaller(due, account?.fundedAvailable ?? 0n) : due;
   if (taken === 0n) return { accountId, taken, transferId: null };
   const reason = `${reference} ${taken > 0n ? 'went back to its payer' : 'was won in a dispute'}`;
   const transferId = await adjust(transaction, { accountId, amount: -taken, author: 'payment provider', reason });
   return { accountId, taken, transferId };
-}
-
-function minOf(one: PicoUsd, other: PicoUsd): PicoUsd {
-  return one < other ? one : other;
 }
 
 function toReturned({ refunded, disputes, taken }: ReturnedPaymentRow): ReturnedPayment {

@@ -19,7 +19,7 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import { readJson } from '../../middlewares/json-body.ts';
 import { text } from '../../../domain/json-schema.ts';
 import { suspendAccount } from '../../services/account-actions.ts';
-import { creditOnce } from '../../services/credit-once.ts';
+import { creditPayment, referenceOfPayment } from '../../services/credit-once.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { isStorable } from '../../validation.ts';
 import { PAYMENT_EVENT } from './present.ts';
@@ -62,28 +62,26 @@ export const announcePayment = endpoint({
   },
 });
 
-async function credit({ id, accountId, amount }: Payment, { database, log }: ApiServices) {
-  // An operator who credits a payment by hand uses the same reference.
-  const payment = { accountId, amount, reference: `payment:${id}` };
+async function credit(payment: Payment, { database, log }: ApiServices) {
+  const { id, accountId, amount } = payment;
   try {
     if (!isId('account', accountId) || !(await findAccount(database, accountId))) {
       throw new ServiceError('not_found', 'There is no such account. Check account_id in the metadata.');
     }
-    const { transferId, applied } = await creditOnce(database, payment);
-    await returnPayment(database, payment.reference, null);
+    const { transferId, applied } = await creditPayment(database, payment);
     return PAYMENT_EVENT.present({ outcome: applied ? 'credited' : 'credited_before', transferId });
   } catch (error) {
     if (error instanceof ServiceError) log.warn({ paymentId: id, code: error.code }, 'a payment was not credited');
     if (!(error instanceof ServiceError) || error.code !== 'idempotency_conflict') throw error;
     // Announcing it again would change nothing: a person must look at it.
-    await recordContradictedPayment(database, payment);
+    await recordContradictedPayment(database, { accountId, amount, reference: referenceOfPayment(id) });
     return PAYMENT_EVENT.present({ outcome: 'contradicted', reason: error.message });
   }
 }
 
 /** A dispute stops the account until an operator has looked at it. */
 async function takeBack({ id, change }: ReturnOfPayment, { database, log }: ApiServices) {
-  const reference = `payment:${id}`;
+  const reference = referenceOfPayment(id);
   const returned = await database.transaction(async (transaction) => {
     const done = await returnPayment(transaction, reference, change);
     if (done?.accountId && done.isNewDispute && 'dispute' in change && !change.dispute.isWon) {

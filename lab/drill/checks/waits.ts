@@ -3,7 +3,7 @@ import Joi from 'joi';
 import { seconds } from '../faults/fault.ts';
 import type { Member, Role } from '../../stack/member.ts';
 import { commonTo, coveredOf, gapsBetween, lengthOf, longestOf, type Period } from '../../stack/period.ts';
-import { type Check, type CheckResult, type Evidence } from './check.ts';
+import type { Check, CheckResult, Evidence } from './check.ts';
 
 /** As was promised after a silence. */
 const LONGEST_WITHOUT_ANSWER_MS = 10_000;
