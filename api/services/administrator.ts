@@ -16,6 +16,11 @@ export interface Administrator {
   readonly tokenId: string | null;
 }
 
+/** The holder of the turns in which the reports of an administrator run: see `finance/statements.ts`. */
+export function askerOf({ name, tokenId }: Administrator): string {
+  return tokenId ?? name;
+}
+
 /** The holder of an admin token; null when nobody has it. */
 export type FindAdministrator = (token: string) => Promise<Administrator | null>;
 

@@ -43,7 +43,14 @@ export async function keepVendorBill(
   const key = { vendor, month: dayOf(month) };
   return whileOpen(database, month, async (transaction) => {
     await transaction('vendor_bills').where(key).delete();
-    await transaction('vendor_bills').insert({ ...key, upstreams, columns: JSON.stringify(columns), author });
+    await transaction('vendor_bills').insert({
+      ...key,
+      upstreams,
+      columns: JSON.stringify(columns),
+      author,
+      lines: billed.length,
+      amount: billed.reduce((sum, { amount }) => sum + amount, 0n).toString(),
+    });
     for (let at = 0; at < billed.length; at += LINES_AT_ONCE) {
       const lines = billed.slice(at, at + LINES_AT_ONCE);
       await transaction.raw(
@@ -60,12 +67,8 @@ export async function keepVendorBill(
       );
     }
     const { rows } = await transaction.raw<{ rows: VendorBillRow[] }>(
-      /* sql */ `
-      UPDATE vendor_bills AS bill SET lines = sums.lines, amount = sums.amount, imported_at = clock_timestamp()
-      FROM (SELECT count(*) AS lines, coalesce(sum(amount), 0) AS amount FROM vendor_bill_lines
-        WHERE vendor = :vendor AND month = :month::date) AS sums
-      WHERE bill.vendor = :vendor AND bill.month = :month::date
-      RETURNING ${BILL.replace('lines, amount', 'bill.lines, bill.amount')}`,
+      `UPDATE vendor_bills SET imported_at = clock_timestamp()
+      WHERE vendor = :vendor AND vendor_bills.month = :month::date RETURNING ${BILL}`,
       key,
     );
     const [kept] = rows.map(toBill);
@@ -123,19 +126,18 @@ function whileOpen<Result>(
 /** The differences between a bill and our records, by model. */
 export async function listBillDifferences(
   database: Database,
-  vendor: string,
-  month: Month,
+  { vendor, month }: Pick<VendorBill, 'vendor' | 'month'>,
 ): Promise<readonly BillDifference[]> {
   const { rows } = await database.raw<{ rows: RowOf<BillDifference>[] }>(
     /* sql */ `
     SELECT differences.* FROM vendor_bills AS bill, bill_differences(bill) AS differences
     WHERE bill.vendor = ? AND bill.month = ?::date`,
-    [vendor, dayOf(month)],
+    [vendor, dayOf({ name: month })],
   );
   return rows.map((row) => readRow(row, { amounts: ['billed', 'cost'] }));
 }
 
-function dayOf({ name }: Month): string {
+function dayOf({ name }: Pick<Month, 'name'>): string {
   return `${name}-01`;
 }
 

@@ -1,5 +1,5 @@
 /** The bills of vendors: importing them, and where they differ from our records. */
-import { listBillDifferences, listVendorBills, type VendorBill } from '../../../db/queries/vendor-bills.ts';
+import { listVendorBills, type VendorBill } from '../../../db/queries/vendor-bills.ts';
 import { arrayOf, text } from '../../../domain/json-schema.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import { BODIES } from '../../../domain/policy.ts';
@@ -10,9 +10,8 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { EXPORTS, orAllRows, sendAll } from '../../exports.ts';
-import { type Administrator, authorOf } from '../../services/administrator.ts';
-import { existingBill, forgetBill, importBill } from '../../services/finance/bills.ts';
-import type { ApiServices } from '../../services/services.ts';
+import { askerOf, authorOf } from '../../services/administrator.ts';
+import { compareBill, type ComparedBill, existingBill, forgetBill, importBill } from '../../services/finance/bills.ts';
 import { existingMonth } from './months.ts';
 import { importBillSchema } from './schema.ts';
 
@@ -57,10 +56,6 @@ export const DIFFERENCE = nested<BillDifference>({
   cost_usd: field.exactUsd.orNull('cost', 'What it cost by our records'),
 });
 
-interface ComparedBill extends VendorBill {
-  readonly differences: readonly BillDifference[];
-}
-
 /** The answer shows so many. */
 const MOST_SHOWN = 100;
 
@@ -103,7 +98,7 @@ export const importVendorBill = endpoint({
       upstreams,
       columns: columns && { ...columns, job: columns.job ?? null },
     });
-    return { data: COMPARED_BILL.present(await compared(services, caller, bill)) };
+    return { data: COMPARED_BILL.present(await compareBill(services, askerOf(caller), bill)) };
   },
 });
 
@@ -132,7 +127,7 @@ export const getVendorBill = endpoint({
   handle: async ({ params, context, caller }, services) => {
     const month = existingMonth(params.month);
     const bill = await existingBill(services.reports, params.vendor, month);
-    const shown = await compared(services, caller, bill);
+    const shown = await compareBill(services, askerOf(caller), bill);
     if (sendAll(context, () => shown.differences, DIFFERENCE)) return undefined;
     return { data: COMPARED_BILL.present(shown) };
   },
@@ -152,11 +147,3 @@ export const forgetVendorBill = endpoint({
     return { data: FORGOTTEN_BILL.present({ vendor: params.vendor, month: month.name }) };
   },
 });
-
-/** It reads a whole month. */
-function compared({ reports, inTurn }: ApiServices, caller: Administrator, bill: VendorBill): Promise<ComparedBill> {
-  return inTurn(caller.tokenId ?? caller.name, async () => ({
-    ...bill,
-    differences: await listBillDifferences(reports, bill.vendor, existingMonth(bill.month)),
-  }));
-}

@@ -1,5 +1,5 @@
 /** The budgets of end users: contract 4.11. */
-import { deleteEndUserBudget, listEndUserBudgets } from '../../../db/queries/end-user-budgets.ts';
+import { deleteEndUserBudget, listEndUserBudgets, type NewBudget } from '../../../db/queries/end-user-budgets.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
@@ -10,7 +10,7 @@ import { anyText } from '../../endpoint/query.ts';
 import { setBudget } from '../../services/end-user-budgets.ts';
 import { existingAccount } from '../../services/existing-account.ts';
 import { DELETED_BUDGET, END_USER_BUDGET } from './present.ts';
-import { endUserBudgetSchema } from './schema.ts';
+import { type EndUserBudgetBody, endUserBudgetSchema } from './schema.ts';
 
 export const setEndUserBudget = endpoint({
   id: 'setEndUserBudget',
@@ -25,9 +25,7 @@ export const setEndUserBudget = endpoint({
   answers: { 200: dataOf(END_USER_BUDGET.schema, 'The budget') },
   handle: async ({ params, body }, { database }) => {
     const { id: accountId } = await existingAccount(database, params.account_id);
-    const { end_user: endUser, limit_period: limitPeriod } = body;
-    const budget = { accountId, endUser, limitPeriod, usageLimit: parseUsd(body.usage_limit_usd) };
-    return { data: END_USER_BUDGET.present(await setBudget(database, budget)) };
+    return { data: END_USER_BUDGET.present(await setBudget(database, toBudget(accountId, body))) };
   },
 });
 
@@ -58,3 +56,11 @@ export const deleteBudget = endpoint({
     return { data: DELETED_BUDGET.present({ id }) };
   },
 });
+
+/** The budget that a body asks for. */
+export function toBudget(
+  accountId: string,
+  { end_user: endUser, usage_limit_usd: usageLimitUsd, limit_period: limitPeriod }: EndUserBudgetBody,
+): NewBudget {
+  return { accountId, endUser, usageLimit: parseUsd(usageLimitUsd), limitPeriod };
+}

@@ -15,6 +15,7 @@ import { anyText, oneOf, PERIOD } from '../../endpoint/query.ts';
 import { resource } from '../../../domain/resource/resource.ts';
 import { EXPORTS, orAllRows, sendAll } from '../../exports.ts';
 import { arrayOf } from '../../../domain/json-schema.ts';
+import { askerOf } from '../../services/administrator.ts';
 import { usagePeriod } from '../usage/period.ts';
 import { USAGE_DAYS } from '../usage/routes.ts';
 import { VENDOR_COST } from './present-submissions.ts';
@@ -74,7 +75,7 @@ export const sumMarginsByModel = endpoint({
   answers: { 200: orAllRows(dataOf(arrayOf(MARGIN.schema), 'A row for each model and upstream')) },
   handle: async ({ query, caller, context }, { reports, inTurn }) => {
     const period = usagePeriod(query);
-    const margins = await inTurn(caller.tokenId ?? caller.name, () => sumMargins(reports, period));
+    const margins = await inTurn(askerOf(caller), () => sumMargins(reports, period));
     if (sendAll(context, () => margins, MARGIN)) return undefined;
     return { data: margins.map(MARGIN.present) };
   },

@@ -331,7 +331,7 @@ function isInUnixTime(text: string): boolean {
   return /^\d/.test(text) && new Date(text).getTime() >= 0;
 }
 
-interface EndUserBudgetBody {
+export interface EndUserBudgetBody {
   readonly end_user: string;
   readonly usage_limit_usd: string | number;
   readonly limit_period: LimitPeriod;

@@ -8,13 +8,21 @@ import {
   findLatestBill,
   findVendorBill,
   keepVendorBill,
+  listBillDifferences,
   MonthClosedError,
   type VendorBill,
 } from '../../../db/queries/vendor-bills.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import type { PicoUsd } from '../../../domain/money.ts';
 import type { Month } from '../../../domain/month.ts';
-import { type BilledLine, type BillColumns, type DecimalMark, readBilledAmount } from '../../../domain/vendor-bill.ts';
+import {
+  type BilledLine,
+  type BillColumns,
+  type BillDifference,
+  type DecimalMark,
+  readBilledAmount,
+} from '../../../domain/vendor-bill.ts';
+import type { InTurn } from './statements.ts';
 
 export interface BillFile {
   /** What it says, with a line that has the titles of the columns. */
@@ -32,6 +40,11 @@ export interface BillImport extends Pick<BillFile, 'csv' | 'unit'> {
   readonly upstreams?: readonly string[] | undefined;
   /** Absent: those of the vendor's latest bill. */
   readonly columns?: BillColumns | undefined;
+}
+
+/** A bill with all its differences from our records. */
+export interface ComparedBill extends VendorBill {
+  readonly differences: readonly BillDifference[];
 }
 
 /** Others are served between two pieces of a large file. */
@@ -69,6 +82,15 @@ export async function existingBill(database: Database, vendor: string, month: Mo
   const bill = await findVendorBill(database, vendor, month);
   if (!bill) throw noSuchBill(vendor, month);
   return bill;
+}
+
+/** Reads a whole month, so that each holder waits for their turn. @param holder whoever asks */
+export function compareBill(
+  { reports, inTurn }: { readonly reports: Database; readonly inTurn: InTurn },
+  holder: string,
+  bill: VendorBill,
+): Promise<ComparedBill> {
+  return inTurn(holder, async () => ({ ...bill, differences: await listBillDifferences(reports, bill) }));
 }
 
 function noSuchBill(vendor: string, month: Month): ServiceError {

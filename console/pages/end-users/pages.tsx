@@ -2,13 +2,13 @@
 import { existingAccount } from '../../../api/services/existing-account.ts';
 import { setBudget } from '../../../api/services/end-user-budgets.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
+import { toBudget } from '../../../api/routes/admin/end-user-budgets.ts';
 import { endUserBudgetSchema } from '../../../api/routes/admin/schema.ts';
 import { END_USER_USAGE } from '../../../api/routes/usage/present.ts';
 import { createValidator } from '../../../api/validation.ts';
 import { deleteEndUserBudget, listEndUserBudgets } from '../../../db/queries/end-user-budgets.ts';
 import { sumEndUserUsage } from '../../../db/queries/end-user-usage.ts';
 import type { ServiceError } from '../../../domain/errors.ts';
-import { parseUsd } from '../../../domain/money.ts';
 import { mayAsMember } from '../../../domain/roles.ts';
 import { exportFile } from '../../export.ts';
 import { carryOut } from '../../form-problem.ts';
@@ -86,8 +86,7 @@ async function set({ form, params }: UserVisit, { database }: ApiServices): Prom
     usage_limit_usd: form.text('usage_limit_usd'),
     limit_period: form.text('limit_period'),
   });
-  const { end_user: endUser, limit_period: limitPeriod } = body;
-  await setBudget(database, { accountId, endUser, limitPeriod, usageLimit: parseUsd(body.usage_limit_usd) });
+  await setBudget(database, toBudget(accountId, body));
 }
 
 async function askedUsage({ params, query }: UserVisit, { reports, inTurn, clock }: ApiServices) {

@@ -1,7 +1,7 @@
 /** The bills of vendors in a month, and where they differ from our records. */
 import { BILL, DIFFERENCE } from '../../../../api/routes/admin/bills.ts';
+import type { ComparedBill } from '../../../../api/services/finance/bills.ts';
 import type { VendorBill } from '../../../../db/queries/vendor-bills.ts';
-import type { BillDifference } from '../../../../domain/vendor-bill.ts';
 import { Card, Money, Time } from '../../../html/components.tsx';
 import { Downloads } from '../../../html/filters.tsx';
 import { useTexts } from '../../../html/page-context.ts';
@@ -26,13 +26,8 @@ export function Bills({ bills }: { readonly bills: readonly VendorBill[] }) {
   );
 }
 
-export function BillContent({
-  bill,
-  differences,
-}: {
-  readonly bill: VendorBill;
-  readonly differences: readonly BillDifference[];
-}) {
+export function BillContent({ bill }: { readonly bill: ComparedBill }) {
+  const { differences } = bill;
   const { months: words } = useTexts();
   return (
     <>

@@ -2,7 +2,7 @@
 import { DIFFERENCE } from '../../../../api/routes/admin/bills.ts';
 import { linesOf, STATEMENT_LINE } from '../../../../api/routes/admin/present-finance.ts';
 import { existingAccount } from '../../../../api/services/existing-account.ts';
-import { existingBill } from '../../../../api/services/finance/bills.ts';
+import { compareBill, type ComparedBill, existingBill } from '../../../../api/services/finance/bills.ts';
 import { closeMonth, whyNotToClose } from '../../../../api/services/finance/close-month.ts';
 import { MONTH_LINE, streamMonthLines } from '../../../../api/services/finance/month-rows.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
@@ -13,7 +13,7 @@ import {
   listClosedMonths,
   readBooks,
 } from '../../../../db/queries/closed-months.ts';
-import { listBillDifferences, listVendorBills } from '../../../../db/queries/vendor-bills.ts';
+import { listVendorBills } from '../../../../db/queries/vendor-bills.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
 import { exportFile } from '../../../export.ts';
 import { problemOf } from '../../../form-problem.ts';
@@ -47,14 +47,14 @@ export const staffMonthPages = [
     return exportFile(`statement-${month.name}-${account.id}`, format, linesOf(statement), STATEMENT_LINE);
   }),
   staff.page('/staff/months/{month}/bills/{vendor}', 'read', async (visit, services) => {
-    const { bill, differences } = await askedBill(visit, services);
+    const bill = await askedBill(visit, services);
     const title = visit.texts.months.billTitle(bill.vendor, monthName(bill.month, visit.texts.language));
-    return showPage('months', title, <BillContent bill={bill} differences={differences} />);
+    return showPage('months', title, <BillContent bill={bill} />);
   }),
   staff.page('/staff/months/{month}/bills/{vendor}/export', 'read', async (visit, services) => {
-    const { bill, differences } = await askedBill(visit, services);
+    const bill = await askedBill(visit, services);
     const format = visit.query.get('format') ?? 'csv';
-    return exportFile(`bill-${bill.vendor}-${bill.month}`, format, differences, DIFFERENCE);
+    return exportFile(`bill-${bill.vendor}-${bill.month}`, format, bill.differences, DIFFERENCE);
   }),
   staff.page('/staff/months/{month}/close', 'moveMoney', (visit, services) => confirmClosing(visit, services, null)),
   staff.form('/staff/months/{month}/close', 'moveMoney', async (visit, services) => {
@@ -112,11 +112,9 @@ async function showStatement(visit: UserVisit, services: ApiServices): Promise<P
   );
 }
 
-async function askedBill(visit: UserVisit, { reports, inTurn }: ApiServices) {
-  const month = monthOf(visit);
-  const bill = await existingBill(reports, visit.params['vendor'] ?? '', month);
-  const differences = await inTurn(visit.user.id, () => listBillDifferences(reports, bill.vendor, month));
-  return { bill, differences };
+async function askedBill(visit: UserVisit, services: ApiServices): Promise<ComparedBill> {
+  const bill = await existingBill(services.reports, visit.params['vendor'] ?? '', monthOf(visit));
+  return compareBill(services, visit.user.id, bill);
 }
 
 async function askedStatement(visit: UserVisit, { reports, readStatement }: ApiServices) {
