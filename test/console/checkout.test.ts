@@ -1,4 +1,3 @@
-import { createHmac } from 'node:crypto';
 import { expect } from 'chai';
 import { findAutoTopUp } from '../../db/queries/auto-top-ups.ts';
 import { createStripeCheckout } from '../../providers/stripe-checkout.ts';
@@ -6,6 +5,7 @@ import { mountConsole } from '../../console/serve.ts';
 import { startTestApp, type TestApp } from '../support/app.ts';
 import { describeInBrowser } from '../support/browser.ts';
 import { invite, PASSWORD, Visitor } from '../support/console.ts';
+import { announcePaymentEvent } from '../support/payments.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 
 const SECRET = 'whsec_of_a_test';
@@ -90,16 +90,6 @@ describeInBrowser('paying on the pages of Stripe', (browser) => {
     return member;
   }
 
-  /** Stripe says that it was paid. */
-  async function announce(event: object): Promise<void> {
-    const body = JSON.stringify(event);
-    const timestamp = Math.floor(Date.now() / 1000);
-    const signature = createHmac('sha256', SECRET).update(`${timestamp}.${body}`).digest('hex');
-    const headers = { 'stripe-signature': `t=${timestamp},v1=${signature}` };
-    const { status } = await fetch(`${app.baseUrl}/v1/payment-events`, { method: 'POST', body, headers });
-    expect(status).to.equal(200);
-  }
-
   it('leads a member from an amount to the page that takes it, and credits what is paid there', async () => {
     const tab = await browser.open(app.baseUrl);
     const { page } = tab;
@@ -114,7 +104,8 @@ describeInBrowser('paying on the pages of Stripe', (browser) => {
     expect(stripe.sessions.map(({ id, cents }) => [id, cents])).to.deep.equal([['cs_1', 2_550]]);
     const paid = { payment_intent: 'pi_1', payment_status: 'paid', amount_total: 2_550, currency: 'usd' };
     const object = { ...paid, metadata: { account_id: accountId } };
-    await announce({ type: 'checkout.session.completed', data: { object } });
+    const event = { type: 'checkout.session.completed', data: { object } };
+    expect((await announcePaymentEvent(app.baseUrl, SECRET, event)).status).to.equal(200);
     await page.goto(`${app.baseUrl}/console/accounts/${accountId}/billing`);
     await page.getByText('$25.50').first().waitFor();
     expect(tab.complaints).to.deep.equal([]);

@@ -11,8 +11,6 @@ import { newId } from '../../domain/ids.ts';
 import { createPriceList } from '../../db/queries/price-lists.ts';
 import { createOpenIdProvider } from '../../net/openid-provider.ts';
 import type { CheckoutPages } from '../../providers/checkout.ts';
-import { baseUrlsAt } from '../../providers/text/settings.ts';
-import { createSimulator } from '../../lab/simulator/simulator.ts';
 import type { TestApp, TestCaller } from '../support/app.ts';
 import { describeInBrowser, type Screen, type Tab } from '../support/browser.ts';
 import { invite, PASSWORD, startTestConsole, Visitor } from '../support/console.ts';
@@ -62,7 +60,6 @@ const PAYING: CheckoutPages = {
 };
 
 describeInBrowser('every page of the console', (browser) => {
-  const simulator = createSimulator({ apiKey: 'simulator' });
   let provider: TestProvider;
   let app: TestApp;
   let samples: Readonly<Record<string, string>>;
@@ -72,13 +69,12 @@ describeInBrowser('every page of the console', (browser) => {
 
   before(async function () {
     this.timeout(120_000);
-    const url = await simulator.listen(0, '127.0.0.1');
     provider = await startProvider();
     const { issuer } = provider;
     app = await startTestConsole({
       settings: { sendsMail: true, checkout: PAYING },
       openIdProvider: createOpenIdProvider({ ...CLIENT, issuer, redirectUri: REDIRECT_URI }),
-      textUpstreams: [{ name: 'simulator', apiKeys: ['simulator'], baseUrls: baseUrlsAt(url) }],
+      simulatesText: true,
     });
     const customer = await app.createAccount({ fundedUsd: 25 });
     samples = await makeSamples(app, customer);
@@ -94,7 +90,6 @@ describeInBrowser('every page of the console', (browser) => {
   after(async () => {
     await Promise.all([stranger?.close(), user?.close()]);
     await app?.stop();
-    await simulator.close();
     await provider?.stop();
   });
 

@@ -1,10 +1,8 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { baseUrlsAt } from '../../providers/text/settings.ts';
-import { createSimulator } from '../../lab/simulator/simulator.ts';
-import type { TestApp, TestCaller } from '../support/app.ts';
-import { startTestConsole, Visitor } from '../support/console.ts';
+import type { TestCaller } from '../support/app.ts';
+import { useTestConsole, Visitor } from '../support/console.ts';
 import { pngFile } from '../support/media-files.ts';
 
 const run = promisify(execFile);
@@ -19,26 +17,17 @@ function examplesIn(html: string): string[] {
 }
 
 describe('the playground', () => {
-  const simulator = createSimulator({ apiKey: 'simulator' });
-  let app: TestApp;
+  const app = useTestConsole({ simulatesText: true });
   let customer: TestCaller;
   let other: TestCaller;
   let owner: Visitor;
   let path: string;
 
   before(async () => {
-    const url = await simulator.listen(0, '127.0.0.1');
-    app = await startTestConsole({
-      textUpstreams: [{ name: 'simulator', apiKeys: ['simulator'], baseUrls: baseUrlsAt(url) }],
-    });
     customer = await app.createAccount({ fundedUsd: 25 });
     other = await app.createAccount({ fundedUsd: 25 });
     owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: customer.accountId });
     path = `/console/accounts/${customer.accountId}/playground`;
-  });
-  after(async () => {
-    await app.stop();
-    await simulator.close();
   });
   beforeEach(() => owner.get(path));
 

@@ -19,6 +19,7 @@ import {
   reloadAccount,
   type TestKey,
 } from '../support/factories.ts';
+import { NOTHING_OUTSIDE } from '../support/reconciliation.ts';
 import { rejectionOf } from '../support/rejection.ts';
 import { NO_STARTER } from '../support/starter.ts';
 
@@ -66,10 +67,7 @@ describe('db/partitions', () => {
   }
 
   async function findings(): Promise<string[]> {
-    const report = await reconcile(database, {
-      workflows: { listOpen: async function* () {}, isOpen: async () => false },
-      files: { has: async () => true, keyOf: (url) => url },
-    });
+    const report = await reconcile(database, NOTHING_OUTSIDE);
     return report.findings.map(({ check, detail }) => `${check}: ${detail}`);
   }
 

@@ -9,11 +9,11 @@ import { grantSignupCredit, topUp } from '../../db/queries/credits.ts';
 import { expirePromoCredit, grantPromoCredit } from '../../db/queries/promo-grants.ts';
 import { LEDGER_CHECKS } from '../../db/reconciliation/ledger-checks.ts';
 import { PROMO_CHECKS } from '../../db/reconciliation/promo-checks.ts';
-import { runChecks } from '../../db/reconciliation/reconcile.ts';
 import type { NewTextHold } from '../../db/text-money/ledger.ts';
 import { newId } from '../../domain/ids.ts';
 import { useTestDatabase } from '../support/database.ts';
 import { createAccount, createKey, type TestKey } from '../support/factories.ts';
+import { checkBooks } from '../support/reconciliation.ts';
 import { newHold, openTextLedger, type TestLedger, settlementOf } from '../support/text-money.ts';
 
 const RUNS = 15;
@@ -181,11 +181,7 @@ describe('promo credit', () => {
 /** What reconciliation says of the money of all accounts. */
 async function findingsOf(database: Database): Promise<readonly unknown[]> {
   const checks = [...PROMO_CHECKS, ...LEDGER_CHECKS.filter(({ name }) => name === 'account_balances')];
-  const outside = {
-    workflows: { listOpen: async function* () {}, isOpen: async () => false },
-    files: { has: async () => true, keyOf: () => null },
-  };
-  return (await runChecks(checks, { snapshot: database, database, ...outside })).findings;
+  return (await checkBooks(database, checks)).findings;
 }
 
 async function perform(step: Step, model: Model, real: Real): Promise<void> {

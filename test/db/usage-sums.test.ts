@@ -6,12 +6,12 @@ import { REPORT_LIMITS } from '../../db/connections.ts';
 import type { Database } from '../../db/database.ts';
 import { type DailyUsage, sumDailyUsage } from '../../db/queries/daily-usage.ts';
 import { readStatement, type Statement } from '../../db/queries/statements.ts';
-import { runChecks } from '../../db/reconciliation/reconcile.ts';
 import { USAGE_CHECKS } from '../../db/reconciliation/usage-checks.ts';
 import { sumUsage } from '../../db/usage-sums.ts';
 import { newId } from '../../domain/ids.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { createFundedKey, createTaskRow, finishAsFailed, finishAsSucceeded } from '../support/factories.ts';
+import { checkBooks } from '../support/reconciliation.ts';
 import {
   failureOf,
   newFreeHold,
@@ -217,11 +217,7 @@ async function killSummer(database: Database): Promise<boolean> {
 }
 
 async function findingsOf(database: Database) {
-  const outside = {
-    workflows: { listOpen: async function* () {}, isOpen: async () => false },
-    files: { has: async () => true, keyOf: (url: string) => url },
-  };
-  return (await runChecks(USAGE_CHECKS, { snapshot: database, database, ...outside })).findings;
+  return (await checkBooks(database, USAGE_CHECKS)).findings;
 }
 
 /** The first and the last, exclusive, of some statements, in days from today. */

@@ -3,6 +3,7 @@ import { seedConsole } from '../../lab/bench/console/seed.ts';
 import { REPORT_LIMITS } from '../../db/connections.ts';
 import { reconcile } from '../../db/reconciliation/reconcile.ts';
 import { useTestDatabase } from '../support/database.ts';
+import { NOTHING_OUTSIDE } from '../support/reconciliation.ts';
 
 describe('lab/bench/console/seed', () => {
   const test = useTestDatabase({ limits: REPORT_LIMITS });
@@ -14,10 +15,7 @@ describe('lab/bench/console/seed', () => {
     const charged = (await test.database('text_requests').where('charge', '>', 0)).length;
     // Two of each task and of each text request that cost something, and one top-up for each account.
     expect(await count('transfers')).to.equal(2 * 40 + 2 * charged + 3);
-    const { findings } = await reconcile(test.database, {
-      workflows: { listOpen: async function* () {}, isOpen: async () => false },
-      files: { has: async () => true, keyOf: (url) => url },
-    });
+    const { findings } = await reconcile(test.database, NOTHING_OUTSIDE);
     expect(findings.map(({ check, detail }) => `${check}: ${detail}`)).to.deep.equal([]);
   });
 });

@@ -2,7 +2,6 @@
  * A month of a reseller: payments and what goes back, a price list, a budget, renders and text, a result that came late, a
  * vendor's bill with three faults, an erasure, and books that are closed and agree with what is added up here.
  */
-import { createHmac } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +10,7 @@ import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { formatUsd, parseUsd, type PicoUsd } from '../../domain/money.ts';
 import { fileSweepsOf } from '../support/files.ts';
 import { field, runGenway } from '../support/genway.ts';
+import { announcePaymentEvent } from '../support/payments.ts';
 import { call, startTestStack, type TestStack } from '../support/stack.ts';
 import { createTask, type TaskBody, taskWhenFinal } from '../support/tasks.ts';
 
@@ -58,11 +58,7 @@ describe('a month of a reseller', function () {
 
   /** As Stripe announces it. @returns the outcome */
   async function announce(type: string, object: object): Promise<string> {
-    const body = JSON.stringify({ type, data: { object } });
-    const timestamp = Math.floor(Date.now() / 1000);
-    const signature = createHmac('sha256', SECRET).update(`${timestamp}.${body}`).digest('hex');
-    const headers = { 'stripe-signature': `t=${timestamp},v1=${signature}` };
-    const answer = await fetch(`${stack.baseUrl}/v1/payment-events`, { method: 'POST', body, headers });
+    const answer = await announcePaymentEvent(stack.baseUrl, SECRET, { type, data: { object } });
     const read: { data?: { outcome: string } } = JSON.parse(await answer.text());
     return read.data?.outcome ?? `${answer.status}`;
   }

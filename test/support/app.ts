@@ -23,6 +23,7 @@ import { observeUpstreams } from '../../api/text/observe-upstreams.ts';
 import { createGuardedClient } from '../../net/address-guard.ts';
 import { createTestDatabase } from './database.ts';
 import { createAccount, createKey } from './factories.ts';
+import { startTextSimulator } from './simulator.ts';
 import { useStarted } from './started.ts';
 import { ADMIN_TOKEN, KEY_PEPPER, METRICS_TOKEN, testDependencies, testTextService } from './dependencies.ts';
 
@@ -38,8 +39,10 @@ export interface TestAppOptions {
   readonly storage?: AppDependencies['storage'];
   readonly mountPages?: NonNullable<AppDependencies['mountPages']>;
   readonly openIdProvider?: AppDependencies['openIdProvider'];
-  /** Nobody generates text without. */
+  /** Nobody generates text without, unless the simulator does. */
   readonly textUpstreams?: readonly TextUpstreamSettings[];
+  /** Whether a simulator generates text. */
+  readonly simulatesText?: boolean;
 }
 
 /** The common error envelope. */
@@ -83,7 +86,8 @@ const ROUTED_CONNECTIONS = 4;
 
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const testDatabase = await createTestDatabase();
-  const { settings = {}, routeDatabase, textUpstreams = [], ...given } = options;
+  const { settings = {}, routeDatabase, textUpstreams = [], simulatesText = false, ...given } = options;
+  const simulator = simulatesText ? await startTextSimulator() : null;
   const routed = routeDatabase && createDatabase(await routeDatabase(testDatabase.url), ROUTED_CONNECTIONS);
   const database = routed ?? testDatabase.database;
   const allowPrivateAddresses = options.settings?.allowPrivateAddresses ?? false;
@@ -98,7 +102,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const billing = createTextBilling({ database, databaseUrl: testDatabase.url, catalogue, log: logger, metrics });
   const calls = createCallRecorder(database, logger);
   const upstreams = createTextUpstreams(
-    textUpstreams,
+    simulator ? [simulator.settings] : textUpstreams,
     1_000,
     observeUpstreams({ log: logger, metrics, tracing: NO_TRACING, calls }),
   );
@@ -149,6 +153,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       await guardedClient.close();
       await billing.close();
       await upstreams.close();
+      await simulator?.stop();
       await calls.stop();
       await routed?.destroy();
       await testDatabase.drop();

@@ -4,9 +4,7 @@ import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { startOfPeriod } from '../../../domain/api-key.ts';
 import { endUserName } from '../../../domain/end-user.ts';
 import { END_USERS } from '../../../domain/policy.ts';
-import { createSimulator } from '../../../lab/simulator/simulator.ts';
-import { baseUrlsAt } from '../../../providers/text/settings.ts';
-import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../../support/app.ts';
+import { type ErrorBody, type TestCaller, useTestApp } from '../../support/app.ts';
 import { connectGenway, field, type Genway } from '../../support/genway.ts';
 import { call } from '../../support/stack.ts';
 
@@ -16,22 +14,13 @@ const MESSAGES = [{ role: 'user', content: 'Say exactly: hello there' }];
 const WAIT = { timeoutMs: 10_000, pauseMs: 50 };
 
 describe('end users', () => {
-  const simulator = createSimulator({ apiKey: 'simulator' });
-  let app: TestApp;
+  const app = useTestApp({ simulatesText: true });
   let genway: Genway;
   let text: string;
   let caller: TestCaller;
 
   before(async () => {
-    const url = await simulator.listen(0, '127.0.0.1');
-    app = await startTestApp({
-      textUpstreams: [{ name: 'simulator', apiKeys: ['simulator'], baseUrls: baseUrlsAt(url) }],
-    });
     [genway, text] = await Promise.all([connectGenway(app), app.startText()]);
-  });
-  after(async () => {
-    await app.stop();
-    await simulator.close();
   });
   beforeEach(async () => {
     caller = await app.createAccount({ fundedUsd: 100 });

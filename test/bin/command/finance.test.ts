@@ -7,12 +7,8 @@ import { reconcile } from '../../../db/reconciliation/reconcile.ts';
 import { useTestApp, type TestCaller } from '../../support/app.ts';
 import { createTaskRow, finishAsFailed, finishAsSucceeded } from '../../support/factories.ts';
 import { connectGenway, type Genway } from '../../support/genway.ts';
+import { NOTHING_OUTSIDE } from '../../support/reconciliation.ts';
 import { CATALOGUE_VERSION, newHold, openTextLedger, settlementOf } from '../../support/text-money.ts';
-
-const NOTHING_OUTSIDE = {
-  workflows: { listOpen: async function* () {}, isOpen: async () => false },
-  files: { has: async () => true, keyOf: (url: string) => url },
-};
 
 describe('the commands of finance', () => {
   let genway: Genway;

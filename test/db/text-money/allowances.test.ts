@@ -16,7 +16,6 @@ import {
 } from '../../../db/queries/end-user-budgets.ts';
 import { LEDGER_CHECKS } from '../../../db/reconciliation/ledger-checks.ts';
 import { PROMO_CHECKS } from '../../../db/reconciliation/promo-checks.ts';
-import { runChecks } from '../../../db/reconciliation/reconcile.ts';
 import { TEXT_CHECKS } from '../../../db/reconciliation/text-checks.ts';
 import { Allowances, type DecidedHold } from '../../../db/text-money/allowances.ts';
 import { releaseDeadAllowances } from '../../../db/text-money/dead-processes.ts';
@@ -31,6 +30,7 @@ import { parseUsd } from '../../../domain/money.ts';
 import { startTcpProxy, type TcpProxy } from '../../../lab/stack/tcp-proxy.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { createAccount, createKey, reloadAccount, startNextPeriod, type TestKey } from '../../support/factories.ts';
+import { checkBooks } from '../../support/reconciliation.ts';
 import { type HoldSettings, newHold, settlementOf } from '../../support/text-money.ts';
 
 const USD = parseUsd(1);
@@ -572,13 +572,9 @@ describe('allowances', () => {
       }),
       { numRuns: 8 },
     );
-    const outside = {
-      workflows: { listOpen: async function* () {}, isOpen: async () => false },
-      files: { has: async () => true, keyOf: () => null },
-    };
     const wanted = new Set(['account_balances', 'key_usage', 'text_allowances', 'text_charges', 'text_usage']);
     const checks = [...LEDGER_CHECKS, ...PROMO_CHECKS, ...TEXT_CHECKS].filter(({ name }) => wanted.has(name));
-    const { findings } = await runChecks(checks, { snapshot: database, database, ...outside });
+    const { findings } = await checkBooks(database, checks);
     // One test above removed transfers by hand.
     expect(findings.filter(({ check }) => check !== 'key_usage')).to.deep.equal([]);
   }).timeout(120_000);

@@ -7,12 +7,12 @@ import { finishReconciliation, insertReconciliation } from '../../../../db/queri
 import { recordCost } from '../../../../db/queries/submissions.ts';
 import { recordTextCosts } from '../../../../db/queries/text-costs.ts';
 import { BILL_CHECK } from '../../../../db/reconciliation/bill-check.ts';
-import { runChecks } from '../../../../db/reconciliation/reconcile.ts';
 import { newId } from '../../../../domain/ids.ts';
 import { parseUsd } from '../../../../domain/money.ts';
 import { type ErrorBody, type TestCaller, useTestApp } from '../../../support/app.ts';
 import { createTaskRow, finishAsSucceeded, submitTask } from '../../../support/factories.ts';
 import { connectGenway, field, type Genway } from '../../../support/genway.ts';
+import { checkBooks } from '../../../support/reconciliation.ts';
 import { call } from '../../../support/stack.ts';
 import { newHold, openTextLedger, settlementOf } from '../../../support/text-money.ts';
 
@@ -79,10 +79,7 @@ describe('the bill of a vendor', () => {
     ]);
 
   async function findings(): Promise<readonly string[]> {
-    const workflows = { listOpen: nothing, isOpen: async () => false };
-    const files = { has: async () => true, keyOf: () => null };
-    const sources = { snapshot: app.database, database: app.database, workflows, files };
-    const report = await runChecks([BILL_CHECK], sources);
+    const report = await checkBooks(app.database, [BILL_CHECK]);
     return report.findings.map(({ subject, detail }) => `${subject}: ${detail}`);
   }
 
@@ -154,10 +151,7 @@ describe('the bill of a vendor', () => {
     expect(await close()).to.include('The bill of exact was imported after the latest reconciliation.');
     const id = newId('reconciliation');
     await insertReconciliation(app.database, { id, requestedBy: 'operator' });
-    const workflows = { listOpen: nothing, isOpen: async () => false };
-    const files = { has: async () => true, keyOf: () => null };
-    const sources = { snapshot: app.database, database: app.database, workflows, files };
-    await finishReconciliation(app.database, id, await runChecks([BILL_CHECK], sources));
+    await finishReconciliation(app.database, id, await checkBooks(app.database, [BILL_CHECK]));
     expect(await close()).to.include(`${id} has 3 findings that nobody has acknowledged`);
     const shown = await genway('months', 'bill', month, 'extra');
     expect(field(shown, 'differences_total')).to.equal('1');
@@ -171,28 +165,15 @@ describe('the bill of a vendor', () => {
 
   it('is imported by the command, whose columns hold for the bills of later months', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'genway-bill-'));
-    const [file, later] = [
-      join(folder, 'bill.csv'),
-      new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1, 1)),
-    ];
-    const next = later.toISOString().slice(0, 7);
+    const file = join(folder, 'bill.csv');
+    const next = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1, 1)).toISOString().slice(0, 7);
     await writeFile(file, 'Job;Endpoint;Cost\nq1;m-1;10\n');
     try {
       const without = await genway('months', 'import-bill', next, 'ark', file);
       expect(without).to.include('The first bill of a vendor needs');
       const columns = ['--job-column', 'job', '--model-column', 'endpoint', '--amount-column', 'cost'];
-      const first = await genway(
-        'months',
-        'import-bill',
-        next,
-        'ark',
-        file,
-        '--upstreams',
-        'ark',
-        ...columns,
-        '--usd-per-unit',
-        '0.14',
-      );
+      const read = ['--upstreams', 'ark', ...columns, '--usd-per-unit', '0.14'];
+      const first = await genway('months', 'import-bill', next, 'ark', file, ...read);
       expect([field(first, 'billed_usd'), field(first, 'differences_total')]).to.deep.equal(['1.4', '1']);
       const again = await genway('months', 'import-bill', now.toISOString().slice(0, 7), 'ark', file);
       expect([field(again, 'columns.job'), field(again, 'billed_usd')]).to.deep.equal(['job', '10']);
@@ -205,5 +186,3 @@ describe('the bill of a vendor', () => {
     }
   });
 });
-
-async function* nothing(): AsyncIterable<string> {}

@@ -1,8 +1,6 @@
 import { expect } from 'chai';
 import { waitUntil } from '../../../../bin/stack/wait-until.ts';
-import { createSimulator } from '../../../../lab/simulator/simulator.ts';
-import { baseUrlsAt } from '../../../../providers/text/settings.ts';
-import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../../../support/app.ts';
+import { type ErrorBody, type TestCaller, useTestApp } from '../../../support/app.ts';
 import { connectGenway, field, type Genway } from '../../../support/genway.ts';
 import { call } from '../../../support/stack.ts';
 
@@ -20,17 +18,12 @@ interface Task {
 }
 
 describe('price lists', () => {
-  const simulator = createSimulator({ apiKey: 'simulator' });
-  let app: TestApp;
+  const app = useTestApp({ simulatesText: true });
   let genway: Genway;
   let text: string;
   let caller: TestCaller;
 
   before(async () => {
-    const url = await simulator.listen(0, '127.0.0.1');
-    app = await startTestApp({
-      textUpstreams: [{ name: 'simulator', apiKeys: ['simulator'], baseUrls: baseUrlsAt(url) }],
-    });
     [genway, text, caller] = await Promise.all([
       connectGenway(app),
       app.startText(),
@@ -44,10 +37,6 @@ describe('price lists', () => {
     await genway('price-lists', 'create', 'partners', '--factor', '0.9', '--rules', rules, '--reason', 'a test');
     await genway('accounts', 'price', caller.accountId, '--price-list', 'partners', '--reason', 'a partner');
     await waitUntil(async () => expect(await priceOfVideo(caller)).to.equal(0.08), WAIT);
-  });
-  after(async () => {
-    await app.stop();
-    await simulator.close();
   });
 
   const admin = (path: string, body?: object, method?: string) =>

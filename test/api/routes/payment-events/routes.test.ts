@@ -1,4 +1,3 @@
-import { createHmac } from 'node:crypto';
 import { expect } from 'chai';
 import { endpointsFor } from '../../../../api/endpoints.ts';
 import { createOpenApiDocument } from '../../../../api/openapi/document.ts';
@@ -7,19 +6,15 @@ import { reopenAccount } from '../../../../api/services/account-actions.ts';
 import { findAccount } from '../../../../db/queries/accounts.ts';
 import { adjust } from '../../../../db/queries/credits.ts';
 import { LEDGER_CHECKS } from '../../../../db/reconciliation/ledger-checks.ts';
-import { runChecks } from '../../../../db/reconciliation/reconcile.ts';
 import { newId } from '../../../../domain/ids.ts';
 import { parseUsd } from '../../../../domain/money.ts';
 import { startTestApp, useTestApp } from '../../../support/app.ts';
+import { announcePaymentEvent, signPaymentEvent } from '../../../support/payments.ts';
+import { checkBooks } from '../../../support/reconciliation.ts';
 
 const SECRET = 'whsec_the-secret-of-the-payments';
 
 /** The check of payments reads the database only. */
-const NO_SOURCES = {
-  workflows: { listOpen: async function* () {}, isOpen: async () => false },
-  files: { has: async () => true, keyOf: () => null },
-};
-
 interface Body {
   readonly data?: { readonly outcome: string; readonly transfer_id?: string; readonly reason?: string };
   readonly error?: { readonly code: string; readonly message: string };
@@ -89,19 +84,20 @@ describe('POST /v1/payment-events', () => {
   }
 
   async function post(body: string, headers: Record<string, string>): Promise<Answer> {
-    const response = await fetch(`${app.baseUrl}/v1/payment-events`, { method: 'POST', body, headers });
-    // Each test asserts the fields that it reads.
-    return { status: response.status, ...((await response.json()) as Body) };
+    return readAnswer(await fetch(`${app.baseUrl}/v1/payment-events`, { method: 'POST', body, headers }));
   }
 
   function sign(body: string, { secret = SECRET, ageSeconds = 0 } = {}): string {
-    const timestamp = Math.floor(Date.now() / 1000) - ageSeconds;
-    return `t=${timestamp},v1=${createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex')}`;
+    return signPaymentEvent(body, secret, { ageSeconds });
   }
 
-  function announce(event: unknown): Promise<Answer> {
-    const body = JSON.stringify(event, null, 2);
-    return post(body, { 'stripe-signature': sign(body), 'content-type': 'application/json; charset=utf-8' });
+  async function announce(event: unknown): Promise<Answer> {
+    return readAnswer(await announcePaymentEvent(app.baseUrl, SECRET, event));
+  }
+
+  async function readAnswer(response: Response): Promise<Answer> {
+    // Each test asserts the fields that it reads.
+    return { status: response.status, ...((await response.json()) as Body) };
   }
 
   async function credited(): Promise<unknown[]> {
@@ -165,7 +161,7 @@ describe('POST /v1/payment-events', () => {
     }
     expect(await credited()).to.deep.equal([['12340000000000', `payment:${id}`]]);
     const check = LEDGER_CHECKS.filter(({ name }) => name === 'payments');
-    const { findings } = await runChecks(check, { snapshot: app.database, database: app.database, ...NO_SOURCES });
+    const { findings } = await checkBooks(app.database, check);
     expect(findings.map(({ detail }) => detail)).to.have.members([
       `payment:${id} was announced with 90000000000 for ${accountId}, but credited with 12340000000000 to ${accountId}`,
       `payment:${id} was announced with 12340000000000 for ${other}, but credited with 12340000000000 to ${accountId}`,
@@ -316,7 +312,7 @@ describe('POST /v1/payment-events', () => {
       expect(await outcomeOf(refunded(id, 1_234))).to.equal('taken_back');
       expect(await fundedNow()).to.equal(0n);
       const check = LEDGER_CHECKS.filter(({ name }) => name === 'returned_payments');
-      const { findings } = await runChecks(check, { snapshot: app.database, database: app.database, ...NO_SOURCES });
+      const { findings } = await checkBooks(app.database, check);
       expect(findings.map(({ detail }) => detail)).to.deep.equal([
         `payment:${id}: 12340000000000 returned, 2340000000000 taken back`,
       ]);
