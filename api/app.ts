@@ -153,7 +153,7 @@ function createRequestParsers(
   return { parseVideoRequest: (body) => video()(body), parseImageRequest: (body) => image()(body) };
 }
 
-/** What handlers are told as it is. */
+/** The settings that handlers are told as they are. */
 function toldSettings(settings: AppSettings): ToldSettings {
   const { checkout, fourEyesAbove, keyPeppers, paymentWebhookSecret, publicUrl, sendsMail, temporal, topUpUrl } =
     settings;

@@ -56,7 +56,7 @@ export function isTaskErrorCode(code: string): code is TaskErrorCode {
   return TASK_ERROR_CODES.some((known) => known === code);
 }
 
-/** What is wrong with a field of a body, so that readers can be told in other words than those of the message. */
+/** The rule that a field of a body breaks, so that readers can be told in other words than those of the message. */
 export interface FieldFault {
   /** The names of the field and of the fields and items in it, outermost first. */
   readonly path: readonly (string | number)[];

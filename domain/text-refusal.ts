@@ -33,7 +33,7 @@ interface WantedHold {
   readonly mostAmount: PicoUsd;
   readonly requestLimit: number | null;
   readonly keyLimit: KeyLimit;
-  /** Of the end user whom the request names. */
+  /** The budget of the end user whom the request names; null for none. */
   readonly budget: Budget | null;
 }
 

@@ -5,7 +5,7 @@ export interface CheckoutOrder {
   readonly accountId: string;
   /** Whole cents. */
   readonly amount: PicoUsd;
-  /** What is paid for, as the customer reads it. */
+  /** The title of what is paid for, as the customer reads it. */
   readonly description: string;
   /** Where the browser goes afterwards, whether anything was paid or not. */
   readonly returnUrl: string;

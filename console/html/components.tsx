@@ -133,7 +133,7 @@ export function ProblemText({ of }: { readonly of: ServiceError }) {
 /** The wrong field of the form around a component; null if the form was not refused because of a field. */
 const RefusedField = createContext<FieldProblem | null>(null);
 
-/** What is wrong with a field of the form around a component, in the reader's language. @param wireName as the API calls it */
+/** The fault of a field of the form around a component, in the reader's language; null for none. @param wireName as the API calls it */
 function useFault(wireName: string): string | null {
   const refused = useContext(RefusedField);
   return refused?.field === wireName ? refused.words : null;

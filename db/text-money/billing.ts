@@ -56,7 +56,7 @@ export interface TextCharge extends TextEstimate {
   readonly priceList: string | null;
   /** The end user whom the request names, as usage knows them; null for none. */
   readonly endUser: string | null;
-  /** Of that end user; null for none. */
+  /** The budget of that end user; null for none. */
   readonly budget: EndUserBudget | null;
   readonly format: RequestFormatName;
   readonly streamed: boolean;

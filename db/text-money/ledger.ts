@@ -20,7 +20,7 @@ export interface NewTextHold extends TextRequestRow, HoldAmounts {
   readonly needsTopUp: boolean;
   /** The requests per minute that the key may make, if this one has yet to be counted among them; otherwise null. */
   readonly requestLimit: number | null;
-  /** Of its end user; null for none. */
+  /** The budget of its end user; null for none. */
   readonly budget: EndUserBudget | null;
 }
 

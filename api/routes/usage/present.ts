@@ -9,7 +9,7 @@ import { nested, resource } from '../../../domain/resource/resource.ts';
 /** What a row of daily usage counts, and what sums of such rows count. */
 export type UsageCounts = Omit<DailyUsage, 'date' | 'kind' | 'model' | 'apiKeyId'>;
 
-/** What is counted of requests. */
+/** The counts of requests of every kind: videos have seconds, too. */
 type RequestCounts = Omit<UsageCounts, 'billableSeconds'>;
 
 const REQUEST_COUNTS = nested<RequestCounts>({
