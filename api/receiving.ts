@@ -68,31 +68,23 @@ export function createReceiving({ maxHeldBytes, paceCheckMs, maxBytesPerTurn }: 
     body.bytes = 0;
   }
 
-  function watch(request: IncomingMessage): { readonly tooSlow: Promise<never>; stop(): void } {
-    let seenBytes = request.socket.bytesRead;
-    let timer: NodeJS.Timeout | undefined;
-    const tooSlow = new Promise<never>((_resolve, reject) => {
-      timer = setInterval(() => {
-        const { bytesRead } = request.socket;
-        // If data is waiting to be read, the client is not the slow one.
-        const isSlow = bytesRead - seenBytes < (SLOWEST_BYTES_PER_SECOND * paceCheckMs) / 1000;
-        seenBytes = bytesRead;
-        if (isSlow && !request.complete && request.readableLength === 0) reject(bodyTooSlow());
-      }, paceCheckMs);
-    });
-    tooSlow.catch(() => {});
-    return { tooSlow, stop: () => clearInterval(timer) };
-  }
-
   return {
-    watch,
+    watch: (request) => watchPace(request, paceCheckMs),
     receive: async (request, maxBytes, look) => {
       if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw bodyTooLarge(maxBytes);
+      const arrived = readArrived(request);
+      if (arrived !== null) {
+        if (arrived.byteLength > maxBytes) throw bodyTooLarge(maxBytes);
+        look?.(arrived);
+        const body: IncomingBody = { startedAtMs: 0, bytes: 0, refuse: nothing };
+        take(body, arrived.byteLength);
+        return { bytes: arrived, release: () => release(body) };
+      }
       const pieces = new BodyBytes();
       const { promise: refused, reject: refuse } = withRejection();
       const body: IncomingBody = { startedAtMs: performance.now(), bytes: 0, refuse };
       bodies.add(body);
-      const pace = request.complete ? null : watch(request);
+      const pace = watchPace(request, paceCheckMs);
       const takePiece = (piece: Buffer): void => {
         if (body.bytes + piece.byteLength > maxBytes) throw bodyTooLarge(maxBytes);
         look?.(piece);
@@ -101,7 +93,7 @@ export function createReceiving({ maxHeldBytes, paceCheckMs, maxBytesPerTurn }: 
         turns.take(request, piece.byteLength);
       };
       try {
-        await Promise.race([readAll(request, takePiece), refused, ...(pace === null ? [] : [pace.tooSlow])]);
+        await Promise.race([readAll(request, takePiece), refused, pace.tooSlow]);
         bodies.delete(body);
         return { bytes: pieces.take(), release: () => release(body) };
       } catch (error) {
@@ -109,12 +101,28 @@ export function createReceiving({ maxHeldBytes, paceCheckMs, maxBytesPerTurn }: 
         pieces.drop();
         throw error;
       } finally {
-        pace?.stop();
+        pace.stop();
         turns.leave(request);
         request.removeAllListeners('data').pause();
       }
     },
   };
+}
+
+function watchPace(request: IncomingMessage, paceCheckMs: number): { readonly tooSlow: Promise<never>; stop(): void } {
+  let seenBytes = request.socket.bytesRead;
+  let timer: NodeJS.Timeout | undefined;
+  const tooSlow = new Promise<never>((_resolve, reject) => {
+    timer = setInterval(() => {
+      const { bytesRead } = request.socket;
+      // If data is waiting to be read, the client is not the slow one.
+      const isSlow = bytesRead - seenBytes < (SLOWEST_BYTES_PER_SECOND * paceCheckMs) / 1000;
+      seenBytes = bytesRead;
+      if (isSlow && !request.complete && request.readableLength === 0) reject(bodyTooSlow());
+    }, paceCheckMs);
+  });
+  tooSlow.catch(() => {});
+  return { tooSlow, stop: () => clearInterval(timer) };
 }
 
 /**
@@ -156,6 +164,16 @@ export const receiving: Receiving = createReceiving({
   maxBytesPerTurn: MAX_BYTES_PER_TURN,
 });
 
+const EMPTY = Buffer.alloc(0);
+
+/** The body, if all of it is there already, as a short one is that came with its headers; otherwise null. */
+function readArrived(request: IncomingMessage): Buffer | null {
+  const { complete, destroyed, readableLength, headers } = request;
+  if (destroyed || !(complete || readableLength === Number(headers['content-length']))) return null;
+  const arrived: Buffer | null = request.read();
+  return arrived ?? EMPTY;
+}
+
 async function readAll(request: IncomingMessage, take: (piece: Buffer) => void): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     const leave = (): void => reject(badRequest('The body ended before it was complete.'));
@@ -168,12 +186,6 @@ async function readAll(request: IncomingMessage, take: (piece: Buffer) => void):
         reject(error instanceof Error ? error : new Error('a body was refused', { cause: error }));
       }
     };
-    // A short body usually arrives with its headers; then it can be taken without waiting for events.
-    if (request.complete) {
-      const arrived: Buffer | null = request.read();
-      if (arrived !== null) takeOrRefuse(arrived);
-      return resolve();
-    }
     request.on('data', takeOrRefuse);
     request.once('close', leave);
     request.once('end', () => {

@@ -1,7 +1,7 @@
 /** Adds up the calls of upstreams in this process, and reports them to the database for all processes to read. */
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import { addCalls, type CallSum, NO_CALLS, oneCall } from '../domain/call-sum.ts';
+import { addCalls, countCall, newCallSum, type RunningCallSum } from '../domain/call-sum.ts';
 import { repeat } from '../domain/repeat.ts';
 import type { Database } from './database.ts';
 import {
@@ -34,17 +34,12 @@ const MAX_ATTEMPTS = 500;
 /** Memory is bounded by the number of routes and keys, also while the database is unavailable. */
 export function createCallRecorder(database: Database, log: Pick<Logger, 'debug'>): CallRecorder {
   const processId = randomUUID();
-  const sums = new Map<string, CallTarget & CallSum>();
+  const sums = new Map<string, CallTarget & RunningCallSum>();
   const failures = new Map<string, CallTarget & CallFailure>();
   let attempts: (TextAttempt & { readonly endedAtMs: number })[] = [];
   let listCircuits: (() => readonly OpenCircuit[]) | null = null;
   let hadCircuits = false;
   let flushing = Promise.resolve();
-
-  function add(target: CallTarget, sum: CallSum): void {
-    const name = nameOfTarget(target);
-    sums.set(name, { ...target, ...addCalls(sums.get(name) ?? NO_CALLS, sum) });
-  }
 
   async function report(): Promise<void> {
     const circuits = listCircuits?.() ?? [];
@@ -65,7 +60,7 @@ export function createCallRecorder(database: Database, log: Pick<Logger, 'debug'
       });
       hadCircuits = circuits.length > 0;
     } catch (error) {
-      for (const sum of taken.sums) add(sum, sum);
+      for (const sum of taken.sums) sums.set(nameOfTarget(sum), { ...sum, ...addCalls(sum, sumOf(sums, sum)) });
       for (const failure of taken.failures) {
         const name = nameOfTarget(failure);
         if (!failures.has(name)) failures.set(name, failure);
@@ -88,7 +83,7 @@ export function createCallRecorder(database: Database, log: Pick<Logger, 'debug'
 
   return {
     record: (target, durationMs, failure) => {
-      add(target, oneCall(durationMs, failure !== null));
+      countCall(sumOf(sums, target), durationMs, failure !== null);
       if (failure !== null) failures.set(nameOfTarget(target), { ...target, ...failure });
     },
     recordAttempt: (attempt) => {
@@ -101,4 +96,13 @@ export function createCallRecorder(database: Database, log: Pick<Logger, 'debug'
       await flush().catch(() => undefined);
     },
   };
+}
+
+function sumOf(sums: Map<string, CallTarget & RunningCallSum>, target: CallTarget): RunningCallSum {
+  const name = nameOfTarget(target);
+  const known = sums.get(name);
+  if (known) return known;
+  const sum = { ...target, ...newCallSum() };
+  sums.set(name, sum);
+  return sum;
 }

@@ -12,19 +12,28 @@ export interface CallSum {
   readonly durations: readonly number[];
 }
 
-export const NO_CALLS: CallSum = { requests: 0, failures: 0, durations: DURATION_BOUNDS_MS.map(() => 0).concat(0) };
-
-export function oneCall(durationMs: number, isFailure: boolean): CallSum {
-  const place = DURATION_BOUNDS_MS.findIndex((bound) => durationMs <= bound);
-  const classAt = place === -1 ? DURATION_BOUNDS_MS.length : place;
-  return {
-    requests: 1,
-    failures: isFailure ? 1 : 0,
-    durations: NO_CALLS.durations.map((_none, index) => (index === classAt ? 1 : 0)),
-  };
+/** A sum to which calls are added in place. */
+export interface RunningCallSum extends CallSum {
+  requests: number;
+  failures: number;
+  readonly durations: number[];
 }
 
-export function addCalls(one: CallSum, other: CallSum): CallSum {
+export function newCallSum(): RunningCallSum {
+  return { requests: 0, failures: 0, durations: DURATION_BOUNDS_MS.map(() => 0).concat(0) };
+}
+
+export const NO_CALLS: CallSum = newCallSum();
+
+export function countCall(sum: RunningCallSum, durationMs: number, isFailure: boolean): void {
+  const place = DURATION_BOUNDS_MS.findIndex((bound) => durationMs <= bound);
+  const classAt = place === -1 ? DURATION_BOUNDS_MS.length : place;
+  sum.requests += 1;
+  if (isFailure) sum.failures += 1;
+  sum.durations[classAt] = (sum.durations[classAt] ?? 0) + 1;
+}
+
+export function addCalls(one: CallSum, other: CallSum): RunningCallSum {
   return {
     requests: one.requests + other.requests,
     failures: one.failures + other.failures,

@@ -75,26 +75,24 @@ export function createdAtMsOf(kind: IdKind, id: string): number {
   return Number.parseInt(id.slice(prefix.length, prefix.length + TIME_LENGTH), 36);
 }
 
-/** Random bytes for many ids: fetching them for each id would cost more than everything else about making it. */
-const randomBytes = new Uint8Array(4096);
-let usedBytes = randomBytes.length;
-
-function randomByte(): number {
-  if (usedBytes === randomBytes.length) {
-    crypto.getRandomValues(randomBytes);
-    usedBytes = 0;
-  }
-  usedBytes += 1;
-  return randomBytes[usedBytes - 1] ?? 0;
-}
+/** Random letters for many ids: making them for each id would cost more than everything else about it. */
+let stock = '';
+let usedLetters = 0;
+const STOCK_BYTES = 4096;
 
 /** `length` random letters and digits from a cryptographic source, without modulo bias. */
 export function randomLetters(length: number): string {
-  const limit = 256 - (256 % ALPHABET.length);
-  let letters = '';
-  while (letters.length < length) {
-    const byte = randomByte();
-    if (byte < limit) letters += ALPHABET[byte % ALPHABET.length];
+  while (stock.length - usedLetters < length) {
+    stock = stock.slice(usedLetters) + moreLetters();
+    usedLetters = 0;
   }
-  return letters;
+  usedLetters += length;
+  return stock.slice(usedLetters - length, usedLetters);
+}
+
+/** About {@link STOCK_BYTES} letters: bytes beyond the last multiple of the alphabet's length are left out. */
+function moreLetters(): string {
+  const limit = 256 - (256 % ALPHABET.length);
+  const bytes = crypto.getRandomValues(new Uint8Array(STOCK_BYTES)).filter((byte) => byte < limit);
+  return String.fromCharCode(...bytes.map((byte) => ALPHABET.charCodeAt(byte % ALPHABET.length)));
 }

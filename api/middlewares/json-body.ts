@@ -25,7 +25,7 @@ export interface JsonBody {
 export async function readJsonBody(
   request: IncomingMessage,
   limits: BodyLimits,
-  mayBeParsed: (sizer: JsonSizer, byteLength: number) => Promise<void> = async () => {},
+  mayBeParsed: (sizer: JsonSizer, byteLength: number) => Promise<void> | null = () => null,
 ): Promise<JsonBody> {
   const sizer = new JsonSizer(limits);
   const { bytes, release } = await receiving.receive(request, limits.maxBytes, (piece) => sizer.push(piece));

@@ -95,10 +95,10 @@ async function receiveBody(
   const announcedBytes = length === undefined ? undefined : Number(length);
   // A key beyond its limit must not have large bodies received and parsed.
   if (isLarge(announcedBytes)) await countNow(context);
-  await checkEarly(format.name, parseContext.address?.model ?? null, announcedBytes ?? 0, caller, services);
+  const check = (model: string | null, bytes: number): Promise<void> | null =>
+    isLarge(bytes) ? checkEarly(format.name, parseContext.address?.model ?? model, caller, services) : null;
+  await check(null, announcedBytes ?? 0);
   const limits = format.name === 'embeddings' ? BODIES.embeddings : BODIES.text;
-  const { value } = await readJsonBody(context.req, limits, (sizer, bytes) =>
-    checkEarly(format.name, parseContext.address?.model ?? sizer.model, bytes, caller, services),
-  );
+  const { value } = await readJsonBody(context.req, limits, (sizer, bytes) => check(sizer.model, bytes));
   return readObject(value, '');
 }

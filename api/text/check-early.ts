@@ -20,11 +20,10 @@ export function isLarge(announcedBytes: number | undefined): boolean {
 export async function checkEarly(
   format: RequestFormatName,
   modelId: string | null,
-  bodyBytes: number,
   caller: Caller,
   { catalogue, hasCredit }: TextServices,
 ): Promise<void> {
-  if (modelId === null || !isLarge(bodyBytes)) return;
+  if (modelId === null) return;
   const model = findModel(format, modelId, caller.key, catalogue);
   if (!model.free && !(await hasCredit(caller.account.id))) {
     throw new ServiceError('insufficient_credits', `The account has no credit left for ${model.id}. Top up.`);

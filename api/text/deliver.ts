@@ -147,7 +147,7 @@ async function callModel(
     if (others.length > 0) watch.signal.cancel(errorOf(error));
     throw error;
   } finally {
-    await Promise.all(others);
+    if (others.length > 0) await Promise.all(others);
   }
   if (others.length > 0 && watch.signal.reason !== null) throw watch.signal.reason;
 }

@@ -23,8 +23,9 @@ END $$;
 -- Charges what a request cost above its hold to the account, as far as the account and the budget of its end user can pay, and
 -- records the rest as absorbed; called under the lock of the account. The moment is that of the charge, so that both are one entry of the
 -- account's balance.
-CREATE OR REPLACE FUNCTION charge_beyond_hold(INOUT request text_requests, funded_only boolean, excess_id text,
-  absorbed_id text, moment timestamptz)
+-- The ids of the transfers are made from that of the charge: the same time, and 88 bits of a hash.
+CREATE OR REPLACE FUNCTION charge_beyond_hold(INOUT request text_requests, funded_only boolean, charge_id text,
+  moment timestamptz)
 LANGUAGE plpgsql AS $$
 DECLARE
   beyond numeric := greatest(request.charge - request.held, 0);
@@ -47,11 +48,10 @@ BEGIN
   IF budget.id IS NOT NULL THEN PERFORM use_budget(budget.id, request.excess); END IF;
   INSERT INTO transfers (id, opened_at, created_at, kind, debit, credit, amount, signup_amount,
     account_id, api_key_id, text_request_id)
-  SELECT part.id, moment, moment, part.kind, part.debit, 'revenue', part.amount, part.signup_amount,
+  SELECT left(charge_id, -22) || left(md5(charge_id || part.kind), 22), moment, moment, part.kind, part.debit, 'revenue', part.amount, part.signup_amount,
     request.account_id, request.api_key_id, request.id
-  FROM (VALUES (excess_id, 'excess', 'available', request.excess, signup_part),
-    (absorbed_id, 'absorbed_loss', 'absorbed_loss', request.absorbed, 0::numeric))
-    AS part(id, kind, debit, amount, signup_amount)
+  FROM (VALUES ('excess', 'available', request.excess, signup_part),
+    ('absorbed_loss', 'absorbed_loss', request.absorbed, 0::numeric)) AS part(kind, debit, amount, signup_amount)
   WHERE part.amount > 0;
 END $$;
 `;

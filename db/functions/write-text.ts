@@ -165,7 +165,7 @@ BEGIN
       FOR overrun IN SELECT value FROM jsonb_array_elements(overruns) LOOP
         INSERT INTO text_requests SELECT request.* FROM charge_beyond_hold(
           jsonb_populate_record(NULL::text_requests, overrun), (overrun->>'funded_only')::boolean,
-          overrun->>'excess_id', overrun->>'absorbed_id', moment) AS request;
+          overrun->>'charge_id', moment) AS request;
       END LOOP;
     END IF;
     IF EXISTS (SELECT FROM unnest(items) WHERE gives_slot_back) THEN

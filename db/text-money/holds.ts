@@ -77,8 +77,6 @@ function toSettlement(
     ...priceConsumption(charge, bound, outcome),
     hold,
     chargeId: newId('transfer'),
-    excessId: newId('transfer'),
-    absorbedId: newId('transfer'),
     outcome: outcome.status,
     errorCode: outcome.status === 'failed' ? (outcome.errorCode ?? 'internal_error') : null,
     upstream: outcome.upstream,

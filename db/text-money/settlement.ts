@@ -33,10 +33,8 @@ export interface TextSettlement extends Omit<ConsumptionPrice, 'clamped'> {
   /** In pico-USD: what was held, and the part of the charge that the allowance pays. */
   readonly held: PicoUsd;
   readonly paid: Credit;
-  /** The ids of the transfers that charge it: from the allowance, and above the hold. */
+  /** The id of the transfer that charges it from the allowance. */
   readonly chargeId: string;
-  readonly excessId: string;
-  readonly absorbedId: string;
   readonly outcome: 'succeeded' | 'disconnected' | 'failed';
   /** If `failed`. */
   readonly errorCode: string | null;
@@ -83,8 +81,6 @@ const FIELDS: readonly Field[] = [
   ['paid', 'numeric', ({ paid }) => paid.signup + paid.funded],
   ['paid_signup', 'numeric', ({ paid }) => paid.signup],
   ['charge_id', 'text', ({ chargeId }) => chargeId],
-  ['excess_id', 'text', ({ excessId }) => excessId],
-  ['absorbed_id', 'text', ({ absorbedId }) => absorbedId],
   ['funded_only', 'boolean', ({ hold }) => hold.fundedOnly],
   ['gives_slot_back', 'boolean', ({ givesSlotBack }) => givesSlotBack],
 ];

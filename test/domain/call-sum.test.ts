@@ -1,13 +1,18 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { addCalls, DURATION_BOUNDS_MS, durationAtMs, NO_CALLS, oneCall } from '../../domain/call-sum.ts';
+import { addCalls, countCall, DURATION_BOUNDS_MS, durationAtMs, newCallSum, NO_CALLS } from '../../domain/call-sum.ts';
 
+const oneCall = (durationMs: number, isFailure: boolean) => {
+  const sum = newCallSum();
+  countCall(sum, durationMs, isFailure);
+  return sum;
+};
 const sumOf = (durationsMs: readonly number[]) =>
-  durationsMs.map((durationMs) => oneCall(durationMs, false)).reduce(addCalls, NO_CALLS);
+  durationsMs.map((durationMs) => oneCall(durationMs, false)).reduce(addCalls, newCallSum());
 
 describe('domain/call-sum', () => {
   it('counts requests and failures', () => {
-    const sum = [oneCall(3, false), oneCall(7, true), oneCall(999_999, true)].reduce(addCalls, NO_CALLS);
+    const sum = [oneCall(3, false), oneCall(7, true), oneCall(999_999, true)].reduce(addCalls, newCallSum());
     expect(sum).to.include({ requests: 3, failures: 2 });
   });
 

@@ -187,8 +187,6 @@ export function settlementOf(hold: NewTextHold, settings: Partial<UnpaidSettleme
   return {
     hold,
     chargeId: newId('transfer'),
-    excessId: newId('transfer'),
-    absorbedId: newId('transfer'),
     outcome: 'succeeded',
     errorCode: null,
     charge: 600n,
