@@ -21,13 +21,20 @@ export interface BilledLine {
 
 export const BILL_DIFFERENCES = ['extra', 'missing', 'wrong_price'] as const;
 
+/**
+ * What is billed and what it cost by our records are the same if they differ by no more than `least`, in pico-USD, because vendors
+ * round, some to a cent a line; or by no more than a share of the cost: of a job, of the renders of a model together, or of the text of
+ * a model, whose tokens Genway counts where the vendor reported none.
+ */
+export const BILL_TOLERANCES = { least: 5_000_000_000, job: 0.01, renders: 0.001, text: 0.01 } as const;
+
 /** Where a bill and our records disagree. */
 export interface BillDifference {
   /** `extra` is billed and unknown to us, `missing` is known to us and not billed. */
   readonly difference: (typeof BILL_DIFFERENCES)[number];
   /** As the upstream calls it; as the bill does where we know no such model. */
   readonly model: string;
-  /** Null where all lines of the model were added up, as are the next ones. */
+  /** Null where lines of the model were added up; then so is the task. */
   readonly jobId: string | null;
   readonly taskId: string | null;
   /** The first line of the bill that is about it; null if none is. */

@@ -774,7 +774,7 @@ export const en = {
     differences: 'Differences',
     noDifferences: 'The bill says what our records say.',
     differencesExplained: (count: number) =>
-      `${count.toLocaleString('en')} in all; the export has each of them. Prices are the same within 1 % or half a cent.`,
+      `${count.toLocaleString('en')} in all; the export has each of them. Prices are the same within half a cent, or 1 % of a job and of text and 0.1 % of the renders of a model together.`,
     line: 'What',
     lines: {
       opening: 'At the beginning',

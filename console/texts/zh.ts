@@ -763,7 +763,7 @@ export const zh: typeof en = {
     differences: '差异',
     noDifferences: '账单与我们的记录一致。',
     differencesExplained: (count) =>
-      `共 ${count.toLocaleString('zh')} 处，导出文件包含全部。相差不超过 1% 或半美分的价格视为相同。`,
+      `共 ${count.toLocaleString('zh')} 处，导出文件包含全部。相差不超过半美分，或单个作业和文本不超过 1%、同一模型全部生成作业合计不超过 0.1% 的价格视为相同。`,
     line: '项目',
     lines: {
       opening: '期初',

@@ -1,8 +1,9 @@
+import { BILL_TOLERANCES as TOLERANCES } from '../../domain/vendor-bill.ts';
+
 /** How the bill of a vendor differs from what its renders and text requests cost by our records. */
 export const BILL_DIFFERENCES = /* sql */ `
--- Vendors round, some to a cent a line.
-CREATE FUNCTION is_as_billed(billed numeric, cost numeric) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
-  SELECT abs(billed - cost) <= greatest(cost / 100, 5e9)
+CREATE FUNCTION is_as_billed(billed numeric, cost numeric, tolerance numeric) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+  SELECT abs(billed - cost) <= greatest(tolerance, ${TOLERANCES.least})
 $$;
 
 -- Of names that differ in letters and signs only, such as 'Gemini 2.5 Flash' and 'gemini-2.5-flash'.
@@ -10,8 +11,9 @@ CREATE FUNCTION plain_name(name text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT regexp_replace(lower(name), '[^a-z0-9]+', '-', 'g')
 $$;
 
--- A line that names a job is compared with the submission of that job. All other lines of a model are added up, and
--- compared with what else the model cost in the month. Costs that nobody knows are not compared.
+-- A line that names a job is compared with the submission of that job. The jobs of a model that are as billed are compared
+-- once more by their sum, in which small differences that all of them have add up. All other lines of a model are added up,
+-- and compared with what else the model cost in the month. Costs that nobody knows are not compared.
 CREATE FUNCTION bill_differences(bill vendor_bills) RETURNS TABLE (
   difference text, model text, job_id text, task_id text, line integer, billed numeric, cost numeric
 ) LANGUAGE sql STABLE AS $$
@@ -32,17 +34,23 @@ CREATE FUNCTION bill_differences(bill vendor_bills) RETURNS TABLE (
     -- A bill may have jobs of tasks that were created in an earlier month.
     WHERE sent.provider = ANY (bill.upstreams) AND sent.task_created_at < ends_at
       AND sent.task_created_at >= begins_at - interval '35 days' AND (sent.job_id IS NOT NULL OR sent.cost IS NOT NULL)
+  ), compared_jobs AS (
+    SELECT billed_jobs.job_id, billed_jobs.line, coalesce(submitted.model, billed_jobs.model, '') AS model,
+      submitted.task_id, billed_jobs.billed, submitted.cost,
+      is_as_billed(billed_jobs.billed, submitted.cost, submitted.cost * ${TOLERANCES.job}) AS is_as_billed
+    FROM billed_jobs LEFT JOIN submitted USING (job_id)
   ), costs AS (
-    SELECT request.upstream_model AS model, cost_of_text(request.*, rates.*) AS cost
+    SELECT request.upstream_model AS model, cost_of_text(request.*, rates.*) AS cost, ${TOLERANCES.text} AS tolerance
     FROM period, text_requests AS request LEFT JOIN text_costs AS rates ON rates.version = request.catalogue_version
       AND rates.model = request.model AND rates.upstream = request.upstream AND rates.upstream_model = request.upstream_model
     WHERE request.upstream = ANY (bill.upstreams) AND request.upstream_model IS NOT NULL
       AND request.created_at >= begins_at AND request.created_at < ends_at
     UNION ALL
-    SELECT submitted.model, submitted.cost FROM submitted, period
+    SELECT submitted.model, submitted.cost, ${TOLERANCES.renders} FROM submitted, period
     WHERE NOT is_billed_by_job AND submitted_at >= begins_at AND submitted_at < ends_at
   ), models AS (
-    SELECT costs.model, CASE WHEN bool_and(costs.cost IS NOT NULL) THEN sum(costs.cost) END AS cost
+    SELECT costs.model, CASE WHEN bool_and(costs.cost IS NOT NULL) THEN sum(costs.cost) END AS cost,
+      sum(costs.cost * costs.tolerance) AS tolerance
     FROM costs GROUP BY costs.model
   ), known_names AS (
     SELECT named.name, (
@@ -54,12 +62,14 @@ CREATE FUNCTION bill_differences(bill vendor_bills) RETURNS TABLE (
     FROM lines LEFT JOIN known_names AS known ON known.name = lines.model
     WHERE lines.job_id IS NULL GROUP BY 1
   )
-  SELECT CASE WHEN submitted.task_id IS NULL THEN 'extra' ELSE 'wrong_price' END,
-    coalesce(submitted.model, billed_jobs.model, ''), billed_jobs.job_id, submitted.task_id, billed_jobs.line,
-    billed_jobs.billed, submitted.cost
-  FROM billed_jobs LEFT JOIN submitted USING (job_id)
-  WHERE CASE WHEN submitted.task_id IS NULL THEN billed_jobs.billed <> 0
-    ELSE NOT is_as_billed(billed_jobs.billed, submitted.cost) END
+  SELECT CASE WHEN jobs.task_id IS NULL THEN 'extra' ELSE 'wrong_price' END, jobs.model, jobs.job_id, jobs.task_id,
+    jobs.line, jobs.billed, jobs.cost
+  FROM compared_jobs AS jobs
+  WHERE CASE WHEN jobs.task_id IS NULL THEN jobs.billed <> 0 ELSE NOT jobs.is_as_billed END
+  UNION ALL
+  SELECT 'wrong_price', jobs.model, NULL, NULL, min(jobs.line), sum(jobs.billed), sum(jobs.cost)
+  FROM compared_jobs AS jobs WHERE jobs.is_as_billed GROUP BY jobs.model
+  HAVING NOT is_as_billed(sum(jobs.billed), sum(jobs.cost), sum(jobs.cost) * ${TOLERANCES.renders})
   UNION ALL
   -- What was submitted on the last day of a month may stand in the bill of the next one.
   SELECT 'missing', submitted.model, submitted.job_id, submitted.task_id, NULL, NULL, submitted.cost
@@ -72,7 +82,8 @@ CREATE FUNCTION bill_differences(bill vendor_bills) RETURNS TABLE (
   SELECT CASE WHEN models.model IS NULL THEN 'extra' WHEN billed_models.model IS NULL THEN 'missing' ELSE 'wrong_price' END,
     coalesce(models.model, billed_models.model), NULL, NULL, billed_models.line, billed_models.billed, models.cost
   FROM billed_models FULL JOIN models ON models.model = billed_models.model
-  WHERE NOT is_as_billed(coalesce(billed_models.billed, 0), CASE WHEN models.model IS NULL THEN 0 ELSE models.cost END)
+  WHERE NOT is_as_billed(coalesce(billed_models.billed, 0), CASE WHEN models.model IS NULL THEN 0 ELSE models.cost END,
+    coalesce(models.tolerance, 0))
   ORDER BY 2, 1, 5, 4
 $$;
 `;

@@ -5,7 +5,12 @@ import { parseUsd } from '../../../domain/money.ts';
 import { BODIES } from '../../../domain/policy.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested, resource } from '../../../domain/resource/resource.ts';
-import { BILL_DIFFERENCES, type BillColumns, type BillDifference } from '../../../domain/vendor-bill.ts';
+import {
+  BILL_DIFFERENCES,
+  BILL_TOLERANCES,
+  type BillColumns,
+  type BillDifference,
+} from '../../../domain/vendor-bill.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
@@ -40,16 +45,16 @@ export const BILL = resource<VendorBill>(
   'What a vendor billed for a month.',
 );
 
+const percent = (part: 'job' | 'renders' | 'text'): string => `${BILL_TOLERANCES[part] * 100} %`;
+
 export const DIFFERENCE = nested<BillDifference>({
   difference: field.oneOf(BILL_DIFFERENCES)(
     'difference',
-    '`extra` is billed and unknown to us; `missing` is known to us and not billed; `wrong_price` differs by more than 1 % and half a cent',
+    '`extra` is billed and unknown to us; `missing` is known to us and not billed; `wrong_price` differs by more than half a cent, and by ' +
+      `more than ${percent('job')} for a job, ${percent('renders')} for the renders and ${percent('text')} for the text of a model`,
   ),
   model: field.text('model', 'As the upstream calls it, or the bill where we know no such model'),
-  job_id: field.text.orNull(
-    'jobId',
-    'What the upstream calls the job; null where all lines of the model were added up',
-  ),
+  job_id: field.text.orNull('jobId', 'What the upstream calls the job; null where lines of the model were added up'),
   task_id: field.id('task').orNull('taskId'),
   line: field.count.orNull('line', 'The first line of the file that is about it'),
   billed_usd: field.exactUsd.orNull('billed', 'What the bill says'),

@@ -115,6 +115,22 @@ describe('the bill of a vendor', () => {
     expect(await findings(), 'another one instead').to.deep.equal([]);
   });
 
+  it('differs once where each job of a model costs a little too much, and not by what differs anyway', async () => {
+    const jobs = ['a1', 'a2', 'a3', 'a4'];
+    for (const job of [...jobs, 'a5']) await render('little', job, '0.5');
+    const lines = (prices: readonly string[]) => jobs.map((job, at) => `${job},m-1,${prices[at]}\n`).join('');
+    const imported = async (...prices: string[]) =>
+      told((await importBill('little', `request,model,cost\n${lines(prices)}a5,m-1,0.8\n`)).body);
+    const alone = ['wrong_price', 'm-1', 'a5', '0.8', '0.5'];
+    expect(await imported('0.504', '0.504', '0.504', '0.504')).to.deep.equal([
+      ['wrong_price', 'm-1', null, '2.016', '2'],
+      alone,
+    ]);
+    expect(await imported('0.504', '0.496', '0.504', '0.496'), 'rounded up and down').to.deep.equal([alone]);
+    expect(await imported('0.504', '0.5', '0.5', '0.5'), 'less than half a cent').to.deep.equal([alone]);
+    await genway('months', 'forget-bill', month, 'little');
+  });
+
   it('may have the jobs of the last day in the next month', async () => {
     const lastDay = new Date(Date.UTC(begin.getUTCFullYear(), begin.getUTCMonth() + 1, 0)).getUTCDate();
     await render('late', 'l1', '1', lastDay);
