@@ -1,18 +1,26 @@
 /** Forms as browsers send them: https://url.spec.whatwg.org/#application/x-www-form-urlencoded */
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
+import { finished } from 'node:stream/promises';
 import { readBody } from '../api/middlewares/json-body.ts';
+import { createParser, toRefusal } from '../api/routes/files/receive-upload.ts';
 import { isStorable } from '../api/validation.ts';
-import { badRequest } from '../domain/errors.ts';
+import { badRequest, ServiceError } from '../domain/errors.ts';
 
 const MAX_FORM_BYTES = 256 * 1024;
 const MAX_FIELDS = 200;
+const NO_UTF8 = 'The form is not UTF-8.';
+const UNSTORABLE = 'A field has a NUL character in it. Remove it.';
+const BYTES_PER_MB = 2 ** 20;
 
 export class Form {
   readonly #fields: URLSearchParams;
+  /** The text of the file that was sent with the form; empty for none. */
+  readonly file: string;
 
-  constructor(fields: URLSearchParams = new URLSearchParams()) {
+  constructor(fields: URLSearchParams = new URLSearchParams(), file = '') {
     this.#fields = fields;
+    this.file = file;
   }
 
   /** Returns the trimmed text of a field, or an empty text if the field was not sent. */
@@ -45,10 +53,10 @@ export class Form {
   with(name: string, value: string): Form {
     const fields = new URLSearchParams(this.#fields);
     fields.set(name, value);
-    return new Form(fields);
+    return new Form(fields, this.file);
   }
 
-  /** Encodes the form as browsers do. */
+  /** Encodes the fields of the form as browsers do. */
   toString(): string {
     return this.#fields.toString();
   }
@@ -67,16 +75,54 @@ export class Form {
 
 /** @throws ServiceError `bad_request` if the body is not a form */
 export async function readForm(request: IncomingMessage): Promise<Form> {
-  const type = request.headers['content-type'] ?? '';
-  if (!type.toLowerCase().startsWith('application/x-www-form-urlencoded')) {
+  if (!isUrlEncoded(request)) {
     throw badRequest('Forms of the console are sent as application/x-www-form-urlencoded.');
   }
   const bytes = await readBody(request, MAX_FORM_BYTES);
-  if (!isUtf8(bytes)) throw badRequest('The form is not UTF-8.');
+  if (!isUtf8(bytes)) throw badRequest(NO_UTF8);
   if (countOf(bytes, '&') >= MAX_FIELDS) throw badRequest(`A form has at most ${MAX_FIELDS} fields.`);
   const fields = new URLSearchParams(bytes.toString());
-  if (![...fields.values()].every(isStorable)) throw badRequest('A field has a NUL character in it. Remove it.');
+  if (![...fields.values()].every(isStorable)) throw badRequest(UNSTORABLE);
   return new Form(fields);
+}
+
+/**
+ * Reads a form with a text file: https://www.rfc-editor.org/rfc/rfc7578. A form without one may be sent as others are.
+ *
+ * @throws ServiceError 413 if the file has more than `maxFileBytes`, and `bad_request` if the body is no such form
+ */
+export async function readFormWithFile(request: IncomingMessage, maxFileBytes: number): Promise<Form> {
+  if (isUrlEncoded(request)) return readForm(request);
+  const parser = createParser(request, { fields: MAX_FIELDS, fieldSize: MAX_FORM_BYTES, files: 1 });
+  const bytes = await readBody(request, maxFileBytes + MAX_FORM_BYTES).catch((error: unknown) => {
+    throw isTooLarge(error) ? fileTooLarge(maxFileBytes) : error;
+  });
+  const fields = new URLSearchParams();
+  const pieces: Buffer[] = [];
+  parser.on('field', (name, value) => fields.append(name, value));
+  parser.on('file', (_name, content) => content.on('data', (piece: Buffer) => pieces.push(piece)));
+  parser.end(bytes);
+  await finished(parser, { readable: false }).catch(toRefusal);
+  const file = Buffer.concat(pieces);
+  if (file.byteLength > maxFileBytes) throw fileTooLarge(maxFileBytes);
+  if (!isUtf8(file)) throw badRequest('The file is not UTF-8. Save it as CSV in UTF-8.');
+  if (![...fields.values()].every(isStorable)) throw badRequest(UNSTORABLE);
+  return new Form(fields, file.toString());
+}
+
+function isTooLarge(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'read_request_body_failed' && error.status === 413;
+}
+
+function fileTooLarge(maxBytes: number): ServiceError {
+  return new ServiceError(
+    'read_request_body_failed',
+    `The file is larger than ${maxBytes / BYTES_PER_MB} MB. Add up the lines of a job or a model, or leave columns out.`,
+  );
+}
+
+function isUrlEncoded({ headers }: IncomingMessage): boolean {
+  return (headers['content-type'] ?? '').toLowerCase().startsWith('application/x-www-form-urlencoded');
 }
 
 function countOf(bytes: Buffer, sign: string): number {

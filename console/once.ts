@@ -55,7 +55,7 @@ export type Draw = (result: Extract<PageResult, { kind: 'page' | 'part' }>) => s
 export function formToSend(page: Page, { context, form, path }: Visit): FormToSend {
   const id = page.receives === 'file' ? context.get('x-form-id') : form.exact('form_id');
   if (!FORM_ID.test(id)) throw badRequest('The form has no id. Open its page again, and send the form from there.');
-  return { id, digest: createHash('sha256').update(`${path}\n${form.toString()}`).digest() };
+  return { id, digest: createHash('sha256').update(`${path}\n${form.toString()}\n`).update(form.file).digest() };
 }
 
 /** Returns the outcome of a form that was sent before, or null for a new form. Waits for a form in progress. */

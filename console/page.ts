@@ -118,6 +118,8 @@ interface Definition extends Options {
 interface Options {
   /** The body of the request is a form by default. An upload has its tokens in `x-form-token` and `x-form-id`. */
   readonly receives?: 'file';
+  /** For a form with a file: the most bytes of the file. */
+  readonly maxFileBytes?: number;
   /** For a form that only reads, and may be repeated. Every other form is carried out once. */
   readonly changesNothing?: true;
 }
@@ -171,12 +173,13 @@ export const member = byMethod(
 /** Pages for operators. The paths start with `/staff`. */
 export const staff = byMethod(
   (method) =>
-    (path: string, permission: StaffPermission, handle: Handle<UserVisit>): Page => ({
+    (path: string, permission: StaffPermission, handle: Handle<UserVisit>, options: Options = {}): Page => ({
       access: 'staff',
       method,
       path,
       permission,
       handle,
+      ...options,
     }),
 );
 

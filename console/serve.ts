@@ -12,7 +12,7 @@ import { isStorable } from '../api/validation.ts';
 import type { ApiServices } from '../api/services/services.ts';
 import type { Context, RequestState } from '../api/state.ts';
 import { assets } from './assets.ts';
-import { Form, readForm } from './form.ts';
+import { Form, readForm, readFormWithFile } from './form.ts';
 import { ErrorContent } from './html/error.tsx';
 import { withAccountNames } from './html/linked-ids.tsx';
 import { renderPage, renderPart, type SignedIn } from './html/layout.tsx';
@@ -103,8 +103,15 @@ async function withSession(context: Context, visit: Visit, { database }: ApiServ
 
 async function resultOf(page: Page, visit: Visit, services: ApiServices): Promise<PageResult> {
   if (page.method === 'get') return runOpened(await open(page, visit, services));
-  const { context } = visit;
-  const form = page.receives === 'file' ? new Form() : await readForm(context.req);
+  const { maxFileBytes } = page;
+  const { req: request } = visit.context;
+  if (maxFileBytes !== undefined) {
+    // Only those who may send the form have its file read.
+    const opened = await open(page, visit, services);
+    if (typeof opened !== 'function') return opened;
+    return resultOfForm(page, { ...visit, form: await readFormWithFile(request, maxFileBytes) }, services);
+  }
+  const form = page.receives === 'file' ? new Form() : await readForm(request);
   return resultOfForm(page, { ...visit, form }, services);
 }
 

@@ -145,6 +145,14 @@ function announceChange(element) {
   element.dispatchEvent(new Event('change', { bubbles: true }));
 }
 
+document.addEventListener('change', ({ target }) => {
+  const most = Number(target.dataset.maxBytes);
+  if (!most) return;
+  const isTooLarge = [...target.files].some(({ size }) => size > most);
+  target.setCustomValidity(isTooLarge ? target.dataset.tooLarge : '');
+  target.reportValidity();
+});
+
 function areaOf({ target }) {
   return target instanceof Element ? target.closest('[data-drop]') : null;
 }

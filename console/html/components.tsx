@@ -223,6 +223,39 @@ export function Field({
   );
 }
 
+/** An input for a file of at most so many bytes. The script of the page says `tooLarge` before a larger one is sent. */
+export function FileField({
+  name,
+  label,
+  hint,
+  accept,
+  maxBytes,
+  tooLarge,
+}: Pick<FieldProps, 'name' | 'label' | 'hint'> & {
+  readonly accept: string;
+  readonly maxBytes: number;
+  readonly tooLarge: string;
+}) {
+  const id = `field-${name}`;
+  const fault = useFault(name);
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <input
+        id={id}
+        name={name}
+        type="file"
+        accept={accept}
+        required
+        data-max-bytes={String(maxBytes)}
+        data-too-large={tooLarge}
+        {...noteAttributes(id, { hint, fault })}
+      />
+      <FieldNotes id={id} hint={hint} fault={fault} />
+    </div>
+  );
+}
+
 interface ChoiceProps {
   readonly name: string;
   /** What the API calls the field, if it is another name. */
@@ -283,6 +316,8 @@ export function Form({
   readonly class?: string;
   readonly id?: string;
   readonly role?: 'search';
+  /** For a form with a file. */
+  readonly enctype?: 'multipart/form-data';
   readonly [data: `data-${string}` | `hx-${string}`]: string;
   readonly children: Child;
 }) {

@@ -100,6 +100,14 @@ export async function findLatestBill(database: Database, vendor: string): Promis
   return rows[0] ? toBill(rows[0]) : null;
 }
 
+/** The latest bill of each vendor, by its name. */
+export async function listLatestBills(database: Database): Promise<readonly VendorBill[]> {
+  const { rows } = await database.raw<{ rows: VendorBillRow[] }>(
+    `SELECT DISTINCT ON (vendor) ${BILL} FROM vendor_bills ORDER BY vendor, vendor_bills.month DESC`,
+  );
+  return rows.map(toBill);
+}
+
 /** @returns whether there was one @throws MonthClosedError */
 export async function deleteVendorBill(database: Database, vendor: string, month: Month): Promise<boolean> {
   return whileOpen(database, month, async (transaction) => {

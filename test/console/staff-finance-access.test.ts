@@ -17,6 +17,9 @@ const ACCESS = `
   get  /staff/months/{month}/statements/{account_id}/export 200  200     200      404
   get  /staff/months/{month}/bills/{vendor}             200      200     200      404
   get  /staff/months/{month}/bills/{vendor}/export      200      200     200      404
+  post /staff/months/{month}/bills/{vendor}/forget      303      404     403      404
+  get  /staff/months/{month}/import-bill                200      200     403      404
+  post /staff/months/{month}/import-bill                400      400     403      404
   get  /staff/months/{month}/close                      200      200     403      404
   post /staff/months/{month}/close                      409      409     403      404
   get  /staff/refunds                                   200      200     200      404

@@ -48,6 +48,12 @@ export async function invite(
   return new URL(link).pathname;
 }
 
+export interface FormFile {
+  /** That of the field. */
+  readonly name: string;
+  readonly content: string;
+}
+
 export class Visitor {
   readonly #baseUrl: string;
   readonly #cookies = new Map<string, string>();
@@ -87,6 +93,16 @@ export class Visitor {
     const shown = await this.#ask('POST', path, { ...usual, ...headers }, form.toString());
     const next = String(shown.headers['location']);
     return next.startsWith('/console/outcomes/') ? this.#ask('GET', next, {}) : shown;
+  }
+
+  /** Sends a form with a file, as {@link send} sends others. */
+  async sendFile(path: string, fields: Record<string, string>, { name, content }: FormFile): Promise<Shown> {
+    const form = new FormData();
+    const tokens = { form_token: this.#formToken, form_id: crypto.randomUUID() };
+    for (const [field, value] of Object.entries({ ...tokens, ...fields })) form.append(field, value);
+    form.append(name, new Blob([content], { type: 'text/csv' }), 'file.csv');
+    const sent = new Response(form);
+    return this.#ask('POST', path, { 'content-type': sent.headers.get('content-type') ?? '' }, await sent.text());
   }
 
   async #ask(method: 'GET' | 'POST', path: string, headers: Record<string, string>, body?: string): Promise<Shown> {

@@ -13,6 +13,7 @@ import {
   type VendorBill,
 } from '../../../db/queries/vendor-bills.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
+import { knownColumnsOf } from '../../../domain/known-bills.ts';
 import type { PicoUsd } from '../../../domain/money.ts';
 import type { Month } from '../../../domain/month.ts';
 import {
@@ -38,7 +39,7 @@ export interface BillImport extends Pick<BillFile, 'csv' | 'unit'> {
   readonly author: string;
   /** Absent: those of the vendor's latest bill. */
   readonly upstreams?: readonly string[] | undefined;
-  /** Absent: those of the vendor's latest bill. */
+  /** Absent: those of the vendor's latest bill, or known ones of the vendor, whichever the file has. */
   readonly columns?: BillColumns | undefined;
 }
 
@@ -64,9 +65,13 @@ const SEPARATORS = [',', ';', '\t'] as const;
 export async function importBill(database: Database, bill: BillImport): Promise<VendorBill> {
   const { month, vendor, author, csv, unit } = bill;
   const latest = await findLatestBill(database, vendor);
-  const { upstreams, columns } = { ...latest, ...given(bill) };
+  const upstreams = bill.upstreams ?? latest?.upstreams;
+  const layouts = bill.columns ? [bill.columns] : layoutsOf(vendor, latest);
+  const columns = layouts.find((layout) => findTitles(csv, layout) !== null) ?? layouts[0];
   if (!upstreams || !columns) {
-    throw badRequest('The first bill of a vendor needs "upstreams" and "columns".');
+    throw badRequest(
+      'The first bill of a vendor needs "upstreams", and "columns" unless those of the vendor are known.',
+    );
   }
   const billed = await readBill({ csv, columns, unit });
   return orClosed(month, keepVendorBill(database, month, { vendor, upstreams, columns, author, billed }));
@@ -104,8 +109,9 @@ async function orClosed<Result>(month: Month, change: Promise<Result>): Promise<
   });
 }
 
-function given({ upstreams, columns }: BillImport): Partial<Pick<VendorBill, 'upstreams' | 'columns'>> {
-  return { ...(upstreams && { upstreams }), ...(columns && { columns }) };
+/** The columns that the next bill of a vendor may have, the likeliest first. @param latest its latest bill */
+export function layoutsOf(vendor: string, latest: Pick<VendorBill, 'columns'> | null): readonly BillColumns[] {
+  return [...(latest ? [latest.columns] : []), ...knownColumnsOf(vendor)];
 }
 
 /**
@@ -115,6 +121,7 @@ function given({ upstreams, columns }: BillImport): Partial<Pick<VendorBill, 'up
  */
 export async function readBill({ csv, columns, unit }: BillFile): Promise<readonly BilledLine[]> {
   const titles = findTitles(csv, columns);
+  if (titles === null) throw noSuchColumns(columns);
   const lines: BilledLine[] = [];
   for await (const { line, record } of recordsOf(csv, titles.separator)) {
     const billed = line > titles.line ? readLine(line, record, titles, unit) : null;
@@ -159,8 +166,8 @@ interface Titles {
   readonly places: { readonly job: number | null; readonly model: number; readonly amount: number };
 }
 
-/** The first line that has the title of each column. */
-function findTitles(csv: string, { job, model, amount }: BillColumns): Titles {
+/** The first line that has the title of each column; null if none does. */
+function findTitles(csv: string, { job, model, amount }: BillColumns): Titles | null {
   const lines = csv.slice(0, MOST_LINES_BEFORE_TITLES * 1_000).split(/\r?\n/, MOST_LINES_BEFORE_TITLES);
   for (const [index, line] of lines.entries()) {
     for (const separator of SEPARATORS) {
@@ -171,8 +178,12 @@ function findTitles(csv: string, { job, model, amount }: BillColumns): Titles {
         return { line: index + 1, separator, places };
     }
   }
+  return null;
+}
+
+function noSuchColumns({ job, model, amount }: BillColumns): ServiceError {
   const wanted = [job, model, amount].filter((title) => title !== null);
-  throw badRequest(
+  return badRequest(
     `No line at the beginning of the file has the columns ${wanted.map((title) => `"${title}"`).join(', ')}. Name the titles as the file writes them.`,
   );
 }

@@ -2,31 +2,49 @@
 import { BILL, DIFFERENCE } from '../../../../api/routes/admin/bills.ts';
 import type { ComparedBill } from '../../../../api/services/finance/bills.ts';
 import type { VendorBill } from '../../../../db/queries/vendor-bills.ts';
-import { Card, Money, Time } from '../../../html/components.tsx';
+import type { Month } from '../../../../domain/month.ts';
+import { Card, FormButton, Money, Time } from '../../../html/components.tsx';
 import { Downloads } from '../../../html/filters.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { TableCard } from '../../../html/resource-table.tsx';
+import { may, type UserVisit } from '../../../page.ts';
 
 const MOST_SHOWN = 500;
 
-/** Shows nothing if no bill was imported. */
-export function Bills({ bills }: { readonly bills: readonly VendorBill[] }) {
+/** Shows nothing if there is no bill and none can be imported. */
+export function Bills({
+  bills,
+  month,
+  canImport,
+}: {
+  readonly bills: readonly VendorBill[];
+  readonly month: Month;
+  readonly canImport: boolean;
+}) {
   const { months: words } = useTexts();
-  if (bills.length === 0) return null;
+  if (bills.length === 0 && !canImport) return null;
   return (
     <TableCard
       title={words.bills}
       of={BILL}
       rows={bills}
+      none={words.noBills}
       pageOf={({ month, vendor }) => `/console/staff/months/${month}/bills/${encodeURIComponent(vendor)}`}
       columns={['vendor', 'lines', 'billed_usd', 'imported_at', 'author']}
     >
       <p class="hint">{words.billsExplained}</p>
+      {canImport ? (
+        <div class="row actions">
+          <a class="button quiet" href={`/console/staff/months/${month.name}/import-bill`}>
+            {words.importBill}
+          </a>
+        </div>
+      ) : null}
     </TableCard>
   );
 }
 
-export function BillContent({ bill }: { readonly bill: ComparedBill }) {
+export function BillContent({ bill, visit }: { readonly bill: ComparedBill; readonly visit: UserVisit }) {
   const { differences } = bill;
   const { months: words } = useTexts();
   return (
@@ -41,6 +59,19 @@ export function BillContent({ bill }: { readonly bill: ComparedBill }) {
           <a class="button quiet" href={`/console/staff/months/${bill.month}`}>
             {words.backToMonth}
           </a>
+          {differences.length === 0 ? null : (
+            <a class="button quiet" href="/console/staff/reconciliations">
+              {words.toReconciliation}
+            </a>
+          )}
+          {may(visit, 'moveMoney') ? (
+            <FormButton
+              action={`${visit.context.path}/forget`}
+              label={words.forgetBill}
+              look="danger"
+              question={words.forgetBillQuestion}
+            />
+          ) : null}
         </div>
       </Card>
       <TableCard

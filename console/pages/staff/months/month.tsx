@@ -35,13 +35,13 @@ interface Props {
 
 export function MonthContent(props: Props) {
   const { overview, bills, nowMs, visit } = props;
-  const { sums, month } = overview;
+  const { sums, month, state } = overview;
   const { months: words } = visit.texts;
   return (
     <>
       <Actions {...props} />
       <AcknowledgedFindings findings={overview.closed?.acknowledged ?? []} />
-      <Bills bills={bills} />
+      <Bills bills={bills} month={month} canImport={state !== 'closed' && may(visit, 'moveMoney')} />
       {sums === null ? (
         <Card>
           <Empty>{words.detached}</Empty>

@@ -2,7 +2,7 @@
 import { DIFFERENCE } from '../../../../api/routes/admin/bills.ts';
 import { linesOf, STATEMENT_LINE } from '../../../../api/routes/admin/present-finance.ts';
 import { existingAccount } from '../../../../api/services/existing-account.ts';
-import { compareBill, type ComparedBill, existingBill } from '../../../../api/services/finance/bills.ts';
+import { compareBill, type ComparedBill, existingBill, forgetBill } from '../../../../api/services/finance/bills.ts';
 import { closeMonth, whyNotToClose } from '../../../../api/services/finance/close-month.ts';
 import { MONTH_LINE, streamMonthLines } from '../../../../api/services/finance/month-rows.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
@@ -22,6 +22,7 @@ import { monthName } from '../../../html/months.ts';
 import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { BillContent } from './bills.tsx';
 import { ClosingContent } from './closing.tsx';
+import { MAX_BILL_BYTES, receiveBill, showImport } from './import-bill.tsx';
 import { MonthList } from './list.tsx';
 import { listMonths, monthOf, overviewOf } from './months.ts';
 import { MonthContent } from './month.tsx';
@@ -49,13 +50,20 @@ export const staffMonthPages = [
   staff.page('/staff/months/{month}/bills/{vendor}', 'read', async (visit, services) => {
     const bill = await askedBill(visit, services);
     const title = visit.texts.months.billTitle(bill.vendor, monthName(bill.month, visit.texts.language));
-    return showPage('months', title, <BillContent bill={bill} />);
+    return showPage('months', title, <BillContent bill={bill} visit={visit} />);
   }),
   staff.page('/staff/months/{month}/bills/{vendor}/export', 'read', async (visit, services) => {
     const bill = await askedBill(visit, services);
     const format = visit.query.get('format') ?? 'csv';
     return exportFile(`bill-${bill.vendor}-${bill.month}`, format, bill.differences, DIFFERENCE);
   }),
+  staff.form('/staff/months/{month}/bills/{vendor}/forget', 'moveMoney', async (visit, services) => {
+    const month = monthOf(visit);
+    await forgetBill(services.database, visit.params['vendor'] ?? '', month);
+    return { kind: 'redirect', path: `/staff/months/${month.name}` };
+  }),
+  staff.page('/staff/months/{month}/import-bill', 'moveMoney', (visit, services) => showImport(visit, services)),
+  staff.form('/staff/months/{month}/import-bill', 'moveMoney', receiveBill, { maxFileBytes: MAX_BILL_BYTES }),
   staff.page('/staff/months/{month}/close', 'moveMoney', (visit, services) => confirmClosing(visit, services, null)),
   staff.form('/staff/months/{month}/close', 'moveMoney', async (visit, services) => {
     const month = monthOf(visit);

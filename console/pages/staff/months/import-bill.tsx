@@ -1,0 +1,179 @@
+/** The form that imports the bill of a vendor: columns and upstreams are those of its latest bill, or known ones. */
+import { importBillSchema } from '../../../../api/routes/admin/schema.ts';
+import { importBill, layoutsOf } from '../../../../api/services/finance/bills.ts';
+import type { ApiServices } from '../../../../api/services/services.ts';
+import { createValidator } from '../../../../api/validation.ts';
+import { listLatestBills, type VendorBill } from '../../../../db/queries/vendor-bills.ts';
+import type { ServiceError } from '../../../../domain/errors.ts';
+import { KNOWN_BILLS } from '../../../../domain/known-bills.ts';
+import { parseUsd } from '../../../../domain/money.ts';
+import type { Month } from '../../../../domain/month.ts';
+import { BODIES } from '../../../../domain/policy.ts';
+import type { BillColumns } from '../../../../domain/vendor-bill.ts';
+import { carryOut } from '../../../form-problem.ts';
+import { Card, Field, FileField, Form } from '../../../html/components.tsx';
+import { ChoiceLinks } from '../../../html/filters.tsx';
+import { monthName } from '../../../html/months.ts';
+import { type PageResult, showPage, type UserVisit } from '../../../page.ts';
+import { monthOf } from './months.ts';
+
+/** As many bytes as a body of the API may have for it. */
+export const MAX_BILL_BYTES = BODIES.bill.maxBytes;
+const MEGABYTES = MAX_BILL_BYTES / 2 ** 20;
+const MAX_UPSTREAMS = 50;
+const MAX_VENDORS_SHOWN = 30;
+
+const validate = createValidator(importBillSchema);
+
+/** What a form starts with. */
+interface Entries {
+  readonly vendor: string;
+  readonly upstreams: string;
+  readonly job: string;
+  readonly model: string;
+  readonly amount: string;
+  readonly usdPerUnit: string;
+  /** Whose columns they are. */
+  readonly columnsOf: 'previous' | 'known' | 'none';
+}
+
+export async function showImport(
+  visit: UserVisit,
+  services: ApiServices,
+  problem: ServiceError | null = null,
+): Promise<PageResult> {
+  const month = monthOf(visit);
+  const bills = await listLatestBills(services.reports);
+  const vendor = problem ? visit.form.text('vendor') : (visit.query.get('vendor') ?? '').trim();
+  const suggested = suggest(vendor, bills);
+  return showPage(
+    'months',
+    visit.texts.months.importTitle(monthName(month.name, visit.texts.language)),
+    <ImportContent
+      month={month}
+      vendors={[...new Set([...bills.map((bill) => bill.vendor), ...KNOWN_BILLS.map((bill) => bill.vendor)])]}
+      upstreams={[...new Set((await services.upstreams.list()).map(({ name }) => name))]}
+      entries={problem ? { ...sentEntries(visit), columnsOf: suggested.columnsOf } : suggested}
+      visit={visit}
+    />,
+    problem,
+  );
+}
+
+export function receiveBill(visit: UserVisit, services: ApiServices): Promise<PageResult> {
+  const month = monthOf(visit);
+  const { form, user } = visit;
+  const vendor = form.text('vendor');
+  return carryOut(
+    async () => {
+      const { job, model, amount, usdPerUnit } = sentEntries(visit);
+      const body = validate({
+        vendor,
+        csv: form.file,
+        upstreams: form.words('upstreams', MAX_UPSTREAMS, /[^\s,]+/g),
+        columns: { ...(job !== '' && { job }), model, amount },
+        ...(usdPerUnit !== '' && { usd_per_unit: usdPerUnit }),
+      });
+      const columns = { model, amount, job: job || null };
+      const latest = (await listLatestBills(services.database)).find((bill) => bill.vendor === vendor) ?? null;
+      await importBill(services.database, {
+        month,
+        vendor,
+        author: user.email,
+        csv: body.csv,
+        unit: parseUsd(body.usd_per_unit ?? 1),
+        upstreams: body.upstreams,
+        // The vendor may have exports with other columns, which are tried unless the columns were chosen.
+        columns: isSame(columns, layoutsOf(vendor, latest)[0]) ? undefined : columns,
+      });
+    },
+    `/staff/months/${month.name}/bills/${encodeURIComponent(vendor)}`,
+    (problem) => showImport(visit, services, problem),
+  );
+}
+
+function isSame(one: BillColumns, other: BillColumns | undefined): boolean {
+  return one.job === other?.job && one.model === other.model && one.amount === other.amount;
+}
+
+function suggest(vendor: string, bills: readonly VendorBill[]): Entries {
+  const latest = bills.find((bill) => bill.vendor === vendor) ?? null;
+  const [columns] = layoutsOf(vendor, latest);
+  return {
+    vendor,
+    upstreams: latest?.upstreams.join(' ') ?? '',
+    job: columns?.job ?? '',
+    model: columns?.model ?? '',
+    amount: columns?.amount ?? '',
+    usdPerUnit: '1',
+    columnsOf: latest ? 'previous' : columns ? 'known' : 'none',
+  };
+}
+
+function sentEntries({ form }: UserVisit): Omit<Entries, 'columnsOf'> {
+  return {
+    vendor: form.text('vendor'),
+    upstreams: form.text('upstreams'),
+    job: form.text('job'),
+    model: form.text('model'),
+    amount: form.text('amount'),
+    usdPerUnit: form.text('usd_per_unit'),
+  };
+}
+
+function ImportContent({
+  month,
+  vendors,
+  upstreams,
+  entries,
+  visit,
+}: {
+  readonly month: Month;
+  readonly vendors: readonly string[];
+  readonly upstreams: readonly string[];
+  readonly entries: Entries;
+  readonly visit: UserVisit;
+}) {
+  const { months: words, common } = visit.texts;
+  const path = `/console/staff/months/${month.name}`;
+  return (
+    <Card>
+      <p class="soft">{words.importHint}</p>
+      <ChoiceLinks
+        name="vendor"
+        label={words.vendor}
+        all={words.otherVendor}
+        values={vendors.slice(0, MAX_VENDORS_SHOWN)}
+      />
+      <Form action={`${path}/import-bill`} enctype="multipart/form-data">
+        <Field name="vendor" label={words.vendor} hint={words.vendorHint} value={entries.vendor} required />
+        <Field
+          name="upstreams"
+          label={words.upstreams}
+          hint={words.upstreamsHint(upstreams.join(', '))}
+          value={entries.upstreams}
+          required
+        />
+        <FileField
+          name="csv"
+          label={words.billFile}
+          hint={words.billFileHint(MEGABYTES)}
+          accept=".csv,.tsv,.txt,text/csv"
+          maxBytes={MAX_BILL_BYTES}
+          tooLarge={words.billTooLarge(MEGABYTES)}
+        />
+        <p class="soft">{words.columnsOf[entries.columnsOf]}</p>
+        <Field name="job" label={words.jobColumn} hint={words.jobColumnHint} value={entries.job} />
+        <Field name="model" label={words.modelColumn} value={entries.model} required />
+        <Field name="amount" label={words.amountColumn} value={entries.amount} required />
+        <Field name="usd_per_unit" label={words.usdPerUnit} inputMode="decimal" value={entries.usdPerUnit} required />
+        <div class="row actions">
+          <button type="submit">{words.importBill}</button>
+          <a class="button quiet" href={path}>
+            {common.cancel}
+          </a>
+        </div>
+      </Form>
+    </Card>
+  );
+}

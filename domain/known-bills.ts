@@ -1,0 +1,24 @@
+/** The bills of vendors whose columns are known: docs/finance.md says from where. Those of others are given once, and kept. */
+import type { BillColumns } from './vendor-bill.ts';
+
+export interface KnownBill {
+  /** As operators would call the vendor, in small letters. */
+  readonly vendor: string;
+  readonly columns: BillColumns;
+}
+
+export const KNOWN_BILLS: readonly KnownBill[] = [
+  // The fields of the billing events: https://fal.ai/docs/platform-apis/v1/models/billing-events
+  { vendor: 'fal', columns: { job: 'request_id', model: 'endpoint_id', amount: 'cost_total' } },
+  // The cost export of the usage page, grouped by line item.
+  { vendor: 'openai', columns: { job: null, model: 'line_item', amount: 'amount_value' } },
+  // The cost table of an invoice.
+  { vendor: 'google', columns: { job: null, model: 'SKU description', amount: 'Unrounded cost ($)' } },
+  // The report, grouped by SKU.
+  { vendor: 'google', columns: { job: null, model: 'SKU description', amount: 'Unrounded subtotal ($)' } },
+];
+
+/** The columns that a bill of the vendor may have, if any are known. */
+export function knownColumnsOf(vendor: string): readonly BillColumns[] {
+  return KNOWN_BILLS.filter((known) => known.vendor === vendor.toLowerCase()).map(({ columns }) => columns);
+}

@@ -1,0 +1,145 @@
+import { expect } from 'chai';
+import { MAX_BILL_BYTES } from '../../console/pages/staff/months/import-bill.tsx';
+import { forgetBill } from '../../api/services/finance/bills.ts';
+import { listVendorBills } from '../../db/queries/vendor-bills.ts';
+import { recordCost } from '../../db/queries/submissions.ts';
+import { formatUsd, parseUsd } from '../../domain/money.ts';
+import { type Month, parseMonth } from '../../domain/month.ts';
+import { describeInBrowser } from '../support/browser.ts';
+import { invite, PASSWORD, startTestConsole, useTestConsole, Visitor } from '../support/console.ts';
+import { createTaskRow, finishAsSucceeded, submitTask } from '../support/factories.ts';
+
+const ENTRIES = { vendor: 'fal', upstreams: 'fal', job: 'request_id', model: 'endpoint_id', amount: 'cost_total' };
+const TITLES = 'request_id,endpoint_id,cost_total\n';
+
+function thisMonth(): Month {
+  const month = parseMonth(new Date().toISOString().slice(0, 7));
+  if (!month) throw new Error('every day is in a month');
+  return month;
+}
+
+describe('the import of a bill in the console', () => {
+  const app = useTestConsole();
+  let month: Month;
+  let path: string;
+  let finance: Visitor;
+  let task: string;
+
+  before(async () => {
+    month = thisMonth();
+    path = `/console/staff/months/${month.name}/import-bill`;
+    const customer = await app.createAccount({ fundedUsd: 10 });
+    const row = await createTaskRow(app.database, { id: customer.keyId, accountId: customer.accountId });
+    task = row.id;
+    await submitTask(app.database, row, 'job-1');
+    await recordCost(app.database, row.id, { reported: null, cost: parseUsd('0.5') });
+    await finishAsSucceeded(app.database, row);
+    await app.database.transaction(async (transaction) => {
+      await transaction.raw('SET LOCAL session_replication_role = replica');
+      await transaction('submissions').update({ provider: 'fal', model: 'veo' });
+    });
+    finance = await Visitor.invited(app, { email: 'fin@example.com', staff_role: 'finance' });
+    await finance.get(path);
+  });
+
+  const bills = async () => listVendorBills(app.database, month);
+  const importFile = (content: string, entries: Record<string, string> = {}) =>
+    finance.sendFile(path, { usd_per_unit: '1', ...ENTRIES, ...entries }, { name: 'csv', content });
+
+  it('starts with the columns that are known of the vendor, and then with those of its latest bill', async () => {
+    expect((await finance.get(`/console/staff/months/${month.name}`)).text).to.include(path);
+    const known = (await finance.get(`${path}?vendor=fal`)).text;
+    for (const column of ['request_id', 'endpoint_id', 'cost_total']) expect(known).to.include(`value="${column}"`);
+    await importFile('job;what;usd\n', { job: 'Job', model: 'What', amount: 'USD' });
+    const latest = (await finance.get(`${path}?vendor=fal`)).text;
+    expect(latest).to.include('value="What"').and.include('value="fal"').and.include('those of the latest bill');
+    await forgetBill(app.database, 'fal', month);
+  });
+
+  it('leads to the comparison, which links the tasks and where differences are acknowledged', async () => {
+    const sent = await importFile(`${TITLES}job-1,veo,0.7\nx-9,veo,2\n`);
+    const compared = `/console/staff/months/${month.name}/bills/fal`;
+    expect([sent.status, sent.headers['location']]).to.deep.equal([303, compared]);
+    const { text } = await finance.get(compared);
+    expect(text).to.include('Another price').and.include('Billed, and unknown to us');
+    expect(text).to.include(`/console/staff/tasks/${task}`).and.include('href="/console/staff/reconciliations"');
+    const [bill] = await bills();
+    expect(bill).to.deep.include({ vendor: 'fal', upstreams: ['fal'], lines: 2, author: 'fin@example.com' });
+  });
+
+  it('is carried out once, however often the form is sent, and another file is no repetition', async () => {
+    const form_id = crypto.randomUUID();
+    const first = await importFile(`${TITLES}job-1,veo,1\n`, { form_id });
+    const importedAt = (await bills())[0]?.importedAt;
+    const again = await importFile(`${TITLES}job-1,veo,1\n`, { form_id });
+    expect([first.status, again.status]).to.deep.equal([303, 303]);
+    expect((await bills())[0]?.importedAt).to.deep.equal(importedAt);
+    expect((await importFile(`${TITLES}job-1,veo,2\n`, { form_id })).status).to.equal(409);
+  });
+
+  it('reads other columns that are known of the vendor, and keeps them', async () => {
+    const google = {
+      vendor: 'google',
+      upstreams: 'gemini',
+      job: '',
+      model: 'SKU description',
+      amount: 'Unrounded cost ($)',
+    };
+    const report = 'Service description,SKU description,Unrounded subtotal ($)\nGemini API,Veo,0.25\n';
+    expect((await importFile(report, google)).status).to.equal(303);
+    const [, bill] = await bills();
+    expect(bill?.columns.amount).to.equal('Unrounded subtotal ($)');
+    expect(formatUsd(bill?.amount ?? 0n)).to.equal('0.25');
+  });
+
+  it('is refused with what was typed, where the file has no such columns', async () => {
+    const { status, text } = await importFile('a,b\n1,2\n', { job: 'nothing' });
+    expect(status).to.equal(400);
+    expect(text).to.include('No line at the beginning of the file has the columns').and.include('value="nothing"');
+  });
+
+  it('is refused with the bound of the file, where it is larger', async () => {
+    const content = `${TITLES}${'x'.repeat(MAX_BILL_BYTES)}`;
+    const { status, text } = await importFile(content);
+    expect(status).to.equal(413);
+    expect(text).to.include('The file is larger than 8 MB');
+  });
+
+  it('is forgotten from the page of the bill', async () => {
+    const { headers } = await finance.send(`/console/staff/months/${month.name}/bills/google/forget`);
+    expect(headers['location']).to.equal(`/console/staff/months/${month.name}`);
+    expect((await bills()).map(({ vendor }) => vendor)).to.deep.equal(['fal']);
+  });
+});
+
+describeInBrowser('the import of a bill in a browser', (browser) => {
+  it('sends a file, and says the bound before a larger one is sent', async function () {
+    this.timeout(60_000);
+    const app = await startTestConsole();
+    const tab = await browser.open(app.baseUrl);
+    try {
+      const { page } = tab;
+      await page.goto(await invite(app, { email: 'fin@example.com', staff_role: 'finance' }));
+      await page.getByLabel('New password').fill(PASSWORD);
+      await page.getByLabel('Once more').fill(PASSWORD);
+      await page.getByRole('button').click();
+      await page.getByRole('navigation').first().waitFor();
+      await page.goto(`/console/staff/months/${thisMonth().name}`);
+      await page.getByRole('link', { name: 'Import a bill' }).click();
+      await page.getByRole('link', { name: 'openai' }).click();
+      await page.getByLabel('Upstreams that it bills').fill('openai');
+      const file = page.getByLabel('File');
+      const csv = { name: 'cost.csv', mimeType: 'text/csv' };
+      await file.setInputFiles({ ...csv, buffer: Buffer.alloc(MAX_BILL_BYTES + 1, 'x') });
+      const told = await page.evaluate<string>(`document.querySelector('#field-csv').validationMessage`);
+      expect(told).to.include('larger than 8 MB');
+      await file.setInputFiles({ ...csv, buffer: Buffer.from('line_item,amount_value\ngpt-5.1 input,0.02\n') });
+      await page.getByRole('button', { name: 'Import a bill' }).click();
+      await page.getByText('Billed, and unknown to us').waitFor();
+      expect(tab.complaints).to.deep.equal([]);
+    } finally {
+      await tab.close();
+      await app.stop();
+    }
+  });
+});
