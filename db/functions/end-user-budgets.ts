@@ -1,7 +1,7 @@
 /**
  * The budgets of end users. `used` is what was charged in the period plus what text processes may still spend, so charges from an
  * allowance do not move it. A period begins with the first use in it, as that of a key does: what text processes may spend then
- * counts towards it.
+ * counts towards it. `period_since` is that moment, from which reconciliation adds up charges.
  */
 export const END_USER_BUDGETS = /* sql */ `
 -- The budget in the period of that moment; nulls if the account has no such budget. Called under the lock of the account.
@@ -12,8 +12,7 @@ DECLARE
 BEGIN
   SELECT * INTO budget FROM end_user_budgets WHERE id = budget_id AND account_id = owner_id FOR NO KEY UPDATE;
   IF budget.period_since < date_trunc(budget.limit_period, moment, 'UTC') THEN
-    UPDATE end_user_budgets SET used = held_for_budget(end_user_budgets),
-      period_since = date_trunc(limit_period, moment, 'UTC')
+    UPDATE end_user_budgets SET used = held_for_budget(end_user_budgets), period_since = moment
     WHERE id = budget_id RETURNING * INTO budget;
   END IF;
   RETURN budget;

@@ -1,6 +1,7 @@
 /** Compares everything that concerns money, and reports disagreements. Corrects nothing. */
 import type { Database } from '../database.ts';
 import { BILL_CHECK } from './bill-check.ts';
+import { BUDGET_CHECK } from './budget-check.ts';
 import type { Check, CheckResult, Finding, ReconciliationReport, Sources } from './check.ts';
 import { LEDGER_CHECKS } from './ledger-checks.ts';
 import { PROMO_CHECKS } from './promo-checks.ts';
@@ -13,6 +14,7 @@ export const CHECKS: readonly Check[] = [
   ...LEDGER_CHECKS,
   ...PROMO_CHECKS,
   ...TEXT_CHECKS,
+  BUDGET_CHECK,
   ...USAGE_CHECKS,
   BILL_CHECK,
   WORKFLOW_CHECK,

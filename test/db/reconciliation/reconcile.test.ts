@@ -2,6 +2,7 @@
 import { expect } from 'chai';
 import { loadCatalogue } from '../../../catalogue/load.ts';
 import type { Database } from '../../../db/database.ts';
+import { setEndUserBudget } from '../../../db/queries/end-user-budgets.ts';
 import { grantPromoCredit } from '../../../db/queries/promo-grants.ts';
 import { recordRateCards } from '../../../db/queries/rate-cards.ts';
 import type { FileLookup, Finding, WorkflowLookup } from '../../../db/reconciliation/check.ts';
@@ -47,6 +48,8 @@ interface Given {
   readonly charged: string;
   readonly overrun: string;
   readonly allowance: string;
+  readonly budget: string;
+  readonly ofEndUser: string;
   readonly promoAccount: string;
   readonly promo: string;
   readonly promoAllowance: string;
@@ -342,6 +345,25 @@ const DAMAGES: readonly Damage[] = [
     says: /^1000000000 of acc_\w+ since 1970/,
   },
   {
+    what: 'a budget of an end user of which more is used than was charged and is held',
+    check: 'end_user_budgets',
+    subject: 'budget',
+    sql: 'UPDATE end_user_budgets SET used = used + 1 WHERE id = :budget',
+    says: /^\d+ used, of it 1000000000 held; charged \d+$/,
+  },
+  {
+    what: 'a budget of an end user of which less is used than was charged and is held',
+    check: 'end_user_budgets',
+    subject: 'budget',
+    // Long after the text processes have learnt of it.
+    sql: `
+      WITH later AS (UPDATE text_requests SET created_at = created_at + interval '1 minute' WHERE id = :ofEndUser),
+        charged_later AS (UPDATE transfers SET opened_at = opened_at + interval '1 minute',
+          created_at = created_at + interval '1 minute' WHERE text_request_id = :ofEndUser)
+      UPDATE end_user_budgets SET used = used - 1 WHERE id = :budget`,
+    says: /^\d+ used, of it 1000000000 held; charged \d+$/,
+  },
+  {
     what: 'promo credit that was spent by hand',
     check: 'promo_grants',
     subject: 'promo',
@@ -587,6 +609,7 @@ async function prepare({ database, url }: SuiteDatabase): Promise<Given> {
     refund: (await reloadTask(database, failed)).resolutionId ?? '',
     ...(await prepareText(database, url, key)),
     ...(await preparePromo(database, url)),
+    ...(await prepareBudget(database, url)),
   };
 }
 
@@ -611,9 +634,36 @@ async function preparePromo(
   return { promoAccount: key.accountId, promo: grant.id, promoAllowance: await allowanceOf(database, key) };
 }
 
+/** An end user with a budget, who was charged for one request while another is held for. */
+async function prepareBudget(database: Database, url: string): Promise<Pick<Given, 'budget' | 'ofEndUser'>> {
+  const key = await createKey(database, await createAccount(database, { fundedUsd: 1 }));
+  const budget = await setEndUserBudget(database, {
+    accountId: key.accountId,
+    endUser: 'erin',
+    usageLimit: 10n ** 10n,
+    limitPeriod: 'month',
+  });
+  if (!budget) throw new Error('the account has few budgets');
+  const ledger = openTextLedger(url, { poolSize: 1 });
+  const [charged, open] = [1, 2].map(() => newHold(key, { amount: 10n ** 9n, endUser: 'erin', budget }));
+  if (!charged || !open) throw new Error('there are two');
+  await ledger.hold([charged, open]);
+  await ledger.settle([settlementOf(charged, { charge: priceOf(charged, 20) })]);
+  await ledger.close();
+  return { budget: budget.id, ofEndUser: charged.id };
+}
+
 async function allowanceOf(database: Database, { id }: TestKey): Promise<string> {
   const [allowance] = await database('text_allowances').where({ api_key_id: id }).pluck<string[]>('id');
   return allowance ?? '';
+}
+
+/** The price by the catalogue, for 10 tokens of input. */
+function priceOf(hold: NewTextHold, outputTotal: number): bigint {
+  const pricing = loadCatalogue().textModels.get(hold.model)?.pricing;
+  if (!pricing) throw new Error(`there is no model ${hold.model}`);
+  const usage = { inputTotal: 10, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, outputTotal };
+  return priceText(pricing, usage, hold.createdAt.getTime()).charge;
 }
 
 /** Text requests of every outcome, charged as the catalogue says. */
@@ -633,12 +683,6 @@ async function prepareText(
       pricing,
     })),
   );
-  const priceOf = (hold: NewTextHold, outputTotal: number): bigint => {
-    const pricing = models.get(hold.model)?.pricing;
-    if (!pricing) throw new Error(`there is no model ${hold.model}`);
-    const usage = { inputTotal: 10, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, outputTotal };
-    return priceText(pricing, usage, hold.createdAt.getTime()).charge;
-  };
   const poor = await createKey(database, await createAccount(database, { fundedUsd: 0.00001 }));
   const ledger = openTextLedger(url, { poolSize: 1 });
   const charged = newHold(key, { amount: 10n ** 9n });

@@ -14,6 +14,7 @@ import {
   type NewBudget,
   setEndUserBudget,
 } from '../../../db/queries/end-user-budgets.ts';
+import { BUDGET_CHECK } from '../../../db/reconciliation/budget-check.ts';
 import { LEDGER_CHECKS } from '../../../db/reconciliation/ledger-checks.ts';
 import { PROMO_CHECKS } from '../../../db/reconciliation/promo-checks.ts';
 import { TEXT_CHECKS } from '../../../db/reconciliation/text-checks.ts';
@@ -574,7 +575,7 @@ describe('allowances', () => {
     );
     const wanted = new Set(['account_balances', 'key_usage', 'text_allowances', 'text_charges', 'text_usage']);
     const checks = [...LEDGER_CHECKS, ...PROMO_CHECKS, ...TEXT_CHECKS].filter(({ name }) => wanted.has(name));
-    const { findings } = await checkBooks(database, checks);
+    const { findings } = await checkBooks(database, [...checks, BUDGET_CHECK]);
     // One test above removed transfers by hand.
     expect(findings.filter(({ check }) => check !== 'key_usage')).to.deep.equal([]);
   }).timeout(120_000);
