@@ -124,6 +124,17 @@ export function chargedUsage(
   return toldUsage(chargedTokens(estimate, bound, { ...consumption, status: 'succeeded' }), consumption.usage);
 }
 
+/** What a call used that failed. @param bound the output tokens of each answer that were held for; null for the model's maximum */
+export function usedTokens(
+  estimate: TextEstimate,
+  bound: number | null,
+  consumption: CallConsumption,
+): TextTokens & { readonly estimated: boolean } {
+  const tokens = chargedTokens(estimate, bound, { ...consumption, status: 'disconnected' });
+  const { input, output } = reportedTokens(estimate, bound, consumption);
+  return { ...tokens, estimated: input === null || output !== tokens.outputTokens };
+}
+
 type EndedCall = CallConsumption & Pick<TextConsumption, 'status'>;
 
 function chargedTokens(

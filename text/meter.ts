@@ -64,6 +64,11 @@ export class Meter {
     }
   }
 
+  /** Whether an upstream may bill the answer so far: it reported usage, or sent output. */
+  get hasUsed(): boolean {
+    return this.outputLength > 0 || this.consumption(false).usage !== null;
+  }
+
   /** The estimated tokens of the output that passed. */
   countSeenTokens(): number {
     return this.#output.count();

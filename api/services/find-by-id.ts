@@ -15,6 +15,7 @@ import { listAccountActions } from '../../db/queries/operator-actions.ts';
 import { findPromoGrantById } from '../../db/queries/promo-grants.ts';
 import { findTask } from '../../db/queries/tasks.ts';
 import { findTransferById, listTransfersOfText } from '../../db/queries/transfers.ts';
+import { type FailedTextAttempt, listFailedAttempts } from '../../db/queries/failed-text-attempts.ts';
 import { listTextAttempts, type RecordedAttempt } from '../../db/queries/upstream-calls.ts';
 import { findTextUsage } from '../../db/queries/usage.ts';
 import { ID_PREFIX, type IdKind, isId } from '../../domain/ids.ts';
@@ -139,9 +140,10 @@ async function findTextStory({ database }: Sources, id: string): Promise<OwnedTi
   const request = await findTextUsage(database, id);
   if (!request) return null;
   const { accountId, createdAt, requestId, apiKeyId, model } = request;
-  const [transfers, attempts] = await Promise.all([
+  const [transfers, attempts, failed] = await Promise.all([
     listTransfersOfText(database, { accountId, textRequestId: id, since: createdAt }),
     listTextAttempts(database, requestId),
+    listFailedAttempts(database, id),
   ]);
   const began: TimelineEvent = {
     at: createdAt,
@@ -151,8 +153,9 @@ async function findTextStory({ database }: Sources, id: string): Promise<OwnedTi
   const { outcome, errorCode, charged, absorbed, upstream, upstreamModel, inputTokens, outputTokens, latencyMs } =
     request;
   const loss = absorbed > 0n ? `, and ${formatUsd(absorbed)} USD were our loss` : '';
+  const endedAt = new Date(createdAt.getTime() + (latencyMs ?? 0));
   const answered: TimelineEvent = {
-    at: new Date(createdAt.getTime() + (latencyMs ?? 0)),
+    at: endedAt,
     source: 'upstream',
     text: `${upstream ?? 'Nobody'} as ${upstreamModel ?? model}: ${outcome}, ${inputTokens} tokens in, ${outputTokens} out`,
   };
@@ -160,7 +163,13 @@ async function findTextStory({ database }: Sources, id: string): Promise<OwnedTi
     id,
     accountId,
     verdict: `${outcome}${errorCode === null ? '' : ` with ${errorCode}`}; ${formatUsd(charged)} USD were charged${loss}.`,
-    events: oldestFirst([began, ...attempts.map(attemptEvent), answered, ...transfers.map(transferEvent)]),
+    events: oldestFirst([
+      began,
+      ...attempts.map(attemptEvent),
+      ...failed.map((attempt) => costEvent(attempt, endedAt)),
+      answered,
+      ...transfers.map(transferEvent),
+    ]),
   };
 }
 
@@ -172,6 +181,20 @@ function attemptEvent(attempt: RecordedAttempt): TimelineEvent {
     at: endedAt,
     source: 'upstream',
     text: `Attempt ${number}, ${route}: ${answer === '' ? '' : `${answer}; `}${decision} after ${durationMs} ms`,
+  };
+}
+
+/** The vendor may bill an attempt that failed, and the customer pays nothing for it. */
+function costEvent(
+  { upstream, upstreamModel, inputTokens, outputTokens, cost }: FailedTextAttempt,
+  at: Date,
+): TimelineEvent {
+  const told = cost === null ? 'an unknown amount' : `${formatUsd(cost)} USD`;
+  const used = `${inputTokens} tokens in, ${outputTokens} out`;
+  return {
+    at,
+    source: 'upstream',
+    text: `A failed attempt at ${upstream} as ${upstreamModel} used ${used}, and cost us ${told}`,
   };
 }
 

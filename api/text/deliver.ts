@@ -30,6 +30,8 @@ interface Progress {
   route: TextRoute | null;
   /** The answer of the last attempt, once its head has arrived. */
   answer: Answer | null;
+  /** The attempts that failed after they had used tokens. */
+  readonly failed: { readonly route: TextRoute; readonly meter: Meter }[];
   /** Whether the client left before the answer was complete. */
   leftEarly: boolean;
 }
@@ -57,6 +59,7 @@ export async function deliver(
     joined: null,
     route: null,
     answer: null,
+    failed: [],
     leftEarly: false,
   };
   const watch = watchCall(call, services.settings.cutoffMs, departures, progress);
@@ -207,6 +210,7 @@ function callOnce(
     signal: watch.signal,
     left: watch.left,
     prepare: (route, apiKey) => {
+      keepFailed(progress, choice === 0 ? progress.meter : progress.others[choice - 1]);
       if (choice === 0) {
         progress.answer = null;
         // No further upstream is tried for a client that is gone.
@@ -229,6 +233,12 @@ function callOnce(
     },
     readOn: async () => readOn?.(),
   });
+}
+
+/** Keeps what an attempt used that has failed, once. */
+function keepFailed({ route, failed }: Progress, meter: Meter | undefined): void {
+  if (route === null || !meter?.hasUsed || failed.some((kept) => kept.meter === meter)) return;
+  failed.push({ route, meter });
 }
 
 const UNUSED_HEADER = 'x-genway-ignored';
@@ -294,6 +304,7 @@ function outcomeOf(
   const isNamed = route !== null && isAttributed(progress, failure, ending, firstByteAtMs);
   const { status, errorCode } = endingOf(progress, failure);
   const { usage, countedOutputTokens } = countsOf(meter, ending);
+  if (status === 'failed' || !isNamed) for (const failed of [meter, ...others]) keepFailed(progress, failed);
   const outcome = {
     status,
     errorCode,
@@ -302,6 +313,11 @@ function outcomeOf(
     upstream: isNamed ? { provider: route.provider, format: route.format, model: route.model } : null,
     latencyMs: performance.now() - timedFromMs,
     firstByteMs: firstByteAtMs === null ? null : firstByteAtMs - timedFromMs,
+    failedAttempts: progress.failed.map((failed) => ({
+      upstream: { provider: failed.route.provider, model: failed.route.model },
+      ...failed.meter.consumption(failed.meter.finished),
+      choiceCount,
+    })),
   };
   if (joined === null) return outcome;
   const otherCalls = others.map((other) => ({

@@ -1,3 +1,4 @@
+import { FAILED_ATTEMPTS_WITH_RATES } from './text-costs.ts';
 import { BILL_TOLERANCES as TOLERANCES } from '../../domain/vendor-bill.ts';
 
 /** How the bill of a vendor differs from what its renders and text requests cost by our records. */
@@ -45,6 +46,10 @@ CREATE FUNCTION bill_differences(bill vendor_bills) RETURNS TABLE (
       AND rates.model = request.model AND rates.upstream = request.upstream AND rates.upstream_model = request.upstream_model
     WHERE request.upstream = ANY (bill.upstreams) AND request.upstream_model IS NOT NULL
       AND request.created_at >= begins_at AND request.created_at < ends_at
+    UNION ALL
+    SELECT attempt.upstream_model, cost_of_text(attempt.*, rates.*), ${TOLERANCES.text}
+    FROM period, ${FAILED_ATTEMPTS_WITH_RATES}
+    WHERE attempt.upstream = ANY (bill.upstreams) AND attempt.created_at >= begins_at AND attempt.created_at < ends_at
     UNION ALL
     SELECT submitted.model, submitted.cost, ${TOLERANCES.renders} FROM submitted, period
     WHERE NOT is_billed_by_job AND submitted_at >= begins_at AND submitted_at < ends_at

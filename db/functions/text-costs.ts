@@ -1,3 +1,19 @@
+/** @param used a row with tokens @param promptTokens those of each call */
+function costOf(used: string, promptTokens: string): string {
+  return `(greatest(${used}.input_tokens - ${used}.cache_read_tokens - ${used}.cache_write_tokens, 0) * rates.input
+      + ${used}.cache_read_tokens * rates.cached_input
+      + (${used}.cache_write_tokens - ${used}.cache_write_1h_tokens) * rates.cache_write
+      + ${used}.cache_write_1h_tokens * rates.cache_write_1h
+      + ${used}.output_tokens * rates.output)
+    * CASE WHEN rates.tiers = '[]' AND rates.peaks = '[]' THEN 1
+      ELSE text_cost_factor(rates.tiers, rates.peaks, ${promptTokens}, ${used}.created_at) END`;
+}
+
+/** A failed attempt with its rates, as a part of `FROM`. */
+export const FAILED_ATTEMPTS_WITH_RATES = /* sql */ `failed_text_attempts AS attempt
+  LEFT JOIN text_costs AS rates ON rates.version = attempt.catalogue_version AND rates.model = attempt.model
+    AND rates.upstream = attempt.upstream AND rates.upstream_model = attempt.upstream_model`;
+
 /** What a text request cost the operator, computed as `domain/pricing.ts` computes prices. */
 export const TEXT_COSTS = /* sql */ `
 CREATE OR REPLACE FUNCTION text_cost_factor(tiers jsonb, peaks jsonb, prompt_tokens bigint, started_at timestamptz)
@@ -26,15 +42,14 @@ BEGIN
   RETURN product;
 END $$;
 
--- Null where the cost is unknown. Most costs have no factors, and are computed without a call.
+-- Null where the cost is unknown. Most costs have no factors, and are computed without a call. A request that failed costs what its
+-- attempts cost, which have rows of their own.
 CREATE OR REPLACE FUNCTION cost_of_text(request text_requests, rates text_costs) RETURNS numeric
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT (greatest(request.input_tokens - request.cache_read_tokens - request.cache_write_tokens, 0) * rates.input
-      + request.cache_read_tokens * rates.cached_input
-      + (request.cache_write_tokens - request.cache_write_1h_tokens) * rates.cache_write
-      + request.cache_write_1h_tokens * rates.cache_write_1h
-      + request.output_tokens * rates.output)
-    * CASE WHEN rates.tiers = '[]' AND rates.peaks = '[]' THEN 1
-      ELSE text_cost_factor(rates.tiers, rates.peaks, request.input_tokens / request.calls, request.created_at) END
+  SELECT CASE WHEN request.outcome = 'failed' THEN 0 ELSE ${costOf('request', 'request.input_tokens / request.calls')} END
+$$;
+CREATE OR REPLACE FUNCTION cost_of_text(attempt failed_text_attempts, rates text_costs) RETURNS numeric
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT ${costOf('attempt', 'attempt.input_tokens')}
 $$;
 `;

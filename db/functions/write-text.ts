@@ -2,6 +2,7 @@ import { TOKEN_COUNTS } from '../../domain/text-tokens.ts';
 import { HEARD_WITHIN_SECONDS, isLeaseValid } from '../text-lease.ts';
 
 const TOKENS = TOKEN_COUNTS.map(({ column }) => column).join(', ');
+const FAILED_TOKENS = TOKEN_COUNTS.map(({ column }) => `(attempt.used->>'${column}')::bigint`).join(', ');
 
 /**
  * `write_text` is the one statement by which a text process takes allowances, returns them, and charges completed
@@ -85,6 +86,8 @@ DECLARE
   -- Null without a budget, as the limits of keys are.
   budget_left numeric;
   budget_ends_at timestamptz;
+  has_slots boolean;
+  has_failed boolean;
   room numeric;
   funds numeric;
   returned_signup numeric;
@@ -168,9 +171,18 @@ BEGIN
           overrun->>'charge_id', moment) AS request;
       END LOOP;
     END IF;
-    IF EXISTS (SELECT FROM unnest(items) WHERE gives_slot_back) THEN
+    SELECT bool_or(gives_slot_back), bool_or(failed_attempts IS NOT NULL) INTO has_slots, has_failed FROM unnest(items);
+    IF has_slots THEN
       DELETE FROM text_free_slots AS slot USING unnest(items) AS settled
       WHERE settled.gives_slot_back AND slot.account_id = settled.account_id AND slot.text_request_id = settled.id;
+    END IF;
+    IF has_failed THEN
+      INSERT INTO failed_text_attempts (text_request_id, number, created_at, account_id, api_key_id, model, upstream,
+        upstream_model, catalogue_version, ${TOKENS}, estimated)
+      SELECT settled.id, attempt.place, settled.created_at, settled.account_id, settled.api_key_id, settled.model,
+        attempt.used->>'upstream', attempt.used->>'upstream_model', settled.catalogue_version,
+        ${FAILED_TOKENS}, (attempt.used->>'estimated')::boolean
+      FROM unnest(items) AS settled, jsonb_array_elements(settled.failed_attempts) WITH ORDINALITY AS attempt(used, place);
     END IF;
   END IF;
 

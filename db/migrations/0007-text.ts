@@ -4,7 +4,7 @@ import { CHARGE_TEXT } from '../functions/charge-text.ts';
 import { END_USER_BUDGETS } from '../functions/end-user-budgets.ts';
 import { WRITE_TEXT } from '../functions/write-text.ts';
 import { SETTLEMENT_FIELDS } from '../text-money/settlement.ts';
-import { neverDeleted, oneOf } from './0001-foundations.ts';
+import { appendOnly, neverDeleted, oneOf } from './0001-foundations.ts';
 
 /**
  * Text: the processes that serve it, the allowances that they spend, and the usage of completed requests.
@@ -17,6 +17,8 @@ import { neverDeleted, oneOf } from './0001-foundations.ts';
  *   budgets of an account: by it each process knows whether to read them again.
  * - `text_requests` has a row for each completed request. `held` is what its process held for it, `charge` the price of
  *   the usage, `excess` the part above the hold that the account paid and `absorbed` the part that nobody paid.
+ * - `failed_text_attempts` has the attempts that failed after their upstream had reported usage or sent output, which the vendor may
+ *   bill: what a client pays for stands in `text_requests`. The number of an attempt counts those with a row.
  * - A slot is one of the few requests to free models that an account has in a minute. Unlogged: after a crash of the
  *   database, the slots of the last minute are free again.
  * - Rows refer to accounts and keys without foreign keys: the ledger's trigger refuses unknown ones, and a check for
@@ -126,6 +128,29 @@ BEGIN
 END $$;
 CREATE TRIGGER text_requests_change_lawfully BEFORE UPDATE ON text_requests FOR EACH ROW
   EXECUTE FUNCTION check_text_request_change();
+
+CREATE TABLE failed_text_attempts (
+  text_request_id text COLLATE "C" NOT NULL CHECK (length(text_request_id) = 36 AND text_request_id ~ '^txt_[0-9a-z]+$'),
+  number integer NOT NULL CHECK (number > 0),
+  -- When the request started: its costs may have peaks.
+  created_at timestamptz(3) NOT NULL,
+  account_id text COLLATE "C" NOT NULL,
+  api_key_id text COLLATE "C" NOT NULL,
+  model text NOT NULL,
+  upstream text NOT NULL,
+  upstream_model text NOT NULL,
+  catalogue_version text NOT NULL,
+  input_tokens bigint NOT NULL CHECK (input_tokens >= 0),
+  cache_read_tokens bigint NOT NULL CHECK (cache_read_tokens >= 0),
+  cache_write_tokens bigint NOT NULL CHECK (cache_write_tokens >= 0),
+  cache_write_1h_tokens bigint NOT NULL CHECK (cache_write_1h_tokens >= 0),
+  output_tokens bigint NOT NULL CHECK (output_tokens >= 0),
+  reasoning_tokens bigint CHECK (reasoning_tokens >= 0),
+  estimated boolean NOT NULL,
+  PRIMARY KEY (text_request_id, number)
+);
+CREATE INDEX failed_text_attempts_by_time ON failed_text_attempts (created_at, text_request_id, number);
+${appendOnly('failed_text_attempts')}
 
 CREATE TYPE text_settlement AS (${SETTLEMENT_FIELDS});
 

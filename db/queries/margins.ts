@@ -5,6 +5,7 @@ import { createdAtMsOf } from '../../domain/ids.ts';
 import type { Task, TaskKind } from '../../domain/task.ts';
 import type { Database } from '../database.ts';
 import type { IdPage } from '../page.ts';
+import { FAILED_ATTEMPTS_WITH_RATES } from '../functions/text-costs.ts';
 import { createdIn, type Period } from '../period.ts';
 import { streamPages } from '../stream-pages.ts';
 import { readRow, type RowOf } from '../row.ts';
@@ -24,7 +25,7 @@ export interface Margin {
   readonly revenue: PicoUsd;
   /** The cost of requests that succeeded, as far as it is known; null if none of it is. */
   readonly cost: PicoUsd | null;
-  /** The cost of requests that failed: the upstream charged, and the client got a refund. */
+  /** The cost of requests and attempts that failed: the upstream charged, and the client paid nothing for it. */
   readonly failedCost: PicoUsd;
   /** The list price of what may have been rendered or generated for nobody. */
   readonly possibleLoss: PicoUsd;
@@ -65,13 +66,16 @@ export async function sumMargins(
         CASE WHEN error_code = 'processing_timeout' AND request.upstream IS NOT NULL THEN request.held END
       FROM text_requests AS request LEFT JOIN text_costs AS rates ON rates.version = request.catalogue_version
         AND rates.model = request.model AND rates.upstream = request.upstream AND rates.upstream_model = request.upstream_model
-      WHERE request.created_at >= :from AND request.created_at < :to)
+      WHERE request.created_at >= :from AND request.created_at < :to
+      UNION ALL
+      SELECT 'text', attempt.model, attempt.upstream, attempt.upstream_model, NULL, 0, cost_of_text(attempt.*, rates.*), NULL
+      FROM ${FAILED_ATTEMPTS_WITH_RATES} WHERE attempt.created_at >= :from AND attempt.created_at < :to)
     SELECT kind, model, upstream, upstream_model,
       count(*) FILTER (WHERE succeeded) AS succeeded, count(*) FILTER (WHERE NOT succeeded) AS failed,
       count(*) FILTER (WHERE succeeded AND cost IS NULL) AS without_cost,
       coalesce(sum(revenue) FILTER (WHERE succeeded), 0) AS revenue,
       CASE WHEN bool_or(succeeded) THEN sum(cost) FILTER (WHERE succeeded) ELSE 0 END AS cost,
-      coalesce(sum(cost) FILTER (WHERE NOT succeeded), 0) AS failed_cost,
+      coalesce(sum(cost) FILTER (WHERE succeeded IS NOT TRUE), 0) AS failed_cost,
       coalesce(sum(possible_loss), 0) AS possible_loss,
       sum(CASE WHEN succeeded THEN revenue ELSE 0 END - cost) AS margin
     FROM ended GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`,

@@ -4,6 +4,7 @@ import type { Month } from '../../domain/month.ts';
 import type { TaskKind } from '../../domain/task.ts';
 import { type Database, onlyRow, picoUsd } from '../database.ts';
 import { CHARGES, isFirstCharge } from '../ledger-sql.ts';
+import { FAILED_ATTEMPTS_WITH_RATES } from '../functions/text-costs.ts';
 import { MAX_CHAIN_MS } from './month-export.ts';
 import { readStatementOfAll, type Statement } from './statements.ts';
 
@@ -12,7 +13,7 @@ export interface Earnings {
   readonly charges: number;
   readonly refunds: number;
   readonly revenue: PicoUsd;
-  /** As far as it is known; failed tasks that a vendor charged for are among it. Null if no cost is known. */
+  /** As far as it is known; failed tasks and attempts that a vendor charged for are among it. Null if no cost is known. */
   readonly cost: PicoUsd | null;
   /** Revenue of what has no known cost. */
   readonly uncosted: PicoUsd;
@@ -139,6 +140,10 @@ const SUMS = /* sql */ `
     WHERE transfer.created_at >= :from AND transfer.created_at < :to
       AND transfer.opened_at >= :opened AND transfer.opened_at < :to
       AND (transfer.kind IN ${CHARGES} OR transfer.kind = 'refund')
+    UNION ALL
+    SELECT 'failed_attempt', attempt.account_id, to_char(attempt.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD'), 'text',
+      attempt.model, attempt.upstream, 0, cost_of_text(attempt.*, rates.*), false
+    FROM ${FAILED_ATTEMPTS_WITH_RATES} WHERE attempt.created_at >= :from AND attempt.created_at < :to
   ), summed AS (
     SELECT CASE GROUPING(day, model, account_id, vendor)
         WHEN 15 THEN 'total' WHEN 7 THEN 'day' WHEN 11 THEN 'model' WHEN 13 THEN 'customer' ELSE 'vendor' END AS part,

@@ -65,11 +65,18 @@ export interface TextCharge extends TextEstimate {
   readonly uncounted: UncountedRequest | null;
 }
 
+/** An attempt that failed after its upstream had reported usage, or sent output. */
+export interface FailedAttempt extends CallConsumption {
+  readonly upstream: { readonly provider: string; readonly model: string };
+}
+
 /** The outcome of a request. */
 export interface TextOutcome extends TextConsumption {
   /** The error code that the client got, if `failed`. */
   readonly errorCode: string | null;
   readonly upstream: { readonly provider: string; readonly format: UpstreamFormatName; readonly model: string } | null;
+  /** What attempts used that failed: the operator may be billed for it, and the client is not. */
+  readonly failedAttempts: readonly FailedAttempt[];
   readonly latencyMs: number;
   /** Milliseconds until the first byte of the answer; null if there was none. */
   readonly firstByteMs: number | null;

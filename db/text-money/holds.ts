@@ -1,7 +1,14 @@
 /** Holds the money of text requests, and turns each hold into the settlement of its request. */
 import type { Logger } from 'pino';
 import { newId } from '../../domain/ids.ts';
-import { boundOf, chargedUsage, holdAmounts, possibleLossOf, priceConsumption } from '../../domain/text-price.ts';
+import {
+  boundOf,
+  chargedUsage,
+  holdAmounts,
+  possibleLossOf,
+  priceConsumption,
+  usedTokens,
+} from '../../domain/text-price.ts';
 import { needsTopUp, refusedHold } from '../../domain/text-refusal.ts';
 import type { Allowances, HeldText, UnpaidSettlement } from './allowances.ts';
 import type { TextCharge, TextHold, TextMoneyMetrics, TextOutcome } from './billing.ts';
@@ -80,6 +87,10 @@ function toSettlement(
     outcome: outcome.status,
     errorCode: outcome.status === 'failed' ? (outcome.errorCode ?? 'internal_error') : null,
     upstream: outcome.upstream,
+    failedAttempts: outcome.failedAttempts.map(({ upstream, ...used }) => ({
+      upstream,
+      ...usedTokens(charge, bound, used),
+    })),
     latencyMs: outcome.latencyMs,
     firstByteMs: outcome.firstByteMs,
     givesSlotBack: hold.free && outcome.status === 'failed' && !wasDelivered(outcome),

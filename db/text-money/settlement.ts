@@ -2,7 +2,7 @@
 import type { Credit } from '../../domain/allowance.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { ConsumptionPrice } from '../../domain/text-price.ts';
-import { TOKEN_COUNTS } from '../../domain/text-tokens.ts';
+import { TOKEN_COUNTS, type TextTokens } from '../../domain/text-tokens.ts';
 
 /** The facts about a request that are known when it starts. */
 export interface TextRequestRow {
@@ -26,6 +26,13 @@ export interface TextRequestRow {
   readonly endUser: string | null;
 }
 
+/** What an attempt used that failed. */
+export interface UsedInVain extends TextTokens {
+  readonly upstream: { readonly provider: string; readonly model: string };
+  /** Whether any of the counts is the gateway's own. */
+  readonly estimated: boolean;
+}
+
 /** The outcome and cost of a request. */
 export interface TextSettlement extends Omit<ConsumptionPrice, 'clamped'> {
   readonly hold: TextRequestRow;
@@ -40,6 +47,8 @@ export interface TextSettlement extends Omit<ConsumptionPrice, 'clamped'> {
   readonly errorCode: string | null;
   /** The route of the upstream that answered or failed, if any. */
   readonly upstream: { readonly provider: string; readonly format: string; readonly model: string } | null;
+  /** Most requests have none. */
+  readonly failedAttempts: readonly UsedInVain[];
   readonly latencyMs: number | null;
   readonly firstByteMs: number | null;
   /** Whether to return the slot that a free model's request used. */
@@ -83,7 +92,20 @@ const FIELDS: readonly Field[] = [
   ['charge_id', 'text', ({ chargeId }) => chargeId],
   ['funded_only', 'boolean', ({ hold }) => hold.fundedOnly],
   ['gives_slot_back', 'boolean', ({ givesSlotBack }) => givesSlotBack],
+  ['failed_attempts', 'jsonb', ({ failedAttempts }) => failedAttemptsOf(failedAttempts)],
 ];
+
+function failedAttemptsOf(attempts: TextSettlement['failedAttempts']): string | null {
+  if (attempts.length === 0) return null;
+  return JSON.stringify(
+    attempts.map((attempt) => ({
+      upstream: attempt.upstream.provider,
+      upstream_model: attempt.upstream.model,
+      ...Object.fromEntries(TOKEN_COUNTS.map(({ name, column }) => [column, attempt[name]])),
+      estimated: attempt.estimated,
+    })),
+  );
+}
 
 /** The fields of the type `text_settlement`, as its definition has them. */
 export const SETTLEMENT_FIELDS = FIELDS.map(([name, type]) => `${name} ${type}`).join(', ');

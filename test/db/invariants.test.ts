@@ -1192,6 +1192,32 @@ describe('the rules of the database', () => {
     }
     refusesRemoval('text_requests', ({ key }) => textRequestOf(key));
 
+    const failedAttempt = ({ key }: Given): Row => {
+      const { id, created_at, account_id, api_key_id, model, catalogue_version } = textRequestOf(key);
+      const counts = { input_tokens: 1, cache_read_tokens: 0, cache_write_tokens: 0, cache_write_1h_tokens: 0 };
+      const tried = {
+        number: 1,
+        upstream: 'simulator',
+        upstream_model: 'm',
+        ...counts,
+        output_tokens: 0,
+        estimated: false,
+      };
+      return { text_request_id: id, created_at, account_id, api_key_id, model, catalogue_version, ...tried };
+    };
+    refusesRows('failed_text_attempts', failedAttempt, [
+      ['a failed attempt of another id', { text_request_id: 'txt_1' }],
+      ['a failed attempt before the first', { number: 0 }],
+      ...['input', 'cache_read', 'cache_write', 'cache_write_1h', 'output', 'reasoning'].map((tokens): Refusal => {
+        return [`a failed attempt with fewer than no ${tokens} tokens`, { [`${tokens}_tokens`]: -1 }];
+      }),
+    ]);
+    refuses('a failed attempt twice', 'failed_text_attempts_pkey', (given) => {
+      const row = failedAttempt(given);
+      return database('failed_text_attempts').insert([row, row]);
+    });
+    refusesRemoval('failed_text_attempts', failedAttempt);
+
     refuses('an allowance twice', 'text_allowances_pkey', ({ key }) => {
       const row = allowanceOf(key);
       return database('text_allowances').insert([row, row]);

@@ -59,6 +59,7 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   sessions: { sweep: 'sessions' },
   sign_in_attempts: { sweep: 'attempts to sign in' },
   secret_marks: { because: 'one row for each kind of secret' },
+  failed_text_attempts: { because: 'their costs are of the books, and few attempts fail after they have used tokens' },
   text_costs: { because: 'one for each route of text and edition of the catalogue, by which costs are computed' },
   text_free_slots: { sweep: 'slots of free text' },
   text_allowances: { because: 'one for each key that is used; those of dead processes are released' },

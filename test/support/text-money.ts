@@ -10,7 +10,7 @@ import {
   type TextWrite,
   type WrittenText,
 } from '../../db/text-money/ledger.ts';
-import type { TextSettlement } from '../../db/text-money/settlement.ts';
+import type { TextSettlement, UsedInVain } from '../../db/text-money/settlement.ts';
 import { amountOf, type Credit, NO_CREDIT, subtract, take } from '../../domain/allowance.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
@@ -200,9 +200,25 @@ export function settlementOf(hold: NewTextHold, settings: Partial<UnpaidSettleme
     calls: 1,
     estimated: false,
     upstream: { provider: 'simulator', format: 'chat-completions', model: 'textc-M3' },
+    failedAttempts: [],
     latencyMs: 12,
     firstByteMs: 3,
     givesSlotBack: false,
+    ...settings,
+  };
+}
+
+/** An attempt that failed after as many tokens. */
+export function usedInVain(settings: Partial<UsedInVain> = {}): UsedInVain {
+  return {
+    upstream: { provider: 'simulator', model: 'textc-M3' },
+    inputTokens: 10,
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+    cacheWrite1hTokens: 0,
+    outputTokens: 20,
+    reasoningTokens: null,
+    estimated: false,
     ...settings,
   };
 }

@@ -1,6 +1,7 @@
 /** A month's transfers as rows of its export: what was booked, with usage, revenue, cost and margin. */
 import type { Database } from '../../../db/database.ts';
 import { type AcknowledgedFinding, type Books, findClosedMonth } from '../../../db/queries/closed-months.ts';
+import { type FailedTextAttempt, streamFailedAttempts } from '../../../db/queries/failed-text-attempts.ts';
 import { type BookedTransfer, streamMonth } from '../../../db/queries/month-export.ts';
 import { changeBy, isCharge, signedAmount, TRANSFERS } from '../../../domain/ledger.ts';
 import type { PicoUsd } from '../../../domain/money.ts';
@@ -64,8 +65,11 @@ const BOOKED = nested<BookedTransfer>({
   reason: field.text.orNull('reason'),
 });
 
-/** A line of a month's export: a transfer, or after them a finding that was acknowledged when the month was closed. */
-export type MonthLine = BookedTransfer | AcknowledgedFinding;
+/**
+ * A line of a month's export: a transfer; after them, an attempt of a text request that failed at the operator's cost; and a finding
+ * that was acknowledged when the month was closed.
+ */
+export type MonthLine = BookedTransfer | FailedTextAttempt | AcknowledgedFinding;
 
 const ACKNOWLEDGED_FIELDS: Readonly<Record<string, (finding: AcknowledgedFinding) => string | Date>> = {
   created_at: ({ acknowledgedAt }) => new Date(acknowledgedAt),
@@ -77,22 +81,50 @@ const ACKNOWLEDGED_FIELDS: Readonly<Record<string, (finding: AcknowledgedFinding
   reason: ({ reason }) => reason,
 };
 
+/** It moves no money of the account. */
+const ATTEMPT = nested<FailedTextAttempt>({
+  created_at: field.isoTime('createdAt'),
+  id: field.text(({ textRequestId, number }) => `${textRequestId}.${number}`),
+  kind: field.text(() => 'failed_attempt'),
+  account_id: field.id('account')('accountId'),
+  account_name: field.text('accountName'),
+  external_id: field.text.orNull('externalId'),
+  api_key_id: field.id('apiKey')('apiKeyId'),
+  cost_usd: field.exactUsd.orNull('cost'),
+  margin_usd: field.exactUsd.orNull(({ cost }) => cost && -cost),
+  text_request_id: field.text('textRequestId'),
+  request_kind: field.text(() => 'text'),
+  model: field.text('model'),
+  upstream: field.text('upstream'),
+  upstream_model: field.text('upstreamModel'),
+  ...Object.fromEntries(SUMMED_TOKEN_COUNTS.map(({ name, column }) => [column, field.text(name)])),
+  rates_version: field.text('catalogueVersion'),
+});
+
+const ATTEMPT_FIELDS = new Map(ATTEMPT.columns);
+
 const columns = BOOKED.columns.map(([name, value]): Column<MonthLine> => [
   name,
-  (line) => ('confirmedBy' in line ? (ACKNOWLEDGED_FIELDS[name]?.(line) ?? null) : value(line)),
+  (line) => {
+    if ('confirmedBy' in line) return ACKNOWLEDGED_FIELDS[name]?.(line) ?? null;
+    if ('number' in line) return ATTEMPT_FIELDS.get(name)?.(line) ?? null;
+    return value(line);
+  },
 ]);
 
 /** A line in exports. A finding has none of the amounts. JSON has the same fields as CSV. */
 export const MONTH_LINE: Presentation<MonthLine> = {
   columns,
-  present: (line) =>
-    'confirmedBy' in line
-      ? Object.fromEntries(columns.map(([name, value]) => [name, value(line)]))
-      : BOOKED.present(line),
+  present: (line) => {
+    if ('confirmedBy' in line) return Object.fromEntries(columns.map(([name, value]) => [name, value(line)]));
+    if (!('number' in line)) return BOOKED.present(line);
+    return { ...Object.fromEntries(columns.map(([name]) => [name, null])), ...ATTEMPT.present(line) };
+  },
 };
 
-/** Everything that is booked in a month, and which findings were acknowledged when it was closed. */
+/** Everything that is booked in a month, failed attempts at the operator's cost, and the findings that were acknowledged at its closing. */
 export async function* streamMonthLines(database: Database, month: Month): AsyncGenerator<MonthLine> {
   yield* streamMonth(database, month);
+  yield* streamFailedAttempts(database, month);
   yield* (await findClosedMonth(database, month.name))?.acknowledged ?? [];
 }

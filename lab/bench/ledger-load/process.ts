@@ -24,6 +24,7 @@ const OUTCOME: TextOutcome = {
   usage: { inputTotal: 120, cacheRead: null, cacheWrite: null, cacheWrite1h: null, outputTotal: 200, reasoning: null },
   countedOutputTokens: 200,
   upstream: { provider: 'simulator', format: 'chat-completions', model: 'textc-M3' },
+  failedAttempts: [],
   latencyMs: 10,
   firstByteMs: 10,
 };

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
-import { MONTH_LINE } from '../../../api/services/finance/month-rows.ts';
+import { MONTH_LINE, type MonthLine, streamMonthLines } from '../../../api/services/finance/month-rows.ts';
 import { type Database, onlyRow } from '../../../db/database.ts';
-import { type BookedTransfer, streamMonth } from '../../../db/queries/month-export.ts';
 import { type Earnings, type MonthSums, sumMonth } from '../../../db/queries/month-sums.ts';
 import { settleSubmission } from '../../../db/queries/submissions.ts';
 import { recordTextCosts } from '../../../db/queries/text-costs.ts';
@@ -16,7 +15,7 @@ import {
   openTaskSubmission,
   type TestKey,
 } from '../../support/factories.ts';
-import { newHold, openTextLedger, settlementOf } from '../../support/text-money.ts';
+import { newHold, openTextLedger, settlementOf, usedInVain } from '../../support/text-money.ts';
 
 function thisMonth(): Month {
   const month = parseMonth(new Date().toISOString().slice(0, 7));
@@ -54,7 +53,9 @@ describe('db/queries/month-sums', () => {
     await recordTextCosts(database, [{ ...route, version: 'costed', pricing: { rates, tiers: [], peaks: [] } }]);
     const costed = newHold({ id: three.id, accountId: three.accountId }, { catalogueVersion: 'costed' });
     await ledger.hold([costed]);
-    await ledger.settle([settlementOf(costed, { charge: 1_500n })]);
+    // Before it, an attempt failed that cost 80 pico-USD.
+    const failedAttempts = [usedInVain({ outputTokens: 12 })];
+    await ledger.settle([settlementOf(costed, { charge: 1_500n, failedAttempts })]);
     await ledger.close();
     sums = await sumMonth(database, thisMonth(), 2);
   });
@@ -92,12 +93,12 @@ describe('db/queries/month-sums', () => {
     expect(days).to.equal(total.revenue);
   });
 
-  it('counts as margin what is left of the revenue whose cost is known, less the cost of failures', () => {
+  it('counts as margin what is left of the revenue whose cost is known, less the cost of failed tasks and attempts', () => {
     const { revenue, cost, uncosted, margin, charges, refunds } = sums.total;
     expect([charges, refunds]).to.deep.equal([5, 1]);
-    expect(formatUsd(cost ?? 0n)).to.equal('0.950000000129');
+    expect(formatUsd(cost ?? 0n)).to.equal('0.950000000209');
     expect(margin).to.equal(revenue - uncosted - (cost ?? 0n));
-    expect(formatUsd(margin ?? 0n)).to.equal('3.050000001375');
+    expect(formatUsd(margin ?? 0n)).to.equal('3.050000001295');
   });
 
   it('is what the ledger charged in the month', async () => {
@@ -113,16 +114,25 @@ describe('db/queries/month-sums', () => {
   });
 
   it('comes to the sums of its export', async () => {
-    const rows: BookedTransfer[] = [];
-    for await (const row of streamMonth(database, thisMonth())) rows.push(row);
-    const addCosts = (sum: PicoUsd, { cost }: BookedTransfer) => sum + (cost ?? 0n);
-    expect(rows.reduce(addCosts, 0n)).to.equal(sums.total.cost);
-    const margins = rows.map((row) => MONTH_LINE.present(row)['margin_usd']);
-    const total = margins.reduce<PicoUsd>(
-      (sum, margin) => sum + (typeof margin === 'string' ? parseUsd(margin) : 0n),
-      0n,
-    );
-    expect(total).to.equal(sums.total.margin);
+    const rows: Readonly<Record<string, unknown>>[] = [];
+    for await (const line of streamMonthLines(database, thisMonth())) rows.push(MONTH_LINE.present(line));
+    const add = (name: string): PicoUsd =>
+      rows.reduce<PicoUsd>((sum, { [name]: usd }) => sum + (typeof usd === 'string' ? parseUsd(usd) : 0n), 0n);
+    expect(add('cost_usd')).to.equal(sums.total.cost);
+    expect(add('margin_usd')).to.equal(sums.total.margin);
+  });
+
+  it('has failed attempts of text in lines of their own, which charge nothing', async () => {
+    const lines: MonthLine[] = [];
+    for await (const line of streamMonthLines(database, thisMonth())) lines.push(line);
+    const [attempt, ...others] = lines.map(MONTH_LINE.present).filter(({ kind }) => kind === 'failed_attempt');
+    expect(others).to.deep.equal([]);
+    expect(attempt).to.include({ cost_usd: '0.00000000008', margin_usd: '-0.00000000008', revenue_usd: null });
+    expect(attempt).to.include({ amount_usd: null, upstream: 'simulator', input_tokens: '10', output_tokens: '12' });
+    const [csv] = lines
+      .slice(-1)
+      .map((line) => Object.fromEntries(MONTH_LINE.columns.map(([name, value]) => [name, value(line)])));
+    expect(csv).to.deep.include({ kind: 'failed_attempt', upstream_model: 'textc-M3' });
   });
 
   it('is zero for a month without transfers', async () => {

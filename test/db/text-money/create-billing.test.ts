@@ -32,6 +32,7 @@ const ANSWERED: TextOutcome = {
   usage: { inputTotal: 100, cacheRead: null, cacheWrite: null, cacheWrite1h: null, outputTotal: 50, reasoning: 20 },
   countedOutputTokens: 47,
   upstream: { provider: 'simulator', format: 'chat-completions', model: 'textc-M3' },
+  failedAttempts: [],
   latencyMs: 120.4,
   firstByteMs: 30,
 };

@@ -14,7 +14,7 @@ import { createTaskRow, finishAsSucceeded, submitTask } from '../../../support/f
 import { connectGenway, field, type Genway } from '../../../support/genway.ts';
 import { checkBooks } from '../../../support/reconciliation.ts';
 import { call } from '../../../support/stack.ts';
-import { newHold, openTextLedger, settlementOf } from '../../../support/text-money.ts';
+import { newHold, openTextLedger, settlementOf, usedInVain } from '../../../support/text-money.ts';
 
 interface BillBody {
   readonly data: {
@@ -138,7 +138,7 @@ describe('the bill of a vendor', () => {
     expect(told((await importBill('late', 'request,model,cost\nl2,m-1,1\n')).body)).to.deep.equal([]);
   });
 
-  it('of sums is compared by model, whatever else its lines say', async () => {
+  it('of sums is compared by model, failed attempts of text among it, whatever else its lines say', async () => {
     await render('sums', 's1', '0.5');
     await render('sums', 's2', '0.5');
     const rates = { input: 2_000_000_000n, cachedInput: 0n, cacheWrite: 0n, cacheWrite1h: 0n, output: 4_000_000_000n };
@@ -151,9 +151,11 @@ describe('the bill of a vendor', () => {
     await ledger.hold([hold]);
     // 10 tokens of input and 20 of output: 0.1 USD.
     const upstream = { provider: 'sums', format: 'chat-completions', model: 'gpt-5.1' } as const;
-    await ledger.settle([settlementOf(hold, { upstream })]);
+    // An attempt that failed before cost 0.02 USD.
+    const failedAttempts = [usedInVain({ upstream: { provider: 'sums', model: 'gpt-5.1' }, outputTokens: 0 })];
+    await ledger.settle([settlementOf(hold, { upstream, failedAttempts })]);
     await ledger.close();
-    const csv = 'model,cost\n"GPT 5.1, input",0.02\n"GPT 5.1, output",0.08\nM 1 seconds,1.5\nStorage,2\n,3.6\n';
+    const csv = 'model,cost\n"GPT 5.1, input",0.04\n"GPT 5.1, output",0.08\nM 1 seconds,1.5\nStorage,2\n,3.6\n';
     const { body } = await importBill('sums', csv, { columns: { model: 'model', amount: 'cost' } });
     expect(told(body)).to.deep.equal([
       ['extra', 'Storage', null, '2', null],

@@ -17,7 +17,7 @@ import {
 } from '../../../support/factories.ts';
 import { connectGenway, type Genway } from '../../../support/genway.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
-import { newHold, openTextLedger, settlementOf } from '../../../support/text-money.ts';
+import { newHold, openTextLedger, settlementOf, usedInVain } from '../../../support/text-money.ts';
 
 type Row = Readonly<Record<string, string | number | null | VendorCost>>;
 
@@ -67,7 +67,14 @@ describe('revenue, cost and margin', () => {
     await chargeText({ model: DEAR.model, catalogueVersion: DEAR.version }, { ...usage, upstream: DEAR_ROUTE });
     await chargeText(
       { model: DEAR.model, catalogueVersion: DEAR.version },
-      { ...usage, upstream: DEAR_ROUTE, outcome: 'failed', errorCode: 'processing_failed', charge: 0n },
+      {
+        ...usage,
+        upstream: DEAR_ROUTE,
+        outcome: 'failed',
+        errorCode: 'processing_failed',
+        charge: 0n,
+        failedAttempts: [usedInVain({ ...usage, upstream: DEAR_ROUTE })],
+      },
     );
     // The upstream may have answered nobody; the second request reached none.
     for (const upstream of [SILENT_ROUTE, null]) {
