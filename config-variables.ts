@@ -2,6 +2,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import Joi from 'joi';
+import { TAX_POINTS, type Tax } from './domain/billing-document.ts';
 
 /** How a variable's text becomes a value. */
 interface Kind<Value> {
@@ -95,6 +96,12 @@ const KINDS = {
     parse: (text) => toList(text).filter((item) => item !== ''),
     schema: Joi.array<readonly string[]>().items(Joi.string()).required(),
   },
+  lines: {
+    form: 'lines separated by `|`',
+
+    parse: (text) => text.split('|').map((line) => line.trim()),
+    schema: Joi.array<readonly string[]>().items(Joi.string().max(200)).min(1).max(10).required(),
+  },
   webUrl: {
     form: 'a URL such as https://example.com, without a trailing slash',
 
@@ -179,6 +186,25 @@ function isTopUpUrl(text: string): boolean {
 }
 
 const anySecret = secretText('a non-empty secret', Joi.string());
+const taxes: Kind<readonly Tax[]> = {
+  form: 'names with percentages, separated by commas, such as `VAT 19` or `GST 5, PST 9.975`',
+  parse: (text) =>
+    toList(text).map((item) => {
+      const [, name, percent] = /^(.+) (\d+(?:\.\d+)?)%?$/.exec(item) ?? [];
+      return { name, percent };
+    }),
+  schema: Joi.array<readonly Tax[]>()
+    .items(
+      Joi.object({
+        name: Joi.string().max(60).required(),
+        percent: Joi.string()
+          .pattern(/^\d{1,2}(\.\d{1,4})?$/)
+          .required(),
+      }),
+    )
+    .max(8)
+    .required(),
+};
 
 function required<Value>(kind: Kind<Value>, meaning: string): Variable<Value> {
   return { kind, defaultText: undefined, required: true, meaning };
@@ -300,6 +326,20 @@ export const VARIABLE_GROUPS = {
     GENWAY_TOP_UP_URL: optional(
       topUpUrl,
       'Where customers pay for their account, such as https://buy.stripe.com/test_1?client_reference_id={account_id}: "Add funds" in the console leads there; not shown if it is not set.',
+    ),
+    GENWAY_SELLER: optional(
+      KINDS.lines,
+      'Name and address of who sells, for receipts and invoices, such as `Acme GmbH | Hauptstrasse 1 | 10115 Berlin`. None are issued for what is paid or closed before it is set.',
+    ),
+    GENWAY_SELLER_TAX_ID: optional(KINDS.text, 'Tax number of the seller, on receipts and invoices.'),
+    GENWAY_TAXES: optional(
+      taxes,
+      'Taxes that every amount includes, such as `VAT 19`. Receipts and invoices state them.',
+    ),
+    GENWAY_TAX_POINT: byDefault(
+      'paid',
+      oneOf(...TAX_POINTS),
+      'Which documents state the taxes: `paid`, receipts and credit notes, or `used`, the invoices of the months in which the money is spent.',
     ),
     GENWAY_FOUR_EYES_USD: optional(
       KINDS.usd,

@@ -3,6 +3,7 @@
  * variables, their defaults and meanings are in `config-variables.ts` and, for readers, in `docs/configuration.md`.
  */
 import { join, resolve } from 'node:path';
+import type { Seller } from './domain/billing-document.ts';
 import { parseUsd, type PicoUsd } from './domain/money.ts';
 import { OperatorError } from './domain/operator-error.ts';
 import { VARIABLE_GROUPS, type ValueOf, type Variable, type VariableName, type Variables } from './config-variables.ts';
@@ -80,6 +81,8 @@ export interface Config {
     readonly stripeKey: string | undefined;
     /** The page on which customers pay, with a place for the id of their account; without it, the console links to none. */
     readonly topUpUrl: string | undefined;
+    /** Who sells, on receipts and invoices; without one there are none. */
+    readonly seller: Seller | null;
     /** Above this amount it takes two people to move money by hand; null if it never does. */
     readonly fourEyesAbove: PicoUsd | null;
   };
@@ -178,6 +181,8 @@ export interface StackConfig {
     readonly keyPepper: string | undefined;
     readonly encryptionKey: string | undefined;
   };
+  /** Who sells, on receipts and invoices. */
+  readonly seller: string;
   /** The worker's patience; short, because the simulated upstream never changes its mind. */
   readonly providerPatienceMs: number;
   readonly shutdownGraceMs: number;
@@ -236,12 +241,7 @@ export function loadConfig(env: Environment = process.env): Config {
       values.GENWAY_SMTP_URL && values.GENWAY_MAIL_FROM
         ? { smtpUrl: values.GENWAY_SMTP_URL, from: values.GENWAY_MAIL_FROM }
         : undefined,
-    payments: {
-      webhookSecret: values.GENWAY_PAYMENT_WEBHOOK_SECRET,
-      stripeKey: values.GENWAY_STRIPE_SECRET_KEY,
-      topUpUrl: values.GENWAY_TOP_UP_URL,
-      fourEyesAbove: values.GENWAY_FOUR_EYES_USD === undefined ? null : parseUsd(values.GENWAY_FOUR_EYES_USD),
-    },
+    payments: paymentsConfig(values),
     moderation: values.GENWAY_MODERATION_URL
       ? { url: values.GENWAY_MODERATION_URL, key: values.GENWAY_MODERATION_KEY }
       : undefined,
@@ -365,6 +365,7 @@ export function loadStackConfig(env: Environment = process.env): StackConfig {
       keyPepper: values.GENWAY_KEY_PEPPER,
       encryptionKey: values.GENWAY_ENCRYPTION_KEY,
     },
+    seller: (values.GENWAY_SELLER ?? ['Genway on this machine']).join(' | '),
     shutdownGraceMs: given.has('GENWAY_SHUTDOWN_GRACE_S') ? values.GENWAY_SHUTDOWN_GRACE_S * 1000 : STACK_GRACE_MS,
     providerPatienceMs: given.has('GENWAY_PROVIDER_PATIENCE_S')
       ? values.GENWAY_PROVIDER_PATIENCE_S * 1000
@@ -498,6 +499,28 @@ function openIdConfig(values: Values): Config['openId'] {
   if (!issuer || !clientId || !clientSecret) return undefined;
   const asksSecondFactor = values.GENWAY_OIDC_SECOND_FACTOR === 'provider';
   return { issuer, clientId, clientSecret, name: values.GENWAY_OIDC_NAME ?? new URL(issuer).host, asksSecondFactor };
+}
+
+function paymentsConfig(values: Values): Config['payments'] {
+  return {
+    webhookSecret: values.GENWAY_PAYMENT_WEBHOOK_SECRET,
+    stripeKey: values.GENWAY_STRIPE_SECRET_KEY,
+    topUpUrl: values.GENWAY_TOP_UP_URL,
+    seller: sellerOf(values),
+    fourEyesAbove: values.GENWAY_FOUR_EYES_USD === undefined ? null : parseUsd(values.GENWAY_FOUR_EYES_USD),
+  };
+}
+
+function sellerOf(values: Values): Seller | null {
+  const [name, ...address] = values.GENWAY_SELLER ?? [];
+  if (name === undefined) return null;
+  return {
+    name,
+    address,
+    taxId: values.GENWAY_SELLER_TAX_ID ?? null,
+    taxes: values.GENWAY_TAXES ?? [],
+    taxPoint: values.GENWAY_TAX_POINT,
+  };
 }
 
 function uploadsConfig(values: Values): Config['uploads'] {

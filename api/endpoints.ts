@@ -22,6 +22,7 @@ import {
   sumUsageOfAccount,
   sumUsageOfAccountByEndUser,
 } from './routes/admin/finance.ts';
+import { getAnyDocument, listDocumentsOfAccount } from './routes/admin/documents.ts';
 import { getCatalogue } from './routes/admin/catalogue.ts';
 import { find } from './routes/admin/find.ts';
 import { deleteBudget, listBudgets, setEndUserBudget } from './routes/admin/end-user-budgets.ts';
@@ -54,6 +55,7 @@ import {
   updateUser,
 } from './routes/admin/users.ts';
 import { listUpstreams, restUpstream, resumeUpstream } from './routes/admin/upstreams.ts';
+import { getBillingDocument, listBillingDocuments } from './routes/balance/documents.ts';
 import { getBalance, listBalanceEntries, updateBalance } from './routes/balance/routes.ts';
 import { getDescription } from './routes/docs/routes.ts';
 import { deleteFile, getFile, listFiles, uploadFile } from './routes/files/routes.ts';
@@ -139,7 +141,16 @@ const WEBHOOKS = [
   redeliver,
   redeliverMany,
 ];
-const ACCOUNT = [getBalance, updateBalance, listBalanceEntries, sumUsage, sumUsageByEndUser, listTextRequests];
+const ACCOUNT = [
+  getBalance,
+  updateBalance,
+  listBalanceEntries,
+  listBillingDocuments,
+  getBillingDocument,
+  sumUsage,
+  sumUsageByEndUser,
+  listTextRequests,
+];
 const ADMINISTRATION = [
   find,
   createAccount,
@@ -208,6 +219,8 @@ const ADMINISTRATION = [
 const FINANCE = [
   listTransfers,
   listBalanceEntriesOfAccount,
+  listDocumentsOfAccount,
+  getAnyDocument,
   getStatement,
   sumUsageOfAccount,
   sumUsageOfAccountByEndUser,

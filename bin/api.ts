@@ -1,6 +1,7 @@
 /** The api process: serves everything under `{base_url}`, and runs the relay. */
 import { createApp } from '../api/app.ts';
 import { startAutoTopUps } from '../api/services/auto-top-ups.ts';
+import { startInvoices } from '../api/services/finance/invoices.ts';
 import { startWebhookChecks } from '../api/services/webhook-checks.ts';
 import { loadConfig } from '../config.ts';
 import { startMail } from '../console/mail.ts';
@@ -22,6 +23,7 @@ const server = await listen(dependencies.overload.guard(tracing.serve(app.callba
 const relay = startRelay({ ...dependencies, deliveryStarter: web.deliveryStarter });
 const webhookChecks = startWebhookChecks({ database, calls: text.calls, log });
 const topUps = web.checkout ? startAutoTopUps({ database, checkout: web.checkout, log }) : null;
+const invoices = startInvoices({ database: dependencies.reports, seller: config.payments.seller, log });
 const mail = config.mail
   ? startMail({ database, mailer: createMailer(config.mail), publicUrl: config.api.publicUrl, log })
   : null;
@@ -35,6 +37,7 @@ stopOnSignal(log, config.shutdownGraceMs + RECORDING_MS, async () => {
   await webhookChecks.stop();
   await mail?.stop();
   await topUps?.stop();
+  await invoices.stop();
   await text.close();
   await web.close();
 });

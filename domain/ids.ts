@@ -31,6 +31,7 @@ export const ID_PREFIX = {
   acknowledgement: 'ack_',
   allowance: 'alw_',
   endUserBudget: 'eub_',
+  billingDocument: 'doc_',
 } as const;
 
 export type IdKind = keyof typeof ID_PREFIX;

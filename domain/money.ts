@@ -8,6 +8,7 @@ export type PicoUsd = bigint;
 
 const DECIMALS = 12;
 export const PICO_PER_USD = 10n ** BigInt(DECIMALS);
+export const PICO_PER_CENT = PICO_PER_USD / 100n;
 const USD_PATTERN = /^(-?)(\d{1,20})(?:\.(\d{1,12}))?$/;
 
 /**

@@ -6,12 +6,11 @@
 import { createHmac } from 'node:crypto';
 import Joi from 'joi';
 import { isId } from '../domain/ids.ts';
-import type { PicoUsd } from '../domain/money.ts';
+import { PICO_PER_CENT, type PicoUsd } from '../domain/money.ts';
 import type { PaymentReturn } from '../domain/returned-payment.ts';
 import { isSameSecret } from '../net/same-secret.ts';
 
 const MAX_AGE_SECONDS = 300;
-export const PICO_USD_PER_CENT = 10n ** 10n;
 
 /** The event is not from the payment provider, or is too old. Do nothing. */
 export class UnsignedPaymentEventError extends Error {
@@ -197,7 +196,7 @@ function toPayment({ id, isPaid, cents, currency, accountId }: PaidDocument): Pa
   if (!isPaid || cents === 0) return { ignored: 'Nothing has been paid yet.' };
   if (!accountId) return { ignored: 'Its metadata names no account_id: it is not for an account.' };
   if (!isUsd(currency)) throw new UnusablePaymentEventError(`only USD is credited, not ${currency}`);
-  return { payment: { id, accountId, amount: BigInt(cents) * PICO_USD_PER_CENT } };
+  return { payment: { id, accountId, amount: BigInt(cents) * PICO_PER_CENT } };
 }
 
 function toReturn({ id, currency, change }: ReturnedDocument): PaymentEvent {
@@ -213,13 +212,13 @@ function isUsd(currency: string): boolean {
 
 function readRefundedCharge(object: unknown): ReturnedDocument {
   const { payment_intent: id, amount_refunded: refunded, currency } = check(chargeSchema, object);
-  return { id, currency, change: { refunded: BigInt(refunded) * PICO_USD_PER_CENT } };
+  return { id, currency, change: { refunded: BigInt(refunded) * PICO_PER_CENT } };
 }
 
 /** A bank's inquiry, whose status begins with `warning`, takes no money yet. */
 function readDispute(object: unknown): ReturnedDocument {
   const { id: disputeId, payment_intent: id, amount, currency, status } = check(disputeSchema, object);
-  const dispute = { id: disputeId, amount: BigInt(amount) * PICO_USD_PER_CENT, isWon: status === 'won' };
+  const dispute = { id: disputeId, amount: BigInt(amount) * PICO_PER_CENT, isWon: status === 'won' };
   return { id, currency, change: status.startsWith('warning') ? null : { dispute } };
 }
 

@@ -1,8 +1,7 @@
 /** The pages of Stripe on which customers pay: https://docs.stripe.com/api/checkout/sessions */
 import { default as Stripe } from 'stripe';
-import type { PicoUsd } from '../domain/money.ts';
+import { PICO_PER_CENT, type PicoUsd } from '../domain/money.ts';
 import { CardRefusedError, type CheckoutPages, CheckoutUnavailableError } from './checkout.ts';
-import { PICO_USD_PER_CENT } from './payment-events.ts';
 
 const TIMEOUT_MS = 10_000;
 
@@ -86,8 +85,8 @@ function cardsOf(stripe: Stripe): Pick<CheckoutPages, 'openCard' | 'findCard' | 
       if (!accountId || !threshold_cents || !amount_cents || customer === null || paymentMethod === null) return null;
       return {
         accountId,
-        threshold: BigInt(threshold_cents) * PICO_USD_PER_CENT,
-        amount: BigInt(amount_cents) * PICO_USD_PER_CENT,
+        threshold: BigInt(threshold_cents) * PICO_PER_CENT,
+        amount: BigInt(amount_cents) * PICO_PER_CENT,
         customer,
         paymentMethod,
       };
@@ -120,7 +119,7 @@ function cardsOf(stripe: Stripe): Pick<CheckoutPages, 'openCard' | 'findCard' | 
 const REFUSALS = [Stripe.errors.StripeCardError, Stripe.errors.StripeInvalidRequestError] as const;
 
 function centsOf(amount: PicoUsd): number {
-  return Number(amount / PICO_USD_PER_CENT);
+  return Number(amount / PICO_PER_CENT);
 }
 
 function idOf(named: string | { readonly id: string } | null | undefined): string | null {

@@ -25,6 +25,7 @@ const NOUNS = {
   adminToken: 'admin token',
   user: 'user',
   endUserBudget: 'budget',
+  billingDocument: 'document',
 } as const satisfies Partial<Record<IdKind, string>>;
 
 type Resource = keyof typeof NOUNS;
@@ -46,6 +47,7 @@ const PATH_PARAMETERS: Readonly<Record<string, ParameterDescription>> = {
   delivery_id: { description: 'The `id` of a delivery', id: 'delivery' },
   account_id: { description: 'The `id` of an account', id: 'account' },
   key_id: { description: 'The `id` of an API key, not the key itself', id: 'apiKey' },
+  document_id: { description: 'The `id` of a receipt, a credit note or an invoice', id: 'billingDocument' },
   budget_id: { description: 'The `id` of the budget of an end user', id: 'endUserBudget' },
   user_id: { description: 'The `id` of a user', id: 'user' },
   identity_id: { description: 'The `id` of an identity of the user' },

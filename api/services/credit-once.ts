@@ -1,8 +1,9 @@
 import type { Database } from '../../db/database.ts';
 import { PaymentOfAnotherAccountError, type TopUp, topUp } from '../../db/queries/credits.ts';
-import { returnPayment } from '../../db/queries/returned-payments.ts';
+import { lockReturns, returnPayment } from '../../db/queries/returned-payments.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { formatUsd, type PicoUsd } from '../../domain/money.ts';
+import { suspendAccount } from './account-actions.ts';
 import { type FourEyes, type HandMove, moveAlone } from './finance/four-eyes.ts';
 
 /**
@@ -36,18 +37,29 @@ export function referenceOfPayment(id: string): string {
 }
 
 /**
- * Credits a payment of the payment provider, without what went back of it already.
+ * Credits a payment of the payment provider, without what went back of it already. A payment that is disputed suspends the
+ * account.
  *
  * @throws ServiceError `idempotency_conflict` as {@link creditOnce}
  */
-export async function creditPayment(
+export function creditPayment(
   database: Database,
   { id, accountId, amount }: { readonly id: string; readonly accountId: string; readonly amount: PicoUsd },
-): Promise<TopUp> {
+): Promise<TopUp & { readonly isDisputed: boolean }> {
   const reference = referenceOfPayment(id);
-  const credited = await creditOnce(database, { accountId, amount, reference });
-  await returnPayment(database, reference, null);
-  return credited;
+  return database.transaction(async (transaction) => {
+    await lockReturns(transaction, reference);
+    const credited = await creditOnce(transaction, { accountId, amount, reference });
+    const returned = await returnPayment(transaction, reference, null);
+    const isDisputed = credited.applied && returned?.isDisputed === true;
+    if (isDisputed) await suspendForDispute(transaction, accountId, reference);
+    return { ...credited, isDisputed };
+  });
+}
+
+/** A dispute stops the account until an operator has looked at it. */
+export async function suspendForDispute(database: Database, accountId: string, reference: string): Promise<void> {
+  await suspendAccount(database, accountId, { author: 'payment provider', reason: `${reference} is disputed` });
 }
 
 /**

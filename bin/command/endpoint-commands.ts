@@ -48,6 +48,12 @@ export const ENDPOINT_COMMANDS: readonly EndpointCommand[] = [
     columns: 'created_at type amount_usd balance_usd model reference reason id',
   },
   {
+    usage: 'accounts documents <account_id>',
+    call: 'listBillingDocumentsOfAccount',
+    columns: 'issued_at kind number month reference total_usd id',
+  },
+  { usage: 'accounts document <document_id>', call: 'getAnyBillingDocument' },
+  {
     usage: 'accounts ledger <account_id>',
     call: 'listTransfers',
     columns: 'created_at kind amount_usd task_id text_request_id reference id',

@@ -14,6 +14,10 @@ document.addEventListener('click', (event) => {
   if (button) void copy(button);
 });
 
+document.addEventListener('click', ({ target }) => {
+  if (target instanceof Element && target.closest('[data-print]')) print();
+});
+
 /* Below a chart stands what the bar under the pointer says. */
 document.addEventListener('pointerover', ({ target }) => {
   const bar = target instanceof Element ? target.closest('.day') : null;

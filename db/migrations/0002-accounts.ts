@@ -83,6 +83,9 @@ CREATE TABLE accounts (
   low_balance_since timestamptz,
   content_days integer CHECK (content_days > 0),
   erase_before timestamptz(3),
+  billing_name text CHECK (length(billing_name) BETWEEN 1 AND 200),
+  billing_address text CHECK (length(billing_address) BETWEEN 1 AND 500),
+  tax_id text CHECK (length(tax_id) BETWEEN 1 AND 100),
   CONSTRAINT accounts_low_by_a_threshold CHECK (low_balance_since IS NULL OR low_balance IS NOT NULL)
 ) WITH (fillfactor = 25);
 CREATE INDEX accounts_by_price_list ON accounts (price_list) WHERE price_list IS NOT NULL;

@@ -1,6 +1,7 @@
 import { BILL_DIFFERENCES } from '../functions/bill-differences.ts';
 import { TEXT_COSTS } from '../functions/text-costs.ts';
-import { appendOnly, neverDeleted } from './0001-foundations.ts';
+import { DOCUMENT_KINDS } from '../../domain/billing-document.ts';
+import { appendOnly, neverDeleted, oneOf } from './0001-foundations.ts';
 
 /**
  * Prices and costs, sums of usage, closed months, corrections and reconciliation.
@@ -30,6 +31,10 @@ import { appendOnly, neverDeleted } from './0001-foundations.ts';
  * - An acknowledgement says why a finding of reconciliation stays as it is. It is about the text of the finding, so it
  *   holds for later reports with the same finding. Where it `takes_two`, a second person confirms it. It is decided
  *   once.
+ * - `billing_documents` has the receipts, credit notes and invoices of accounts, each once per `source`: a transfer, or a month
+ *   and an account. A document and its number are written in one transaction, which holds the row of the series in
+ *   `billing_numbers`, so a series has no gaps. A document says who sold: the latest row of `sellers`. Without a seller there
+ *   are no documents. `invoiced_months` are the closed months that have all their invoices.
  * - `vendor_bills` has what each vendor billed for a month, line by line, which reconciliation compares with the costs of
  *   submissions and text requests. Lines of sums name no job.
  */
@@ -175,6 +180,45 @@ BEGIN
 END $$;
 CREATE TRIGGER transfers_not_in_closed_months AFTER INSERT ON transfers
   REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION refuse_closed_month();
+
+CREATE TABLE sellers (
+  version integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  -- Null: nobody from now on.
+  details jsonb,
+  since timestamptz NOT NULL DEFAULT now()
+);
+${appendOnly('sellers')}
+
+CREATE TABLE billing_numbers (
+  kind text NOT NULL ${oneOf('kind', DOCUMENT_KINDS)},
+  year integer NOT NULL,
+  last_number integer NOT NULL CHECK (last_number > 0),
+  PRIMARY KEY (kind, year)
+);
+${neverDeleted('billing_numbers')}
+
+CREATE TABLE billing_documents (
+  id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^doc_[0-9a-z]+$'),
+  account_id text COLLATE "C" NOT NULL REFERENCES accounts,
+  kind text NOT NULL ${oneOf('kind', DOCUMENT_KINDS)},
+  number text COLLATE "C" NOT NULL UNIQUE,
+  source text COLLATE "C" NOT NULL UNIQUE,
+  issued_at timestamptz(3) NOT NULL DEFAULT now(),
+  -- Of an invoice, such as 2026-10.
+  month text,
+  -- Of the payment.
+  reference text,
+  content jsonb NOT NULL,
+  CONSTRAINT billing_documents_are_about_a_month_or_a_payment
+    CHECK ((month IS NOT NULL) = (kind = 'invoice') AND (reference IS NULL) = (kind = 'invoice'))
+);
+CREATE INDEX billing_documents_by_account ON billing_documents (account_id, id);
+${appendOnly('billing_documents')}
+
+CREATE TABLE invoiced_months (
+  month date PRIMARY KEY REFERENCES closed_months
+);
+${appendOnly('invoiced_months')}
 
 CREATE TABLE corrections (
   id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^cor_[0-9a-z]+$'),

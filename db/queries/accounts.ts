@@ -26,13 +26,24 @@ export interface Account {
   readonly eraseBefore: Date | null;
   /** Since when none of its keys work; null while it is open. */
   readonly suspendedAt: Date | null;
+  /** On receipts and invoices; the account's own name if null. */
+  readonly billingName: string | null;
+  /** Several lines. */
+  readonly billingAddress: string | null;
+  readonly taxId: string | null;
   /** The name of the price list by which it pays; null for the catalogue's prices. */
   readonly priceList: string | null;
   readonly createdAt: Date;
 }
 
 /** The fields of an account that operators may change. An absent field stays. */
-export type AccountDetails = Given<Account, 'name' | 'email' | 'externalId' | 'maxConcurrentTasks' | 'contentDays'>;
+export type AccountDetails = Given<
+  Account,
+  'name' | 'email' | 'externalId' | 'maxConcurrentTasks' | 'contentDays' | keyof BillingDetails
+>;
+
+/** What receipts and invoices say of the account. Its owner may change them, too. */
+export type BillingDetails = Pick<Account, 'billingName' | 'billingAddress' | 'taxId'>;
 
 export interface AccountFilter {
   /** A part of the name, the e-mail address or the external id, or the whole id. */

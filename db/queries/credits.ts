@@ -6,6 +6,7 @@ import { type IdPage, newestFirst } from '../page.ts';
 import { readRow } from '../row.ts';
 import { withPartitions } from '../partitions.ts';
 import { lockAccount } from './accounts.ts';
+import { issueDocument } from './billing-documents.ts';
 import { findTransferById, insertTransfer, type Transfer } from './transfers.ts';
 
 export interface TopUp {
@@ -65,6 +66,8 @@ async function creditOnce(
     if (!inserted) return findTopUp(transaction, accountId, reference);
     const createdAt = inserted.created_at;
     await insertTransfer(transaction, { id: transferId, kind: 'topup', accountId, amount, createdAt, reference });
+    const lines = [{ subject: 'payment', model: null, quantity: 1, amount } as const];
+    await issueDocument(transaction, { accountId, kind: 'receipt', source: transferId, reference, lines });
     return { transferId, amount, createdAt, applied: true };
   });
 }

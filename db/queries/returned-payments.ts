@@ -4,6 +4,7 @@ import { dueOf, type PaymentReturn, type ReturnedPayment, withReturn } from '../
 import type { Database } from '../database.ts';
 import { withPartitions } from '../partitions.ts';
 import { findAccount, lockAccount } from './accounts.ts';
+import { issueDocument } from './billing-documents.ts';
 import { adjust, findPayment } from './credits.ts';
 
 interface ReturnedPaymentRow {
@@ -22,6 +23,8 @@ export interface Returned {
   readonly transferId: string | null;
   /** Whether it is a dispute that is not known yet. */
   readonly isNewDispute: boolean;
+  /** Whether any dispute of the payment is not won. */
+  readonly isDisputed: boolean;
 }
 
 /**
@@ -47,26 +50,34 @@ export function returnPayment(
       await transaction('returned_payments')
         .where({ reference })
         .update({ ...toColumns(after), taken: (after.taken + moved.taken).toString() });
-      return { ...moved, isNewDispute };
+      return { ...moved, isNewDispute, isDisputed: [...after.disputes.values()].some(({ isWon }) => !isWon) };
     }),
   );
+}
+
+/** Whoever credits a payment, or takes it back, does this before locking the account; until the transaction ends, nobody else does either. */
+export async function lockReturns(transaction: Database, reference: string): Promise<void> {
+  await transaction('returned_payments').where({ reference }).forUpdate().select('reference');
 }
 
 async function moveDifference(
   transaction: Database,
   reference: string,
   returned: ReturnedPayment,
-): Promise<Omit<Returned, 'isNewDispute'>> {
+): Promise<Omit<Returned, 'isNewDispute' | 'isDisputed'>> {
   const payment = await findPayment(transaction, reference);
   if (!payment) return { accountId: null, taken: 0n, transferId: null };
-  const { accountId, amount } = payment;
+  const { accountId, amount: credited } = payment;
   await lockAccount(transaction, accountId);
   const account = await findAccount(transaction, accountId);
-  const due = dueOf(returned, amount) - returned.taken;
+  const due = dueOf(returned, credited) - returned.taken;
   const taken = due > 0n ? smaller(due, account?.fundedAvailable ?? 0n) : due;
   if (taken === 0n) return { accountId, taken, transferId: null };
   const reason = `${reference} ${taken > 0n ? 'went back to its payer' : 'was won in a dispute'}`;
   const transferId = await adjust(transaction, { accountId, amount: -taken, author: 'payment provider', reason });
+  const [kind, amount] = taken > 0n ? (['credit_note', taken] as const) : (['receipt', -taken] as const);
+  const lines = [{ subject: 'returned_payment', model: null, quantity: 1, amount } as const];
+  await issueDocument(transaction, { accountId, kind, source: transferId, reference, lines });
   return { accountId, taken, transferId };
 }
 

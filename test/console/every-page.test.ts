@@ -4,10 +4,13 @@ import { expect } from 'chai';
 import { inviteMember } from '../../api/services/people/members.ts';
 import { PAGES } from '../../console/pages.ts';
 import type { Database } from '../../db/database.ts';
+import { listDocuments, recordSeller } from '../../db/queries/billing-documents.ts';
+import { topUp } from '../../db/queries/credits.ts';
 import { finishTask } from '../../db/queries/finish-task.ts';
 import { finishReconciliation, insertReconciliation } from '../../db/queries/reconciliations.ts';
 import { findUserByEmail } from '../../db/queries/users.ts';
 import { newId } from '../../domain/ids.ts';
+import { parseUsd } from '../../domain/money.ts';
 import { createPriceList } from '../../db/queries/price-lists.ts';
 import { createOpenIdProvider } from '../../net/openid-provider.ts';
 import type { CheckoutPages } from '../../providers/checkout.ts';
@@ -169,10 +172,20 @@ async function makeSamples(app: TestApp, customer: TestCaller): Promise<Readonly
     reconciliation_id: await makeReport(database, accountId),
     ...(await makeMember(app, accountId)),
     ...(await importSampleBill(database)),
+    document_id: await issueReceipt(database, accountId),
     checkout_id: 'cs_1',
     form_id: await sendForm(app),
     token: (await invite(app, { email: 'invited@example.com' })).split('/').at(-1) ?? '',
   };
+}
+
+/** @returns the id of the receipt */
+async function issueReceipt(database: Database, accountId: string): Promise<string> {
+  const taxes = [{ name: 'VAT', percent: '19' }];
+  await recordSeller(database, { name: 'Acme', address: ['Street 1'], taxId: 'DE1', taxes, taxPoint: 'paid' });
+  await topUp(database, { accountId, amount: parseUsd(5), reference: 'wire 1' });
+  const [document] = await listDocuments(database, { accountId, limit: 1 });
+  return document?.id ?? '';
 }
 
 /** @returns the id of the form */

@@ -1116,6 +1116,93 @@ describe('the rules of the database', () => {
     refusesRemoval('corrections', correctionOf);
   });
 
+  describe('receipts and invoices', () => {
+    const documentOf = ({ account }: Given): Row => ({
+      id: newId('billingDocument'),
+      account_id: account.id,
+      kind: 'receipt',
+      number: 'R-2001-000001',
+      source: 'tr_1',
+      reference: 'wire 1',
+      content: '{}',
+    });
+    refusesRows('billing_documents', documentOf, [
+      ['an id of another form', { id: newId('task') }],
+      ['a document of no account', { account_id: newId('account') }, 'billing_documents_account_id_fkey'],
+      ['a document of an unknown kind', { kind: 'letter' }],
+      [
+        'a receipt of a month or of no payment, and an invoice of a payment or of no month',
+        [
+          { month: '2001-01' },
+          { reference: null },
+          { kind: 'invoice', month: '2001-01' },
+          { kind: 'invoice', reference: null },
+        ],
+        'billing_documents_are_about_a_month_or_a_payment',
+      ],
+    ]);
+    const id = newId('billingDocument');
+    refusesTwice('a document', 'billing_documents', (rows) => ({ ...documentOf(rows), id }));
+    for (const [what, column, other] of [
+      ['a number', 'number', 'source'],
+      ['the document of a source', 'source', 'number'],
+    ] as const) {
+      refuses(`${what} twice`, `billing_documents_${column}_key`, (rows) =>
+        database('billing_documents').insert([documentOf(rows), { ...documentOf(rows), [other]: 'x' }]),
+      );
+    }
+    keepsRows('billing_documents', documentOf, { content: '{"total": "0"}' });
+
+    const numberOf = () => ({ kind: 'receipt', year: 2001, last_number: 1 });
+    refusesRows('billing_numbers', numberOf, [
+      ['a number of an unknown kind', { kind: 'letter' }],
+      ['a number below 1', { last_number: 0 }],
+    ]);
+    refusesTwice('a kind and year', 'billing_numbers', numberOf);
+    refusesRemoval('billing_numbers', numberOf);
+
+    keepsRows('sellers', () => ({ details: '{}' }), { details: null });
+    refuses('a version of the seller twice', 'sellers_pkey', () =>
+      statement('INSERT INTO sellers (version) OVERRIDING SYSTEM VALUE SELECT 1 FROM generate_series(1, 2)', []),
+    );
+
+    const month = '2001-02-01';
+    const closed = { month, author: 'ada', transfers: 0, amounts: '{}', checksum: 0 };
+    /** Of a month that is closed in the same transaction. */
+    const invoiced = (
+      rows: readonly Row[],
+      then: (transaction: Database) => Promise<unknown> = async () => undefined,
+    ) =>
+      database.transaction(async (transaction) => {
+        await transaction('closed_months').insert(closed);
+        await transaction('invoiced_months').insert(rows);
+        await then(transaction);
+      });
+    refuses('a month with invoices that is not closed', 'invoiced_months_month_fkey', () =>
+      insert('invoiced_months', { month }),
+    );
+    refuses('a month with invoices twice', 'invoiced_months_pkey', () => invoiced([{ month }, { month }]));
+    refuses('another month of a row that is there', 'invoiced_months_are_kept', () =>
+      invoiced([{ month }], (transaction) => transaction('invoiced_months').update({ month: '2001-03-01' })),
+    );
+    refuses('removal of all invoiced_months', 'invoiced_months_not_truncated', () =>
+      statement('TRUNCATE invoiced_months CASCADE', []),
+    );
+
+    for (const [what, column, tooLong] of [
+      ['a name on invoices', 'billing_name', 201],
+      ['an address on invoices', 'billing_address', 501],
+      ['a tax number', 'tax_id', 101],
+    ] as const) {
+      refuses(
+        `${what} without letters, and with more than ${tooLong - 1}`,
+        `accounts_${column}_check`,
+        (rows) => update('accounts', rows.account, { [column]: '' }),
+        (rows) => update('accounts', rows.account, { [column]: 'x'.repeat(tooLong) }),
+      );
+    }
+  });
+
   describe('closed months', () => {
     const closedMonth = { month: '2001-01-01', author: 'ada', transfers: 0, amounts: '{}', checksum: 0 };
     refusesRows('closed_months', () => closedMonth, [

@@ -302,6 +302,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'lets clients set and remove the amount below which they are notified': '4.9:2',
     'lists what changed it, each with its amount and the balance after it': '2.9:6 2.9:7 2.9:8 2.9:9 4.9:5',
     'exports what changed it whole, oldest first': '4.9:5',
+    'lists the receipts of the account, and shows each to it and to operators alone': '4.9:7 4.11:64',
   },
   'api/routes/create-tasks.test.ts': {
     'answers 201 with the queued task of a video and reserves its price':

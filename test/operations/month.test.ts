@@ -8,6 +8,8 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { formatUsd, parseUsd, type PicoUsd } from '../../domain/money.ts';
+import { parseMonth } from '../../domain/month.ts';
+import { sumTransfersUntil } from '../support/factories.ts';
 import { fileSweepsOf } from '../support/files.ts';
 import { field, runGenway } from '../support/genway.ts';
 import { announcePaymentEvent } from '../support/payments.ts';
@@ -44,6 +46,8 @@ describe('a month of a reseller', function () {
         GENWAY_CATALOGUE: join(folder, 'catalogue.yaml'),
         GENWAY_PAYMENT_WEBHOOK_SECRET: SECRET,
         GENWAY_TASK_DEADLINE_S: '6',
+        GENWAY_SELLER: 'Acme GmbH | Hauptstrasse 1 | Berlin',
+        GENWAY_TAXES: 'VAT 19',
       },
     });
     await Promise.all([stack.api.start(), stack.text.start(), stack.worker.start()]);
@@ -153,12 +157,36 @@ describe('a month of a reseller', function () {
     expect(field(closed, 'revenue_usd')).to.equal(formatUsd(charged));
     expect(field(closed, 'amounts_usd.topup')).to.equal('130');
     expect(field(closed, 'amounts_usd.adjustment'), 'of the refund; the dispute is even').to.equal('-4');
+    await documentsAgree();
     const left = parseUsd(126) - charged;
     const shown = await genway('accounts', 'show', accountId);
     expect(field(shown, 'balances.available_usd')).to.equal(formatUsd(left));
     const lines = (await exported()).filter((line) => !line.includes('acknowledged_finding'));
     expect(lines, 'an erasure changes no books').to.deep.equal(before);
   });
+
+  /** The receipts without the credit notes are what was received, and the invoice is what was charged. */
+  async function documentsAgree(): Promise<void> {
+    const { to = new Date() } = parseMonth(month) ?? {};
+    await sumTransfersUntil(stack.database, to);
+    await stack.api.stop();
+    await stack.api.start();
+    const documents = await waitUntil(async () => {
+      const path = `/admin/v1/accounts/${accountId}/documents`;
+      const { body } = await call<{ data: readonly Readonly<Record<string, string>>[] }>(`${stack.baseUrl}${path}`, {
+        key: stack.adminToken,
+      });
+      expect(body.data.map(({ kind }) => kind)).to.include('invoice');
+      return body.data;
+    }, WAIT);
+    const sumOf = (wanted: string) =>
+      documents.filter(({ kind }) => kind === wanted).reduce((sum, { total_usd: usd = '' }) => sum + parseUsd(usd), 0n);
+    expect(formatUsd(sumOf('receipt') - sumOf('credit_note'))).to.equal('126');
+    const [invoice = {}] = documents.filter(({ kind }) => kind === 'invoice');
+    const shown = await genway('accounts', 'document', invoice['id'] ?? '');
+    expect(field(shown, 'subtotal_usd')).to.equal(formatUsd(charged));
+    expect(field(shown, 'month')).to.equal(month);
+  }
 
   /** The vendor leaves one render out, asks too much for another, and has one that is not ours. */
   async function billWithThreeFaults([first, second]: readonly TaskBody[], late: TaskBody): Promise<void> {

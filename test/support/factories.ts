@@ -5,6 +5,7 @@ import type { Database } from '../../db/database.ts';
 import { type Account, findAccount, insertAccount } from '../../db/queries/accounts.ts';
 import { type ApiKey, insertApiKey, type KeySettings } from '../../db/queries/api-keys.ts';
 import { grantSignupCredit, topUp } from '../../db/queries/credits.ts';
+import { sumTransfersWhere } from '../../db/queries/daily-transfers.ts';
 import { type EventOfEnding, type FinishedTask, finishTask } from '../../db/queries/finish-task.ts';
 import {
   type KeptSubmission,
@@ -254,4 +255,13 @@ export async function createTextRequestRow(
     ...settings,
   });
   return { id, requestId };
+}
+
+/** Sums all transfers by day as if it were that moment: db/usage-sums.ts sums only what is an hour old. */
+export async function sumTransfersUntil(database: Database, moment: Date): Promise<void> {
+  await database.transaction(async (transaction) => {
+    await transaction('daily_transfers').delete();
+    await transaction.raw(`INSERT INTO daily_transfers ${sumTransfersWhere('true')}`);
+    await transaction('daily_usage_summed').update({ before: moment });
+  });
 }

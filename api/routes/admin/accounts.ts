@@ -156,6 +156,9 @@ export function toDetails(body: AccountDetailsBody): AccountDetails {
     external_id: externalId,
     max_concurrent_tasks: maxConcurrentTasks,
     content_days: contentDays,
+    billing_name: billingName,
+    billing_address: billingAddress,
+    tax_id: taxId,
   } = body;
-  return { name, email, externalId, maxConcurrentTasks, contentDays };
+  return { name, email, externalId, maxConcurrentTasks, contentDays, billingName, billingAddress, taxId };
 }

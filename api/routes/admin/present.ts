@@ -46,6 +46,9 @@ export const LISTED_ACCOUNT = resource<Account>(
       'Tasks that may run at once; null for the default',
     ),
     content_days: CONTENT_DAYS,
+    billing_name: field.text.orNull('billingName', 'The name on receipts and invoices; null for `name`'),
+    billing_address: field.text.orNull('billingAddress', 'The address there, in several lines'),
+    tax_id: field.text.orNull('taxId', 'The tax number there'),
     created_at: field.unixSeconds('createdAt', 'When it was created'),
     topped_up: field.boolean(
       ({ toppedUpAt }) => toppedUpAt !== null,

@@ -28,6 +28,9 @@ export interface AccountDetailsBody {
   readonly external_id?: string | null;
   readonly max_concurrent_tasks?: number | null;
   readonly content_days?: number | null;
+  readonly billing_name?: string | null;
+  readonly billing_address?: string | null;
+  readonly tax_id?: string | null;
 }
 
 export interface CreateAccountBody extends AccountDetailsBody {
@@ -41,6 +44,20 @@ const MAX_CONTENT_DAYS = 36_500;
 export const MAX_KEY_ENTRIES = 500;
 
 const accountName = freeText({ min: 1, max: 200 }).description('A label').example('Acme');
+const billingDetails = {
+  billing_name: freeText({ min: 1, max: 200 })
+    .allow(null)
+    .description('The name on receipts and invoices; null for the name of the account')
+    .example('Acme GmbH'),
+  billing_address: freeText({ min: 1, max: 500 })
+    .allow(null)
+    .description('The address there, in several lines')
+    .example('Hauptstrasse 1\n10115 Berlin'),
+  tax_id: freeText({ min: 1, max: 100 }).allow(null).description('The tax number there').example('DE123456789'),
+};
+
+export const billingDetailsSchema = Joi.object<Pick<AccountDetailsBody, keyof typeof billingDetails>>(billingDetails);
+
 const accountDetails = {
   email: freeText({ min: 3, max: 320 })
     .pattern(/^[^\s@]+@[^\s@]+$/, 'email')
@@ -64,6 +81,7 @@ const accountDetails = {
     .max(MAX_CONTENT_DAYS)
     .allow(null)
     .description('Days after which prompts, inputs and results are erased; null for never'),
+  ...billingDetails,
 };
 
 export const createAccountSchema = Joi.object<CreateAccountBody>({

@@ -18,8 +18,7 @@ import { signedBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { readJson } from '../../middlewares/json-body.ts';
 import { text } from '../../../domain/json-schema.ts';
-import { suspendAccount } from '../../services/account-actions.ts';
-import { creditPayment, referenceOfPayment } from '../../services/credit-once.ts';
+import { creditPayment, referenceOfPayment, suspendForDispute } from '../../services/credit-once.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { isStorable } from '../../validation.ts';
 import { PAYMENT_EVENT } from './present.ts';
@@ -68,7 +67,8 @@ async function credit(payment: Payment, { database, log }: ApiServices) {
     if (!isId('account', accountId) || !(await findAccount(database, accountId))) {
       throw new ServiceError('not_found', 'There is no such account. Check account_id in the metadata.');
     }
-    const { transferId, applied } = await creditPayment(database, payment);
+    const { transferId, applied, isDisputed } = await creditPayment(database, payment);
+    if (isDisputed) warnOfDispute(log, id, accountId);
     return PAYMENT_EVENT.present({ outcome: applied ? 'credited' : 'credited_before', transferId });
   } catch (error) {
     if (error instanceof ServiceError) log.warn({ paymentId: id, code: error.code }, 'a payment was not credited');
@@ -79,15 +79,13 @@ async function credit(payment: Payment, { database, log }: ApiServices) {
   }
 }
 
-/** A dispute stops the account until an operator has looked at it. */
 async function takeBack({ id, change }: ReturnOfPayment, { database, log }: ApiServices) {
   const reference = referenceOfPayment(id);
   const returned = await database.transaction(async (transaction) => {
     const done = await returnPayment(transaction, reference, change);
     if (done?.accountId && done.isNewDispute && 'dispute' in change && !change.dispute.isWon) {
-      const by = { author: 'payment provider', reason: `${reference} is disputed` };
-      await suspendAccount(transaction, done.accountId, by);
-      log.warn({ paymentId: id, accountId: done.accountId }, 'a payment is disputed; its account was suspended');
+      await suspendForDispute(transaction, done.accountId, reference);
+      warnOfDispute(log, id, done.accountId);
     }
     return done;
   });
@@ -97,6 +95,10 @@ async function takeBack({ id, change }: ReturnOfPayment, { database, log }: ApiS
   const { taken, transferId } = returned;
   if (transferId === null) return PAYMENT_EVENT.present({ outcome: 'noted' });
   return PAYMENT_EVENT.present({ outcome: taken > 0n ? 'taken_back' : 'given_back', transferId });
+}
+
+function warnOfDispute(log: ApiServices['log'], paymentId: string, accountId: string): void {
+  log.warn({ paymentId, accountId }, 'a payment is disputed; its account was suspended');
 }
 
 /** @throws ServiceError 400 `invalid_signature` */

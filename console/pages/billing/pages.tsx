@@ -8,6 +8,7 @@ import type { ApiServices } from '../../../api/services/services.ts';
 import { createValidator } from '../../../api/validation.ts';
 import type { Account } from '../../../db/queries/accounts.ts';
 import { listBalanceEntries } from '../../../db/queries/balance-entries.ts';
+import { listDocuments } from '../../../db/queries/billing-documents.ts';
 import { type CreditedTopUp, listTopUps } from '../../../db/queries/credits.ts';
 import { deleteAutoTopUp, findAutoTopUp } from '../../../db/queries/auto-top-ups.ts';
 import { setLowBalance } from '../../../db/queries/low-balances.ts';
@@ -25,6 +26,7 @@ import { member, type MemberVisit, type PageResult, showPage } from '../../page.
 import { monthsOf, ownAccount } from '../own-account.ts';
 import { AddFunds, AutomaticTopUp } from './add-funds.tsx';
 import { Entries, ledgerPages, pagesOfMember } from './ledger.tsx';
+import { changeBillingDetails, documentPages, DocumentsCard } from './documents.tsx';
 import { statementPages } from './statements.tsx';
 import { useTexts } from '../../html/page-context.ts';
 
@@ -74,6 +76,14 @@ export const billingPages = [
       (problem) => showOverview(visit, services, problem),
     );
   }),
+  member.form('/accounts/{account_id}/billing/details', 'pay', (visit, services) => {
+    const { accountId } = visit.account;
+    return carryOut(
+      () => changeBillingDetails(visit, services, accountId),
+      `/accounts/${accountId}/billing`,
+      (problem) => showOverview(visit, services, problem),
+    );
+  }),
   member.form('/accounts/{account_id}/billing/checkout', 'pay', async (visit, services) => {
     const { accountId } = visit.account;
     const description = visit.texts.billing.credit;
@@ -112,6 +122,7 @@ export const billingPages = [
     const url = await findCheckoutUrl(services, accountId, visit.params['checkout_id'] ?? '');
     return url === null ? { kind: 'redirect', path: `/accounts/${accountId}/billing` } : { kind: 'leave', url };
   }),
+  ...documentPages,
   ...statementPages,
   ...ledgerPages,
 ];
@@ -151,13 +162,14 @@ async function Overview({ visit, services }: { readonly visit: MemberVisit; read
   const { database, reports, topUpUrl, checkout } = services;
   const { billing: words } = texts;
   const path = `/console/accounts/${accountId}/billing`;
-  const [found, promo, months, topUps, entries, automatic] = await Promise.all([
+  const [found, promo, months, topUps, entries, automatic, documents] = await Promise.all([
     ownAccount(visit, services),
     sumPromoCredit(database, accountId),
     monthsOf(visit, services),
     listTopUps(database, { accountId, limit: LATEST }),
     listBalanceEntries(reports, { accountId, limit: LATEST }),
     findAutoTopUp(database, accountId),
+    listDocuments(database, { accountId, limit: LATEST }),
   ]);
   return (
     <>
@@ -188,6 +200,11 @@ async function Overview({ visit, services }: { readonly visit: MemberVisit; read
           {months.length <= LATEST_MONTHS ? null : <a href={`${path}/statements`}>{words.allMonths}</a>}
         </Card>
       </div>
+      <DocumentsCard
+        account={found}
+        documents={documents}
+        sent={visit.path.endsWith('/billing/details') ? visit.form : null}
+      />
       <Card title={words.ledger}>
         <Entries entries={entries} pageOf={pagesOfMember(accountId)} />
         <p class="pages">

@@ -13,6 +13,8 @@ const NEEDS: Readonly<Record<string, AdminRole>> = {
   getContent: 'readonly',
   eraseContent: 'operator',
   updateAccount: 'operator',
+  listBillingDocumentsOfAccount: 'readonly',
+  getAnyBillingDocument: 'readonly',
   suspendAccount: 'operator',
   reopenAccount: 'operator',
   topUp: 'finance',

@@ -88,7 +88,8 @@ export function AccountContent(props: Props) {
         </p>
       ) : null}
       <p>
-        <a href={`/console/staff/accounts/${account.id}/end-users`}>{texts.endUsers.title}</a>
+        <a href={`/console/staff/accounts/${account.id}/end-users`}>{texts.endUsers.title}</a>{' '}
+        <a href={`/console/staff/accounts/${account.id}/documents`}>{texts.billing.documents}</a>
       </p>
       <Card title={words.latestTasks}>
         <TaskTable tasks={tasks} none={words.noTasks} hasAccounts={false} />

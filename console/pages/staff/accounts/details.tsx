@@ -6,10 +6,20 @@ import type { Account } from '../../../../db/queries/accounts.ts';
 import type { Form as SentForm } from '../../../form.ts';
 import { Field, Form } from '../../../html/components.tsx';
 import { useTexts } from '../../../html/page-context.ts';
+import { BillingDetailsFields, readBillingDetails } from '../../billing/documents.tsx';
 
 const validate = createValidator(createAccountSchema);
 /** As the API calls them. */
-export const DETAIL_NAMES = ['name', 'email', 'external_id', 'max_concurrent_tasks', 'content_days'] as const;
+export const DETAIL_NAMES = [
+  'name',
+  'email',
+  'external_id',
+  'max_concurrent_tasks',
+  'content_days',
+  'billing_name',
+  'billing_address',
+  'tax_id',
+] as const;
 
 /** Reads all details; an empty field removes its detail. @throws ServiceError `bad_request` */
 export function readDetails(form: SentForm) {
@@ -19,6 +29,7 @@ export function readDetails(form: SentForm) {
     external_id: form.optional('external_id'),
     max_concurrent_tasks: form.number('max_concurrent_tasks'),
     content_days: form.number('content_days'),
+    ...readBillingDetails(form),
   });
   return { ...toDetails(body), name: body.name };
 }
@@ -55,6 +66,7 @@ export function DetailsForm({
         inputMode="numeric"
         value={stands('content_days', stored?.contentDays)}
       />
+      <BillingDetailsFields stored={stored} sent={sent} />
       <div>
         <button type="submit">{stored === null ? common.create : common.save}</button>
       </div>

@@ -1,5 +1,8 @@
 import { expect } from 'chai';
-import { useTestApp } from '../../../support/app.ts';
+import { recordSeller } from '../../../../db/queries/billing-documents.ts';
+import { topUp } from '../../../../db/queries/credits.ts';
+import { parseUsd } from '../../../../domain/money.ts';
+import { type ErrorBody, useTestApp } from '../../../support/app.ts';
 import { createTaskRow, finishAsFailed, finishAsSucceeded } from '../../../support/factories.ts';
 import { call } from '../../../support/stack.ts';
 
@@ -139,5 +142,41 @@ describe('/v1/balance', () => {
     const [header, ...lines] = (await response.text()).trimEnd().split('\r\n');
     expect(header).to.match(/^created_at,id,type,amount_usd,balance_usd,/);
     expect(lines.map((line) => line.split(',').slice(2, 5).join(' '))).to.deep.equal(['signup_grant 2 2', 'topup 3 5']);
+  });
+
+  it('lists the receipts of the account, and shows each to it and to operators alone', async () => {
+    const [caller, other] = [await app.createAccount(), await app.createAccount()];
+    const taxes = [{ name: 'VAT', percent: '25' }];
+    const seller = { name: 'Acme', address: ['Street 1'], taxId: 'DE1', taxes, taxPoint: 'paid' } as const;
+    await recordSeller(app.database, seller);
+    const { accountId } = caller;
+    await call(`${app.baseUrl}/admin/v1/accounts/${accountId}`, {
+      key: app.adminToken,
+      method: 'PATCH',
+      body: { billing_name: 'Ada Ltd', billing_address: 'Lane 2\nOxford', tax_id: 'GB2' },
+    });
+    await topUp(app.database, { accountId, amount: parseUsd(10), reference: 'wire 1' });
+    const list = (key: string, query = '') =>
+      call<Entries>(`${app.baseUrl}/v1/balance/documents${query}`, { key }).then(({ body }) => body.data);
+    const [listed = {}, ...more] = await list(caller.apiKey, '?kind=receipt');
+    expect(listed).to.include({ kind: 'receipt', reference: 'wire 1', month: null, total_usd: '10' });
+    expect([more, await list(caller.apiKey, '?kind=invoice'), await list(other.apiKey)]).to.deep.equal([[], [], []]);
+    const ownPath = `/v1/balance/documents/${String(listed['id'])}`;
+    const show = (key: string, path: string) => call<Envelope & ErrorBody>(`${app.baseUrl}${path}`, { key });
+    const { body } = await show(caller.apiKey, ownPath);
+    expect(body.data).to.deep.equal({
+      ...listed,
+      seller: { name: 'Acme', address: ['Street 1'], tax_id: 'DE1' },
+      customer: { name: 'Ada Ltd', address: ['Lane 2', 'Oxford'], tax_id: 'GB2' },
+      lines: [{ subject: 'payment', model: null, quantity: 1, amount_usd: '10' }],
+      subtotal_usd: '10',
+      taxes: [{ name: 'VAT', percent: '25', amount_usd: '2' }],
+      net_usd: '8',
+    });
+    expect((await show(other.apiKey, ownPath)).status).to.equal(404);
+    const ofOperators = await show(app.adminToken, `/admin/v1/documents/${String(listed['id'])}`);
+    expect(ofOperators.body.data).to.deep.equal(body.data);
+    const all = await show(app.adminToken, `/admin/v1/accounts/${accountId}/documents`);
+    expect(all.body.data).to.deep.equal([listed]);
   });
 });

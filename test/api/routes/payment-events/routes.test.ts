@@ -306,6 +306,31 @@ describe('POST /v1/payment-events', () => {
       expect([await fundedNow(), await isSuspended()]).to.deep.equal([parseUsd('12.34'), false]);
     });
 
+    it('suspends the account when a payment is credited that was disputed before, once and unless it was won', async () => {
+      const id = newPaymentId();
+      expect(await outcomeOf(disputed(id))).to.equal('noted');
+      expect([await outcomeOf(intentSucceeded({ id })), await isSuspended()]).to.deep.equal(['credited', true]);
+      expect(await fundedNow()).to.equal(parseUsd('2.34'));
+      await reopenAccount(app.database, accountId, { author: 'ada', reason: 'she called' });
+      expect([await outcomeOf(intentSucceeded({ id })), await isSuspended()]).to.deep.equal(['credited_before', false]);
+      const won = newPaymentId();
+      await announce(disputed(won));
+      await announce(disputed(won, { status: 'won' }));
+      expect([await outcomeOf(intentSucceeded({ id: won })), await isSuspended()]).to.deep.equal(['credited', false]);
+    });
+
+    it('ends the same whether the payment or its dispute is announced first, or both at once', async () => {
+      for (let round = 0; round < 10; round++) {
+        const id = newPaymentId();
+        const before = (await fundedNow()) ?? 0n;
+        const outcomes = await Promise.all([outcomeOf(intentSucceeded({ id })), outcomeOf(disputed(id))]);
+        expect(outcomes[0]).to.equal('credited');
+        expect(await fundedNow()).to.equal(before + parseUsd('2.34'));
+        expect(await isSuspended()).to.equal(true);
+        await reopenAccount(app.database, accountId, { author: 'ada', reason: 'she called' });
+      }
+    });
+
     it('takes what the account has left, and reports the rest as a finding', async () => {
       const id = await creditedPayment();
       await adjust(app.database, { accountId, amount: -parseUsd(10), author: 'ada', reason: 'spent' });

@@ -1,0 +1,30 @@
+/** Issues the invoices of months that were closed, and sets who sells on all documents. */
+import type { Logger } from 'pino';
+import type { Database } from '../../../db/database.ts';
+import { issueSomeInvoices, recordSeller } from '../../../db/queries/billing-documents.ts';
+import type { Seller } from '../../../domain/billing-document.ts';
+import { repeat, type Repetition } from '../../../domain/repeat.ts';
+
+const PAUSE_MS = 30_000;
+const BATCH_SIZE = 10;
+
+interface Issuer {
+  /** A pool whose statements may run long. */
+  readonly database: Database;
+  /** Null for nobody: then there are no documents. */
+  readonly seller: Seller | null;
+  readonly log: Pick<Logger, 'error'>;
+}
+
+export function startInvoices({ database, seller, log }: Issuer): Repetition {
+  let isSellerRecorded = false;
+  const issue = async (): Promise<boolean> => {
+    if (!isSellerRecorded) await recordSeller(database, seller);
+    isSellerRecorded = true;
+    return issueSomeInvoices(database, BATCH_SIZE);
+  };
+  return repeat(issue, {
+    pauseMs: PAUSE_MS,
+    onError: (error) => log.error({ err: error }, 'invoices could not be issued; they are tried again'),
+  });
+}

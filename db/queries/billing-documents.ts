@@ -1,0 +1,217 @@
+/** Receipts, credit notes and invoices: see `db/migrations/0009-finance.ts`. */
+import {
+  composeDocument,
+  type DocumentContent,
+  type DocumentKind,
+  type DocumentLine,
+  groupSmallLines,
+  numberOf,
+  type Party,
+  type Seller,
+} from '../../domain/billing-document.ts';
+import { newId } from '../../domain/ids.ts';
+import { type Month, parseMonth } from '../../domain/month.ts';
+import { type Database, onlyRow, picoUsd } from '../database.ts';
+import { CHARGES, isFirstCharge } from '../ledger-sql.ts';
+import { type IdPage, newestFirst } from '../page.ts';
+import { camelCased, columnsOf } from '../row.ts';
+import { findAccount } from './accounts.ts';
+import { MAX_CHAIN_MS } from './month-export.ts';
+
+export interface BillingDocument extends DocumentContent {
+  readonly id: string;
+  readonly accountId: string;
+  readonly kind: DocumentKind;
+  readonly number: string;
+  readonly issuedAt: Date;
+  /** The month of an invoice, such as `2026-10`; null for other documents. */
+  readonly month: string | null;
+  /** The reference of the payment; null for an invoice. */
+  readonly reference: string | null;
+}
+
+/** A document that is due. Its source, a transfer or a month of an account, has one document. */
+interface DueDocument extends Pick<BillingDocument, 'accountId' | 'kind'> {
+  readonly source: string;
+  readonly month?: string;
+  readonly reference?: string;
+  readonly lines: readonly DocumentLine[];
+}
+
+/** The lines of an invoice that stand apart; the smallest are added up. */
+const MAX_LINES = 60;
+
+/** Sets who sells from now on; nobody issues documents for null. */
+export async function recordSeller(database: Database, seller: Seller | null): Promise<void> {
+  await database.raw(
+    /* sql */ `
+    INSERT INTO sellers (details) SELECT CAST(:details AS jsonb)
+    WHERE CAST(:details AS jsonb) IS DISTINCT FROM (SELECT details FROM sellers ORDER BY version DESC LIMIT 1)`,
+    { details: seller === null ? null : JSON.stringify(seller) },
+  );
+}
+
+async function findSeller(database: Database): Promise<Seller | null> {
+  const row = await database<{ details: Seller | null; version: number }>('sellers').orderBy('version', 'desc').first();
+  return row?.details ?? null;
+}
+
+/** Issues a document with the next number, unless there is no seller. Until the transaction ends, no other of its kind is issued. */
+export async function issueDocument(transaction: Database, due: DueDocument): Promise<void> {
+  const seller = await findSeller(transaction);
+  if (seller === null) return;
+  const { accountId, kind, source, month, reference, lines } = due;
+  const content = composeDocument(kind, seller, await findCustomer(transaction, accountId), lines);
+  const { rows } = await transaction.raw<{ rows: { year: number; last_number: number }[] }>(
+    /* sql */ `
+    INSERT INTO billing_numbers AS known (kind, year, last_number)
+    VALUES (?, extract(year FROM now() AT TIME ZONE 'UTC'), 1)
+    ON CONFLICT (kind, year) DO UPDATE SET last_number = known.last_number + 1 RETURNING year, last_number`,
+    [kind],
+  );
+  const { year, last_number: count } = onlyRow(rows);
+  await transaction('billing_documents').insert({
+    ...columnsOf({ id: newId('billingDocument'), accountId, kind, source, month, reference }),
+    number: numberOf(kind, year, count),
+    content: JSON.stringify(content, (_name, value: unknown) => (typeof value === 'bigint' ? value.toString() : value)),
+  });
+}
+
+async function findCustomer(database: Database, accountId: string): Promise<Party> {
+  const account = await findAccount(database, accountId);
+  if (!account) throw new Error(`account ${accountId} cannot have disappeared`);
+  const { name, billingName, billingAddress, taxId } = account;
+  return { name: billingName ?? name, address: billingAddress?.split(/\r?\n/) ?? [], taxId };
+}
+
+/**
+ * Issues the invoices of some accounts that were charged in a closed month, each once.
+ *
+ * @returns whether there may be more to issue
+ */
+export async function issueSomeInvoices(database: Database, limit: number): Promise<boolean> {
+  return database.transaction(async (transaction) => {
+    // Other processes wait for the row. The sums by day, which say who was charged, may be behind.
+    const { rows } = await transaction.raw<{ rows: { month: string }[] }>(/* sql */ `
+      SELECT to_char(month, 'YYYY-MM') AS month FROM closed_months AS closed
+      WHERE NOT EXISTS (SELECT FROM invoiced_months WHERE invoiced_months.month = closed.month)
+        AND (SELECT before FROM daily_usage_summed) >= (closed.month + interval '1 month') AT TIME ZONE 'UTC'
+      ORDER BY closed.month LIMIT 1 FOR UPDATE OF closed`);
+    const month = rows[0] && parseMonth(rows[0].month);
+    if (!month || (await findSeller(transaction)) === null) return false;
+    const accountIds = await findAccountsToInvoice(transaction, month, limit);
+    for (const accountId of accountIds) {
+      const lines = await sumCharges(transaction, accountId, month);
+      await issueDocument(transaction, {
+        accountId,
+        kind: 'invoice',
+        source: sourceOf(month, accountId),
+        month: month.name,
+        lines: groupSmallLines(lines, MAX_LINES),
+      });
+    }
+    if (accountIds.length < limit) {
+      await transaction('invoiced_months')
+        .insert({ month: `${month.name}-01` })
+        .onConflict()
+        .ignore();
+    }
+    return true;
+  });
+}
+
+function sourceOf({ name }: Month, accountId: string): string {
+  return `${name} ${accountId}`;
+}
+
+async function findAccountsToInvoice(database: Database, month: Month, limit: number): Promise<readonly string[]> {
+  const { rows } = await database.raw<{ rows: { account_id: string }[] }>(
+    /* sql */ `
+    SELECT DISTINCT account_id FROM daily_transfers
+    WHERE day >= CAST(:from AS date) AND day < CAST(:to AS date) AND kind IN ${CHARGES}
+      AND NOT EXISTS (SELECT FROM billing_documents WHERE source = :month || ' ' || account_id)
+    ORDER BY account_id LIMIT :limit`,
+    { month: month.name, from: dayOf(month.from), to: dayOf(month.to), limit },
+  );
+  return rows.map(({ account_id: accountId }) => accountId);
+}
+
+function dayOf(moment: Date): string {
+  return moment.toISOString().slice(0, 10);
+}
+
+/** What an account was charged in a month, by model. */
+async function sumCharges(
+  database: Database,
+  accountId: string,
+  { from, to }: Month,
+): Promise<readonly DocumentLine[]> {
+  const { rows } = await database.raw<{
+    rows: { subject: DocumentLine['subject']; model: string; quantity: string; amount: string }[];
+  }>(
+    /* sql */ `
+    SELECT coalesce(task.kind, 'text') AS subject, coalesce(task.model, request.model) AS model,
+      count(*) FILTER (WHERE transfer.kind = 'settlement' OR ${isFirstCharge('transfer', 'request')}) AS quantity,
+      sum(transfer.amount) AS amount
+    FROM transfers AS transfer
+    LEFT JOIN tasks AS task ON task.id = transfer.task_id AND task.created_at = transfer.opened_at
+    LEFT JOIN text_requests AS request ON request.id = transfer.text_request_id
+      AND request.created_at >= :opened AND request.created_at < :to
+    WHERE transfer.account_id = :accountId AND transfer.kind IN ${CHARGES}
+      AND transfer.created_at >= :from AND transfer.created_at < :to
+      AND transfer.opened_at >= :opened AND transfer.opened_at < :to
+    GROUP BY 1, 2 ORDER BY 1, 2`,
+    { accountId, from, to, opened: new Date(from.getTime() - MAX_CHAIN_MS) },
+  );
+  return rows.map(({ quantity, amount, ...row }) => ({
+    ...row,
+    quantity: Number(quantity),
+    amount: picoUsd(amount),
+  }));
+}
+
+type WithTextAmounts<Value> = Value extends bigint
+  ? string
+  : Value extends object
+    ? { readonly [Name in keyof Value]: WithTextAmounts<Value[Name]> }
+    : Value;
+
+interface DocumentRow {
+  readonly id: string;
+  readonly account_id: string;
+  readonly kind: DocumentKind;
+  readonly number: string;
+  readonly issued_at: Date;
+  readonly month: string | null;
+  readonly reference: string | null;
+  readonly content: WithTextAmounts<DocumentContent>;
+}
+
+/** The documents of an account, newest first. */
+export async function listDocuments(
+  database: Database,
+  { accountId, kind, ...page }: IdPage & { readonly accountId: string; readonly kind?: DocumentKind | undefined },
+): Promise<readonly BillingDocument[]> {
+  const query = database<DocumentRow>('billing_documents').where(columnsOf({ accountId, kind }));
+  return (await newestFirst(query, page)).map(toDocument);
+}
+
+/** @param accountId the account to search; undefined for all */
+export async function findDocument(
+  database: Database,
+  { id, accountId }: { readonly id: string; readonly accountId?: string },
+): Promise<BillingDocument | null> {
+  const row = await database<DocumentRow>('billing_documents').where(columnsOf({ id, accountId })).first();
+  return row ? toDocument(row) : null;
+}
+
+function toDocument({ content, ...row }: DocumentRow): BillingDocument {
+  return {
+    ...camelCased(row),
+    ...content,
+    lines: content.lines.map((line) => ({ ...line, amount: BigInt(line.amount) })),
+    subtotal: BigInt(content.subtotal),
+    total: BigInt(content.total),
+    taxes: content.taxes.map((tax) => ({ ...tax, amount: BigInt(tax.amount) })),
+  };
+}

@@ -1,0 +1,120 @@
+/**
+ * Receipts, credit notes and invoices. A receipt confirms a payment, a credit note confirms what went back of it, and an
+ * invoice says what an account was charged in a month. Documents state whole cents, rounded half up.
+ */
+import { PICO_PER_CENT, type PicoUsd } from './money.ts';
+
+export const DOCUMENT_KINDS = ['receipt', 'credit_note', 'invoice'] as const;
+
+export type DocumentKind = (typeof DOCUMENT_KINDS)[number];
+
+/** When tax is due: when an account pays, or when it spends what it paid. */
+export const TAX_POINTS = ['paid', 'used'] as const;
+
+export type TaxPoint = (typeof TAX_POINTS)[number];
+
+/** Who sells, or who buys. */
+export interface Party {
+  readonly name: string;
+  /** Line by line. */
+  readonly address: readonly string[];
+  readonly taxId: string | null;
+}
+
+export interface Tax {
+  readonly name: string;
+  /** A decimal with at most four digits after the point, such as `19` or `8.875`. */
+  readonly percent: string;
+}
+
+export interface Seller extends Party {
+  /** The taxes that every amount includes. */
+  readonly taxes: readonly Tax[];
+  readonly taxPoint: TaxPoint;
+}
+
+export const LINE_SUBJECTS = ['payment', 'returned_payment', 'image', 'video', 'text', 'others'] as const;
+
+export interface DocumentLine {
+  readonly subject: (typeof LINE_SUBJECTS)[number];
+  /** Null for a payment, and for what many models were charged together. */
+  readonly model: string | null;
+  /** How many payments, tasks or text requests. */
+  readonly quantity: number;
+  /** Exact. */
+  readonly amount: PicoUsd;
+}
+
+export interface TaxLine extends Tax {
+  /** In whole cents; a part of the total. */
+  readonly amount: PicoUsd;
+}
+
+/** What a document says. */
+export interface DocumentContent {
+  readonly seller: Party;
+  readonly customer: Party;
+  readonly lines: readonly DocumentLine[];
+  /** The exact sum of the lines. */
+  readonly subtotal: PicoUsd;
+  /** The subtotal in whole cents. */
+  readonly total: PicoUsd;
+  /** The taxes that the total includes; none where another document states them. */
+  readonly taxes: readonly TaxLine[];
+}
+
+/** The document about some lines. */
+export function composeDocument(
+  kind: DocumentKind,
+  { taxes, taxPoint, ...seller }: Seller,
+  customer: Party,
+  lines: readonly DocumentLine[],
+): DocumentContent {
+  const subtotal = lines.reduce((sum, { amount }) => sum + amount, 0n);
+  const total = inCents(subtotal, 1n);
+  const isTaxed = taxPoint === (kind === 'invoice' ? 'used' : 'paid');
+  return { seller, customer, lines, subtotal, total, taxes: isTaxed ? taxesIn(total, taxes) : [] };
+}
+
+/** What is left of the total without its taxes. */
+export function netOf({ total, taxes }: Pick<DocumentContent, 'total' | 'taxes'>): PicoUsd {
+  return taxes.reduce((rest, { amount }) => rest - amount, total);
+}
+
+/** The lines with the largest amounts, and one line for the others. */
+export function groupSmallLines(lines: readonly DocumentLine[], maxLines: number): readonly DocumentLine[] {
+  if (lines.length <= maxLines) return lines;
+  const sorted = lines.toSorted((one, other) => Number(other.amount - one.amount));
+  const others = sorted.slice(maxLines - 1);
+  const quantity = others.reduce((sum, line) => sum + line.quantity, 0);
+  const amount = others.reduce((sum, line) => sum + line.amount, 0n);
+  return [...sorted.slice(0, maxLines - 1), { subject: 'others', model: null, quantity, amount }];
+}
+
+const PREFIXES: Readonly<Record<DocumentKind, string>> = { receipt: 'R', credit_note: 'CN', invoice: 'INV' };
+
+/** The number of a document, such as `INV-2026-000001`. Each kind counts from 1 in each year. */
+export function numberOf(kind: DocumentKind, year: number, count: number): string {
+  return `${PREFIXES[kind]}-${year}-${String(count).padStart(6, '0')}`;
+}
+
+const PERCENT_DECIMALS = 4;
+/** A hundred percent, in the unit of {@link rateOf}. */
+const WHOLE = 100n * 10n ** BigInt(PERCENT_DECIMALS);
+
+function taxesIn(total: PicoUsd, taxes: readonly Tax[]): readonly TaxLine[] {
+  const gross = taxes.reduce((sum, { percent }) => sum + rateOf(percent), WHOLE);
+  return taxes.map((tax) => ({ ...tax, amount: inCents(total * rateOf(tax.percent), gross) }));
+}
+
+/** A percentage in ten-thousandths of a percent. */
+function rateOf(percent: string): bigint {
+  const [whole = '0', decimals = ''] = percent.split('.');
+  return BigInt(whole + decimals.padEnd(PERCENT_DECIMALS, '0'));
+}
+
+/** A quotient that is not negative, in whole cents, rounded half up. */
+function inCents(amount: bigint, divisor: bigint): PicoUsd {
+  const cent = PICO_PER_CENT * divisor;
+  return ((2n * amount + cent) / (2n * cent)) * PICO_PER_CENT;
+}
