@@ -10,6 +10,32 @@ export function periodOf(query: URLSearchParams): Period {
   return { from, to: to && new Date(to.getTime() + DAY_MS) };
 }
 
+/** The usual periods, by their names in the texts. */
+export const USUAL_PERIODS = ['today', 'yesterday', 'sevenDays', 'thirtyDays', 'thisMonth', 'lastMonth'] as const;
+
+/** The first and the last day of each of the {@link USUAL_PERIODS}, such as `2026-11-30`. */
+export function usualPeriods(
+  nowMs: number,
+): Readonly<Record<(typeof USUAL_PERIODS)[number], readonly [string, string]>> {
+  const now = new Date(nowMs);
+  const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()];
+  const daysAgo = (days: number): string => dayOf(new Date(nowMs - days * DAY_MS));
+  const dayOfMonth = (months: number, day: number): string => dayOf(new Date(Date.UTC(year, month + months, day)));
+  const today = daysAgo(0);
+  return {
+    today: [today, today],
+    yesterday: [daysAgo(1), daysAgo(1)],
+    sevenDays: [daysAgo(6), today],
+    thirtyDays: [daysAgo(29), today],
+    thisMonth: [dayOfMonth(0, 1), today],
+    lastMonth: [dayOfMonth(-1, 1), dayOfMonth(0, 0)],
+  };
+}
+
+function dayOf(moment: Date): string {
+  return moment.toISOString().slice(0, 10);
+}
+
 function startOf(day: string | null): Date | undefined {
   if (day === null || !DAY.test(day)) return undefined;
   const start = new Date(`${day}T00:00:00Z`);

@@ -1,7 +1,9 @@
 /** Filters of lists, and links that download a list. */
 import type { Child } from 'hono/jsx';
+import type { Period } from '../../db/period.ts';
 import { EXPORT_FORMATS } from '../export.ts';
 import type { PartFilter } from '../part-filter.ts';
+import { USUAL_PERIODS, usualPeriods } from '../period.ts';
 import { Card, Choice, Field, type FieldProps } from './components.tsx';
 import { wordFor } from './resource-table.tsx';
 import { usePage, useQuery, useTexts } from './page-context.ts';
@@ -52,10 +54,38 @@ export function ChoiceLinks({ name, label, all, values, field = name }: ChoiceFi
   );
 }
 
-/** Filters a list by a text or a day. */
+/** Filters a list by a text, or by what the type says. */
 export function FieldFilter({ name, ...field }: Pick<FieldProps, 'name' | 'label' | 'type'>) {
   const { query } = usePage();
   return <Field name={name} {...field} value={query.get(name) ?? ''} />;
+}
+
+/** Filters a list by days in UTC, or by a usual period with one click. @param standing the period without days */
+export function DayFilters({ standing }: { readonly standing?: Period }) {
+  const { query, texts } = usePage();
+  const queryWith = useQuery();
+  const periods = usualPeriods(Date.now());
+  const shown = (name: 'from' | 'to'): string => query.get(name) ?? standing?.[name]?.toISOString().slice(0, 10) ?? '';
+  return (
+    <>
+      <div class="choices" role="group" aria-label={texts.periods.title}>
+        {USUAL_PERIODS.map((name) => {
+          const [from, to] = periods[name];
+          const isChosen = from === query.get('from') && to === query.get('to');
+          return (
+            <a
+              href={queryWith(isChosen ? { from: null, to: null } : { from, to })}
+              {...(isChosen && { 'aria-current': 'true' })}
+            >
+              {texts.periods[name]}
+            </a>
+          );
+        })}
+      </div>
+      <Field name="from" label={texts.periods.from} type="date" value={shown('from')} />
+      <Field name="to" label={texts.periods.to} type="date" value={shown('to')} />
+    </>
+  );
 }
 
 /** What a filter may mean, for the reader to choose. Shows nothing if that is clear. */

@@ -16,7 +16,7 @@ import {
 import { isId } from '../../../domain/ids.ts';
 import { ENTRY_TYPES } from '../../../domain/ledger.ts';
 import { Card, Choice, ExactMoney, exactUsd, Headline, Noted, Pages } from '../../html/components.tsx';
-import { ChoiceFilter, Downloads, FieldFilter, Filters } from '../../html/filters.tsx';
+import { ChoiceFilter, DayFilters, Downloads, Filters } from '../../html/filters.tsx';
 import { pathOfId } from '../../html/linked-ids.tsx';
 import { usePage, useTexts } from '../../html/page-context.ts';
 import { Chosen, ResourceTable } from '../../html/resource-table.tsx';
@@ -108,7 +108,7 @@ export function Ledger({
   isOfStaff = false,
 }: ShownLedger & { readonly pageOf: PageOfEntry; readonly isOfStaff?: boolean }) {
   const texts = useTexts();
-  const { billing: words, staff, fields } = texts;
+  const { billing: words, fields } = texts;
   const keyOptions = keys.map(({ id, name, hint }) => [id, name === '' ? hint : `${name} (${hint})`] as const);
   return (
     <>
@@ -116,8 +116,7 @@ export function Ledger({
       <Filters downloads={<Downloads />}>
         <ChoiceFilter name="type" label={words.what} all={words.allEntries} values={ENTRY_TYPES} />
         {keys.length === 0 ? null : <KeyFilter label={fields.key} all={words.allKeys} options={keyOptions} />}
-        <FieldFilter name="from" label={staff.from} type="date" />
-        <FieldFilter name="to" label={staff.to} type="date" />
+        <DayFilters />
       </Filters>
       <Card>
         <Entries entries={entries} pageOf={pageOf} isOfStaff={isOfStaff} />

@@ -10,7 +10,7 @@ import type { LateResult } from '../../../domain/task-object.ts';
 import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../domain/task.ts';
 import { Card, Copyable, Empty, Field, Form, Money, Pages, Time, usd } from '../../html/components.tsx';
 import { Facts } from '../../html/facts.tsx';
-import { Candidates, ChoiceFilter, ChoiceLinks, FieldFilter, Filters } from '../../html/filters.tsx';
+import { Candidates, ChoiceFilter, ChoiceLinks, DayFilters, FieldFilter, Filters } from '../../html/filters.tsx';
 import { readListPage } from '../../list-page.ts';
 import { modelIn, unlessOpen } from '../../part-filter.ts';
 import { mayAsMember } from '../../../domain/roles.ts';
@@ -51,8 +51,7 @@ export const taskPages = [
             <ChoiceLinks name="status" label={texts.fields.status} all={words.allStatuses} values={TASK_STATUSES} />
             <ChoiceFilter name="kind" label={words.result} all={words.allKinds} values={TASK_KINDS} />
             <FieldFilter name="model" label={texts.common.partOfModel} />
-            <FieldFilter name="from" label={words.from} type="date" />
-            <FieldFilter name="to" label={words.to} type="date" />
+            <DayFilters />
             <Field name="id" label={words.id} value={id} />
           </Filters>
           <Candidates filters={[model]} />

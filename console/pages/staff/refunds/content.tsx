@@ -3,7 +3,7 @@ import type { Refund, RefundFilter, RefundSum } from '../../../../db/queries/sta
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
 import { Choice, Field, Pages } from '../../../html/components.tsx';
-import { Downloads, FieldFilter, Filters } from '../../../html/filters.tsx';
+import { DayFilters, Downloads, Filters } from '../../../html/filters.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { TableCard } from '../../../html/resource-table.tsx';
 import type { UserVisit } from '../../../page.ts';
@@ -62,8 +62,7 @@ function RefundFilters({ sums, filter, visit: { texts } }: Props) {
   );
   return (
     <Filters downloads={<Downloads />}>
-      <Field name="from" label={staff.from} type="date" value={filter.from?.toISOString().slice(0, 10) ?? ''} />
-      <FieldFilter name="to" label={staff.to} type="date" />
+      <DayFilters standing={filter} />
       <Choice
         name="cause"
         label={fields.cause}

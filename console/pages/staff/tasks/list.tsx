@@ -2,7 +2,7 @@
 import { LISTED_TASK } from '../../../../api/routes/admin/present.ts';
 import { type Task, TASK_KINDS, TASK_STATUSES } from '../../../../domain/task.ts';
 import { Card, Money, Pages } from '../../../html/components.tsx';
-import { Candidates, ChoiceFilter, ChoiceLinks, FieldFilter, Filters } from '../../../html/filters.tsx';
+import { Candidates, ChoiceFilter, ChoiceLinks, DayFilters, FieldFilter, Filters } from '../../../html/filters.tsx';
 import type { ListPage } from '../../../list-page.ts';
 import type { PartFilter } from '../../../part-filter.ts';
 import { ResourceTable } from '../../../html/resource-table.tsx';
@@ -17,7 +17,7 @@ export function TaskList({
   readonly filters: readonly PartFilter[];
 }) {
   const texts = useTexts();
-  const { staffTasks: words, staff, tasks: taskWords, fields, common } = texts;
+  const { staffTasks: words, tasks: taskWords, fields, common } = texts;
   return (
     <>
       <Filters>
@@ -25,8 +25,7 @@ export function TaskList({
         <FieldFilter name="account" label={common.partOfAccount} />
         <FieldFilter name="model" label={common.partOfModel} />
         <ChoiceFilter name="kind" label={words.kind} all={taskWords.allKinds} values={TASK_KINDS} />
-        <FieldFilter name="from" label={staff.from} type="date" />
-        <FieldFilter name="to" label={staff.to} type="date" />
+        <DayFilters />
       </Filters>
       <Candidates filters={filters} />
       <Card>

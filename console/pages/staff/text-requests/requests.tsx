@@ -5,7 +5,7 @@ import type { Found } from '../../../../api/services/find-by-id.ts';
 import { TEXT_OUTCOMES, type TextUsage } from '../../../../db/queries/usage.ts';
 import { Card, Copyable, Noted, Pages } from '../../../html/components.tsx';
 import { Facts } from '../../../html/facts.tsx';
-import { Candidates, ChoiceLinks, FieldFilter, Filters } from '../../../html/filters.tsx';
+import { Candidates, ChoiceLinks, DayFilters, FieldFilter, Filters } from '../../../html/filters.tsx';
 import type { ListPage } from '../../../list-page.ts';
 import type { PartFilter } from '../../../part-filter.ts';
 import { AnyId } from '../../../html/linked-ids.tsx';
@@ -23,7 +23,7 @@ export function RequestList({
   readonly filters: readonly PartFilter[];
 }) {
   const texts = useTexts();
-  const { staffTextRequests: words, staff, fields, tasks, common } = texts;
+  const { staffTextRequests: words, fields, tasks, common } = texts;
   return (
     <>
       <Filters>
@@ -37,8 +37,7 @@ export function RequestList({
         <FieldFilter name="id" label={words.anyId} />
         <FieldFilter name="account" label={common.partOfAccount} />
         <FieldFilter name="model" label={common.partOfModel} />
-        <FieldFilter name="from" label={staff.from} type="date" />
-        <FieldFilter name="to" label={staff.to} type="date" />
+        <DayFilters />
       </Filters>
       <Candidates filters={filters} />
       <TableCard
