@@ -733,7 +733,7 @@ export const en = {
     month: 'Month',
     state: 'State',
     explained:
-      'By when the money moved, in UTC. The margin is the revenue whose cost is known, less that cost and what vendors charged for tasks that failed.',
+      'By when the money moved, in UTC. The margin is the revenue whose cost is known, less that cost and what vendors charged for tasks and attempts that failed.',
     counted: 'Counted at',
     byDay: 'Revenue by day',
     byModel: 'By model',

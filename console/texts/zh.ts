@@ -724,7 +724,7 @@ export const zh: typeof en = {
     title: '月份',
     month: '月份',
     state: '状态',
-    explained: '按资金变动的时间（UTC）统计。毛利是成本已知的收入，减去该成本以及供应商对失败任务收取的费用。',
+    explained: '按资金变动的时间（UTC）统计。毛利是成本已知的收入，减去该成本以及供应商对失败的任务和尝试收取的费用。',
     counted: '统计时间',
     byDay: '按日收入',
     byModel: '按模型',

@@ -2,11 +2,15 @@ import { expect } from 'chai';
 import { MAX_BILL_BYTES } from '../../console/pages/staff/months/import-bill.tsx';
 import { forgetBill } from '../../api/services/finance/bills.ts';
 import { listVendorBills } from '../../db/queries/vendor-bills.ts';
+import { finishReconciliation, insertReconciliation } from '../../db/queries/reconciliations.ts';
 import { recordCost } from '../../db/queries/submissions.ts';
+import { BILL_CHECK } from '../../db/reconciliation/bill-check.ts';
+import { newId } from '../../domain/ids.ts';
 import { formatUsd, parseUsd } from '../../domain/money.ts';
 import { type Month, parseMonth } from '../../domain/month.ts';
 import { describeInBrowser } from '../support/browser.ts';
 import { invite, PASSWORD, startTestConsole, useTestConsole, Visitor } from '../support/console.ts';
+import { checkBooks } from '../support/reconciliation.ts';
 import { createTaskRow, finishAsSucceeded, submitTask } from '../support/factories.ts';
 
 const ENTRIES = { vendor: 'fal', upstreams: 'fal', job: 'request_id', model: 'endpoint_id', amount: 'cost_total' };
@@ -65,6 +69,14 @@ describe('the import of a bill in the console', () => {
     expect(text).to.include(`/console/staff/tasks/${task}`).and.include('href="/console/staff/reconciliations"');
     const [bill] = await bills();
     expect(bill).to.deep.include({ vendor: 'fal', upstreams: ['fal'], lines: 2, author: 'fin@example.com' });
+  });
+
+  it('has findings that link to the comparison', async () => {
+    const id = newId('reconciliation');
+    await insertReconciliation(app.database, { id, requestedBy: 'operator' });
+    await finishReconciliation(app.database, id, await checkBooks(app.database, [BILL_CHECK]));
+    const { text } = await finance.get(`/console/staff/reconciliations/${id}`);
+    expect(text).to.include(`<a href="/console/staff/months/${month.name}/bills/fal">fal ${month.name} veo</a>`);
   });
 
   it('is carried out once, however often the form is sent, and another file is no repetition', async () => {

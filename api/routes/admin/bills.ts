@@ -1,6 +1,7 @@
 /** The bills of vendors: importing them, and where they differ from our records. */
 import { listVendorBills, type VendorBill } from '../../../db/queries/vendor-bills.ts';
 import { arrayOf, text } from '../../../domain/json-schema.ts';
+import { KNOWN_BILLS } from '../../../domain/known-bills.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import { BODIES } from '../../../domain/policy.ts';
 import * as field from '../../../domain/resource/field.ts';
@@ -88,7 +89,8 @@ export const importVendorBill = endpoint({
   summary: 'Import the bill of a vendor, instead of an earlier one of the same month',
   description:
     'Reconciliation compares it with the costs of renders and text requests; the month is closed once each difference is ' +
-    'remedied or acknowledged. The columns and upstreams of the first bill hold for later ones.',
+    'remedied or acknowledged. The columns and upstreams of the first bill hold for later ones. ' +
+    `Those of ${[...new Set(KNOWN_BILLS.map(({ vendor }) => vendor))].join(', ')} have known columns.`,
   body: jsonBody('ImportVendorBill', importBillSchema, undefined, BODIES.bill),
   answers: { 201: dataOf(COMPARED_BILL.schema, 'Imported') },
   refusals: ['bad_request'],

@@ -7,7 +7,6 @@ import { Card, FormButton, Money, Time } from '../../../html/components.tsx';
 import { Downloads } from '../../../html/filters.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { TableCard } from '../../../html/resource-table.tsx';
-import { may, type UserVisit } from '../../../page.ts';
 
 const MOST_SHOWN = 500;
 
@@ -44,7 +43,7 @@ export function Bills({
   );
 }
 
-export function BillContent({ bill, visit }: { readonly bill: ComparedBill; readonly visit: UserVisit }) {
+export function BillContent({ bill, canForget }: { readonly bill: ComparedBill; readonly canForget: boolean }) {
   const { differences } = bill;
   const { months: words } = useTexts();
   return (
@@ -64,9 +63,9 @@ export function BillContent({ bill, visit }: { readonly bill: ComparedBill; read
               {words.toReconciliation}
             </a>
           )}
-          {may(visit, 'moveMoney') ? (
+          {canForget ? (
             <FormButton
-              action={`${visit.context.path}/forget`}
+              action={`/console/staff/months/${bill.month}/bills/${encodeURIComponent(bill.vendor)}/forget`}
               label={words.forgetBill}
               look="danger"
               question={words.forgetBillQuestion}

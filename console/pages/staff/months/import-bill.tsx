@@ -45,14 +45,15 @@ export async function showImport(
   const month = monthOf(visit);
   const bills = await listLatestBills(services.reports);
   const vendor = problem ? visit.form.text('vendor') : (visit.query.get('vendor') ?? '').trim();
-  const suggested = suggest(vendor, bills);
+  const upstreams = [...new Set((await services.upstreams.list()).map(({ name }) => name))];
+  const suggested = suggest(vendor, bills, upstreams);
   return showPage(
     'months',
     visit.texts.months.importTitle(monthName(month.name, visit.texts.language)),
     <ImportContent
       month={month}
       vendors={[...new Set([...bills.map((bill) => bill.vendor), ...KNOWN_BILLS.map((bill) => bill.vendor)])]}
-      upstreams={[...new Set((await services.upstreams.list()).map(({ name }) => name))]}
+      upstreams={upstreams}
       entries={problem ? { ...sentEntries(visit), columnsOf: suggested.columnsOf } : suggested}
       visit={visit}
     />,
@@ -96,12 +97,12 @@ function isSame(one: BillColumns, other: BillColumns | undefined): boolean {
   return one.job === other?.job && one.model === other.model && one.amount === other.amount;
 }
 
-function suggest(vendor: string, bills: readonly VendorBill[]): Entries {
+function suggest(vendor: string, bills: readonly VendorBill[], upstreams: readonly string[]): Entries {
   const latest = bills.find((bill) => bill.vendor === vendor) ?? null;
   const [columns] = layoutsOf(vendor, latest);
   return {
     vendor,
-    upstreams: latest?.upstreams.join(' ') ?? '',
+    upstreams: (latest?.upstreams ?? upstreams.filter((name) => name === vendor)).join(' '),
     job: columns?.job ?? '',
     model: columns?.model ?? '',
     amount: columns?.amount ?? '',
@@ -137,43 +138,47 @@ function ImportContent({
   const { months: words, common } = visit.texts;
   const path = `/console/staff/months/${month.name}`;
   return (
-    <Card>
-      <p class="soft">{words.importHint}</p>
-      <ChoiceLinks
-        name="vendor"
-        label={words.vendor}
-        all={words.otherVendor}
-        values={vendors.slice(0, MAX_VENDORS_SHOWN)}
-      />
-      <Form action={`${path}/import-bill`} enctype="multipart/form-data">
-        <Field name="vendor" label={words.vendor} hint={words.vendorHint} value={entries.vendor} required />
-        <Field
-          name="upstreams"
-          label={words.upstreams}
-          hint={words.upstreamsHint(upstreams.join(', '))}
-          value={entries.upstreams}
-          required
+    <>
+      <Card title={words.vendor}>
+        <ChoiceLinks
+          name="vendor"
+          label={words.vendor}
+          all={words.otherVendor}
+          values={vendors.slice(0, MAX_VENDORS_SHOWN)}
         />
-        <FileField
-          name="csv"
-          label={words.billFile}
-          hint={words.billFileHint(MEGABYTES)}
-          accept=".csv,.tsv,.txt,text/csv"
-          maxBytes={MAX_BILL_BYTES}
-          tooLarge={words.billTooLarge(MEGABYTES)}
-        />
-        <p class="soft">{words.columnsOf[entries.columnsOf]}</p>
-        <Field name="job" label={words.jobColumn} hint={words.jobColumnHint} value={entries.job} />
-        <Field name="model" label={words.modelColumn} value={entries.model} required />
-        <Field name="amount" label={words.amountColumn} value={entries.amount} required />
-        <Field name="usd_per_unit" label={words.usdPerUnit} inputMode="decimal" value={entries.usdPerUnit} required />
-        <div class="row actions">
-          <button type="submit">{words.importBill}</button>
-          <a class="button quiet" href={path}>
-            {common.cancel}
-          </a>
-        </div>
-      </Form>
-    </Card>
+      </Card>
+      <Card title={words.importBill}>
+        <p class="soft">{words.importHint}</p>
+        <Form action={`${path}/import-bill`} enctype="multipart/form-data">
+          <Field name="vendor" label={words.vendor} hint={words.vendorHint} value={entries.vendor} required />
+          <Field
+            name="upstreams"
+            label={words.upstreams}
+            hint={words.upstreamsHint(upstreams.join(', '))}
+            value={entries.upstreams}
+            required
+          />
+          <FileField
+            name="csv"
+            label={words.billFile}
+            hint={words.billFileHint(MEGABYTES)}
+            accept=".csv,.tsv,.txt,text/csv"
+            maxBytes={MAX_BILL_BYTES}
+            tooLarge={words.billTooLarge(MEGABYTES)}
+          />
+          <p class="soft">{words.columnsOf[entries.columnsOf]}</p>
+          <Field name="job" label={words.jobColumn} hint={words.jobColumnHint} value={entries.job} />
+          <Field name="model" label={words.modelColumn} value={entries.model} required />
+          <Field name="amount" label={words.amountColumn} value={entries.amount} required />
+          <Field name="usd_per_unit" label={words.usdPerUnit} inputMode="decimal" value={entries.usdPerUnit} required />
+          <div class="row actions">
+            <button type="submit">{words.importBill}</button>
+            <a class="button quiet" href={path}>
+              {common.cancel}
+            </a>
+          </div>
+        </Form>
+      </Card>
+    </>
   );
 }

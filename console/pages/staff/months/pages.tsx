@@ -19,7 +19,7 @@ import { exportFile } from '../../../export.ts';
 import { problemOf } from '../../../form-problem.ts';
 import { readListPage } from '../../../list-page.ts';
 import { monthName } from '../../../html/months.ts';
-import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { BillContent } from './bills.tsx';
 import { ClosingContent } from './closing.tsx';
 import { MAX_BILL_BYTES, receiveBill, showImport } from './import-bill.tsx';
@@ -49,8 +49,9 @@ export const staffMonthPages = [
   }),
   staff.page('/staff/months/{month}/bills/{vendor}', 'read', async (visit, services) => {
     const bill = await askedBill(visit, services);
+    const canForget = may(visit, 'moveMoney') && !(await findClosedMonth(services.reports, bill.month));
     const title = visit.texts.months.billTitle(bill.vendor, monthName(bill.month, visit.texts.language));
-    return showPage('months', title, <BillContent bill={bill} visit={visit} />);
+    return showPage('months', title, <BillContent bill={bill} canForget={canForget} />);
   }),
   staff.page('/staff/months/{month}/bills/{vendor}/export', 'read', async (visit, services) => {
     const bill = await askedBill(visit, services);

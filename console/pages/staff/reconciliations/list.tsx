@@ -1,5 +1,6 @@
 import { RECONCILIATION } from '../../../../api/routes/admin/reconciliations.ts';
 import type { Reconciliation } from '../../../../db/queries/reconciliations.ts';
+import { BILL_CHECK } from '../../../../db/reconciliation/bill-check.ts';
 import { Badge, FormButton, Pages } from '../../../html/components.tsx';
 import { LinkedIds } from '../../../html/linked-ids.tsx';
 import { TableCard } from '../../../html/resource-table.tsx';
@@ -60,11 +61,19 @@ export function ReconciliationList({
   );
 }
 
+/** What a finding about a bill names: the vendor, the month and the model. */
+const BILL_SUBJECT = /^(.+?) (\d{4}-\d{2}) /;
+
 /** The row of a finding, and the check that found it. */
 export function FoundRow({ subject, check }: { readonly subject: string; readonly check: string }) {
+  const [, vendor, month] = (check === BILL_CHECK.name ? BILL_SUBJECT.exec(subject) : null) ?? [];
   return (
     <>
-      <LinkedIds text={subject} />
+      {vendor === undefined ? (
+        <LinkedIds text={subject} />
+      ) : (
+        <a href={`/console/staff/months/${month}/bills/${encodeURIComponent(vendor)}`}>{subject}</a>
+      )}
       <p class="hint">{check}</p>
     </>
   );
