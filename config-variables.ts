@@ -329,7 +329,7 @@ export const VARIABLE_GROUPS = {
     ),
     GENWAY_SELLER: optional(
       KINDS.lines,
-      'Name and address of who sells, for receipts and invoices, such as `Acme GmbH | Hauptstrasse 1 | 10115 Berlin`. None are issued for what is paid or closed before it is set.',
+      'Name and address of who sells, for receipts and invoices, such as `Acme GmbH | Hauptstrasse 1 | 10115 Berlin`. What is paid before it is set has no receipt.',
     ),
     GENWAY_SELLER_TAX_ID: optional(KINDS.text, 'Tax number of the seller, on receipts and invoices.'),
     GENWAY_TAXES: optional(

@@ -372,6 +372,7 @@ export const en = {
       member: 'Member',
       apiKey: 'API key',
       payment: 'Payment',
+      billingDocument: 'Receipt or invoice',
       webhookEndpoint: 'Webhook endpoint',
       task: 'Task',
       textRequest: 'Text request',

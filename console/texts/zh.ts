@@ -374,6 +374,7 @@ export const zh: typeof en = {
       member: '成员',
       apiKey: 'API 密钥',
       payment: '付款',
+      billingDocument: '收据或发票',
       webhookEndpoint: 'Webhook 端点',
       task: '任务',
       textRequest: '文本请求',

@@ -213,6 +213,7 @@ CREATE TABLE billing_documents (
     CHECK ((month IS NOT NULL) = (kind = 'invoice') AND (reference IS NULL) = (kind = 'invoice'))
 );
 CREATE INDEX billing_documents_by_account ON billing_documents (account_id, id);
+CREATE INDEX billing_documents_by_parts ON billing_documents USING gin (number gin_trgm_ops);
 ${appendOnly('billing_documents')}
 
 CREATE TABLE invoiced_months (

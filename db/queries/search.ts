@@ -8,6 +8,7 @@ export const MATCH_KINDS = [
   'member',
   'apiKey',
   'payment',
+  'billingDocument',
   'webhookEndpoint',
   'task',
   'textRequest',
@@ -51,6 +52,7 @@ const INDEXED: Readonly<Partial<Record<MatchKind, string>>> = {
   apiKey: /* sql */ `SELECT id, account_id, concat_ws(' ', nullif(name, ''), hint) AS label FROM api_keys
     WHERE (hint = :hint OR name ILIKE :part OR id ILIKE :part)`,
   payment: /* sql */ `SELECT transfer_id AS id, account_id, reference AS label FROM top_ups WHERE reference ILIKE :part`,
+  billingDocument: /* sql */ `SELECT id, account_id, number AS label FROM billing_documents WHERE number ILIKE :part`,
   webhookEndpoint: /* sql */ `SELECT id, account_id, url AS label FROM webhook_endpoints
     WHERE deleted_at IS NULL AND (url ILIKE :part OR id ILIKE :part)`,
 };

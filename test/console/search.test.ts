@@ -1,5 +1,8 @@
 import { expect } from 'chai';
+import { listDocuments, recordSeller } from '../../db/queries/billing-documents.ts';
+import { topUp } from '../../db/queries/credits.ts';
 import { newId } from '../../domain/ids.ts';
+import { parseUsd } from '../../domain/money.ts';
 import type { TestCaller } from '../support/app.ts';
 import { describeInBrowser } from '../support/browser.ts';
 import { invite, PASSWORD, type Shown, UNLIMITED, useTestConsole, Visitor } from '../support/console.ts';
@@ -98,6 +101,19 @@ describe('the search of the console', () => {
 
   it('finds a payment by its reference', async () => {
     expect(await search(operator, at('reference').slice(1))).to.include(at('transferId'));
+  });
+
+  it('finds a receipt by its number, for who may see what was paid', async () => {
+    const { accountId } = customer;
+    const seller = { name: 'Acme', address: [], taxId: null, taxes: [], taxPoint: 'paid' } as const;
+    await recordSeller(app.database, seller);
+    await topUp(app.database, { accountId, amount: parseUsd(1), reference: 'of the receipt' });
+    const [receipt] = await listDocuments(app.database, { accountId, limit: 1 });
+    if (!receipt) throw new Error('there is no receipt');
+    const { id, number } = receipt;
+    expect(await search(finance, number)).to.equal(`/console/accounts/${accountId}/billing/documents/${id}`);
+    expect(await search(operator, number)).to.equal(`/console/staff/accounts/${accountId}/documents/${id}`);
+    expect(await search(developer, number)).to.include('Nothing matches');
   });
 
   it('shows members only what is theirs, and what their role includes', async () => {

@@ -25,6 +25,7 @@ const NEEDED: Readonly<Record<MatchKind, MemberPermission>> = {
   member: 'own',
   apiKey: 'develop',
   payment: 'pay',
+  billingDocument: 'pay',
   webhookEndpoint: 'develop',
   task: 'see',
   textRequest: 'see',
@@ -104,6 +105,7 @@ function Matches({ matches, visit }: { readonly matches: readonly Match[]; reado
 function pathOf({ kind, id, accountId }: Match, visit: UserVisit): string {
   if (!may(visit, 'read')) return `/accounts/${accountId}${MEMBER_PATHS[kind](id)}`;
   const account = `/staff/accounts/${accountId}`;
+  if (kind === 'billingDocument') return `${account}/documents/${id}`;
   if (kind === 'apiKey') return may(visit, 'operate') ? `${account}/keys/${id}` : account;
   return kind === 'account' || kind === 'member' ? account : pathOfId(id);
 }
@@ -114,6 +116,7 @@ const MEMBER_PATHS: Readonly<Record<MatchKind, (id: string) => string>> = {
   member: (id) => `/members/${id}`,
   apiKey: (id) => `/keys/${id}`,
   payment: () => '/billing',
+  billingDocument: (id) => `/billing/documents/${id}`,
   webhookEndpoint: (id) => `/webhooks/${id}`,
   task: (id) => `/tasks/${id}`,
   textRequest: () => '/usage',
