@@ -31,7 +31,7 @@ interface Progress {
   /** The answer of the last attempt, once its head has arrived. */
   answer: Answer | null;
   /** The attempts that failed after they had used tokens. */
-  readonly failed: { readonly route: TextRoute; readonly meter: Meter }[];
+  readonly failed: { readonly route: TextRoute; readonly meter: Meter; readonly choiceCount: number | undefined }[];
   /** Whether the client left before the answer was complete. */
   leftEarly: boolean;
 }
@@ -236,9 +236,9 @@ function callOnce(
 }
 
 /** Keeps what an attempt used that has failed, once. */
-function keepFailed({ route, failed }: Progress, meter: Meter | undefined): void {
+function keepFailed({ route, joined, failed }: Progress, meter: Meter | undefined): void {
   if (route === null || !meter?.hasUsed || failed.some((kept) => kept.meter === meter)) return;
-  failed.push({ route, meter });
+  failed.push({ route, meter, choiceCount: choicesOf(joined) });
 }
 
 const UNUSED_HEADER = 'x-genway-ignored';
@@ -304,6 +304,7 @@ function outcomeOf(
   const isNamed = route !== null && isAttributed(progress, failure, ending, firstByteAtMs);
   const { status, errorCode } = endingOf(progress, failure);
   const { usage, countedOutputTokens } = countsOf(meter, ending);
+  // No row of the request has what such an answer used.
   if (status === 'failed' || !isNamed) for (const failed of [meter, ...others]) keepFailed(progress, failed);
   const outcome = {
     status,
@@ -316,7 +317,7 @@ function outcomeOf(
     failedAttempts: progress.failed.map((failed) => ({
       upstream: { provider: failed.route.provider, model: failed.route.model },
       ...failed.meter.consumption(failed.meter.finished),
-      choiceCount,
+      choiceCount: failed.choiceCount,
     })),
   };
   if (joined === null) return outcome;
