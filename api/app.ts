@@ -61,7 +61,7 @@ export interface AppDependencies extends GivenServices {
   readonly settings: AppSettings;
 }
 
-type ToldSettings = Pick<
+export interface AppSettings extends Pick<
   ApiServices,
   | 'checkout'
   | 'fourEyesAbove'
@@ -71,9 +71,7 @@ type ToldSettings = Pick<
   | 'sendsMail'
   | 'temporal'
   | 'topUpUrl'
->;
-
-export interface AppSettings extends ToldSettings {
+> {
   /** The tokens in the environment: today's, and another while it is being replaced. */
   readonly adminTokens: readonly string[];
   /** The bearer token that Prometheus sends. */
@@ -153,13 +151,6 @@ function createRequestParsers(
   return { parseVideoRequest: (body) => video()(body), parseImageRequest: (body) => image()(body) };
 }
 
-/** The settings that handlers are told as they are. */
-function toldSettings(settings: AppSettings): ToldSettings {
-  const { checkout, fourEyesAbove, keyPeppers, paymentWebhookSecret, publicUrl, sendsMail, temporal, topUpUrl } =
-    settings;
-  return { checkout, fourEyesAbove, keyPeppers, paymentWebhookSecret, publicUrl, sendsMail, temporal, topUpUrl };
-}
-
 function createServices({
   catalogue,
   pings = [],
@@ -170,14 +161,15 @@ function createServices({
 }: AppDependencies): ApiServices {
   const { database, starter, workflows, metrics, storage } = given;
   const { clock = createDatabaseClock(database) } = given;
-  const requestLimit = createRequestLimit(database, settings.requestLimits);
+  const { adminTokens, metricsToken, requestLimits, tasks, uploads, ...forHandlers } = settings;
+  const requestLimit = createRequestLimit(database, requestLimits);
   const gates = createGates({
     findCaller: createFindCaller(database, settings.keyPeppers),
     findTextCaller: createCachedFindCaller(database, settings.keyPeppers),
     clock,
     requestLimit,
-    findAdministrator: createFindAdministrator(database, settings.adminTokens),
-    metricsToken: settings.metricsToken,
+    findAdministrator: createFindAdministrator(database, adminTokens),
+    metricsToken,
   });
   const isInputLink = (text: string) => storage.keyOf(text) !== null || isPublicHttpsUrl(text, settings);
   const typicalSeconds = cached((model) => findTypicalSeconds(database, model), TYPICAL_SECONDS_CACHE);
@@ -187,13 +179,13 @@ function createServices({
   );
   return {
     ...given,
-    ...toldSettings(settings),
+    ...forHandlers,
     get catalogue() {
       return catalogue();
     },
     clock,
-    uploads: createUploads(database, storage, settings.uploads),
-    uploadExpiryMs: settings.uploads.expiryMs,
+    uploads: createUploads(database, storage, uploads),
+    uploadExpiryMs: uploads.expiryMs,
     gates,
     requestLimit,
     checkHealth: createHealthCheck({ database, clock, pings, isTemporalReachable: () => workflows.isReachable() }),
@@ -202,13 +194,13 @@ function createServices({
     },
     ...createRequestParsers(catalogue, isInputLink),
     findPrices: createFindPrices(database),
-    assertAffordable: createAffordabilityCheck(database, settings.tasks),
+    assertAffordable: createAffordabilityCheck(database, tasks),
     createTask: createTaskCreator({
       database,
       storage,
       starter,
       metrics,
-      limits: settings.tasks,
+      limits: tasks,
       typicalSeconds,
       clock,
     }),

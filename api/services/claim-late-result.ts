@@ -3,7 +3,7 @@ import { eventOf, finishTasks } from '../../db/queries/finish-task.ts';
 import { findLateResult, lockLateResult, markLateResultClaimed } from '../../db/queries/late-results.ts';
 import { createTasks, findAccountTask, type NewTask } from '../../db/queries/tasks.ts';
 import { withPartitions } from '../../db/partitions.ts';
-import type { KeyLimit } from '../../domain/api-key.ts';
+import { assertAllowedModel, type KeyGroup, type KeyLimit } from '../../domain/api-key.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import type { Task } from '../../domain/task.ts';
@@ -14,7 +14,7 @@ interface Claim {
   /** The task that was refunded. */
   readonly task: Task;
   /** The key that pays. */
-  readonly key: KeyLimit & { readonly id: string };
+  readonly key: KeyLimit & KeyGroup & { readonly id: string };
   readonly requestId: string;
 }
 
@@ -24,11 +24,13 @@ const UNLIMITED = 2 ** 31 - 1;
 /**
  * Charges the result, and gives it to its customer. Claiming it again returns the same task, and charges nothing.
  *
- * @throws ServiceError 409 when there is nothing to claim; otherwise why the task could not be created
+ * @throws ServiceError 403 when the key may not call the task's model; 409 when there is nothing to claim; otherwise why
+ *   the task could not be created
  */
 export async function claimLateResult(services: ApiServices, { task, key, requestId }: Claim): Promise<Task> {
   const { database, metrics } = services;
   const { accountId } = task;
+  assertAllowedModel(key, task.model);
   const claimed = newClaimedTask(task, key.id, requestId);
   const outcome = await withAllowances(database, accountId, () =>
     withPartitions(database, () =>

@@ -1,5 +1,6 @@
 /** Erasing what customers sent and got: prompts, inputs, results, and the words of upstreams about them. */
 import type { Database } from '../database.ts';
+import type { Sweep } from '../sweeps.ts';
 import { deleteEndUserBudgets } from './end-user-budgets.ts';
 
 /** An ended task whose content is to be erased. */
@@ -29,6 +30,17 @@ const DUE_TASKS = /* sql */ `
 const DUE_UPLOADS = /* sql */ `
   SELECT id FROM uploads
   WHERE uploads.account_id = owner.id AND uploads.created_at < erase_content_before(owner) AND deleted_at IS NULL`;
+
+/** Takes the bounds of {@link findContentToErase}. */
+export const CONTENT_TO_ERASE = /* sql */ `
+  SELECT due.id, coalesce(due.output, late.output) AS output, ARRAY(SELECT id FROM deliveries WHERE task_id = due.id) AS delivery_ids
+  FROM accounts AS owner CROSS JOIN LATERAL (${DUE_TASKS}
+    AND completed_at < now() - make_interval(secs => :endedForSeconds)
+    AND NOT EXISTS (SELECT FROM deliveries WHERE task_id = tasks.id AND status = 'pending')
+    ORDER BY id LIMIT :limit) AS due
+  LEFT JOIN late_results AS late ON late.task_id = due.id AND late.claimed_task_id IS NULL
+  WHERE owner.content_days IS NOT NULL OR owner.erase_before IS NOT NULL
+  LIMIT :limit`;
 
 /** Erases everything that the account has now, as soon as it is not in use. Deletes the budgets of its end users at once. */
 export async function eraseContent(transaction: Database, accountId: string): Promise<void> {
@@ -61,18 +73,7 @@ export async function findContentToErase(
 ): Promise<readonly TaskContent[]> {
   const { rows } = await database.raw<{
     rows: { id: string; output: { url: string }[] | null; delivery_ids: string[] }[];
-  }>(
-    /* sql */ `
-    SELECT due.id, coalesce(due.output, late.output) AS output, ARRAY(SELECT id FROM deliveries WHERE task_id = due.id) AS delivery_ids
-    FROM accounts AS owner CROSS JOIN LATERAL (${DUE_TASKS}
-      AND completed_at < now() - make_interval(secs => :endedForSeconds)
-      AND NOT EXISTS (SELECT FROM deliveries WHERE task_id = tasks.id AND status = 'pending')
-      ORDER BY id LIMIT :limit) AS due
-    LEFT JOIN late_results AS late ON late.task_id = due.id AND late.claimed_task_id IS NULL
-    WHERE owner.content_days IS NOT NULL OR owner.erase_before IS NOT NULL
-    LIMIT :limit`,
-    { endedForSeconds, limit },
-  );
+  }>(CONTENT_TO_ERASE, { endedForSeconds, limit });
   return rows.map(({ id, output, delivery_ids: deliveryIds }) => ({
     taskId: id,
     urls: (output ?? []).map(({ url }) => url),
@@ -108,7 +109,7 @@ export async function eraseTasks(database: Database, taskIds: readonly string[])
 }
 
 /** Marks uploads for removal whose time is over, unless a task that was ordered with them still runs. */
-export async function expireUploads(database: Database, limit: number): Promise<number> {
+async function expireUploads(database: Database, limit: number): Promise<number> {
   const { rowCount } = await database.raw<{ rowCount: number }>(
     /* sql */ `
     UPDATE uploads SET deleted_at = now() WHERE id = ANY (ARRAY(
@@ -123,7 +124,7 @@ export async function expireUploads(database: Database, limit: number): Promise<
 }
 
 /** Deletes the words of upstreams about the text requests of accounts, when their time is over. */
-export async function eraseTextAttempts(database: Database, limit: number): Promise<number> {
+async function eraseTextAttempts(database: Database, limit: number): Promise<number> {
   const { rows } = await database.raw<{ rows: { count: number }[] }>(
     /* sql */ `
     WITH gone AS (
@@ -142,7 +143,7 @@ export async function eraseTextAttempts(database: Database, limit: number): Prom
 }
 
 /** Erases the names of end users from the text requests of accounts, when their time is over. */
-export async function eraseEndUsers(database: Database, limit: number): Promise<number> {
+async function eraseEndUsers(database: Database, limit: number): Promise<number> {
   const { rowCount } = await database.raw<{ rowCount: number }>(
     /* sql */ `
     UPDATE text_requests SET end_user = NULL
@@ -158,3 +159,10 @@ export async function eraseEndUsers(database: Database, limit: number): Promise<
   );
   return rowCount;
 }
+
+/** The sweeps that change rows only. Tasks are erased together with their files: `temporal/activities/sweep.ts`. */
+export const CONTENT_SWEEPS = {
+  'expired uploads': expireUploads,
+  'words about text requests': eraseTextAttempts,
+  'end users of text requests': eraseEndUsers,
+} satisfies Readonly<Record<string, Sweep>>;

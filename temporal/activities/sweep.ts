@@ -1,14 +1,7 @@
 /** Runs each sweep until nothing is left to remove or erase, and brings the sums of usage up to date. */
 import { Context } from '@temporalio/activity';
 import type { Database } from '../../db/database.ts';
-import {
-  eraseEndUsers,
-  eraseTasks,
-  eraseTextAttempts,
-  expireUploads,
-  findContentToErase,
-  type TaskContent,
-} from '../../db/queries/content.ts';
+import { CONTENT_SWEEPS, eraseTasks, findContentToErase, type TaskContent } from '../../db/queries/content.ts';
 import { findExpiredLateResults, forgetLateResults } from '../../db/queries/late-results.ts';
 import { type DoneResultFile, findDoneResultFiles, forgetResultFiles } from '../../db/queries/result-files.ts';
 import { claimUploadsToRemove, forgetRemovedUploads } from '../../db/queries/uploads.ts';
@@ -59,8 +52,6 @@ export function createFileSweeps({
   }
 
   return {
-    'expired uploads': expireUploads,
-
     'content of tasks': async (database, limit) => {
       const contents = await findContentToErase(database, { endedForSeconds: erasedAfterMs / 1000, limit });
       for (const content of contents) await eraseOutside(content);
@@ -80,9 +71,6 @@ export function createFileSweeps({
       );
       return expired.length;
     },
-
-    'words about text requests': eraseTextAttempts,
-    'end users of text requests': eraseEndUsers,
 
     /** Deletes uploads from storage first, and their rows afterwards. */
     uploads: async (database, limit) => {
@@ -111,7 +99,7 @@ export function createFileSweeps({
 export function createSweepActivities(dependencies: SweepDependencies) {
   const { database } = dependencies;
   const sweepsByBatchSize: readonly (readonly [number, Readonly<Record<string, Sweep>>])[] = [
-    [BATCH_SIZE, SWEEPS],
+    [BATCH_SIZE, { ...SWEEPS, ...CONTENT_SWEEPS }],
     [FILES_BATCH_SIZE, createFileSweeps(dependencies)],
   ];
 

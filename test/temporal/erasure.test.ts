@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { isNotFound } from '../../temporal/not-found.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { CONTENT_SWEEPS } from '../../db/queries/content.ts';
 import type { Sweep } from '../../db/sweeps.ts';
 import { recordCalls } from '../../db/queries/upstream-calls.ts';
 import { eventually } from '../support/eventually.ts';
@@ -60,7 +61,7 @@ describe('the content of an account', function () {
 
   /** Everything that is due, as the worker's sweep does it every ten minutes. */
   async function sweep(): Promise<void> {
-    const sweeps: readonly Sweep[] = Object.values(fileSweepsOf(stack, { erasedAfterMs: 0 }));
+    const sweeps: readonly Sweep[] = Object.values({ ...CONTENT_SWEEPS, ...fileSweepsOf(stack, { erasedAfterMs: 0 }) });
     const deletedLongAgo = { deleted_at: new Date(0) };
     // An upload is free once its task is erased, and is removed a while later.
     for (let round = 1; round <= 2; round += 1) {

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { make } from '../../lab/stack/accounts.ts';
 import { eventually } from '../support/eventually.ts';
 import { fileSweepsOf } from '../support/files.ts';
 import { type Answer, call, useTestStack } from '../support/stack.ts';
@@ -72,12 +73,16 @@ describe('a result that came after the refund', function () {
     expect((await claim(apiKey, late.id)).status).to.equal(200);
   });
 
-  it('cannot be claimed by others, when there is none, or when its time is over', async () => {
+  it('cannot be claimed by others, by a key that may not call its model, when there is none, or when its time is over', async () => {
     const [owner, other] = [await stack.createAccount({ fundedUsd: 50 }), await stack.createAccount({ fundedUsd: 50 })];
     const late = await lateTask(owner.apiKey);
     const fine = await createTask(stack, owner.apiKey, 'A lighthouse');
     const url = `${(await stack.database('late_results').where({ task_id: late.id }).first()).output[0].url}`;
+    const limited = await make(`${stack.baseUrl}/admin/v1/accounts/${owner.accountId}/keys`, stack.adminToken, {
+      models: ['imageb-2'],
+    });
     expect((await claim(other.apiKey, late.id)).status).to.equal(404);
+    expect((await claim(limited.api_key, late.id)).status).to.equal(403);
     expect((await claim(owner.apiKey, fine.id)).status).to.equal(409);
     await stack
       .database('late_results')
