@@ -1,5 +1,5 @@
 /** Links to the reference of the API, which is in English in every language of the console. */
-import { DOCS_PATH } from '../../api/routes/docs/page.ts';
+import { DOCS_PATH, docsOf } from '../../api/routes/docs/page.ts';
 import type { Tag } from '../../api/openapi/operation.ts';
 import { useTexts } from './page-context.ts';
 
@@ -8,7 +8,7 @@ export function ApiReference({ tag }: { readonly tag?: Tag }) {
   const { common } = useTexts();
   return (
     <p class="reference">
-      <a href={tag === undefined ? DOCS_PATH : `${DOCS_PATH}#/${encodeURIComponent(tag)}`} hreflang="en">
+      <a href={tag === undefined ? DOCS_PATH : docsOf(tag)} hreflang="en">
         {common.apiReference}
       </a>
     </p>

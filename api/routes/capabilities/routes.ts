@@ -5,11 +5,12 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import type { RequestState } from '../../state.ts';
+import { docsOf } from '../docs/page.ts';
 import { inspect, inspectSchema, run, runSchema, search, searchSchema } from './use.ts';
 
 const TAG = 'Capabilities';
 /** Where the errors of these calls lead: contract 2.3. */
-const DOCS = '/docs#tag/Capabilities';
+const DOCS = docsOf(TAG);
 
 const withDocs: RequestState['presentError'] = (error, requestId) => ({
   error: { ...presentError(error, requestId).error, docs: DOCS },

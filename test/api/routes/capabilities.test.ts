@@ -113,7 +113,7 @@ describe('capabilities', function () {
     for (const path of ['inspect', 'run']) {
       for (const capability_id of ['no-such', 'textm-embed']) {
         const { status, body } = await post(path, { capability_id });
-        expect([status, body.error.code, body.error.docs]).to.deep.equal([404, 'not_found', '/docs#tag/Capabilities']);
+        expect([status, body.error.code, body.error.docs]).to.deep.equal([404, 'not_found', '/docs#/Capabilities']);
       }
     }
     const refused = await post('run', { capability_id: 'vidone-3.0', inputs: { prompt: 'x', duration: 99 } });
