@@ -10,6 +10,13 @@ export function periodOf(query: URLSearchParams): Period {
   return { from, to: to && new Date(to.getTime() + DAY_MS) };
 }
 
+/** Reads the period as {@link periodOf} does. Without days, the period is the current month. */
+export function periodOrMonth(query: URLSearchParams, nowMs: number): Period {
+  const asked = periodOf(query);
+  const [from, to] = usualPeriods(nowMs).thisMonth;
+  return asked.from || asked.to ? asked : periodOf(new URLSearchParams({ from, to }));
+}
+
 /** The usual periods, by their names in the texts. */
 export const USUAL_PERIODS = ['today', 'yesterday', 'sevenDays', 'thirtyDays', 'thisMonth', 'lastMonth'] as const;
 
@@ -32,7 +39,7 @@ export function usualPeriods(
   };
 }
 
-function dayOf(moment: Date): string {
+export function dayOf(moment: Date): string {
   return moment.toISOString().slice(0, 10);
 }
 

@@ -1,9 +1,11 @@
 /** Filters of lists, and links that download a list. */
 import type { Child } from 'hono/jsx';
 import type { Period } from '../../db/period.ts';
+import type { ApiKey } from '../../db/queries/api-keys.ts';
+import { isId } from '../../domain/ids.ts';
 import { EXPORT_FORMATS } from '../export.ts';
 import type { PartFilter } from '../part-filter.ts';
-import { USUAL_PERIODS, usualPeriods } from '../period.ts';
+import { dayOf, periodOf, USUAL_PERIODS, usualPeriods } from '../period.ts';
 import { Card, Choice, Field, type FieldProps } from './components.tsx';
 import { wordFor } from './resource-table.tsx';
 import { usePage, useQuery, useTexts } from './page-context.ts';
@@ -60,18 +62,41 @@ export function FieldFilter({ name, ...field }: Pick<FieldProps, 'name' | 'label
   return <Field name={name} {...field} value={query.get(name) ?? ''} />;
 }
 
+/** The most keys by which a list can be filtered. */
+export const MAX_KEYS = 100;
+
+/** Filters a list by a key of the account. */
+export function KeyFilter({ keys }: { readonly keys: readonly ApiKey[] }) {
+  const { texts, query } = usePage();
+  if (keys.length === 0) return null;
+  const options = keys.map(({ id, name, hint }) => [id, name === '' ? hint : `${name} (${hint})`] as const);
+  const all = texts.billing.allKeys;
+  return (
+    <Choice name="key" label={texts.fields.key} value={query.get('key') ?? ''} options={[['', all], ...options]} />
+  );
+}
+
+/** The id of the key that {@link KeyFilter} chose. */
+export function keyIn(query: URLSearchParams): string | undefined {
+  const id = query.get('key') ?? '';
+  return isId('apiKey', id) ? id : undefined;
+}
+
 /** Filters a list by days in UTC, or by a usual period with one click. @param standing the period without days */
 export function DayFilters({ standing }: { readonly standing?: Period }) {
   const { query, texts } = usePage();
   const queryWith = useQuery();
   const periods = usualPeriods(Date.now());
-  const shown = (name: 'from' | 'to'): string => query.get(name) ?? standing?.[name]?.toISOString().slice(0, 10) ?? '';
+  const asked = periodOf(query);
+  const [start, end] = [asked.from ?? standing?.from, asked.to ?? standing?.to];
+  const firstDay = start ? dayOf(start) : '';
+  const lastDay = end ? dayOf(new Date(end.getTime() - 1)) : '';
   return (
     <>
       <div class="choices" role="group" aria-label={texts.periods.title}>
         {USUAL_PERIODS.map((name) => {
           const [from, to] = periods[name];
-          const isChosen = from === query.get('from') && to === query.get('to');
+          const isChosen = from === firstDay && to === lastDay;
           return (
             <a
               href={queryWith(isChosen ? { from: null, to: null } : { from, to })}
@@ -82,8 +107,8 @@ export function DayFilters({ standing }: { readonly standing?: Period }) {
           );
         })}
       </div>
-      <Field name="from" label={texts.periods.from} type="date" value={shown('from')} />
-      <Field name="to" label={texts.periods.to} type="date" value={shown('to')} />
+      <Field name="from" label={texts.periods.from} type="date" value={firstDay} />
+      <Field name="to" label={texts.periods.to} type="date" value={lastDay} />
     </>
   );
 }

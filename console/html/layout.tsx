@@ -54,6 +54,7 @@ const ACCOUNT_GROUPS: readonly Group<AccountEntry>[] = [
       { name: 'playground', path: '/playground', icon: 'play', permission: 'develop' },
       { name: 'models', path: '/models', icon: 'box' },
       { name: 'tasks', path: '/tasks', icon: 'list' },
+      { name: 'textRequests', path: '/usage/requests', icon: 'speech' },
     ],
   },
   {

@@ -22,7 +22,7 @@ interface Cells<Row> {
   readonly cellClass: CellClass | undefined;
 }
 
-interface TableProps<Row> {
+export interface TableProps<Row> {
   readonly label: string;
   readonly of: { readonly fields: Fields<Row> };
   /** Null for a column that not everybody sees. */

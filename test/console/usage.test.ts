@@ -9,6 +9,10 @@ import { newHold, openTextLedger, settlementOf } from '../support/text-money.ts'
 
 const NAME = '=HYPERLINK("https://evil.test","<b>free</b>")';
 const SMALL = 123_456_789_013n;
+const DAY_MS = 86_400_000;
+const dayAgo = (days: number): string => new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10);
+const [FIRST, TODAY] = [dayAgo(29), dayAgo(0)];
+const LAST_DAYS = `from=${FIRST}&to=${TODAY}`;
 
 describe('the usage page', () => {
   const app = useTestConsole();
@@ -44,7 +48,7 @@ describe('the usage page', () => {
     const { data } = (await response.json()) as { data: { charged_usd: number; requests: number }[] };
     const charged = data.reduce((total, { charged_usd }) => total + parseUsd(charged_usd), 0n);
     expect(formatUsd(charged)).to.equal('2.123456789013');
-    const { text } = await visitor.get(`${path}?period=last-days`);
+    const { text } = await visitor.get(`${path}?${LAST_DAYS}`);
     const totals = [...text.matchAll(/<tfoot>.*?<\/tfoot>/gs)].map(([row]) => row);
     expect(totals).to.have.length(3);
     for (const row of totals)
@@ -54,30 +58,29 @@ describe('the usage page', () => {
   });
 
   it('names days, models and keys, and nobody else’s', async () => {
-    const { text } = await visitor.get(`${path}?period=last-days`);
+    const { text } = await visitor.get(`${path}?${LAST_DAYS}`);
     expect(text).to.include('vidone-3.0').and.include('textc-M3').and.include('&lt;b&gt;free&lt;/b&gt;');
     expect(text).not.to.include('of another account').and.not.include('<b>free');
   });
 
   it('draws a bar for each model and day, which leads to what the day cost, and so does the row of each table', async () => {
-    const today = new Date().toISOString().slice(0, 10);
-    const { text } = await visitor.get(`${path}?period=last-days`);
+    const { text } = await visitor.get(`${path}?${LAST_DAYS}`);
     const [, chart = ''] = /<figure class="chart"(.*?)<\/figure>/s.exec(text) ?? [];
     expect(chart).to.include('<li>$2.00</li><li>$1.00</li><li>$0.00</li>');
     expect(chart.match(/class="series-\d" x=/g)).to.have.length(2);
-    expect(chart).to.include(`<title>${today}: $2.00</title>`);
-    expect(chart).to.include(`href="?period=last-days&amp;day=${today}"`);
-    expect(text).to.include('<a href="?period=last-days&amp;model=textc-M3">textc-M3</a>');
-    const ofDay = await visitor.get(`${path}?period=last-days&day=${today}`);
+    expect(chart).to.include(`<title>${TODAY}: $2.00</title>`);
+    expect(chart).to.include(`href="?${LAST_DAYS.replace('&', '&amp;')}&amp;day=${TODAY}"`);
+    expect(text).to.include(`<a href="?${LAST_DAYS.replace('&', '&amp;')}&amp;model=textc-M3">textc-M3</a>`);
+    const ofDay = await visitor.get(`${path}?${LAST_DAYS}&day=${TODAY}`);
     expect(ofDay.text).to.include('vidone-3.0').and.not.include('textc-M3');
-    const ofModel = await visitor.get(`${path}?period=last-days&model=textc-M3`);
+    const ofModel = await visitor.get(`${path}?${LAST_DAYS}&model=textc-M3`);
     expect(ofModel.text).to.include('$0.12').and.not.include('vidone-3.0');
-    const ofKey = await visitor.get(`${path}?period=last-days&key=${customer.keyId}&model=none`);
+    const ofKey = await visitor.get(`${path}?${LAST_DAYS}&key=${customer.keyId}&model=none`);
     expect(ofKey.text).to.include('&lt;b&gt;free&lt;/b&gt;').and.include('Nothing was used in this period');
   });
 
   it('exports what it is narrowed to', async () => {
-    const { text } = await visitor.get(`${path}/export?period=last-days&format=csv&model=textc-M3`);
+    const { text } = await visitor.get(`${path}/export?${LAST_DAYS}&format=csv&model=textc-M3`);
     expect(text.trimEnd().split('\r\n')).to.have.length(2);
   });
 
@@ -93,23 +96,37 @@ describe('the usage page', () => {
   });
 
   it('says what to do next where nothing was used', async () => {
-    expect((await visitor.get(`${path}?period=2020-01`)).text).to.include('Nothing was used in this period');
+    expect((await visitor.get(`${path}?from=2020-01-01&to=2020-01-31`)).text).to.include(
+      'Nothing was used in this period',
+    );
   });
 
-  for (const period of ['9999-99', '2026-13', '9999-12', "' OR 1=1", 'x'.repeat(5_000), '0000-01']) {
-    it(`refuses the period ${period.slice(0, 12)}, and says what one is`, async () => {
-      for (const at of [`${path}?period=${period}`, `${path}/export?format=csv&period=${period}`]) {
-        const shown = await visitor.get(at);
-        expect(shown.status).to.equal(400);
-        expect(shown.text).to.include('such as 2026-11');
+  it('compares the period with as many days before', async () => {
+    const { text } = await visitor.get(`${path}?from=${TODAY}&to=${TODAY}`);
+    expect(text).to.include('+1,520% against $0.12 in the day before').and.include('+100% against 1 in the day before');
+    const ofYears = await visitor.get(`${path}?${LAST_DAYS}`);
+    expect(ofYears.text).to.include('$0.00 in the 30 days before').and.not.include('against');
+  });
+
+  it('shows this month for days that are none, and marks the period that it shows', async () => {
+    for (const query of ['', '?from=2026-13-01&to=x', `?from=${encodeURIComponent("' OR 1=1")}`]) {
+      const { status, text } = await visitor.get(path + query);
+      expect([status, /aria-current="true">([^<]*)</.exec(text)?.[1]]).to.deep.equal([200, 'This month']);
+    }
+  });
+
+  for (const days of ['from=2026-01-01&to=2026-12-31', 'from=2026-02-02&to=2026-02-01']) {
+    it(`refuses the days ${days}`, async () => {
+      for (const at of [`${path}?${days}`, `${path}/export?format=csv&${days}`]) {
+        expect((await visitor.get(at)).status).to.equal(400);
       }
     });
   }
 
   it('is exported as CSV, in which no spreadsheet finds a formula', async () => {
-    const { headers, text } = await visitor.get(`${path}/export?period=last-days&format=csv`);
+    const { headers, text } = await visitor.get(`${path}/export?${LAST_DAYS}&format=csv`);
     expect(headers['content-type']).to.include('text/csv');
-    expect(headers['content-disposition']).to.equal('attachment; filename="usage-last-days.csv"');
+    expect(headers['content-disposition']).to.equal(`attachment; filename="usage-${FIRST}_${TODAY}.csv"`);
     const [head, ...rows] = text.trimEnd().split('\r\n');
     expect(head).to.equal(
       'date,kind,model,api_key_id,requests,failed,input_tokens,cache_read_tokens,cache_write_tokens,' +
@@ -121,7 +138,7 @@ describe('the usage page', () => {
   });
 
   it('is exported as JSON lines, the objects of the API', async () => {
-    const { headers, text } = await visitor.get(`${path}/export?period=last-days&format=jsonl`);
+    const { headers, text } = await visitor.get(`${path}/export?${LAST_DAYS}&format=jsonl`);
     expect(headers['content-type']).to.include('application/x-ndjson');
     const [first] = text.split('\n');
     expect(JSON.parse(first ?? '')).to.include({ object: 'daily_usage', model: 'vidone-3.0', charged_usd: 2 });

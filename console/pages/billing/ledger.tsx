@@ -15,10 +15,10 @@ import {
 } from '../../../db/queries/balance-entries.ts';
 import { isId } from '../../../domain/ids.ts';
 import { ENTRY_TYPES } from '../../../domain/ledger.ts';
-import { Card, Choice, ExactMoney, exactUsd, Headline, Noted, Pages } from '../../html/components.tsx';
-import { ChoiceFilter, DayFilters, Downloads, Filters } from '../../html/filters.tsx';
+import { Card, ExactMoney, exactUsd, Headline, Noted, Pages } from '../../html/components.tsx';
+import { ChoiceFilter, DayFilters, Downloads, Filters, KeyFilter, keyIn, MAX_KEYS } from '../../html/filters.tsx';
 import { pathOfId } from '../../html/linked-ids.tsx';
-import { usePage, useTexts } from '../../html/page-context.ts';
+import { useTexts } from '../../html/page-context.ts';
 import { Chosen, ResourceTable } from '../../html/resource-table.tsx';
 import { exportFile } from '../../export.ts';
 import { member, showPage } from '../../page.ts';
@@ -26,8 +26,6 @@ import { periodOf } from '../../period.ts';
 import type { Texts } from '../../texts/texts.ts';
 
 const PAGE_SIZE = 50;
-/** The keys by which the ledger can be filtered. */
-const MAX_KEYS = 100;
 
 export const ledgerPages = [
   member.page('/accounts/{account_id}/billing/ledger', 'pay', async ({ account, query, texts }, services) =>
@@ -84,11 +82,10 @@ export async function readLedger(
 
 /** Reads the filters. An invalid one has no effect. */
 export function filterOf(accountId: string, query: URLSearchParams): EntryFilter {
-  const apiKeyId = query.get('key') ?? '';
   return {
     accountId,
     type: ENTRY_TYPES.find((known) => known === query.get('type')),
-    apiKeyId: isId('apiKey', apiKeyId) ? apiKeyId : undefined,
+    apiKeyId: keyIn(query),
     ...periodOf(query),
   };
 }
@@ -107,15 +104,13 @@ export function Ledger({
   pageOf,
   isOfStaff = false,
 }: ShownLedger & { readonly pageOf: PageOfEntry; readonly isOfStaff?: boolean }) {
-  const texts = useTexts();
-  const { billing: words, fields } = texts;
-  const keyOptions = keys.map(({ id, name, hint }) => [id, name === '' ? hint : `${name} (${hint})`] as const);
+  const { billing: words } = useTexts();
   return (
     <>
       <Holds balance={balance} />
       <Filters downloads={<Downloads />}>
         <ChoiceFilter name="type" label={words.what} all={words.allEntries} values={ENTRY_TYPES} />
-        {keys.length === 0 ? null : <KeyFilter label={fields.key} all={words.allKeys} options={keyOptions} />}
+        <KeyFilter keys={keys} />
         <DayFilters />
       </Filters>
       <Card>
@@ -125,19 +120,6 @@ export function Ledger({
       </Card>
     </>
   );
-}
-
-function KeyFilter({
-  label,
-  all,
-  options,
-}: {
-  readonly label: string;
-  readonly all: string;
-  readonly options: readonly (readonly [string, string])[];
-}) {
-  const { query } = usePage();
-  return <Choice name="key" label={label} value={query.get('key') ?? ''} options={[['', all], ...options]} />;
 }
 
 /** The balance, and apart from it what is held of it. */

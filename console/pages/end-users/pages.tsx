@@ -13,10 +13,10 @@ import { mayAsMember } from '../../../domain/roles.ts';
 import { exportFile } from '../../export.ts';
 import { carryOut } from '../../form-problem.ts';
 import { Card } from '../../html/components.tsx';
+import { DayFilters, Downloads, Filters } from '../../html/filters.tsx';
 import { readListPage } from '../../list-page.ts';
 import { may, member, type Page, type PageResult, showPage, staff, type UserVisit } from '../../page.ts';
-import { type NamedPeriod, monthsBetween, readPeriod } from '../usage/period.ts';
-import { PeriodPicker } from '../usage/period-picker.tsx';
+import { type NamedPeriod, readPeriod } from '../usage/period.ts';
 import { BudgetForm, BudgetTable, UsageTable } from './tables.tsx';
 
 const BUDGET_LIST = { kind: 'endUserBudget', size: 50 } as const;
@@ -91,7 +91,7 @@ async function set({ form, params }: UserVisit, { database }: ApiServices): Prom
 
 async function askedUsage({ params, query }: UserVisit, { reports, inTurn, clock }: ApiServices) {
   const account = await existingAccount(reports, params['account_id'] ?? '');
-  const period: NamedPeriod = readPeriod(query.get('period'), clock.nowMs());
+  const period: NamedPeriod = readPeriod(query, clock.nowMs());
   const { from, to } = period;
   const rows = await inTurn(account.id, () => sumEndUserUsage(reports, { accountId: account.id, from, to }));
   return { account, period, rows };
@@ -115,7 +115,9 @@ async function showEndUsers(
     place.current,
     words.title,
     <>
-      <PeriodPicker period={period} months={monthsBetween(account.createdAt, new Date(services.clock.nowMs()))} />
+      <Filters downloads={<Downloads />}>
+        <DayFilters standing={period} />
+      </Filters>
       <UsageTable rows={rows} />
       <BudgetTable page={budgets} path={address} mayChange={mayChange} />
       {mayChange ? (

@@ -4,10 +4,10 @@ import { sumDailyUsage } from '../../../db/queries/daily-usage.ts';
 import { DayChart, seriesOf } from '../../html/chart.tsx';
 import { Card, Empty, Headline, usd } from '../../html/components.tsx';
 import { member, showPage, user } from '../../page.ts';
+import { dayOf } from '../../period.ts';
 import { ownAccount } from '../own-account.ts';
 import { AddFunds } from '../billing/add-funds.tsx';
 import { Gallery } from '../tasks/gallery.tsx';
-import { LAST_DAYS } from '../usage/period.ts';
 
 const DAYS = 30;
 const DAY_MS = 86_400_000;
@@ -34,7 +34,7 @@ export const homePages = [
       listTasks(database, { accountId, limit: LATEST }),
     ]);
     const { home, usage: usageWords } = texts;
-    const usage = `/console/accounts/${accountId}/usage?period=${LAST_DAYS}`;
+    const usage = `/console/accounts/${accountId}/usage?${new URLSearchParams({ from: dayOf(from), to: dayOf(to) }).toString()}`;
     const signup = account.signupAvailable;
     const running = tasks.filter(({ completedAt }) => completedAt === null).length;
     return showPage(
@@ -73,7 +73,5 @@ export const homePages = [
 ];
 
 function daysSince(from: Date): readonly string[] {
-  return Array.from({ length: DAYS }, (_, index) =>
-    new Date(from.getTime() + index * DAY_MS).toISOString().slice(0, 10),
-  );
+  return Array.from({ length: DAYS }, (_, index) => dayOf(new Date(from.getTime() + index * DAY_MS)));
 }

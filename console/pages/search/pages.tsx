@@ -119,6 +119,6 @@ const MEMBER_PATHS: Readonly<Record<MatchKind, (id: string) => string>> = {
   billingDocument: (id) => `/billing/documents/${id}`,
   webhookEndpoint: (id) => `/webhooks/${id}`,
   task: (id) => `/tasks/${id}`,
-  textRequest: () => '/usage',
+  textRequest: (id) => `/usage/requests/${id}`,
   transfer: () => '/billing',
 };

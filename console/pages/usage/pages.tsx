@@ -8,13 +8,12 @@ import { findKeyNames, type KeyName } from '../../../db/queries/api-keys.ts';
 import { type DailyUsage, sumDailyUsage } from '../../../db/queries/daily-usage.ts';
 import { exportFile } from '../../export.ts';
 import { DayChart, seriesOf } from '../../html/chart.tsx';
-import { Card, Empty, Headline } from '../../html/components.tsx';
+import { Card, Empty, Headline, roundedUsd } from '../../html/components.tsx';
+import { DayFilters, Downloads, Filters } from '../../html/filters.tsx';
 import { TableCard } from '../../html/resource-table.tsx';
 import { member, type MemberVisit, showPage } from '../../page.ts';
-import { monthsOf } from '../own-account.ts';
-import { daysOf, type NamedPeriod, readPeriod } from './period.ts';
-import { PeriodPicker } from './period-picker.tsx';
-import { requestPage } from './request.tsx';
+import { countDays, daysOf, type NamedPeriod, periodBefore, readPeriod } from './period.ts';
+import { requestPages } from './requests.tsx';
 import { dearestFirst, type NamedSum, sumBy, sumOf } from './sums.ts';
 import { usePage, useQuery, useTexts } from '../../html/page-context.ts';
 
@@ -35,19 +34,22 @@ export const usagePages = [
   member.page('/accounts/{account_id}/usage', 'see', async (visit, services) => {
     const { usage: words } = visit.texts;
     const { period, rows } = await askedUsage(visit, services);
+    const before = await usageBefore(visit, services, period);
     const keys = await findKeyNames(services.database, visit.account.accountId);
     return showPage(
       'usage',
       words.title,
       <>
-        <PeriodPicker period={period} months={await monthsOf(visit, services)} />
+        <Filters downloads={<Downloads />}>
+          <DayFilters standing={period} />
+        </Filters>
         <Narrowed keys={keys} />
         {rows.length === 0 ? (
           <Card>
             <Empty>{words.none}</Empty>
           </Card>
         ) : (
-          <Usage rows={rows} days={daysOf(period, services.clock.nowMs())} keys={keys} />
+          <Usage rows={rows} before={before} days={daysOf(period, services.clock.nowMs())} keys={keys} />
         )}
       </>,
     );
@@ -59,16 +61,35 @@ export const usagePages = [
     const named = nested<DailyUsage>({ ...DAILY_USAGE.fields, api_key_name: field.text(nameOf) });
     return exportFile(`usage-${period.name}`, visit.query.get('format') ?? '', rows, named);
   }),
-  requestPage,
+  ...requestPages,
 ];
 
 async function askedUsage(
   { account: { accountId }, query }: MemberVisit,
   { reports, clock }: ApiServices,
 ): Promise<{ readonly period: NamedPeriod; readonly rows: readonly DailyUsage[] }> {
-  const period = readPeriod(query.get('period'), clock.nowMs());
-  const rows = await sumDailyUsage(reports, { accountId, from: period.from, to: period.to });
-  return { period, rows: rows.filter((row) => NARROWINGS.every((name) => isIn(row, name, query.get(name)))) };
+  const period = readPeriod(query, clock.nowMs());
+  return { period, rows: narrowed(query, await sumDailyUsage(reports, { accountId, ...period })) };
+}
+
+/** Adds up as many days directly before. @returns null if the page is narrowed to a day */
+async function usageBefore(
+  { account: { accountId }, query }: MemberVisit,
+  { reports }: ApiServices,
+  period: NamedPeriod,
+): Promise<Before | null> {
+  if (query.get('day')) return null;
+  const rows = await sumDailyUsage(reports, { accountId, ...periodBefore(period) });
+  return { days: countDays(period), sum: sumOf(narrowed(query, rows)) };
+}
+
+interface Before {
+  readonly days: number;
+  readonly sum: UsageCounts;
+}
+
+function narrowed(query: URLSearchParams, rows: readonly DailyUsage[]): readonly DailyUsage[] {
+  return rows.filter((row) => NARROWINGS.every((name) => isIn(row, name, query.get(name))));
 }
 
 function isIn(row: DailyUsage, name: Narrowing, asked: string | null): boolean {
@@ -99,10 +120,12 @@ function Narrowed({ keys }: { readonly keys: ReadonlyMap<string, KeyName> }) {
 
 function Usage({
   rows,
+  before,
   days,
   keys,
 }: {
   readonly rows: readonly DailyUsage[];
+  readonly before: Before | null;
   readonly days: readonly string[];
   readonly keys: ReadonlyMap<string, KeyName>;
 }) {
@@ -116,10 +139,17 @@ function Usage({
       <div class="grid">
         <Card title={texts.fields.charged_usd}>
           <Headline amount={total.charged} />
+          <Compared before={before} now={total} of={({ charged }) => charged} inWords={roundedUsd} />
         </Card>
         <Card title={texts.fields.requests}>
           <p class="big number">{total.requests.toLocaleString(texts.language)}</p>
           <p class="soft">{words.failed(total.failed)}</p>
+          <Compared
+            before={before}
+            now={total}
+            of={({ requests }) => BigInt(requests)}
+            inWords={(count) => count.toLocaleString(texts.language)}
+          />
         </Card>
         <Card title={words.byDay} wide>
           <DayChart
@@ -161,6 +191,26 @@ function Usage({
       />
     </>
   );
+}
+
+/** How much more or less it was than in the days directly before. */
+function Compared({
+  before,
+  now,
+  of,
+  inWords,
+}: {
+  readonly before: Before | null;
+  readonly now: UsageCounts;
+  readonly of: (counts: UsageCounts) => bigint;
+  readonly inWords: (amount: bigint) => string;
+}) {
+  const { usage: words, language } = useTexts();
+  if (before === null) return null;
+  const [was, is] = [of(before.sum), of(now)];
+  const style = { style: 'percent', maximumFractionDigits: 1, signDisplay: 'exceptZero' } as const;
+  const change = was === 0n ? null : (Number(((is - was) * 1000n) / was) / 1000).toLocaleString(language, style);
+  return <p class="soft">{words.before(change, inWords(was), before.days)}</p>;
 }
 
 function NameOfKey({

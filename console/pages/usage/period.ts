@@ -1,25 +1,31 @@
-/** The periods of pages about money: a month, or the last days. */
+/** The periods of pages about money. */
 import { usagePeriod } from '../../../api/routes/usage/period.ts';
-import { badRequest } from '../../../domain/errors.ts';
-import { type Month, parseMonth } from '../../../domain/month.ts';
+import type { Month } from '../../../domain/month.ts';
 import { USAGE } from '../../../domain/policy.ts';
+import { dayOf, periodOrMonth } from '../../period.ts';
 
-export const LAST_DAYS = 'last-days';
-
-/** A period with its name in links and files: {@link LAST_DAYS}, or a month such as `2026-11`. */
+/** A period with its name in files: a month such as `2026-11`, or the first and the last day. */
 export type NamedPeriod = Month;
 
 /**
- * Reads the name of a period.
+ * Reads the days of a page about usage, by default those of the current month.
  *
- * @param name the present month when it is absent or empty
- * @throws ServiceError `bad_request` when it names no period
+ * @throws ServiceError `bad_request` for more days than `GET /v1/usage` takes
  */
-export function readPeriod(name: string | null, nowMs: number): NamedPeriod {
-  if (name === LAST_DAYS) return { name, ...usagePeriod({ from: undefined, to: new Date(nowMs) }) };
-  const month = parseMonth(name || monthOf(new Date(nowMs)));
-  if (!month) throw badRequest('"period" must be a month such as 2026-11');
-  return month;
+export function readPeriod(query: URLSearchParams, nowMs: number): NamedPeriod {
+  const asked = periodOrMonth(query, nowMs);
+  const { from, to } = usagePeriod({ from: asked.from, to: asked.to ?? new Date(nowMs) });
+  return { name: `${dayOf(from)}_${dayOf(new Date(to.getTime() - 1))}`, from, to };
+}
+
+/** Returns as many days, directly before those of the period. */
+export function periodBefore({ from, to }: NamedPeriod): { readonly from: Date; readonly to: Date } {
+  return { from: new Date(from.getTime() - countDays({ from, to }) * DAY_MS), to: from };
+}
+
+/** Returns how many days the period has. A day that has started counts. */
+export function countDays({ from, to }: Pick<NamedPeriod, 'from' | 'to'>): number {
+  return Math.ceil((to.getTime() - from.getTime()) / DAY_MS);
 }
 
 /** The months from that of `first` to that of `last`, latest first. */
@@ -39,10 +45,6 @@ export function daysOf({ from, to }: NamedPeriod, nowMs: number): readonly strin
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-
-function dayOf(moment: Date): string {
-  return moment.toISOString().slice(0, 10);
-}
 
 function monthOf(moment: Date): string {
   return moment.toISOString().slice(0, 7);

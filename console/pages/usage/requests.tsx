@@ -1,28 +1,86 @@
-/** A text request of the account: its tokens and its charge. */
+/** The text requests of an account, with their tokens, charges and latency. */
 import { TEXT_REQUEST } from '../../../api/routes/usage/present.ts';
-import { findTextUsage, type TextUsage } from '../../../db/queries/usage.ts';
+import { findKeyNames, type KeyName, listApiKeys } from '../../../db/queries/api-keys.ts';
+import { findTextUsage, listTextUsage, streamTextUsage, type TextUsage } from '../../../db/queries/usage.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
+import { exportFile } from '../../export.ts';
 import { Card, Copyable } from '../../html/components.tsx';
+import { Downloads, KeyFilter, keyIn, MAX_KEYS } from '../../html/filters.tsx';
+import { ShortId } from '../../html/linked-ids.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import { ResourceFacts } from '../../html/resource-table.tsx';
-import { member, showPage } from '../../page.ts';
+import { readListPage } from '../../list-page.ts';
+import { member, type MemberVisit, showPage } from '../../page.ts';
+import { modelIn, type PartFilter } from '../../part-filter.ts';
 import { modifierFacts, TokensCard } from '../text-request-cards.tsx';
+import { REQUEST_LIST, requestFilterOf, RequestList } from '../text-request-list.tsx';
 
-export const requestPage = member.page(
-  '/accounts/{account_id}/usage/requests/{text_request_id}',
-  'see',
-  async ({ account, params, texts }, { reports }) => {
+const PATH = '/accounts/{account_id}/usage/requests';
+
+export const requestPages = [
+  member.page(PATH, 'see', async (visit, { database, reports, catalogue }) => {
+    const { account, query, texts, path } = visit;
+    const { staffTextRequests: words, fields } = texts;
+    const model = modelIn(query, catalogue);
+    const [page, names, keys] = await Promise.all([
+      readListPage(query, REQUEST_LIST, (slice) => listTextUsage(reports, { ...filterOf(visit, model), ...slice })),
+      findKeyNames(database, account.accountId),
+      listApiKeys(database, { accountId: account.accountId, limit: MAX_KEYS }),
+    ]);
+    return showPage(
+      'textRequests',
+      words.title,
+      <RequestList
+        page={page}
+        filters={[model]}
+        downloads={<Downloads />}
+        of={TEXT_REQUEST}
+        notes={{ outcome: 'error_code' }}
+        columns={[
+          [words.request, ({ id }) => <ShortId id={id} href={`${path}/${id}`} />],
+          'model',
+          [fields.status, 'outcome'],
+          [fields.key, ({ apiKeyId }) => nameOf(names.get(apiKeyId))],
+          'input_tokens',
+          'output_tokens',
+          'charged_usd',
+          'latency_ms',
+          'created_at',
+        ]}
+      >
+        <KeyFilter keys={keys} />
+      </RequestList>,
+    );
+  }),
+  member.page(`${PATH}/export`, 'see', async (visit, { reports, catalogue }) => {
+    const filter = filterOf(visit, modelIn(visit.query, catalogue));
+    return exportFile('text-requests', visit.query.get('format') ?? '', streamTextUsage(reports, filter), TEXT_REQUEST);
+  }),
+  member.page(`${PATH}/{text_request_id}`, 'see', async ({ account, params, texts }, { database, reports }) => {
     const id = params['text_request_id'] ?? '';
     const usage = isId('textRequest', id) ? await findTextUsage(reports, id) : null;
     if (usage?.accountId !== account.accountId) {
       throw new ServiceError('not_found', 'There is no such text request, or it has not ended.');
     }
-    return showPage('usage', texts.staffTextRequests.request, <Request usage={usage} />);
-  },
-);
+    const keys = await findKeyNames(database, account.accountId);
+    return showPage(
+      'textRequests',
+      texts.staffTextRequests.request,
+      <Request usage={usage} apiKey={keys.get(usage.apiKeyId)} />,
+    );
+  }),
+];
 
-function Request({ usage }: { readonly usage: TextUsage }) {
+function filterOf({ account: { accountId }, query }: MemberVisit, model: PartFilter) {
+  return { ...requestFilterOf(query, model), accountId, apiKeyId: keyIn(query) };
+}
+
+function nameOf(key: KeyName | undefined): string {
+  return key?.name || key?.hint || '–';
+}
+
+function Request({ usage, apiKey }: { readonly usage: TextUsage; readonly apiKey: KeyName | undefined }) {
   const { staffTextRequests: words, fields } = useTexts();
   return (
     <div class="grid">
@@ -32,11 +90,16 @@ function Request({ usage }: { readonly usage: TextUsage }) {
           row={usage}
           columns={[
             [words.id, ({ id }) => <Copyable text={id} label={words.id} />],
+            [fields.request_id, ({ requestId }) => <Copyable text={requestId} label={fields.request_id} />],
             'created_at',
             'model',
+            [fields.key, () => nameOf(apiKey)],
+            [words.format, ({ format, streamed }) => words.asked(format, streamed)],
             usage.endUser === null ? null : 'end_user',
             'outcome',
             usage.errorCode === null ? null : [fields.cause, ({ errorCode }) => errorCode],
+            'first_byte_ms',
+            'latency_ms',
           ]}
         />
       </Card>

@@ -5,7 +5,7 @@ import { listRefunds, type RefundFilter, sumRefunds } from '../../../../db/queri
 import { exportFile } from '../../../export.ts';
 import { readListPage } from '../../../list-page.ts';
 import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
-import { periodOf } from '../../../period.ts';
+import { periodOrMonth } from '../../../period.ts';
 import { RefundContent } from './content.tsx';
 
 const REFUND_LIST = { kind: 'transfer', size: 50 } as const;
@@ -31,12 +31,9 @@ async function showRefunds(visit: UserVisit, { reports, inTurn, clock }: ApiServ
 
 /** Reads the filters. Without days, the period is the current month. */
 function filterOf({ query }: UserVisit, nowMs: number): RefundFilter {
-  const asked = periodOf(query);
-  const now = new Date(nowMs);
-  const thisMonth = { from: new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1)), to: undefined };
   const cause = query.get('cause') ?? '';
   return {
-    ...(asked.from || asked.to ? asked : thisMonth),
+    ...periodOrMonth(query, nowMs),
     accountId: (query.get('account_id') ?? '').trim() || undefined,
     cause: CAUSE.test(cause) ? cause : undefined,
   };

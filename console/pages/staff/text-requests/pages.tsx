@@ -1,16 +1,14 @@
 /** Text requests of all accounts. */
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { findById, type Found } from '../../../../api/services/find-by-id.ts';
-import { findTextUsage, listTextUsage, TEXT_OUTCOMES, type TextUsage } from '../../../../db/queries/usage.ts';
+import { findTextUsage, listTextUsage, type TextUsage } from '../../../../db/queries/usage.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
 import { isId } from '../../../../domain/ids.ts';
 import { readListPage } from '../../../list-page.ts';
 import { accountIn, modelIn, unlessOpen } from '../../../part-filter.ts';
 import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
-import { periodOf } from '../../../period.ts';
-import { RequestContent, RequestList } from './requests.tsx';
-
-const REQUEST_LIST = { kind: 'textRequest', size: 50 } as const;
+import { REQUEST_LIST, requestFilterOf } from '../../text-request-list.tsx';
+import { RequestContent, StaffRequestList } from './requests.tsx';
 
 export const staffTextRequestPages = [
   staff.page('/staff/text-requests', 'read', list),
@@ -23,19 +21,14 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
   const found = id === '' ? null : await findRequest(services, id);
   if (found) return { kind: 'redirect', path: `/staff/text-requests/${found.id}` };
   const [account, model] = [await accountIn(query, services), modelIn(query, catalogue)];
-  const filter = {
-    accountId: account.value ?? undefined,
-    model: model.value ?? undefined,
-    outcome: TEXT_OUTCOMES.find((known) => known === query.get('status')),
-    ...periodOf(query),
-  };
+  const filter = { ...requestFilterOf(query, model), accountId: account.value ?? undefined };
   const page = await readListPage(query, REQUEST_LIST, async (slice) =>
     id === '' ? unlessOpen([account, model], () => listTextUsage(database, { ...filter, ...slice })) : [],
   );
   return showPage(
     'textRequests',
     texts.staffTextRequests.title,
-    <RequestList page={page} filters={[account, model]} />,
+    <StaffRequestList page={page} filters={[account, model]} />,
   );
 }
 

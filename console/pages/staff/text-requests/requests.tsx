@@ -2,66 +2,48 @@
 import type { Child } from 'hono/jsx';
 import { ADMIN_TEXT_REQUEST } from '../../../../api/routes/admin/present-finance.ts';
 import type { Found } from '../../../../api/services/find-by-id.ts';
-import { TEXT_OUTCOMES, type TextUsage } from '../../../../db/queries/usage.ts';
-import { Card, Copyable, Noted, Pages } from '../../../html/components.tsx';
+import type { TextUsage } from '../../../../db/queries/usage.ts';
+import { Card, Copyable, Noted } from '../../../html/components.tsx';
 import { Facts } from '../../../html/facts.tsx';
-import { Candidates, ChoiceLinks, DayFilters, FieldFilter, Filters } from '../../../html/filters.tsx';
+import { FieldFilter } from '../../../html/filters.tsx';
 import type { ListPage } from '../../../list-page.ts';
 import type { PartFilter } from '../../../part-filter.ts';
 import { AnyId } from '../../../html/linked-ids.tsx';
-import { Chosen, ResourceFacts, TableCard } from '../../../html/resource-table.tsx';
+import { Chosen, ResourceFacts } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import type { Texts } from '../../../texts/texts.ts';
 import { useTexts } from '../../../html/page-context.ts';
 import { modifierFacts, TokensCard } from '../../text-request-cards.tsx';
+import { RequestList } from '../../text-request-list.tsx';
 
-export function RequestList({
-  page: { entries: requests, next },
+export function StaffRequestList({
+  page,
   filters,
 }: {
   readonly page: ListPage<TextUsage>;
   readonly filters: readonly PartFilter[];
 }) {
-  const texts = useTexts();
-  const { staffTextRequests: words, fields, tasks, common } = texts;
+  const { staffTextRequests: words, fields, common } = useTexts();
   return (
-    <>
-      <Filters>
-        <ChoiceLinks
-          name="status"
-          label={fields.status}
-          all={tasks.allStatuses}
-          values={TEXT_OUTCOMES}
-          field="outcome"
-        />
-        <FieldFilter name="id" label={words.anyId} />
-        <FieldFilter name="account" label={common.partOfAccount} />
-        <FieldFilter name="model" label={common.partOfModel} />
-        <DayFilters />
-      </Filters>
-      <Candidates filters={filters} />
-      <TableCard
-        of={ADMIN_TEXT_REQUEST}
-        label={words.title}
-        rows={requests}
-        none={words.none}
-        notes={{ id: 'account_id', outcome: 'error_code' }}
-        columns={[
-          [words.request, 'id'],
-          'model',
-          [fields.status, 'outcome'],
-          [
-            words.route,
-            ({ upstream, upstreamModel }) => <Noted note={upstreamModel}>{upstream ?? words.nowhere}</Noted>,
-          ],
-          'input_tokens',
-          'output_tokens',
-          'charged_usd',
-          'created_at',
-        ]}
-      />
-      <Pages next={next} />
-    </>
+    <RequestList
+      page={page}
+      filters={filters}
+      of={ADMIN_TEXT_REQUEST}
+      notes={{ id: 'account_id', outcome: 'error_code' }}
+      columns={[
+        [words.request, 'id'],
+        'model',
+        [fields.status, 'outcome'],
+        [words.route, ({ upstream, upstreamModel }) => <Noted note={upstreamModel}>{upstream ?? words.nowhere}</Noted>],
+        'input_tokens',
+        'output_tokens',
+        'charged_usd',
+        'created_at',
+      ]}
+    >
+      <FieldFilter name="id" label={words.anyId} />
+      <FieldFilter name="account" label={common.partOfAccount} />
+    </RequestList>
   );
 }
 

@@ -1,0 +1,52 @@
+/** A list of text requests, for the members of their account and for operators. */
+import type { Child } from 'hono/jsx';
+import { TEXT_OUTCOMES, type TextUsage, type TextUsageFilter } from '../../db/queries/usage.ts';
+import { Pages } from '../html/components.tsx';
+import { Candidates, ChoiceLinks, DayFilters, FieldFilter, Filters } from '../html/filters.tsx';
+import { useTexts } from '../html/page-context.ts';
+import { type TableProps, TableCard } from '../html/resource-table.tsx';
+import type { ListPage } from '../list-page.ts';
+import type { PartFilter } from '../part-filter.ts';
+import { periodOf } from '../period.ts';
+
+export const REQUEST_LIST = { kind: 'textRequest', size: 50 } as const;
+
+/** Reads the filters that all lists of text requests have. An invalid one has no effect. */
+export function requestFilterOf(query: URLSearchParams, model: PartFilter): TextUsageFilter {
+  return {
+    // No model has an empty name: the list is empty while several models match.
+    model: model.value === null ? '' : model.value,
+    outcome: TEXT_OUTCOMES.find((known) => known === query.get('status')),
+    ...periodOf(query),
+  };
+}
+
+/** @param children the filters that only this list has */
+export function RequestList({
+  page: { entries, next },
+  filters,
+  downloads,
+  children,
+  ...table
+}: Pick<TableProps<TextUsage>, 'of' | 'columns' | 'notes'> & {
+  readonly page: ListPage<TextUsage>;
+  readonly filters: readonly PartFilter[];
+  readonly downloads?: Child;
+  readonly children: Child;
+}) {
+  const { staffTextRequests: words, fields, tasks, common } = useTexts();
+  const { allStatuses } = tasks;
+  return (
+    <>
+      <Filters downloads={downloads}>
+        <ChoiceLinks name="status" label={fields.status} all={allStatuses} values={TEXT_OUTCOMES} field="outcome" />
+        {children}
+        <FieldFilter name="model" label={common.partOfModel} />
+        <DayFilters />
+      </Filters>
+      <Candidates filters={filters} />
+      <TableCard label={words.title} rows={entries} none={words.none} {...table} />
+      <Pages next={next} />
+    </>
+  );
+}

@@ -1,0 +1,52 @@
+import { expect } from 'chai';
+import type { TestCaller } from '../support/app.ts';
+import { useTestConsole, Visitor } from '../support/console.ts';
+import { createTextRequestRow } from '../support/factories.ts';
+
+describe('the text requests of an account', () => {
+  const app = useTestConsole();
+  let customer: TestCaller;
+  let ids: readonly string[];
+  let theirs: string;
+  let member: Visitor;
+  let path: string;
+
+  before(async () => {
+    const other = await app.createAccount();
+    customer = await app.createAccount({ key: { name: 'for the shop' } });
+    const requestOf = async ({ accountId, keyId: id }: TestCaller) =>
+      (await createTextRequestRow(app.database, { accountId, id })).id;
+    ids = [await requestOf(customer), await requestOf(customer)];
+    theirs = await requestOf(other);
+    member = await Visitor.invited(app, { email: 'member@example.com', account_id: customer.accountId });
+    path = `/console/accounts/${customer.accountId}/usage/requests`;
+  });
+
+  it('are listed with status, key, tokens, charge and latency, each leading to its page', async () => {
+    const { text } = await member.get(path);
+    for (const id of ids) expect(text).to.include(`href="${path}/${id}"`);
+    expect(text).to.include('for the shop').and.include('1,234').and.include('Succeeded').and.not.include(theirs);
+    const one = await member.get(`${path}/${ids[0]}`);
+    expect(one.text).to.include('Milliseconds').and.include('for the shop').and.include('Request id');
+  });
+
+  for (const [query, rows] of [
+    ['status=failed', 0],
+    ['status=succeeded&model=gpt-test', 2],
+    ['to=2020-01-01', 0],
+    ['key=nonsense', 2],
+    ['model=vidone', 0],
+  ] as const) {
+    it(`are filtered by ${query}, and so is their file`, async () => {
+      const { text } = await member.get(`${path}?${query}`);
+      expect(text.match(/<th scope="row">/g) ?? []).to.have.length(rows);
+      const file = await member.get(`${path}/export?format=jsonl&${query}`);
+      expect(file.text.split('\n')).to.have.length(rows + 1);
+    });
+  }
+
+  it('lead members from the search to the page of a request', async () => {
+    const { headers } = await member.send('/console/search', { text: ids[0] ?? '' });
+    expect(headers['location']).to.equal(`${path}/${ids[0]}`);
+  });
+});
