@@ -11,7 +11,7 @@ export const NDJSON = 'application/x-ndjson';
 /** RFC 4180, section 3. */
 export const CSV = 'text/csv; charset=utf-8; header=present';
 
-/** What clients ask for whose spreadsheets have decimal commas. */
+/** The media type for clients whose spreadsheets have decimal commas. */
 export const CSV_WITH_COMMAS = 'text/csv;decimal=comma';
 /** How decimals are written. */
 export type DecimalMark = 'point' | 'comma';

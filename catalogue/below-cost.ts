@@ -1,4 +1,4 @@
-/** What is sold below cost, over the models of a catalogue. */
+/** Finds the prices below cost, over the models of a catalogue. */
 import { formatUsd } from '../domain/money.ts';
 import { mediaBelowCost, type PriceBelowCost, textBelowCost } from '../domain/below-cost.ts';
 import { parametersIn } from '../domain/model-parameters.ts';

@@ -104,7 +104,7 @@ interface RouteEntry {
   readonly cost?: { readonly modifiers?: readonly PriceModifierEntry[] };
 }
 
-/** What is wrong between the parameters, the prices and the routes of a model. @param path of the model in the file */
+/** Finds contradictions between the parameters, the prices and the routes of a model. @param path of the model in the file */
 export function findParameterFaults(file: OperatorFile, path: FieldPath, entry: Entry): readonly Finding[] {
   const { properties = {}, required = [] } = entry.parameters ?? {};
   const names = Object.keys(properties);

@@ -40,7 +40,7 @@ export interface PricingEntry {
 /** The cost at an upstream, in the form of prices. */
 export type CostEntry = TokenPricesEntry & Pick<PricingEntry, 'tiers' | 'peaks'>;
 
-/** What a token costs that is written to a cache for an hour, in tokens of input: https://platform.claude.com/docs/en/about-claude/pricing */
+/** The price of a token that is written to a cache for an hour, in tokens of input: https://platform.claude.com/docs/en/about-claude/pricing */
 const INPUTS_PER_1H_WRITE = 2n;
 
 const FREE: TokenPricesEntry = { input: 0n, output: 0n, cached_input: 0n, cache_write: 0n };
@@ -50,7 +50,7 @@ export function toCostPricing({ tiers, peaks, ...prices }: CostEntry): TextPrici
   return toTextPricing({ prices, tiers, peaks });
 }
 
-/** Whatever an upstream calls cached costs what all input costs. */
+/** Cached input costs as much as other input, whatever the upstream calls cached. */
 export function toEmbeddingsPricing({ input }: InputPriceEntry = FREE): TextPricing {
   const prices = { input, output: 0n, cached_input: input, cache_write: input, cache_write_1h: input };
   return toTextPricing({ prices, tiers: [], peaks: [] });

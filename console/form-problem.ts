@@ -64,7 +64,7 @@ function filled(template: string, values: Readonly<Record<string, unknown>>): st
   });
 }
 
-/** What the reader is told of a refusal. */
+/** A refusal as the reader sees it. */
 export interface ProblemWords {
   readonly words: string;
   /** The message of the API, where the console has no other words for it. */

@@ -41,7 +41,7 @@ export function take(credit: Credit, amount: PicoUsd, { fundedOnly }: Pick<Credi
   return { signup, funded: smaller(credit.funded, amount - signup) };
 }
 
-/** What a completed request pays from the allowance. */
+/** The amount that a completed request pays from the allowance. */
 export interface Payment {
   /** The hold, which may have grown by free money up to the charge. */
   readonly held: PicoUsd;

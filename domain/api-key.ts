@@ -36,7 +36,7 @@ export interface KeyState {
   readonly limitPeriod: LimitPeriod | null;
   /** The amount that the key has been charged and holds, in this period if its limit renews. */
   readonly usedOfLimit: PicoUsd;
-  /** What is only reserved, in this period or before it. */
+  /** The amount that is only reserved, in this period or before it. */
   readonly reserved: PicoUsd;
 }
 
@@ -86,7 +86,7 @@ export function assertNotExhausted(key: KeyState, now = new Date()): void {
   if (usageLimit !== null && usedOfLimit - reserved >= usageLimit) throw exhaustedKey(key, now);
 }
 
-/** What the limit of a key is, and when it renews. */
+/** The limit of a key, with the period after which it renews. */
 export type KeyLimit = Pick<KeyState, 'usageLimit' | 'limitPeriod'>;
 
 /** 401 for a limit of all time that is spent, and 402 for one that renews. */

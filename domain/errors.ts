@@ -62,7 +62,7 @@ export interface FieldFault {
   readonly path: readonly (string | number)[];
   /** The broken rule, such as `number.min`. */
   readonly kind: string;
-  /** What the rule is about, such as its `limit`. */
+  /** The values of the rule, such as its `limit`. */
   readonly values: Readonly<Record<string, unknown>>;
 }
 

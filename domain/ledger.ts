@@ -70,7 +70,7 @@ export function isCharge({ debit, credit }: Move): boolean {
   return credit === 'revenue' && ACCOUNT_BOOKS.some((book) => book === debit);
 }
 
-/** What an entry of an account's balance is for: what customers see of the ledger. */
+/** The purposes of entries of an account's balance, which is the part of the ledger that customers see. */
 export const ENTRY_TYPES = [
   'topup',
   'signup_grant',
@@ -99,7 +99,7 @@ export const ENTRY_OF = {
   excess: 'text_request',
 } as const satisfies Partial<Record<TransferKind, EntryType>>;
 
-/** What a transfer changes the money of its account by, held money included. */
+/** The amount by which a transfer changes the money of its account, held money included. */
 export function changeBy(moved: Move & { readonly amount: bigint }): bigint {
   const { available, reserved } = changesBy(moved);
   return available + reserved;

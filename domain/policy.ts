@@ -45,7 +45,7 @@ export const EMBEDDINGS = { maxInputs: 2_048, maxDimensions: 65_536 };
 /** Corrections that two people make: how long one waits for the second, and over how long one person's amounts add up. */
 export const CORRECTIONS = { pendingDays: 7, addUpHours: 24 };
 
-/** What customers may pay at once, in whole USD. */
+/** The least and the most that customers may pay at once, in whole USD. */
 export const CHECKOUT = { leastUsd: 1, mostUsd: 10_000 };
 
 /** How often a card is charged, how soon a lost answer is asked for again, and for how long. */

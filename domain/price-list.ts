@@ -1,5 +1,5 @@
 /**
- * What one customer pays: the catalogue's prices, as a version of a price list changes them.
+ * The prices of one customer: the catalogue's, as a version of a price list changes them.
  *
  * Rounding: each price is rounded up, once, to whole pico-USD per token, second, video or image, and where tiers, peaks or
  * modifiers multiply it, to the next amount that they multiply without a fraction. What is shown is what is charged.

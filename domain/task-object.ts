@@ -101,7 +101,7 @@ export const TASK = resource<ShownTask>(
   'A requested image or video.',
 );
 
-/** What was rendered after a task was refunded. */
+/** A result that was rendered after its task was refunded. */
 export interface LateResult {
   /** The task that was refunded. */
   readonly taskId: string;

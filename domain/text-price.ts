@@ -124,7 +124,7 @@ export function chargedUsage(
   return toldUsage(chargedTokens(estimate, bound, { ...consumption, status: 'succeeded' }), consumption.usage);
 }
 
-/** What a call used that failed. @param bound the output tokens of each answer that were held for; null for the model's maximum */
+/** The usage of a failed call. @param bound the output tokens of each answer that were held for; null for the model's maximum */
 export function usedTokens(
   estimate: TextEstimate,
   bound: number | null,
@@ -150,7 +150,7 @@ function chargedTokens(
   const outputTokens =
     status === 'disconnected' ? Math.max(reportedOutput ?? 0, countedOutput) : (reportedOutput ?? countedOutput);
   const inputTokens = clampCount(usage?.inputTotal, mostInput) ?? Math.min(estimate.estimateInputTokens(), mostInput);
-  // What was not held for is not charged.
+  // Output that was not held for is not charged.
   const heldUsage = usage && !estimate.isCachedFor1h ? { ...usage, cacheWrite1h: 0 } : usage;
   return tokensOf(heldUsage, inputTokens, outputTokens);
 }

@@ -100,7 +100,7 @@ export function usageOf(read: (name: ReportedCount) => number | null): ReportedU
   };
 }
 
-/** What a client is told about its tokens; only totals are told that the upstream did not report. */
+/** The counts of tokens that a client gets; of those that the upstream did not report, only totals. */
 export function toldUsage(tokens: TextTokens, reported: ReportedUsage | null): ReportedUsage {
   const { inputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens, outputTokens, reasoningTokens } = tokens;
   return {

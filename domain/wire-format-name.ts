@@ -3,7 +3,7 @@ export const WIRE_FORMAT_NAMES = ['chat-completions', 'responses', 'messages', '
 
 export type WireFormatName = (typeof WIRE_FORMAT_NAMES)[number];
 
-/** What a text model is asked for: an answer in one of the formats, or embeddings (contract 4.8.5). */
+/** The kinds of requests to a text model: for an answer in one of the formats, or embeddings (contract 4.8.5). */
 export const REQUEST_FORMAT_NAMES = [...WIRE_FORMAT_NAMES, 'embeddings'] as const;
 
 export type RequestFormatName = (typeof REQUEST_FORMAT_NAMES)[number];

@@ -15,7 +15,7 @@ const CUMULATIVE: ReadonlySet<unknown> = new Set(['counter', 'histogram', 'summa
 export class SummedMetrics {
   /** By the id of the process. */
   readonly #latest = new Map<number, readonly MetricSnapshot[]>();
-  /** What processes that ended had counted. */
+  /** The counts of processes that ended. */
   #ended: readonly MetricSnapshot[] = [];
 
   /** Takes the present metrics of a process. A process that does not give any counts with its last ones. */

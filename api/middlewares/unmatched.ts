@@ -17,7 +17,7 @@ const NATIVE = 'Use POST /v1beta/models/{model}:generateContent.';
 /** Calls of OpenAI whose last word the paths of videos take for an id. */
 const VIDEO_CALLS = /^\/v1\/videos\/(?:edits|extensions|characters|generations)$/;
 
-/** What to use instead of endpoints of other services that clients try, by their paths. The first that fits counts. */
+/** The replacements of endpoints of other services that clients try, by their paths. The first that fits counts. */
 const INSTEAD: readonly (readonly [path: RegExp, advice: string])[] = [
   // OpenAI
   [/^\/v1\/images(?:\/variations)?$/, IMAGES],

@@ -18,7 +18,7 @@ interface Claim {
   readonly requestId: string;
 }
 
-/** It does not run. The largest integer of PostgreSQL. */
+/** A claimed task does not run, so no limit holds it up. The largest integer of PostgreSQL. */
 const UNLIMITED = 2 ** 31 - 1;
 
 /**

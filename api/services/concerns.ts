@@ -1,4 +1,4 @@
-/** What is wrong now, for operators: the conditions of the alerts that can be read from the database and this process. */
+/** Present problems, for operators: the conditions of the alerts that can be read from the database and this process. */
 import { type Backlog, readBacklog } from '../../db/queries/backlog.ts';
 import { readBooksState } from '../../db/queries/books-state.ts';
 import { listPendingCorrections } from '../../db/queries/corrections.ts';

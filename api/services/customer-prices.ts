@@ -1,4 +1,4 @@
-/** What customers pay: the catalogue's prices, or those of a version of their price list. */
+/** The prices that customers pay: the catalogue's, or those of a version of their price list. */
 import { mediaPrices, type Terms, textPrices } from '../../catalogue/offer.ts';
 import type { ImageModel, MediaModel, TextModel, VideoModel } from '../../catalogue/types.ts';
 import type { Database } from '../../db/database.ts';
@@ -43,7 +43,7 @@ export function withPrices(model: MediaModel | TextModel, prices: PriceList | nu
   return { ...model, pricing: prices.textPricing(model) };
 }
 
-/** What a customer pays for a picture or video. */
+/** The price of a picture or video for a customer. */
 export function priceOf(
   { model, order }: Pick<ValidatedMediaRequest<MediaModel>, 'model' | 'order'>,
   prices: PriceList | null,
@@ -51,7 +51,7 @@ export function priceOf(
   return priceMedia(withPrices(model, prices).pricing, order);
 }
 
-/** What an account pays for a model, in words and decimals. */
+/** The price of a model for an account, in words and decimals. */
 export function describePrices(model: MediaModel | TextModel, prices: PriceList | null): Terms {
   const priced = withPrices(model, prices);
   return 'kind' in priced ? mediaPrices(priced.pricing) : textPrices(priced.pricing);

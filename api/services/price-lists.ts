@@ -112,7 +112,7 @@ export async function setPriceList(
     throw new ServiceError('not_found', 'There is no such account. Check the id.');
 }
 
-/** What is sold below cost by the catalogue (`list` is null), and by versions of price lists that are in force or planned. */
+/** Sales below cost by the catalogue (`list` is null), and by versions of price lists that are in force or planned. */
 export interface Losses {
   readonly list: string | null;
   readonly count: number;

@@ -1,4 +1,4 @@
-/** What the public may know of the gateway's health: each service now and by day, and the name of no upstream. */
+/** The gateway's health as the public may know it: each service now and by day, and the name of no upstream. */
 import type { Catalogue, MediaModel, TextModel } from '../../catalogue/types.ts';
 import type { Database } from '../../db/database.ts';
 import type { Clock } from '../../db/database-clock.ts';
@@ -106,7 +106,7 @@ function routesOf(service: Service): readonly ServiceRoute[] {
   }));
 }
 
-/** What the routes of a model call, with any key. */
+/** The upstreams' models that the routes of a model call, with any key. */
 function targetsOf({ routes }: MediaModel | TextModel): readonly Target[] {
   return routes.map((route) => ({
     upstream: route.provider,

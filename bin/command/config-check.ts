@@ -62,7 +62,7 @@ export async function checkConfig(
   return probes.some(isBad) ? EXIT_CODES.unreachable : EXIT_CODES.right;
 }
 
-/** What the price lists of customers, as a running Genway has them, would sell below cost by this catalogue. */
+/** Finds prices of customers' price lists, as a running Genway has them, that are below cost by this catalogue. */
 async function checkPriceLists(catalogue: Catalogue, connect: () => Promise<AdminClient>): Promise<readonly string[]> {
   try {
     const admin = await connect();

@@ -72,7 +72,7 @@ export async function supervise<Process extends Running>(
       stopping.abort();
       await current.stop();
       await kept;
-      // It may have been restarted at the moment it was to be stopped.
+      // The process may have been restarted at the moment it was to be stopped.
       await current.stop();
     },
   };

@@ -14,7 +14,7 @@ import { loadCatalogue } from '../../catalogue/load.ts';
 import { isObject } from '../../domain/json.ts';
 import type { JsonSchema } from '../../domain/json-schema.ts';
 
-/** What the packages export; what these refer to is written, too. */
+/** The types that the packages export; types to which these refer are written, too. */
 const ROOTS = [
   'Task',
   'UploadedFile',

@@ -1,4 +1,4 @@
-/** What a test file needs, derived from its imports, so that a run of tests starts nothing else. */
+/** Derives from a test file's imports the servers that it needs, so that a run of tests starts nothing else. */
 import type { Services } from '../../test/support/servers.ts';
 import { importsBehind } from './imports.ts';
 

@@ -122,7 +122,7 @@ function Legend({ series, nameHref }: Pick<Props, 'series' | 'nameHref'>) {
   );
 }
 
-/** What was spent on something, such as a model, in a day. */
+/** The amount spent on something, such as a model, in a day. */
 export interface DayAmount {
   readonly name: string;
   readonly day: string;

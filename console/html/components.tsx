@@ -172,7 +172,7 @@ function FieldNotes({ id, hint, fault }: Notes & { readonly id: string }) {
 
 export interface FieldProps {
   readonly name: string;
-  /** What the API calls the field, if it is another name. */
+  /** The API's name of the field, if it is another. */
   readonly wireName?: string;
   /** Needed if two forms of a page have fields with the same name. */
   readonly id?: string;
@@ -258,7 +258,7 @@ export function FileField({
 
 interface ChoiceProps {
   readonly name: string;
-  /** What the API calls the field, if it is another name. */
+  /** The API's name of the field, if it is another. */
   readonly wireName?: string;
   /** Needed if two forms of a page have fields with the same name. */
   readonly id?: string;

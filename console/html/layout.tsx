@@ -41,7 +41,7 @@ interface Group<Item> {
 }
 
 type AccountEntry = Entry<keyof Texts['navigation']['entries']> & {
-  /** What the page needs; every member sees it otherwise. */
+  /** The permission that the page needs; every member sees it otherwise. */
   readonly permission?: MemberPermission;
 };
 

@@ -4,7 +4,7 @@ import type { ServiceError } from '../../domain/errors.ts';
 import type { Visit } from '../page.ts';
 import type { Texts } from '../texts/texts.ts';
 
-/** What the parts of a page know of the visit that the page answers. */
+/** The facts about a visit that the parts of its page read. */
 export interface PageContext extends Pick<Visit, 'path' | 'query' | 'texts'> {
   /** The token that the session's forms carry; null for strangers. */
   readonly formToken: string | null;

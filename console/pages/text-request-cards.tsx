@@ -1,4 +1,4 @@
-/** What the pages of a text request show to members and to operators alike. */
+/** The cards that the pages of a text request show to members and to operators alike. */
 import { TEXT_REQUEST } from '../../api/routes/usage/present.ts';
 import type { TextUsage } from '../../db/queries/usage.ts';
 import { TOKEN_COUNTS } from '../../domain/text-tokens.ts';

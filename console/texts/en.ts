@@ -1,4 +1,4 @@
-/** What the console says, in English. Every other language is a file like this one. */
+/** The words of the console in English. Every other language is a file like this one. */
 import type { ErrorCode } from '../../domain/errors.ts';
 
 const NO_CODES: Readonly<Partial<Record<ErrorCode, string>>> = {};

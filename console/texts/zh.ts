@@ -1,4 +1,4 @@
-/** What the console says, in simplified Chinese. */
+/** The words of the console in simplified Chinese. */
 import type { en } from './en.ts';
 
 export const zh: typeof en = {

@@ -13,7 +13,7 @@ CREATE OR REPLACE FUNCTION expired_hold(held_id text) RETURNS numeric LANGUAGE s
 $$;
 `;
 
-/** What one transfer does to the grants of its account; called under the lock of the account. */
+/** Applies one transfer to the grants of its account; called under the lock of the account. */
 export const MOVE_PROMO = /* sql */ `
 CREATE OR REPLACE FUNCTION move_promo(moved_kind text, transfer_id text, held_id text, owner_id text, given numeric,
   moved_reference text)

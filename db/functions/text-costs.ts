@@ -14,7 +14,7 @@ export const FAILED_ATTEMPTS_WITH_RATES = /* sql */ `failed_text_attempts AS att
   LEFT JOIN text_costs AS rates ON rates.version = attempt.catalogue_version AND rates.model = attempt.model
     AND rates.upstream = attempt.upstream AND rates.upstream_model = attempt.upstream_model`;
 
-/** What a text request cost the operator, computed as `domain/pricing.ts` computes prices. */
+/** The operator's cost of a text request, computed as `domain/pricing.ts` computes prices. */
 export const TEXT_COSTS = /* sql */ `
 CREATE OR REPLACE FUNCTION text_cost_factor(tiers jsonb, peaks jsonb, prompt_tokens bigint, started_at timestamptz)
 RETURNS numeric LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$

@@ -3,7 +3,7 @@ import { MONTH_PARTITIONS } from '../functions/month-partitions.ts';
 import { appendOnly, oneOf } from './0001-foundations.ts';
 
 /**
- * What operators do and order, what processes report, and the monthly partitions.
+ * Actions and overrides of operators, reports of processes, and the monthly partitions.
  *
  * - `operator_actions` are actions on tasks and accounts, and who read which prompt, with author and reason. A task is
  *   cancelled by a single action.

@@ -42,7 +42,7 @@ export type AccountDetails = Given<
   'name' | 'email' | 'externalId' | 'maxConcurrentTasks' | 'contentDays' | keyof BillingDetails
 >;
 
-/** What receipts and invoices say of the account. Its owner may change them, too. */
+/** The billing details that receipts and invoices show. The account's owner may change them, too. */
 export type BillingDetails = Pick<Account, 'billingName' | 'billingAddress' | 'taxId'>;
 
 export interface AccountFilter {

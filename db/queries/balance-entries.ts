@@ -16,7 +16,7 @@ export interface BalanceEntry {
   readonly id: string;
   readonly createdAt: Date;
   readonly type: EntryType;
-  /** What the entry added to the balance; negative where it took, zero for a task that failed. */
+  /** The amount that the entry added to the balance; negative where it took, zero for a task that failed. */
   readonly amount: PicoUsd;
   /** The balance after the entry, held money included; null in a list that leaves entries out. */
   readonly balance: PicoUsd | null;
@@ -206,7 +206,7 @@ async function* streamEntries(
   }
 }
 
-/** What an account has, and what is held of it. */
+/** The credit of an account, and the part of it that is held. */
 export interface BalanceWithHolds {
   readonly available: PicoUsd;
   /** For tasks that run. */

@@ -75,7 +75,7 @@ const LEFT_WITHIN_MS = 10 * 60_000;
 const CLOCKS_APART_MS = 60_000;
 
 /**
- * What a request left behind. Requests have no rows of their own, and no index: the time in the id says where to look.
+ * Finds the rows that a request left behind. Requests have no rows of their own, and no index: the time in the id says where to look.
  *
  * @param requestId `req_…`
  * @returns the id of its task or text request; null when it left none, because it was refused or only read

@@ -12,7 +12,7 @@ export interface TaskContent {
   readonly deliveryIds: readonly string[];
 }
 
-/** What of an account is still to be erased. */
+/** The amount of an account's content that is still to be erased. */
 export interface ContentLeft {
   /** Counted up to {@link MOST_COUNTED}. */
   readonly tasks: number;
@@ -22,7 +22,7 @@ export interface ContentLeft {
 export const MOST_COUNTED = 10_000;
 const ERASED_MESSAGE = 'The words of this failure were erased.';
 
-/** What accounts have that is to be erased, but for tasks and uploads in use. Of a row `owner` of `accounts`. */
+/** Content of a row `owner` of `accounts` that is to be erased, but for tasks and uploads in use. */
 const DUE_TASKS = /* sql */ `
   SELECT id, created_at, output FROM tasks
   WHERE tasks.account_id = owner.id AND tasks.id < first_id_at('task_', erase_content_before(owner))

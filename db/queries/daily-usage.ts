@@ -1,5 +1,5 @@
 /**
- * What accounts used a day: media tasks and text requests together. Most of it is kept as sums, which db/usage-sums.ts writes; the
+ * The usage of accounts by day: media tasks and text requests together. Most of it is kept as sums, which db/usage-sums.ts writes; the
  * rest is added up from the rows. Both are read at once, so that nothing is missed or counted twice.
  */
 import type { PicoUsd } from '../../domain/money.ts';

@@ -36,7 +36,7 @@ const ATTEMPTS = /* sql */ `
 
 type Row = RowOf<FailedTextAttempt>;
 
-/** Those of the requests that started in a month; read as they are taken. */
+/** Failed attempts of the requests that started in a month; read as they are taken. */
 export function streamFailedAttempts(database: Database, { from, to }: Month): AsyncIterable<FailedTextAttempt> {
   return streamPages(async (after, limit) => {
     const { rows } = await database.raw<{ rows: Row[] }>(
@@ -57,7 +57,7 @@ export function streamFailedAttempts(database: Database, { from, to }: Month): A
   });
 }
 
-/** Those of a request, in their order. */
+/** Failed attempts of a request, in their order. */
 export async function listFailedAttempts(
   database: Database,
   textRequestId: string,

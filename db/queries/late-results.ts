@@ -31,7 +31,7 @@ export async function keepLateResult(
     .ignore();
 }
 
-/** What the account can claim of the task, or has claimed; null if there is nothing. */
+/** The late result of a task that the account can claim, or has claimed; null if there is none. */
 export async function findLateResult(
   database: Database,
   { accountId, taskId }: { readonly accountId: string; readonly taskId: string },

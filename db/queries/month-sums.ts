@@ -46,7 +46,7 @@ export interface MonthSums {
   readonly otherCustomers: Earnings | null;
   /** By day, such as `2026-11-22`; days without revenue are left out. */
   readonly revenueByDay: ReadonlyMap<string, PicoUsd>;
-  /** What all accounts had, what changed it, and what they have at the end of the month, or now. */
+  /** The credit of all accounts at the start of the month, its changes, and the credit at the end of the month, or now. */
   readonly customersMoney: Statement;
   readonly countedAt: Date;
 }

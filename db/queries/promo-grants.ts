@@ -26,7 +26,7 @@ export interface PromoGrant {
   readonly createdAt: Date;
 }
 
-/** It expires later than now. Its reference has 1 to 255 characters; an account gets one grant for each. */
+/** A grant expires later than now. Its reference has 1 to 255 characters; an account gets one grant for each. */
 export type NewPromoGrant = Pick<PromoGrant, 'accountId' | 'amount' | 'expiresAt' | 'reference' | 'author' | 'reason'>;
 
 type PromoGrantRow = RowOf<PromoGrant>;

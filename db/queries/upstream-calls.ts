@@ -3,7 +3,7 @@ import { addCalls, type CallSum, NO_CALLS } from '../../domain/call-sum.ts';
 import type { Database } from '../database.ts';
 import { camelCased, columnsOf, type RowOf } from '../row.ts';
 
-/** What is called: a model at an upstream, with a key. */
+/** The target of calls: a model at an upstream, with a key. */
 export interface CallTarget {
   readonly upstream: string;
   /** Empty for media. */
@@ -46,7 +46,7 @@ export interface OpenCircuit extends CallTarget {
   readonly untilMs: number;
 }
 
-/** What a process has seen since its last report. */
+/** The calls that a process has seen since its last report. */
 export interface CallReport {
   readonly processId: string;
   readonly sums: readonly (CallTarget & CallSum)[];

@@ -8,7 +8,7 @@ const AROUND_BEGINNING = `interval '10 milliseconds'`;
 /** No text request takes longer. */
 const MAX_REQUEST = `interval '2 days'`;
 
-/** Of periods that have begun. A name that is erased is no longer that of a request, so then less is charged than was used. */
+/** Budgets whose period has begun. A name that is erased is no longer that of a request, so then less is charged than was used. */
 export const BUDGET_CHECK = sqlCheck({
   name: 'end_user_budgets',
   question: 'Has every end user with a budget used what was charged in its period, and what is held?',

@@ -5,7 +5,7 @@ import type { Database } from '../database.ts';
 export interface Check {
   readonly name: string;
   readonly question: string;
-  /** What an operator should do about a finding. */
+  /** The remedy of a finding, for an operator. */
   readonly remedy: string;
   /** The rows for which the answer is no. */
   find(sources: Sources): AsyncIterable<Discrepancy>;
@@ -15,7 +15,7 @@ export interface Check {
 export interface Discrepancy {
   /** Its id. */
   readonly subject: string;
-  /** What is wrong; amounts are in pico-USD. */
+  /** The disagreement; amounts are in pico-USD. */
   readonly detail: string;
 }
 

@@ -42,7 +42,7 @@ async function* findDeliveriesWithoutWorkflow({ database, workflows }: Sources):
     .select('id');
   for (const { id } of overdue) {
     if (await workflows.isOpen(id)) continue;
-    // It may have ended during the check.
+    // The task may have ended during the check.
     const still = await database('deliveries').where({ id, status: 'pending' }).whereNotNull('workflow_started_at');
     if (still.length > 0)
       yield { subject: id, detail: 'the delivery is pending, but its workflow is closed or missing' };
@@ -101,7 +101,7 @@ async function* findRunningTasksWithoutWorkflow({ database, workflows }: Sources
     .select('id');
   for (const { id } of rows) {
     if (await workflows.isOpen(id)) continue;
-    // It may have ended during the check.
+    // The task may have ended during the check.
     const task = await database<{ id: string; status: string }>('tasks').where({ id }).first('status');
     if (task?.status === 'queued' || task?.status === 'processing') {
       yield { subject: id, detail: `the task is ${task.status}, but its workflow is closed or missing` };

@@ -12,7 +12,7 @@ import { messageFor, wordsOf } from './words.ts';
 export class JobRefusedError extends Error {
   override readonly name = 'JobRefusedError';
   readonly code: TaskErrorCode;
-  /** What the upstream charges although it refused; null if it reported nothing. */
+  /** The amount that the upstream charges although it refused; null if it reported none. */
   readonly cost: VendorCost | null;
 
   /** @param words the upstream's words for the client; shown, after clean-up, for codes that a client can act on */

@@ -64,7 +64,7 @@ export function lineForOperators(message: string, secrets: readonly string[]): s
 }
 
 /**
- * What a client may read of an upstream's refusal: known words, numbers, and the names of the fields that it sent.
+ * The part of an upstream's refusal that a client may read: known words, numbers, and the names of the fields that it sent.
  * Empty if that is not enough for a sentence, or if the sentence does not concern the request.
  *
  * @param sentFields the names of all fields in the client's body

@@ -40,7 +40,7 @@ export function createFileSweeps({
   uploadExpiryMs,
   erasedAfterMs = 2 * CANCEL_LIMIT_MS,
 }: Omit<SweepDependencies, 'database'>) {
-  /** What cannot be found any more without the task goes first. */
+  /** Removes first the files and histories that only the task leads to. */
   async function eraseOutside({ taskId, urls, deliveryIds }: TaskContent): Promise<void> {
     await deleteFiles(urls);
     for (const workflowId of [taskId, lateResultIdOf(taskId), ...deliveryIds]) await histories.erase(workflowId);

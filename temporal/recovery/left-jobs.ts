@@ -14,7 +14,7 @@ interface LeftJobs {
   readonly workflows: WorkflowAccess;
 }
 
-/** Whatever was given up longer ago has been rendered by now. */
+/** A job that was given up longer ago has been rendered by now. */
 const LAST_SECONDS = 3_600;
 const AT_ONCE = 20;
 

@@ -88,7 +88,7 @@ interface Route {
   jobId?: string;
 }
 
-/** What the steps of a task share. */
+/** The facts that the steps of a task share. */
 interface Run {
   readonly taskId: string;
   readonly deadlineMs: number;

@@ -1,4 +1,4 @@
-/** Whatever has an id, found across all accounts. */
+/** Finds anything that has an id, across all accounts. */
 import { ServiceError } from '../../../domain/errors.ts';
 import { dataOf, orAsText } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';

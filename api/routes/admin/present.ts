@@ -77,7 +77,7 @@ export const ACCOUNT = resource<Account & { readonly totals: AccountTotals }>('A
   totals: field.object(TOTALS)('totals'),
 });
 
-/** What of an account is to be erased. */
+/** The content of an account that is still to be erased. */
 export const CONTENT = resource<Pick<Account, 'id' | 'contentDays' | 'eraseBefore'> & ContentLeft>('AccountContent', {
   object: field.constant('content'),
   account_id: field.id('account')('id'),

@@ -1,4 +1,4 @@
-/** What a model does, in words and as JSON Schema, for callers that know nothing of it. */
+/** Describes a model in words and as JSON Schema, for callers that know nothing of it. */
 import type { ImageModel, MediaModel, TextModel, VideoModel } from '../../../catalogue/types.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { isObject } from '../../../domain/json.ts';
@@ -110,7 +110,7 @@ function inputsOf(schema: JsonSchema): JsonSchema {
   return { ...rest, properties: inputs, required: names };
 }
 
-/** What text costs at a glance: so many tokens of prompt, and of answer. */
+/** Prices of text are shown at a glance for so many tokens of prompt, and of answer. */
 const TEXT_EXAMPLE_TOKENS = 1_000;
 
 const TEXT_INPUTS: JsonSchema = {

@@ -24,7 +24,7 @@ export interface MediaBody<Fields> {
   readonly files: readonly StoredFile[];
   /** The names of fields that are set and have no effect. */
   readonly unused: readonly string[];
-  /** What an `Idempotency-Key` stands for. */
+  /** The request for which an `Idempotency-Key` stands. */
   readonly identity: unknown;
 }
 

@@ -22,7 +22,7 @@ export interface ReceivedForm {
 export interface StoredFile {
   readonly name: string;
   readonly url: string;
-  /** Of the content, as text. */
+  /** The digest of the content, as text. */
   readonly digest: string;
 }
 

@@ -17,7 +17,7 @@ import type { Context } from '../../state.ts';
 interface MediaAsk {
   readonly caller: Caller;
   readonly context: Context;
-  /** What an `Idempotency-Key` stands for. */
+  /** The request for which an `Idempotency-Key` stands. */
   readonly body: unknown;
   /** Instead of the header `Idempotency-Key`. */
   readonly key?: string | undefined;

@@ -20,7 +20,7 @@ interface CountDefinition {
   readonly schema: string;
   /** Fields that the format requires, and that a count does without. */
   readonly defaults: JsonObject;
-  /** What the answer has beside the count. */
+  /** The fields of the answer beside the count. */
   readonly object?: string;
 }
 

@@ -6,7 +6,7 @@ import * as field from '../../../domain/resource/field.ts';
 import { SUMMED_TOKEN_COUNTS, TOKEN_COUNTS } from '../../../domain/text-tokens.ts';
 import { nested, resource } from '../../../domain/resource/resource.ts';
 
-/** What a row of daily usage counts, and what sums of such rows count. */
+/** The counts of a row of daily usage, and of sums of such rows. */
 export type UsageCounts = Omit<DailyUsage, 'date' | 'kind' | 'model' | 'apiKeyId'>;
 
 /** The counts of requests of every kind: videos have seconds, too. */

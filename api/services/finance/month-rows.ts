@@ -81,7 +81,7 @@ const ACKNOWLEDGED_FIELDS: Readonly<Record<string, (finding: AcknowledgedFinding
   reason: ({ reason }) => reason,
 };
 
-/** It moves no money of the account. */
+/** A failed attempt moves no money of the account. */
 const ATTEMPT = nested<FailedTextAttempt>({
   created_at: field.isoTime('createdAt'),
   id: field.text(({ textRequestId, number }) => `${textRequestId}.${number}`),

@@ -45,7 +45,7 @@ const TEXT_MINUTES = 10;
 const FIRST_PAUSE_MS = 500;
 const MAX_PAUSE_MS = 30_000;
 const MAX_ASKED_MS = 300_000;
-/** What Genway and the proxies before it answer to requests that may be sent again. */
+/** The statuses of Genway and the proxies before it for requests that may be sent again. */
 const RETRYABLE: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
 
 export class Http {
@@ -169,7 +169,7 @@ async function refusalOf(response: Response): Promise<APIError> {
   });
 }
 
-/** What may have been done is sent again only if it is done once however often it is sent. Failed text costs nothing. */
+/** A request that may have been carried out is sent again only if it is done once however often it is sent. Failed text costs nothing. */
 function mayRepeat(error: unknown, { method, takesKey, form, canRepeatForm, isText }: Call, retries: number): boolean {
   if (form && !canRepeatForm) return false;
   const isDoneOnce = takesKey === true || method !== 'POST';

@@ -32,7 +32,7 @@ export class Limits {
     clearTimeout(this.#timer);
   }
 
-  /** Of an attempt whose answer has been read. A stream ends later, by `endStream`. */
+  /** Ends an attempt whose answer has been read. A stream ends later, by `endStream`. */
   end(): void {
     if (!this.#isStream) this.endStream();
   }

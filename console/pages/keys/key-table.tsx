@@ -66,7 +66,7 @@ export function KeyFacts({ apiKey }: { readonly apiKey: ApiKey }) {
   );
 }
 
-/** What counts towards the limit, and when that renews. */
+/** The amount that counts towards the limit, and when the limit renews. */
 function Spent({ apiKey: { usedOfLimit, usageLimit, limitPeriod } }: { readonly apiKey: ApiKey }) {
   const { keys: words, values } = useTexts();
   return (

@@ -19,7 +19,7 @@ import { may, type PageResult, showPage, user, type UserVisit } from '../../page
 
 const MAX_LENGTH = 200;
 
-/** What members need, to find each kind in their accounts. */
+/** The permission that members need to find each kind in their accounts. */
 const NEEDED: Readonly<Record<MatchKind, MemberPermission>> = {
   account: 'see',
   member: 'own',

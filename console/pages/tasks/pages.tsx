@@ -197,7 +197,7 @@ function LateOffer({ task, late, mayClaim }: { task: Task; late: LateResult; may
   );
 }
 
-/** What was ordered beside the prompt and the inputs. */
+/** The parameters of a task beside the prompt and the inputs. */
 function settingsOf(
   { durationSeconds, aspectRatio, resolution, width, height, parameters = {} }: Task['request'],
   { tasks: words }: Texts,

@@ -17,7 +17,7 @@ import { requestPages } from './requests.tsx';
 import { dearestFirst, type NamedSum, sumBy, sumOf } from './sums.ts';
 import { usePage, useQuery, useTexts } from '../../html/page-context.ts';
 
-/** What the usage can be narrowed to by a click: the parameter of the query, and the value of a row. */
+/** The parameters of the query by which a click narrows the usage, each with its value of a row. */
 const NARROWED_BY = {
   day: ({ date }: DailyUsage) => date,
   model: ({ model }: DailyUsage) => model,

@@ -12,7 +12,7 @@ import { may, type UserVisit } from '../../../page.ts';
 interface Props {
   readonly pending: readonly Correction[];
   readonly decided: readonly Correction[];
-  /** Of all accounts, newest first. */
+  /** Corrections of all accounts, newest first. */
   readonly adjustments: readonly Transfer[];
   readonly next: string | null;
   readonly fourEyesAbove: PicoUsd | null;

@@ -76,7 +76,7 @@ export function receivedIn({ customersMoney }: MonthSums): PicoUsd {
   return customersMoney.activity.find(({ kind }) => kind === 'topup')?.available ?? 0n;
 }
 
-/** What customers have at the end of a month, or now: it is owed to them. */
+/** The credit that customers have at the end of a month, or now: it is owed to them. */
 export function owedAfter({ customersMoney: { closing } }: MonthSums): PicoUsd {
   return closing.available + closing.reserved;
 }

@@ -147,7 +147,7 @@ function Status({ shown: { summary, version, validFrom } }: { readonly shown: Sh
   );
 }
 
-/** What stays is on the page of the models, and would make this one large. */
+/** Prices that stay are on the page of the models, and would make this one large. */
 function onlyChanged({ prices, ...model }: PricedModel): PricedModel {
   return { ...model, prices: prices.filter(({ catalogue, price }) => catalogue !== price) };
 }

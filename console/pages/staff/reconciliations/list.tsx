@@ -61,7 +61,7 @@ export function ReconciliationList({
   );
 }
 
-/** What a finding about a bill names: the vendor, the month and the model. */
+/** The subject of a finding about a bill: the vendor, the month and the model. */
 const BILL_SUBJECT = /^(.+?) (\d{4}-\d{2}) /;
 
 /** The row of a finding, and the check that found it. */
