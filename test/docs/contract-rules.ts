@@ -170,7 +170,8 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
   'temporal/late-results.test.ts': {
     'is offered, claimed once however often it is asked for, and charged as a new task': '4.4:7 4.4:8',
     'is refused without the money for it, and stays on offer': '4.4:8',
-    'cannot be claimed by others, when there is none, or when its time is over': '4.4:7 4.4:8',
+    'cannot be claimed by others, by a key that may not call its model, when there is none, or when its time is over':
+      '4.4:7 4.4:8',
   },
   'temporal/erasure.test.ts': {
     'is found nowhere after it was erased, and the books are as they were': '4.11:61',
@@ -570,6 +571,9 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'whose answer is too long to deliver is paid for by a client that asked for several answers or probabilities':
       '8.3:13',
   },
+  'api/text/features.test.ts': {
+    'of ${client} ${outcome} ${feature.name} over ${upstream}': '4.8.1:13',
+  },
   'api/text/gate.test.ts': {
     'holds for what it knows about the request before the model is called': '1:5 1:7 1:13 4.8:12',
     'answers no other path': '1:10 4.8.4:3',
@@ -883,18 +887,8 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'sends the part that ${range} asks for': '2.2:8',
     'answers 304 without a body when the client has the file': '2.2:8',
   },
-  'text/cases.test.ts': {
-    'reasoning tokens count as output, wherever an upstream reports them': '2.6:5 4.8:9 4.8.1:30',
-    'an error after the first byte comes in a form that the format’s clients notice': '4.8:3 7.1:7',
-    'stop sequences cut where the upstream cannot, across pieces, and the one that hit is named': '4.8:16',
-    'images keep their bytes, type and place in every format, in tool results too': '4.8:24',
-    'usage is always asked of the upstream, and the chunk with it is sent to clients that asked': '4.8.1:5',
-    'several answers to one request stay apart': '4.8.1:10',
-    'the choice of tools and the wish for one call at a time are said in the words of each format':
-      '4.8.1:12 4.8.1:13 4.8.2:8 4.8.2:9',
-    'cached tokens are inside the input of every format but messages': '4.8.1:30',
-    'references to reasoning, which is never stored, are dropped; other references are refused': '4.8.2:19',
-    'a response stream announces, fills and concludes everything under one numbering': '4.8.2:25 4.8.2:27',
+  'text/usage.test.ts': {
+    'has reasoning inside the output: of the total, or where there is more of it than of the output': '2.6:5',
   },
   'text/chat-completions/parse-request.test.ts': {
     'says: ${message}': '4.8:4 4.8.1:1 4.8.1:2 4.8.1:3 4.8.1:4 4.8.1:9 4.8.1:11 4.8.1:23 4.8.1:25',
