@@ -33,15 +33,23 @@ export interface Seller extends Party {
   readonly taxPoint: TaxPoint;
 }
 
-export const LINE_SUBJECTS = ['payment', 'returned_payment', 'image', 'video', 'text', 'others'] as const;
+export const LINE_SUBJECTS = [
+  'payment',
+  'returned_payment',
+  'image',
+  'video',
+  'text',
+  'others',
+  'granted_credit',
+] as const;
 
 export interface DocumentLine {
   readonly subject: (typeof LINE_SUBJECTS)[number];
-  /** Null for a payment, and for what many models were charged together. */
+  /** Null for what is about no single model. */
   readonly model: string | null;
   /** How many payments, tasks or text requests. */
   readonly quantity: number;
-  /** Exact. */
+  /** Exact; negative for granted credit, which nobody paid. */
   readonly amount: PicoUsd;
 }
 
@@ -61,6 +69,8 @@ export interface DocumentContent {
   readonly total: PicoUsd;
   /** The taxes that the total includes; none where another document states them. */
   readonly taxes: readonly TaxLine[];
+  /** The number of the receipt that a credit note corrects, if there is one. */
+  readonly corrects: string | null;
 }
 
 /** The document about some lines. */
@@ -69,11 +79,12 @@ export function composeDocument(
   { taxes, taxPoint, ...seller }: Seller,
   customer: Party,
   lines: readonly DocumentLine[],
+  corrects: string | null = null,
 ): DocumentContent {
   const subtotal = lines.reduce((sum, { amount }) => sum + amount, 0n);
   const total = inCents(subtotal, 1n);
   const isTaxed = taxPoint === (kind === 'invoice' ? 'used' : 'paid');
-  return { seller, customer, lines, subtotal, total, taxes: isTaxed ? taxesIn(total, taxes) : [] };
+  return { seller, customer, lines, subtotal, total, taxes: isTaxed ? taxesIn(total, taxes) : [], corrects };
 }
 
 /** What is left of the total without its taxes. */

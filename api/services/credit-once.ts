@@ -6,29 +6,42 @@ import { formatUsd, type PicoUsd } from '../../domain/money.ts';
 import { suspendAccount } from './account-actions.ts';
 import { type FourEyes, type HandMove, moveAlone } from './finance/four-eyes.ts';
 
+/** A credit, and whether the account was suspended with it. */
+interface Credited extends TopUp {
+  readonly isSuspended: boolean;
+}
+
 /**
- * Credits an account, once per reference.
+ * Credits an account, once per reference, without what went back of the payment already. A payment that is disputed suspends
+ * the account.
  *
  * @throws ServiceError `idempotency_conflict` when the reference was credited with another amount or to another account
  */
-export async function creditOnce(
+export function creditOnce(
   database: Database,
   credit: { readonly accountId: string; readonly amount: PicoUsd; readonly reference: string },
-): Promise<TopUp> {
-  const credited = await topUp(database, credit).catch((error: unknown) => {
-    if (!(error instanceof PaymentOfAnotherAccountError)) throw error;
-    throw new ServiceError(
-      'idempotency_conflict',
-      `The reference ${credit.reference} was already credited to another account. Use a new reference.`,
-    );
+): Promise<Credited> {
+  const { accountId, amount, reference } = credit;
+  return database.transaction(async (transaction) => {
+    await lockReturns(transaction, reference);
+    const credited = await topUp(transaction, credit).catch((error: unknown) => {
+      if (!(error instanceof PaymentOfAnotherAccountError)) throw error;
+      throw new ServiceError(
+        'idempotency_conflict',
+        `The reference ${reference} was already credited to another account. Use a new reference.`,
+      );
+    });
+    if (credited.amount !== amount) {
+      throw new ServiceError(
+        'idempotency_conflict',
+        `The reference ${reference} was already credited with ${formatUsd(credited.amount)} USD. Use a new reference.`,
+      );
+    }
+    const returned = await returnPayment(transaction, reference, null);
+    const isSuspended = returned?.mustSuspend === true;
+    if (isSuspended) await suspendForDispute(transaction, accountId, reference);
+    return { ...credited, isSuspended };
   });
-  if (credited.amount !== credit.amount) {
-    throw new ServiceError(
-      'idempotency_conflict',
-      `The reference ${credit.reference} was already credited with ${formatUsd(credited.amount)} USD. Use a new reference.`,
-    );
-  }
-  return credited;
 }
 
 /** The reference of a payment that the payment provider announces. Whoever credits it by hand uses the same. */
@@ -36,25 +49,12 @@ export function referenceOfPayment(id: string): string {
   return `payment:${id}`;
 }
 
-/**
- * Credits a payment of the payment provider, without what went back of it already. A payment that is disputed suspends the
- * account.
- *
- * @throws ServiceError `idempotency_conflict` as {@link creditOnce}
- */
+/** Credits a payment of the payment provider. @throws ServiceError `idempotency_conflict` as {@link creditOnce} */
 export function creditPayment(
   database: Database,
   { id, accountId, amount }: { readonly id: string; readonly accountId: string; readonly amount: PicoUsd },
-): Promise<TopUp & { readonly isDisputed: boolean }> {
-  const reference = referenceOfPayment(id);
-  return database.transaction(async (transaction) => {
-    await lockReturns(transaction, reference);
-    const credited = await creditOnce(transaction, { accountId, amount, reference });
-    const returned = await returnPayment(transaction, reference, null);
-    const isDisputed = credited.applied && returned?.isDisputed === true;
-    if (isDisputed) await suspendForDispute(transaction, accountId, reference);
-    return { ...credited, isDisputed };
-  });
+): Promise<Credited> {
+  return creditOnce(database, { accountId, amount, reference: referenceOfPayment(id) });
 }
 
 /** A dispute stops the account until an operator has looked at it. */
@@ -71,8 +71,12 @@ export function creditByHand(
   services: FourEyes & { readonly database: Database },
   { accountId, amount, reference, author }: HandMove & { readonly reference: string },
 ): Promise<TopUp> {
-  return moveAlone(services, { accountId, amount, author }, async (database) => {
-    const credited = await creditOnce(database, { accountId, amount, reference });
-    return { id: credited.transferId, ...credited };
+  return services.database.transaction(async (transaction) => {
+    // Before the account, which is locked next.
+    await lockReturns(transaction, reference);
+    return moveAlone({ ...services, database: transaction }, { accountId, amount, author }, async (database) => {
+      const credited = await creditOnce(database, { accountId, amount, reference });
+      return { id: credited.transferId, ...credited };
+    });
   });
 }

@@ -273,6 +273,7 @@ export const en = {
       video: 'Videos',
       text: 'Text',
       others: 'Other models',
+      granted_credit: 'Granted credit',
     },
     type: {
       topup: 'Funds added',
@@ -997,6 +998,7 @@ export const en = {
     closing: 'At the end',
     allMonths: 'All months',
     documents: 'Receipts and invoices',
+    corrects: 'Corrects',
     allDocuments: 'All documents',
     noDocuments: 'A receipt appears here with each payment, and an invoice when a month is closed.',
     about: 'For',

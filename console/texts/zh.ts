@@ -269,6 +269,7 @@ export const zh: typeof en = {
       video: '视频',
       text: '文本',
       others: '其他模型',
+      granted_credit: '赠送额度',
     },
     type: {
       topup: '充值',
@@ -947,6 +948,7 @@ export const zh: typeof en = {
     closing: '期末',
     allMonths: '全部月份',
     documents: '收据和发票',
+    corrects: '更正',
     allDocuments: '全部单据',
     noDocuments: '每次付款后会出现收据，月份关账后会出现发票。',
     about: '对应',

@@ -38,8 +38,8 @@ interface DueDocument extends Pick<BillingDocument, 'accountId' | 'kind'> {
   readonly lines: readonly DocumentLine[];
 }
 
-/** The lines of an invoice that stand apart; the smallest are added up. */
-const MAX_LINES = 60;
+/** The most lines of models on an invoice, which prints to one page; the smallest are added up. */
+const MAX_LINES = 30;
 
 /** Sets who sells from now on; nobody issues documents for null. */
 export async function recordSeller(database: Database, seller: Seller | null): Promise<void> {
@@ -61,7 +61,9 @@ export async function issueDocument(transaction: Database, due: DueDocument): Pr
   const seller = await findSeller(transaction);
   if (seller === null) return;
   const { accountId, kind, source, month, reference, lines } = due;
-  const content = composeDocument(kind, seller, await findCustomer(transaction, accountId), lines);
+  const customer = await findCustomer(transaction, accountId);
+  const corrects = kind === 'credit_note' ? await findReceipt(transaction, accountId, reference) : null;
+  const content = composeDocument(kind, seller, customer, lines, corrects);
   const { rows } = await transaction.raw<{ rows: { year: number; last_number: number }[] }>(
     /* sql */ `
     INSERT INTO billing_numbers AS known (kind, year, last_number)
@@ -82,6 +84,15 @@ async function findCustomer(database: Database, accountId: string): Promise<Part
   if (!account) throw new Error(`account ${accountId} cannot have disappeared`);
   const { name, billingName, billingAddress, taxId } = account;
   return { name: billingName ?? name, address: billingAddress?.split(/\r?\n/) ?? [], taxId };
+}
+
+/** The number of the first receipt of a payment. */
+async function findReceipt(database: Database, accountId: string, reference = ''): Promise<string | null> {
+  const row = await database<DocumentRow>('billing_documents')
+    .where(columnsOf({ accountId, kind: 'receipt', reference }))
+    .orderBy('id')
+    .first();
+  return row?.number ?? null;
 }
 
 /**
@@ -107,7 +118,7 @@ export async function issueSomeInvoices(database: Database, limit: number): Prom
         kind: 'invoice',
         source: sourceOf(month, accountId),
         month: month.name,
-        lines: groupSmallLines(lines, MAX_LINES),
+        lines,
       });
     }
     if (accountIds.length < limit) {
@@ -140,19 +151,19 @@ function dayOf(moment: Date): string {
   return moment.toISOString().slice(0, 10);
 }
 
-/** What an account was charged in a month, by model. */
+/** What an account was charged in a month, by model, less the credit that it was given. */
 async function sumCharges(
   database: Database,
   accountId: string,
   { from, to }: Month,
 ): Promise<readonly DocumentLine[]> {
   const { rows } = await database.raw<{
-    rows: { subject: DocumentLine['subject']; model: string; quantity: string; amount: string }[];
+    rows: { subject: DocumentLine['subject']; model: string; quantity: string; amount: string; granted: string }[];
   }>(
     /* sql */ `
     SELECT coalesce(task.kind, 'text') AS subject, coalesce(task.model, request.model) AS model,
       count(*) FILTER (WHERE transfer.kind = 'settlement' OR ${isFirstCharge('transfer', 'request')}) AS quantity,
-      sum(transfer.amount) AS amount
+      sum(transfer.amount) AS amount, sum(transfer.signup_amount) AS granted
     FROM transfers AS transfer
     LEFT JOIN tasks AS task ON task.id = transfer.task_id AND task.created_at = transfer.opened_at
     LEFT JOIN text_requests AS request ON request.id = transfer.text_request_id
@@ -163,11 +174,15 @@ async function sumCharges(
     GROUP BY 1, 2 ORDER BY 1, 2`,
     { accountId, from, to, opened: new Date(from.getTime() - MAX_CHAIN_MS) },
   );
-  return rows.map(({ quantity, amount, ...row }) => ({
-    ...row,
+  const lines = rows.map(({ subject, model, quantity, amount }) => ({
+    subject,
+    model,
     quantity: Number(quantity),
     amount: picoUsd(amount),
   }));
+  const granted = rows.reduce((sum, row) => sum + picoUsd(row.granted), 0n);
+  const credit = { subject: 'granted_credit', model: null, quantity: 1, amount: -granted } as const;
+  return [...groupSmallLines(lines, MAX_LINES), ...(granted === 0n ? [] : [credit])];
 }
 
 type WithTextAmounts<Value> = Value extends bigint

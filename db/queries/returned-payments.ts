@@ -1,6 +1,13 @@
 /** Payments that went back to their payer: see `db/migrations/0003-ledger.ts`. */
 import { type PicoUsd, smaller } from '../../domain/money.ts';
-import { dueOf, type PaymentReturn, type ReturnedPayment, withReturn } from '../../domain/returned-payment.ts';
+import {
+  dueOf,
+  mustSuspend,
+  type PaymentReturn,
+  type ReturnedPayment,
+  withReturn,
+  withSuspension,
+} from '../../domain/returned-payment.ts';
 import type { Database } from '../database.ts';
 import { withPartitions } from '../partitions.ts';
 import { findAccount, lockAccount } from './accounts.ts';
@@ -10,9 +17,14 @@ import { adjust, findPayment } from './credits.ts';
 interface ReturnedPaymentRow {
   readonly reference: string;
   readonly refunded: string;
-  readonly disputes: Readonly<Record<string, { readonly amount: string; readonly is_won: boolean }>>;
+  readonly disputes: Readonly<
+    Record<string, { readonly amount: string; readonly is_won: boolean; readonly has_suspended: boolean }>
+  >;
   readonly taken: string;
 }
+
+/** Any number that no other advisory lock of texts uses. */
+const RETURNS_LOCK = 5_410_302;
 
 /** What a return did to the account of the payment. */
 export interface Returned {
@@ -21,10 +33,8 @@ export interface Returned {
   /** Negative for what was given back after a dispute. Zero if nothing moved. */
   readonly taken: PicoUsd;
   readonly transferId: string | null;
-  /** Whether it is a dispute that is not known yet. */
-  readonly isNewDispute: boolean;
-  /** Whether any dispute of the payment is not won. */
-  readonly isDisputed: boolean;
+  /** Whether the caller must suspend the account, which is asked for once for each dispute. */
+  readonly mustSuspend: boolean;
 }
 
 /**
@@ -40,31 +50,38 @@ export function returnPayment(
 ): Promise<Returned | null> {
   return withPartitions(database, () =>
     database.transaction(async (transaction) => {
+      await lockReturns(transaction, reference);
       if (change) await transaction('returned_payments').insert({ reference }).onConflict().ignore();
       const row = await transaction<ReturnedPaymentRow>('returned_payments').where({ reference }).forUpdate().first();
       if (!row) return null;
       const before = toReturned(row);
       const after = change ? withReturn(before, change) : before;
-      const isNewDispute = after.disputes.size > before.disputes.size;
       const moved = await moveDifference(transaction, reference, after);
+      const suspends = moved.accountId !== null && mustSuspend(after);
       await transaction('returned_payments')
         .where({ reference })
-        .update({ ...toColumns(after), taken: (after.taken + moved.taken).toString() });
-      return { ...moved, isNewDispute, isDisputed: [...after.disputes.values()].some(({ isWon }) => !isWon) };
+        .update({
+          ...toColumns(suspends ? withSuspension(after) : after),
+          taken: (after.taken + moved.taken).toString(),
+        });
+      return { ...moved, mustSuspend: suspends };
     }),
   );
 }
 
-/** Whoever credits a payment, or takes it back, does this before locking the account; until the transaction ends, nobody else does either. */
+/**
+ * Whoever credits a payment, or takes it back, does this before locking the account; until the transaction ends, nobody else
+ * does either. There may be no row to lock yet.
+ */
 export async function lockReturns(transaction: Database, reference: string): Promise<void> {
-  await transaction('returned_payments').where({ reference }).forUpdate().select('reference');
+  await transaction.raw('SELECT pg_advisory_xact_lock(hashtextextended(?, ?))', [reference, RETURNS_LOCK]);
 }
 
 async function moveDifference(
   transaction: Database,
   reference: string,
   returned: ReturnedPayment,
-): Promise<Omit<Returned, 'isNewDispute' | 'isDisputed'>> {
+): Promise<Omit<Returned, 'mustSuspend'>> {
   const payment = await findPayment(transaction, reference);
   if (!payment) return { accountId: null, taken: 0n, transferId: null };
   const { accountId, amount: credited } = payment;
@@ -85,13 +102,19 @@ function toReturned({ refunded, disputes, taken }: ReturnedPaymentRow): Returned
   return {
     refunded: BigInt(refunded),
     disputes: new Map(
-      Object.entries(disputes).map(([id, { amount, is_won }]) => [id, { amount: BigInt(amount), isWon: is_won }]),
+      Object.entries(disputes).map(([id, { amount, is_won: isWon, has_suspended: hasSuspended }]) => [
+        id,
+        { amount: BigInt(amount), isWon, hasSuspended },
+      ]),
     ),
     taken: BigInt(taken),
   };
 }
 
 function toColumns({ refunded, disputes }: ReturnedPayment) {
-  const entries = [...disputes].map(([id, { amount, isWon }]) => [id, { amount: amount.toString(), is_won: isWon }]);
+  const entries = [...disputes].map(([id, { amount, isWon, hasSuspended }]) => [
+    id,
+    { amount: amount.toString(), is_won: isWon, has_suspended: hasSuspended },
+  ]);
   return { refunded: refunded.toString(), disputes: JSON.stringify(Object.fromEntries(entries)) };
 }

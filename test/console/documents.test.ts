@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { listDocuments, recordSeller } from '../../db/queries/billing-documents.ts';
+import { issueDocument, listDocuments, recordSeller } from '../../db/queries/billing-documents.ts';
 import { topUp } from '../../db/queries/credits.ts';
 import { parseUsd } from '../../domain/money.ts';
 import type { TestCaller } from '../support/app.ts';
@@ -77,8 +77,20 @@ describe('the pages of receipts and invoices', () => {
   });
 
   describeInBrowser('in a browser', (browser) => {
-    it('print on one page, without what is around them', async () => {
-      const id = await pay('1234.5', 'wire 3');
+    it('print on one page at their longest, without what is around them', async () => {
+      const { accountId } = customer;
+      const party = { name: 'x'.repeat(100), address: Array.from({ length: 9 }, () => 'Street'), taxId: 'DE1' };
+      const taxes = Array.from({ length: 8 }, (_, index) => ({ name: `Tax ${index}`, percent: '2.5' }));
+      await recordSeller(app.database, { ...party, taxes, taxPoint: 'used' });
+      const lines = Array.from({ length: 31 }, (_, index) => ({
+        subject: 'video' as const,
+        model: `model-${index}`,
+        quantity: 3,
+        amount: parseUsd('1234.500000000001'),
+      }));
+      const due = { accountId, kind: 'invoice', source: `2026-10 ${accountId}`, month: '2026-10', lines } as const;
+      await app.database.transaction((transaction) => issueDocument(transaction, due));
+      const [{ id }] = await app.database('billing_documents').where({ kind: 'invoice' });
       const tab = await browser.open(app.baseUrl);
       const { page } = tab;
       try {
@@ -93,7 +105,7 @@ describe('the pages of receipts and invoices', () => {
         await page.emulateMedia({ media: 'print' });
         expect(await page.getByRole('navigation').first().isVisible()).to.equal(false);
         expect(await page.getByRole('button', { name: 'Print' }).isVisible()).to.equal(false);
-        expect(await page.getByText('$1,234.50 USD').isVisible()).to.equal(true);
+        expect(await page.getByText('$38,269.50 USD').isVisible()).to.equal(true);
       } finally {
         await tab.close();
       }

@@ -60,10 +60,12 @@ export const BILLING_DOCUMENT = resource<BillingDocument>('BillingDocument', {
   ...SUMMARY,
   seller: field.object(PARTY)('seller'),
   customer: field.object(PARTY)('customer'),
-  lines: field.list(DOCUMENT_LINE)('lines', 'At most 60'),
+  lines: field.list(DOCUMENT_LINE)('lines', 'At most 31'),
   subtotal_usd: field.exactUsd('subtotal', 'The exact sum of the lines, from which the total is rounded half up'),
   taxes: field.list(TAX)('taxes', 'The taxes that the total includes; none where other documents state them'),
   net_usd: field.exactUsd(netOf, 'The total without its taxes'),
+  due_usd: field.exactUsd(() => 0n, 'Always 0: everything is paid in advance'),
+  corrects: field.text.orNull('corrects', 'The number of the receipt that a credit note corrects'),
 });
 
 /** The filter and pages of documents. */

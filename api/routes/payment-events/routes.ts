@@ -67,8 +67,8 @@ async function credit(payment: Payment, { database, log }: ApiServices) {
     if (!isId('account', accountId) || !(await findAccount(database, accountId))) {
       throw new ServiceError('not_found', 'There is no such account. Check account_id in the metadata.');
     }
-    const { transferId, applied, isDisputed } = await creditPayment(database, payment);
-    if (isDisputed) warnOfDispute(log, id, accountId);
+    const { transferId, applied, isSuspended } = await creditPayment(database, payment);
+    if (isSuspended) warnOfDispute(log, id, accountId);
     return PAYMENT_EVENT.present({ outcome: applied ? 'credited' : 'credited_before', transferId });
   } catch (error) {
     if (error instanceof ServiceError) log.warn({ paymentId: id, code: error.code }, 'a payment was not credited');
@@ -83,7 +83,7 @@ async function takeBack({ id, change }: ReturnOfPayment, { database, log }: ApiS
   const reference = referenceOfPayment(id);
   const returned = await database.transaction(async (transaction) => {
     const done = await returnPayment(transaction, reference, change);
-    if (done?.accountId && done.isNewDispute && 'dispute' in change && !change.dispute.isWon) {
+    if (done?.accountId && done.mustSuspend) {
       await suspendForDispute(transaction, done.accountId, reference);
       warnOfDispute(log, id, done.accountId);
     }

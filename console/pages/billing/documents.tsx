@@ -129,7 +129,7 @@ async function showDocument(
 }
 
 function Document(document: BillingDocument) {
-  const { kind, seller, customer, issuedAt, month, reference, lines, subtotal, total, taxes } = document;
+  const { kind, seller, customer, issuedAt, month, reference, lines, subtotal, total, taxes, corrects } = document;
   const { billing: words, fields, language, common } = useTexts();
   const sums: readonly (readonly [string, string])[] = [
     ...(subtotal === total ? [] : [[words.subtotal, exactUsd(subtotal)] as const]),
@@ -146,6 +146,7 @@ function Document(document: BillingDocument) {
             [fields.issued_at, <Time at={issuedAt} />],
             month === null ? null : [words.month, monthName(month, language)],
             reference === null ? null : [fields.reference, reference],
+            corrects === null ? null : [words.corrects, corrects],
           ]}
         />
       </div>

@@ -7,7 +7,7 @@ import {
   listDocuments,
   recordSeller,
 } from '../../../db/queries/billing-documents.ts';
-import { topUp } from '../../../db/queries/credits.ts';
+import { grantSignupCredit, topUp } from '../../../db/queries/credits.ts';
 import { returnPayment } from '../../../db/queries/returned-payments.ts';
 import type { Seller } from '../../../domain/billing-document.ts';
 import { parseMonth } from '../../../domain/month.ts';
@@ -88,6 +88,8 @@ describe('db/queries/billing-documents', () => {
     await returnPayment(test.database, reference, { dispute: { ...dispute, isWon: false } });
     await returnPayment(test.database, reference, { dispute: { ...dispute, isWon: true } });
     expect(await totalsOf(id)).to.deep.equal(['receipt 20', 'credit_note 5', 'credit_note 15', 'receipt 15']);
+    const [receipt, creditNote] = await documentsOf(id);
+    expect(creditNote?.corrects).to.equal(receipt?.number);
   });
 
   it('counts each kind without a gap, whoever pays at once and whatever fails', async () => {
@@ -126,6 +128,7 @@ describe('db/queries/billing-documents', () => {
 
   it('issues one invoice for each account that was charged in a closed month, from however many processes', async () => {
     const key = await createFundedKey(test.database, 100);
+    await grantSignupCredit(test.database, key.accountId, parseUsd('0.5'));
     const idle = await createAccount(test.database, { fundedUsd: 1 });
     for (let count = 0; count < 3; count++) {
       await finishAsSucceeded(test.database, await createTaskRow(test.database, key));
@@ -143,11 +146,12 @@ describe('db/queries/billing-documents', () => {
     await issueAll();
     const invoices = (await documentsOf(key.accountId)).filter(({ kind }) => kind === 'invoice');
     expect(invoices.map(({ month: of, subtotal, taxes }) => ({ of, subtotal, taxes }))).to.deep.equal([
-      { of: month, subtotal: charged, taxes: [] },
+      { of: month, subtotal: charged - parseUsd('0.5'), taxes: [] },
     ]);
     expect(invoices[0]?.lines.map(({ subject, model, quantity }) => ({ subject, model, quantity }))).to.deep.equal([
       { subject: 'text', model: hold.model, quantity: 1 },
       { subject: 'video', model: 'vidone-3.0', quantity: 3 },
+      { subject: 'granted_credit', model: null, quantity: 1 },
     ]);
     expect((await documentsOf(idle.id)).filter(({ kind }) => kind === 'invoice')).to.deep.equal([]);
     expect(await test.database('invoiced_months').select(test.database.raw('month::text'))).to.deep.equal([

@@ -172,6 +172,8 @@ describe('/v1/balance', () => {
       subtotal_usd: '10',
       taxes: [{ name: 'VAT', percent: '25', amount_usd: '2' }],
       net_usd: '8',
+      due_usd: '0',
+      corrects: null,
     });
     expect((await show(other.apiKey, ownPath)).status).to.equal(404);
     const ofOperators = await show(app.adminToken, `/admin/v1/documents/${String(listed['id'])}`);

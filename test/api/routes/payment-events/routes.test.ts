@@ -9,6 +9,7 @@ import { LEDGER_CHECKS } from '../../../../db/reconciliation/ledger-checks.ts';
 import { newId } from '../../../../domain/ids.ts';
 import { parseUsd } from '../../../../domain/money.ts';
 import { startTestApp, useTestApp } from '../../../support/app.ts';
+import { call } from '../../../support/stack.ts';
 import { announcePaymentEvent, signPaymentEvent } from '../../../support/payments.ts';
 import { checkBooks } from '../../../support/reconciliation.ts';
 
@@ -317,6 +318,20 @@ describe('POST /v1/payment-events', () => {
       await announce(disputed(won));
       await announce(disputed(won, { status: 'won' }));
       expect([await outcomeOf(intentSucceeded({ id: won })), await isSuspended()]).to.deep.equal(['credited', false]);
+    });
+
+    it('suspends the account when a disputed payment is credited by hand, and no second time when it is announced', async () => {
+      const id = newPaymentId();
+      await announce(disputed(id));
+      const { status } = await call(`${app.baseUrl}/admin/v1/accounts/${accountId}/topups`, {
+        key: app.adminToken,
+        body: { amount_usd: '12.34', reference: `payment:${id}` },
+      });
+      expect([status, await isSuspended(), await fundedNow()]).to.deep.equal([201, true, parseUsd('2.34')]);
+      await reopenAccount(app.database, accountId, { author: 'ada', reason: 'she called' });
+      expect(await outcomeOf(intentSucceeded({ id }))).to.equal('credited_before');
+      expect(await outcomeOf(disputed(id))).to.equal('noted');
+      expect(await isSuspended()).to.equal(false);
     });
 
     it('ends the same whether the payment or its dispute is announced first, or both at once', async () => {
