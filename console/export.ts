@@ -7,6 +7,9 @@ import type { PageResult } from './page.ts';
 /** By the ending of a file's name. */
 export const EXPORT_FORMATS = ['csv', 'csv-comma', 'jsonl'] as const;
 
+/** The parameter of the query with the columns that readers chose, for a table and its file. */
+export const COLUMNS = 'columns';
+
 /** By this mark, Excel knows that a file is UTF-8. */
 const BYTE_ORDER_MARK = '\ufeff';
 
@@ -14,16 +17,20 @@ const BYTE_ORDER_MARK = '\ufeff';
  * A file that the browser saves, read as it is sent.
  *
  * @param name without an ending
- * @param format `csv`, `csv-comma` for spreadsheets with decimal commas, or `jsonl` for JSON lines
+ * @param query has the `format`: `csv`, `csv-comma` for spreadsheets with decimal commas, or `jsonl` for JSON lines, which are whole
+ *   objects; and the {@link COLUMNS} of CSV, all by default
  * @throws ServiceError `bad_request` for any other format
  */
 export function exportFile<Row>(
   name: string,
-  format: string,
+  query: URLSearchParams,
   rows: Rows<Row>,
-  { columns, present }: Presentation<Row>,
+  { columns: all, present }: Presentation<Row>,
 ): PageResult {
-  switch (format) {
+  const asked = query.getAll(COLUMNS);
+  const chosen = all.filter(([column]) => asked.includes(column));
+  const columns = chosen.length === 0 ? all : chosen;
+  switch (query.get('format') ?? 'csv') {
     case 'csv':
       return { kind: 'file', name: `${name}.csv`, type: CSV, body: marked(toCsv(rows, columns)) };
     case 'csv-comma':

@@ -27,12 +27,14 @@ import { staffUpstreamPages } from './pages/staff/upstreams/pages.tsx';
 import { staffWebhookPages } from './pages/staff/webhooks/pages.tsx';
 import { taskPages } from './pages/tasks/pages.tsx';
 import { usagePages } from './pages/usage/pages.tsx';
+import { viewPages } from './pages/views.ts';
 import { webhookPages } from './pages/webhooks/pages.tsx';
 
 export const PAGES: readonly Page[] = [
   ...signInPages,
   ...profilePages,
   ...outcomePages,
+  ...viewPages,
   ...searchPages,
   ...homePages,
   ...playgroundPages,

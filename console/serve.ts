@@ -238,7 +238,15 @@ function isJustSaved({ context }: Visit): boolean {
 
 function draw(visit: Visit, result: Extract<PageResult, { kind: 'page' | 'part' }>): string {
   const { texts, path, query, session } = visit;
-  const page = { texts, path, query, formToken: session?.formToken ?? null, problem: result.problem ?? null };
+  const { savedViews = [] } = session?.user ?? {};
+  const page = {
+    texts,
+    path,
+    query,
+    savedViews,
+    formToken: session?.formToken ?? null,
+    problem: result.problem ?? null,
+  };
   if (result.kind === 'part') return renderPart(result.content, page);
   const { title, content, bare, current } = result;
   const signedIn = bare ? null : signedInOf(visit, current);

@@ -293,7 +293,7 @@ export function Check({
 }: {
   readonly name: string;
   readonly value: string;
-  readonly label: string;
+  readonly label: Child;
   readonly isChecked: boolean;
 }) {
   return (

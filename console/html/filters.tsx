@@ -3,23 +3,39 @@ import type { Child } from 'hono/jsx';
 import type { Period } from '../../db/period.ts';
 import type { ApiKey } from '../../db/queries/api-keys.ts';
 import { isId } from '../../domain/ids.ts';
-import { EXPORT_FORMATS } from '../export.ts';
+import { COLUMNS, EXPORT_FORMATS } from '../export.ts';
 import type { PartFilter } from '../part-filter.ts';
 import { dayOf, periodOf, USUAL_PERIODS, usualPeriods } from '../period.ts';
 import { Card, Choice, Field, type FieldProps } from './components.tsx';
 import { wordFor } from './resource-table.tsx';
 import { usePage, useQuery, useTexts } from './page-context.ts';
+import { SavedViews } from './saved-views.tsx';
 
-export function Filters({ downloads, children }: { readonly downloads?: Child; readonly children: Child }) {
-  const texts = useTexts();
+/** @param hasViews whether the reader can save the filters under a name; false for filters that name people */
+export function Filters({
+  downloads,
+  hasViews = true,
+  children,
+}: {
+  readonly downloads?: Child;
+  readonly hasViews?: boolean;
+  readonly children: Child;
+}) {
+  const { texts, query } = usePage();
   return (
-    <form method="get" class="filters" role="search">
-      {children}
-      <button type="submit" class="quiet">
-        {texts.common.filter}
-      </button>
-      {downloads}
-    </form>
+    <>
+      {hasViews ? <SavedViews /> : null}
+      <form method="get" class="filters" role="search">
+        {query.getAll(COLUMNS).map((column) => (
+          <input type="hidden" name={COLUMNS} value={column} />
+        ))}
+        {children}
+        <button type="submit" class="quiet">
+          {texts.common.filter}
+        </button>
+        {downloads}
+      </form>
+    </>
   );
 }
 

@@ -252,7 +252,10 @@ function Groups<Name extends string>({
   readonly words: Readonly<Record<Name, string>>;
   readonly current: string | undefined;
 }) {
-  const { navigation } = useTexts();
+  const { texts, path: shown } = usePage();
+  const { navigation } = texts;
+  // The staff and the accounts have entries with the same names.
+  const isHere = shown.startsWith(parent);
   return (
     <>
       <h2>{title}</h2>
@@ -263,7 +266,7 @@ function Groups<Name extends string>({
             <ul>
               {group.entries.map(({ name, path, icon }) => (
                 <li>
-                  <a href={`${parent}${path}`} {...(name === current && { 'aria-current': 'page' })}>
+                  <a href={`${parent}${path}`} {...(isHere && name === current && { 'aria-current': 'page' })}>
                     <Icon name={icon} />
                     {words[name]}
                   </a>

@@ -1,7 +1,7 @@
 /** Text in which each id is a link to the thing that it names. */
 import { FINDABLE_KINDS } from '../../api/services/find-by-id.ts';
 import { ID_PREFIX, isId } from '../../domain/ids.ts';
-import { useTexts } from './page-context.ts';
+import { usePage, useTexts } from './page-context.ts';
 
 const ID = new RegExp(`((?:${FINDABLE_KINDS.map((kind) => ID_PREFIX[kind]).join('|')})[0-9a-z]{32})`);
 
@@ -44,8 +44,18 @@ export function pathOfId(id: string): string {
   return `/staff/${page === undefined ? `accounts?search=${encodeURIComponent(id)}` : `${page}/${id}`}`;
 }
 
-/** An id as a link for operators. */
+/** The page of a task or a text request, for the members of the account. @param account the path of its pages */
+function memberPathOf(account: string, id: string): string | null {
+  if (isId('task', id)) return `${account}/tasks/${id}`;
+  return isId('textRequest', id) ? `${account}/usage/requests/${id}` : null;
+}
+
+const PAGES_OF_ACCOUNT = /^\/console\/accounts\/\w+/;
+
+/** An id as a link for members on the pages of their account, and for operators elsewhere. */
 export function AnyId({ id }: { readonly id: string }) {
+  const [account] = PAGES_OF_ACCOUNT.exec(usePage().path) ?? [];
+  if (account !== undefined) return <ShortId id={id} href={memberPathOf(account, id)} />;
   const href = `/console${pathOfId(id)}`;
   return isId('account', id) ? (
     <a href={href}>

@@ -1,11 +1,12 @@
 /** The values that are the same for all components of a page. */
 import { createContext, useContext } from 'hono/jsx';
 import type { ServiceError } from '../../domain/errors.ts';
+import type { User } from '../../db/queries/users.ts';
 import type { Visit } from '../page.ts';
 import type { Texts } from '../texts/texts.ts';
 
 /** The facts about a visit that the parts of its page read. */
-export interface PageContext extends Pick<Visit, 'path' | 'query' | 'texts'> {
+export interface PageContext extends Pick<User, 'savedViews'>, Pick<Visit, 'path' | 'query' | 'texts'> {
   /** The token that the session's forms carry; null for strangers. */
   readonly formToken: string | null;
   /** Why the form that the page answers was refused. */

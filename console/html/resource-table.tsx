@@ -4,17 +4,12 @@ import type { Field } from '../../domain/resource/field.ts';
 import type { Fields } from '../../domain/resource/resource.ts';
 import type { Texts } from '../texts/texts.ts';
 import { Badge, Card, Empty, ExactMoney, Noted, Time, type Tone } from './components.tsx';
+import { type CellClass, chosenColumns, type Column, ColumnMenu, type Columns } from './columns.tsx';
 import { Facts } from './facts.tsx';
 import { AnyId } from './linked-ids.tsx';
-import { useTexts } from './page-context.ts';
+import { usePage, useTexts } from './page-context.ts';
 
-const CLASSES = { number: 'right number', words: 'words' } as const;
-type CellClass = keyof typeof CLASSES;
-
-type FieldName = keyof Texts['fields'];
-
-/** A field under its own name or another title, or a function that shows a part of the row. */
-type Column<Row> = FieldName | readonly [title: Child, show: FieldName | ((row: Row) => Child), cellClass?: CellClass];
+const CLASSES: Readonly<Record<CellClass, string>> = { number: 'right number', words: 'words' };
 
 interface Cells<Row> {
   readonly title: Child;
@@ -26,7 +21,7 @@ export interface TableProps<Row> {
   readonly label: string;
   readonly of: { readonly fields: Fields<Row> };
   /** Null for a column that not everybody sees. */
-  readonly columns: readonly (Column<Row> | null)[];
+  readonly columns: Columns<Row>;
   /** The field that is shown below another field. */
   readonly notes?: Readonly<Record<string, string>>;
   readonly rows: readonly Row[];
@@ -37,6 +32,8 @@ export interface TableProps<Row> {
   /** The last row: the sum of the others. */
   readonly total?: Row;
   readonly isSum?: (row: Row) => boolean;
+  /** Whether readers choose the columns. The address keeps the choice, which counts for files as well. */
+  readonly hasColumnMenu?: boolean;
 }
 
 /** A card with a table, and other content below the table. */
@@ -63,8 +60,10 @@ export function TableCard<Row>({
 
 /** A table that scrolls inside its card where it is too wide. */
 export function ResourceTable<Row>(props: TableProps<Row>) {
-  const { label, rows, pageOf, none, total, isSum } = props;
-  const [head, ...others] = allCells(props, useTexts());
+  const { label, rows, pageOf, none, total, isSum, hasColumnMenu = false } = props;
+  const { texts, query } = usePage();
+  const columns = hasColumnMenu ? chosenColumns(props, query, texts) : props.columns;
+  const [head, ...others] = allCells({ ...props, columns }, texts);
   if (rows.length === 0 && none !== undefined) return <Empty>{none}</Empty>;
   const line = (row: Row): Child => (
     <tr {...(isSum?.(row) && { class: 'sum' })}>
@@ -74,7 +73,7 @@ export function ResourceTable<Row>(props: TableProps<Row>) {
       ))}
     </tr>
   );
-  return (
+  const table = (
     <div class="table" role="region" aria-label={label} tabindex={0}>
       <table>
         <thead>
@@ -92,6 +91,13 @@ export function ResourceTable<Row>(props: TableProps<Row>) {
       </table>
     </div>
   );
+  if (!hasColumnMenu) return table;
+  return (
+    <>
+      <ColumnMenu {...props} shown={columns} />
+      {table}
+    </>
+  );
 }
 
 /** The fields of one row as a list of facts. */
@@ -108,7 +114,7 @@ function allCells<Row>(props: CellProps<Row>, texts: Texts): readonly Cells<Row>
 
 function cellsOf<Row>(column: Column<Row>, { of, notes }: CellProps<Row>, texts: Texts): Cells<Row> {
   const [title, show, cellClass] = typeof column === 'string' ? [texts.fields[column], column] : column;
-  if (typeof show === 'function') return { title, show, cellClass };
+  if (typeof show === 'function') return { title, show, cellClass: cellClass ?? undefined };
   const note = notes?.[show];
   const { look } = fieldOf(of.fields, show);
   return {

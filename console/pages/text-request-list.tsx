@@ -45,7 +45,7 @@ export function RequestList({
         <DayFilters />
       </Filters>
       <Candidates filters={filters} />
-      <TableCard label={words.title} rows={entries} none={words.none} {...table} />
+      <TableCard label={words.title} rows={entries} none={words.none} hasColumnMenu {...table} />
       <Pages next={next} />
     </>
   );

@@ -34,6 +34,8 @@ CREATE TABLE users (
   second_factor_secret bytea,
   second_factor_step bigint,
   language text NOT NULL DEFAULT 'en' CHECK (language IN ('en', 'zh')),
+  -- Lists of the console with filters, under names.
+  saved_views jsonb NOT NULL DEFAULT '[]',
   disabled_at timestamptz,
   created_at timestamptz NOT NULL DEFAULT now(),
   CONSTRAINT users_email UNIQUE (email)

@@ -4,6 +4,15 @@ import type { Database } from '../database.ts';
 import { type IdPage, newestFirst } from '../page.ts';
 import { columnsOf, type Given, type RowOf } from '../row.ts';
 
+/** A list of the console with filters, under a name. */
+export interface SavedView {
+  readonly name: string;
+  /** Of the page, below the console. */
+  readonly path: string;
+  /** The filters, as in the address. */
+  readonly query: string;
+}
+
 export interface User {
   readonly id: string;
   /** In lower case. */
@@ -14,6 +23,8 @@ export interface User {
   readonly hasPassword: boolean;
   readonly hasSecondFactor: boolean;
   readonly language: string;
+  /** Latest first. */
+  readonly savedViews: readonly SavedView[];
   /** Since when the user cannot sign in; null for those who can. */
   readonly disabledAt: Date | null;
   readonly createdAt: Date;
@@ -129,6 +140,39 @@ export async function setLanguage(database: Database, userId: string, language: 
   await database('users').where({ id: userId }).update({ language });
 }
 
+/** The most views that a user keeps. The oldest one makes room for a new one. */
+const MAX_VIEWS = 50;
+
+/** Saves a view, instead of the view of the same page with that name. */
+export async function saveView(database: Database, userId: string, view: SavedView): Promise<void> {
+  await changeViews(database, userId, view, [view]);
+}
+
+export async function deleteView(
+  database: Database,
+  userId: string,
+  view: Pick<SavedView, 'path' | 'name'>,
+): Promise<void> {
+  await changeViews(database, userId, view, []);
+}
+
+async function changeViews(
+  database: Database,
+  userId: string,
+  { path, name }: Pick<SavedView, 'path' | 'name'>,
+  saved: readonly SavedView[],
+): Promise<void> {
+  await database.raw(
+    /* sql */ `
+    UPDATE users SET saved_views = :saved::jsonb || (
+      SELECT coalesce(jsonb_agg(view ORDER BY number), '[]')
+      FROM jsonb_array_elements(saved_views) WITH ORDINALITY AS kept (view, number)
+      WHERE (view->>'path', view->>'name') <> (:path, :name) AND number < :most
+    ) WHERE id = :userId`,
+    { saved: JSON.stringify(saved), path, name, most: MAX_VIEWS, userId },
+  );
+}
+
 /** @param step that of the code by which the user has shown to have the secret: the code works no more */
 export async function setSecondFactor(
   database: Database,
@@ -241,6 +285,7 @@ export function toUser(row: UserRow): User {
     hasPassword: row.password_hash !== null,
     hasSecondFactor: row.second_factor_secret !== null,
     language: row.language,
+    savedViews: row.saved_views,
     disabledAt: row.disabled_at,
     createdAt: row.created_at,
   };

@@ -45,6 +45,21 @@ describe('the text requests of an account', () => {
     });
   }
 
+  it('have the columns that the reader chooses, in the table and in CSV', async () => {
+    const query = 'columns=id&columns=charged_usd&columns=request_id&columns=nonsense';
+    const { text } = await member.get(`${path}?${query}&status=succeeded`);
+    const titles = Array.from(text.matchAll(/<th scope="col"[^>]*>([^<]*)</g), ([, title]) => title);
+    expect(titles).to.deep.equal(['Text request', 'Charged', 'Request id']);
+    expect(text).to.include('<input type="hidden" name="status" value="succeeded"');
+    expect(text).to.include(
+      `/export?${query}&amp;status=succeeded&amp;format=csv`.replaceAll('&columns', '&amp;columns'),
+    );
+    const file = await member.get(`${path}/export?format=csv&${query}`);
+    expect(file.text.replace('\ufeff', '').split('\r\n')[0]).to.equal('id,request_id,charged_usd');
+    const whole = await member.get(`${path}/export?format=csv&columns=nonsense`);
+    expect(whole.text.split('\r\n')[0]?.split(',')).to.have.length.above(10);
+  });
+
   it('lead members from the search to the page of a request', async () => {
     const { headers } = await member.send('/console/search', { text: ids[0] ?? '' });
     expect(headers['location']).to.equal(`${path}/${ids[0]}`);

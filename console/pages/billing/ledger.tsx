@@ -37,7 +37,7 @@ export const ledgerPages = [
   ),
   member.page('/accounts/{account_id}/billing/ledger/export', 'pay', async ({ account, query }, { reports }) => {
     const filter = filterOf(account.accountId, query);
-    return exportFile('ledger', query.get('format') ?? '', streamBalanceEntries(reports, filter), BALANCE_ENTRY);
+    return exportFile('ledger', query, streamBalanceEntries(reports, filter), BALANCE_ENTRY);
   }),
 ];
 
@@ -114,7 +114,7 @@ export function Ledger({
         <DayFilters />
       </Filters>
       <Card>
-        <Entries entries={entries} pageOf={pageOf} isOfStaff={isOfStaff} />
+        <Entries entries={entries} pageOf={pageOf} isOfStaff={isOfStaff} hasColumnMenu />
         <p class="hint">{words.ledgerExplained}</p>
         <Pages next={next} />
       </Card>
@@ -153,10 +153,12 @@ export function Entries({
   entries,
   pageOf,
   isOfStaff = false,
+  hasColumnMenu = false,
 }: {
   readonly entries: readonly BalanceEntry[];
   readonly pageOf: PageOfEntry;
   readonly isOfStaff?: boolean;
+  readonly hasColumnMenu?: boolean;
 }) {
   const texts = useTexts();
   const { billing: words, fields } = texts;
@@ -167,6 +169,7 @@ export function Entries({
       label={words.ledger}
       rows={entries}
       none={words.noEntries}
+      hasColumnMenu={hasColumnMenu}
       columns={[
         [words.when, 'created_at'],
         [
@@ -179,8 +182,9 @@ export function Entries({
             </Noted>
           ),
           'words',
+          'type',
         ],
-        [fields.amount_usd, ({ amount }) => <ExactMoney amount={amount} isSigned />, 'number'],
+        [fields.amount_usd, ({ amount }) => <ExactMoney amount={amount} isSigned />, 'number', 'amount_usd'],
         hasBalances ? 'balance_usd' : null,
       ]}
     />

@@ -22,7 +22,7 @@ export const statementPages = [
   }),
   member.page('/accounts/{account_id}/billing/statements/{month}/export', 'pay', async (visit, services) => {
     const lines = await statementLines(visit, services);
-    return exportFile(`statement-${monthOf(visit).name}`, visit.query.get('format') ?? '', lines, STATEMENT_LINE);
+    return exportFile(`statement-${monthOf(visit).name}`, visit.query, lines, STATEMENT_LINE);
   }),
 ];
 

@@ -58,7 +58,7 @@ function pagesAt(place: Place): readonly Page[] {
     page(path, (visit, services) => showEndUsers(visit, services, place)),
     page(`${path}/export`, async (visit, services) => {
       const { period, rows } = await askedUsage(visit, services);
-      return exportFile(`end-users-${period.name}`, visit.query.get('format') ?? '', rows, END_USER_USAGE);
+      return exportFile(`end-users-${period.name}`, visit.query, rows, END_USER_USAGE);
     }),
     form(path, (visit, services) =>
       carryOut(
@@ -115,7 +115,7 @@ async function showEndUsers(
     place.current,
     words.title,
     <>
-      <Filters downloads={<Downloads />}>
+      <Filters downloads={<Downloads />} hasViews={false}>
         <DayFilters standing={period} />
       </Filters>
       <UsageTable rows={rows} />

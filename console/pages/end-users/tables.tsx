@@ -27,7 +27,15 @@ export function UsageTable({ rows }: { readonly rows: readonly EndUserUsage[] })
       of={END_USER_USAGE}
       rows={rows.slice(0, MAX_ROWS)}
       none={words.noUsage}
-      columns={[[fields.end_user, Name], 'charged_usd', 'requests', 'failed', 'input_tokens', 'output_tokens']}
+      hasColumnMenu
+      columns={[
+        [fields.end_user, Name, null, 'end_user'],
+        'charged_usd',
+        'requests',
+        'failed',
+        'input_tokens',
+        'output_tokens',
+      ]}
     >
       {rows.length > MAX_ROWS ? <p class="soft">{words.more(MAX_ROWS)}</p> : null}
     </TableCard>
@@ -77,7 +85,7 @@ export function BudgetTable({
           : null,
       ]}
     >
-      <Filters>
+      <Filters hasViews={false}>
         <FieldFilter name="end_user" label={fields.end_user} />
       </Filters>
       <Pages next={next} />

@@ -59,7 +59,7 @@ export const usagePages = [
     const keys = await findKeyNames(services.database, visit.account.accountId);
     const nameOf = ({ apiKeyId }: DailyUsage) => keys.get(apiKeyId)?.name ?? '';
     const named = nested<DailyUsage>({ ...DAILY_USAGE.fields, api_key_name: field.text(nameOf) });
-    return exportFile(`usage-${period.name}`, visit.query.get('format') ?? '', rows, named);
+    return exportFile(`usage-${period.name}`, visit.query, rows, named);
   }),
   ...requestPages,
 ];

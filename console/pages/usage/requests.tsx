@@ -7,7 +7,6 @@ import { isId } from '../../../domain/ids.ts';
 import { exportFile } from '../../export.ts';
 import { Card, Copyable } from '../../html/components.tsx';
 import { Downloads, KeyFilter, keyIn, MAX_KEYS } from '../../html/filters.tsx';
-import { ShortId } from '../../html/linked-ids.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import { ResourceFacts } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
@@ -20,7 +19,7 @@ const PATH = '/accounts/{account_id}/usage/requests';
 
 export const requestPages = [
   member.page(PATH, 'see', async (visit, { database, reports, catalogue }) => {
-    const { account, query, texts, path } = visit;
+    const { account, query, texts } = visit;
     const { staffTextRequests: words, fields } = texts;
     const model = modelIn(query, catalogue);
     const [page, names, keys] = await Promise.all([
@@ -38,10 +37,10 @@ export const requestPages = [
         of={TEXT_REQUEST}
         notes={{ outcome: 'error_code' }}
         columns={[
-          [words.request, ({ id }) => <ShortId id={id} href={`${path}/${id}`} />],
+          [words.request, 'id'],
           'model',
           [fields.status, 'outcome'],
-          [fields.key, ({ apiKeyId }) => nameOf(names.get(apiKeyId))],
+          [fields.key, ({ apiKeyId }) => nameOf(names.get(apiKeyId)), null, 'api_key_id'],
           'input_tokens',
           'output_tokens',
           'charged_usd',
@@ -55,7 +54,7 @@ export const requestPages = [
   }),
   member.page(`${PATH}/export`, 'see', async (visit, { reports, catalogue }) => {
     const filter = filterOf(visit, modelIn(visit.query, catalogue));
-    return exportFile('text-requests', visit.query.get('format') ?? '', streamTextUsage(reports, filter), TEXT_REQUEST);
+    return exportFile('text-requests', visit.query, streamTextUsage(reports, filter), TEXT_REQUEST);
   }),
   member.page(`${PATH}/{text_request_id}`, 'see', async ({ account, params, texts }, { database, reports }) => {
     const id = params['text_request_id'] ?? '';
@@ -84,7 +83,7 @@ function Request({ usage, apiKey }: { readonly usage: TextUsage; readonly apiKey
   const { staffTextRequests: words, fields } = useTexts();
   return (
     <div class="grid">
-      <Card>
+      <Card wide>
         <ResourceFacts
           of={TEXT_REQUEST}
           row={usage}

@@ -56,7 +56,7 @@ export const staffAccountPages = [
   staff.page('/staff/accounts/{account_id}/ledger/export', 'read', async ({ params, query }, { reports }) => {
     const { id } = await existingAccount(reports, params['account_id'] ?? '');
     const entries = streamBalanceEntries(reports, filterOf(id, query));
-    return exportFile(`ledger-${id}`, query.get('format') ?? '', entries, ADMIN_BALANCE_ENTRY);
+    return exportFile(`ledger-${id}`, query, entries, ADMIN_BALANCE_ENTRY);
   }),
   staff.form('/staff/accounts/{account_id}/suspend', 'operate', (visit, services) =>
     change(visit, services, () => suspendAccount(services.database, accountIdOf(visit), authorshipOf(visit))),

@@ -37,15 +37,13 @@ export const staffMonthPages = [
   staff.page('/staff/months/{month}', 'read', showMonth),
   staff.page('/staff/months/{month}/export', 'read', async (visit, { reports }) => {
     const month = monthOf(visit);
-    const format = visit.query.get('format') ?? 'csv';
-    return exportFile(`transfers-${month.name}`, format, streamMonthLines(reports, month), MONTH_LINE);
+    return exportFile(`transfers-${month.name}`, visit.query, streamMonthLines(reports, month), MONTH_LINE);
   }),
   staff.page('/staff/months/{month}/statements', 'read', showCustomers),
   staff.page('/staff/months/{month}/statements/{account_id}', 'read', showStatement),
   staff.page('/staff/months/{month}/statements/{account_id}/export', 'read', async (visit, services) => {
     const { month, account, statement } = await askedStatement(visit, services);
-    const format = visit.query.get('format') ?? 'csv';
-    return exportFile(`statement-${month.name}-${account.id}`, format, linesOf(statement), STATEMENT_LINE);
+    return exportFile(`statement-${month.name}-${account.id}`, visit.query, linesOf(statement), STATEMENT_LINE);
   }),
   staff.page('/staff/months/{month}/bills/{vendor}', 'read', async (visit, services) => {
     const bill = await askedBill(visit, services);
@@ -55,8 +53,7 @@ export const staffMonthPages = [
   }),
   staff.page('/staff/months/{month}/bills/{vendor}/export', 'read', async (visit, services) => {
     const bill = await askedBill(visit, services);
-    const format = visit.query.get('format') ?? 'csv';
-    return exportFile(`bill-${bill.vendor}-${bill.month}`, format, bill.differences, DIFFERENCE);
+    return exportFile(`bill-${bill.vendor}-${bill.month}`, visit.query, bill.differences, DIFFERENCE);
   }),
   staff.form('/staff/months/{month}/bills/{vendor}/forget', 'moveMoney', async (visit, services) => {
     const month = monthOf(visit);

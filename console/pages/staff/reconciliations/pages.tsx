@@ -35,7 +35,7 @@ export const staffReconciliationPages = [
   staff.page('/staff/reconciliations/{reconciliation_id}/export', 'read', async (visit, services) => {
     const reconciliation = await existing(visit, services);
     const findings = await readFindings(services.database, reconciliation);
-    return exportFile(`findings-${reconciliation.id}`, visit.query.get('format') ?? 'csv', findings, FINDING);
+    return exportFile(`findings-${reconciliation.id}`, visit.query, findings, FINDING);
   }),
   staff.form('/staff/reconciliations/{reconciliation_id}/acknowledge', 'moveMoney', (visit, services) =>
     act(visit, services, () => acknowledge(visit, services)),

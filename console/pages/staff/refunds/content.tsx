@@ -4,7 +4,6 @@ import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
 import { Choice, Field, Pages } from '../../../html/components.tsx';
 import { DayFilters, Downloads, Filters } from '../../../html/filters.tsx';
-import { AnyId } from '../../../html/linked-ids.tsx';
 import { TableCard } from '../../../html/resource-table.tsx';
 import type { UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
@@ -31,6 +30,7 @@ export function RefundContent(props: Props) {
           title={words.title}
           of={LISTED_REFUND}
           rows={refunds}
+          hasColumnMenu
           columns={[
             [words.when, 'created_at'],
             'amount_usd',
@@ -42,9 +42,11 @@ export function RefundContent(props: Props) {
                   {message === null ? null : <p class="hint">{message}</p>}
                 </>
               ),
+              null,
+              'cause',
             ],
             'model',
-            [words.of, ({ taskId }) => <AnyId id={taskId} />],
+            [words.of, 'task_id'],
             'account_id',
           ]}
         >

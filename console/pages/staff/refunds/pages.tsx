@@ -15,8 +15,7 @@ export const staffRefundPages = [
   staff.page('/staff/refunds', 'read', showRefunds),
   staff.page('/staff/refunds/export', 'read', async (visit, { reports, clock, temporal }) => {
     const filter = filterOf(visit, clock.nowMs());
-    const format = visit.query.get('format') ?? 'csv';
-    return exportFile('refunds', format, streamShownRefunds(reports, filter, temporal), REFUND);
+    return exportFile('refunds', visit.query, streamShownRefunds(reports, filter, temporal), REFUND);
   }),
 ];
 

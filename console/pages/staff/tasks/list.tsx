@@ -29,7 +29,7 @@ export function TaskList({
       </Filters>
       <Candidates filters={filters} />
       <Card>
-        <TaskTable tasks={tasks} none={words.none} />
+        <TaskTable tasks={tasks} none={words.none} hasColumnMenu />
       </Card>
       <Pages next={next} />
     </>
@@ -41,10 +41,12 @@ export function TaskTable({
   tasks,
   none,
   hasAccounts = true,
+  hasColumnMenu = false,
 }: {
   readonly tasks: readonly Task[];
   readonly none: string;
   readonly hasAccounts?: boolean;
+  readonly hasColumnMenu?: boolean;
 }) {
   const texts = useTexts();
   const { staffTasks: words, common, tasks: taskWords } = texts;
@@ -54,14 +56,15 @@ export function TaskTable({
       label={words.title}
       rows={tasks}
       none={none}
+      hasColumnMenu={hasColumnMenu}
       notes={{ ...(hasAccounts && { id: 'account_id' }), status: 'error_code' }}
       columns={[
         [words.task, 'id'],
         'model',
         'status',
-        [common.price, ({ price }) => <Money amount={price} />, 'number'],
+        [common.price, ({ price }) => <Money amount={price} />, 'number', 'price_usd'],
         'created_at',
-        [taskWords.took, (task) => durationOf(task, texts), 'number'],
+        [taskWords.took, (task) => durationOf(task, texts), 'number', 'completed_at'],
       ]}
     />
   );

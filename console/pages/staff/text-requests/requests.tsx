@@ -34,7 +34,12 @@ export function StaffRequestList({
         [words.request, 'id'],
         'model',
         [fields.status, 'outcome'],
-        [words.route, ({ upstream, upstreamModel }) => <Noted note={upstreamModel}>{upstream ?? words.nowhere}</Noted>],
+        [
+          words.route,
+          ({ upstream, upstreamModel }) => <Noted note={upstreamModel}>{upstream ?? words.nowhere}</Noted>,
+          null,
+          'upstream',
+        ],
         'input_tokens',
         'output_tokens',
         'charged_usd',

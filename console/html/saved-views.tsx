@@ -1,0 +1,40 @@
+/** The views of the page that the reader has saved, and what saves the filters in the address as one more. */
+import { Field, Form } from './components.tsx';
+import { usePage, useQuery } from './page-context.ts';
+
+export function SavedViews() {
+  const { savedViews, texts, path: address, query: asked } = usePage();
+  const queryWith = useQuery();
+  const path = address.replace(/^\/console/, '');
+  const query = queryWith({}).slice(1);
+  const own = savedViews.filter((view) => view.path === path);
+  const current = own.find((view) => view.query === query);
+  if (own.length === 0 && asked.size === 0) return null;
+  const words = texts.views;
+  return (
+    <div class="choices views">
+      {own.map((view) => (
+        <a href={`${address}?${view.query}`} {...(view === current && { 'aria-current': 'true' })}>
+          {view.name}
+        </a>
+      ))}
+      {asked.size === 0 ? null : (
+        <details>
+          <summary>{current ? words.delete : words.save}</summary>
+          <Form action={current ? '/console/views/delete' : '/console/views'}>
+            <input type="hidden" name="path" value={path} />
+            <input type="hidden" name="query" value={query} />
+            {current ? (
+              <input type="hidden" name="view" value={current.name} />
+            ) : (
+              <Field name="view" label={texts.fields.name} required />
+            )}
+            <button type="submit" class="quiet">
+              {current ? texts.common.delete : texts.common.save}
+            </button>
+          </Form>
+        </details>
+      )}
+    </div>
+  );
+}
