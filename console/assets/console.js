@@ -213,6 +213,7 @@ async function ask(form) {
       headers: { 'hx-request': 'true' },
     });
     if (spent.ok) cost.innerHTML = await spent.text();
+    keepAsked(form, text.textContent);
   } catch (error) {
     if (!leaving.signal.aborted) showProblem(cost, error instanceof TypeError ? form.dataset.broken : error.message);
   } finally {
@@ -220,6 +221,55 @@ async function ask(form) {
     stop.hidden = true;
     form.elements.form_id.value = newFormId();
   }
+}
+
+/* The last questions of the playground and their answers stay in the tab: the server keeps neither. They end with the session. */
+
+const ASKED = 'asked';
+const MAX_ASKED = 10;
+
+function readAsked() {
+  const asked = JSON.parse(sessionStorage.getItem(ASKED) ?? '{}');
+  return asked.path === location.pathname ? asked.entries : [];
+}
+
+function keepAsked({ elements }, answer) {
+  const [prompt, system] = [elements.prompt.value, elements.system.value];
+  const entries = [{ model: elements.model.value, prompt, system, answer }, ...readAsked()].slice(0, MAX_ASKED);
+  try {
+    sessionStorage.setItem(ASKED, JSON.stringify({ path: location.pathname, entries }));
+  } catch {
+    // The answers are longer than the browser keeps.
+    sessionStorage.removeItem(ASKED);
+  }
+  showAsked();
+}
+
+function showAsked() {
+  if (here.startsWith('/console/sign-in')) return sessionStorage.removeItem(ASKED);
+  const card = document.querySelector('#asked');
+  const entries = card ? readAsked() : [];
+  if (entries.length === 0) return;
+  card.hidden = false;
+  card.querySelector('[data-list]').replaceChildren(
+    ...entries.map(({ model, prompt, system, answer }) => {
+      const [entry, head, text, again] = ['details', 'summary', 'p', 'button'].map((tag) =>
+        document.createElement(tag),
+      );
+      head.textContent = `${model}: ${prompt}`;
+      [text.className, text.textContent] = ['answer', answer];
+      [again.type, again.className, again.textContent] = ['button', 'quiet', card.dataset.again];
+      again.addEventListener('click', () => {
+        const { elements } = document.querySelector('#playground');
+        elements.prompt.value = prompt;
+        if (elements.system) elements.system.value = system;
+        elements.prompt.focus();
+        announceChange(elements.prompt);
+      });
+      entry.append(head, text, again);
+      return entry;
+    }),
+  );
 }
 
 /** @throws Error with the message of the server, when the answer breaks off */
@@ -254,4 +304,5 @@ function showScripted(root) {
   for (const area of root.querySelectorAll('[data-drop]')) area.hidden = false;
 }
 showScripted(document);
+showAsked();
 document.addEventListener('htmx:load', (event) => showScripted(event.target));

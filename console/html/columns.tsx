@@ -22,7 +22,7 @@ export type Column<Row> =
 export type Columns<Row> = readonly (Column<Row> | null)[];
 
 /** The field that a column stands for. */
-function fieldIn<Row>(column: Column<Row> | null): string | undefined {
+function fieldIn(column: Column<never> | null): string | undefined {
   if (column === null || typeof column === 'string') return column ?? undefined;
   const [, show, , field] = column;
   return typeof show === 'string' ? show : field;

@@ -108,6 +108,16 @@ export async function findAccountTask(database: Database, accountId: string, tas
   return row ? toTask(row) : null;
 }
 
+/** Those of the tasks with these ids that are of the account. */
+export async function findAccountTasks(
+  database: Database,
+  accountId: string,
+  taskIds: readonly string[],
+): Promise<readonly Task[]> {
+  if (taskIds.length === 0) return [];
+  return (await tasksById(database, taskIds).where({ account_id: accountId })).map(toTask);
+}
+
 /** The task with this id, of any account: for the worker and for operators. */
 export async function findTask(database: Database, taskId: string): Promise<Task | null> {
   const row = await taskById(database, taskId)?.first();
@@ -124,6 +134,16 @@ export async function listTasks(database: Database, filter: TaskFilter): Promise
   // The id contains the time, which excludes newer partitions.
   if (filter.before !== undefined) void query.where('created_at', '<=', createdAtOf(filter.before));
   return (await newestFirst(query, filter)).map(toTask);
+}
+
+/** The newest tasks of a key among so many newest ones of its account: no index has the tasks of a key. */
+export async function listTasksOfKey(
+  database: Database,
+  { accountId, apiKeyId, among, limit }: Pick<Task, 'accountId' | 'apiKeyId'> & Record<'among' | 'limit', number>,
+): Promise<readonly Task[]> {
+  const newest = newestFirst(database<TaskRow>('tasks').where({ account_id: accountId }), { limit: among });
+  const query = database<TaskRow>(newest.as('newest')).where({ api_key_id: apiKeyId });
+  return (await newestFirst(query, { limit })).map(toTask);
 }
 
 /** Records that Temporal has accepted the workflows of these tasks. Tasks that have ended need no record. */

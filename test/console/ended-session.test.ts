@@ -132,11 +132,11 @@ describeInBrowser('a session that ends while a page of the console is open', (br
     expect(await page.getByLabel('Prompt').inputValue()).to.equal(PROMPT);
   });
 
-  it('leaves the page for the sign-in where a tile of the page is requested again, and puts no form in its place', async () => {
+  it('leaves the page for the sign-in where the tiles of the page are requested again, and puts no form in its place', async () => {
     const { page } = tab;
     await page.goto(`${account}/tasks`);
     const poll = page.locator('[hx-get][hx-trigger]').first();
-    await poll.waitFor();
+    await poll.waitFor({ state: 'attached' });
     await app.database('sessions').delete();
     await signInAgain();
     await page.getByRole('heading', { level: 1, name: 'Tasks' }).waitFor();

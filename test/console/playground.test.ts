@@ -2,7 +2,9 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import type { TestCaller } from '../support/app.ts';
-import { useTestConsole, Visitor } from '../support/console.ts';
+import { describeInBrowser } from '../support/browser.ts';
+import { invite, PASSWORD, useTestConsole, Visitor } from '../support/console.ts';
+import { createTaskRow } from '../support/factories.ts';
 import { pngFile } from '../support/media-files.ts';
 
 const run = promisify(execFile);
@@ -195,6 +197,21 @@ describe('the playground', () => {
     expect((await finance.send(path, { model: 'vidone-3.0', prompt: 'x' })).status).to.equal(403);
   });
 
+  it('shows what was made in the console last, to be used again, and nothing that programs made', async () => {
+    const ofProgram = await createTaskRow(app.database, { accountId: customer.accountId, id: customer.keyId });
+    await owner.send(path, { model: 'vidone-3.0', prompt: 'The latest <kite>', duration: '5' });
+    const { text } = await owner.get(path);
+    const [, latest = ''] = text.split('id="latest"');
+    expect(latest)
+      .to.include('The latest &lt;kite&gt;')
+      .and.match(/playground\?task=task_\w+">Use again/);
+    expect(text).not.to.include(ofProgram.id);
+    const strangers = await Visitor.invited(app, { email: 'new@example.com', account_id: other.accountId });
+    expect((await strangers.get(path.replace(customer.accountId, other.accountId))).text).not.to.include(
+      'Made here last',
+    );
+  });
+
   it('is used only from addresses in the allowlist of its key', async () => {
     const id = await consoleKey();
     const setAllowlist = (ipAllowlist: string[] | null) =>
@@ -230,5 +247,44 @@ describe('the playground', () => {
     await app.database('api_keys').where({ id }).update({ rate_limit_rpm: null, disabled_at: new Date() });
     const refused = await owner.send(path, fields);
     expect([refused.status, refused.text.includes('The API key is disabled')]).to.deep.equal([400, true]);
+  });
+});
+
+describeInBrowser('the playground in a browser', (browser) => {
+  const app = useTestConsole({ simulatesText: true });
+
+  it('keeps the questions of the tab with their answers, until somebody signs in', async function () {
+    this.timeout(60_000);
+    const { accountId } = await app.createAccount({ fundedUsd: 25 });
+    const tab = await browser.open(app.baseUrl);
+    try {
+      const { page } = tab;
+      await page.goto(await invite(app, { email: 'owner@example.com', account_id: accountId }));
+      await page.getByLabel('New password').fill(PASSWORD);
+      await page.getByLabel('Once more').fill(PASSWORD);
+      await page.getByRole('button', { name: 'Save and sign in' }).click();
+      await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor();
+      const playground = `/console/accounts/${accountId}/playground?model=textc-M3`;
+      await page.goto(playground);
+      expect(await page.getByText('Asked before').isVisible()).to.equal(false);
+      await page.getByLabel('Prompt').fill('Name a <kite>.');
+      await page.getByRole('button', { name: 'Send' }).click();
+      await page.getByText('textc-M3: Name a <kite>.').waitFor();
+      await page.reload();
+      await page.getByText('textc-M3: Name a <kite>.').click();
+      expect(await page.locator('#asked .answer').innerText()).not.to.equal('');
+      await page.getByLabel('Prompt').fill('');
+      await page.getByRole('button', { name: 'Use again' }).click();
+      expect(await page.getByLabel('Prompt').inputValue()).to.equal('Name a <kite>.');
+      await page.getByLabel('Model').selectOption('vidone-3.0');
+      await page.getByLabel('Seconds').waitFor();
+      expect(await page.getByText('Asked before').isVisible()).to.equal(true);
+      await page.getByRole('button', { name: 'Sign out' }).click();
+      await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor();
+      expect(await page.evaluate('sessionStorage.getItem("asked")')).to.equal(null);
+      expect(tab.complaints).to.deep.equal([]);
+    } finally {
+      await tab.close();
+    }
   });
 });

@@ -37,6 +37,25 @@ describe('pages of tasks', () => {
     expect([shown.status, shown.text.includes('No tasks match')]).to.deep.equal([200, true]);
   });
 
+  it('ask for all running tasks by one request, which answers those of the account whose status changed', async () => {
+    const [running, failed] = [await taskOf(customer), await taskOf(customer)];
+    const foreign = await taskOf(await app.createAccount({ fundedUsd: 5 }));
+    const list = await owner.get(path);
+    const [poll = '', ...others] = Array.from(list.text.matchAll(/hx-get="([^"]+)"/g), ([, at]) => at ?? '');
+    expect(others).to.deep.equal([]);
+    expect(poll).to.include(`${running.id}.queued`).and.include(`${failed.id}.queued`);
+    await finishAsFailed(app.database, failed);
+    const { text } = await owner.get(
+      `${path}/tiles?shown=${[running, failed, foreign].map(({ id }) => `${id}.queued`)}`,
+    );
+    expect(text)
+      .to.include(`<li id="tile-${failed.id}" hx-swap-oob="true">`)
+      .and.include(`tiles?shown=${running.id}.queued"`);
+    expect(text).not.to.include(`tile-${running.id}`).and.not.include(foreign.id);
+    expect((await owner.get(`${path}/tiles?shown=${failed.id}.failed,x,,'`)).text).to.equal('');
+    expect((await owner.get(`${path}/tiles`)).text).to.equal('');
+  });
+
   it('say why a task failed, that it was refunded, and which endpoints were told', async () => {
     const endpoint = await createEndpoint(app.database, { id: customer.accountId });
     const task = await taskOf(customer);

@@ -1,7 +1,10 @@
 import { assertAllowedAddress } from '../../../api/middlewares/authenticate.ts';
 import { createApiKey } from '../../../api/services/create-key.ts';
-import { type Caller, listApiKeys } from '../../../db/queries/api-keys.ts';
+import type { Database } from '../../../db/database.ts';
+import { type ApiKey, type Caller, listApiKeys } from '../../../db/queries/api-keys.ts';
 import { findPlannedVersions } from '../../../db/queries/price-lists.ts';
+import { listTasksOfKey } from '../../../db/queries/tasks.ts';
+import type { Task } from '../../../domain/task.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { assertUsable } from '../../../domain/api-key.ts';
 import type { MemberVisit } from '../../page.ts';
@@ -24,13 +27,27 @@ export async function consoleCaller(visit: MemberVisit, services: ApiServices): 
   return services.requestLimit.holdTo(visit.context, caller);
 }
 
+const LATEST = { among: 500, limit: 4 };
+
+/** The latest pictures and videos that members made in the console, among the account's {@link LATEST} tasks. */
+export async function latestRuns({ account }: MemberVisit, { database }: ApiServices): Promise<readonly Task[]> {
+  const { accountId } = account;
+  const key = await findKey(database, accountId);
+  return key ? listTasksOfKey(database, { accountId, apiKeyId: key.id, ...LATEST }) : [];
+}
+
+async function findKey(database: Database, accountId: string): Promise<ApiKey | undefined> {
+  const [key] = await listApiKeys(database, { accountId, name: KEY_NAME, limit: 1 });
+  return key;
+}
+
 async function findCaller(visit: MemberVisit, services: ApiServices): Promise<Caller> {
   const { database, keyPeppers } = services;
   const { accountId } = visit.account;
-  const [account, prices, [known]] = await Promise.all([
+  const [account, prices, known] = await Promise.all([
     ownAccount(visit, services),
     findPlannedVersions(database, accountId),
-    listApiKeys(database, { accountId, name: KEY_NAME, limit: 1 }),
+    findKey(database, accountId),
   ]);
   const key = known ?? (await createApiKey(database, keyPeppers, accountId, { name: KEY_NAME })).key;
   // The console's calls name no end users.

@@ -51,6 +51,25 @@ export function AnswerCard({ answer }: { readonly answer: WholeAnswer | null }) 
   );
 }
 
+/** The place where the script of the page lists the questions of the tab, which the server does not keep. */
+export function Asked() {
+  const { playground: words, tasks } = useTexts();
+  return (
+    <section
+      class="card"
+      id="asked"
+      hx-preserve="true"
+      hidden
+      data-again={tasks.useAgain}
+      aria-labelledby="asked-title"
+    >
+      <h2 id="asked-title">{words.asked}</h2>
+      <p class="hint">{words.askedHint}</p>
+      <div data-list></div>
+    </section>
+  );
+}
+
 export function Cost({ usage: { inputTokens, outputTokens, charged } }: { readonly usage: TextUsage }) {
   const texts = useTexts();
   return (

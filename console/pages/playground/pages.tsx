@@ -17,13 +17,13 @@ import { FormError, problemWords } from '../../form-problem.ts';
 import { type PageResult, member, type MemberVisit } from '../../page.ts';
 import { ownTask, pricesOf } from '../own-account.ts';
 import { bodyOf, formOfTask, withPrompt } from './bodies.ts';
-import { consoleCaller } from './caller.ts';
+import { consoleCaller, latestRuns } from './caller.ts';
 import { contentOf, Cost } from './chat.tsx';
 import { filePages } from './files.tsx';
 import { findTried, isMedia, modelsByKind, type Tried } from './models.ts';
 import { PriceAndCalls, type Priced } from './price.tsx';
 import { TaskResult } from './result.tsx';
-import { pathOf, playground, type Shown, TryForm } from './view.tsx';
+import { pathOf, PLACED, playground, type Shown, TryForm } from './view.tsx';
 
 const PATH = '/accounts/{account_id}/playground';
 /** A page sends at most one request each 600 ms while the user types. */
@@ -103,7 +103,8 @@ async function show(
 ): Promise<PageResult> {
   const groups = modelsByKind(services.catalogue);
   const model = chosen ?? groups.flatMap(([, models]) => models)[0] ?? null;
-  return playground(visit, { groups, model, priced: model && (await price(visit, services, model)), ...shown });
+  const [priced, latest] = await Promise.all([model && price(visit, services, model), latestRuns(visit, services)]);
+  return playground(visit, { groups, model, priced, latest, ...shown });
 }
 
 /** Returns the price of the call. The prompt may be empty. */
@@ -133,6 +134,7 @@ async function place(visit: MemberVisit, services: ApiServices, model: MediaMode
   const { taskId } = await placeTask(placement, services, checkLinks);
   if (visit.isPartRequest) {
     const task = await ownTask({ ...visit, params: { task_id: taskId } }, services);
+    visit.context.set('HX-Trigger', PLACED);
     return { kind: 'part', content: <TaskResult task={task} /> };
   }
   return { kind: 'redirect', path: `/accounts/${visit.account.accountId}/tasks/${taskId}`, showsResult: true };

@@ -1,8 +1,10 @@
 /** The page of the playground. Another choice of the model replaces the fields, and keeps the prompt. */
 import type { ServiceError } from '../../../domain/errors.ts';
+import type { Task } from '../../../domain/task.ts';
 import { Field, Form, Problem } from '../../html/components.tsx';
 import { type PageResult, type MemberVisit, showPage } from '../../page.ts';
-import { AnswerCard, ChatFields, type WholeAnswer } from './chat.tsx';
+import { Gallery } from '../tasks/gallery.tsx';
+import { AnswerCard, Asked, ChatFields, type WholeAnswer } from './chat.tsx';
 import { MediaFields } from './media.tsx';
 import { isMedia, type ModelGroups, type Tried } from './models.ts';
 import { PriceCard, type Priced } from './price.tsx';
@@ -14,11 +16,13 @@ export interface Shown {
   /** Null if no model is enabled. */
   readonly model: Tried | null;
   readonly priced: Priced | null;
+  /** What was made in the console last. */
+  readonly latest: readonly Task[];
   readonly problem?: ServiceError;
   readonly answer?: WholeAnswer;
 }
 
-export function playground(visit: MemberVisit, { groups, model, priced, problem, answer }: Shown): PageResult {
+export function playground(visit: MemberVisit, { groups, model, priced, latest, problem, answer }: Shown): PageResult {
   const { texts } = visit;
   const path = pathOf(visit);
   return showPage(
@@ -33,14 +37,35 @@ export function playground(visit: MemberVisit, { groups, model, priced, problem,
             <div>
               {isMedia(model) ? null : <AnswerCard answer={answer ?? null} />}
               <ResultPlace />
+              <Asked />
               <PriceCard priced={priced} path={path} />
             </div>
           </>
         )}
       </div>
+      <LatestRuns tasks={latest} path={path} />
     </>,
     problem,
     problem && 400,
+  );
+}
+
+/** The event that a task was placed, by which the page asks for the latest runs again. */
+export const PLACED = 'placed';
+
+function LatestRuns({ tasks, path }: { readonly tasks: readonly Task[]; readonly path: string }) {
+  const { playground: words, tasks: taskWords } = useTexts();
+  const [latest] = tasks;
+  const live = { 'hx-get': path, 'hx-select': '#latest', 'hx-swap': 'outerHTML', 'hx-trigger': `${PLACED} from:body` };
+  return (
+    <section id="latest" {...live}>
+      {latest === undefined ? null : (
+        <>
+          <h2>{words.latest}</h2>
+          <Gallery tasks={tasks} accountId={latest.accountId} again={taskWords.useAgain} />
+        </>
+      )}
+    </section>
   );
 }
 

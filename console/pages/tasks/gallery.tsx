@@ -1,4 +1,5 @@
-/** Tasks as pictures and videos. The browser fetches a running task again until the task is final. */
+/** Tasks as pictures and videos. The browser asks for the running ones again until all are final. */
+import type { Child } from 'hono/jsx';
 import type { Task } from '../../../domain/task.ts';
 import { isFinal } from '../../../domain/task.ts';
 import { Money, Time, usd } from '../../html/components.tsx';
@@ -6,23 +7,53 @@ import { Chosen } from '../../html/resource-table.tsx';
 import type { Texts } from '../../texts/texts.ts';
 import { useTexts } from '../../html/page-context.ts';
 
-export function Gallery({ tasks, accountId }: { readonly tasks: readonly Task[]; readonly accountId: string }) {
+interface Tasks {
+  readonly tasks: readonly Task[];
+  readonly accountId: string;
+}
+
+/** @param again the words of a link to the playground with the inputs of each task; none by default */
+export function Gallery({ tasks, accountId, again }: Tasks & { readonly again?: string }) {
   return (
-    <ul class="gallery">
-      {tasks.map((task) => (
-        <TaskTile task={task} accountId={accountId} />
-      ))}
-    </ul>
+    <>
+      <ul class="gallery">
+        {tasks.map((task) => (
+          <TaskTile task={task} accountId={accountId}>
+            {again === undefined ? null : (
+              <a href={`/console/accounts/${accountId}/playground?task=${task.id}`}>{again}</a>
+            )}
+          </TaskTile>
+        ))}
+      </ul>
+      <RunningTasks tasks={tasks} accountId={accountId} />
+    </>
   );
 }
 
-export function TaskTile({ task, accountId }: { readonly task: Task; readonly accountId: string }) {
+/** Asks for all running tasks by one request. The answer has the tiles whose status is no longer the shown one. */
+export function RunningTasks({ tasks, accountId }: Tasks) {
+  const running = tasks.filter(({ status }) => !isFinal(status));
+  if (running.length === 0) return null;
+  const shown = running.map(({ id, status }) => `${id}.${status}`).join(',');
+  const path = `/console/accounts/${accountId}/tasks/tiles?shown=${shown}`;
+  return <div hx-get={path} hx-trigger="every 2s" hx-swap="outerHTML"></div>;
+}
+
+/** @param isUpdate whether the tile takes the place of the one that the page has */
+export function TaskTile({
+  task,
+  accountId,
+  isUpdate = false,
+  children,
+}: {
+  readonly task: Task;
+  readonly accountId: string;
+  readonly isUpdate?: boolean;
+  readonly children?: Child;
+}) {
   const path = `/console/accounts/${accountId}/tasks/${task.id}`;
-  const live = isFinal(task.status)
-    ? {}
-    : { 'hx-get': `${path}/tile`, 'hx-trigger': 'every 2s', 'hx-swap': 'outerHTML' };
   return (
-    <li {...live}>
+    <li id={`tile-${task.id}`} {...(isUpdate && { 'hx-swap-oob': 'true' })}>
       <div class="frame">
         <Result task={task} controls={false} />
       </div>
@@ -38,6 +69,7 @@ export function TaskTile({ task, accountId }: { readonly task: Task; readonly ac
         <span class="soft">
           <Time at={task.createdAt} />
         </span>
+        {children}
       </div>
     </li>
   );

@@ -4,7 +4,7 @@ import type { ApiServices } from '../../../api/services/services.ts';
 import { type Delivery, listDeliveries } from '../../../db/queries/deliveries.ts';
 import { findApiKey, findKeyNames, type KeyName } from '../../../db/queries/api-keys.ts';
 import { findLateResult } from '../../../db/queries/late-results.ts';
-import { findAccountTask, listTasks } from '../../../db/queries/tasks.ts';
+import { findAccountTask, findAccountTasks, listTasks } from '../../../db/queries/tasks.ts';
 import { isId, newId } from '../../../domain/ids.ts';
 import type { LateResult } from '../../../domain/task-object.ts';
 import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../domain/task.ts';
@@ -18,7 +18,7 @@ import { member, type MemberVisit, showPage } from '../../page.ts';
 import { periodOf } from '../../period.ts';
 import { ownTask } from '../own-account.ts';
 import { SentEvents } from '../webhooks/deliveries.tsx';
-import { DownloadLinks, durationOf, Gallery, Result, TaskTile } from './gallery.tsx';
+import { DownloadLinks, durationOf, Gallery, Result, RunningTasks, TaskTile } from './gallery.tsx';
 import { Chosen } from '../../html/resource-table.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import type { Texts } from '../../texts/texts.ts';
@@ -61,6 +61,23 @@ export const taskPages = [
       );
     },
   ),
+  member.page('/accounts/{account_id}/tasks/tiles', 'see', async ({ account: { accountId }, query }, { database }) => {
+    const shown = new Set((query.get('shown') ?? '').split(',', PAGE_SIZE));
+    const ids = Array.from(shown, (tile) => tile.split('.', 1).join()).filter((id) => isId('task', id));
+    const tasks = await findAccountTasks(database, accountId, ids);
+    const changed = tasks.filter(({ id, status }) => !shown.has(`${id}.${status}`));
+    return {
+      kind: 'part',
+      content: (
+        <>
+          <RunningTasks tasks={tasks} accountId={accountId} />
+          {changed.map((task) => (
+            <TaskTile task={task} accountId={accountId} isUpdate />
+          ))}
+        </>
+      ),
+    };
+  }),
   member.page('/accounts/{account_id}/tasks/{task_id}', 'see', async (visit, services) => {
     const task = await ownTask(visit, services);
     return showPage(
@@ -78,10 +95,6 @@ export const taskPages = [
     if (!key) throw new Error(`task ${task.id} has no key`);
     const claimed = await claimLateResult(services, { task, key, requestId: newId('request') });
     return { kind: 'redirect', path: `/accounts/${task.accountId}/tasks/${claimed.id}` };
-  }),
-  member.page('/accounts/{account_id}/tasks/{task_id}/tile', 'see', async (visit, services) => {
-    const task = await ownTask(visit, services);
-    return { kind: 'part', content: <TaskTile task={task} accountId={task.accountId} /> };
   }),
   member.page('/accounts/{account_id}/tasks/{task_id}/details', 'see', async (visit, services) => ({
     kind: 'part',
