@@ -76,7 +76,7 @@ describeInBrowser('the console in a browser', (browser) => {
     await page.evaluate('document.querySelector("video").play()');
     expect(await page.evaluate<number>('document.querySelector("video").readyState')).to.be.above(0);
     expect(await page.evaluate<number>('document.querySelector("video").videoWidth')).to.be.above(0);
-    expect(await page.getByText('Succeeded').isVisible()).to.equal(true);
+    expect(await page.locator('#result').getByText('Succeeded').isVisible()).to.equal(true);
   });
 
   /** Waits for the task that was ordered to appear beside the form. @returns its id */
@@ -94,7 +94,7 @@ describeInBrowser('the console in a browser', (browser) => {
       await page.setViewportSize({ width, height: 900 });
       await page.getByLabel('Prompt').fill(`A lighthouse, seen on ${width} pixels`);
       await page.getByRole('button', { name: 'Create' }).click();
-      const picture = page.getByRole('img', { name: `A lighthouse, seen on ${width} pixels` });
+      const picture = page.locator('#result').getByRole('img', { name: `A lighthouse, seen on ${width} pixels` });
       await picture.waitFor({ timeout: WAIT_MS });
       const [form, result] = [await page.locator('#order').boundingBox(), await picture.boundingBox()];
       if (!form || !result) throw new Error('the form or its result cannot be seen');
@@ -254,7 +254,7 @@ describeInBrowser('the console in a browser', (browser) => {
     await page.goto(`/console/accounts/${accountId}/playground?model=imageb-2`);
     await page.getByLabel('Prompt').fill('A lighthouse at dusk');
     await page.getByRole('button', { name: 'Create' }).click();
-    const picture = page.getByRole('img', { name: 'A lighthouse at dusk' });
+    const picture = page.locator('#result').getByRole('img', { name: 'A lighthouse at dusk' });
     await picture.waitFor({ timeout: WAIT_MS });
     await page.evaluate('document.querySelector(".result img").decode()');
     expect(await page.evaluate<number>('document.querySelector(".result img").naturalWidth')).to.be.above(0);

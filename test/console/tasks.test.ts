@@ -46,7 +46,7 @@ describe('pages of tasks', () => {
     expect(poll).to.include(`${running.id}.queued`).and.include(`${failed.id}.queued`);
     await finishAsFailed(app.database, failed);
     const { text } = await owner.get(
-      `${path}/tiles?shown=${[running, failed, foreign].map(({ id }) => `${id}.queued`)}`,
+      `${path}/tiles?shown=${[running, failed, foreign].map(({ id }) => `${id}.queued`).join()}`,
     );
     expect(text)
       .to.include(`<li id="tile-${failed.id}" hx-swap-oob="true">`)
