@@ -47,7 +47,7 @@ CREATE FUNCTION bill_differences(bill vendor_bills) RETURNS TABLE (
     WHERE request.upstream = ANY (bill.upstreams) AND request.upstream_model IS NOT NULL
       AND request.created_at >= begins_at AND request.created_at < ends_at
     UNION ALL
-    SELECT attempt.upstream_model, cost_of_text(attempt.*, rates.*), ${TOLERANCES.text}
+    SELECT attempt.upstream_model, cost_of_failed_attempt(attempt.*, rates.*), ${TOLERANCES.text}
     FROM period, ${FAILED_ATTEMPTS_WITH_RATES}
     WHERE attempt.upstream = ANY (bill.upstreams) AND attempt.created_at >= begins_at AND attempt.created_at < ends_at
     UNION ALL

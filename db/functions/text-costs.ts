@@ -48,7 +48,7 @@ CREATE OR REPLACE FUNCTION cost_of_text(request text_requests, rates text_costs)
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT CASE WHEN request.outcome = 'failed' THEN 0 ELSE ${costOf('request', 'request.input_tokens / request.calls')} END
 $$;
-CREATE OR REPLACE FUNCTION cost_of_text(attempt failed_text_attempts, rates text_costs) RETURNS numeric
+CREATE OR REPLACE FUNCTION cost_of_failed_attempt(attempt failed_text_attempts, rates text_costs) RETURNS numeric
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT ${costOf('attempt', 'attempt.input_tokens')}
 $$;

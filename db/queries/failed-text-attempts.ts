@@ -31,7 +31,7 @@ const ATTEMPTS = /* sql */ `
   SELECT attempt.text_request_id, attempt.number, attempt.created_at, attempt.account_id, account.name AS account_name,
     account.external_id, attempt.api_key_id, attempt.model, attempt.upstream, attempt.upstream_model, attempt.catalogue_version,
     ${SUMMED_TOKEN_COUNTS.map(({ name, column }) => `attempt.${column} AS "${name}"`).join(', ')}, attempt.estimated,
-    cost_of_text(attempt.*, rates.*) AS cost
+    cost_of_failed_attempt(attempt.*, rates.*) AS cost
   FROM ${FAILED_ATTEMPTS_WITH_RATES} JOIN accounts AS account ON account.id = attempt.account_id`;
 
 type Row = RowOf<FailedTextAttempt>;

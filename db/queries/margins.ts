@@ -68,7 +68,7 @@ export async function sumMargins(
         AND rates.model = request.model AND rates.upstream = request.upstream AND rates.upstream_model = request.upstream_model
       WHERE request.created_at >= :from AND request.created_at < :to
       UNION ALL
-      SELECT 'text', attempt.model, attempt.upstream, attempt.upstream_model, NULL, 0, cost_of_text(attempt.*, rates.*), NULL
+      SELECT 'text', attempt.model, attempt.upstream, attempt.upstream_model, NULL, 0, cost_of_failed_attempt(attempt.*, rates.*), NULL
       FROM ${FAILED_ATTEMPTS_WITH_RATES} WHERE attempt.created_at >= :from AND attempt.created_at < :to)
     SELECT kind, model, upstream, upstream_model,
       count(*) FILTER (WHERE succeeded) AS succeeded, count(*) FILTER (WHERE NOT succeeded) AS failed,

@@ -142,7 +142,7 @@ const SUMS = /* sql */ `
       AND (transfer.kind IN ${CHARGES} OR transfer.kind = 'refund')
     UNION ALL
     SELECT 'failed_attempt', attempt.account_id, to_char(attempt.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD'), 'text',
-      attempt.model, attempt.upstream, 0, cost_of_text(attempt.*, rates.*), false
+      attempt.model, attempt.upstream, 0, cost_of_failed_attempt(attempt.*, rates.*), false
     FROM ${FAILED_ATTEMPTS_WITH_RATES} WHERE attempt.created_at >= :from AND attempt.created_at < :to
   ), summed AS (
     SELECT CASE GROUPING(day, model, account_id, vendor)
