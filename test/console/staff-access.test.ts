@@ -28,7 +28,9 @@ const ACCESS = `
   post /staff/accounts/{account_id}/adjust               400      400     403      404
   post /staff/accounts/{account_id}/price-list           400      400     403      404
   get  /staff/accounts/{account_id}/ledger               200      200     200      404
-  get  /staff/accounts/{account_id}/ledger/export        400      400     400      404
+  get  /staff/accounts/{account_id}/ledger/export        200      200     200      404
+  get  /staff/accounts/{account_id}/documents            200      200     200      404
+  get  /staff/accounts/{account_id}/documents/{document_id} 404   404     404      404
   get  /staff/accounts/{account_id}/keys                 200      403     403      404
   post /staff/accounts/{account_id}/keys                 400      403     403      404
   get  /staff/accounts/{account_id}/keys/{key_id}        200      403     403      404
@@ -37,7 +39,7 @@ const ACCESS = `
   post /staff/accounts/{account_id}/keys/{key_id}/enable 303      403     403      404
   post /staff/accounts/{account_id}/keys/{key_id}/delete 303      403     403      404
   get  /staff/accounts/{account_id}/end-users            200      200     200      404
-  get  /staff/accounts/{account_id}/end-users/export     400      400     400      404
+  get  /staff/accounts/{account_id}/end-users/export     200      200     200      404
   post /staff/accounts/{account_id}/end-users            400      403     403      404
   post /staff/accounts/{account_id}/end-users/{budget_id}/delete 303 403  403      404
   get  /staff/tasks                                      200      200     200      404
