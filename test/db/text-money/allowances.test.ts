@@ -369,14 +369,18 @@ describe('allowances', () => {
       const decided = await stalled.hold(hold);
       if (decided.refusal !== null) throw new Error('the budget has enough');
       const [row] = await allowancesOf(alice.key);
-      await database('processes')
-        .where({ id: row?.process_id })
-        .update({ heartbeat_at: new Date(0) });
-      const [other] = await database('processes').whereNot({ id: row?.process_id }).orderBy('heartbeat_at', 'desc');
-      await database('processes')
-        .where({ id: other?.id })
-        .update({ heard_since: new Date(0), heartbeat_at: new Date() });
-      await releaseDeadAllowances(database, other?.id, 0);
+      // In one transaction, so that the process cannot renew its lease in between.
+      await database.transaction(async (transaction) => {
+        const rows = () => transaction('processes');
+        await rows()
+          .where({ id: row?.process_id })
+          .update({ heartbeat_at: new Date(0) });
+        const [other] = await rows().whereNot({ id: row?.process_id }).orderBy('heartbeat_at', 'desc');
+        await rows()
+          .where({ id: other?.id })
+          .update({ heard_since: new Date(0), heartbeat_at: new Date() });
+        await releaseDeadAllowances(transaction, other?.id, 0);
+      });
       expect(await usedOf(alice)).to.equal(0n);
       await serve(first(), alice.newHold({ amount: 8_000n }), 8_000n);
       await decided.settle(settlementOf(hold, { charge: 5_000n }));
