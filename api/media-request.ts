@@ -1,6 +1,7 @@
 /** Shared parts of the create calls for videos and images. */
-import type Joi from 'joi';
+import Joi from 'joi';
 import type { Catalogue, MediaModel } from '../catalogue/types.ts';
+import { endUserName } from '../domain/end-user.ts';
 import { badRequest } from '../domain/errors.ts';
 import { component, type JsonSchema } from '../domain/json-schema.ts';
 import type { MediaOrder } from '../domain/pricing.ts';
@@ -20,6 +21,22 @@ export interface ValidatedMediaRequest<Model extends MediaModel> {
   readonly model: Model;
   readonly order: MediaOrder;
   readonly render: RenderInputs;
+  /** The end user whom it names; null for none. */
+  readonly endUser: string | null;
+}
+
+/** The fields that all models have, whatever they render. */
+export interface CommonFields {
+  readonly user?: string | null;
+}
+
+export const COMMON_FIELDS = {
+  user: Joi.string().allow('', null).description('The end user for whom the task is: usage and budgets know this name'),
+};
+
+/** The end user whom a body names; null for none. */
+export function endUserOf({ user }: CommonFields): string | null {
+  return user ? endUserName(user) : null;
 }
 
 /**

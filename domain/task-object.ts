@@ -88,6 +88,10 @@ export const TASK = resource<ShownTask>(
     output: field.object(OUTPUT).orNull('output'),
     usage: field.object(USAGE)((task) => task),
     request_id: field.text('requestId', 'The id of the request that created the task; quote it to support'),
+    end_user: field.text.orAbsent(
+      ({ endUser }) => endUser ?? undefined,
+      'The end user whom the create call named; absent if it named none, and once the name is erased',
+    ),
     error_code: field.oneOf(TASK_ERROR_CODES).orNull(({ failure }) => failure?.code ?? null, 'Null unless failed'),
     error_message: field.text.orNull(
       ({ failure }) => failure?.message ?? null,

@@ -100,6 +100,8 @@ export interface Task {
   readonly billableDurationSeconds: number | null;
   /** The request that created the task. */
   readonly requestId: string;
+  /** The end user whom the create call names; null for none, and once the name is erased. */
+  readonly endUser: string | null;
   readonly status: TaskStatus;
   readonly reservationId: string;
   readonly resolutionId: string | null;

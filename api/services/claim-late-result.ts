@@ -47,7 +47,7 @@ export async function claimLateResult(services: ApiServices, { task, key, reques
       }),
     ),
   );
-  if (outcome !== 'created') throw refusalOf(outcome, task, key);
+  if (outcome !== 'created') throw await refusalOf(database, outcome, task, key);
   const late = await findLateResult(database, { accountId, taskId: task.id });
   const result = await findAccountTask(database, accountId, late?.claimedTaskId ?? claimed.id);
   if (result === null) throw nothingToClaim();
@@ -72,6 +72,7 @@ function newClaimedTask(task: Task, apiKeyId: string, requestId: string): NewTas
     priceList: task.priceList,
     billableDurationSeconds: task.billableDurationSeconds,
     requestId,
+    endUser: task.endUser,
     createdAt,
     deadlineAt: createdAt,
     nextStartAt: createdAt,

@@ -7,8 +7,10 @@ import { type Clock, MACHINE_CLOCK } from '../../db/database-clock.ts';
 import { withPartitions } from '../../db/partitions.ts';
 import { recallAllowances } from '../../db/queries/allowances.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
+import { listEndUserBudgets } from '../../db/queries/end-user-budgets.ts';
 import { type CreateOutcome, createTasks, findTaskRefusal, type NewTask } from '../../db/queries/tasks.ts';
 import { describeLimit, exhaustedKey, type KeyLimit, refusedKey } from '../../domain/api-key.ts';
+import { describeEndUserBudget } from '../../domain/end-user.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import { formatUsd } from '../../domain/money.ts';
@@ -101,7 +103,7 @@ export function createTaskCreator({
     else if (outcome === 'created') starter.leave();
     else {
       starter.forget(task.id);
-      throw refusalOf(outcome, task, caller.key);
+      throw await refusalOf(database, outcome, task, caller.key);
     }
     return { status: 201, body, taskId: task.id };
   };
@@ -120,24 +122,26 @@ function mayExist(taskId: string, cause: Error): ServiceError {
 /** Makes the transaction's checks in advance, before any outside service learns of the request. @throws ServiceError */
 export type AssertAffordable = (
   caller: Caller,
-  request: Pick<PricedTaskRequest, 'model' | 'price'>,
+  request: Pick<PricedTaskRequest, 'model' | 'price' | 'endUser'>,
   /** The number of equal tasks. */
   count: number,
 ) => Promise<void>;
 
 export function createAffordabilityCheck(database: Database, { concurrentTasks }: TaskLimits): AssertAffordable {
-  return async ({ account, key }, { model, price: one }, count) => {
+  return async ({ account, key }, { model, price: one, endUser }, count) => {
     const price = one * BigInt(count);
     const refusal = await withAllowances(database, account.id, () =>
       findTaskRefusal(database, {
         accountId: account.id,
         apiKeyId: key.id,
+        endUser,
         price,
         count,
         maxConcurrentTasks: concurrentTasks,
       }),
     );
-    if (refusal !== null) throw refusalOf(refusal, { model: model.id, price }, key);
+    const task = { accountId: account.id, model: model.id, price, endUser };
+    if (refusal !== null) throw await refusalOf(database, refusal, task, key);
   };
 }
 
@@ -150,7 +154,7 @@ type NewTaskWithoutClaim = Omit<NewTask, 'idempotency' | 'uploadIds' | 'nextStar
 
 function newTask(
   caller: Caller,
-  { model, price, priceList, render, billableDurationSeconds }: PricedTaskRequest,
+  { model, price, priceList, render, endUser, billableDurationSeconds }: PricedTaskRequest,
   requestId: string,
   limits: TaskLimits,
   clock: Clock,
@@ -173,6 +177,7 @@ function newTask(
     priceList,
     billableDurationSeconds: billableDurationSeconds ?? null,
     requestId,
+    endUser,
     createdAt: new Date(createdAtMs),
     deadlineAt: new Date(createdAtMs + limits.deadlineMs),
     maxConcurrentTasks: limits.concurrentTasks,
@@ -194,7 +199,7 @@ function asCreated(task: NewTaskWithoutClaim) {
 
 type Refusal = Exclude<CreateOutcome, 'created'>;
 
-const SHORTAGES: ReadonlySet<CreateOutcome | null> = new Set(['key_limit', 'insufficient_credits']);
+const SHORTAGES: ReadonlySet<CreateOutcome | null> = new Set(['key_limit', 'end_user_limit', 'insufficient_credits']);
 
 /** Before a refusal for lack of money, text processes return what they do not use. */
 export async function withAllowances<Outcome extends CreateOutcome | null>(
@@ -207,29 +212,40 @@ export async function withAllowances<Outcome extends CreateOutcome | null>(
   return (await recallAllowances(database, { accountId })) ? decide() : outcome;
 }
 
+type RefusedTask = Pick<NewTask, 'accountId' | 'model' | 'price' | 'endUser'>;
+
 /** Why a task was not created, for the customer. */
-export function refusalOf(refusal: Refusal, task: Pick<NewTask, 'model' | 'price'>, key: KeyLimit): ServiceError {
-  return REFUSALS[refusal](task, key);
+export async function refusalOf(
+  database: Database,
+  refusal: Refusal,
+  task: RefusedTask,
+  key: KeyLimit,
+): Promise<ServiceError> {
+  if (refusal !== 'end_user_limit') return REFUSALS[refusal](task, key);
+  const { accountId, endUser } = task;
+  const [budget = null] = await listEndUserBudgets(database, { accountId, endUser: endUser ?? '', limit: 1 });
+  return tooDear(task, `is left of ${describeEndUserBudget(budget, new Date())}`, 'Raise the budget.');
 }
 
-const REFUSALS: Readonly<Record<Refusal, (task: Pick<NewTask, 'model' | 'price'>, key: KeyLimit) => ServiceError>> = {
+function tooDear({ price }: Pick<NewTask, 'price'>, shortage: string, remedy: string): ServiceError {
+  return new ServiceError(
+    'insufficient_credits',
+    `This request costs ${formatUsd(price)} USD, more than ${shortage}. ${remedy}`,
+  );
+}
+
+const REFUSALS: Readonly<
+  Record<Exclude<Refusal, 'end_user_limit'>, (task: Pick<NewTask, 'model' | 'price'>, key: KeyLimit) => ServiceError>
+> = {
   claim_lost: claimLost,
   key_deleted: () => refusedKey('key_deleted'),
   key_disabled: () => refusedKey('key_disabled'),
   key_expired: () => refusedKey('key_expired'),
   key_exhausted: (_task, key) => exhaustedKey(key, new Date()),
   account_suspended: () => refusedKey('account_suspended'),
-  key_limit: ({ price }, key) =>
-    new ServiceError(
-      'insufficient_credits',
-      `This request costs ${formatUsd(price)} USD, more than is left of ${describeLimit(key, new Date())}. Raise the limit.`,
-    ),
+  key_limit: (task, key) => tooDear(task, `is left of ${describeLimit(key, new Date())}`, 'Raise the limit.'),
   never_topped_up: ({ model }) => neverToppedUp(model),
-  insufficient_credits: ({ price }) =>
-    new ServiceError(
-      'insufficient_credits',
-      `This request costs ${formatUsd(price)} USD, more than the balance. Top up.`,
-    ),
+  insufficient_credits: (task) => tooDear(task, 'the balance', 'Top up.'),
   too_many_tasks: () =>
     new ServiceError(
       'user_concurrency_exceeded',

@@ -701,14 +701,14 @@ export const en = {
   },
   endUsers: {
     title: 'End users',
-    usage: 'Text usage',
+    usage: 'Usage',
     noUsage:
-      'No text request of this period named an end user. Send a name in "user", "safety_identifier" or "metadata.user_id".',
+      'Nothing in this period named an end user. Send a name in "user", for text also in "safety_identifier" or "metadata.user_id".',
     more: (most: number) => `These ${most} were charged most. Download the list for the others.`,
     budgets: 'Budgets',
     noBudgets: 'No end user has a budget.',
     set: 'Set a budget',
-    explanation: 'Text requests that name the end user are refused once the budget is spent, until it renews.',
+    explanation: 'Requests and tasks that name the end user are refused once the budget is spent, until it renews.',
     asNamed: 'As requests name them',
     renews: 'The budget renews',
     renewsAt: 'Renews at',

@@ -693,13 +693,14 @@ export const zh: typeof en = {
   },
   endUsers: {
     title: '终端用户',
-    usage: '文本用量',
-    noUsage: '此期间没有文本请求注明终端用户。请在 "user"、"safety_identifier" 或 "metadata.user_id" 中发送名称。',
+    usage: '用量',
+    noUsage:
+      '此期间没有请求或任务注明终端用户。请在 "user" 中发送名称；文本请求也可用 "safety_identifier" 或 "metadata.user_id"。',
     more: (most) => `以上是扣费最多的 ${most} 位。其余的请下载列表查看。`,
     budgets: '预算',
     noBudgets: '没有终端用户设有预算。',
     set: '设置预算',
-    explanation: '预算用完后，注明该终端用户的文本请求将被拒绝，直到预算重置。',
+    explanation: '预算用完后，注明该终端用户的请求和任务将被拒绝，直到预算重置。',
     asNamed: '与请求中的名称一致',
     renews: '预算重置',
     renewsAt: '重置时间',

@@ -34,10 +34,8 @@ DECLARE
   budget end_user_budgets;
 BEGIN
   IF request.end_user IS NOT NULL THEN
-    SELECT current.* INTO budget
-    FROM end_user_budgets AS known, current_budget(known.id, known.account_id, moment) AS current
-    WHERE known.account_id = request.account_id AND known.end_user = request.end_user;
-    IF FOUND THEN payable := least(beyond, greatest(budget.usage_limit - budget.used, 0)); END IF;
+    budget := budget_of_end_user(request.account_id, request.end_user, moment);
+    IF budget.id IS NOT NULL THEN payable := least(beyond, greatest(budget.usage_limit - budget.used, 0)); END IF;
   END IF;
   SELECT least(signup_left, payable), least(funded_available + signup_left, payable)
   INTO STRICT signup_part, request.excess

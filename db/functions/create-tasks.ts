@@ -1,6 +1,6 @@
 /**
- * `create_tasks` is the create call's one transaction: for each task it checks the key and the account again under
- * their locks, reserves the price, writes the task and completes its idempotency key. It takes many tasks at once, so
+ * `create_tasks` is the create call's one transaction: for each task it checks the key, the account and the budget of the
+ * end user again under their locks, reserves the price, writes the task and completes its idempotency key. It takes many tasks at once, so
  * that a busy account costs one lock, one move of its balance and one commit for all of them. Each task has an outcome
  * of its own: `created`, `claim_lost` or a refusal of `task_refusal`. Uploads that a created task uses are marked as
  * used.
@@ -17,9 +17,10 @@ BEGIN
   RETURN FOUND;
 END $$;
 
--- Why a task of that price cannot be created, given its account and key; null if it can.
-CREATE OR REPLACE FUNCTION task_refusal(owner accounts, used_key api_keys, running bigint, price numeric,
-  max_tasks integer)
+-- Why a task of that price cannot be created, given its account, its key and what is left of the budget of its end user, which is
+-- null for none; null if it can.
+CREATE OR REPLACE FUNCTION task_refusal(owner accounts, used_key api_keys, budget_left numeric, running bigint,
+  price numeric, max_tasks integer)
 RETURNS text LANGUAGE sql STABLE AS $$
   SELECT CASE
     WHEN used_key.deleted_at IS NOT NULL THEN 'key_deleted'
@@ -29,6 +30,7 @@ RETURNS text LANGUAGE sql STABLE AS $$
     WHEN used_in_period(used_key, now()) - used_key.reserved >= used_key.usage_limit THEN 'key_exhausted'
     WHEN owner.topped_up_at IS NULL THEN 'never_topped_up'
     WHEN used_in_period(used_key, now()) + price > used_key.usage_limit THEN 'key_limit'
+    WHEN price > budget_left THEN 'end_user_limit'
     WHEN owner.signup_available + owner.funded_available < price THEN 'insufficient_credits'
     WHEN running >= coalesce(owner.max_concurrent_tasks, max_tasks) THEN 'too_many_tasks'
   END
@@ -46,6 +48,9 @@ DECLARE
   -- As they will be once the tasks accepted so far are written.
   owner accounts;
   used_key api_keys;
+  budget end_user_budgets;
+  -- When the account was locked. One moment for all of its tasks: a budget renews before the first of them, or not at all.
+  moment timestamptz;
 BEGIN
   -- Every batch has this order, so that two batches never wait for each other's accounts or keys.
   FOR item IN SELECT value FROM jsonb_array_elements(items)
@@ -58,6 +63,7 @@ BEGIN
       IF owner.has_promo THEN
         owner.signup_available := owner.signup_available - expired_promo(owner.id);
       END IF;
+      moment := clock_timestamp();
       SELECT count(*) INTO running FROM tasks WHERE account_id = owner.id AND status IN ('queued', 'processing');
     END IF;
     IF used_key.id IS DISTINCT FROM task.api_key_id THEN
@@ -72,8 +78,12 @@ BEGIN
       RETURN NEXT;
       CONTINUE;
     END IF;
-    outcome := coalesce(
-      task_refusal(owner, used_key, running, task.price, (item->>'max_concurrent_tasks')::integer), 'created');
+    budget := NULL;
+    IF task.end_user IS NOT NULL AND owner.budgets_version > 0 THEN
+      budget := budget_of_end_user(owner.id, task.end_user, moment);
+    END IF;
+    outcome := coalesce(task_refusal(owner, used_key, budget.usage_limit - budget.used, running, task.price,
+      (item->>'max_concurrent_tasks')::integer), 'created');
     IF outcome = 'created' AND jsonb_typeof(item->'idempotency') IS NOT DISTINCT FROM 'object'
       AND NOT complete_idempotency_claim(owner.id, item->'idempotency') THEN
       outcome := 'claim_lost';
@@ -85,6 +95,7 @@ BEGIN
       owner.funded_available := owner.funded_available - (task.price - signup_amount);
       used_key.used := used_key.used + task.price;
       used_key.reserved := used_key.reserved + task.price;
+      PERFORM use_budget(budget.id, task.price);
       running := running + 1;
       task.status := 'queued';
       task.updated_at := task.created_at;

@@ -1,12 +1,15 @@
 import { LIMIT_PERIODS } from '../../domain/api-key.ts';
+import { END_USERS } from '../../domain/policy.ts';
+import { END_USER_BUDGETS } from '../functions/end-user-budgets.ts';
 import { KEY_PERIODS } from '../functions/key-periods.ts';
-import { appendOnly, neverDeleted } from './0001-foundations.ts';
+import { appendOnly, neverDeleted, oneOf } from './0001-foundations.ts';
 
 /** Every process learns of a new version within this time: it asks for its callers again each second or two. */
 export const ANNOUNCED_SECONDS = 5;
 
 /**
- * Accounts with their balances, the price lists of customers, API keys, and the requests of each key per minute.
+ * Accounts with their balances, the price lists of customers, API keys, the budgets of end users, and the requests of each key per
+ * minute.
  *
  * - A price list changes by a new version, and no version changes: tasks and text requests name the one that priced them.
  *   The latest version whose `valid_from` has come is in force. A version is announced before it is valid, so that every
@@ -15,6 +18,8 @@ export const ANNOUNCED_SECONDS = 5;
  *   overdrawn, whatever the code does. `used` of a key is what the key was charged plus what is `reserved`.
  * - The limit of a key is for all time, or renews each `limit_period` of UTC. Then what it used minus `used_before`, which it had
  *   used by `period_since`, counts towards the limit (`functions/key-periods.ts`).
+ * - A budget of an end user bounds what tasks and text requests that name the end user hold and cost (`functions/end-user-budgets.ts`).
+ *   `accounts.budgets_version` changes with the budgets of an account: by it each text process knows whether to read them again.
  * - `last_used_at` of a key is when money was last held for it. The update that moves `used` sets it.
  * - Rows are never deleted, because transfers name them. A deleted key stays deleted.
  * - The low fillfactors leave room for a new version of a row beside the old one, so that an update changes no index.
@@ -131,6 +136,21 @@ CREATE INDEX api_keys_by_hint ON api_keys (hint);
 CREATE INDEX api_keys_by_parts ON api_keys USING gin (name gin_trgm_ops, id gin_trgm_ops);
 
 ${KEY_PERIODS}
+
+CREATE TABLE end_user_budgets (
+  id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^eub_[0-9a-z]+$'),
+  account_id text COLLATE "C" NOT NULL REFERENCES accounts,
+  end_user text COLLATE "C" NOT NULL CHECK (length(end_user) BETWEEN 1 AND ${END_USERS.maxNameLength}),
+  usage_limit pico_usd NOT NULL,
+  limit_period text NOT NULL ${oneOf('limit_period', LIMIT_PERIODS)},
+  used pico_usd NOT NULL DEFAULT 0,
+  period_since timestamptz NOT NULL DEFAULT clock_timestamp(),
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  CONSTRAINT end_user_budgets_one_each UNIQUE (account_id, end_user)
+) WITH (fillfactor = 25);
+CREATE INDEX end_user_budgets_by_account ON end_user_budgets (account_id, id);
+
+${END_USER_BUDGETS}
 
 CREATE TRIGGER accounts_keep_identity BEFORE UPDATE ON accounts FOR EACH ROW
   WHEN ((OLD.id, OLD.created_at) IS DISTINCT FROM (NEW.id, NEW.created_at)) EXECUTE FUNCTION refuse_change();

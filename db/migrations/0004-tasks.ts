@@ -1,3 +1,4 @@
+import { END_USERS } from '../../domain/policy.ts';
 import { CLAIM_TASKS } from '../functions/claim-tasks.ts';
 import { CREATE_TASKS } from '../functions/create-tasks.ts';
 import { FINISH_TASKS } from '../functions/finish-tasks.ts';
@@ -54,6 +55,8 @@ CREATE TABLE tasks (
   price_list text COLLATE "C" REFERENCES price_list_versions,
   billable_duration_seconds integer CHECK (billable_duration_seconds > 0),
   request_id text NOT NULL,
+  -- The end user whom the create call names; null for none, and once the name is erased.
+  end_user text COLLATE "C" CHECK (length(end_user) BETWEEN 1 AND ${END_USERS.maxNameLength}),
   status text NOT NULL CHECK (status IN ('queued', 'processing', 'succeeded', 'failed')),
   reservation_id text COLLATE "C" NOT NULL,
   resolution_id text COLLATE "C",
@@ -87,6 +90,7 @@ CREATE INDEX tasks_to_start ON tasks (next_start_at)
   WHERE workflow_started_at IS NULL AND status IN ('queued', 'processing');
 CREATE INDEX tasks_recently_succeeded ON tasks (model, completed_at) WHERE status = 'succeeded';
 CREATE INDEX tasks_by_model ON tasks (model, id);
+CREATE INDEX tasks_of_end_users ON tasks (account_id, created_at) WHERE end_user IS NOT NULL;
 CREATE INDEX tasks_failed ON tasks (id) INCLUDE (created_at, error_code) WHERE status = 'failed';
 
 ALTER TABLE transfers ADD CONSTRAINT transfers_task_exists FOREIGN KEY (task_id, opened_at)
@@ -121,8 +125,8 @@ CREATE TRIGGER tasks_are_reserved AFTER INSERT ON tasks
 CREATE FUNCTION check_task_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF OLD.status IN ('succeeded', 'failed') AND NOT (OLD.erased_at IS NULL AND NEW.erased_at IS NOT NULL
-    AND to_jsonb(OLD) - ARRAY['erased_at', 'request', 'output', 'error_message']
-      = to_jsonb(NEW) - ARRAY['erased_at', 'request', 'output', 'error_message']) THEN
+    AND to_jsonb(OLD) - ARRAY['erased_at', 'request', 'output', 'error_message', 'end_user']
+      = to_jsonb(NEW) - ARRAY['erased_at', 'request', 'output', 'error_message', 'end_user']) THEN
     RAISE EXCEPTION 'task % is final', OLD.id
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
   END IF;
@@ -132,10 +136,12 @@ BEGIN
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
   END IF;
   IF (OLD.id, OLD.created_at, OLD.account_id, OLD.api_key_id, OLD.kind, OLD.model, OLD.capability_version, OLD.request,
-      OLD.price, OLD.price_list, OLD.billable_duration_seconds, OLD.request_id, OLD.reservation_id, OLD.deadline_at)
+      OLD.price, OLD.price_list, OLD.billable_duration_seconds, OLD.request_id, OLD.end_user, OLD.reservation_id,
+      OLD.deadline_at)
     IS DISTINCT FROM
      (NEW.id, NEW.created_at, NEW.account_id, NEW.api_key_id, NEW.kind, NEW.model, NEW.capability_version, NEW.request,
-      NEW.price, NEW.price_list, NEW.billable_duration_seconds, NEW.request_id, NEW.reservation_id, NEW.deadline_at) THEN
+      NEW.price, NEW.price_list, NEW.billable_duration_seconds, NEW.request_id, NEW.end_user, NEW.reservation_id,
+      NEW.deadline_at) THEN
     RAISE EXCEPTION 'what task % was created with cannot change', OLD.id
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
   END IF;

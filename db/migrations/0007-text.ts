@@ -1,10 +1,8 @@
-import { LIMIT_PERIODS } from '../../domain/api-key.ts';
 import { END_USERS } from '../../domain/policy.ts';
 import { CHARGE_TEXT } from '../functions/charge-text.ts';
-import { END_USER_BUDGETS } from '../functions/end-user-budgets.ts';
 import { WRITE_TEXT } from '../functions/write-text.ts';
 import { SETTLEMENT_FIELDS } from '../text-money/settlement.ts';
-import { appendOnly, neverDeleted, oneOf } from './0001-foundations.ts';
+import { appendOnly, neverDeleted } from './0001-foundations.ts';
 
 /**
  * Text: the processes that serve it, the allowances that they spend, and the usage of completed requests.
@@ -12,9 +10,8 @@ import { appendOnly, neverDeleted, oneOf } from './0001-foundations.ts';
  * - An allowance is money of an account and a key that one process may spend while its lease is valid: `amount` of it is
  *   neither charged nor released yet. A row without money is deleted. `recalled_at` asks the process to return what no
  *   request holds; `answered_at` is when it last did so.
- * - A budget of an end user bounds what requests hold and cost that name the end user. Allowances of the budget pay for them. No
- *   foreign key names the budget, which may be deleted before its allowances return. `accounts.budgets_version` changes with the
- *   budgets of an account: by it each process knows whether to read them again.
+ * - An allowance may be of an end user with a budget. No foreign key names the budget, which may be deleted before its allowances
+ *   return.
  * - `text_requests` has a row for each completed request. `held` is what its process held for it, `charge` the price of
  *   the usage, `excess` the part above the hold that the account paid and `absorbed` the part that nobody paid.
  * - `failed_text_attempts` has the attempts that failed after their upstream had reported usage or sent output, which the vendor may
@@ -50,19 +47,6 @@ CREATE TABLE text_allowances (
 ) WITH (fillfactor = 25, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
 CREATE INDEX text_allowances_by_process ON text_allowances (process_id);
 CREATE INDEX text_allowances_by_account ON text_allowances (account_id);
-
-CREATE TABLE end_user_budgets (
-  id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^eub_[0-9a-z]+$'),
-  account_id text COLLATE "C" NOT NULL REFERENCES accounts,
-  end_user text COLLATE "C" NOT NULL CHECK (length(end_user) BETWEEN 1 AND ${END_USERS.maxNameLength}),
-  usage_limit pico_usd NOT NULL,
-  limit_period text NOT NULL ${oneOf('limit_period', LIMIT_PERIODS)},
-  used pico_usd NOT NULL DEFAULT 0,
-  period_since timestamptz NOT NULL DEFAULT clock_timestamp(),
-  created_at timestamptz(3) NOT NULL DEFAULT now(),
-  CONSTRAINT end_user_budgets_one_each UNIQUE (account_id, end_user)
-) WITH (fillfactor = 25);
-CREATE INDEX end_user_budgets_by_account ON end_user_budgets (account_id, id);
 
 CREATE UNLOGGED TABLE text_free_slots (
   account_id text COLLATE "C" NOT NULL,
@@ -154,7 +138,6 @@ ${appendOnly('failed_text_attempts')}
 
 CREATE TYPE text_settlement AS (${SETTLEMENT_FIELDS});
 
-${END_USER_BUDGETS}
 ${CHARGE_TEXT}
 ${WRITE_TEXT}
 `;

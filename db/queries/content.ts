@@ -89,7 +89,7 @@ export async function eraseTasks(database: Database, taskIds: readonly string[])
       UPDATE tasks SET erased_at = now(), output = CASE WHEN output IS NOT NULL THEN '[]'::jsonb END,
         request = request - ARRAY['images', 'referenceVideos', 'referenceAudios', 'parameters', 'parameterLinks']
           || '{"prompt": ""}',
-        error_message = CASE WHEN error_message IS NOT NULL THEN :message END
+        error_message = CASE WHEN error_message IS NOT NULL THEN :message END, end_user = NULL
       FROM unnest(:taskIds::text[]) AS given(task_id)
       WHERE tasks.id = task_id AND created_at = id_created_at(task_id) AND erased_at IS NULL),
     words AS (

@@ -1,5 +1,4 @@
-/** The budgets of end users. `write_text` holds and counts the money: db/functions/end-user-budgets.ts. */
-import { startOfPeriod } from '../../domain/api-key.ts';
+/** The budgets of end users. `write_text` and `create_tasks` hold and count the money: db/functions/end-user-budgets.ts. */
 import type { EndUserBudget } from '../../domain/end-user.ts';
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
@@ -20,7 +19,7 @@ export interface KeptBudget extends EndUserBudget {
 /** The name has at most as many characters as {@link END_USERS} allows. */
 export type NewBudget = Pick<KeptBudget, 'accountId' | 'endUser' | 'usageLimit' | 'limitPeriod'>;
 
-type BudgetRow = RowOf<Omit<KeptBudget, 'usedOfLimit'>> & { readonly used: string; readonly period_since: Date };
+type BudgetRow = RowOf<KeptBudget>;
 
 /**
  * Gives an end user of an account a budget, or another one. What the end user spent counts on unless the period is another; then
@@ -31,7 +30,7 @@ type BudgetRow = RowOf<Omit<KeptBudget, 'usedOfLimit'>> & { readonly used: strin
  */
 export async function setEndUserBudget(database: Database, budget: NewBudget): Promise<KeptBudget | null> {
   const { accountId, endUser, limitPeriod } = budget;
-  const row = await database.transaction(async (transaction) => {
+  const id = await database.transaction(async (transaction) => {
     await announceChange(transaction, accountId);
     const budgets = () => transaction<BudgetRow>('end_user_budgets').where({ account_id: accountId });
     const known = await budgets().where({ end_user: endUser }).first('id');
@@ -41,8 +40,9 @@ export async function setEndUserBudget(database: Database, budget: NewBudget): P
       transaction.raw(`CASE WHEN end_user_budgets.limit_period = ? THEN end_user_budgets.${kept} ELSE ${started} END`, [
         limitPeriod,
       ]);
+    const used = transaction.raw('held_by_tasks(?, ?)', [accountId, endUser]);
     const rows = await transaction('end_user_budgets')
-      .insert(columnsOf({ id: newId('endUserBudget'), ...budget }))
+      .insert({ ...columnsOf({ id: newId('endUserBudget'), ...budget }), used })
       .onConflict(['account_id', 'end_user'])
       .merge({
         usage_limit: budget.usageLimit.toString(),
@@ -50,12 +50,13 @@ export async function setEndUserBudget(database: Database, budget: NewBudget): P
         used: ofPeriod('used', 'held_for_budget(end_user_budgets)'),
         period_since: ofPeriod('period_since', 'clock_timestamp()'),
       })
-      .returning<BudgetRow[]>('*');
-    return onlyRow(rows);
+      .returning<{ id: string }[]>('id');
+    return onlyRow(rows).id;
   });
-  if (!row) return null;
-  await recallAllowances(database, { accountId, endUserBudgetId: row.id });
-  return toBudget(row);
+  if (id === null) return null;
+  await recallAllowances(database, { accountId, endUserBudgetId: id });
+  const row = await budgetsNow(database).where({ id }).first();
+  return row ? toBudget(row) : null;
 }
 
 /** A page of an account's budgets, newest first. @param before the id of the last budget of the previous page */
@@ -63,7 +64,7 @@ export async function listEndUserBudgets(
   database: Database,
   { accountId, endUser, ...page }: IdPage & { readonly accountId: string; readonly endUser?: string | undefined },
 ): Promise<readonly KeptBudget[]> {
-  const query = database<BudgetRow>('end_user_budgets').where(columnsOf({ accountId, endUser }));
+  const query = budgetsNow(database).where(columnsOf({ accountId, endUser }));
   return (await newestFirst(query, page)).map(toBudget);
 }
 
@@ -72,13 +73,10 @@ export async function findBudgetsOf(
   database: Database,
   accountId: string,
 ): Promise<ReadonlyMap<string, EndUserBudget>> {
-  const rows = await database<BudgetRow>('end_user_budgets').where({ account_id: accountId });
-  return new Map(
-    rows.map((row) => {
-      const { id, endUser, usageLimit, limitPeriod } = toBudget(row);
-      return [endUser, { id, endUser, usageLimit, limitPeriod }];
-    }),
-  );
+  const rows = await database<BudgetRow>('end_user_budgets')
+    .where({ account_id: accountId })
+    .select('id', 'end_user', 'usage_limit', 'limit_period');
+  return new Map(rows.map((row) => [row.end_user, readRow(row, { amounts: ['usage_limit'] })]));
 }
 
 /**
@@ -110,8 +108,19 @@ async function announceChange(transaction: Database, accountId: string): Promise
   await transaction('accounts').where({ id: accountId }).increment('budgets_version');
 }
 
-function toBudget({ used, period_since: since, ...row }: BudgetRow): KeptBudget {
-  const isOver = since < startOfPeriod(row.limit_period, new Date());
-  // As `current_budget` says, but for what text processes held when the new period started.
-  return { ...readRow(row, { amounts: ['usage_limit'] }), usedOfLimit: isOver ? 0n : BigInt(used) };
+/** Budgets in their current period. */
+function budgetsNow(database: Database) {
+  return database<BudgetRow>('end_user_budgets').select<BudgetRow[]>(
+    'id',
+    'account_id',
+    'end_user',
+    'usage_limit',
+    'limit_period',
+    'created_at',
+    database.raw('used_of_budget(end_user_budgets, now()) AS used_of_limit'),
+  );
+}
+
+function toBudget(row: BudgetRow): KeptBudget {
+  return readRow(row, { amounts: ['usage_limit', 'used_of_limit'] });
 }

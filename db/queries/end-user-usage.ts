@@ -1,4 +1,4 @@
-/** The text usage of end users. Nothing sums it beforehand: clients choose the names, and may send a new one with each request. */
+/** The usage of end users. Nothing sums it beforehand: clients choose the names, and may send a new one with each request. */
 import type { PicoUsd } from '../../domain/money.ts';
 import {
   readSummedTokens,
@@ -9,10 +9,10 @@ import {
 import type { Database } from '../database.ts';
 import { readRow, type RowOf } from '../row.ts';
 
-/** The text usage of one end user in a period. */
+/** The usage of one end user in a period. Tasks count once they are final. */
 export interface EndUserUsage extends SummedTokens<bigint> {
   readonly endUser: string;
-  /** Requests that ended in a charge, or would have; failures are counted separately. */
+  /** Text requests that ended in a charge, or would have, and tasks that succeeded; failures are counted separately. */
   readonly requests: number;
   readonly failed: number;
   readonly charged: PicoUsd;
@@ -20,11 +20,15 @@ export interface EndUserUsage extends SummedTokens<bigint> {
 
 type Row = RowOf<Omit<EndUserUsage, keyof SummedTokens<bigint>>, 'requests' | 'failed'> & SummedTokensRow;
 
+const TOKENS = SUMMED_TOKEN_COUNTS.map(({ column }) => column);
+const NAMES_ONE = /* sql */ `
+  account_id = :accountId AND created_at >= :from AND created_at < :to AND end_user IS NOT NULL`;
+
 /** More end users than anybody reads. */
 export const MAX_END_USERS = 10_000;
 
 /**
- * Sums by end user over the text requests of a period that name one: of those who were charged most, at most
+ * Sums by end user over what started in a period and names one: of those who were charged most, at most
  * {@link MAX_END_USERS}.
  *
  * @param from inclusive
@@ -36,12 +40,16 @@ export async function sumEndUserUsage(
 ): Promise<readonly EndUserUsage[]> {
   const { rows } = await database.raw<{ rows: Row[] }>(
     /* sql */ `
-    SELECT end_user, count(*) FILTER (WHERE outcome <> 'failed') AS requests,
-      count(*) FILTER (WHERE outcome = 'failed') AS failed,
-      ${SUMMED_TOKEN_COUNTS.map(({ column }) => `sum(${column})::bigint AS ${column}`).join(', ')},
-      sum(charge - absorbed) AS charged
-    FROM text_requests
-    WHERE account_id = :accountId AND created_at >= :from AND created_at < :to AND end_user IS NOT NULL
+    SELECT end_user, count(*) FILTER (WHERE NOT is_failed) AS requests, count(*) FILTER (WHERE is_failed) AS failed,
+      ${TOKENS.map((column) => `sum(${column})::bigint AS ${column}`).join(', ')}, sum(charged) AS charged
+    FROM (
+      SELECT end_user, outcome = 'failed' AS is_failed, ${TOKENS.join(', ')}, charge - absorbed AS charged
+      FROM text_requests WHERE ${NAMES_ONE}
+      UNION ALL
+      SELECT end_user, status = 'failed', ${TOKENS.map(() => '0').join(', ')},
+        CASE status WHEN 'succeeded' THEN price ELSE 0 END
+      FROM tasks WHERE ${NAMES_ONE} AND status IN ('succeeded', 'failed')
+    ) AS used
     GROUP BY end_user ORDER BY charged DESC, end_user LIMIT :limit`,
     { ...period, limit: MAX_END_USERS },
   );

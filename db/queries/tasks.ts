@@ -33,6 +33,7 @@ const CREATE_OUTCOMES = [
   'key_exhausted',
   'account_suspended',
   'key_limit',
+  'end_user_limit',
   'never_topped_up',
   'insufficient_credits',
   'too_many_tasks',
@@ -79,11 +80,15 @@ export async function createTasks(
  */
 export async function findTaskRefusal(
   database: Database,
-  task: Pick<NewTask, 'accountId' | 'apiKeyId' | 'price' | 'maxConcurrentTasks'> & { readonly count: number },
+  task: Pick<NewTask, 'accountId' | 'apiKeyId' | 'endUser' | 'price' | 'maxConcurrentTasks'> & {
+    readonly count: number;
+  },
 ): Promise<Exclude<CreateOutcome, 'created'> | null> {
   const { rows } = await database.raw<{ rows: { refusal: string | null }[] }>(
     /* sql */ `
     SELECT task_refusal(accounts, api_keys,
+      (SELECT usage_limit - used_of_budget(budget, now()) FROM end_user_budgets AS budget
+        WHERE account_id = accounts.id AND end_user = :endUser),
       (SELECT count(*) FROM tasks WHERE account_id = accounts.id AND status IN ('queued', 'processing'))
         + :count - 1,
       :price, :maxConcurrentTasks) AS refusal
@@ -92,6 +97,7 @@ export async function findTaskRefusal(
     {
       accountId: task.accountId,
       apiKeyId: task.apiKeyId,
+      endUser: task.endUser,
       price: task.price.toString(),
       count: task.count,
       maxConcurrentTasks: task.maxConcurrentTasks,
@@ -277,6 +283,7 @@ export function toTask(row: TaskRow): Task {
     priceList: row.price_list,
     billableDurationSeconds: row.billable_duration_seconds,
     requestId: row.request_id,
+    endUser: row.end_user,
     status: row.status,
     reservationId: row.reservation_id,
     resolutionId: row.resolution_id,

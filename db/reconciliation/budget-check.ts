@@ -1,11 +1,11 @@
-/** Do the budgets of end users agree with what their requests were charged? */
+/** Do the budgets of end users agree with what their requests and tasks were charged? */
 import { sqlCheck } from './check.ts';
 
 /** Text processes learn of a new budget within this time: until then, and for requests of before, the allowance of the key pays. */
 const KNOWN_WITHIN = `interval '10 seconds'`;
 /** Charges are dated in milliseconds, and one at the moment when a period begins is part of it or not. */
 const AROUND_BEGINNING = `interval '10 milliseconds'`;
-/** No text request takes longer. */
+/** No text request or task takes longer. */
 const MAX_REQUEST = `interval '2 days'`;
 
 /** Budgets whose period has begun. A name that is erased is no longer that of a request, so then less is charged than was used. */
@@ -14,13 +14,10 @@ export const BUDGET_CHECK = sqlCheck({
   question: 'Has every end user with a budget used what was charged in its period, and what is held?',
   remedy: 'The charges are right. Set what the budget has used to what was charged in its period and what is held.',
   sql: /* sql */ `
-    WITH held AS (
-      SELECT end_user_budget_id AS id, sum(amount) AS amount FROM text_allowances GROUP BY 1
-    ), budgets AS (
-      SELECT budget.*, coalesce(held.amount, 0) AS held,
+    WITH budgets AS (
+      SELECT budget.*, held_for_budget(budget) AS held,
         coalesce(erase_content_before(account) > period_since - ${MAX_REQUEST}, false) AS has_erased
       FROM end_user_budgets AS budget JOIN accounts AS account ON account.id = budget.account_id
-      LEFT JOIN held ON held.id = budget.id
       WHERE budget.period_since >= date_trunc(budget.limit_period, now(), 'UTC')
     ), charges AS (
       SELECT budgets.id, charge.amount, charge.created_at > period_since + ${AROUND_BEGINNING}
@@ -30,6 +27,13 @@ export const BUDGET_CHECK = sqlCheck({
         AND request.created_at >= period_since - ${MAX_REQUEST}
       JOIN transfers AS charge ON charge.text_request_id = request.id AND charge.kind IN ('charge', 'excess')
         AND charge.created_at >= period_since - ${AROUND_BEGINNING}
+      UNION ALL
+      SELECT budgets.id, task.price, settlement.created_at > period_since + ${AROUND_BEGINNING}
+      FROM budgets
+      JOIN tasks AS task ON task.account_id = budgets.account_id AND task.end_user = budgets.end_user
+        AND task.status = 'succeeded' AND task.created_at >= period_since - ${MAX_REQUEST}
+      JOIN transfers AS settlement ON settlement.id = task.resolution_id AND settlement.opened_at = task.created_at
+        AND settlement.created_at >= period_since - ${AROUND_BEGINNING}
     ), sums AS (
       SELECT id, sum(amount) AS most, sum(amount) FILTER (WHERE is_of_budget) AS least FROM charges GROUP BY id
     )

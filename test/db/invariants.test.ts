@@ -642,6 +642,12 @@ describe('the rules of the database', () => {
       insertTask({ billable_duration_seconds: 0 }),
     );
     refuses(
+      'an end user without a name, or with a long one',
+      'tasks_end_user_check',
+      () => insertTask({ end_user: '' }),
+      () => insertTask({ end_user: 'a'.repeat(129) }),
+    );
+    refuses(
       'a task without a reservation of its price, its own, its key and its account',
       'tasks_are_reserved',
       async ({ queued }) => insert('tasks', await newTaskRow(database, queued, {})),
@@ -673,6 +679,7 @@ describe('the rules of the database', () => {
       ['price_list', 'partners@1'],
       ['billable_duration_seconds', 30],
       ['request_id', 'another'],
+      ['end_user', 'alice'],
       ['reservation_id', newId('transfer')],
       ['deadline_at', new Date(0)],
     ];

@@ -47,6 +47,8 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
   },
   'api/text/end-users.test.ts': {
     'are named by ${what}, and refused there once their budget is spent': '5:23 5:24',
+    'are named by `user` of ${path}, and refused there at once what their budget does not cover':
+      '2.1:23 4.2:34 4.3:19 5:23',
     'are not named by the native format, whose requests have no field for it': '5:24',
     'are those of the first field, if a request names several': '5:24',
     'read what is left of their budget and when it renews, while others go on': '5:23 4.11:62',
@@ -691,6 +693,8 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
   'db/queries/create-tasks.test.ts': {
     key_deleted: '4.1:5 4.1:6',
     too_many_tasks: '4.1:5 4.1:6',
+    'pays for tasks that name the end user, and gets back what failed tasks had reserved': '5:26 5:27',
+    'with room for one lets exactly one of eight simultaneous tasks pass': '5:26',
     'spends signup credit first, and a refund gives each credit back': '5:19',
   },
   'db/queries/credits.test.ts': {

@@ -101,6 +101,7 @@ export function newTask(key: Pick<ApiKey, 'id' | 'accountId'>, settings: Partial
     priceList: null,
     billableDurationSeconds: 5,
     requestId: newId('request'),
+    endUser: null,
     createdAt: new Date(createdAtMs),
     deadlineAt: new Date(createdAtMs + 30 * MINUTE_MS),
     nextStartAt: new Date(createdAtMs),

@@ -37,7 +37,7 @@ describe('the content of an account', function () {
     const images = [(await uploadImage(stack, key, MARKER)).url];
     const { body } = await call<{ data: TaskBody }>(`${stack.baseUrl}/v1/videos/tasks`, {
       key,
-      body: { model: 'vidone-3.0', prompt: `A ${MARKER} ${script}`, duration: 5, images },
+      body: { model: 'vidone-3.0', prompt: `A ${MARKER} ${script}`, duration: 5, images, user: MARKER },
     });
     return taskWhenFinal(stack, key, body.data.id);
   }

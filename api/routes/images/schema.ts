@@ -14,11 +14,18 @@ import {
 } from '../../../domain/image-size.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import { chooseParameters, parameterKeys } from '../../model-parameters.ts';
-import { type MediaRequestContext, type ValidatedMediaRequest, chooseByModel } from '../../media-request.ts';
+import {
+  chooseByModel,
+  COMMON_FIELDS,
+  type CommonFields,
+  endUserOf,
+  type MediaRequestContext,
+  type ValidatedMediaRequest,
+} from '../../media-request.ts';
 import { choice, createValidator, freeText, linkList } from '../../validation.ts';
 
 /** The fields as sent, but with `size` parsed. */
-export interface ImageRequestBody extends ChosenValues {
+export interface ImageRequestBody extends ChosenValues, CommonFields {
   readonly model: string;
   readonly prompt: string;
   readonly images?: readonly string[];
@@ -70,6 +77,7 @@ export function imageRequestSchema(
       }),
     ),
     ...parameterKeys(model.parameters, context),
+    ...COMMON_FIELDS,
   })
     .without('size', ['aspect_ratio', 'resolution'])
     .prefs({ noDefaults: true });
@@ -115,6 +123,7 @@ function complete(model: ImageModel, body: ImageRequestBody): ValidatedImageRequ
     model,
     order: { resolution: tier, parameters: chosen.parameters },
     tier,
+    endUser: endUserOf(body),
     render: {
       kind: 'image',
       prompt: body.prompt,

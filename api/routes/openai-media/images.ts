@@ -11,6 +11,7 @@ import type { GeneratedMedia } from '../../../domain/task.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import { json } from '../../endpoint/answers.ts';
 import { endpoint, type Endpoint } from '../../endpoint/endpoint.ts';
+import { COMMON_FIELDS } from '../../media-request.ts';
 import { type MediaBodyReader, mediaBody, reportUnused } from './body.ts';
 import { succeededOf, tasksOfRequest } from '../tasks/task-of-request.ts';
 
@@ -21,6 +22,7 @@ interface ImageFields {
   readonly size?: string;
   readonly background?: string;
   readonly response_format?: 'url' | 'b64_json';
+  readonly user?: string;
 }
 
 const MAX_PICTURES = 10;
@@ -38,12 +40,12 @@ const FIELDS = {
   size: Joi.string().description('`WIDTHxHEIGHT` in pixels, or `auto`'),
   background: Joi.string(),
   response_format: Joi.valid('url', 'b64_json').description('Both by default'),
+  user: COMMON_FIELDS.user,
   stream: Joi.valid(false, 'false').messages({ 'any.only': '{{#label}} is not supported: wait for the picture' }),
 };
 const UNUSED = [
   'quality',
   'style',
-  'user',
   'moderation',
   'output_format',
   'output_compression',
@@ -104,6 +106,7 @@ function imageEndpoint({ id, path, summary, reader, requiresPicture = false }: I
         ...(images.length > 0 && { images }),
         ...(fields.size !== undefined && fields.size !== 'auto' && { size: fields.size }),
         ...(fields.background !== undefined && { background: fields.background }),
+        ...(fields.user !== undefined && { user: fields.user }),
       };
       const parse = () => services.parseImageRequest(order);
       const ask = { caller, context, body: identity, parse };

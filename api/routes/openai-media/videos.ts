@@ -15,6 +15,7 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import { pageById, readPage } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
 import { anId, oneOf } from '../../endpoint/query.ts';
+import { COMMON_FIELDS } from '../../media-request.ts';
 import { cancelOwnTask } from '../../services/cancel-task.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { mediaBody, reportUnused } from './body.ts';
@@ -63,6 +64,7 @@ interface VideoFields {
   readonly seconds?: string | number;
   readonly size?: string;
   readonly input_reference?: { readonly image_url: string };
+  readonly user?: string;
 }
 
 const SECONDS_REFUSAL = '{{#label}} must be a whole number';
@@ -81,8 +83,9 @@ const reader = mediaBody<VideoFields>(
     input_reference: Joi.object({ image_url: Joi.string().required() }).description(
       'The link of a picture to start from; in a form, it can be uploaded',
     ),
+    user: COMMON_FIELDS.user,
   },
-  { unused: ['user'], fileFields: ['input_reference'] },
+  { fileFields: ['input_reference'] },
 );
 
 export const createVideo = endpoint({
@@ -112,6 +115,7 @@ export const createVideo = endpoint({
       ...(images.length > 0 && { images }),
       ...(fields.seconds !== undefined && { duration: Number(fields.seconds) }),
       ...(fields.size !== undefined && frameOf(fields.model, fields.size, services)),
+      ...(fields.user !== undefined && { user: fields.user }),
     };
     const parse = () => services.parseVideoRequest(order);
     return VIDEO.present(await taskOfRequest({ caller, context, body: identity, parse }, services));

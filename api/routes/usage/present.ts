@@ -46,7 +46,7 @@ export const END_USER_USAGE = resource<EndUserUsage>(
     ...REQUEST_COUNTS.fields,
     ...CHARGED,
   },
-  'The text usage of one end user.',
+  'The usage of one end user.',
 );
 
 const MODIFIER = nested<TextUsage['modifiers'][number]>({

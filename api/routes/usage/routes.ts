@@ -53,8 +53,8 @@ export const sumUsageByEndUser = endpoint({
   method: 'get',
   path: '/v1/usage/end-users',
   access: 'key',
-  summary: 'Sum up text usage by the end users whom requests named',
-  description: USAGE_DAYS,
+  summary: 'Sum up usage by the end users whom requests and tasks named',
+  description: `${USAGE_DAYS} Tasks count once they are final.`,
   query: PERIOD,
   answers: { 200: END_USERS_ANSWER },
   handle: async ({ caller, query }, { reports, inTurn }) => {

@@ -2,11 +2,18 @@
 import Joi from 'joi';
 import type { Catalogue, VideoModel } from '../../../catalogue/types.ts';
 import { chooseParameters, parameterKeys } from '../../model-parameters.ts';
-import { type MediaRequestContext, type ValidatedMediaRequest, chooseByModel } from '../../media-request.ts';
+import {
+  chooseByModel,
+  COMMON_FIELDS,
+  type CommonFields,
+  endUserOf,
+  type MediaRequestContext,
+  type ValidatedMediaRequest,
+} from '../../media-request.ts';
 import { choice, createValidator, freeText, linkList } from '../../validation.ts';
 
 /** The fields as sent. */
-export interface VideoRequestBody {
+export interface VideoRequestBody extends CommonFields {
   readonly model: string;
   readonly prompt: string;
   readonly images?: readonly string[];
@@ -54,6 +61,7 @@ export function videoRequestSchema(
       .default(model.defaultResolution)
       .description('Length of the short edge'),
     ...parameterKeys(model.parameters, context),
+    ...COMMON_FIELDS,
   }).prefs({ noDefaults: true });
   const referenceFields = Object.keys(references);
   if (referenceFields.length === 0) return schema;
@@ -100,6 +108,7 @@ function complete(model: VideoModel, body: VideoRequestBody): ValidatedVideoRequ
     model,
     order: { resolution, durationSeconds, parameters: chosen.parameters },
     billableDurationSeconds: durationSeconds,
+    endUser: endUserOf(body),
     render: {
       kind: 'video',
       prompt: body.prompt,

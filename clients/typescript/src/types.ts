@@ -50,6 +50,8 @@ export type Task = {
   };
   /** The id of the request that created the task; quote it to support */
   request_id: string;
+  /** The end user whom the create call named; absent if it named none, and once the name is erased */
+  end_user?: string;
   /** Null unless failed */
   error_code:
     | 'content_policy_violation'
@@ -324,7 +326,7 @@ export type DailyUsage = {
   charged_usd: number;
 };
 
-/** The text usage of one end user. */
+/** The usage of one end user. */
 export type EndUserUsage = {
   object: 'end_user_usage';
   /** The end user, as the requests name them */

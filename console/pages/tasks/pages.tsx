@@ -176,6 +176,7 @@ function Details({
                 ],
             apiKey === undefined ? null : [fields.key, apiKey.name || apiKey.hint],
             [common.price, <Money amount={task.price} />],
+            task.endUser === null ? null : [fields.end_user, task.endUser],
             task.priceList === null ? null : [fields.price_list, task.priceList],
             [fields.created_at, <Time at={task.createdAt} />],
             isFinal(task.status) ? [words.took, durationOf(task, texts)] : null,

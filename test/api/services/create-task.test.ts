@@ -49,6 +49,7 @@ describe('a create call whose commit is not acknowledged', () => {
       order: { resolution: '720p', durationSeconds: 5 },
       price: parseUsd(1),
       priceList: null,
+      endUser: null,
       render: { kind: 'video', prompt: 'A test', durationSeconds: 5 },
     };
     await database.raw('SELECT 1');
@@ -107,7 +108,7 @@ describe('a create call that the balance does not cover', () => {
       const model = loadCatalogue().videoModels.get('vidone-3.0');
       if (!model) throw new Error('the catalogue has no such model');
       expect(await database('text_allowances').where({ account_id: key.accountId })).to.have.length(1);
-      await check(caller, { model, price: parseUsd(1) }, 1);
+      await check(caller, { model, price: parseUsd(1), endUser: null }, 1);
     } finally {
       await allowances.close(5_000);
       await ledger.close();

@@ -7,6 +7,7 @@ import { END_USERS } from '../../../domain/policy.ts';
 import { type ErrorBody, type TestCaller, useTestApp } from '../../support/app.ts';
 import { connectGenway, field, type Genway } from '../../support/genway.ts';
 import { call } from '../../support/stack.ts';
+import type { TaskBody } from '../../support/tasks.ts';
 
 const MODEL = 'textg-6-sol';
 const MESSAGES = [{ role: 'user', content: 'Say exactly: hello there' }];
@@ -79,6 +80,28 @@ describe('end users', () => {
     expect((await post(path, { contents: [{ role: 'user', parts: [{ text: 'Hello' }] }] })).status).to.equal(200);
     expect(await recordedNames(1)).to.deep.equal([null]);
   });
+
+  const MEDIA: readonly [path: string, body: object][] = [
+    ['/v1/videos/tasks', { model: 'vidone-3.0', prompt: 'A lighthouse' }],
+    ['/v1/images/tasks', { model: 'imagea-2.5-sunburst', prompt: 'A lighthouse' }],
+    ['/v1/images/generations', { model: 'imagea-2.5-sunburst', prompt: 'A lighthouse' }],
+    ['/v1/videos', { model: 'vidone-3.0', prompt: 'A lighthouse' }],
+  ];
+  for (const [path, body] of MEDIA) {
+    it(`are named by \`user\` of ${path}, and refused there at once what their budget does not cover`, async () => {
+      await setBudget('alice', '0.001', 'month');
+      const create = (user: string | null) =>
+        call<ErrorBody & { data: TaskBody }>(`${app.baseUrl}${path}`, { key: caller.apiKey, body: { ...body, user } });
+      const { status, body: refused } = await create('alice');
+      expect(status).to.equal(402);
+      expect(refused.error.message).to.match(
+        /^This request costs [\d.]+ USD, more than is left of the end user's budget of 0.001 USD a month, which renews at .*Z. Raise the budget.$/,
+      );
+      if (!path.endsWith('/tasks')) return;
+      expect((await create('bob')).body.data).to.have.property('end_user', 'bob');
+      for (const nobody of ['', null]) expect((await create(nobody)).body.data).to.not.have.property('end_user');
+    });
+  }
 
   it('are those of the first field, if a request names several', async () => {
     await chat({ user: 'bob', safety_identifier: 'alice' });

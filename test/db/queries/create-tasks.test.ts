@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { Database } from '../../../db/database.ts';
 import { suspendAccount } from '../../../db/queries/accounts.ts';
 import { deleteApiKey, findApiKey, type KeySettings, updateApiKey } from '../../../db/queries/api-keys.ts';
+import { deleteEndUserBudget, listEndUserBudgets, setEndUserBudget } from '../../../db/queries/end-user-budgets.ts';
 import { claimIdempotencyKey } from '../../../db/queries/idempotency.ts';
 import { type CreateOutcome, createTasks, type NewTask } from '../../../db/queries/tasks.ts';
 import { findTransfer } from '../../../db/queries/transfers.ts';
@@ -159,6 +160,7 @@ describe('db/queries/tasks: createTasks', () => {
       price,
       billableDurationSeconds,
       requestId,
+      endUser: null,
       reservationId,
       createdAt,
       deadlineAt,
@@ -244,6 +246,85 @@ describe('db/queries/tasks: createTasks', () => {
       await updateApiKey(database, key.id, { limitPeriod: null, usageLimit: parseUsd(8) });
       expect(await create(key, { price: parseUsd(1) }), 'a limit of all time counts everything').to.equal('created');
       expect(await create(key, { price: 1n })).to.equal('key_limit');
+    });
+  });
+
+  describe('the budget of an end user', () => {
+    /** A key of an account whose end user alice has a budget of 2 USD a day, with tasks that name her. */
+    async function prepare() {
+      const key = await createFundedKey(database);
+      const setBudget = async (usd: number): Promise<string> => {
+        const budget = {
+          accountId: key.accountId,
+          endUser: 'alice',
+          usageLimit: parseUsd(usd),
+          limitPeriod: 'day',
+        } as const;
+        return (await setEndUserBudget(database, budget))?.id ?? '';
+      };
+      const id = await setBudget(2);
+      const used = async () =>
+        (await listEndUserBudgets(database, { ...key, endUser: 'alice', limit: 1 }))[0]?.usedOfLimit;
+      const ordered = (usd: number) => createTaskRow(database, key, { endUser: 'alice', price: parseUsd(usd) });
+      const startNextDay = () =>
+        database('end_user_budgets')
+          .where({ id })
+          .update({ period_since: database.raw(`period_since - interval '40 days'`) });
+      return { key, id, setBudget, used, ordered, startNextDay };
+    }
+
+    it('pays for tasks that name the end user, and gets back what failed tasks had reserved', async () => {
+      const { key, used, ordered } = await prepare();
+      const [succeeding, failing] = [await ordered(1), await ordered(1)];
+      expect(await create(key, { endUser: 'alice', price: 1n })).to.equal('end_user_limit');
+      await finishAsSucceeded(database, succeeding);
+      await finishAsFailed(database, failing);
+      expect(await used()).to.equal(parseUsd(1));
+      expect(await create(key, { endUser: 'alice', price: parseUsd(1) })).to.equal('created');
+      expect(await create(key, { endUser: 'alice', price: 1n })).to.equal('end_user_limit');
+    });
+
+    it('limits neither tasks that name nobody nor those of others, also in other accounts', async () => {
+      const { key, used } = await prepare();
+      expect(await create(key, { price: parseUsd(3) })).to.equal('created');
+      expect(await create(key, { endUser: 'bob', price: parseUsd(3) })).to.equal('created');
+      const other = await createFundedKey(database);
+      expect(await create(other, { endUser: 'alice', price: parseUsd(3) })).to.equal('created');
+      expect(await used()).to.equal(0n);
+    });
+
+    it('with room for one lets exactly one of eight simultaneous tasks pass', async () => {
+      const { key } = await prepare();
+      const task = { endUser: 'alice', price: parseUsd('1.5') };
+      const outcomes = await Promise.all(Array.from({ length: 8 }, () => create(key, task)));
+      expect(count(outcomes)).to.deep.equal({ created: 1, end_user_limit: 7 });
+      const batch = await createTasks(database, [newTask(key, { endUser: 'alice' }), newTask(key, { endUser: 'bob' })]);
+      expect(batch).to.deep.equal(['end_user_limit', 'created']);
+    });
+
+    it('counts the tasks that run when it is set, and when its period begins', async () => {
+      const { key, id, setBudget, used, ordered, startNextDay } = await prepare();
+      const running = await ordered(1);
+      await finishAsSucceeded(database, await ordered(1));
+      await startNextDay();
+      expect(await used()).to.equal(parseUsd(1));
+      expect(await create(key, { endUser: 'alice', price: parseUsd(1) + 1n })).to.equal('end_user_limit');
+      await deleteEndUserBudget(database, { id });
+      await setBudget(1);
+      expect(await create(key, { endUser: 'alice', price: 1n })).to.equal('end_user_limit');
+      await finishAsFailed(database, running);
+      expect(await used()).to.equal(0n);
+    });
+
+    it('of an earlier period takes back what was reserved then, and of a deleted budget nothing', async () => {
+      const { id, used, ordered, startNextDay } = await prepare();
+      const [earlier, last] = [await ordered(1), await ordered(1)];
+      await startNextDay();
+      await finishAsFailed(database, earlier);
+      expect(await used()).to.equal(parseUsd(1));
+      await deleteEndUserBudget(database, { id });
+      await finishAsFailed(database, last);
+      expect(await used()).to.equal(undefined);
     });
   });
 

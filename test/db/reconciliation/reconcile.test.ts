@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { loadCatalogue } from '../../../catalogue/load.ts';
 import type { Database } from '../../../db/database.ts';
 import { setEndUserBudget } from '../../../db/queries/end-user-budgets.ts';
+import { finishTask } from '../../../db/queries/finish-task.ts';
 import { grantPromoCredit } from '../../../db/queries/promo-grants.ts';
 import { recordRateCards } from '../../../db/queries/rate-cards.ts';
 import type { FileLookup, Finding, WorkflowLookup } from '../../../db/reconciliation/check.ts';
@@ -10,6 +11,7 @@ import { CHECKS, reconcile, runChecks } from '../../../db/reconciliation/reconci
 import type { NewTextHold } from '../../../db/text-money/ledger.ts';
 import { priceText } from '../../../domain/pricing.ts';
 import { newId } from '../../../domain/ids.ts';
+import { parseUsd } from '../../../domain/money.ts';
 import { type SuiteDatabase, useTestDatabase } from '../../support/database.ts';
 import {
   createAccount,
@@ -17,6 +19,7 @@ import {
   createTaskRow,
   finishAsFailed,
   finishAsSucceeded,
+  newEvent,
   reloadTask,
   type TestKey,
 } from '../../support/factories.ts';
@@ -50,6 +53,8 @@ interface Given {
   readonly allowance: string;
   readonly budget: string;
   readonly ofEndUser: string;
+  /** The budget of an end user with a task that runs, and one that was charged. */
+  readonly taskBudget: string;
   readonly promoAccount: string;
   readonly promo: string;
   readonly promoAllowance: string;
@@ -364,6 +369,13 @@ const DAMAGES: readonly Damage[] = [
     says: /^\d+ used, of it 1000000000 held; charged \d+$/,
   },
   {
+    what: 'a budget of an end user to which a failed task returned its price twice',
+    check: 'end_user_budgets',
+    subject: 'taskBudget',
+    sql: 'UPDATE end_user_budgets SET used = used - 1 WHERE id = :taskBudget',
+    says: /^\d+ used, of it 1000000000000 held; charged 1000000000000$/,
+  },
+  {
     what: 'promo credit that was spent by hand',
     check: 'promo_grants',
     subject: 'promo',
@@ -635,22 +647,25 @@ async function preparePromo(
 }
 
 /** An end user with a budget, who was charged for one request while another is held for. */
-async function prepareBudget(database: Database, url: string): Promise<Pick<Given, 'budget' | 'ofEndUser'>> {
-  const key = await createKey(database, await createAccount(database, { fundedUsd: 1 }));
-  const budget = await setEndUserBudget(database, {
-    accountId: key.accountId,
-    endUser: 'erin',
-    usageLimit: 10n ** 10n,
-    limitPeriod: 'month',
-  });
-  if (!budget) throw new Error('the account has few budgets');
+async function prepareBudget(
+  database: Database,
+  url: string,
+): Promise<Pick<Given, 'budget' | 'ofEndUser' | 'taskBudget'>> {
+  const key = await createKey(database, await createAccount(database, { fundedUsd: 10 }));
+  const setBudget = (endUser: string, usageLimit: bigint) =>
+    setEndUserBudget(database, { accountId: key.accountId, endUser, usageLimit, limitPeriod: 'month' });
+  const [budget, taskBudget] = [await setBudget('erin', 10n ** 10n), await setBudget('fred', parseUsd(2))];
+  if (!budget || !taskBudget) throw new Error('the account has few budgets');
+  await createTaskRow(database, key, { endUser: 'fred' });
+  const { id } = await createTaskRow(database, key, { endUser: 'fred' });
+  await finishTask(database, id, { status: 'succeeded', output: [] }, newEvent('task.succeeded'));
   const ledger = openTextLedger(url, { poolSize: 1 });
   const [charged, open] = [1, 2].map(() => newHold(key, { amount: 10n ** 9n, endUser: 'erin', budget }));
   if (!charged || !open) throw new Error('there are two');
   await ledger.hold([charged, open]);
   await ledger.settle([settlementOf(charged, { charge: priceOf(charged, 20) })]);
   await ledger.close();
-  return { budget: budget.id, ofEndUser: charged.id };
+  return { budget: budget.id, ofEndUser: charged.id, taskBudget: taskBudget.id };
 }
 
 async function allowanceOf(database: Database, { id }: TestKey): Promise<string> {

@@ -35,6 +35,7 @@ Task = TypedDict("Task", {
     "output": Union["TaskOutput", None],
     "usage": "TaskUsage",
     "request_id": str,
+    "end_user": NotRequired[str],
     "error_code": Union[Literal["content_policy_violation", "bad_request", "processing_unavailable", "processing_timeout", "processing_failed", "result_transfer_failed"], None],
     "error_message": Union[str, None],
     "retryable": NotRequired[bool],

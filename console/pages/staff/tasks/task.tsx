@@ -87,6 +87,7 @@ function Details({ explanation: { task, workflow }, temporal }: Pick<Props, 'exp
         [fields.model, task.model],
         [texts.fields.upstream, task.provider],
         [common.price, <Money amount={task.price} />],
+        task.endUser === null ? null : [fields.end_user, task.endUser],
         task.priceList === null ? null : [fields.price_list, task.priceList],
         [fields.created_at, <Time at={task.createdAt} />],
         [words.deadline, <Time at={task.deadlineAt} />],
