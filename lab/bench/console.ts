@@ -3,6 +3,8 @@
  * calls. Prints a line for each page: the median and the 99th percentile in milliseconds, and its bytes.
  */
 import { parseArgs } from 'node:util';
+import type { Page } from '../../console/page.ts';
+import { PAGES } from '../../console/pages.ts';
 import { REPORT_LIMITS } from '../../db/connections.ts';
 import { createDatabase, type Database } from '../../db/database.ts';
 import { listTasks } from '../../db/queries/tasks.ts';
@@ -11,7 +13,7 @@ import { sumUsage } from '../../db/usage-sums.ts';
 import { make, openAccount } from '../stack/accounts.ts';
 import { startStack } from '../stack/stack.ts';
 import { percentile, rounded } from './statistics.ts';
-import { type Browser, signIn } from './console/browser.ts';
+import { type Address, type Browser, signIn } from './console/browser.ts';
 import { seedConsole, type SeededKey } from './console/seed.ts';
 
 const { values: options } = parseArgs({
@@ -42,7 +44,7 @@ try {
   const { apiKey } = await openAccount(administration, 100_000);
   const load = startLoad(apiUrl, apiKey, Number(options['creates-per-second']));
   try {
-    for (const path of pages) console.log(JSON.stringify(await measure(browser, path)));
+    for (const page of pages) console.log(JSON.stringify(await measure(browser, page)));
   } finally {
     console.error(`${await load.stop()} create calls meanwhile`);
   }
@@ -50,59 +52,60 @@ try {
   await stack.stop();
 }
 
-/** Every page that lists or sums up: of customers, and of the staff; the largest account's, and deep in the lists. */
-async function pagesOf(database: Database, [largest, other]: readonly SeededKey[]): Promise<readonly string[]> {
+/** Every page whose parameters are known, those of the largest account, and lists with filters and far from their start. */
+async function pagesOf(database: Database, [largest, other]: readonly SeededKey[]): Promise<readonly Address[]> {
   if (!largest || !other) throw new Error('too few accounts were seeded');
-  const [task] = await listTasks(database, { accountId: largest.accountId, limit: 1 });
-  const [text] = await listTextUsage(database, { accountId: largest.accountId, limit: 1 });
+  const { accountId } = largest;
+  const [task] = await listTasks(database, { accountId, limit: 1 });
+  const [text] = await listTextUsage(database, { accountId, limit: 1 });
   if (!task || !text) throw new Error('nothing was seeded');
-  const oldTasks = await listTasks(database, { to: new Date(task.createdAt.getTime() - 10 * 86_400_000), limit: 1 });
-  const oldTexts = await listTextUsage(database, {
-    to: new Date(text.createdAt.getTime() - 10 * 86_400_000),
-    limit: 1,
-  });
-  const month = task.createdAt.toISOString().slice(0, 7);
-  const day = new Date(task.createdAt.getTime() - 10 * 86_400_000).toISOString().slice(0, 10);
-  const own = `/accounts/${largest.accountId}`;
-  return [
-    ...['', '/tasks', `/tasks?cursor=${oldTasks[0]?.id}`, `/tasks/${task.id}`, '/keys', '/usage', '/billing'].map(
-      (path) => own + path,
-    ),
-    ...['', `?to=${day}`, '?type=task', '?type=topup'].map((query) => `${own}/billing/ledger${query}`),
-    '/staff/accounts',
+  const to = new Date(task.createdAt.getTime() - 10 * 86_400_000);
+  const [[oldTask], [oldText]] = [
+    await listTasks(database, { to, limit: 1 }),
+    await listTextUsage(database, { to, limit: 1 }),
+  ];
+  const known = {
+    account_id: accountId,
+    key_id: largest.id,
+    task_id: task.id,
+    text_request_id: text.id,
+    model_id: 'vidone-3.0',
+    month: task.createdAt.toISOString().slice(0, 7),
+  };
+  const day = to.toISOString().slice(0, 10);
+  const own = `/accounts/${accountId}`;
+  const paths = [
+    ...PAGES.flatMap((page) => addressOf(page, known) ?? []),
+    `${own}/tasks?cursor=${oldTask?.id}`,
+    ...[`to=${day}`, 'type=task', 'type=topup'].map((query) => `${own}/billing/ledger?${query}`),
     '/staff/accounts?search=seeded-17',
-    `/staff/accounts?search=${task.reservationId}`,
-    `/staff/accounts/${largest.accountId}`,
-    '/staff/tasks',
     `/staff/tasks?account=${other.accountId}`,
     '/staff/tasks?status=failed',
     '/staff/tasks?model=none',
-    `/staff/tasks?cursor=${oldTasks[0]?.id}`,
-    `/staff/tasks/${task.id}`,
-    '/staff/text-requests',
-    `/staff/text-requests?account=${largest.accountId}&status=failed`,
+    `/staff/tasks?cursor=${oldTask?.id}`,
+    `/staff/text-requests?account=${accountId}&status=failed`,
     '/staff/text-requests?model=none',
-    `/staff/text-requests?cursor=${oldTexts[0]?.id}`,
-    `/staff/text-requests/${text.id}`,
-    '/staff/upstreams',
-    '/staff/models',
-    '/staff/models/configuration',
-    '/staff/webhooks',
-    '/staff/live',
-    '/staff/months',
-    `/staff/months/${month}`,
-    '/staff/refunds',
-    '/staff/reconciliations',
+    `/staff/text-requests?cursor=${oldText?.id}`,
   ];
+  const searches = ['Seeded 17', 'seeded-17@example.com', task.id.slice(10, 30)];
+  return [...paths.map((path) => ({ path })), ...searches.map((text) => ({ path: '/search', form: { text } }))];
 }
 
-async function measure(browser: Browser, path: string) {
+/** Null for a page with other parameters, for a file, and for what is no page: a form, or what anybody sees. */
+function addressOf({ method, access, path }: Page, known: Readonly<Record<string, string>>): string | null {
+  if (method !== 'get' || access === 'everybody' || /\/(export|story|state)$/.test(path)) return null;
+  const address = path.replaceAll(/\{(\w+)\}/g, (parameter, name: string) => known[name] ?? parameter);
+  return address.includes('{') ? null : address;
+}
+
+async function measure(browser: Browser, page: Address) {
   const looks = [];
-  for (let count = 0; count < Number(options.looks); count += 1) looks.push(await browser.look(path));
+  for (let count = 0; count < Number(options.looks); count += 1) looks.push(await browser.look(page));
   const ms = looks.map((look) => look.ms);
   const [last] = looks.slice(-1);
   return {
-    page: path.replaceAll(/([a-z]+_)[0-9a-z]{32}/g, '$1…'),
+    page: page.path.replaceAll(/([a-z]+_)[0-9a-z]{32}/g, '$1…'),
+    ...(page.form && { form: page.form }),
     status: last?.status,
     p50_ms: rounded(percentile(ms, 0.5)),
     p99_ms: rounded(percentile(ms, 0.99)),

@@ -1,5 +1,5 @@
 /** Somebody who looks at the console: signs in by an invitation, and asks for pages. */
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import Joi from 'joi';
 import { request } from 'undici';
 import type { Administration } from '../../stack/accounts.ts';
@@ -10,8 +10,14 @@ export interface Looked {
   readonly ms: number;
 }
 
+/** A page, or what a form shows. */
+export interface Address {
+  readonly path: string;
+  readonly form?: Readonly<Record<string, string>>;
+}
+
 export interface Browser {
-  look(path: string): Promise<Looked>;
+  look(address: Address): Promise<Looked>;
 }
 
 const invitation = Joi.object<{ data: { link: string } }>({
@@ -36,16 +42,22 @@ export async function signIn({ apiUrl, adminToken }: Administration, accountId: 
   const welcomed = await request(apiUrl + new URL(data.link).pathname, {
     method: 'POST',
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    body: new URLSearchParams({ password, repeated: password }).toString(),
+    body: new URLSearchParams({ password, repeated: password, form_id: randomUUID() }).toString(),
   });
   await welcomed.body.dump();
   const [cookie] = [welcomed.headers['set-cookie'] ?? []].flat();
   if (cookie === undefined) throw new Error(`the invitation was answered ${welcomed.statusCode}, without a session`);
   const headers = { cookie: cookie.split(';')[0] ?? '' };
+  const profile = await request(`${apiUrl}/console/profile`, { headers });
+  const [, formToken = ''] = /name="form_token" value="([^"]+)"/.exec(await profile.body.text()) ?? [];
   return {
-    look: async (path) => {
+    look: async ({ path, form }) => {
+      const body = form && new URLSearchParams({ ...form, form_token: formToken, form_id: randomUUID() }).toString();
       const startedAt = performance.now();
-      const answer = await request(`${apiUrl}/console${path}`, { headers });
+      const answer = await request(`${apiUrl}/console${path}`, {
+        headers: { ...headers, ...(body !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }) },
+        ...(body !== undefined && { method: 'POST', body }),
+      });
       const bytes = (await answer.body.arrayBuffer()).byteLength;
       return { status: answer.statusCode, bytes, ms: performance.now() - startedAt };
     },

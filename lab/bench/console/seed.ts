@@ -50,6 +50,9 @@ const TEXT_CHARGE = BigInt(INPUT_TOKENS) * RATES.input + BigInt(OUTPUT_TOKENS) *
 const FUNDED = parseUsd(1_000_000);
 /** One of so many fails; no divisor of what chooses accounts, so that every account has some. */
 const FAILURES = 21;
+/** One of so many names one of so many end users. */
+const NAMED = 4;
+const END_USERS = 1_000;
 
 /**
  * Fills a database that no customer uses.
@@ -133,6 +136,7 @@ function ordersOf(keys: readonly SeededKey[], { from, to, total }: { from: numbe
       video_model: VIDEO_MODELS[number % VIDEO_MODELS.length],
       text_model: TEXT_MODELS[number % TEXT_MODELS.length],
       failed: number % FAILURES === 1,
+      end_user: number % NAMED === 0 ? `user-${number % END_USERS}` : null,
     };
   });
 }
@@ -161,7 +165,7 @@ const VALUES = {
 const ORDERS = /* sql */ `
   orders AS MATERIALIZED (
     SELECT * FROM json_to_recordset(:orders) AS item(account_id text, api_key_id text, at timestamptz(3), id text,
-      resolution_id text, video_model text, text_model text, failed boolean)
+      resolution_id text, video_model text, text_model text, failed boolean, end_user text)
   ), ending AS (
     SELECT * FROM (VALUES (false, 'settlement', 'revenue'), (true, 'refund', 'available')) AS by(failed, kind, credit)
   )`;
@@ -180,7 +184,7 @@ const INSERT_TASKS = /* sql */ `
   )
   INSERT INTO tasks (id, created_at, account_id, api_key_id, kind, model, capability_version, provider, request, price,
     billable_duration_seconds, request_id, status, reservation_id, resolution_id, deadline_at, workflow_started_at,
-    taken_up_at, next_start_at, output, error_code, error_message, updated_at, completed_at)
+    taken_up_at, next_start_at, output, error_code, error_message, updated_at, completed_at, end_user)
   SELECT 'task_' || id, at, account_id, api_key_id, 'video', video_model, 1, 'simulator',
     jsonb_build_object('kind', 'video', 'prompt', 'A red kite over the sea, with long shadows', 'durationSeconds', 5,
       'routes', jsonb_build_array(jsonb_build_object('provider', 'simulator', 'model', video_model))),
@@ -189,7 +193,7 @@ const INSERT_TASKS = /* sql */ `
     CASE WHEN NOT failed THEN jsonb_build_array(jsonb_build_object('type', 'video', 'mimeType', 'video/mp4',
       'url', 'https://files.test/task_' || id || '.mp4')) END,
     CASE WHEN failed THEN 'processing_failed' END, CASE WHEN failed THEN 'It could not be rendered. Try again.' END,
-    at + interval '40 seconds', at + interval '40 seconds'
+    at + interval '40 seconds', at + interval '40 seconds', end_user
   FROM orders`;
 
 const INSERT_TEXTS = /* sql */ `
@@ -207,11 +211,11 @@ const INSERT_TEXTS = /* sql */ `
   INSERT INTO text_requests (id, created_at, account_id, api_key_id, request_id, model, format, streamed, upstream,
     upstream_format, upstream_model, outcome, error_code, catalogue_version, input_tokens, cache_read_tokens,
     cache_write_tokens, cache_write_1h_tokens, output_tokens, estimated, held, charge, excess, absorbed, latency_ms,
-    first_byte_ms)
+    first_byte_ms, end_user)
   SELECT 'txt_' || id, at, account_id, api_key_id, 'req_' || id, text_model, 'chat-completions', true, 'simulator',
     'chat-completions', text_model, CASE WHEN failed THEN 'failed' ELSE 'succeeded' END,
     CASE WHEN failed THEN 'processing_failed' END, :catalogue, :inputTokens, 0, 0, 0, :outputTokens, false, :held,
-    CASE WHEN failed THEN 0 ELSE CAST(:charge AS numeric) END, 0, 0, 2000, 300
+    CASE WHEN failed THEN 0 ELSE CAST(:charge AS numeric) END, 0, 0, 2000, 300, end_user
   FROM orders`;
 
 /** To what the transfers of each account add up to, as `move_balances` does. Nothing seeded is promo credit. */
