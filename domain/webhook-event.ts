@@ -2,15 +2,18 @@
 import type { PicoUsd } from './money.ts';
 import * as field from './resource/field.ts';
 import { nested, resource } from './resource/resource.ts';
-import { TASK } from './task-object.ts';
+import { LATE_RESULT, type LateResult, TASK } from './task-object.ts';
 import type { Task } from './task.ts';
 
 /** The events of tasks, which an endpoint gets unless it asks for others. */
 export const TASK_EVENTS = ['task.succeeded', 'task.failed'] as const;
+export const LATE_RESULT_EVENT = 'task.late_result';
 export const LOW_BALANCE_EVENT = 'account.balance_low';
+/** Sent when a test of an endpoint is requested. */
+export const ENDPOINT_TEST_EVENT = 'endpoint.test';
 
 /** The events that an endpoint can subscribe to. */
-export const SUBSCRIBABLE_EVENTS = [...TASK_EVENTS, LOW_BALANCE_EVENT] as const;
+export const SUBSCRIBABLE_EVENTS = [...TASK_EVENTS, LATE_RESULT_EVENT, LOW_BALANCE_EVENT] as const;
 export type SubscribableEvent = (typeof SUBSCRIBABLE_EVENTS)[number];
 
 interface TaskEvent {
@@ -30,6 +33,25 @@ export const TASK_EVENT = resource<TaskEvent>(
     data: field.object(TASK)('task'),
   },
   'An event, with the task as polling showed it at that moment.',
+);
+
+interface LateEvent {
+  readonly id: string;
+  /** When the result was stored. */
+  readonly at: Date;
+  readonly lateResult: LateResult;
+}
+
+export const LATE_EVENT = resource<LateEvent>(
+  'LateResultEvent',
+  {
+    id: field.id('event')('id'),
+    object: field.constant('event'),
+    type: field.constant(LATE_RESULT_EVENT),
+    created_at: field.unixSeconds('at', 'When the result was stored'),
+    data: field.object(LATE_RESULT)('lateResult'),
+  },
+  'A result that came after the refund of its task can be claimed.',
 );
 
 /** The balance of an account when it was low. */
@@ -66,6 +88,11 @@ export const BALANCE_EVENT = resource<BalanceEvent>('LowBalanceEvent', {
 /** The exact bytes that every attempt to deliver this event sends. */
 export function renderLowBalanceEvent(event: BalanceEvent): string {
   return JSON.stringify(BALANCE_EVENT.present(event));
+}
+
+/** The exact bytes that every attempt to deliver this event sends. */
+export function renderLateResultEvent(event: LateEvent): string {
+  return JSON.stringify(LATE_EVENT.present(event));
 }
 
 /** The exact bytes that every attempt to deliver this event sends. */

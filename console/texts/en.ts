@@ -259,6 +259,7 @@ export const en = {
     events: {
       'task.succeeded': 'A task succeeded',
       'task.failed': 'A task failed',
+      'task.late_result': 'A result came after the refund, and can be claimed',
       'account.balance_low': 'The balance is low',
     },
     kind: {

@@ -255,6 +255,7 @@ export const zh: typeof en = {
     events: {
       'task.succeeded': '任务成功',
       'task.failed': '任务失败',
+      'task.late_result': '退款后生成了结果，可以领取',
       'account.balance_low': '余额偏低',
     },
     kind: {

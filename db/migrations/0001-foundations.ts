@@ -38,7 +38,12 @@ END $$;
 
 /** A constraint by which a column holds one of the values, or null. */
 export function oneOf(column: string, values: readonly string[]): string {
-  return `CHECK (${column} IN (${values.map((value) => `'${value}'`).join(', ')}))`;
+  return `CHECK (${column} IN (${quoted(values)}))`;
+}
+
+/** A list of texts, for IN and ARRAY. */
+export function quoted(values: readonly string[]): string {
+  return values.map((value) => `'${value}'`).join(', ');
 }
 
 /** Refuses UPDATE, DELETE and TRUNCATE: rows are only added. @param rule the name that an error reports */

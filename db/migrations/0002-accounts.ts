@@ -116,7 +116,7 @@ CREATE TABLE api_keys (
   pepper_mark text NOT NULL DEFAULT '',
   hint text NOT NULL,
   usage_limit pico_usd,
-  limit_period text CHECK (limit_period IN (${LIMIT_PERIODS.map((period) => `'${period}'`).join(', ')})),
+  limit_period text ${oneOf('limit_period', LIMIT_PERIODS)},
   used pico_usd NOT NULL DEFAULT 0,
   used_before pico_usd NOT NULL DEFAULT 0,
   period_since timestamptz,

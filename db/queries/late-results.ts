@@ -1,8 +1,11 @@
 /** Renders that ended after their tasks were refunded: see `db/migrations/0004-tasks.ts`. */
+import { newId } from '../../domain/ids.ts';
 import type { GeneratedMedia } from '../../domain/task.ts';
 import type { LateResult } from '../../domain/task-object.ts';
+import { LATE_RESULT_EVENT, renderLateResultEvent } from '../../domain/webhook-event.ts';
 import type { Database } from '../database.ts';
 import { camelCased, type RowOf } from '../row.ts';
+import { insertEvent } from './events.ts';
 
 /** A late result with its files. */
 export interface KeptLateResult extends LateResult {
@@ -15,20 +18,27 @@ const KEPT_HOURS = 24;
 /** Far longer than a claim takes, which may have begun before the time was over. */
 const CLAIMS_END_HOURS = 1;
 
-/** Keeps the files of a task that was refunded. Keeping them again changes nothing. */
+/** Keeps the files of a task that was refunded, and announces them. Keeping them again changes nothing. */
 export async function keepLateResult(
   database: Database,
   { taskId, accountId, output }: Pick<KeptLateResult, 'taskId' | 'output'> & { readonly accountId: string },
 ): Promise<void> {
-  await database('late_results')
-    .insert({
-      task_id: taskId,
-      account_id: accountId,
-      output: JSON.stringify(output),
-      expires_at: database.raw(`now() + interval '${KEPT_HOURS} hours'`),
-    })
-    .onConflict('task_id')
-    .ignore();
+  await database.transaction(async (transaction) => {
+    const [kept] = await transaction('late_results')
+      .insert({
+        task_id: taskId,
+        account_id: accountId,
+        output: JSON.stringify(output),
+        expires_at: transaction.raw(`now() + interval '${KEPT_HOURS} hours'`),
+      })
+      .onConflict('task_id')
+      .ignore()
+      .returning<(RowOf<KeptLateResult> & { readonly created_at: Date })[]>('*');
+    if (!kept) return;
+    const [id, at] = [newId('event'), kept.created_at];
+    const payload = renderLateResultEvent({ id, at, lateResult: camelCased(kept) });
+    await insertEvent(transaction, { id, accountId, type: LATE_RESULT_EVENT, taskId, payload, at });
+  });
 }
 
 /** The late result of a task that the account can claim, or has claimed; null if there is none. */

@@ -1,9 +1,9 @@
 /** Accounts that want to hear that their balance is low: contract 6. */
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
-import { WEBHOOKS } from '../../domain/policy.ts';
 import { LOW_BALANCE_EVENT, renderLowBalanceEvent } from '../../domain/webhook-event.ts';
 import { type Database, picoUsd } from '../database.ts';
+import { insertEvent } from './events.ts';
 
 interface LowAccountRow {
   id: string;
@@ -50,21 +50,7 @@ async function announce(transaction: Database, accountId: string): Promise<void>
   const id = newId('event');
   const at = account.low_balance_since;
   const payload = renderLowBalanceEvent({ id, at, balance: balanceOf(account) });
-  await transaction('events').insert({ id, account_id: accountId, type: LOW_BALANCE_EVENT, payload, created_at: at });
-  await transaction.raw(
-    /* sql */ `
-    INSERT INTO deliveries (id, event_id, endpoint_id, account_id, created_at, next_start_at)
-    SELECT (:deliveryIds::text[])[row_number() OVER (ORDER BY id)], :eventId, id, account_id, :at, now()
-    FROM webhook_endpoints
-    WHERE account_id = :accountId AND deleted_at IS NULL AND disabled_at IS NULL AND :type = ANY (events)`,
-    {
-      deliveryIds: Array.from({ length: WEBHOOKS.maxEndpoints }, () => newId('delivery')),
-      eventId: id,
-      at,
-      accountId,
-      type: LOW_BALANCE_EVENT,
-    },
-  );
+  await insertEvent(transaction, { id, accountId, type: LOW_BALANCE_EVENT, taskId: null, payload, at });
 }
 
 function balanceOf(account: LowAccountRow) {

@@ -87,7 +87,7 @@ describe('a hostile customer', () => {
       failed.push(...(await failuresOf(page, [...addresses, ...queries])));
     }
     expect(failed).to.deep.equal([]);
-  }).timeout(180_000);
+  }).timeout(240_000);
 
   it('gets no cursor of any list to fail, however it was tampered with', async () => {
     const failed: string[] = [];
@@ -102,7 +102,7 @@ describe('a hostile customer', () => {
       failed.push(...(await failuresOf(page, addresses)));
     }
     expect(failed).to.deep.equal([]);
-  }).timeout(180_000);
+  }).timeout(240_000);
 
   it('gets no form to fail, whatever its fields hold', async () => {
     const failed: string[] = [];
@@ -119,7 +119,7 @@ describe('a hostile customer', () => {
     }
     expect(failed).to.deep.equal([]);
     expect((await owner.get('/console/profile')).status, 'who sent them is still served').to.equal(200);
-  }).timeout(90_000);
+  }).timeout(240_000);
 
   it('gets no answer much longer than the form, and no failure, by fields of 190 kB', async () => {
     const long = 'a '.repeat(19_000);
@@ -139,7 +139,7 @@ describe('a hostile customer', () => {
       body: many,
     });
     expect(response.status).to.equal(400);
-  }).timeout(90_000);
+  }).timeout(240_000);
 
   it('is led nowhere else by signing in, whatever the address asks for', async () => {
     for (const asked of ['next', 'return_to', 'redirect', 'url']) {

@@ -170,7 +170,7 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'gives up a body that comes too slowly, which may be sent again as it was': '7.2:10 7.4:2 8.2:6',
   },
   'temporal/late-results.test.ts': {
-    'is offered, claimed once however often it is asked for, and charged as a new task': '4.4:7 4.4:8',
+    'is offered, claimed once however often it is asked for, and charged as a new task': '4.4:7 4.4:8 6:24',
     'is refused without the money for it, and stays on offer': '4.4:8',
     'cannot be claimed by others, by a key that may not call its model, when there is none, or when its time is over':
       '4.4:7 4.4:8',

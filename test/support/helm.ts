@@ -38,7 +38,7 @@ export function describeWithHelm(title: string, suite: (tools: () => ChartTools)
     let tools: ChartTools | undefined;
     before(async function () {
       // The first run builds them.
-      this.timeout(600_000);
+      this.timeout(1_500_000);
       tools = await findTools();
     });
     suite(() => tools ?? missing());

@@ -2,8 +2,10 @@ import { expect } from 'chai';
 import { make } from '../../lab/stack/accounts.ts';
 import { eventually } from '../support/eventually.ts';
 import { fileSweepsOf } from '../support/files.ts';
+import { startRecordingReceiver } from '../support/receiver.ts';
 import { type Answer, call, useTestStack } from '../support/stack.ts';
 import { createTask, type TaskBody, taskWhenFinal, transfersOf } from '../support/tasks.ts';
+import { createWebhookClient } from '../support/webhooks.ts';
 
 interface LateResultBody {
   readonly expires_at: number;
@@ -40,8 +42,14 @@ describe('a result that came after the refund', function () {
 
   it('is offered, claimed once however often it is asked for, and charged as a new task', async () => {
     const { apiKey } = await stack.createAccount({ fundedUsd: 50 });
+    const receiver = await startRecordingReceiver((response) => response.end());
+    await createWebhookClient(stack, apiKey).create(receiver.url, { events: ['task.late_result'] });
     const late = await lateTask(apiKey);
     expect(await offer(apiKey, late.id)).to.include({ claimed_task_id: null });
+    await receiver.received(1);
+    expect(receiver.requests[0]?.headers).to.include({ 'x-svc-event': 'task.late_result' });
+    expect(JSON.parse(String(receiver.requests[0]?.body)).data).to.deep.equal(await offer(apiKey, late.id));
+    await receiver.close();
     const answers = await Promise.all(Array.from({ length: 5 }, () => claim(apiKey, late.id)));
     const [first] = answers;
     expect(answers.map(({ status }) => status)).to.deep.equal([200, 200, 200, 200, 200]);

@@ -3,10 +3,15 @@ import type { WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
 import { type JsonSchema, text } from '../../../domain/json-schema.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested, resource } from '../../../domain/resource/resource.ts';
-import { BALANCE_EVENT, LOW_BALANCE_EVENT, TASK_EVENT } from '../../../domain/webhook-event.ts';
+import {
+  BALANCE_EVENT,
+  ENDPOINT_TEST_EVENT,
+  LATE_EVENT,
+  LATE_RESULT_EVENT,
+  LOW_BALANCE_EVENT,
+  TASK_EVENT,
+} from '../../../domain/webhook-event.ts';
 import { json } from '../../endpoint/answers.ts';
-
-const TEST = 'endpoint.test';
 
 interface TestEvent {
   readonly id: string;
@@ -18,7 +23,7 @@ interface TestEvent {
 export const TEST_EVENT = resource<TestEvent>('TestEvent', {
   id: field.id('event')('id'),
   object: field.constant('event'),
-  type: field.constant(TEST),
+  type: field.constant(ENDPOINT_TEST_EVENT),
   created_at: field.unixSeconds('createdAt', 'When the test was requested'),
   data: field.object(
     nested<WebhookEndpoint>({
@@ -49,11 +54,15 @@ export const EVENTS: Readonly<Record<string, JsonSchema>> = {
     'A task failed; its price is refunded. Not sent for a processing timeout.',
     TASK_EVENT.schema,
   ),
+  [LATE_RESULT_EVENT]: received(
+    'A result came after the refund of its task, and can be claimed. Sent to endpoints that ask for it.',
+    LATE_EVENT.schema,
+  ),
   [LOW_BALANCE_EVENT]: received(
     'The balance fell below the threshold of the account, once each time. Sent to endpoints that ask for it.',
     BALANCE_EVENT.schema,
   ),
-  [TEST]: received('A test was requested', TEST_EVENT.schema),
+  [ENDPOINT_TEST_EVENT]: received('A test was requested', TEST_EVENT.schema),
 };
 
 function received(summary: string, schema: JsonSchema): JsonSchema {

@@ -54,7 +54,10 @@ export const DELIVERY = resource<Delivery>(
     object: field.constant('webhook_delivery'),
     webhook_id: field.id('webhookEndpoint')('endpointId', 'The endpoint'),
     event_id: field.id('event')('eventId'),
-    event: field.text('eventType', '`task.succeeded`, `task.failed`, `account.balance_low` or `endpoint.test`'),
+    event: field.text(
+      'eventType',
+      '`task.succeeded`, `task.failed`, `task.late_result`, `account.balance_low` or `endpoint.test`',
+    ),
     task_id: field.id('task').orNull('taskId', 'Null for an event that is about no task'),
     status: field.oneOf(DELIVERY_STATUSES)('status'),
     attempts: field.list(ATTEMPT)('attempts'),

@@ -409,7 +409,7 @@ export type Webhook = {
   url: string;
   /** Internal label */
   description: string | null;
-  events: ('task.succeeded' | 'task.failed' | 'account.balance_low')[];
+  events: ('task.succeeded' | 'task.failed' | 'task.late_result' | 'account.balance_low')[];
   /** Signs deliveries; shown only when it is created or replaced */
   secret?: string;
   /** Whether events are sent */
@@ -432,7 +432,7 @@ export type CreateWebhook = {
   /** Internal label */
   description?: string | null;
   /** Events to deliver; both events of tasks when omitted */
-  events?: ('task.succeeded' | 'task.failed' | 'account.balance_low')[];
+  events?: ('task.succeeded' | 'task.failed' | 'task.late_result' | 'account.balance_low')[];
 };
 
 export type UpdateWebhook = {
@@ -441,7 +441,7 @@ export type UpdateWebhook = {
   /** Internal label */
   description?: string | null;
   /** Events to deliver; both events of tasks when omitted */
-  events?: ('task.succeeded' | 'task.failed' | 'account.balance_low')[];
+  events?: ('task.succeeded' | 'task.failed' | 'task.late_result' | 'account.balance_low')[];
   /** False stops deliveries; true resumes them and clears past failures */
   enabled?: boolean;
 };
@@ -453,7 +453,7 @@ export type Delivery = {
   /** The endpoint */
   webhook_id: string;
   event_id: string;
-  /** `task.succeeded`, `task.failed`, `account.balance_low` or `endpoint.test` */
+  /** `task.succeeded`, `task.failed`, `task.late_result`, `account.balance_low` or `endpoint.test` */
   event: string;
   /** Null for an event that is about no task */
   task_id: string | null;

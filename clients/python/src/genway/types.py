@@ -316,7 +316,7 @@ Webhook = TypedDict("Webhook", {
     "object": Literal["webhook_endpoint"],
     "url": str,
     "description": Union[str, None],
-    "events": List[Literal["task.succeeded", "task.failed", "account.balance_low"]],
+    "events": List[Literal["task.succeeded", "task.failed", "task.late_result", "account.balance_low"]],
     "secret": NotRequired[str],
     "enabled": bool,
     "disabled_at": Union[int, None],
@@ -329,13 +329,13 @@ Webhook = TypedDict("Webhook", {
 CreateWebhook = TypedDict("CreateWebhook", {
     "url": str,
     "description": NotRequired[Union[str, None]],
-    "events": NotRequired[List[Literal["task.succeeded", "task.failed", "account.balance_low"]]],
+    "events": NotRequired[List[Literal["task.succeeded", "task.failed", "task.late_result", "account.balance_low"]]],
 })
 
 UpdateWebhook = TypedDict("UpdateWebhook", {
     "url": NotRequired[str],
     "description": NotRequired[Union[str, None]],
-    "events": NotRequired[List[Literal["task.succeeded", "task.failed", "account.balance_low"]]],
+    "events": NotRequired[List[Literal["task.succeeded", "task.failed", "task.late_result", "account.balance_low"]]],
     "enabled": NotRequired[bool],
 })
 
