@@ -119,20 +119,6 @@ describe('the keys of an account in the console', () => {
     expect(text).to.include('value="renamed"').and.include('value="much"').and.include('value="2030-05-01"');
   });
 
-  it('are those of the account in the path only', async () => {
-    const other = await app.createAccount();
-    for (const [visitor, path] of [
-      [owner, mine],
-      [operator, theirs],
-    ] as const) {
-      const page = `${path}/${other.keyId}`;
-      expect((await visitor.get(page)).status).to.equal(404);
-      for (const action of ['', '/disable', '/enable', '/delete'])
-        expect((await visitor.send(page + action, WHOLE)).status, action).to.equal(404);
-    }
-    expect((await stored(other.keyId)).deleted_at).to.equal(null);
-  });
-
   it('say when money was last held for them', async () => {
     expect((await owner.get(mine)).text).to.include('never');
     const authorization = `Bearer ${customer.apiKey}`;

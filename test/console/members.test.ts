@@ -245,39 +245,4 @@ describe('the members of an account', () => {
       }
     });
   });
-
-  describe('are none of the business of', () => {
-    it('developers and finance', async () => {
-      for (const role of ['developer', 'finance'] as const) {
-        const visitor = await member(role);
-        await visitor.get('/console/profile');
-        const user = await idOf(Object.keys(await roles())[0] ?? '');
-        const asked = [await visitor.get(path), await visitor.get(`${path}/${user}`)];
-        for (const action of ['role', 'link', 'remove']) {
-          asked.push(await visitor.send(`${path}/${user}/${action}`, { role: 'owner' }));
-        }
-        asked.push(await visitor.send(path, { email: newEmail(), role: 'owner' }));
-        expect(asked.map(({ status }) => status)).to.deep.equal([403, 403, 403, 403, 403, 403]);
-      }
-    });
-
-    it('owners of other accounts, whose own pages know nothing of these people', async () => {
-      const other = await app.createAccount();
-      const stranger = await member('owner', newEmail(), other);
-      const user = await idOf(Object.keys(await roles())[0] ?? '');
-      const theirs = `/console/accounts/${other.accountId}/members/${user}`;
-      await stranger.get('/console/profile');
-      expect((await stranger.get(theirs)).status).to.equal(404);
-      for (const action of ['role', 'link', 'remove']) {
-        expect((await stranger.send(`${theirs}/${action}`, { role: 'finance' })).status).to.equal(404);
-      }
-      expect(Object.values(await roles())).to.deep.equal(['owner']);
-    });
-
-    it('forged forms', async () => {
-      await owner.get(path);
-      const forged = { form_token: 'guess', email: newEmail(), role: 'owner' };
-      expect((await owner.send(path, forged)).status).to.equal(403);
-    });
-  });
 });

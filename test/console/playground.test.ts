@@ -190,13 +190,6 @@ describe('the playground', () => {
     expect(await app.storedFiles()).to.have.length(storedBefore);
   });
 
-  it('is for owners and developers', async () => {
-    const person = { email: 'finance@example.com', account_id: customer.accountId, member_role: 'finance' } as const;
-    const finance = await Visitor.invited(app, person);
-    expect((await finance.get(path)).status).to.equal(403);
-    expect((await finance.send(path, { model: 'vidone-3.0', prompt: 'x' })).status).to.equal(403);
-  });
-
   it('shows what was made in the console last, to be used again, and nothing that programs made', async () => {
     const ofProgram = await createTaskRow(app.database, { accountId: customer.accountId, id: customer.keyId });
     await owner.send(path, { model: 'vidone-3.0', prompt: 'The latest <kite>', duration: '5' });

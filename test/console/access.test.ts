@@ -1,0 +1,311 @@
+import { expect } from 'chai';
+import { PAGES } from '../../console/pages.ts';
+import { listDocuments, recordSeller } from '../../db/queries/billing-documents.ts';
+import { topUp } from '../../db/queries/credits.ts';
+import { setEndUserBudget } from '../../db/queries/end-user-budgets.ts';
+import { createPriceList } from '../../db/queries/price-lists.ts';
+import { insertReconciliation } from '../../db/queries/reconciliations.ts';
+import { newId } from '../../domain/ids.ts';
+import type { TestApp, TestCaller } from '../support/app.ts';
+import { invite, useTestConsole, Visitor } from '../support/console.ts';
+import { createEndpoint, createTaskRow, createTextRequestRow, importSampleBill } from '../support/factories.ts';
+import { pngFile } from '../support/media-files.ts';
+
+/** The pages, below those who may open them or send their forms. `a|b` stands for two pages. */
+const ACCESS = `
+  everybody:
+    get+post /lost-password|sign-in
+    get      /sign-in/provider|callback
+    post     /sign-in/code
+    post     /sign-out
+    get+post /welcome/{token}
+    get+post /join/{invitation_token}
+    get      /outcomes/{form_id}
+  users:
+    get      /
+    get      /profile
+    post     /profile/language|password|recovery-codes|second-factor|provider
+    post     /profile/second-factor/remove
+    post     /profile/provider/disconnect
+    post     /profile/sessions/end|end-others
+    post     /views
+    post     /views/delete
+    get+post /search
+  owner, developer, finance:
+    get      /accounts/{account_id}
+    get      /accounts/{account_id}/models|tasks|usage|end-users
+    get      /accounts/{account_id}/tasks/tiles|{task_id}
+    get      /accounts/{account_id}/tasks/{task_id}/details
+    get      /accounts/{account_id}/usage/export|requests
+    get      /accounts/{account_id}/usage/requests/export|{text_request_id}
+    get      /accounts/{account_id}/end-users/export
+  owner, developer:
+    get+post /accounts/{account_id}/playground
+    post     /accounts/{account_id}/playground/price|files
+    get      /accounts/{account_id}/playground/cost/{request_id}
+    get      /accounts/{account_id}/playground/tasks/{task_id}
+    post     /accounts/{account_id}/tasks/{task_id}/claim
+    get+post /accounts/{account_id}/keys
+    get+post /accounts/{account_id}/keys/{key_id}
+    post     /accounts/{account_id}/keys/{key_id}/enable|disable|delete
+    get+post /accounts/{account_id}/webhooks
+    get+post /accounts/{account_id}/webhooks/{webhook_id}
+    post     /accounts/{account_id}/webhooks/{webhook_id}/enable|disable|test|rotate-secret
+    post     /accounts/{account_id}/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver
+    get+post /accounts/{account_id}/webhooks/{webhook_id}/delete
+    post     /accounts/{account_id}/end-users
+    post     /accounts/{account_id}/end-users/{budget_id}/delete
+    get      /accounts/{account_id}/files
+    get+post /accounts/{account_id}/files/{file_id}/delete
+  owner, finance:
+    get      /accounts/{account_id}/billing
+    get      /accounts/{account_id}/billing/top-ups|statements|documents|ledger
+    post     /accounts/{account_id}/billing/low-balance|details|checkout|automatic
+    get      /accounts/{account_id}/billing/automatic/{checkout_id}
+    post     /accounts/{account_id}/billing/automatic/stop
+    get      /accounts/{account_id}/billing/checkout/{checkout_id}
+    get      /accounts/{account_id}/billing/documents/{document_id}
+    get      /accounts/{account_id}/billing/statements/{month}
+    get      /accounts/{account_id}/billing/statements/{month}/export
+    get      /accounts/{account_id}/billing/ledger/export
+  owner:
+    get+post /accounts/{account_id}/members
+    post     /accounts/{account_id}/members/withdraw
+    get      /accounts/{account_id}/members/{user_id}
+    post     /accounts/{account_id}/members/{user_id}/role|link|remove
+  staff operator, staff finance, staff readonly:
+    get      /staff/accounts|months|refunds|reconciliations|corrections|tasks|live|models|price-lists
+    get      /staff/text-requests|upstreams|webhooks
+    get      /staff/accounts/{account_id}
+    get      /staff/accounts/{account_id}/ledger|end-users|documents
+    get      /staff/accounts/{account_id}/ledger/export
+    get      /staff/accounts/{account_id}/end-users/export
+    get      /staff/accounts/{account_id}/documents/{document_id}
+    get      /staff/people/{user_id}
+    get      /staff/months/{month}
+    get      /staff/months/{month}/export|statements
+    get      /staff/months/{month}/statements/{account_id}
+    get      /staff/months/{month}/statements/{account_id}/export
+    get      /staff/months/{month}/bills/{vendor}
+    get      /staff/months/{month}/bills/{vendor}/export
+    get      /staff/refunds/export
+    get      /staff/reconciliations/{reconciliation_id}
+    get      /staff/reconciliations/{reconciliation_id}/report|export
+    get      /staff/tasks/{task_id}
+    get      /staff/tasks/{task_id}/story
+    get      /staff/live/state
+    get      /staff/models/configuration|{model_id}
+    get      /staff/price-lists/{price_list}
+    get      /staff/text-requests/{text_request_id}
+    get      /staff/upstreams/health
+    get      /staff/webhooks/{webhook_id}
+  staff operator, staff finance:
+    post     /staff/accounts/{account_id}/price-list|adjust
+    post     /staff/months/{month}/bills/{vendor}/forget
+    get+post /staff/months/{month}/import-bill|close
+    post     /staff/reconciliations|corrections|price-lists
+    post     /staff/reconciliations/{reconciliation_id}/acknowledge|confirm|reject|withdraw
+    post     /staff/corrections/{correction_id}/approve|reject|withdraw
+    post     /staff/price-lists/{price_list}
+  staff operator:
+    post     /staff/accounts
+    post     /staff/accounts/{account_id}/details|members|suspend|reopen|erase|end-users
+    get+post /staff/accounts/{account_id}/keys
+    get+post /staff/accounts/{account_id}/keys/{key_id}
+    post     /staff/accounts/{account_id}/keys/{key_id}/enable|disable|delete
+    post     /staff/accounts/{account_id}/end-users/{budget_id}/delete
+    post     /staff/people/{user_id}
+    post     /staff/people/{user_id}/disable|enable|second-factor|role|leave|link
+    post     /staff/tasks/{task_id}/cancel|redeliver|prompt
+    post     /staff/models/configuration
+    post     /staff/models/{model_id}/disable|enable
+    post     /staff/upstreams/rest|resume
+    post     /staff/webhooks/{webhook_id}/redeliver
+    post     /staff/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver
+`;
+
+interface Row {
+  readonly method: string;
+  readonly path: string;
+  readonly who: readonly string[];
+}
+
+function readAccess(): readonly Row[] {
+  let who: readonly string[] = [];
+  return ACCESS.trim()
+    .split('\n')
+    .flatMap((line) => {
+      if (line.endsWith(':')) who = line.trim().slice(0, -1).split(', ');
+      const [, methods = '', parent = '', names = ''] = /^ +(get|post|get\+post) +(.*\/)(.*)$/.exec(line) ?? [];
+      return methods === ''
+        ? []
+        : names.split('|').flatMap((name) => {
+            const path = parent + name === '/' ? '' : parent + name;
+            return methods.split('+').map((method) => ({ method, path, who }));
+          });
+    });
+}
+
+const ROWS = readAccess();
+const FORMS = ROWS.filter(({ method }) => method === 'post');
+const CLOSED = ROWS.filter(({ who }) => !who.includes('everybody'));
+
+/** What an account has, by the parameter that names it in paths. */
+async function makeSamples(app: TestApp, { accountId, keyId, apiKey }: TestCaller): Promise<Record<string, string>> {
+  const { database } = app;
+  const key = { accountId, id: keyId };
+  await createPriceList(database, 'partners', { factor: '1', rules: [], reason: 'a test', author: 'a test' });
+  await recordSeller(database, { name: 'Acme', address: ['Street 1'], taxId: 'DE1', taxes: [], taxPoint: 'paid' });
+  await topUp(database, { accountId, amount: 1_000n, reference: 'wire 1' });
+  const [document] = await listDocuments(database, { accountId, limit: 1 });
+  const budget = { accountId, endUser: 'alice', usageLimit: 1n, limitPeriod: 'month' } as const;
+  const reconciliationId = newId('reconciliation');
+  await insertReconciliation(database, { id: reconciliationId, requestedBy: 'operator' });
+  await setEndUserBudget(database, budget);
+  const { id: textRequestId, requestId } = await createTextRequestRow(database, key);
+  await invite(app, { email: 'person@example.com', account_id: accountId });
+  const body = new FormData();
+  body.append('file', new Blob([new Uint8Array(pngFile())]), 'kite.png');
+  await fetch(`${app.baseUrl}/v1/files`, { method: 'POST', headers: { authorization: `Bearer ${apiKey}` }, body });
+  const idIn = async (table: string, rest: object = {}): Promise<string> =>
+    (
+      await database(table)
+        .where({ account_id: accountId, ...rest })
+        .first('id')
+    ).id;
+  return {
+    account_id: accountId,
+    key_id: keyId,
+    task_id: (await createTaskRow(database, key)).id,
+    text_request_id: textRequestId,
+    request_id: requestId,
+    webhook_id: (await createEndpoint(database, { id: accountId })).id,
+    delivery_id: newId('delivery'),
+    budget_id: await idIn('end_user_budgets'),
+    file_id: await idIn('uploads'),
+    document_id: document?.id ?? '',
+    user_id: (await database('users').where({ email: 'person@example.com' }).first('id')).id,
+    reconciliation_id: reconciliationId,
+    correction_id: newId('correction'),
+    checkout_id: 'cs_1',
+    model_id: 'vidone-3.0',
+    price_list: 'partners',
+    ...(await importSampleBill(database)),
+  };
+}
+
+describe('access to the pages of the console', () => {
+  const app = useTestConsole();
+  let samples: Readonly<Record<string, string>>;
+  /** The owner of another account. */
+  let stranger: Visitor;
+  let strangersAccount: string;
+  const visitors = new Map<string, Visitor>();
+
+  before(async () => {
+    const customer = await app.createAccount({ fundedUsd: 10 });
+    samples = await makeSamples(app, customer);
+    strangersAccount = (await app.createAccount({ fundedUsd: 1 })).accountId;
+    for (const member_role of ['owner', 'developer', 'finance'] as const) {
+      const person = { email: `${member_role}@example.com`, account_id: customer.accountId, member_role };
+      visitors.set(member_role, await Visitor.invited(app, person));
+    }
+    for (const staff_role of ['operator', 'finance', 'readonly'] as const) {
+      const person = { email: `staff-${staff_role}@example.com`, staff_role };
+      visitors.set(`staff ${staff_role}`, await Visitor.invited(app, person));
+    }
+    stranger = await Visitor.invited(app, { email: 'stranger@example.com', account_id: strangersAccount });
+    visitors.set('the owner of another account', stranger);
+    for (const visitor of visitors.values()) await visitor.get('/console/profile');
+  });
+
+  const addressOf = (path: string, names: Readonly<Record<string, string>> = samples) =>
+    `/console${path.replaceAll(/\{(\w+)\}/g, (_, name: string) => names[name] ?? `no sample of ${name}`)}`;
+
+  /** Opens the page, or sends its form. */
+  const visit = (visitor: Visitor, method: string, address: string, fields: Record<string, string> = {}) =>
+    method === 'get' ? visitor.get(`${address}?format=csv`) : visitor.send(address, fields);
+
+  it('is defined for every page', () => {
+    const names = (pages: readonly { readonly method: string; readonly path: string }[]) =>
+      pages.map(({ method, path }) => `${method} ${path}`).toSorted();
+    expect(names(ROWS)).to.deep.equal(names(PAGES));
+  });
+
+  it('is refused without a session, and leads to the sign-in', async () => {
+    for (const { method, path } of CLOSED) {
+      const { status, headers } = await visit(new Visitor(app), method, addressOf(path));
+      expect([status, headers['location']], `${method} ${path}`).to.deep.equal([303, '/console/sign-in']);
+    }
+  });
+
+  it("is refused for forms without the session's token, and changes nothing", async () => {
+    const before = await rowsOfCustomer();
+    for (const { path, who } of FORMS) {
+      const senders = [...visitors].filter(([name]) => ['everybody', 'users', name].some((one) => who.includes(one)));
+      expect(senders).not.to.deep.equal([]);
+      for (const [, visitor] of senders) {
+        for (const form_token of ['', 'guess']) {
+          const sent = await visitor.send(addressOf(path), { form_token }, { 'x-form-token': form_token });
+          expect(sent.status, path).to.equal(403);
+        }
+      }
+    }
+    expect(await rowsOfCustomer()).to.deep.equal(before);
+  });
+
+  it('is refused to what another account has, also by a path of the own account, and changes nothing', async () => {
+    const before = await rowsOfCustomer();
+    for (const { method, path } of ROWS.filter((row) => /\/accounts\/\{account_id\}\/.*_id\}/.test(row.path))) {
+      const visitor = path.startsWith('/staff') ? visitors.get('staff operator') : stranger;
+      const address = addressOf(path, { ...samples, account_id: strangersAccount });
+      // A budget that is not there counts as deleted.
+      const status = path.includes('{budget_id}') ? 303 : 404;
+      if (visitor) expect((await visit(visitor, method, address, { role: 'finance' })).status, path).to.equal(status);
+    }
+    expect(await rowsOfCustomer()).to.deep.equal(before);
+  });
+
+  for (const { method, path, who } of CLOSED.filter((row) => !row.who.includes('users'))) {
+    it(`is only for ${who.join(', ')}: ${method} ${path}`, async () => {
+      for (const [name, visitor] of visitors) {
+        const { status, text } = await visit(visitor, method, addressOf(path));
+        const isOfTheHouse = name.startsWith('staff') === path.startsWith('/staff') && visitor !== stranger;
+        if (!who.includes(name)) expect(status, name).to.equal(isOfTheHouse ? 403 : 404);
+        else expect(status, name).to.be.oneOf(method === 'get' ? [200, 303, 404] : [200, 303, 400, 404, 409]);
+        expect(text.length, 'characters of the page').to.be.below(100_000);
+      }
+    });
+  }
+
+  it('is recorded for each form of an operator before the form is carried out', async () => {
+    const actionsOf = (role: string) =>
+      app
+        .database('admin_actions')
+        .where({ author: `staff-${role}@example.com` })
+        .pluck<string[]>('action');
+    const sent = FORMS.filter(({ path }) => path.startsWith('/staff')).map(({ path }) => `console ${path}`);
+    expect([...new Set(await actionsOf('operator'))]).to.have.members(sent);
+    expect(await actionsOf('readonly')).to.deep.equal([]);
+  });
+
+  it('leads operators without an account from the start to their pages', async () => {
+    const starts = ['staff operator', 'staff finance', 'staff readonly', 'owner'].map(
+      async (name) => (await visitors.get(name)?.get('/console'))?.headers['location'],
+    );
+    expect(await Promise.all(starts)).to.deep.equal([
+      '/console/staff/live',
+      '/console/staff/months',
+      '/console/staff/live',
+      `/console/accounts/${samples['account_id']}`,
+    ]);
+  });
+
+  /** Everything that a form may change of the account whose pages the others open. */
+  async function rowsOfCustomer(): Promise<readonly unknown[]> {
+    const { account_id } = samples;
+    const tables = ['api_keys', 'webhook_endpoints', 'end_user_budgets', 'uploads', 'tasks', 'account_members'];
+    const rows = tables.map((table) => app.database(table).where({ account_id }).orderBy('created_at'));
+    return Promise.all([...rows, app.database('accounts').where({ id: account_id })]);
+  }
+});
