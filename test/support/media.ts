@@ -1,8 +1,9 @@
 /** Factories of what media upstreams are sent and answer. */
+import type { RequestListener } from 'node:http';
 import { newId } from '../../domain/ids.ts';
 import { fingerprintOf } from '../../providers/media/json.ts';
 import { Agent } from 'undici';
-import type { Accepted, JobState, RenderRequest } from '../../providers/media/adapter.ts';
+import type { Accepted, JobState, MediaAdapter, RenderRequest } from '../../providers/media/adapter.ts';
 import { MEDIA_PROTOCOLS } from '../../providers/media/protocols.ts';
 import type { ResultFile } from '../../providers/media/result-file.ts';
 import {
@@ -13,6 +14,7 @@ import {
 } from '../../providers/media/upstream.ts';
 import { inspectMedia } from '../../storage/media-inspector.ts';
 import { eventually } from './eventually.ts';
+import { startReceiver } from './receiver.ts';
 
 /** The links of pictures that nobody fetches. */
 export const LINKS = ['https://example.com/1.png', 'https://example.com/2.png', 'https://example.com/3.png'];
@@ -73,6 +75,33 @@ export function testUpstream(
     },
     options,
   );
+}
+
+/**
+ * Uses an upstream whose vendor is that server, and closes both.
+ *
+ * @param answer what the vendor answers to every call, as JSON; or a listener
+ */
+export async function usingVendor<Result>(
+  adapter: MediaAdapter,
+  answer: object | RequestListener,
+  use: (upstream: MediaUpstream) => Promise<Result>,
+  settings: Partial<MediaUpstreamSettings> & { readonly status?: number } = {},
+): Promise<Result> {
+  const { status = 200, ...others } = settings;
+  const answerAll: RequestListener = (_request, response) => response.writeHead(status).end(JSON.stringify(answer));
+  const vendor = await startReceiver(isListener(answer) ? answer : answerAll);
+  const upstream = testUpstream({ adapter, baseUrl: vendor.url, ...others });
+  try {
+    return await use(upstream);
+  } finally {
+    await upstream.close();
+    await vendor.close();
+  }
+}
+
+function isListener(answer: object | RequestListener): answer is RequestListener {
+  return typeof answer === 'function';
 }
 
 /** Reads the announcements of an upstream of that name. @param baseUrl to which cancellations go; by default nothing listens */

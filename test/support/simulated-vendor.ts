@@ -2,9 +2,9 @@
 import { expect } from 'chai';
 import type { SimulatorOptions } from '../../lab/simulator/simulator.ts';
 import type { JobState, RenderRequest } from '../../providers/media/adapter.ts';
-import { OutcomeUnknownError } from '../../providers/media/outcomes.ts';
+import { JobRefusedError, NotTakenError, OutcomeUnknownError } from '../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
-import { endOf, lookUp, submit } from './media.ts';
+import { endOf, lookUp, submit, testUpstream } from './media.ts';
 import { readMp4 } from './mp4.ts';
 import { startRecordingReceiver } from './receiver.ts';
 import { rejectionOf } from './rejection.ts';
@@ -28,6 +28,9 @@ export function useSimulatedVendor(
   });
   after(() => upstream?.close());
 }
+
+/** Makes a request for a video. */
+type VideoOf = (overrides?: Partial<RenderRequest>) => RenderRequest;
 
 /** Renders a video. @returns the facts of its file, and what the vendor reports */
 export async function renderVideo(upstream: MediaUpstream, request: RenderRequest) {
@@ -70,11 +73,74 @@ export function itReadsFailures(send: (prompt: string) => Promise<JobState>): vo
   });
 }
 
-/** For vendors that keep our id of a task. @param video a request of another task each time */
-export function itTakesEachIdOnce(
-  usedUpstream: () => MediaUpstream,
-  video: (overrides?: Partial<RenderRequest>) => RenderRequest,
+/** @param requests what the vendor has no field for */
+export function itRefuses(usedUpstream: () => MediaUpstream, requests: readonly RenderRequest[]): void {
+  it('refuses what it has no field for', () => {
+    for (const request of requests) {
+      expect(() => usedUpstream().prepare(request), JSON.stringify(request)).to.throw(JobRefusedError);
+    }
+  });
+}
+
+/** @param send submits each kind of request to an upstream */
+export function itLeavesTheRoute(
+  settings: () => Parameters<typeof testUpstream>[0],
+  ...send: readonly ((upstream: MediaUpstream) => Promise<unknown>)[]
 ): void {
+  it('leaves the route when the credential is refused', async () => {
+    const upstream = testUpstream({ ...settings(), credential: { apiKey: 'wrong' } });
+    for (const submitTo of send) {
+      expect(await rejectionOf(submitTo(upstream)))
+        .to.be.instanceOf(NotTakenError)
+        .with.property('leavesRoute', true);
+    }
+    await upstream.close();
+  });
+}
+
+/** @param jobId as the adapter names a job of which the vendor knows nothing */
+export function itReportsAMissingJob(usedUpstream: () => MediaUpstream, jobId: string): void {
+  it('reports a missing job as unknown', async () => {
+    expect(await usedUpstream().status(jobId, new AbortController().signal)).to.deep.equal({ state: 'unknown' });
+  });
+}
+
+/** @param missing as the adapter names a job of which the vendor knows nothing */
+export function itStopsARender(usedUpstream: () => MediaUpstream, video: VideoOf, missing: string): void {
+  it('stops a render, and nothing where there is no job', async () => {
+    const { signal } = new AbortController();
+    const jobId = await submit(usedUpstream(), video({ prompt: '[sim:stuck]' }));
+    await usedUpstream().cancel(jobId, signal);
+    expect(await usedUpstream().status(jobId, signal)).to.include({ state: 'failed' });
+    await usedUpstream().cancel(missing, signal);
+  });
+}
+
+export function itKeepsWhatHasEnded(usedUpstream: () => MediaUpstream, video: VideoOf): void {
+  it('keeps a job that has ended when it is asked to stop it', async () => {
+    const { signal } = new AbortController();
+    const jobId = await submit(usedUpstream(), video());
+    await endOf(usedUpstream(), jobId);
+    await usedUpstream().cancel(jobId, signal);
+    expect(await usedUpstream().status(jobId, signal)).to.include({ state: 'succeeded' });
+  });
+}
+
+/** @param expected the size, the seconds and the cost of an upright video of the resolution */
+export function itRenders(
+  usedUpstream: () => MediaUpstream,
+  video: VideoOf,
+  resolution: string,
+  expected: object,
+): void {
+  it('renders the requested video, and reports its cost', async () => {
+    const request = video({ resolution, aspectRatio: '9:16' });
+    expect(await renderVideo(usedUpstream(), request)).to.deep.include(expected);
+  });
+}
+
+/** For vendors that keep our id of a task. @param video a request of another task each time */
+export function itTakesEachIdOnce(usedUpstream: () => MediaUpstream, video: VideoOf): void {
   it('finds a task by our id, and none that it was not given', async () => {
     const upstream = usedUpstream();
     const request = video({ prompt: '[sim:drop_submit]' });

@@ -1,25 +1,33 @@
 import { expect } from 'chai';
 import { ark } from '../../../../providers/media/adapters/ark.ts';
-import { JobRefusedError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { endOf, filesIn, imageRequest, submit, testUpstream, videoRequest, LINKS } from '../../../support/media.ts';
-import { startReceiver } from '../../../support/receiver.ts';
+import {
+  endOf,
+  filesIn,
+  imageRequest,
+  submit,
+  testUpstream,
+  usingVendor,
+  videoRequest,
+  LINKS,
+} from '../../../support/media.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 import {
+  itKeepsWhatHasEnded,
   itReadsFailures,
   itReadsRefusals,
-  renderVideo,
+  itRefuses,
+  itRenders,
+  itReportsAMissingJob,
   useSimulatedVendor,
 } from '../../../support/simulated-vendor.ts';
 
 const signal = new AbortController().signal;
 
 describe('Ark', () => {
-  let baseUrl: string;
   let upstream: MediaUpstream;
 
-  useSimulatedVendor('ark', { apiKey: 'ark-key' }, (address, resultOrigins) => {
-    baseUrl = address;
+  useSimulatedVendor('ark', { apiKey: 'ark-key' }, (baseUrl, resultOrigins) => {
     const settings = { baseUrl: `${baseUrl}/api/v3`, credential: { apiKey: 'ark-key' }, resultOrigins };
     upstream = testUpstream({ adapter: ark, ...settings });
     return upstream;
@@ -30,13 +38,10 @@ describe('Ark', () => {
   const image = (overrides: Parameters<typeof imageRequest>[0] = {}) =>
     imageRequest({ width: 2048, height: 2048, ...overrides });
 
-  it('renders the requested video, and reports its tokens', async () => {
-    const request = video({ resolution: '1080p', aspectRatio: '9:16' });
-    expect(await renderVideo(upstream, request)).to.deep.include({
-      codedSize: [1080, 1920],
-      durationSeconds: 5,
-      cost: { amount: '50638', unit: 'tokens' },
-    });
+  itRenders(() => upstream, video, '1080p', {
+    codedSize: [1080, 1920],
+    durationSeconds: 5,
+    cost: { amount: '50638', unit: 'tokens' },
   });
 
   it('answers an image with its file', async () => {
@@ -103,30 +108,20 @@ describe('Ark', () => {
       [video(), {}, { name: 'OutcomeUnknownError' }],
       [image(), failed, { name: 'JobRefusedError', code: 'processing_failed' }],
     ] as const) {
-      const server = await startReceiver((_request, response) => response.end(JSON.stringify(body)));
-      const other = testUpstream({ adapter: ark, baseUrl: server.url });
-      expect(await rejectionOf(submit(other, request))).to.include(expected);
-      await other.close();
-      await server.close();
+      const outcome = await usingVendor(ark, body, (other) => rejectionOf(submit(other, request)));
+      expect(outcome).to.include(expected);
     }
   });
 
-  it('refuses what it has no field for', () => {
-    const requests = [
+  itReadsFailures(async (prompt) => endOf(upstream, await submit(upstream, video({ prompt }))));
+  itRefuses(
+    () => upstream,
+    [
       video({ images: LINKS.slice(0, 2) }),
       video({ images: LINKS, imagesAs: 'first_and_last_frame' }),
       image({ background: 'transparent' }),
-    ];
-    for (const request of requests) expect(() => upstream.prepare(request)).to.throw(JobRefusedError);
-  });
-
-  itReadsFailures(async (prompt) => endOf(upstream, await submit(upstream, video({ prompt }))));
-
-  it('keeps a task that has ended when asked to stop it, and reports a missing one as unknown', async () => {
-    const jobId = await submit(upstream, video());
-    await endOf(upstream, jobId);
-    await upstream.cancel(jobId, signal);
-    expect(await upstream.status(jobId, signal)).to.include({ state: 'succeeded' });
-    expect(await upstream.status('cgt-nowhere', signal)).to.deep.equal({ state: 'unknown' });
-  });
+    ],
+  );
+  itKeepsWhatHasEnded(() => upstream, video);
+  itReportsAMissingJob(() => upstream, 'cgt-nowhere');
 });

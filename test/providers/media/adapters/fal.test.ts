@@ -1,15 +1,33 @@
+import type { RequestListener } from 'node:http';
 import { createFalClient, ValidationError } from '@fal-ai/client';
 import { expect } from 'chai';
 import { fal } from '../../../../providers/media/adapters/fal.ts';
 import { addressMac, InvalidCallbackError } from '../../../../providers/media/callbacks.ts';
 import { fingerprintOf } from '../../../../providers/media/json.ts';
-import { JobRefusedError, NotTakenError, ProviderUnreachableError } from '../../../../providers/media/outcomes.ts';
+import { ProviderUnreachableError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { endOf, imageRequest, lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import {
+  endOf,
+  imageRequest,
+  lookUp,
+  submit,
+  testUpstream,
+  usingVendor,
+  videoRequest,
+} from '../../../support/media.ts';
 import { readMp4 } from '../../../support/mp4.ts';
 import { startReceiver } from '../../../support/receiver.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
-import { announcementFrom, itReadsRefusals, resultOf, useSimulatedVendor } from '../../../support/simulated-vendor.ts';
+import {
+  announcementFrom,
+  itLeavesTheRoute,
+  itReadsRefusals,
+  itRefuses,
+  itReportsAMissingJob,
+  itStopsARender,
+  resultOf,
+  useSimulatedVendor,
+} from '../../../support/simulated-vendor.ts';
 
 const signal = new AbortController().signal;
 const LINKS = ['https://example.com/1.png', 'https://example.com/2.png'];
@@ -138,17 +156,6 @@ describe('fal’s queue', () => {
     expect(lifecycle).to.deep.equal({ expiration_duration_seconds: seconds });
   });
 
-  it('refuses a shape that no ratio expresses', () => {
-    const fields = { size: null, aspect_ratio: { to: 'aspect_ratio' } };
-    expect(() => upstream.prepare(imageRequest({ width: 1024, height: 640, fields }))).to.throw(JobRefusedError);
-  });
-
-  it('refuses what no field takes', () => {
-    for (const inputs of [{ images: LINKS }, { referenceVideos: LINKS }, { referenceAudios: LINKS }]) {
-      expect(() => upstream.prepare(video(inputs)), JSON.stringify(inputs)).to.throw(JobRefusedError);
-    }
-  });
-
   it('finds a request by what was sent, and never takes its absence from a list as proof', async () => {
     const request = video({ prompt: '[sim:drop_submit] Found again' });
     await rejectionOf(submit(upstream, request));
@@ -172,8 +179,7 @@ describe('fal’s queue', () => {
     });
     const other = testUpstream({ adapter: fal, baseUrl, addresses: { requests: `${server.url}/v1` } });
     const sent = { request: video(), fingerprint: fingerprintOf({ a: 1 }), since: new Date(0) };
-    const found = await other.find(sent, signal);
-    expect(found).to.deep.equal(['fal-ai/veo3.1|r1', 'fal-ai/veo3.1|r2']);
+    expect(await other.find(sent, signal)).to.deep.equal(['fal-ai/veo3.1|r1', 'fal-ai/veo3.1|r2']);
     expect(asked[0]).to.match(/^\/v1\/models\/requests\/by-endpoint\?endpoint_id=fal-ai%2Fveo3\.1&/);
     expect(asked[1]).to.contain('cursor=next');
     await other.close();
@@ -181,14 +187,6 @@ describe('fal’s queue', () => {
   });
 
   itReadsRefusals((prompt) => submit(upstream, video({ prompt })));
-
-  it('leaves the route when a credential is refused', async () => {
-    const other = testUpstream({ adapter: fal, baseUrl, credential: { apiKey: 'wrong' } });
-    expect(await rejectionOf(submit(other, video())))
-      .to.be.instanceOf(NotTakenError)
-      .with.property('leavesRoute', true);
-    await other.close();
-  });
 
   for (const code of ['content_policy_violation', 'bad_request', 'processing_failed']) {
     it(`fails as ${code}, although it has completed`, async () => {
@@ -218,27 +216,18 @@ describe('fal’s queue', () => {
     ['a refused key', 401, { detail: 'Unauthorized' }, 'unreachable'],
   ] as const) {
     it(`reads the response of ${what} as ${expected}`, async () => {
-      const server = await startReceiver(({ url }, response) => {
+      const answer: RequestListener = ({ url }, response) => {
         const isStatus = url?.endsWith('/status') ?? false;
         response.writeHead(isStatus ? 200 : status).end(JSON.stringify(isStatus ? { status: 'COMPLETED' } : body));
-      });
-      const other = testUpstream({ adapter: fal, baseUrl: server.url });
-      const state = await other.status('fal-ai/x|1', signal).catch((error: unknown) => error);
+      };
+      const state = await usingVendor(fal, answer, (other) =>
+        other.status('fal-ai/x|1', signal).catch((error: unknown) => error),
+      );
       if (expected === 'unreachable') expect(state).to.be.instanceOf(ProviderUnreachableError);
       else
         expect(state).to.include(expected === 'running' ? { state: 'running' } : { state: 'failed', code: expected });
-      await other.close();
-      await server.close();
     });
   }
-
-  it('stops a render, and reports a missing one as unknown', async () => {
-    const jobId = await submit(upstream, video({ prompt: '[sim:stuck]' }));
-    await upstream.cancel(jobId, signal);
-    expect(await upstream.status(jobId, signal)).to.include({ state: 'failed' });
-    await upstream.cancel('fal-ai/veo3.1|nowhere', signal);
-    expect(await upstream.status('fal-ai/veo3.1|nowhere', signal)).to.deep.equal({ state: 'unknown' });
-  });
 
   it('announces the end with a signature of its published keys, and names the job', async () => {
     const mac = addressMac('id:secret', 'task_1');
@@ -262,4 +251,21 @@ describe('fal’s queue', () => {
       expect(await rejectionOf(read(changes))).to.be.instanceOf(InvalidCallbackError);
     }
   });
+
+  itRefuses(
+    () => upstream,
+    [
+      video({ images: LINKS }),
+      video({ referenceVideos: LINKS }),
+      video({ referenceAudios: LINKS }),
+      // No ratio expresses this shape.
+      imageRequest({ width: 1024, height: 640, fields: { size: null, aspect_ratio: { to: 'aspect_ratio' } } }),
+    ],
+  );
+  itLeavesTheRoute(
+    () => ({ adapter: fal, baseUrl }),
+    (other) => submit(other, video()),
+  );
+  itStopsARender(() => upstream, video, 'fal-ai/veo3.1|nowhere');
+  itReportsAMissingJob(() => upstream, 'fal-ai/veo3.1|nowhere');
 });

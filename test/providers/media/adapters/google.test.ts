@@ -18,17 +18,19 @@ import {
   sizesOf,
   submit,
   testUpstream,
+  usingVendor,
   videoRequest,
   LINKS,
 } from '../../../support/media.ts';
 import { readMp4 } from '../../../support/mp4.ts';
-import { startReceiver } from '../../../support/receiver.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 import {
   announcementFrom,
   itReadsFailures,
   itReadsRefusals,
-  renderVideo,
+  itRefuses,
+  itRenders,
+  itReportsAMissingJob,
   useSimulatedVendor,
 } from '../../../support/simulated-vendor.ts';
 
@@ -89,11 +91,6 @@ describe('Google', () => {
     expect(refused).to.be.instanceOf(ApiError).with.property('status', 400);
   });
 
-  it('renders the requested video, whose file is at another origin', async () => {
-    const request = video({ resolution: '1080p', aspectRatio: '9:16' });
-    expect(await renderVideo(upstream, request)).to.deep.include({ codedSize: [1080, 1920], durationSeconds: 8 });
-  });
-
   for (const [what, inputs, fields] of [
     ['a first frame', { images: LINKS.slice(0, 1) }, ['prompt', 'image']],
     [
@@ -125,19 +122,6 @@ describe('Google', () => {
     expect(await sizesOf(larger.files)).to.deep.equal([[2048, 2048]]);
   });
 
-  it('refuses what it has no field for', () => {
-    for (const request of [
-      video({ images: LINKS.slice(0, 2) }),
-      video({ images: LINKS, imagesAs: 'first_and_last_frame' }),
-      video({ referenceVideos: ['https://example.com/1.mp4'] }),
-      video({ referenceAudios: ['https://example.com/1.mp3'] }),
-      image({ background: 'transparent' }),
-      image({ width: 3072, height: 1024 }),
-    ]) {
-      expect(() => upstream.prepare(request)).to.throw(JobRefusedError);
-    }
-  });
-
   itReadsRefusals(
     (prompt) => submit(upstream, video({ prompt })),
     (prompt) => filesIn(upstream, image({ prompt })),
@@ -152,10 +136,6 @@ describe('Google', () => {
   });
 
   itReadsFailures(async (prompt) => endOf(upstream, await submit(upstream, video({ prompt }))));
-
-  it('reports a missing job as unknown', async () => {
-    expect(await upstream.status('models/veo/operations/nowhere', signal)).to.deep.equal({ state: 'unknown' });
-  });
 
   it('announces the end with a token of its published keys, and names the operation', async () => {
     const { headers, rawBody, jobId, query } = await announcement();
@@ -193,13 +173,15 @@ describe('Google', () => {
     return { ...announced, query: new URLSearchParams({ mac: addressMac(SECRET, 'task_1') }) };
   }
 
+  const imageFrom = (answer: object) => usingVendor(google, answer, (other) => filesIn(other, image()));
+
   for (const [answer, code] of [
     [{ promptFeedback: { blockReason: 'PROHIBITED_CONTENT' } }, 'content_policy_violation'],
     [{ candidates: [{ finishReason: 'IMAGE_SAFETY' }] }, 'content_policy_violation'],
     [{ candidates: [{ finishReason: 'NO_IMAGE', content: { parts: [{ text: 'No.' }] } }] }, 'processing_failed'],
   ] as const) {
     it(`ends an image that was never made as ${code}: ${JSON.stringify(answer)}`, async () => {
-      expect(await rejectionOf(imageAnsweredWith(answer)))
+      expect(await rejectionOf(imageFrom(answer)))
         .to.be.instanceOf(JobRefusedError)
         .with.property('code', code);
     });
@@ -207,28 +189,30 @@ describe('Google', () => {
 
   it('keeps what the vendor charges for an image that it made and withholds', async () => {
     const candidates = [{ finishReason: 'IMAGE_SAFETY' }];
-    const refusal = await rejectionOf(
-      imageAnsweredWith({ candidates, usageMetadata: { candidatesTokenCount: 1_290 } }),
-    );
+    const refusal = await rejectionOf(imageFrom({ candidates, usageMetadata: { candidatesTokenCount: 1_290 } }));
     expect(refusal).to.have.property('cost').that.deep.equals({ amount: '1290', unit: 'output_tokens' });
   });
 
   it('takes a draft for no image', async () => {
     const draft = { thought: true, inlineData: { data: 'aGk=', mimeType: 'image/png' } };
     const answer = { candidates: [{ content: { parts: [draft] } }] };
-    expect(await imageAnsweredWith(answer)).to.deep.equal({ files: [] });
+    expect(await imageFrom(answer)).to.deep.equal({ files: [] });
   });
 
-  async function imageAnsweredWith(answer: object) {
-    const server = await startReceiver((_request, response) => response.end(JSON.stringify(answer)));
-    const other = testUpstream({ adapter: google, baseUrl: server.url });
-    try {
-      return await filesIn(other, image());
-    } finally {
-      await other.close();
-      await server.close();
-    }
-  }
+  // The file is at another origin.
+  itRenders(() => upstream, video, '1080p', { codedSize: [1080, 1920], durationSeconds: 8 });
+  itRefuses(
+    () => upstream,
+    [
+      video({ images: LINKS.slice(0, 2) }),
+      video({ images: LINKS, imagesAs: 'first_and_last_frame' }),
+      video({ referenceVideos: ['https://example.com/1.mp4'] }),
+      video({ referenceAudios: ['https://example.com/1.mp3'] }),
+      image({ background: 'transparent' }),
+      image({ width: 3072, height: 1024 }),
+    ],
+  );
+  itReportsAMissingJob(() => upstream, 'models/veo/operations/nowhere');
 });
 
 const partOf = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url');

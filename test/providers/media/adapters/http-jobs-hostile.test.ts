@@ -116,19 +116,6 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
       expect(error.message).to.contain('10000 bytes');
     });
 
-    it('never answers', async () => {
-      const server = await upstream(() => undefined);
-      const provider = connect(server.url, { timings: { answerTimeoutMs: 20 } });
-      expect(await rejectionOf(provider.status('job_1', signal))).to.be.instanceOf(ProviderUnreachableError);
-    });
-
-    it('is not there', async () => {
-      const server = await startReceiver(() => undefined);
-      await server.close();
-      const error = await rejectionOf(submit(connect(server.url), videoRequest()));
-      expect(error).to.be.instanceOf(NotTakenError).with.property('leavesRoute', false);
-    });
-
     it('answers 404 in words that are not the protocol’s', async () => {
       const provider = await answering(404, '<h1>No such site</h1>');
       expect(await rejectionOf(provider.status('job_1', signal))).to.be.instanceOf(ProviderUnreachableError);

@@ -1,14 +1,15 @@
 import { expect } from 'chai';
 import { kling } from '../../../../providers/media/adapters/kling.ts';
-import { JobRefusedError, NotTakenError } from '../../../../providers/media/outcomes.ts';
+import { NotTakenError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import { endOf, imageRequest, submit, testUpstream, videoRequest, LINKS } from '../../../support/media.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 import {
   announcementFrom,
   itReadsFailures,
+  itRefuses,
+  itRenders,
   itTakesEachIdOnce,
-  renderVideo,
   useSimulatedVendor,
 } from '../../../support/simulated-vendor.ts';
 
@@ -43,15 +44,6 @@ describe('Kling’s standard API', () => {
       else expect(outcome).to.be.instanceOf(NotTakenError).with.property('leavesRoute', true);
       await other.close();
     }
-  });
-
-  it('renders the requested video, and reports its cost', async () => {
-    const request = video({ resolution: '1080p', aspectRatio: '9:16' });
-    expect(await renderVideo(upstream, request)).to.deep.include({
-      codedSize: [1080, 1920],
-      durationSeconds: 5,
-      cost: { amount: '1.5', unit: 'units' },
-    });
   });
 
   it('renders images at the older address, which answers questions about them', async () => {
@@ -136,19 +128,6 @@ describe('Kling’s standard API', () => {
     expect(error).to.be.instanceOf(NotTakenError).with.property('leavesRoute', true);
   });
 
-  it('refuses what it has no field for', () => {
-    for (const inputs of [
-      { images: LINKS.slice(0, 2) },
-      { images: LINKS, imagesAs: 'first_and_last_frame' as const },
-      { referenceVideos: LINKS },
-      { referenceVideos: LINKS, imagesAs: 'references' as const },
-      { referenceAudios: LINKS },
-      { resolution: '480p' },
-    ]) {
-      expect(() => upstream.prepare(video(inputs)), JSON.stringify(inputs)).to.throw(JobRefusedError);
-    }
-  });
-
   itReadsFailures(async (prompt) => endOf(upstream, await submit(upstream, video({ prompt }))));
 
   it('announces the end of a task, signed with the account’s secret', async () => {
@@ -161,4 +140,21 @@ describe('Kling’s standard API', () => {
     expect(await read(body)).to.deep.equal({ jobId, taskId: request.taskId });
     await rejectionOf(read(`${body} `));
   });
+
+  itRenders(() => upstream, video, '1080p', {
+    codedSize: [1080, 1920],
+    durationSeconds: 5,
+    cost: { amount: '1.5', unit: 'units' },
+  });
+  itRefuses(
+    () => upstream,
+    [
+      video({ images: LINKS.slice(0, 2) }),
+      video({ images: LINKS, imagesAs: 'first_and_last_frame' }),
+      video({ referenceVideos: LINKS }),
+      video({ referenceVideos: LINKS, imagesAs: 'references' }),
+      video({ referenceAudios: LINKS }),
+      video({ resolution: '480p' }),
+    ],
+  );
 });

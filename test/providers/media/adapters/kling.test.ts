@@ -2,19 +2,27 @@ import { expect } from 'chai';
 import { kling } from '../../../../providers/media/adapters/kling.ts';
 import { JobRefusedError, NotTakenError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { endOf, imageRequest, sizeOf, submit, testUpstream, videoRequest, LINKS } from '../../../support/media.ts';
-import { startReceiver } from '../../../support/receiver.ts';
+import {
+  endOf,
+  imageRequest,
+  sizeOf,
+  submit,
+  testUpstream,
+  usingVendor,
+  videoRequest,
+  LINKS,
+} from '../../../support/media.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 import {
   itReadsFailures,
   itTakesEachIdOnce,
   itReadsRefusals,
-  renderVideo,
+  itRefuses,
+  itRenders,
+  itReportsAMissingJob,
   resultOf,
   useSimulatedVendor,
 } from '../../../support/simulated-vendor.ts';
-
-const signal = new AbortController().signal;
 
 describe('Kling’s API', () => {
   let baseUrl: string;
@@ -45,15 +53,6 @@ describe('Kling’s API', () => {
       else expect(outcome).to.be.instanceOf(NotTakenError).with.property('leavesRoute', true);
       await other.close();
     }
-  });
-
-  it('renders the requested video, and reports its cost', async () => {
-    const request = video({ resolution: '1080p', aspectRatio: '9:16' });
-    expect(await renderVideo(upstream, request)).to.deep.include({
-      codedSize: [1080, 1920],
-      durationSeconds: 5,
-      cost: { amount: '3.5', unit: 'units' },
-    });
   });
 
   it('renders images', async () => {
@@ -113,38 +112,31 @@ describe('Kling’s API', () => {
   itReadsRefusals((prompt) => submit(upstream, video({ prompt })));
 
   it('refuses by its code under HTTP 200 as well', async () => {
-    const server = await startReceiver((_request, response) => response.end('{"code": 1301, "message": "sensitive"}'));
-    const other = testUpstream({ adapter: kling, baseUrl: server.url, credential: { apiKey: 'key' } });
-    const error = await rejectionOf(submit(other, video()));
+    const answer = { code: 1301, message: 'sensitive' };
+    const error = await usingVendor(kling, answer, (other) => rejectionOf(submit(other, video())));
     expect(error).to.be.instanceOf(JobRefusedError).with.property('code', 'content_policy_violation');
-    await other.close();
-    await server.close();
-  });
-
-  it('refuses what it has no field for', () => {
-    for (const inputs of [
-      { images: LINKS.slice(0, 2) },
-      { images: LINKS, imagesAs: 'first_and_last_frame' as const },
-      { referenceVideos: LINKS },
-      { referenceAudios: LINKS },
-      { resolution: '480p' },
-      { aspectRatio: '21:9' },
-      { durationSeconds: 16 },
-    ]) {
-      expect(() => upstream.prepare(video(inputs)), JSON.stringify(inputs)).to.throw(JobRefusedError);
-    }
-    for (const inputs of [
-      { width: 3840, height: 2160 },
-      { width: 1536, height: 512 },
-      { width: 1024, height: 1024, background: 'transparent' },
-    ]) {
-      expect(() => upstream.prepare(imageRequest(inputs)), JSON.stringify(inputs)).to.throw(JobRefusedError);
-    }
   });
 
   itReadsFailures(async (prompt) => endOf(upstream, await submit(upstream, video({ prompt }))));
-
-  it('reports a missing task as unknown', async () => {
-    expect(await upstream.status('text2video|nowhere', signal)).to.deep.equal({ state: 'unknown' });
+  itRenders(() => upstream, video, '1080p', {
+    codedSize: [1080, 1920],
+    durationSeconds: 5,
+    cost: { amount: '3.5', unit: 'units' },
   });
+  itRefuses(
+    () => upstream,
+    [
+      video({ images: LINKS.slice(0, 2) }),
+      video({ images: LINKS, imagesAs: 'first_and_last_frame' }),
+      video({ referenceVideos: LINKS }),
+      video({ referenceAudios: LINKS }),
+      video({ resolution: '480p' }),
+      video({ aspectRatio: '21:9' }),
+      video({ durationSeconds: 16 }),
+      imageRequest({ width: 3840, height: 2160 }),
+      imageRequest({ width: 1536, height: 512 }),
+      imageRequest({ width: 1024, height: 1024, background: 'transparent' }),
+    ],
+  );
+  itReportsAMissingJob(() => upstream, 'text2video|nowhere');
 });

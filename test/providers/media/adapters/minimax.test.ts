@@ -1,19 +1,17 @@
 import { expect } from 'chai';
 import { minimax } from '../../../../providers/media/adapters/minimax.ts';
-import {
-  JobRefusedError,
-  NotTakenError,
-  OutcomeUnknownError,
-  ProviderUnreachableError,
-} from '../../../../providers/media/outcomes.ts';
+import { OutcomeUnknownError, ProviderUnreachableError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { endOf, submit, testUpstream, videoRequest, LINKS } from '../../../support/media.ts';
-import { startReceiver } from '../../../support/receiver.ts';
+import { endOf, submit, testUpstream, usingVendor, videoRequest, LINKS } from '../../../support/media.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 import {
+  itKeepsWhatHasEnded,
+  itLeavesTheRoute,
   itReadsFailures,
   itReadsRefusals,
-  renderVideo,
+  itRefuses,
+  itRenders,
+  itReportsAMissingJob,
   useSimulatedVendor,
 } from '../../../support/simulated-vendor.ts';
 
@@ -32,15 +30,6 @@ describe('MiniMax', () => {
 
   const video = (overrides: Parameters<typeof videoRequest>[0] = {}) =>
     videoRequest({ durationSeconds: 5, resolution: '768p', ...overrides });
-
-  it('renders the requested video, and reports its seconds', async () => {
-    const request = video({ resolution: '1440p', aspectRatio: '9:16' });
-    expect(await renderVideo(upstream, request)).to.deep.include({
-      codedSize: [1440, 2560],
-      durationSeconds: 5,
-      cost: { amount: '5', unit: 'seconds' },
-    });
-  });
 
   for (const [what, inputs, roles, ratio] of [
     ['text', {}, [], '16:9'],
@@ -73,7 +62,7 @@ describe('MiniMax', () => {
     });
   }
 
-  it('is asked for the vendor’s resolutions, and refuses what it does not render', () => {
+  it('is asked for the vendor’s resolutions', () => {
     const sizes = ['480p', '720p', '768p', '1440p'].map((resolution) => upstream.prepare(video({ resolution })).body);
     expect(sizes.map((body) => JSON.parse(JSON.stringify(body)).json.resolution)).to.deep.equal([
       '480P',
@@ -81,13 +70,6 @@ describe('MiniMax', () => {
       '768P',
       '2K',
     ]);
-    for (const request of [
-      video({ resolution: '1080p' }),
-      video({ images: LINKS.slice(0, 2) }),
-      video({ images: LINKS, imagesAs: 'first_and_last_frame' }),
-    ]) {
-      expect(() => upstream.prepare(request)).to.throw(JobRefusedError);
-    }
   });
 
   it("lists the model's tasks since a time, over all pages", async () => {
@@ -116,10 +98,9 @@ describe('MiniMax', () => {
     ['no list', { total: 0 }],
   ] as const) {
     it(`concludes nothing from ${what}`, async () => {
-      const other = await answering(200, list);
       const sent = { request: video(), fingerprint: '', since: new Date() };
-      expect(await rejectionOf(other.upstream.find(sent, signal))).to.be.instanceOf(ProviderUnreachableError);
-      await other.close();
+      const error = await usingVendor(minimax, list, (other) => rejectionOf(other.find(sent, signal)));
+      expect(error).to.be.instanceOf(ProviderUnreachableError);
     });
   }
 
@@ -133,42 +114,42 @@ describe('MiniMax', () => {
     [2013, { code: 'bad_request' }],
   ] as const) {
     it(`reads the code ${code} of an answer that has the status 200`, async () => {
-      const other = await answering(200, { base_resp: { status_code: code, status_msg: 'no' } });
-      expect(await rejectionOf(submit(other.upstream, video()))).to.include(outcome);
-      await other.close();
+      const answer = { base_resp: { status_code: code, status_msg: 'no' } };
+      expect(await usingVendor(minimax, answer, (other) => rejectionOf(submit(other, video())))).to.include(outcome);
     });
   }
 
   it('treats an empty answer and an unknown code as an unknown outcome', async () => {
     for (const answer of [{}, { base_resp: { status_code: 1000 } }]) {
-      const other = await answering(200, answer);
-      expect(await rejectionOf(submit(other.upstream, video()))).to.be.instanceOf(OutcomeUnknownError);
-      await other.close();
+      const error = await usingVendor(minimax, answer, (other) => rejectionOf(submit(other, video())));
+      expect(error).to.be.instanceOf(OutcomeUnknownError);
     }
   });
 
-  it('leaves a credential that is refused, and can be asked whether it is', async () => {
+  it('can be asked whether its credential is refused', async () => {
     const other = testUpstream({ adapter: minimax, baseUrl, credential: { apiKey: 'wrong' } });
-    expect(await rejectionOf(submit(other, video())))
-      .to.be.instanceOf(NotTakenError)
-      .with.property('leavesRoute', true);
     expect([(await other.probe(signal)).status, (await upstream.probe(signal)).status]).to.deep.equal([401, 200]);
     await other.close();
   });
 
   itReadsFailures(async (prompt) => endOf(upstream, await submit(upstream, video({ prompt }))));
-
-  it('keeps a task that has ended when asked to stop it, and reports a missing one as unknown', async () => {
-    const jobId = await submit(upstream, video());
-    await endOf(upstream, jobId);
-    await upstream.cancel(jobId, signal);
-    expect(await upstream.status(jobId, signal)).to.include({ state: 'succeeded' });
-    expect(await upstream.status('nowhere', signal)).to.deep.equal({ state: 'unknown' });
+  itRenders(() => upstream, video, '1440p', {
+    codedSize: [1440, 2560],
+    durationSeconds: 5,
+    cost: { amount: '5', unit: 'seconds' },
   });
-
-  async function answering(status: number, answer: object) {
-    const server = await startReceiver((_request, response) => response.writeHead(status).end(JSON.stringify(answer)));
-    const other = testUpstream({ adapter: minimax, baseUrl: server.url });
-    return { upstream: other, close: async () => void (await Promise.all([other.close(), server.close()])) };
-  }
+  itRefuses(
+    () => upstream,
+    [
+      video({ resolution: '1080p' }),
+      video({ images: LINKS.slice(0, 2) }),
+      video({ images: LINKS, imagesAs: 'first_and_last_frame' }),
+    ],
+  );
+  itLeavesTheRoute(
+    () => ({ adapter: minimax, baseUrl }),
+    (other) => submit(other, video()),
+  );
+  itKeepsWhatHasEnded(() => upstream, video);
+  itReportsAMissingJob(() => upstream, 'nowhere');
 });

@@ -4,9 +4,8 @@ import type { RenderRequest } from '../../../../providers/media/adapter.ts';
 import { openaiImages } from '../../../../providers/media/adapters/openai-images.ts';
 import { NotTakenError, OutcomeUnknownError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { filesIn, imageRequest, sizeOf, sizesOf, testUpstream } from '../../../support/media.ts';
+import { filesIn, imageRequest, sizeOf, sizesOf, testUpstream, usingVendor } from '../../../support/media.ts';
 import { pngFile } from '../../../support/media-files.ts';
-import { startReceiver } from '../../../support/receiver.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 import { useSimulatedVendor } from '../../../support/simulated-vendor.ts';
 
@@ -123,15 +122,8 @@ describe('OpenAI’s images', () => {
     expect(files).to.deep.equal([{ url: 'https://files.example.com/1.png', mimeType: null }]);
   });
 
-  async function answeredWith(status: number, body: unknown) {
-    const gateway = await startReceiver((_request, response) => response.writeHead(status).end(JSON.stringify(body)));
-    const other = testUpstream({ adapter: openaiImages, baseUrl: gateway.url });
-    try {
-      return await filesIn(other, imageRequest());
-    } finally {
-      await other.close();
-      await gateway.close();
-    }
+  function answeredWith(status: number, body: object) {
+    return usingVendor(openaiImages, body, (other) => filesIn(other, imageRequest()), { status });
   }
 });
 

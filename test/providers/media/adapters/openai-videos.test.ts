@@ -1,13 +1,18 @@
 import { expect } from 'chai';
 import OpenAI, { APIError, toFile } from 'openai';
 import { openaiVideos } from '../../../../providers/media/adapters/openai-videos.ts';
-import { JobRefusedError, NotTakenError } from '../../../../providers/media/outcomes.ts';
+import { NotTakenError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
-import { startReceiver } from '../../../support/receiver.ts';
+import { lookUp, submit, testUpstream, usingVendor, videoRequest, LINKS } from '../../../support/media.ts';
 import { readMp4 } from '../../../support/mp4.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
-import { renderVideo, useSimulatedVendor } from '../../../support/simulated-vendor.ts';
+import {
+  itRefuses,
+  itRenders,
+  itReportsAMissingJob,
+  itStopsARender,
+  useSimulatedVendor,
+} from '../../../support/simulated-vendor.ts';
 
 const signal = new AbortController().signal;
 
@@ -44,11 +49,6 @@ describe('the wire format of OpenAI’s videos', () => {
     expect(unknown).to.be.instanceOf(APIError).with.property('status', 400);
   });
 
-  it('renders the requested video', async () => {
-    const request = videoRequest({ resolution: '1080p', aspectRatio: '9:16', durationSeconds: 3 });
-    expect(await renderVideo(upstream, request)).to.deep.include({ codedSize: [1080, 1920], durationSeconds: 3 });
-  });
-
   it('is found again by what was sent, among those that were made since', async () => {
     const request = videoRequest({ prompt: 'Found again [sim:drop_submit]' });
     await rejectionOf(submit(upstream, request));
@@ -61,21 +61,11 @@ describe('the wire format of OpenAI’s videos', () => {
 
   it('cannot be found again where the gateway lists nothing, or lists videos without what was sent', async () => {
     for (const [status, body] of [
-      [404, '{"error": {}}'],
-      [200, '{"data": [{"id": "video_1", "created_at": 1, "object": "video"}]}'],
+      [404, { error: {} }],
+      [200, { data: [{ id: 'video_1', created_at: 1, object: 'video' }] }],
     ] as const) {
-      const relay = await startReceiver((_request, response) => response.writeHead(status).end(body));
-      const other = testUpstream({ adapter: openaiVideos, baseUrl: `${relay.url}/v1` });
-      expect(await lookUp(other, videoRequest())).to.equal(null);
-      await other.close();
-      await relay.close();
-    }
-  });
-
-  it('refuses what it has no field for', () => {
-    const links = ['https://example.com/1.png', 'https://example.com/2.png'];
-    for (const inputs of [{ images: links }, { referenceVideos: links }, { referenceAudios: links }]) {
-      expect(() => upstream.prepare(videoRequest(inputs))).to.throw(JobRefusedError);
+      const found = usingVendor(openaiVideos, body, (other) => lookUp(other, videoRequest()), { status });
+      expect(await found).to.equal(null);
     }
   });
 
@@ -84,11 +74,15 @@ describe('the wire format of OpenAI’s videos', () => {
     expect(error).to.be.instanceOf(NotTakenError).with.property('leavesRoute', true);
   });
 
-  it('stops a render, and reports a missing one as unknown', async () => {
-    const jobId = await submit(upstream, videoRequest({ prompt: '[sim:stuck]' }));
-    await upstream.cancel(jobId, signal);
-    expect(await upstream.status(jobId, signal)).to.include({ state: 'failed' });
-    await upstream.cancel('video_nowhere', signal);
-    expect(await upstream.status('video_nowhere', signal)).to.deep.equal({ state: 'unknown' });
-  });
+  itRenders(() => upstream, videoRequest, '1080p', { codedSize: [1080, 1920], durationSeconds: 2 });
+  itRefuses(
+    () => upstream,
+    [
+      videoRequest({ images: LINKS.slice(0, 2) }),
+      videoRequest({ referenceVideos: LINKS }),
+      videoRequest({ referenceAudios: LINKS }),
+    ],
+  );
+  itStopsARender(() => upstream, videoRequest, 'video_nowhere');
+  itReportsAMissingJob(() => upstream, 'video_nowhere');
 });

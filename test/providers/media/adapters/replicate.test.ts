@@ -1,17 +1,30 @@
+import type { RequestListener } from 'node:http';
 import { expect } from 'chai';
 import Replicate, { validateWebhook } from 'replicate';
 import { replicate } from '../../../../providers/media/adapters/replicate.ts';
 import { InvalidCallbackError } from '../../../../providers/media/callbacks.ts';
 import { fingerprintOf } from '../../../../providers/media/json.ts';
-import { JobRefusedError, NotTakenError, ProviderUnreachableError } from '../../../../providers/media/outcomes.ts';
+import { NotTakenError, ProviderUnreachableError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
-import { endOf, imageRequest, lookUp, submit, testUpstream, videoRequest, LINKS } from '../../../support/media.ts';
-import { startReceiver } from '../../../support/receiver.ts';
+import {
+  endOf,
+  imageRequest,
+  lookUp,
+  submit,
+  testUpstream,
+  usingVendor,
+  videoRequest,
+  LINKS,
+} from '../../../support/media.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 import {
   announcementFrom,
+  itLeavesTheRoute,
   itReadsRefusals,
-  renderVideo,
+  itRefuses,
+  itRenders,
+  itReportsAMissingJob,
+  itStopsARender,
   useSimulatedVendor,
 } from '../../../support/simulated-vendor.ts';
 
@@ -36,14 +49,12 @@ describe('Replicate’s predictions', () => {
 
   /** The state of a prediction that the vendor shows so. */
   async function stateShown(status: number, prediction: object): Promise<unknown> {
-    const server = await startReceiver((_request, response) => {
-      response.writeHead(status).end(JSON.stringify({ id: 'p1', ...prediction }));
-    });
-    const other = testUpstream({ adapter: replicate, baseUrl: server.url });
-    const state = await other.status('p1', signal).catch((error: unknown) => error);
-    await other.close();
-    await server.close();
-    return state;
+    return usingVendor(
+      replicate,
+      { id: 'p1', ...prediction },
+      (other) => other.status('p1', signal).catch((error: unknown) => error),
+      { status },
+    );
   }
 
   it('is simulated as Replicate’s own client expects it', async () => {
@@ -61,15 +72,6 @@ describe('Replicate’s predictions', () => {
     expect((await client.predictions.cancel(stuck.id)).status).to.equal('canceled');
     const refused = await rejectionOf(client.predictions.create({ model: 'google/veo-3.1-fast', input: {} }));
     expect(refused).to.have.nested.property('response.status', 422);
-  });
-
-  it('renders the requested video', async () => {
-    const request = video({ resolution: '1080p', aspectRatio: '9:16' });
-    expect(await renderVideo(upstream, request)).to.deep.include({
-      codedSize: [1080, 1920],
-      durationSeconds: 4,
-      cost: { amount: '4.25', unit: 'seconds' },
-    });
   });
 
   it('renders with a version of a model, to several files', async () => {
@@ -142,12 +144,6 @@ describe('Replicate’s predictions', () => {
     expect(upstream.prepare(request).headers).to.deep.equal(headers);
   });
 
-  it('refuses what no field takes', () => {
-    for (const inputs of [{ images: LINKS }, { referenceVideos: LINKS }, { referenceAudios: LINKS }]) {
-      expect(() => upstream.prepare(video(inputs)), JSON.stringify(inputs)).to.throw(JobRefusedError);
-    }
-  });
-
   it('finds a prediction by what was sent', async () => {
     const request = video({ prompt: '[sim:drop_submit] Found again' });
     await rejectionOf(submit(upstream, request));
@@ -166,19 +162,18 @@ describe('Replicate’s predictions', () => {
     /** What is found in a list of these pages. */
     async function findIn(...pages: readonly (readonly object[])[]): Promise<unknown> {
       const asked: string[] = [];
-      const server = await startReceiver(({ url }, response) => {
+      const list: RequestListener = ({ url }, response) => {
         asked.push(url ?? '');
         const next = asked.length < pages.length ? `https://elsewhere.example/?cursor=page-${asked.length}` : null;
         response.end(JSON.stringify({ next, results: pages[asked.length - 1] }));
-      });
-      const other = testUpstream({ adapter: replicate, baseUrl: server.url });
+      };
       const fingerprint = fingerprintOf({ model: 'owner/name', input });
-      const found = await other.find({ request, fingerprint, since }, signal).catch((error: unknown) => error);
+      const found = await usingVendor(replicate, list, (other) =>
+        other.find({ request, fingerprint, since }, signal).catch((error: unknown) => error),
+      );
       expect(asked.slice(1)).to.deep.equal(
         pages.slice(1).map((_page, index) => `/v1/predictions?cursor=page-${index + 1}`),
       );
-      await other.close();
-      await server.close();
       return found;
     }
 
@@ -215,28 +210,23 @@ describe('Replicate’s predictions', () => {
 
   itReadsRefusals((prompt) => submit(upstream, video({ prompt })));
 
-  it('leaves the route when a credential is refused, or a model or version does not exist', async () => {
-    const other = testUpstream({ adapter: replicate, baseUrl, credential: { apiKey: 'wrong' } });
-    for (const refused of [
-      () => submit(other, video()),
-      () => submit(upstream, video({ model: 'google/nothing' })),
-      () => submit(upstream, imageRequest({ model: 'stability-ai/sdxl:nothing' })),
-    ]) {
-      expect(await rejectionOf(refused()))
+  itLeavesTheRoute(
+    () => ({ adapter: replicate, baseUrl }),
+    (other) => submit(other, video()),
+  );
+
+  it('leaves the route when a model or version does not exist', async () => {
+    for (const request of [video({ model: 'google/nothing' }), imageRequest({ model: 'stability-ai/sdxl:nothing' })]) {
+      expect(await rejectionOf(submit(upstream, request)))
         .to.be.instanceOf(NotTakenError)
         .with.property('leavesRoute', true);
     }
-    await other.close();
   });
 
   it('waits as long as the words say, where no header does', async () => {
-    const server = await startReceiver((_request, response) => {
-      response.writeHead(429).end(JSON.stringify({ detail: 'Your rate limit resets in ~9s.' }));
-    });
-    const other = testUpstream({ adapter: replicate, baseUrl: server.url });
-    expect(await rejectionOf(submit(other, video()))).to.include({ retryAfterMs: 9_000 });
-    await other.close();
-    await server.close();
+    const answer = { detail: 'Your rate limit resets in ~9s.' };
+    const submitted = (other: MediaUpstream) => rejectionOf(submit(other, video()));
+    expect(await usingVendor(replicate, answer, submitted, { status: 429 })).to.include({ retryAfterMs: 9_000 });
   });
 
   for (const code of ['content_policy_violation', 'processing_timeout', 'processing_failed'] as const) {
@@ -273,14 +263,6 @@ describe('Replicate’s predictions', () => {
     expect(await stateShown(502, {})).to.be.instanceOf(ProviderUnreachableError);
   });
 
-  it('stops a render, and reports a missing one as unknown', async () => {
-    const jobId = await submit(upstream, video({ prompt: '[sim:stuck]' }));
-    await upstream.cancel(jobId, signal);
-    expect(await upstream.status(jobId, signal)).to.include({ state: 'failed' });
-    await upstream.cancel('nowhere', signal);
-    expect(await upstream.status('nowhere', signal)).to.deep.equal({ state: 'unknown' });
-  });
-
   it('announces the end with the signature of the account, as Replicate’s client checks it', async () => {
     const { jobId, headers, rawBody } = await announcementFrom(upstream, (origin) =>
       video({ callbackUrl: `${origin}/v1/provider-callbacks/replicate/task_1` }),
@@ -308,4 +290,16 @@ describe('Replicate’s predictions', () => {
       expect(await rejectionOf(read(changes))).to.be.instanceOf(InvalidCallbackError);
     }
   });
+
+  itRenders(() => upstream, video, '1080p', {
+    codedSize: [1080, 1920],
+    durationSeconds: 4,
+    cost: { amount: '4.25', unit: 'seconds' },
+  });
+  itRefuses(
+    () => upstream,
+    [video({ images: LINKS }), video({ referenceVideos: LINKS }), video({ referenceAudios: LINKS })],
+  );
+  itStopsARender(() => upstream, video, 'nowhere');
+  itReportsAMissingJob(() => upstream, 'nowhere');
 });
