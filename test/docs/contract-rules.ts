@@ -322,13 +322,11 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     'is 400 content_policy_violation when something is flagged, and costs nothing': '4.1:19 7.2:2 7.3:3',
     'is 503 processing_unavailable, to be repeated, without a verdict': '4.1:20 7.2:14',
     'of a video is not looked at: the model judges it later': '4.2:12',
-    'is 400 and costs nothing when one leads to ${path}': '4.3:4 4.3:14',
+    'is 400 and costs nothing when one leads to no image': '4.3:4 4.3:14',
     'is 201 when each link leads to an image': '4.3:14',
     'is 403 forbidden on an account that never topped up, however much signup credit it has': '5:14 7.2:6',
-    'spends signup credit first on an account that topped up': '5:17',
     'is 429 user_concurrency_exceeded beyond the tasks that may run at once, exactly, through two processes':
       '7.2:12 7.4:3 8.1:4',
-    'may go ahead again when a running task has ended': '8.1:4',
   },
   'api/routes/files/routes.test.ts': {
     'is kept once a task was created with it, and not before': '1:4 2.7:7 2.7:8 4.5:2 4.5:11',
@@ -695,7 +693,8 @@ export const RULES_OF_TESTS: Readonly<Record<string, Readonly<Record<string, str
     too_many_tasks: '4.1:5 4.1:6',
     'pays for tasks that name the end user, and gets back what failed tasks had reserved': '5:26 5:27',
     'with room for one lets exactly one of eight simultaneous tasks pass': '5:26',
-    'spends signup credit first, and a refund gives each credit back': '5:19',
+    'spends signup credit first, and a refund gives each credit back': '5:17 5:19',
+    'lets as many tasks run at once as the account allows, or else the call': '8.1:4',
   },
   'db/queries/credits.test.ts': {
     'sums up what an account paid, was given, was charged and got back': '4.11:7',

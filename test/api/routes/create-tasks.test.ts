@@ -3,10 +3,10 @@ import type { RequestListener } from 'node:http';
 import { parseUsd } from '../../../domain/money.ts';
 import { ProviderUnreachableError } from '../../../providers/media/outcomes.ts';
 import type { ModerationInput } from '../../../providers/moderation.ts';
-import { gif, png } from '../../storage/images.ts';
+import { png } from '../../storage/images.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import { type ErrorBody, startTestApp, useTestApp, type TestCaller } from '../../support/app.ts';
-import { finishAsFailed, finishAsSucceeded, reloadAccount } from '../../support/factories.ts';
+import { reloadAccount } from '../../support/factories.ts';
 import { type Answer, call } from '../../support/stack.ts';
 import type { TaskBody } from '../../support/tasks.ts';
 
@@ -164,20 +164,6 @@ describe('a create call', () => {
     await expectNothingOf(free);
   });
 
-  it('spends signup credit first on an account that topped up', async () => {
-    const both = await app.createAccount({ signupUsd: 0.3, fundedUsd: 10 });
-    await create('videos', VIDEO, both);
-    const account = await reloadAccount(app.database, { id: both.accountId });
-    expect([account.signupAvailable, account.fundedAvailable]).to.deep.equal([0n, parseUsd('9.8')]);
-  });
-
-  it('never reserves more than the balance, however many come at once', async () => {
-    const account = await app.createAccount({ fundedUsd: 2 });
-    const answers = await Promise.all(Array.from({ length: 12 }, () => create('videos', VIDEO, account)));
-    expect(answers.filter(({ status }) => status === 201)).to.have.length(4);
-    expect(answers.filter(({ status }) => status === 402)).to.have.length(8);
-  });
-
   it('is 429 user_concurrency_exceeded beyond the tasks that may run at once, exactly, through two processes', async () => {
     const rich = await app.createAccount({ fundedUsd: 1000 });
     const second = await app.startSecond();
@@ -193,18 +179,6 @@ describe('a create call', () => {
     expect(await tasksOf(rich)).to.have.length(CONCURRENT_TASKS);
   });
 
-  it('may go ahead again when a running task has ended', async () => {
-    const rich = await app.createAccount({ fundedUsd: 1000 });
-    const tasks = await Promise.all(Array.from({ length: CONCURRENT_TASKS }, () => create('videos', VIDEO, rich)));
-    expect((await create('videos', VIDEO, rich)).status).to.equal(429);
-    const [first, second] = tasks.map(({ body }) => body.data);
-    await finishAsSucceeded(app.database, first ?? expect.fail());
-    await finishAsFailed(app.database, second ?? expect.fail());
-    expect((await create('videos', VIDEO, rich)).status).to.equal(201);
-    expect((await create('videos', VIDEO, rich)).status).to.equal(201);
-    expect((await create('videos', VIDEO, rich)).status).to.equal(429);
-  });
-
   describe('for an image with links', () => {
     let server: Receiver;
     let counted = 0;
@@ -215,15 +189,6 @@ describe('a create call', () => {
       '/counted.png': (_incoming, answer) => {
         counted += 1;
         answer.end(png(64, 64));
-      },
-      '/gif.png': (_incoming, answer) => answer.end(gif(64, 64)),
-      '/page.png': (_incoming, answer) => answer.end('<!doctype html><title>Sorry</title>'.padEnd(500)),
-      '/endless.png': (_incoming, answer) => {
-        const send = () => {
-          while (!answer.destroyed && answer.write(Buffer.alloc(65_536, ' ')));
-        };
-        answer.on('drain', send);
-        send();
       },
     };
 
@@ -266,17 +231,13 @@ describe('a create call', () => {
       }
     });
 
-    for (const path of ['/missing.png', '/gif.png', '/page.png', '/endless.png']) {
-      it(`is 400 and costs nothing when one leads to ${path}`, async () => {
-        const { status, body } = await create('images', {
-          ...IMAGE,
-          images: [`${server.url}/a.png`, server.url + path],
-        });
-        expect([status, body.error.code]).to.deep.equal([400, 'bad_request']);
-        expect(body.error.message).to.match(/^"images\[1\]" /);
-        await expectNothingOf(caller);
-      });
-    }
+    it('is 400 and costs nothing when one leads to no image', async () => {
+      const images = [`${server.url}/a.png`, `${server.url}/missing.png`];
+      const { status, body } = await create('images', { ...IMAGE, images });
+      expect([status, body.error.code]).to.deep.equal([400, 'bad_request']);
+      expect(body.error.message).to.match(/^"images\[1\]" /);
+      await expectNothingOf(caller);
+    });
 
     it('is 403 forbidden before any link is asked, on an account that never topped up', async () => {
       const free = await app.createAccount({ signupUsd: 5 });
@@ -310,11 +271,6 @@ describe('a create call', () => {
     it('is 400 before it is 403 when a field is wrong', async () => {
       const free = await app.createAccount({ signupUsd: 5 });
       expect((await create('images', { ...IMAGE, images: [] }, free)).status).to.equal(400);
-    });
-
-    it('is refused when nothing listens at a link', async () => {
-      const { status } = await create('images', { ...IMAGE, images: ['http://127.0.0.1:1/a.png'] });
-      expect(status).to.equal(400);
     });
 
     it('of a video is not looked at: the model judges it later', async () => {

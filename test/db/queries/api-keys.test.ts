@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { randomBytes } from 'node:crypto';
 import type { Database } from '../../../db/database.ts';
 import { deleteApiKey, findApiKey, findCaller, type KeySettings, updateApiKey } from '../../../db/queries/api-keys.ts';
 import { newId } from '../../../domain/ids.ts';
@@ -44,15 +43,6 @@ describe('db/queries/api-keys', () => {
     });
   });
 
-  it('reports with a caller whether the account has topped up', async () => {
-    const { digest } = await createFundedKey(database);
-    expect((await findCaller(database, digest))?.account.toppedUpAt).to.be.instanceOf(Date);
-  });
-
-  it('finds no caller for an unknown digest', async () => {
-    expect(await findCaller(database, randomBytes(32))).to.equal(null);
-  });
-
   for (const [name, value] of Object.entries(SETTINGS)) {
     it(`changes ${name} and leaves the rest`, async () => {
       const { digest: _, ...key } = await createKey(database, await createAccount(database));
@@ -74,12 +64,6 @@ describe('db/queries/api-keys', () => {
     };
     expect(await updateApiKey(database, key.id, lifted)).to.deep.include(lifted);
     expect(await updateApiKey(database, key.id, { models: [] })).to.deep.include({ models: [] });
-  });
-
-  it('disables and enables', async () => {
-    const key = await createKey(database, await createAccount(database));
-    expect((await updateApiKey(database, key.id, { disabled: true }))?.disabledAt).to.be.instanceOf(Date);
-    expect((await updateApiKey(database, key.id, { disabled: false }))?.disabledAt).to.equal(null);
   });
 
   it('changes nothing when nothing is given, nor what a key has used', async () => {

@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import type { Database } from '../../../db/database.ts';
 import {
   claimTasksToStart,
-  findAccountTask,
   findTakenUp,
   findTask,
   findTasksOutOfTime,
@@ -53,39 +52,7 @@ describe('db/queries/tasks', () => {
   const claim = (limit = 10): ReturnType<typeof claimTasksToStart> =>
     claimTasksToStart(database, { limit, retryAfterSeconds: 60 });
 
-  describe('finding a task', () => {
-    it('shows an account only its own task', async () => {
-      const task = await create();
-      const stranger = await createFundedKey(database);
-      expect(await findAccountTask(database, key.accountId, task.id)).to.deep.equal(task);
-      expect(await findAccountTask(database, stranger.accountId, task.id)).to.equal(null);
-      expect(await findTask(database, task.id)).to.deep.equal(task);
-    });
-
-    for (const [what, id] of [
-      ['an id that no task has', newId('task')],
-      ['an id of something else', newId('account')],
-      ['an id of another form', "task_' OR true --"],
-      ['nothing', ''],
-    ] as const) {
-      it(`finds no task under ${what}`, async () => {
-        expect(await findTask(database, id)).to.equal(null);
-        expect(await findAccountTask(database, key.accountId, id)).to.equal(null);
-      });
-    }
-  });
-
   describe('listing tasks', () => {
-    it('shows every task once, newest first, page by page', async () => {
-      const tasks = await createSeries(7);
-      const listed: Task[] = [];
-      for (let page = 0; page < 4; page += 1) {
-        const before = listed.at(-1)?.id;
-        listed.push(...(await listTasks(database, { accountId: key.accountId, before, limit: 2 })));
-      }
-      expect(ids(listed)).to.deep.equal(ids(tasks).toReversed());
-    });
-
     it('keeps to each filter', async () => {
       const [oldest, middle, newest] = await createSeries(3);
       if (!oldest || !middle || !newest) throw new Error('three were created');

@@ -69,27 +69,6 @@ describe('db/queries/transfers', () => {
     expect(await findTransfer(database, newId('transfer'), createdAt)).to.equal(null);
   });
 
-  it("lists only an account's own transfers, newest first", async () => {
-    const now = Date.now();
-    const ids = [await insert(new Date(now - 2)), await insert(new Date(now)), await insert(new Date(now - 1))];
-    await createAccount(database, { fundedUsd: 1 });
-    expect((await readAll(10)).map(({ id }) => id)).to.deep.equal([ids[1], ids[2], ids[0]]);
-  });
-
-  it('shows transfers of the same moment once each, however the pages fall', async () => {
-    const [now, before] = [new Date(), new Date(Date.now() - 1)];
-    const ids: string[] = [];
-    for (const moment of [now, before, now, before, now, now, before]) ids.push(await insert(moment));
-    for (const limit of [1, 2, 3, 7]) {
-      expect(
-        (await readAll(limit)).map(({ id }) => id),
-        `pages of ${limit}`,
-      )
-        .to.have.members(ids)
-        .and.have.length(7);
-    }
-  });
-
   it('shows transfers within one millisecond once each: a time that is read finds the row it came from', async () => {
     const millisecond = new Date().toISOString().slice(0, -1);
     const ids: string[] = [];

@@ -56,14 +56,6 @@ describe('db/queries/uploads', () => {
     expect(await reserveUpload(database, first, { needed: 71, wanted: 140 }, QUOTA)).to.include({ granted: null });
   });
 
-  it('respect the quota together, even when they start at the same time', async () => {
-    const wanted = { needed: 9, wanted: 9 };
-    const rooms = await Promise.all(
-      Array.from({ length: 30 }, () => reserveUpload(database, newUpload(), wanted, { bytes: 50, files: 100 })),
-    );
-    expect(rooms.filter(({ granted }) => granted !== null)).to.have.length(5);
-  });
-
   it('are listed only once they are stored, and not once they are to be removed', async () => {
     const stored = await store(0);
     await reserveUpload(database, newUpload(), { needed: 1, wanted: 1 }, QUOTA);

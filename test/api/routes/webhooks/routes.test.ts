@@ -107,6 +107,9 @@ describe('webhook endpoints', () => {
     const answers = await Promise.all(Array.from({ length: 25 }, () => send('/v1/webhooks', { body: { url: URL } })));
     expect(answers.filter(({ status }) => status === 201)).to.have.length(20);
     expect(answers.filter(({ status }) => status === 400)).to.have.length(5);
+    const [first] = answers.filter(({ status }) => status === 201);
+    await send(`/v1/webhooks/${first?.body.data.id}`, { method: 'DELETE' });
+    await create();
   });
 
   it('are listed newest first, page by page', async () => {
