@@ -90,8 +90,16 @@ describe('the rules of the database', () => {
     });
   }
 
-  /** @param rowOf a row that the table would take */
-  function refusesRows(table: string, rowOf: (given: Given) => Row, refusals: readonly Refusal[]): void {
+  /**
+   * @param rowOf a row that the table would take
+   * @param twice the rule that refuses the row a second time; null where none does
+   */
+  function refusesRows(
+    table: string,
+    rowOf: (given: Given) => Row,
+    refusals: readonly Refusal[],
+    twice: string | null = `${table}_pkey`,
+  ): void {
     for (const [what, changes, rule] of refusals) {
       const alternatives = [changes].flat();
       const [column] = Object.keys(alternatives[0] ?? {});
@@ -100,16 +108,20 @@ describe('the rules of the database', () => {
       });
       refuses(what, rule ?? `${table}_${column}_check`, ...attempts);
     }
+    if (twice !== null) refusesTwice(`a row of ${table}`, table, rowOf, twice);
   }
 
   function refusesTwice(what: string, table: string, rowOf: (given: Given) => Row, rule = `${table}_pkey`): void {
-    refuses(`${what} twice`, rule, (given) => database(table).insert([rowOf(given), rowOf(given)]));
+    refuses(`${what} twice`, rule, (given) => {
+      const row = rowOf(given);
+      return database(table).insert([row, row]);
+    });
   }
 
   /** Of a table whose rows the database numbers. */
   function refusesNumberTwice(table: string, row: Readonly<Record<string, string>>): void {
     const columns = Object.keys(row);
-    refuses('a number twice', `${table}_pkey`, () =>
+    refuses(`a number of ${table} twice`, `${table}_pkey`, () =>
       statement(
         `INSERT INTO ${table} (id, ${columns.join()}) OVERRIDING SYSTEM VALUE
          SELECT 1, ${columns.map(() => '?').join()} FROM generate_series(1, 2)`,
@@ -244,7 +256,6 @@ describe('the rules of the database', () => {
     const balances = ['signup_available', 'signup_reserved', 'funded_available', 'funded_reserved'];
     refusesRows('accounts', () => ({ id: newId('account'), name: 'A' }), [
       ['an id of another form', { id: 'acc_1' }],
-      ['an id twice', ({ account: { id } }) => ({ id }), 'accounts_pkey'],
       ['no name, and one that is too long', [{ name: '' }, { name: 'a'.repeat(201) }]],
       ['an e-mail address that cannot be one', [{ email: 'a@' }, { email: 'a'.repeat(321) }]],
       ['an external id that is empty or too long', [{ external_id: '' }, { external_id: 'a'.repeat(201) }]],
@@ -253,11 +264,8 @@ describe('the rules of the database', () => {
       ['an account that begins with money', balances.map((column) => ({ [column]: 1 })), 'accounts_start_empty'],
       ['an account that begins as topped up', { topped_up_at: new Date() }, 'accounts_start_empty'],
     ]);
-    refusesTwice(
-      'an external id',
-      'accounts',
-      () => ({ id: newId('account'), name: 'A', external_id: 'crm-1' }),
-      'accounts_one_per_external_id',
+    refuses('an external id twice', 'accounts_one_per_external_id', () =>
+      database('accounts').insert(['A', 'B'].map((name) => ({ id: newId('account'), name, external_id: 'crm-1' }))),
     );
     refuses(
       'a balance written by hand',
@@ -301,30 +309,39 @@ describe('the rules of the database', () => {
     );
     refusesTwice('a name', 'price_lists', () => ({ name: 'twice' }));
     keepsRows('price_lists', () => ({ name: 'kept' }), { name: 'other' });
-    refusesRows('price_list_versions', rowOf, [
-      ['a version of no list', { list: 'none', id: 'none@2' }, 'price_list_versions_list_fkey'],
+    refusesRows(
+      'price_list_versions',
+      rowOf,
       [
-        'a version 0',
-        ({ priceList }) => ({ version: 0, id: `${priceList}@0` }),
-        'price_list_versions_follow_each_other',
+        ['a version of no list', { list: 'none', id: 'none@2' }, 'price_list_versions_list_fkey'],
+        [
+          'a version 0',
+          ({ priceList }) => ({ version: 0, id: `${priceList}@0` }),
+          'price_list_versions_follow_each_other',
+        ],
+        ['a first version 0', { list: 'empty', version: 0, id: 'empty@0' }, 'price_list_versions_version_check'],
+        [
+          'a name that is not that of its list and number',
+          { id: 'partners@3' },
+          'price_list_versions_are_called_by_it',
+        ],
+        ['a factor of another form', ['0', '-1', '1e1', '1000', '0.1234567', '.5', ''].map((factor) => ({ factor }))],
+        ['rules that are no list', { rules: '{}' }],
+        ['no author, and one that is too long', [{ author: '' }, { author: 'a'.repeat(201) }]],
+        ['no reason, and one that is too long', [{ reason: '' }, { reason: 'a'.repeat(1_001) }]],
+        [
+          'a version that processes may not know when it is valid',
+          { valid_from: new Date() },
+          'price_list_versions_are_announced',
+        ],
+        [
+          'a version written earlier than now, or that another follows',
+          [{ created_at: new Date(Date.now() - 3_600_000) }, ({ priceList }) => ({ version: 1, id: `${priceList}@1` })],
+          'price_list_versions_follow_each_other',
+        ],
       ],
-      ['a first version 0', { list: 'empty', version: 0, id: 'empty@0' }, 'price_list_versions_version_check'],
-      ['a name that is not that of its list and number', { id: 'partners@3' }, 'price_list_versions_are_called_by_it'],
-      ['a factor of another form', ['0', '-1', '1e1', '1000', '0.1234567', '.5', ''].map((factor) => ({ factor }))],
-      ['rules that are no list', { rules: '{}' }],
-      ['no author, and one that is too long', [{ author: '' }, { author: 'a'.repeat(201) }]],
-      ['no reason, and one that is too long', [{ reason: '' }, { reason: 'a'.repeat(1_001) }]],
-      [
-        'a version that processes may not know when it is valid',
-        { valid_from: new Date() },
-        'price_list_versions_are_announced',
-      ],
-      [
-        'a version written earlier than now, or that another follows',
-        [{ created_at: new Date(Date.now() - 3_600_000) }, ({ priceList }) => ({ version: 1, id: `${priceList}@1` })],
-        'price_list_versions_follow_each_other',
-      ],
-    ]);
+      null,
+    );
     keepsRows('price_list_versions', rowOf, { factor: '2' });
     refuses('an account that pays by no list', 'accounts_price_list_fkey', ({ account }) =>
       update('accounts', account, { price_list: 'none' }),
@@ -368,7 +385,6 @@ describe('the rules of the database', () => {
     };
     refusesRows('api_keys', rowOf, [
       ['an id of another form', { id: newId('account') }],
-      ['an id twice', ({ key: { id } }) => ({ id }), 'api_keys_pkey'],
       ['a key of no account', { account_id: newId('account') }, 'api_keys_account_id_fkey'],
       ['a name that is too long', { name: 'k'.repeat(201) }],
       ['a digest of another length', { digest: randomBytes(31) }],
@@ -805,25 +821,11 @@ describe('the rules of the database', () => {
       ['a job that was not accepted', { outcome: 'refused', job_id: 'job-1', ...settled }, 'submissions_job'],
       ['a loss of what is known', { outcome: 'accepted', possible_loss: 1, ...settled }, 'submissions_loss'],
     ]);
-    refusesTwice('an attempt', 'submissions', () => row({ outcome: 'refused', ...settled }));
     refuses(
       'one beside another that was accepted, or of which nobody knows',
       'submissions_one_at_a_time',
       () => insertSubmissions({}, { attempt: 2 }),
       () => insertSubmissions({ outcome: 'accepted', ...settled }, { attempt: 2 }),
-    );
-    refuses(
-      'an outcome that nobody learnt, and a lesson without an outcome',
-      'submissions_settled',
-      () => insertSubmissions({ outcome: 'refused', settled_at: new Date() }),
-      () => insertSubmissions({ outcome: 'refused', learnt_from: 'the answer' }),
-      () => insertSubmissions({ learnt_from: 'the answer' }),
-    );
-    refuses('a job that was not accepted', 'submissions_job', () =>
-      insertSubmissions({ outcome: 'refused', job_id: 'job-1', ...settled }),
-    );
-    refuses('a loss of what is known', 'submissions_loss', () =>
-      insertSubmissions({ outcome: 'accepted', possible_loss: 1, ...settled }),
     );
     refuses(
       'to change what was sent, or what became of it',
@@ -871,13 +873,11 @@ describe('the rules of the database', () => {
         'idempotency_complete_or_not',
       ],
     ]);
-    refusesTwice('a key', 'idempotency_keys', (rows) => ({ ...claimOf(rows), key: 'twice' }));
   });
 
   describe('webhooks', () => {
     refusesRows('webhook_endpoints', ({ endpoint }) => ({ ...endpoint, id: newId('webhookEndpoint') }), [
       ['an endpoint id of another form', { id: 'we_1' }],
-      ['an endpoint twice', ({ endpoint: { id } }) => ({ id }), 'webhook_endpoints_pkey'],
       ['an endpoint of no account', { account_id: newId('account') }, 'webhook_endpoints_account_id_fkey'],
       ['an address that is too long', { url: 'u'.repeat(2_049) }],
       ['a description that is too long', { description: 'd'.repeat(1_001) }],
@@ -896,7 +896,6 @@ describe('the rules of the database', () => {
     const eventOf = ({ event }: Given): Row => ({ ...event, id: newId('event'), type: 'endpoint.test', task_id: null });
     refusesRows('events', eventOf, [
       ['an event id of another form', { id: 'evt_1' }],
-      ['an event twice', ({ event: { id } }) => ({ id }), 'events_pkey'],
       ['an event of no account', { account_id: newId('account') }, 'events_account_id_fkey'],
       ['an unknown event', ({ queued: { id } }) => ({ type: 'task.created', task_id: id }), 'events_type_check'],
       [
@@ -910,27 +909,32 @@ describe('the rules of the database', () => {
         'events_once_per_task',
       ],
     ]);
-    refusesRows('deliveries', ({ delivery }) => ({ ...delivery, id: newId('delivery') }), [
-      ['a delivery id of another form', { id: 'del_1' }],
-      ['a delivery twice', ({ delivery: { id } }) => ({ id }), 'deliveries_pkey'],
-      ['an event delivered to an endpoint twice', {}, 'deliveries_once_per_endpoint'],
-      ['a delivery of no event', { event_id: newId('event') }, 'deliveries_event_id_fkey'],
+    refusesRows(
+      'deliveries',
+      ({ delivery }) => ({ ...delivery, id: newId('delivery') }),
       [
-        'a delivery of no account',
-        ({ lateEndpoint: { id } }) => ({ endpoint_id: id, account_id: newId('account') }),
-        'deliveries_account_id_fkey',
-      ],
-      ['a delivery to no endpoint', { endpoint_id: newId('webhookEndpoint') }, 'deliveries_endpoint_id_fkey'],
-      ['an unknown state', { status: 'lost', completed_at: new Date() }],
-      [
-        'a delivery that ended without a time, and the reverse',
+        ['a delivery id of another form', { id: 'del_1' }],
+        ['a delivery twice', ({ delivery: { id } }) => ({ id }), 'deliveries_pkey'],
+        ['an event delivered to an endpoint twice', {}, 'deliveries_once_per_endpoint'],
+        ['a delivery of no event', { event_id: newId('event') }, 'deliveries_event_id_fkey'],
         [
-          { status: 'failed', completed_at: null },
-          { status: 'pending', completed_at: new Date() },
+          'a delivery of no account',
+          ({ lateEndpoint: { id } }) => ({ endpoint_id: id, account_id: newId('account') }),
+          'deliveries_account_id_fkey',
         ],
-        'deliveries_end_with_a_time',
+        ['a delivery to no endpoint', { endpoint_id: newId('webhookEndpoint') }, 'deliveries_endpoint_id_fkey'],
+        ['an unknown state', { status: 'lost', completed_at: new Date() }],
+        [
+          'a delivery that ended without a time, and the reverse',
+          [
+            { status: 'failed', completed_at: null },
+            { status: 'pending', completed_at: new Date() },
+          ],
+          'deliveries_end_with_a_time',
+        ],
       ],
-    ]);
+      null,
+    );
     const attemptOf = ({ delivery: { id } }: Given): Row => {
       return { delivery_id: id, number: 1, started_at: new Date(), latency_ms: 5, status: 200 };
     };
@@ -940,7 +944,6 @@ describe('the rules of the database', () => {
       ['an attempt that ended before it began', { latency_ms: -1 }],
       ['an attempt without outcome', { status: null }, 'delivery_attempts_have_an_outcome'],
     ]);
-    refusesTwice('an attempt', 'delivery_attempts', attemptOf);
   });
 
   refusesTwice('the count of a minute', 'request_windows', ({ key }) => {
@@ -959,8 +962,6 @@ describe('the rules of the database', () => {
       ['a file of no bytes', { bytes: 0 }],
       ['a name that is too long', { filename: 'x'.repeat(256) }],
     ]);
-    const id = newId('file');
-    refusesTwice('a file', 'uploads', (rows) => ({ ...uploadOf(rows), id }));
   });
 
   describe('operator actions', () => {
@@ -968,7 +969,6 @@ describe('the rules of the database', () => {
     const ofAccount = { task_id: null, task_created_at: null };
     refusesRows('operator_actions', actionOf, [
       ['an id of another form', { id: 'act_1' }],
-      ['an action twice', ({ action: { id } }) => ({ id }), 'operator_actions_pkey'],
       ['an action on no task', { task_id: newId('task') }, 'operator_actions_task_exists'],
       ['an unknown action', { kind: 'forget' }],
       ['an action of nobody', { author: '' }],
@@ -1017,9 +1017,9 @@ describe('the rules of the database', () => {
         'acknowledgements_take_two',
       ],
     ]);
-    const id = newId('acknowledgement');
-    refusesTwice('an id', 'acknowledgements', () => ({ ...acknowledged(), id, subject: newId('request') }));
-    refusesTwice('a finding', 'acknowledgements', acknowledged, 'acknowledgements_once');
+    refuses('a finding twice', 'acknowledgements_once', () =>
+      database('acknowledgements').insert([acknowledged(), acknowledged()]),
+    );
     refusesAnotherDecision('acknowledgements', acknowledged, decided, { reason: 'another' });
     refusesRemoval('acknowledgements', acknowledged);
   });
@@ -1027,7 +1027,6 @@ describe('the rules of the database', () => {
   describe('payments that went back', () => {
     const returned = (): Row => ({ reference: 'payment:pi_back', taken: 1 });
     refusesRows('returned_payments', returned, [['one that is no payment', { reference: 'cash' }]]);
-    refusesTwice('a payment', 'returned_payments', returned);
     refusesRemoval('returned_payments', returned);
   });
 
@@ -1045,7 +1044,6 @@ describe('the rules of the database', () => {
       ['an attempt that never began', { attempt_id: 'a' }, 'auto_top_ups_attempt'],
       ['those of no account', { account_id: newId('account') }, 'auto_top_ups_account_id_fkey'],
     ]);
-    refusesTwice('those of an account', 'auto_top_ups', agreed);
   });
 
   describe('bills of vendors', () => {
@@ -1060,7 +1058,6 @@ describe('the rules of the database', () => {
       ['a bill of no upstream', { upstreams: [] }],
       ['a bill that nobody imported', { author: '' }],
     ]);
-    refusesTwice('a bill of a month', 'vendor_bills', bill);
     refuses('a line of no bill', 'vendor_bill_lines_vendor_month_fkey', () => insert('vendor_bill_lines', line()));
     refuses('a line before the first', 'vendor_bill_lines_line_check', () => withBill({ ...line(), line: 0 }));
     refuses('a line about nothing', 'vendor_bill_lines_are_about_something', () =>
@@ -1078,8 +1075,6 @@ describe('the rules of the database', () => {
       ['a transfer of nothing', { amount: 0 }],
       ['a transfer that nobody made', { author: '' }],
     ]);
-    const id = newId('transfer');
-    refusesTwice('a transfer', 'moved_alone', (rows) => ({ ...moved(rows), id }));
     keepsRows('moved_alone', moved, { amount: 2 }, 'moved_alone_is_kept');
   });
 
@@ -1117,8 +1112,6 @@ describe('the rules of the database', () => {
         'corrections_are_booked_if_approved',
       ],
     ]);
-    const id = newId('correction');
-    refusesTwice('a correction', 'corrections', (rows) => ({ ...correctionOf(rows), id }));
     refusesAnotherDecision('corrections', correctionOf, decided, { amount: 2 });
     refusesRemoval('corrections', correctionOf);
   });
@@ -1148,8 +1141,6 @@ describe('the rules of the database', () => {
         'billing_documents_are_about_a_month_or_a_payment',
       ],
     ]);
-    const id = newId('billingDocument');
-    refusesTwice('a document', 'billing_documents', (rows) => ({ ...documentOf(rows), id }));
     for (const [what, column, other] of [
       ['a number', 'number', 'source'],
       ['the document of a source', 'source', 'number'],
@@ -1165,7 +1156,6 @@ describe('the rules of the database', () => {
       ['a number of an unknown kind', { kind: 'letter' }],
       ['a number below 1', { last_number: 0 }],
     ]);
-    refusesTwice('a kind and year', 'billing_numbers', numberOf);
     refusesRemoval('billing_numbers', numberOf);
 
     keepsRows('sellers', () => ({ details: '{}' }), { details: null });
@@ -1216,7 +1206,6 @@ describe('the rules of the database', () => {
       ['a month that begins within one', { month: '2001-01-02' }],
       ['a month that nobody closed', { author: '' }],
     ]);
-    refusesTwice('a month', 'closed_months', () => closedMonth);
     keepsRows('closed_months', () => closedMonth, { transfers: 1 });
     refuses('a transfer in a month that is closed', 'transfers_not_in_closed_months', () =>
       database.transaction(async (transaction) => {
@@ -1239,7 +1228,6 @@ describe('the rules of the database', () => {
       ['carried_usage', 'api_key_id', 'carried_usage_is_kept', usageOf],
     ] as const) {
       refusesRows(table, rowOf, [[`${table} of nobody`, { [column]: 'nobody' }, `${table}_${column}_fkey`]]);
-      refusesTwice(`${table} of a month`, table, rowOf);
       keepsRows(table, rowOf, { month: '2020-02-01' }, kept);
     }
   });
@@ -1247,6 +1235,7 @@ describe('the rules of the database', () => {
   describe('text requests', () => {
     refusesRows('text_requests', ({ key }) => textRequestOf(key), [
       ['an id of another form', { id: 'txt_1' }],
+      ['a longer name of an end user', { end_user: 'a'.repeat(129) }],
       ['usage of no call', { calls: 0 }],
       ['an unknown format', { format: 'smoke' }],
       ['an unknown outcome', { outcome: 'lost', held: 0, charge: 0 }],
@@ -1269,13 +1258,6 @@ describe('the rules of the database', () => {
         [{ charge: 11 }, { absorbed: 1 }],
         'text_requests_charge_is_paid_or_absorbed',
       ],
-    ]);
-    refuses('the same request twice', 'text_requests_pkey', ({ key }) => {
-      const row = textRequestOf(key);
-      return database('text_requests').insert([row, row]);
-    });
-    refusesRows('text_requests', ({ key }) => textRequestOf(key), [
-      ['a longer name of an end user', { end_user: 'a'.repeat(129) }],
     ]);
     for (const changes of [{ charge: 9 }, { end_user: 'bob' }]) {
       refuses(`another ${Object.keys(changes)[0]} of a text request`, 'text_requests_change_lawfully', ({ key }) =>
@@ -1306,23 +1288,14 @@ describe('the rules of the database', () => {
         return [`a failed attempt with fewer than no ${tokens} tokens`, { [`${tokens}_tokens`]: -1 }];
       }),
     ]);
-    refuses('a failed attempt twice', 'failed_text_attempts_pkey', (given) => {
-      const row = failedAttempt(given);
-      return database('failed_text_attempts').insert([row, row]);
-    });
     refusesRemoval('failed_text_attempts', failedAttempt);
 
-    refuses('an allowance twice', 'text_allowances_pkey', ({ key }) => {
-      const row = allowanceOf(key);
-      return database('text_allowances').insert([row, row]);
-    });
     refusesRows('text_allowances', ({ key }) => allowanceOf(key), [
       ['an id of another form', { id: 'alw_1' }],
       ['more signup credit than it has', { signup_amount: 11 }, 'text_allowances_signup_is_a_part'],
     ]);
     const budget = () => ({ id: newId('endUserBudget'), end_user: 'alice', usage_limit: 1, limit_period: 'day' });
     const budgetOf = ({ account }: Given) => ({ ...budget(), account_id: account.id });
-    refusesTwice('a budget', 'end_user_budgets', (given) => ({ ...budgetOf(given), id: `eub_${'0'.repeat(32)}` }));
     refuses('two budgets of an end user', 'end_user_budgets_one_each', (given) =>
       database('end_user_budgets').insert([budgetOf(given), budgetOf(given)]),
     );
@@ -1338,7 +1311,6 @@ describe('the rules of the database', () => {
     refusesTwice('a process', 'processes', () => process);
 
     const rateCard = { version: 'test', model: 'textc-M3', kind: 'text', pricing: '{}' };
-    refusesTwice('the rate card of a model in a version', 'rate_cards', () => rateCard);
     refusesRows('rate_cards', () => rateCard, [['a rate card of something else', { kind: 'audio' }]]);
     keepsRows('rate_cards', () => rateCard, { pricing: '[]' });
 
@@ -1364,10 +1336,15 @@ describe('the rules of the database', () => {
       const names = { account_id: account.id, day: '2026-01-01', kind: 'topup' };
       return { ...names, transfers: 1, available: 1, reserved: 0 };
     });
-    refusesRows('daily_usage_summed', () => ({ before: new Date() }), [
-      ['a second time up to which usage is summed', {}, 'daily_usage_summed_pkey'],
-      ['such a time that is hidden', { is_only_row: false }],
-    ]);
+    refusesRows(
+      'daily_usage_summed',
+      () => ({ before: new Date() }),
+      [
+        ['a second time up to which usage is summed', {}, 'daily_usage_summed_pkey'],
+        ['such a time that is hidden', { is_only_row: false }],
+      ],
+      null,
+    );
   });
 
   describe('files of results', () => {
@@ -1385,7 +1362,6 @@ describe('the rules of the database', () => {
       ['a reconciliation that nobody may ask for', { requested_by: 'customer' }],
       ['an end without a report', { finished_at: new Date() }, 'reconciliations_end_with_a_report'],
     ]);
-    refusesTwice('a reconciliation', 'reconciliations', rowOf);
   });
 
   for (const [table, subject] of [
@@ -1395,35 +1371,50 @@ describe('the rules of the database', () => {
     describe(table, () => {
       const order = { ...subject, author: 'Ada', reason: 'a test' };
       const [column = ''] = Object.keys(subject);
-      refusesRows(table, () => order, [
-        ['an order to nobody', { [column]: '' }],
-        ['an unknown order', { kind: 'hurry' }],
-        ['an order of nobody', { author: '' }],
-        ['an order for no reason', { reason: '' }],
-      ]);
+      refusesRows(
+        table,
+        () => order,
+        [
+          ['an order to nobody', { [column]: '' }],
+          ['an unknown order', { kind: 'hurry' }],
+          ['an order of nobody', { author: '' }],
+          ['an order for no reason', { reason: '' }],
+        ],
+        null,
+      );
       refusesNumberTwice(table, order);
       keepsRows(table, () => order, { reason: 'another' });
       if (table === 'model_orders') return;
-      refusesRows(table, () => order, [
+      refusesRows(
+        table,
+        () => order,
         [
-          'a rest without an end, and an end of no rest',
-          [{ kind: 'rest' }, { until: new Date() }],
-          `${table}_rests_end`,
+          [
+            'a rest without an end, and an end of no rest',
+            [{ kind: 'rest' }, { until: new Date() }],
+            `${table}_rests_end`,
+          ],
         ],
-      ]);
+        null,
+      );
     });
   }
 
   describe('configurations of processes', () => {
     const record = { process: 'api here:1', digest: 'd', catalogue_version: '1' };
-    refusesRows('configurations', () => record, [
-      ['the configuration of nobody', { process: '' }],
+    refusesRows(
+      'configurations',
+      () => record,
       [
-        'a configuration without a version that is not refused',
-        { catalogue_version: null },
-        'configurations_have_a_version',
+        ['the configuration of nobody', { process: '' }],
+        [
+          'a configuration without a version that is not refused',
+          { catalogue_version: null },
+          'configurations_have_a_version',
+        ],
       ],
-    ]);
+      null,
+    );
     refusesNumberTwice('configurations', record);
     keepsRows('configurations', () => record, { digest: 'e' });
   });
@@ -1466,9 +1457,6 @@ describe('the rules of the database', () => {
       ['a grant for no reason', { reason: '' }],
       ['a grant that nothing gave', { available: 1_000 }, 'promo_grants_start_empty'],
     ]);
-    refuses('a grant twice', 'promo_grants_pkey', () =>
-      afterGiving((transaction, { id }) => transaction('promo_grants').insert(newGrant({ id }))),
-    );
     refuses('a reference twice', 'promo_grants_once_per_reference', () =>
       afterGiving((transaction, { reference }) => transaction('promo_grants').insert(newGrant({ reference }))),
     );
@@ -1520,18 +1508,17 @@ describe('the rules of the database', () => {
   });
 
   describe('admin tokens', () => {
+    const digest = randomBytes(32);
     const tokenOf = (): Row => {
       const row = { id: newId('adminToken'), name: 'Ada', role: 'operator', hint: 'ga-…', created_by: 'admin' };
-      return { ...row, digest: randomBytes(32) };
+      return { ...row, digest };
     };
     refusesRows('admin_tokens', tokenOf, [
       ['an id of another form', { id: 'adm_1' }],
       ['a token of nobody', { name: '' }],
       ['an unknown role', { role: 'king' }],
     ]);
-    const { id, digest } = { ...tokenOf() };
-    refusesTwice('a token', 'admin_tokens', () => ({ ...tokenOf(), digest }), 'admin_tokens_digest_key');
-    refusesTwice('an id', 'admin_tokens', () => ({ ...tokenOf(), id }));
+    refuses('a token twice', 'admin_tokens_digest_key', () => database('admin_tokens').insert([tokenOf(), tokenOf()]));
   });
 
   describe('actions of administrators', () => {
@@ -1547,15 +1534,12 @@ describe('the rules of the database', () => {
       ['an action of nobody', { author: '' }],
       ['a token that does not exist', { token_id: newId('adminToken') }, 'admin_actions_token_id_fkey'],
     ]);
-    const id = newId('adminAction');
-    refusesTwice('an action', 'admin_actions', () => ({ ...action(), id }));
     keepsRows('admin_actions', action, { author: 'Bea' });
   });
 
   describe('marks of secrets', () => {
     const markOf = (): Row => ({ name: 'key_pepper', mark: Buffer.from('mark') });
     refusesRows('secret_marks', markOf, [['the mark of another secret', { name: 'password' }]]);
-    refusesTwice('the mark of a secret', 'secret_marks', markOf);
   });
 
   describe('people of the console', () => {
@@ -1575,7 +1559,6 @@ describe('the rules of the database', () => {
         ['a@', 'Somebody@example.com', `${'a'.repeat(251)}@b.c`].map((email) => ({ email })),
       ],
       ['an e-mail address that somebody has', { email: user.email }, 'users_email'],
-      ['a user twice', { id: user.id }, 'users_pkey'],
       ['a user without a name', { name: '' }],
       ['an unknown role of staff', { staff_role: 'king' }],
       ['a language that the console does not speak', { language: 'tlh' }],
@@ -1585,20 +1568,14 @@ describe('the rules of the database', () => {
       ['a member who is nobody', nobody, 'account_members_user_id_fkey'],
       ['a member of no account', { account_id: newId('account') }, 'account_members_account_id_fkey'],
     ]);
-    refusesTwice('a member', 'account_members', memberOf);
 
     const identity = { issuer: 'https://login.example.com', subject: 'subject', user_id: user.id };
     const code = { user_id: user.id, digest };
     const form = { form_id: 'form', request_digest: randomBytes(32) };
     const session = { digest, user_id: user.id, user_agent: '', expires_at: later };
     const link = { digest, user_id: user.id, purpose: 'invitation', expires_at: later };
-    refusesTwice('an identity', 'user_identities', () => identity);
-    refusesTwice('a recovery code', 'recovery_codes', () => code);
     refusesTwice('an order of an e-mail to an address', 'link_mails', () => ({ email: user.email }));
-    refusesTwice('a form', 'sent_forms', () => form);
     refusesTwice('a count of attempts to sign in', 'sign_in_attempts', () => ({ subject: 'user', attempts: 1 }));
-    refusesTwice('a session', 'sessions', () => session);
-    refusesTwice('a link', 'user_links', () => link);
     refusesRows('user_identities', () => identity, [['an identity of nobody', nobody, 'user_identities_user_id_fkey']]);
     refusesRows('recovery_codes', () => code, [['a recovery code of nobody', nobody, 'recovery_codes_user_id_fkey']]);
     refusesRows('sent_forms', () => form, [
@@ -1654,9 +1631,7 @@ describe('the rules of the database', () => {
 
     refusesRows('upstream_calls', () => counts, [['calls of a span that nobody reads', { span: 'day' }]]);
     refusesRows('text_attempts', () => tried, [['an attempt before the first', { number: 0 }]]);
-    refusesTwice('the calls of a span', 'upstream_calls', () => counts);
     refusesTwice('the latest failure', 'upstream_failures', () => failure);
-    refusesTwice('an attempt', 'text_attempts', () => tried);
     refusesTwice('the circuits of a process', 'process_circuits', () => ({
       process_id: '00000000-0000-4000-8000-000000000000',
       reported_at: new Date(),
