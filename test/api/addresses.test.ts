@@ -27,6 +27,7 @@ describe('the two addresses', () => {
 
   for (const format of WIRE_FORMAT_NAMES) {
     it(`take ${format} alike: the same keys, balances and models`, async () => {
+      // contract 1:9 1:10 1:11
       const { path, body } = ASK[format](MODEL, 'Hi', false);
       const poor = await app.createAccount({ fundedUsd: 0 });
       expect(await codesOf(path, body, caller.apiKey)).to.deep.equal(Array(2).fill('503 processing_unavailable'));
@@ -38,6 +39,7 @@ describe('the two addresses', () => {
   }
 
   it('differ in what else there is: the text address has neither media nor documentation', async () => {
+    // contract 4.12:4
     for (const path of [
       '/v1/tasks',
       '/v1/files',
@@ -65,6 +67,7 @@ describe('a fault of the service itself', () => {
   });
 
   it('is 500 internal_error, which is retryable and reveals nothing of the fault', async () => {
+    // contract 7.2:13
     const { status, headers, body } = await call<ErrorBody>(`${app.baseUrl}/broken`);
     expect([status, body.error.code, body.error.retryable]).to.deep.equal([500, 'internal_error', true]);
     expect(body.error.request_id).to.equal(headers.get('x-request-id'));

@@ -143,6 +143,7 @@ describe('the fields that only one model has', () => {
   });
 
   it('are listed with the model, with what they change in its price', () => {
+    // contract 2.8:5 2.8:6
     const listed = Object(presentModel(modelOf('veo3.1'), catalogue));
     expect(listed.parameters.seed).to.deep.include({ type: 'integer' });
     expect(listed.prices.modifiers).to.deep.equal([{ when: { generate_audio: true }, addition: 0.2, factor: 1 }]);

@@ -91,6 +91,7 @@ describe('receiving bodies', () => {
   });
 
   it('gives up a body that comes too slowly, which may be sent again as it was', async () => {
+    // contract 7.2:10 7.4:2 8.2:6
     await start(createReceiving({ ...LIMITS, paceCheckMs: 50 }));
     const socket = await send(10, 1_000);
     const drip = setInterval(() => socket.write('x'), 20);

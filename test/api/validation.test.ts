@@ -20,11 +20,13 @@ describe('validation of bodies', () => {
 
   for (const body of [null, undefined, [], 'text', 7, true]) {
     it(`refuses ${JSON.stringify(body)}, which is not an object`, () => {
+      // contract 4.1:9
       expect(refusalOf(body)).to.equal('The request body must be a JSON object');
     });
   }
 
   it('reports the error of the field that comes first in the schema, however the body is ordered', () => {
+    // contract 4.1:8
     expect(refusalOf({ foo: 1, other: 1, list: [], second: 'c', first: 4 })).to.equal('"first" must be a string');
     expect(refusalOf({ foo: 1, other: 1, list: [], second: 'c', first: 'x' })).to.equal(
       '"second" must be one of: [a b]',
@@ -47,6 +49,7 @@ describe('validation of bodies', () => {
   });
 
   it('refuses text that the database cannot keep', () => {
+    // contract 4.2:32
     for (const text of ['a\0', '\uD83D', '\uDE00', '\uDE00\uD83D']) {
       expect(refusalOf({ first: text })).to.equal('"first" must not contain NUL characters or unpaired surrogates');
       expect(refusalOf({ first: 'x', list: [`https://${text}`] })).to.equal('"list[0]" must be a public HTTPS URL');

@@ -114,6 +114,7 @@ text:
     waitUntil(async () => expect((await usage()).at(-1)?.catalogue_version).to.equal(version), WAIT);
 
   it('changes prices under load: no request fails, and each is charged what it was admitted at', async () => {
+    // contract 4.11:39
     const end = load();
     await until('2026-10-01');
     await write('catalogue.yaml', (text) => versioned('doubled')(text.replace(PRICES, DOUBLED)));
@@ -127,6 +128,7 @@ text:
   });
 
   it('keeps the previous version in force under load when the file is invalid, and reports why everywhere', async () => {
+    // contract 4.11:37 4.11:39
     const end = load();
     const right = catalogue;
     await write('catalogue.yaml', (text) => versioned('broken')(text).replace(`id: ${MODEL}`, 'idd: lost'));
@@ -143,6 +145,7 @@ text:
   });
 
   it('refuses other prices under a version that has charged', async () => {
+    // contract 4.11:37
     const right = catalogue;
     await write('catalogue.yaml', (text) => text.replace(DOUBLED, PRICES));
     expect(await genway('config', 'apply')).to.match(

@@ -17,6 +17,7 @@ describe('the catalogue', () => {
 
   describe('text models', () => {
     it('answers every family on three formats, and texth on the native one too', () => {
+      // contract 1:3 2.6:1
       for (const model of textModels.filter(({ family }) => family !== 'embeddings')) {
         const formats = WIRE_FORMAT_NAMES.filter((format) => answersFormat(model, format));
         const expected = ['chat-completions', 'responses', 'messages'];
@@ -47,6 +48,7 @@ describe('the catalogue', () => {
     });
 
     it('takes low to max as reasoning effort on textg-6.1-sol, and none to max on the other textg models', () => {
+      // contract 4.8.2:15
       for (const id of idsOf('textg')) {
         const efforts = ['low', 'medium', 'high', 'xhigh', 'max'];
         expect(catalogue.textModels.get(id)?.reasoningEfforts, id).to.deep.equal(
@@ -56,12 +58,14 @@ describe('the catalogue', () => {
     });
 
     it('knows that texth and texti models reason', () => {
+      // contract 4.8.4:11
       for (const id of idsOf('texth', 'texti')) {
         expect(catalogue.textModels.get(id)?.reasoning, id).to.equal(true);
       }
     });
 
     it('requires a funded account for texth-4-argon and a top-up for textk-5.3-flashx', () => {
+      // contract 5:21
       expect(idsWhere(({ fundedOnly }) => fundedOnly)).to.deep.equal(['texth-4-argon']);
       expect(idsWhere(({ requiresTopUp }) => requiresTopUp)).to.deep.equal(['textk-5.3-flashx']);
     });
@@ -82,12 +86,14 @@ describe('the catalogue', () => {
 
   describe('media models', () => {
     it('carry a version of their capabilities if they make videos', () => {
+      // contract 9:2
       const { videoModels, imageModels } = catalogue;
       expect([...videoModels.values()].every(({ capabilityVersion }) => capabilityVersion !== null)).to.equal(true);
       expect([...imageModels.values()].every(({ capabilityVersion }) => capabilityVersion === null)).to.equal(true);
     });
 
     it('gives vidone-3.0-prime the limits and list price of vidone-3.0', () => {
+      // contract 2.5:2
       const model = catalogue.videoModels.get('vidone-3.0');
       const prime = catalogue.videoModels.get('vidone-3.0-prime');
       expect({ ...prime, id: '', routes: [] }).to.deep.equal({ ...model, id: '', routes: [] });

@@ -207,6 +207,7 @@ media:
     });
 
     it('may have a few durations, the first of which is the default, and a total price', () => {
+      // contract 2.8:2
       expect(model()?.durationSeconds).to.deep.equal({ min: 4, max: 8, default: 6, values: [6, 4, 8] });
       expect(model()?.pricing).to.deep.equal({
         per: 'video',

@@ -42,6 +42,7 @@ describe('the prices of the catalogue', () => {
       ['textk-5.3', 900_000, '0.378'],
     ] as const) {
       it(`${id} charges ${usd} for a prompt of ${inputTotal} tokens`, () => {
+        // contract 2.6:7 2.6:8 2.6:9 2.6:10
         expect(cost(id, { inputTotal })).to.equal(usd);
       });
     }
@@ -54,6 +55,7 @@ describe('the prices of the catalogue', () => {
       ['texth-3.1-pro-preview', 200_001, '0.0520002'],
     ] as const) {
       it(`${id} doubles cached input and output as well`, () => {
+        // contract 2.6:6
         expect(cost(id, { inputTotal, cacheRead: inputTotal, outputTotal: 1_000 })).to.equal(usd);
       });
     }
@@ -94,17 +96,20 @@ describe('the prices of the catalogue', () => {
       ['textl-v4.1-flash', '2026-10-05T10:00:00.000+08:00', '0.0004'],
     ] as const) {
       it(`${id} charges ${usd} at ${moment}`, () => {
+        // contract 2.6:11 2.6:12 2.6:13
         expect(cost(id, DAY, moment)).to.equal(usd);
       });
     }
 
     it('doubles the cached-input rate of the high-cache line too', () => {
+      // contract 2.6:6
       const cached = { inputTotal: 100_000, cacheRead: 100_000 };
       expect(cost('textl-v4.1-flash-hc', cached, '2026-10-05T08:59:59+08:00')).to.equal('0.001');
       expect(cost('textl-v4.1-flash-hc', cached, '2026-10-05T09:00:00+08:00')).to.equal('0.002');
     });
 
     it('multiplies the cached-input rate of texte-3 too', () => {
+      // contract 2.6:6
       const cached = { inputTotal: 100_000, cacheRead: 100_000 };
       expect(cost('texte-3', cached, '2026-10-05T07:00:00+08:00')).to.equal('0.0005775');
       expect(cost('texte-3', cached, '2026-10-05T09:00:00+08:00')).to.equal('0.000924');

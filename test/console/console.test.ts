@@ -200,6 +200,7 @@ describe('the console', () => {
     });
 
     it('is over everywhere once a new password was chosen by a link', async () => {
+      // contract 4.11:44
       const before = await Visitor.invited(app, { email: 'lost@example.com' });
       const [user] = await app.database('users').where({ email: 'lost@example.com' }).select<{ id: string }[]>('id');
       const response = await fetch(`${app.baseUrl}/admin/v1/users/${user?.id}/links`, {
@@ -296,6 +297,7 @@ describe('the console', () => {
     });
 
     it('show a key once, and the key works', async () => {
+      // contract 5:6
       const path = `/console/accounts/${customer.accountId}/keys`;
       await owner.get(path);
       const made = await owner.send(path, { name: 'from the console', usage_limit_usd: '2.50', all_models: 'on' });

@@ -297,6 +297,7 @@ describe('signing in with a provider of OpenID Connect', () => {
   });
 
   it('shows the administration the identities and sessions of a user, and takes each away', async () => {
+    // contract 4.11:45
     const email = know('lee');
     const lee = await Visitor.invited(app, { email, account_id: customer.accountId });
     await connectProvider(lee, 'lee');

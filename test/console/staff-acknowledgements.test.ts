@@ -59,6 +59,7 @@ describe('findings that nobody can remedy', () => {
     (await ada.get(`/console/staff/months/${month.toISOString().slice(0, 7)}/close`)).text;
 
   it('keep a month open until they are acknowledged, by two people if they are about money; the month and its export say so', async () => {
+    // contract 4.11:49
     const [money, operation] = [another(MONEY), another(OPERATION)];
     const id = await report(money, operation);
     const past = monthsAgo(3);
@@ -155,6 +156,7 @@ describe('findings that nobody can remedy', () => {
   });
 
   it('are acknowledged by the command, about money only in the console', async () => {
+    // contract 4.11:49
     const id = await report(another(OPERATION), another(MONEY));
     const made = await genway(
       'reconciliations',

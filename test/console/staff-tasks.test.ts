@@ -91,6 +91,7 @@ describe('tasks of all accounts in the console of the staff', () => {
   });
 
   it('show the prompt to an operator who gives a reason, and record the reading', async () => {
+    // contract 4.11:26
     const task = await createTask();
     await operator.get(pathOf(task));
     expect((await operator.send(`${pathOf(task)}/prompt`, { reason: '' })).text).not.to.include(PROMPT);

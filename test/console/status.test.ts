@@ -72,6 +72,7 @@ describe('the public status', () => {
   after(() => app.stop());
 
   it('shows text by family, videos, images and webhooks to everybody, for 90 days', async () => {
+    // contract 4.12:7
     const { status, services } = await read(app);
     expect(status).to.equal('operational');
     expect(services.map(({ kind, family }) => family ?? kind)).to.deep.equal([
@@ -87,6 +88,7 @@ describe('the public status', () => {
   });
 
   it('shows past days as they were, and no day without requests', async () => {
+    // contract 4.12:9
     const { services } = await read(app);
     const textg = services.find(({ family }) => family === 'textg');
     const known = textg?.days.flatMap(({ status }, index) => (status === null ? [] : [`${89 - index} ${status}`]));
@@ -95,6 +97,7 @@ describe('the public status', () => {
   });
 
   it('may be read by any site, and is kept for some seconds', async () => {
+    // contract 4.12:10
     const first = await fetch(`${app.baseUrl}/status.json`);
     expect(first.headers.get('cache-control')).to.equal('public, max-age=10');
     expect(first.headers.get('access-control-allow-origin')).to.equal('*');
@@ -105,6 +108,7 @@ describe('the public status', () => {
   });
 
   it('names no vendor and no upstream, as data and as a page', async () => {
+    // contract 4.12:10
     for (const path of ['/status', '/status.json']) {
       const text = await (await fetch(app.baseUrl + path)).text();
       expect(text).to.include('textg');
@@ -136,6 +140,7 @@ describe('the public status', () => {
 
 describe('the public status of a gateway', () => {
   it('has an outage of what no upstream serves', async () => {
+    // contract 4.12:8
     const app = await startTestConsole();
     const { status, services } = await read(app);
     expect(status).to.equal('degraded');

@@ -153,6 +153,7 @@ describe('promo credit', () => {
   const testDatabase = useTestDatabase();
 
   it('is neither lost nor invented, and agrees with its model after every step', async () => {
+    // contract 5:18
     const { database, url } = testDatabase;
     const ledger = openTextLedger(url, { poolSize: 1 });
     try {

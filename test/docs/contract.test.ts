@@ -251,6 +251,7 @@ describe('docs/contract.md', () => {
     ['2.9', 'TextRequest'],
   ] as const) {
     it(`names in ${section} every field of ${about} that the API description has`, () => {
+      // contract 2.4:5 2.4:10 2.4:11 2.4:13 2.4:14 2.4:18 2.8:2 2.8:3 2.8:4 2.9:2 2.9:4
       const fields = Object.keys(Object(Object(document.components['schemas'])[about]).properties).filter(
         (field) => section !== '2.9' || field !== 'object',
       );
@@ -260,6 +261,7 @@ describe('docs/contract.md', () => {
   }
 
   it('lists the codes of failed tasks in 3, the fields of other media models in 4.2 and the older models in 9', () => {
+    // contract 3:12 4.2:33 9:4
     expect(namesAfter('A failed task has one of these codes: ', '3')).to.deep.equal([...TASK_ERROR_CODES]);
     const named = textOf('4.2');
     for (const { unsupportedFields } of catalogue.imageModels.values()) {
@@ -273,23 +275,27 @@ describe('docs/contract.md', () => {
   });
 
   it('says in 9 with what the paths of endpoints begin', () => {
+    // contract 9:1
     const paths = endpointsFor({ takesPayments: true }).map(({ path }) => path);
     const others = paths.filter((path) => !/^\/(v1|v1beta|admin\/v1)\//.test(path));
     expect(others).to.have.members(['/mcp', '/healthz', '/readyz', '/metrics', '/status.json', '/openapi.json']);
   });
 
   it('says in 2.2 that the files of this edition are checked exactly', () => {
+    // contract 2.2:13
     const models = [...catalogue.videoModels.values(), ...catalogue.imageModels.values()];
     expect(new Set(models.map(({ resultCheck }) => resultCheck))).to.deep.equal(new Set(['exact']));
   });
 
   for (const [section, parts] of Object.entries(numbersInForce())) {
     it(`has the numbers in force in ${section}`, () => {
+      // contract 3:9 4.3:15 4.5:8 4.5:10 4.10:2 6:15 6:16 6:18 6:19 6:22 6:23 8.1:1 8.1:2 8.1:3 8.1:4 8.2:1 8.2:2 8.2:3 8.2:6 8.2:7 8.2:8 8.2:9
       for (const part of parts) expect(textOf(section).replace(/\s+/g, ' ')).to.contain(part);
     });
   }
 
   it('lists the codes of errors in force, with their statuses', () => {
+    // contract 2.3:1 7.2:18 7.2:19 7.2:20 7.2:21 7.2:22 7.2:23 7.4:1
     const listed = Array.from(rowsIn('7.2'), ([code, [status, retryable]]) => [
       code,
       { status: numberIn(status), retryable: retryable === 'yes' },
@@ -298,6 +304,7 @@ describe('docs/contract.md', () => {
   });
 
   it('lists the media models in force, with their limits and prices', () => {
+    // contract 2.5:1
     const { videoModels, imageModels } = catalogue;
     const rows = rowsIn('2.5');
     expect([...rows.keys()]).to.have.members([...videoModels.keys(), ...imageModels.keys()]);
@@ -324,6 +331,7 @@ describe('docs/contract.md', () => {
     ['4.8.5', readEmbeddings],
   ] as const) {
     it(`lists in ${section} the fields that are passed on, have no effect or are refused`, () => {
+      // contract 4.8.1:21 4.8.1:22 4.8.2:20 4.8.2:21 4.8.3:13 4.8.3:14 4.8.3:15
       const fieldsThat = (isSuch: (reader: object) => boolean): readonly string[] =>
         Object.entries(shape).flatMap(([field, reader]) => (isSuch(reader) ? [field] : []));
       const passed = fieldsThat((reader) => reader === passedOn);
@@ -343,6 +351,7 @@ describe('docs/contract.md', () => {
   }
 
   it('lists in 4.8.4 the fields that have no effect, by name or as the other standard fields', () => {
+    // contract 4.8.4:6 4.8.4:9 4.8.4:10
     const { shape } = GENERATION_CONFIG.specification;
     const ignoredIn = (fields: object): string[] =>
       Object.entries(fields).flatMap(([field, reader]) => (reader === ignored ? [field] : []));
@@ -353,6 +362,7 @@ describe('docs/contract.md', () => {
   });
 
   it('lists the text models in force, with their limits and prices', () => {
+    // contract 2.6:3 2.6:4
     const rows = rowsIn('2.6');
     expect([...rows.keys()].filter((id) => /^text[c-m]/.test(id))).to.have.members([...catalogue.textModels.keys()]);
     for (const model of catalogue.textModels.values()) {

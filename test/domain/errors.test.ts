@@ -4,6 +4,7 @@ import { ERRORS, ServiceError, TASK_ERROR_CODES, badRequest, isTaskErrorCode } f
 /** The table itself is compared with `docs/contract.md`: test/docs/contract.test.ts. */
 describe('errors', () => {
   it('have the status of their code, and say whether to retry', () => {
+    // contract 2.3:3 7.4:1 7.4:4
     const error = new ServiceError('processing_timeout', 'A sentence');
     expect(error).to.include({ code: 'processing_timeout', message: 'A sentence', status: 503, retryable: true });
     expect(error.retryAfterSeconds).to.equal(undefined);
@@ -11,12 +12,14 @@ describe('errors', () => {
   });
 
   it('never answers 502 or 504', () => {
+    // contract 7.2:26
     expect(Object.values(ERRORS).map(({ status }) => status))
       .to.not.include(502)
       .and.not.include(504);
   });
 
   it('has everything that a response needs besides the code', () => {
+    // contract 2.3:2 2.3:3 2.3:5 7.2:13
     const cause = new Error('below');
     const error = new ServiceError('not_found', 'No', {
       status: 405,
@@ -34,6 +37,7 @@ describe('errors', () => {
   });
 
   it('know the codes that a task can fail with', () => {
+    // contract 2.1:19 3:12
     expect(TASK_ERROR_CODES.every(isTaskErrorCode)).to.equal(true);
     expect(['not_found', 'toString'].some(isTaskErrorCode)).to.equal(false);
   });

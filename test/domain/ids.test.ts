@@ -8,10 +8,12 @@ const momentMs = fc.integer({ min: 0, max: Date.UTC(2080, 0, 1) });
 
 describe('ids', () => {
   it('names a task with task_ and 32 letters and digits', () => {
+    // contract 2:3 2.1:1
     expect(newId('task')).to.match(/^task_[0-9a-z]{32}$/);
   });
 
   it('gives every kind of resource its own prefix', () => {
+    // contract 2:3
     expect(new Set(Object.values(ID_PREFIX)).size).to.equal(kinds.length);
   });
 

@@ -70,6 +70,7 @@ describe('the factor of a price list', () => {
   }
 
   it('charges what the tokens cost, times the factor, rounded up by less than a step of each rate', () => {
+    // contract 8.6:2 8.6:4
     fc.assert(
       fc.property(textPricing, decimal, usage, (pricing, factor, tokens) => {
         const { numerator, denominator } = parseListFactor(factor);
@@ -84,6 +85,7 @@ describe('the factor of a price list', () => {
   });
 
   it('gives rates that tiers and peaks multiply without a fraction, so that what is shown is what is charged', () => {
+    // contract 8.6:4
     fc.assert(
       fc.property(textPricing, decimal, usage, (pricing, factor, tokens) => {
         const sold = listOf(factor).textPricing(model(pricing));
@@ -187,7 +189,7 @@ describe('the price of text by a list', () => {
     ['has the factor of the list', [], 500_000n],
     ['has the factor of its family', [{ family: 'textx', factor: '2' }], 2_000_000n],
     [
-      'has the rule of the model before that of its family',
+      'has the rule of the model before that of its family', // contract 8.6:2
       [
         { family: 'textx', factor: '2' },
         { model: 'textx-1', factor: '3' },
@@ -203,6 +205,7 @@ describe('the price of text by a list', () => {
   }
 
   it('stays free for a free model, whatever is written', () => {
+    // contract 8.6:3
     const free = {
       rates: { input: 0n, cachedInput: 0n, cacheWrite: 0n, cacheWrite1h: 0n, output: 0n },
       tiers: [],
@@ -228,6 +231,7 @@ describe('the version of a price list in force', () => {
   });
 
   it('stays when an older version, planned for later, becomes valid', () => {
+    // contract 8.6:5
     expect(versionAt(planned([1, 100], [2, 300], [3, 200]), 400)).to.equal('a@3');
   });
 });

@@ -74,6 +74,7 @@ describe('media prices', () => {
     ['1080p', 30, '4.5'],
   ] as const) {
     it(`charges ${usd} USD for ${durationSeconds} seconds of ${resolution}`, () => {
+      // contract 8.5:1
       expect(priceMedia(pricing, { resolution, durationSeconds })).to.equal(parseUsd(usd));
     });
   }
@@ -110,6 +111,7 @@ describe('media prices', () => {
   });
 
   it('charges an image by its tier', () => {
+    // contract 8.5:2
     const prices = ['1K', '2K', '4K'].map((resolution) => priceMedia(images, { resolution }));
     expect(prices).to.deep.equal([4n, 8n, 16n]);
   });
@@ -210,6 +212,7 @@ describe('text prices', () => {
 
   describe('peak hours', () => {
     it('begins with its first minute and ends before its last', () => {
+      // contract 2.6:13
       const moments = ['08:59:59.999', '09:00:00.000', '11:59:59.999', '12:00:00.000'];
       expect(moments.map((time) => isPeak({}, `2026-10-05T${time}Z`))).to.deep.equal([false, true, true, false]);
     });
@@ -374,6 +377,7 @@ describe('text prices', () => {
     });
 
     it('holds enough for every usage within the bounds', () => {
+      // contract 8.3:4
       fc.assert(
         fc.property(anyPricing, anyUsage, tokens, tokens, moment, (pricing, usage, spareInput, spareOutput, atMs) => {
           const bounds = {
@@ -388,6 +392,7 @@ describe('text prices', () => {
   });
 
   it('holds the dearest input rate and the output bound, with the modifiers of the moment', () => {
+    // contract 8.3:4
     const held = (isCachedFor1h: boolean): bigint => {
       const bounds = { inputTokens: 1_000, outputTokens: 100, isCachedFor1h };
       return estimateText(pricing({ tiers: [tier()] }), bounds, MONDAY_NOON_MS);

@@ -15,6 +15,7 @@ describe('the status of a service', () => {
   ] as const;
   for (const [availability, status] of expected) {
     it(`is ${status} at an availability of ${availability}`, () => {
+      // contract 4.12:8
       expect(statusOf(availability)).to.equal(status);
     });
   }

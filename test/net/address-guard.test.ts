@@ -153,6 +153,7 @@ describe('net/address-guard', () => {
     });
 
     it('checks again when a name has moved to a private address by the next connection', async () => {
+      // contract 8.4:3
       const { port } = await receiver((_incoming, answer) => answer.writeHead(200, { connection: 'close' }).end('ok'));
       const { resolve, questions } = resolverOf(['127.0.0.1'], ['10.0.0.1']);
       const shared = client({ resolve });
@@ -170,6 +171,7 @@ describe('net/address-guard', () => {
 
   describe('the connected socket', () => {
     it('is refused, before any byte of the request, unless it ended up at a public address', async () => {
+      // contract 8.4:3
       let requests = 0;
       const { port } = await receiver(() => (requests += 1));
       const astray = createGuardedConnector({

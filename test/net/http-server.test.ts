@@ -111,6 +111,7 @@ describe('an HTTP server with clients that keep connections to themselves', () =
   }
 
   it('refuses headers of more than 16 KiB with 431 and the common envelope', async () => {
+    // contract 1:13 7.2:25 8.2:5
     const answered = once(socket, 'data');
     socket.write(`GET / HTTP/1.1\r\nHost: x\r\nx-long: ${'x'.repeat(16 * 1024)}\r\n\r\n`);
     const [bytes] = await answered;
@@ -121,6 +122,7 @@ describe('an HTTP server with clients that keep connections to themselves', () =
   });
 
   it('waits 15 s for headers, and no longer', async () => {
+    // contract 8.2:5
     expect(CLIENT_LIMITS.headersMs).to.equal(15_000);
     socket.write('GET / HTTP/1.1\r\nHost: x\r\n');
     expect(await read()).to.match(/^HTTP\/1\.1 4\d\d /);
@@ -128,6 +130,7 @@ describe('an HTTP server with clients that keep connections to themselves', () =
   });
 
   it('ends a connection whose client reads nothing of an answer', async () => {
+    // contract 8.2:9
     answer = Buffer.alloc(64 * 2 ** 20);
     socket.pause();
     socket.write(requestTo('/'));
@@ -153,6 +156,7 @@ describe('an HTTP server with clients that keep connections to themselves', () =
   });
 
   it('begins only some of 100,000 requests that come together', async () => {
+    // contract 8.2:8
     socket.write(requestTo('/slow').repeat(100_000));
     await closed;
     expect(handled).to.be.at.most(16);

@@ -84,7 +84,7 @@ describe('net/public-address', () => {
   }
 
   for (const address of NOT_PUBLIC) {
-    it(`does not take ${JSON.stringify(address)} for public`, () => expect(isPublicAddress(address)).to.equal(false));
+    it(`does not take ${JSON.stringify(address)} for public`, () => expect(isPublicAddress(address)).to.equal(false)); // contract 8.4:2
   }
 
   it('knows the addresses of this machine', () => {

@@ -139,6 +139,7 @@ describe('net/public-url', () => {
 
   for (const text of REFUSED) {
     it(`refuses ${JSON.stringify(text)}`, () => {
+      // contract 8.4:1 8.4:2
       expect(() => assertPublicHttpsUrl(text)).to.throw(AddressRefusedError);
     });
   }
@@ -154,6 +155,7 @@ describe('net/public-url', () => {
   });
 
   it('accepts no numeric spelling of an IPv4 address but four decimal parts', () => {
+    // contract 8.4:2
     const spellings = [
       (value: number) => String(value),
       (value: number) => `0x${value.toString(16)}`,

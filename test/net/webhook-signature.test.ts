@@ -14,11 +14,13 @@ function received(changes: Partial<Parameters<typeof verifySignature>[0]> = {}) 
 
 describe('net/webhook-signature', () => {
   it('is the hex HMAC-SHA256 over timestamp, full stop and raw body, keyed with the secret as it was shown', () => {
+    // contract 6:8
     const expected = createHmac('sha256', SECRET).update(`${NOW_SECONDS}.${BODY}`).digest('hex');
     expect(signDelivery({ secret: SECRET, timestampSeconds: NOW_SECONDS, body: BODY })).to.equal(expected);
   });
 
   it('makes the Standard Webhooks headers of the example that its libraries are tested with', () => {
+    // contract 6:9 6:10
     const headers = deliveryHeaders({
       secret: SECRET,
       timestampSeconds: NOW_SECONDS,

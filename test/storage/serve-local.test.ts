@@ -124,6 +124,7 @@ describe('storage/serve-local', () => {
       ['bytes=-5000', 0, 999],
     ] as const) {
       it(`sends the part that ${range} asks for`, async () => {
+        // contract 2.2:8
         const { status, headers, body } = await get('/files/results/video.mp4', { range });
         expect(status).to.equal(206);
         expect(headers['content-range']).to.equal(`bytes ${start}-${end}/1000`);
@@ -175,6 +176,7 @@ describe('storage/serve-local', () => {
   });
 
   it('answers 304 without a body when the client has the file', async () => {
+    // contract 2.2:8
     const etag = String((await get('/files/results/video.mp4')).headers['etag']);
     expect(etag).to.match(/^"[0-9a-f-]+"$/);
     for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {

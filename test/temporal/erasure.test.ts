@@ -102,6 +102,7 @@ describe('the content of an account', function () {
   }
 
   it('is found nowhere after it was erased, and the books are as they were', async () => {
+    // contract 4.11:61
     const { apiKey, accountId } = await stack.createAccount({ fundedUsd: 50 });
     const receiver = await startRecordingReceiver((response) => response.end());
     const webhooks = createWebhookClient(stack, apiKey);
@@ -171,6 +172,7 @@ describe('the content of an account', function () {
   });
 
   it('is erased when its lifetime is over, and what is younger stays', async () => {
+    // contract 4.11:61
     const { apiKey, accountId } = await stack.createAccount({ fundedUsd: 50 });
     const path = `${stack.baseUrl}/admin/v1/accounts/${accountId}`;
     const { status } = await call(path, { key: stack.adminToken, method: 'PATCH', body: { content_days: 30 } });
@@ -192,6 +194,7 @@ describe('the content of an account', function () {
   });
 
   it('of other accounts stays, and a task that runs is erased once it has ended', async () => {
+    // contract 4.11:61
     const [one, other] = [await stack.createAccount({ fundedUsd: 50 }), await stack.createAccount({ fundedUsd: 50 })];
     const kept = await order(other.apiKey);
     const { body } = await call<{ data: TaskBody }>(`${stack.baseUrl}/v1/videos/tasks`, {

@@ -41,6 +41,7 @@ describe('a result that came after the refund', function () {
   }
 
   it('is offered, claimed once however often it is asked for, and charged as a new task', async () => {
+    // contract 4.4:7 4.4:8 6:24
     const { apiKey } = await stack.createAccount({ fundedUsd: 50 });
     const receiver = await startRecordingReceiver((response) => response.end());
     await createWebhookClient(stack, apiKey).create(receiver.url, { events: ['task.late_result'] });
@@ -67,6 +68,7 @@ describe('a result that came after the refund', function () {
   });
 
   it('is refused without the money for it, and stays on offer', async () => {
+    // contract 4.4:8
     const { apiKey, accountId } = await stack.createAccount({ fundedUsd: 0.6 });
     const late = await lateTask(apiKey);
     const second = await createTask(stack, apiKey, 'A lighthouse');
@@ -82,6 +84,7 @@ describe('a result that came after the refund', function () {
   });
 
   it('cannot be claimed by others, by a key that may not call its model, when there is none, or when its time is over', async () => {
+    // contract 4.4:7 4.4:8
     const [owner, other] = [await stack.createAccount({ fundedUsd: 50 }), await stack.createAccount({ fundedUsd: 50 })];
     const late = await lateTask(owner.apiKey);
     const fine = await createTask(stack, owner.apiKey, 'A lighthouse');

@@ -58,6 +58,7 @@ function forwardUntilFailure(text: string): { passed: string; error: unknown } {
 describe('the identity path', () => {
   for (const format of WIRE_FORMAT_NAMES.map((name) => FORMATS[name])) {
     it(`passes the bytes of ${format.name} on unchanged, cut anywhere, and measures them`, () => {
+      // contract 4.8:29 4.8.2:28
       const bytes = streamOf(format);
       fc.assert(
         fc.property(fc.integer({ min: 1, max: bytes.length }), (size) => {
@@ -85,6 +86,7 @@ describe('the identity path', () => {
     ['generate-content', READ_NATIVE.specification],
   ] as const) {
     it(`forwards the fields of ${name} that are passed on as they are, and none without effect or that are null`, () => {
+      // contract 4.8:5 4.8:7 4.8:8 4.8.1:21 4.8.1:22 4.8.2:20 4.8.2:21
       const fieldsOf = (reader: unknown): string[] =>
         Object.entries(shape).flatMap(([field, read]) => (read === reader ? [field] : []));
       const sent = Object.fromEntries([...fieldsOf(ignored), ...fieldsOf(passedOn)].map((field) => [field, { on: 1 }]));

@@ -35,6 +35,7 @@ describe('cutting at a bound', () => {
   });
 
   it('counts reasoning, and leaves out a tool call that does not fit', () => {
+    // contract 4.8:9
     const call = { type: 'tool-call', callId: 'a', name: 'look_up', arguments: '{"place":"Oslo"}' } as const;
     expect(cut(15, [call]).choices[0]?.parts).to.deep.equal([call]);
     const { parts, finish } = cut(15, [{ type: 'text', text: SENTENCE.slice(0, 40) }, call]).choices[0] ?? {};

@@ -106,6 +106,7 @@ describe('an answer that is passed on', () => {
     });
 
     it('stays the same object when it is sound', () => {
+      // contract 4.8:29
       for (const sound of [
         completion({ content: 'x', vendor: [1] }, 'stop'),
         completion({ content: null, tool_calls: [call] }, 'tool_calls'),
@@ -290,6 +291,7 @@ describe('the usage in an answer', () => {
 
   for (const format of WIRE_FORMAT_NAMES) {
     it(`in ${format} is what is charged, passed on or converted, whatever the upstream reported`, () => {
+      // contract 4.8:22 4.8:23
       const body = { stream_options: { include_usage: true } };
       const request = textRequest({ includeUsage: true });
       const [expectedWhole, expectedStream] = answers[format](7, 3);
@@ -388,6 +390,7 @@ describe('an answer that moderation refused', () => {
 
     for (const client of WIRE_FORMAT_NAMES) {
       it(`is a policy violation in ${client} from ${upstream}, whole and after the text that a stream sent before`, () => {
+        // contract 4.8.4:15
         const conversion = planConversion(FORMATS[client], FORMATS[upstream], textRequest(), options, new Meter());
         expect(() => conversion.convertResult(whole, renderContext()))
           .to.throw(ServiceError)

@@ -126,6 +126,7 @@ describe('an answer that is sent back with the next message', () => {
         continue;
       }
       it(`is accepted in every format: ${format}, ${name}`, () => {
+        // contract 4.8:18
         expectAcceptedEverywhere(format, FORMATS[format].client.renderResult(answer, renderContext()), stream);
       });
     }

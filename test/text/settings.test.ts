@@ -81,12 +81,14 @@ function refusalOf(format: WireFormatName, field: string, value: unknown): strin
 describe('the settings of a text request', () => {
   for (const [format, field, taken, refused] of BOUNDS) {
     it(`are taken up to their bounds and refused by name beyond them: ${field} of ${format}`, () => {
+      // contract 4.8:13 4.8:15 4.8.1:6 4.8.1:7 4.8.1:8 4.8.1:10 4.8.1:12 4.8.1:15 4.8.1:16 4.8.1:17 4.8.2:6 4.8.2:11 4.8.3:7 4.8.4:9
       for (const value of taken) expect(refusalOf(format, field, value)).to.equal(null);
       for (const value of refused) expect(refusalOf(format, field, value)).to.contain(`"${field}`.replace(/^"/, ''));
     });
   }
 
   it('reach the models that have them: top_k, seed and penalties', () => {
+    // contract 4.8:17
     const sampling = { topK: 3, seed: 4, frequencyPenalty: 0.5, presencePenalty: 0.25 };
     const sent = WIRE_FORMAT_NAMES.map((format) => {
       const text = JSON.stringify(FORMATS[format].upstream.buildRequest(textRequest({ sampling }), OPTIONS).body);
@@ -106,6 +108,7 @@ describe('the settings of a text request', () => {
   });
 
   it('have a temperature of 1 at the most at upstreams of messages, whose own range ends there', () => {
+    // contract 4.8:14
     for (const temperature of [0, 0.5, 1, 1.5, 2]) {
       const { upstream } = FORMATS.messages;
       const request = textRequest({ sampling: { temperature } });
@@ -117,6 +120,7 @@ describe('the settings of a text request', () => {
   });
 
   it("bound the output by the client's limit, even far above what models write", () => {
+    // contract 4.8:10
     const bound = 1_000_000_000;
     for (const [format, field] of [
       ['chat-completions', 'max_tokens'],
@@ -136,6 +140,7 @@ describe('a link to a file', () => {
   for (const format of WIRE_FORMAT_NAMES) {
     const isTaken = format !== 'chat-completions';
     it(`${isTaken ? 'is passed to' : 'is refused, asking for the file itself, for'} models that speak ${format}`, () => {
+      // contract 4.8:26
       const build = () => JSON.stringify(FORMATS[format].upstream.buildRequest(textRequest({ turns }), OPTIONS).body);
       if (isTaken) expect(build()).to.contain(source.url);
       else expect(build).to.throw(ServiceError, 'send the file itself').with.property('code', 'bad_request');
@@ -148,6 +153,7 @@ describe('the parts of a chat-completions message', () => {
     FORMATS['chat-completions'].client.parseRequest({ model: 'm', messages: [message] }, {}).turns;
 
   it('may be text, images, files and sounds', () => {
+    // contract 4.8.1:23
     const content = [
       { type: 'text', text: 'Look' },
       { type: 'image_url', image_url: { url: 'https://example.com/a.png' } },
@@ -161,11 +167,13 @@ describe('the parts of a chat-completions message', () => {
   });
 
   it('are all that counts of it: other fields have no effect', () => {
+    // contract 4.8.1:26
     const message = { role: 'assistant', content: 'Hi' };
     expect(parse({ ...message, annotations: [1], name: 'x', weight: 1, anything: {} })).to.deep.equal(parse(message));
   });
 
   it('stream as reasoning, then text, then the reason and the end mark', () => {
+    // contract 4.8.1:31
     const text = streamedTo(FORMATS['chat-completions'], [
       { type: 'response-start', id: null, model: null },
       { type: 'reasoning-start', id: 'r' },

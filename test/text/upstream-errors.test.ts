@@ -49,6 +49,7 @@ describe('an error of an upstream', () => {
 
   for (const [format, status, error, fault] of BY_WORDS) {
     it(`of ${format} with ${status} and ${JSON.stringify(error)} is ${fault ?? 'the fault of its request'}`, () => {
+      // contract 7.2:30
       expect(FORMATS[format].upstream.parseError(status, { error }).fault).to.equal(fault);
     });
   }

@@ -94,6 +94,7 @@ describe('the usage of an upstream', () => {
   });
 
   it('has reasoning inside the output: of the total, or where there is more of it than of the output', () => {
+    // contract 2.6:5
     const usage = { prompt_tokens: 10, completion_tokens: 9 };
     const reasoning = { completion_tokens_details: { reasoning_tokens: 340 } };
     expect(readUsage({ ...usage, ...reasoning, total_tokens: 359 }).outputTotal).to.equal(349);

@@ -114,6 +114,7 @@ describe('the roles of admin tokens', () => {
   });
 
   it('are known for every call of the administration', () => {
+    // contract 4.11:1 4.11:2
     expect(calls.map(({ id }) => id)).to.have.members(Object.keys(NEEDS));
   });
 
@@ -122,6 +123,7 @@ describe('the roles of admin tokens', () => {
     for (const role of ADMIN_ROLES) {
       const isLetIn = MAY[role].includes(needed);
       it(`${isLetIn ? 'let' : 'do not let'} ${role} ${id}`, async () => {
+        // contract 4.11:2
         const { status, body } = await call<ErrorBody>(app.baseUrl + path.replaceAll(/\{\w+\}/g, 'x'), {
           method: method.toUpperCase(),
           key: tokens.get(role) ?? '',
@@ -135,6 +137,7 @@ describe('the roles of admin tokens', () => {
   }
 
   it('are named in a refusal, with those that would do', async () => {
+    // contract 4.11:2
     const { body } = await call<ErrorBody>(`${app.baseUrl}/admin/v1/reconciliations`, {
       method: 'POST',
       key: tokens.get('readonly') ?? '',
@@ -145,6 +148,7 @@ describe('the roles of admin tokens', () => {
   });
 
   it('do not open the API of customers or the metrics', async () => {
+    // contract 4.11:1
     for (const path of ['/v1/models', '/v1/balance', '/metrics']) {
       expect((await call(app.baseUrl + path, { key: tokens.get('operator') ?? '' })).status).to.equal(401);
     }

@@ -57,6 +57,7 @@ describe('every endpoint', () => {
   });
 
   it('takes each parameter of the query once', async () => {
+    // contract 4.10:4
     for (const endpoint of endpoints.filter(({ path }) => !ID.test(path))) {
       for (const name of queryOf(endpoint)) {
         const { status, body } = await ask(endpoint, { query: `?${name}=1&${name}=2` });
@@ -67,6 +68,7 @@ describe('every endpoint', () => {
   });
 
   it('takes an empty parameter of the query for an absent one', async () => {
+    // contract 4.10:4
     // There is no price list `x`.
     const isOfPriceList = ({ path }: Endpoint): boolean => path.includes('{price_list}');
     const lists = endpoints.filter(

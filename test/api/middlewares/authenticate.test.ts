@@ -24,6 +24,7 @@ describe('an API key', () => {
   const withKey = (key: KeySettings = {}): Promise<TestCaller> => app.createAccount({ fundedUsd: 10, key });
 
   it('works with and without its sk- prefix', async () => {
+    // contract 5:1 5:7
     const { apiKey } = await withKey();
     for (const key of [apiKey, apiKey.replace(/^sk-/, '')]) {
       expect((await use({ authorization: `Bearer ${key}` })).status).to.equal(200);
@@ -45,6 +46,7 @@ describe('an API key', () => {
     ['the header of the native format', { 'x-native-api-key': 'sk-abc' }],
   ] as const) {
     it(`counts as missing with ${what}`, async () => {
+      // contract 5:1 5:8 7.2:3
       const { status, body } = await use(headers);
       expect([status, body.error.code, body.error.retryable]).to.deep.equal([401, 'missing_api_key', false]);
       expect(body.error.request_id).to.match(/^req_/);
@@ -57,6 +59,7 @@ describe('an API key', () => {
     ['in another case', undefined],
   ] as const) {
     it(`is refused as wrong: one ${what}`, async () => {
+      // contract 5:9 7.2:4
       const { apiKey } = await withKey();
       const { status, body } = await use({ authorization: `Bearer ${key ?? apiKey.toUpperCase()}` });
       expect([status, body.error.code, body.error.retryable]).to.deep.equal([401, 'invalid_api_key', false]);
@@ -69,6 +72,7 @@ describe('an API key', () => {
     ['expired', { expiresAt: new Date(Date.now() - 1000) }],
   ] as const) {
     it(`is refused when it is ${word}, and the message says so`, async () => {
+      // contract 5:9 7.2:4
       const { status, body } = await use(bearer(await withKey(settings)));
       expect([status, body.error.code]).to.deep.equal([401, 'invalid_api_key']);
       expect(body.error.message).to.contain(word);
@@ -76,6 +80,7 @@ describe('an API key', () => {
   }
 
   it('is refused when it is deleted, and the message says so', async () => {
+    // contract 5:9
     const { keyId, apiKey } = await withKey();
     await deleteApiKey(app.database, keyId);
     const { status, body } = await use({ authorization: `Bearer ${apiKey}` });
@@ -88,6 +93,7 @@ describe('an API key', () => {
   });
 
   it('stops working at once when it is deleted or disabled, in every process', async () => {
+    // contract 4.11:17 5:15
     const second = await app.startSecond();
     for (const stop of [
       (keyId: string) => deleteApiKey(app.database, keyId),
@@ -103,6 +109,7 @@ describe('an API key', () => {
   });
 
   it('with a limit is 402 for what costs more than is left of it, and exhausted once all of it is spent', async () => {
+    // contract 5:10 5:11 7.2:4
     const { apiKey } = await withKey({ usageLimit: parseUsd('0.5') });
     const create = (duration: number): Promise<Answer<ErrorBody & TaskEnvelope>> =>
       call(`${app.baseUrl}/v1/videos/tasks`, { key: apiKey, body: { ...VIDEO, duration } });
@@ -148,6 +155,7 @@ describe('an API key', () => {
   });
 
   it('reads, polls, lists and replays what it paid for once its limit is spent', async () => {
+    // contract 5:10
     const { apiKey } = await withKey({ usageLimit: parseUsd('0.5') });
     const create = (idempotencyKey: string): Promise<Answer<ErrorBody & TaskEnvelope>> =>
       call(`${app.baseUrl}/v1/videos/tasks`, {
@@ -168,6 +176,7 @@ describe('an API key', () => {
   });
 
   it('may be used only from the addresses of its allowlist', async () => {
+    // contract 5:12 7.2:6
     const caller = await withKey({ ipAllowlist: ['203.0.113.7', '2001:db8::/32'] });
     const from = (address: string) => use({ ...bearer(caller), 'x-forwarded-for': address });
     expect((await from('203.0.113.7')).status).to.equal(200);
@@ -184,6 +193,7 @@ describe('an API key', () => {
   });
 
   it('may call only the models of its group', async () => {
+    // contract 5:13
     const { apiKey } = await withKey({ models: ['vidone-3.0-prime'] });
     const create = (model: string): Promise<Answer<ErrorBody>> =>
       call(`${app.baseUrl}/v1/videos/tasks`, { key: apiKey, body: { ...VIDEO, model } });

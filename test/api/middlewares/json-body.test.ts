@@ -32,6 +32,7 @@ describe('a JSON body', () => {
     ['of white space', '  \n'],
   ] as const) {
     it(`${what} is 400 bad_request`, async () => {
+      // contract 1:12
       const { status, body: answer } = await create(body);
       expect([status, answer.error.code, answer.error.message]).to.deep.equal([
         400,
@@ -42,6 +43,7 @@ describe('a JSON body', () => {
   }
 
   it('that is not UTF-8 is 400 bad_request', async () => {
+    // contract 1:12
     const response = await fetch(`${app.baseUrl}/v1/videos/tasks`, {
       method: 'POST',
       headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
@@ -52,6 +54,7 @@ describe('a JSON body', () => {
 
   for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'x']) {
     it(`sent as ${type} is 400 bad_request`, async () => {
+      // contract 1:12
       const { status, body } = await create(JSON.stringify(VIDEO), { 'content-type': type });
       expect([status, body.error.code]).to.deep.equal([400, 'bad_request']);
       expect(body.error.message).to.contain('application/json');
@@ -66,6 +69,7 @@ describe('a JSON body', () => {
 
   for (const encoding of ['gzip', 'br', 'GZIP, identity', 'x']) {
     it(`sent with Content-Encoding ${encoding} is 400 bad_request, which says why`, async () => {
+      // contract 8.2:4
       const { status, body } = await create(JSON.stringify(VIDEO), { 'content-encoding': encoding });
       expect([status, body.error.code]).to.deep.equal([400, 'bad_request']);
       expect(body.error.message).to.contain('Content-Encoding');
@@ -82,6 +86,7 @@ describe('a JSON body', () => {
   });
 
   it('of 1 MiB is read; one byte more is 413', async () => {
+    // contract 7.2:10 8.2:1 8.2:4
     expect((await create(sized(MIB))).status).to.equal(201);
     const { status, body } = await create(sized(MIB + 1));
     expect([status, body.error.code, body.error.retryable]).to.deep.equal([413, 'read_request_body_failed', false]);
@@ -103,6 +108,7 @@ describe('a JSON body', () => {
   });
 
   it('that nests too deeply is 400, however deep', async () => {
+    // contract 8.2:2 8.2:4
     for (const depth of [33, 1000, 400_000]) {
       for (const [open, close] of [
         ['[', ']'],

@@ -34,6 +34,7 @@ describe('the limit of requests', () => {
   }
 
   it('lets through exactly as many as allowed in a minute, over all processes together', async () => {
+    // contract 7.2:11 8.1:1 8.1:6 8.1:8
     await awaitRoomInMinute();
     const answers = await burst(create, await app.createAccount(), LIMIT + 15);
     expect(answers.filter(({ status }) => status === 400)).to.have.length(LIMIT);
@@ -41,6 +42,7 @@ describe('the limit of requests', () => {
   }).timeout(180_000);
 
   it('counts requests that only read apart from the others, with a limit of their own', async () => {
+    // contract 8.1:2
     await awaitRoomInMinute();
     const caller = await app.createAccount();
     const reads = await burst(poll, caller, READ_LIMIT + 5);
@@ -51,6 +53,7 @@ describe('the limit of requests', () => {
   }).timeout(180_000);
 
   it('lets a key read as often as it may send other requests, and never less often than all keys', async () => {
+    // contract 8.1:2
     const fast = await app.createAccount({ key: { rateLimitRpm: 500 } });
     const slow = await app.createAccount({ key: { rateLimitRpm: 1 } });
     const limits = await Promise.all([fast, slow].map((caller) => poll(app.baseUrl, caller)));
@@ -58,6 +61,7 @@ describe('the limit of requests', () => {
   });
 
   it('is also sent in the headers that clients of text formats expect', async () => {
+    // contract 8.1:8 8.1:10
     const { headers } = await poll(app.baseUrl, await app.createAccount());
     expect(headers.get('x-ratelimit-limit-requests')).to.equal(String(READ_LIMIT));
     expect(headers.get('x-ratelimit-remaining-requests')).to.equal(String(READ_LIMIT - 1));
@@ -65,6 +69,7 @@ describe('the limit of requests', () => {
   });
 
   it('reports when to retry, with the same value in header and body', async () => {
+    // contract 2.3:5 7.4:3
     await awaitRoomInMinute();
     const caller = await app.createAccount({ key: { rateLimitRpm: 1 } });
     await create(app.baseUrl, caller);
@@ -76,6 +81,7 @@ describe('the limit of requests', () => {
   }).timeout(180_000);
 
   it('reports the remaining requests with every answer', async () => {
+    // contract 8.1:9
     await awaitRoomInMinute();
     const caller = await app.createAccount({ key: { rateLimitRpm: 3 } });
     const left: unknown[] = [];

@@ -98,6 +98,7 @@ describe('observing requests', () => {
   });
 
   it('hides the measurements from callers without the token', async () => {
+    // contract 4.12:3
     for (const key of [undefined, apiKey, app.adminToken]) {
       const { status, body } = await call(`${app.baseUrl}/metrics`, key === undefined ? {} : { key });
       expect(status).to.equal(401);

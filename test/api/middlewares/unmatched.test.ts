@@ -17,6 +17,7 @@ describe('what no route takes', () => {
     '/%',
   ]) {
     it(`is 404 not_found in the common envelope: ${path}`, async () => {
+      // contract 1:13 2.3:4 4:1 7.1:1 7.2:8
       const { status, headers, body } = await call<ErrorBody>(app.baseUrl + path);
       expect([status, body.error.code, body.error.retryable]).to.deep.equal([404, 'not_found', false]);
       expect(headers.get('content-type')).to.match(/^application\/json/);
@@ -123,6 +124,7 @@ describe('what no route takes', () => {
   ] as const) {
     for (const path of paths) {
       it(`names what to use instead of ${path}`, async () => {
+        // contract 4:1
         const { status, body } = await call<ErrorBody>(app.baseUrl + path, { method: 'POST', body: {} });
         expect([status, body.error.code]).to.deep.equal([404, 'not_found']);
         expect(body.error.message).to.include(advice);
@@ -150,12 +152,14 @@ describe('what no route takes', () => {
     ['POST', '/v1/webhooks/we_x', 'DELETE, GET, HEAD, PATCH'],
   ] as const) {
     it(`is 405 with Allow for another method of a known path: ${method} ${path}`, async () => {
+      // contract 4:2 7.2:25
       const { status, headers, body } = await call<ErrorBody>(app.baseUrl + path, { method });
       expect([status, body.error.code, headers.get('allow')]).to.deep.equal([405, 'bad_request', allow]);
     });
   }
 
   it('answers OPTIONS with the allowed methods', async () => {
+    // contract 4:3
     const { status, headers } = await call(`${app.baseUrl}/v1/tasks`, { method: 'OPTIONS' });
     expect([status, headers.get('allow')]).to.deep.equal([204, 'GET, HEAD']);
   });

@@ -39,6 +39,7 @@ describe('the API description', () => {
   const app = useTestApp();
 
   it('is an OpenAPI 3.1 document', async () => {
+    // contract 4.12:4
     const { valid, errors } = await new Validator().validate(structuredClone({ ...document }));
     expect(errors).to.equal(undefined);
     expect(valid).to.equal(true);
@@ -134,6 +135,7 @@ describe('the API description', () => {
   });
 
   it('is served without a key, to tools on other sites too', async () => {
+    // contract 4.12:4
     const response = await fetch(`${app.baseUrl}/openapi.json`);
     expect(response.status).to.equal(200);
     expect(response.headers.get('access-control-allow-origin')).to.equal('*');
@@ -159,6 +161,7 @@ describe('the reference page', () => {
   });
 
   it('shows what clients call, and on another page what operators do', async () => {
+    // contract 4.12:4
     const shown = ['client', 'administration'].map(async (part) => {
       const page = await fetch(`${app.baseUrl}/docs${part === 'client' ? '' : `/${part}`}`);
       expect(await page.text()).to.contain(`/docs/${part}.js"`);

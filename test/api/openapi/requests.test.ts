@@ -228,6 +228,7 @@ describe('the description of text requests', () => {
       });
 
     it(`takes and refuses each field of the ${format.name} format as its parser does`, () => {
+      // contract 4.8:5
       const names = [...Object.keys(fields), 'no_such_field'].filter((name) => name !== 'model');
       const disagreements = names.flatMap((field) =>
         // A client is not told that an unknown field may be null.
@@ -248,6 +249,7 @@ describe('the description of text requests', () => {
   }
 
   it('takes the fields of the native format in both spellings', () => {
+    // contract 4.8.4:2
     const contents = [{ parts: [{ inline_data: { mimeType: 'image/png', data: 'AA==' } }] }];
     expect(fits('GenerateContentRequest', { contents, generation_config: { max_output_tokens: 5 } })).to.equal(true);
     expect(fits('GenerateContentRequest', { contents, generation_configuration: {} })).to.equal(false);

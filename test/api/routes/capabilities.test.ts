@@ -43,6 +43,7 @@ describe('capabilities', function () {
     (await post<{ data: Found[] }>('search', body)).body.data;
 
   it('are found by free words, by kind and below a price, best and cheapest first', async () => {
+    // contract 4.15:1 4.15:4
     const clips = await search({ query: 'a short clip of a lighthouse' });
     expect(new Set(clips.map(({ kind }) => kind))).to.deep.equal(new Set(['video']));
     const drawings = await search({ query: 'please draw illustrations', limit: 20 });
@@ -57,6 +58,7 @@ describe('capabilities', function () {
   });
 
   it('are described by schemas that their examples fit, with limits and prices, and run by the example', async () => {
+    // contract 4.15:2
     const { body: models } = await call<{ data: { id: string; formats?: string[] }[] }>(`${stack.baseUrl}/v1/models`, {
       key,
     });
@@ -79,6 +81,7 @@ describe('capabilities', function () {
   });
 
   it('have a picture in their examples that every model takes', async () => {
+    // contract 4.15:2
     const { data } = (await post<{ data: Inspected }>('inspect', { capability_id: 'vidtwo-1.1' })).body;
     const images = data.example.inputs['images'] ?? [];
     const { status, body } = await call<{ error?: unknown }>(`${stack.baseUrl}/v1/images/tasks`, {
@@ -89,6 +92,7 @@ describe('capabilities', function () {
   });
 
   it('run once for one Idempotency-Key, and show the same task again', async () => {
+    // contract 4.15:3
     const body = { capability_id: 'vidone-3.0', inputs: { prompt: 'A lighthouse' } };
     const headers = { 'Idempotency-Key': 'one-run' };
     const first = await post<{ data: { id: string } }>('run', body, headers);
@@ -104,12 +108,14 @@ describe('capabilities', function () {
   });
 
   it('answer text at once, as it is asked for', async () => {
+    // contract 4.15:3
     const inputs = { prompt: 'Say exactly: lighthouse', system: 'Be kind.', max_tokens: 500 };
     const { body } = await post<{ data: { text: string } }>('run', { capability_id: 'textc-M3', inputs });
     expect(body.data.text).to.equal('lighthouse');
   });
 
   it('have errors that lead to the documentation, and are unknown by other names', async () => {
+    // contract 4.15:5
     for (const path of ['inspect', 'run']) {
       for (const capability_id of ['no-such', 'textm-embed']) {
         const { status, body } = await post(path, { capability_id });
@@ -122,6 +128,7 @@ describe('capabilities', function () {
   });
 
   it('let an agent that knows only the tools of MCP find, price and run a video model and a text model', async () => {
+    // contract 4.15:6
     const client = new Client({ name: 'agent', version: '1' });
     const requestInit = { headers: { authorization: `Bearer ${key}` } };
     await client.connect(new StreamableHTTPClientTransport(new URL(`${stack.baseUrl}/mcp`), { requestInit }));

@@ -54,6 +54,7 @@ describe('a create call', () => {
   });
 
   it('answers 201 with the queued task of a video and reserves its price', async () => {
+    // contract 1:1 1:5 1:6 1:13 2:1 2:2 2.1:1 2.1:2 2.1:3 2.1:4 2.1:5 2.1:8 2.1:13 2.1:15 2.1:16 2.1:17 2.1:18 3:1 4.1:2 8.5:4 9:2
     const { status, headers, body } = await create('videos', VIDEO);
     expect(status).to.equal(201);
     expect(headers.get('content-type')).to.match(/^application\/json/);
@@ -89,6 +90,7 @@ describe('a create call', () => {
   });
 
   it('answers 201 with the queued task of an image, which has no contract version and no duration', async () => {
+    // contract 2.1:3 2.1:5 4.1:2
     const { status, body } = await create('images', { ...IMAGE, resolution: '2K' });
     expect(status).to.equal(201);
     expect(body.data).to.include({
@@ -106,6 +108,7 @@ describe('a create call', () => {
   });
 
   it('is 400 and costs nothing when a field is not accepted', async () => {
+    // contract 2.3:2 3:2 4.1:6 4.1:7 7.1:1 7.2:1 7.3:1
     const { status, body } = await create('videos', { ...VIDEO, seed: 7 });
     expect([status, body.error.code, body.error.message, body.error.retryable]).to.deep.equal([
       400,
@@ -117,6 +120,7 @@ describe('a create call', () => {
   });
 
   it('is refused for the first of its faults: key, requests a minute, body, Idempotency-Key, fields, rights, money', async () => {
+    // contract 4.1:3
     const path = `${app.baseUrl}/v1/videos/tasks`;
     const free = await app.createAccount({ signupUsd: 1, key: { rateLimitRpm: 1 } });
     const poor = await app.createAccount({ fundedUsd: 0.1, key: { models: ['vidone-3.0'] } });
@@ -147,6 +151,7 @@ describe('a create call', () => {
   });
 
   it('is 402 insufficient_credits when the balance is zero or below the price', async () => {
+    // contract 3:2 7.2:5
     for (const fundedUsd of [0.49, 0.5]) {
       const poor = await app.createAccount({ fundedUsd });
       if (fundedUsd === 0.5) expect((await create('videos', VIDEO, poor)).status).to.equal(201);
@@ -156,6 +161,7 @@ describe('a create call', () => {
   });
 
   it('is 403 forbidden on an account that never topped up, however much signup credit it has', async () => {
+    // contract 5:14 7.2:6
     const free = await app.createAccount({ signupUsd: 5 });
     for (const answer of [await create('videos', VIDEO, free), await create('images', IMAGE, free)]) {
       expect([answer.status, answer.body.error.code]).to.deep.equal([403, 'forbidden']);
@@ -165,6 +171,7 @@ describe('a create call', () => {
   });
 
   it('is 429 user_concurrency_exceeded beyond the tasks that may run at once, exactly, through two processes', async () => {
+    // contract 7.2:12 7.4:3 8.1:4
     const rich = await app.createAccount({ fundedUsd: 1000 });
     const second = await app.startSecond();
     const answers = await Promise.all(
@@ -198,11 +205,13 @@ describe('a create call', () => {
     after(() => server.close());
 
     it('is 201 when each link leads to an image', async () => {
+      // contract 4.3:14
       const images = Array.from({ length: 16 }, () => `${server.url}/a.png`);
       expect((await create('images', { ...IMAGE, images })).status).to.equal(201);
     });
 
     it('is 201 for a link to an uploaded file, even if private addresses are refused', async () => {
+      // contract 1:4 2.7:2 4.3:17 8.4:4
       const form = new FormData();
       form.append('file', new Blob([png(64, 64)]), 'input.png');
       const headers = { authorization: `Bearer ${caller.apiKey}` };
@@ -232,6 +241,7 @@ describe('a create call', () => {
     });
 
     it('is 400 and costs nothing when one leads to no image', async () => {
+      // contract 4.3:4 4.3:14
       const images = [`${server.url}/a.png`, `${server.url}/missing.png`];
       const { status, body } = await create('images', { ...IMAGE, images });
       expect([status, body.error.code]).to.deep.equal([400, 'bad_request']);
@@ -246,6 +256,7 @@ describe('a create call', () => {
     });
 
     it('asks for no link when the key, its limit, the balance or the running tasks do not allow it', async () => {
+      // contract 4.1:4 4.3:15
       const images = [`${server.url}/counted.png`];
       const busy = await app.createAccount({ fundedUsd: 1000 });
       await Promise.all(Array.from({ length: CONCURRENT_TASKS }, () => create('videos', VIDEO, busy)));
@@ -274,6 +285,7 @@ describe('a create call', () => {
     });
 
     it('of a video is not looked at: the model judges it later', async () => {
+      // contract 4.2:12
       const { status } = await create('videos', { ...VIDEO, images: [`${server.url}/missing.png`] });
       expect(status).to.equal(201);
     });
@@ -305,12 +317,14 @@ describe('a create call that is moderated', () => {
   const tasks = async (): Promise<unknown[]> => app.database('tasks').where({ account_id: caller.accountId });
 
   it('goes ahead when nothing is flagged, and was judged by its prompt and its images', async () => {
+    // contract 4.1:18
     const images = ['https://images.example.com/a.png'];
     expect((await create({ prompt: 'A lighthouse', images })).status).to.equal(201);
     expect(asked.at(-1)).to.deep.equal({ text: 'A lighthouse', images });
   });
 
   it('is 400 content_policy_violation when something is flagged, and costs nothing', async () => {
+    // contract 4.1:19 7.2:2 7.3:3
     const before = await tasks();
     const { status, body } = await create({ prompt: 'flag me' });
     expect([status, body.error.code, body.error.retryable]).to.deep.equal([400, 'content_policy_violation', false]);
@@ -319,6 +333,7 @@ describe('a create call that is moderated', () => {
   });
 
   it('is 503 processing_unavailable, to be repeated, without a verdict', async () => {
+    // contract 4.1:20 7.2:14
     const before = await tasks();
     const headers = { 'idempotency-key': 'again' };
     const { status, headers: received, body } = await create({ prompt: 'unreachable' }, headers);
@@ -335,6 +350,7 @@ describe('a create call that is moderated', () => {
   });
 
   it('is not moderated if it would not be paid for', async () => {
+    // contract 4.1:4
     const before = asked.length;
     const { apiKey } = await app.createAccount({ fundedUsd: 0.1 });
     const { body } = await call<ErrorBody>(`${app.baseUrl}/v1/videos/tasks`, { key: apiKey, body: VIDEO });

@@ -29,6 +29,7 @@ describe('OpenAI’s media endpoints', function () {
     (await call<{ data: { id: string; model: string }[] }>(`${stack.baseUrl}/v1/tasks`, { key })).body.data;
 
   it('create a picture, and answer when it is ready, as a link and in base64', async () => {
+    // contract 4.14:1
     const both = await client.images.generate({ model: IMAGE, prompt: 'A lighthouse', size: '1024x1024' });
     const [picture] = both.data ?? [];
     const stored = Buffer.from(await (await fetch(picture?.url ?? '')).arrayBuffer());
@@ -42,6 +43,7 @@ describe('OpenAI’s media endpoints', function () {
   });
 
   it('work from uploaded pictures', async () => {
+    // contract 4.14:6
     const picture = async (name: string) => toFile(pngFile({ width: 64, height: 64 }), name, { type: 'image/png' });
     const image = [await picture('a.png'), await picture('b.png')];
     const edited = await client.images.edit({ model: IMAGE, prompt: 'At night', image });
@@ -54,6 +56,7 @@ describe('OpenAI’s media endpoints', function () {
   });
 
   it('create one task for one Idempotency-Key, and answer each repetition with its picture', async () => {
+    // contract 4.14:7
     const before = (await tasksOf()).length;
     const body = { model: IMAGE, prompt: 'Once', response_format: 'url' as const };
     const headers = { 'Idempotency-Key': 'once' };
@@ -69,6 +72,7 @@ describe('OpenAI’s media endpoints', function () {
   };
 
   it('name fields without effect, and refuse what cannot be done in words', async () => {
+    // contract 4.14:8
     const { response } = await client.images.generate({ model: IMAGE, prompt: 'x', quality: 'high' }).withResponse();
     expect(response.headers.get('x-genway-ignored')).to.equal('quality');
     for (const [body, words] of [
@@ -95,6 +99,7 @@ describe('OpenAI’s media endpoints', function () {
   });
 
   it('create a task for each of several pictures, once for one Idempotency-Key', async () => {
+    // contract 4.14:7 4.14:9
     const before = (await tasksOf()).length;
     const body = { model: IMAGE, prompt: 'Three', n: 3, response_format: 'url' as const };
     const headers = { 'Idempotency-Key': 'three' };
@@ -111,6 +116,7 @@ describe('OpenAI’s media endpoints', function () {
   });
 
   it('create no picture if the balance does not cover all', async () => {
+    // contract 4.14:9
     const poor = await stack.createAccount({ fundedUsd: 0.1 });
     const { status, body } = await call<{ error: { code: string } }>(`${stack.baseUrl}/v1/images/generations`, {
       key: poor.apiKey,
@@ -122,6 +128,7 @@ describe('OpenAI’s media endpoints', function () {
   });
 
   it('answer with the pictures that succeeded, and with the error only if none did', async () => {
+    // contract 4.14:9
     const prompts = ['x', 'x [sim:fail=bad_request]', 'x [sim:fail=content_policy_violation]'];
     const tasks = [];
     for (const prompt of prompts) {
@@ -135,6 +142,7 @@ describe('OpenAI’s media endpoints', function () {
   });
 
   it('answer the failure of a picture with its code, refunded', async () => {
+    // contract 4.14:2
     const failure = await client.images
       .generate({ model: IMAGE, prompt: 'x [sim:fail=content_policy_violation]' })
       .catch((error: unknown) => error);
@@ -144,6 +152,7 @@ describe('OpenAI’s media endpoints', function () {
   });
 
   it('create a video, wait for it, download it and delete it', async () => {
+    // contract 4.14:4 4.14:5
     // The SDK's type lists OpenAI's own sizes and seconds.
     const order = { model: VIDEO, prompt: 'A lighthouse', seconds: '4', size: '720x1280' } as const;
     const { id } = await client.videos.create(order);
@@ -161,6 +170,7 @@ describe('OpenAI’s media endpoints', function () {
   });
 
   it('start a video from a picture, and cancel it when it is deleted before its end', async () => {
+    // contract 4.14:5 4.14:6
     const input_reference = await toFile(pngFile({ width: 64, height: 64 }), 'start.png', { type: 'image/png' });
     const video = await client.videos.create({ model: VIDEO, prompt: 'x [sim:stuck]', input_reference });
     expect(video.status).to.equal('queued');
@@ -170,6 +180,7 @@ describe('OpenAI’s media endpoints', function () {
   });
 
   it('answers a picture that is not ready by then with 503, and names its task', async () => {
+    // contract 4.14:3
     const { id } = await createTask(stack, key, 'x [sim:stuck]');
     const task = await findTask(stack.database, id);
     if (task === null) throw new Error('the task is gone');

@@ -71,6 +71,7 @@ describe('a create call whose commit is not acknowledged', () => {
   });
 
   it('is answered with 503 and the id of the task, which may exist, if nothing reveals it', async () => {
+    // contract 4.1:17
     const { created, tasks } = await createUnheard();
     proxy.refuseNew();
     const error = await rejectionOf(created);

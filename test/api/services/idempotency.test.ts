@@ -39,6 +39,7 @@ describe('an Idempotency-Key', () => {
     Number((await app.database(table).where({ account_id: caller.accountId }).count('* as count').first())?.['count']);
 
   it('returns the first response again for the same body, marked as replayed', async () => {
+    // contract 4.1:12
     const first = await create('k');
     const second = await create('k');
     expect([first.status, first.headers.get('idempotent-replayed')]).to.deep.equal([201, null]);
@@ -49,12 +50,14 @@ describe('an Idempotency-Key', () => {
   });
 
   it('takes the same JSON value for the same body, however it is written', async () => {
+    // contract 4.1:13
     const first = await create('k');
     const reordered = '{ "duration": 5.0,\n "prompt": "A \\u006cighthouse", "model": "vidone-3.0" }';
     expect((await create('k', { body: reordered })).body.data.id).to.equal(first.body.data.id);
   });
 
   it('with a different body is 409 idempotency_conflict', async () => {
+    // contract 4.1:13 4.1:14 7.2:9
     await create('k');
     for (const body of [
       { ...VIDEO, duration: 6 },
@@ -69,11 +72,13 @@ describe('an Idempotency-Key', () => {
   });
 
   it('belongs to one path', async () => {
+    // contract 4.1:13
     await create('k');
     expectConflict(await create('k', { path: '/v1/images/tasks' }));
   });
 
   it('is 409 idempotency_conflict while the first request is being processed', async () => {
+    // contract 4.1:15 7.2:9
     await claimIdempotencyKey(app.database, {
       accountId: caller.accountId,
       key: 'k',
@@ -84,6 +89,7 @@ describe('an Idempotency-Key', () => {
   });
 
   it('is free again after the lease of a process that crashed', async () => {
+    // contract 4.1:15
     const requestDigest = await digestOf();
     await claimIdempotencyKey(app.database, { accountId: caller.accountId, key: 'k', requestDigest, leaseSeconds: 60 });
     await app
@@ -103,6 +109,7 @@ describe('an Idempotency-Key', () => {
   }
 
   it('replays for 24 hours, after which the key is free again', async () => {
+    // contract 4.1:12
     const { body } = await create('k');
     const { completed_at: completedAt, expires_at: expiresAt } = await storedKey().first('completed_at', 'expires_at');
     expect(expiresAt.getTime() - completedAt.getTime()).to.equal(24 * 3_600_000);
@@ -115,12 +122,14 @@ describe('an Idempotency-Key', () => {
   });
 
   it('stores no response that is not 2xx: the same key runs again after a 400', async () => {
+    // contract 4.1:16
     expect((await create('k', { body: { ...VIDEO, duration: 99 } })).status).to.equal(400);
     expect(await countOf('idempotency_keys')).to.equal(0);
     expect((await create('k')).status).to.equal(201);
   });
 
   it('runs again after a 402, a 403 and a 429', async () => {
+    // contract 4.1:16
     const poor = await app.createAccount({ fundedUsd: 0.01 });
     expect((await create('k', { as: poor })).status).to.equal(402);
     await topUp(app.database, { accountId: poor.accountId, amount: parseUsd(1), reference: 'second' });
@@ -137,6 +146,7 @@ describe('an Idempotency-Key', () => {
   });
 
   it('is the account’s own, and that of all its keys', async () => {
+    // contract 4.1:11
     const stranger = await app.createAccount({ fundedUsd: 10 });
     const [own, foreign] = [await create('k'), await create('k', { as: stranger })];
     expect(foreign.body.data.id).to.not.equal(own.body.data.id);
@@ -144,6 +154,7 @@ describe('an Idempotency-Key', () => {
   });
 
   it('has 1 to 255 characters', async () => {
+    // contract 4.1:10
     expect((await create('x'.repeat(255))).status).to.equal(201);
     expect((await create('é'.repeat(255))).status).to.equal(201);
     for (const key of ['x'.repeat(256), '']) {

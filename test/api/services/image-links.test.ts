@@ -140,6 +140,7 @@ describe('api/services/image-links', () => {
     ['not a link', 'must be a public HTTPS URL'],
   ] as const) {
     it(`refuses ${path}, naming the field`, async () => {
+      // contract 4.3:14
       expect(await messageFor('/a.png', path)).to.equal(`bad_request: "images[1]" ${problem}`);
     });
   }
@@ -175,6 +176,7 @@ describe('api/services/image-links', () => {
     });
 
     it('three requests a link at most, redirects included', async () => {
+      // contract 4.3:15
       expect(await check(['/moved-thrice.png'])).to.contain('redirected too often');
       expect(asked).to.deep.equal(['/moved-thrice.png', '/moved-twice.png', '/moved.png']);
       await check(Array.from({ length: 16 }, (_, index) => `/round.png?${index}`));
@@ -182,6 +184,7 @@ describe('api/services/image-links', () => {
     });
 
     it('nothing again about a link that was refused within the minute', async () => {
+      // contract 4.3:16
       const checker = createImageLinkCheck({ client, storage: NO_STORAGE });
       const first = await check(['/missing.png'], checker);
       expect(first).to.contain('status 404');
@@ -197,6 +200,7 @@ describe('api/services/image-links', () => {
     });
 
     it('no server for a stored file, whose link may lead to a private address', async () => {
+      // contract 4.3:17 8.4:4
       const storage = {
         keyOf: (url: string) => (url.startsWith('http://10.0.0.1/files/') ? url.slice(22) : null),
         read: async (key: string) => (Object.hasOwn(FILES, `/${key}`) ? bytesOf(FILES[`/${key}`]) : null),

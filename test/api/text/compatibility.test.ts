@@ -61,6 +61,7 @@ describe('models with full compatibility', () => {
   });
 
   it('charge an answer that is not the JSON that was asked for, and end it with an error, whole and streamed', async () => {
+    // contract 8.3:14 4.8:19
     for (const stream of [false, true]) {
       const asked = [BY_SCHEMA['chat-completions'], { response_format: { type: 'json_object' } }] as const;
       const models = [CHECKED, fullVia('messages')] as const;

@@ -135,6 +135,7 @@ describe('text endpoints', () => {
     for (const format of WIRE_FORMAT_NAMES) {
       for (const stream of [false, true]) {
         it(`before the first byte of ${stream ? 'a stream' : 'a whole answer'} of ${format}, charge as if it had stayed`, async () => {
+          // contract 8.3:12
           for (const via of WIRE_FORMAT_NAMES) {
             const promptOf = (delayMs: number): string =>
               `[sim:tokens=30,reasoning=5,delay_ms=${delayMs},prompt=11] ${via} ${stream}`;
@@ -160,6 +161,7 @@ describe('text endpoints', () => {
       }
 
       it(`in the middle of a stream of ${format}, charge as if it had stayed`, async () => {
+        // contract 8.3:12
         for (const via of WIRE_FORMAT_NAMES) {
           const prompt = '[sim:tokens=40,reasoning=0,chunk_ms=4,prompt=11]';
           await (await text.ask(format, modelVia(via), prompt, { stream: true })).text();
@@ -250,6 +252,7 @@ describe('text endpoints', () => {
     });
 
     it('from a free model, end the call of the upstream at once', async () => {
+      // contract 8.3:12
       script = (_request, response) => response.writeHead(200).write(': thinking\n\n');
       const leaving = new AbortController();
       const asked = text.ask('messages', 'texta-free', 'Hi', { stream: true, signal: leaving.signal });
@@ -326,6 +329,7 @@ describe('text endpoints', () => {
       ['a stream that was announced', 'texta-messages', true, [announcement]],
     ] as const) {
       it(`give up in a while and charge all that was held for ${what}`, async () => {
+        // contract 8.3:12
         for (const said of beginnings) {
           await leaveBehind(model, stream, said);
           const last = (await charges()).at(-1);
@@ -341,6 +345,7 @@ describe('text endpoints', () => {
       ['a stream of a model that may think in secret', 'texta-chat-completions', true, keepAlives],
     ] as const) {
       it(`charge nothing for ${what} of which no byte came, and count the possible loss`, async () => {
+        // contract 8.3:12
         for (const said of beginnings) {
           const before = await possibleLoss();
           await leaveBehind(model, stream, said);
@@ -446,6 +451,7 @@ describe('text endpoints', () => {
     }
 
     it('give up one that takes nothing at all for too long', async () => {
+      // contract 8.2:9
       const socket = await ask(text, 'chat-completions');
       socket.pause();
       await eventually(() => text.outcomes.length === 1);
@@ -469,6 +475,7 @@ describe('text endpoints', () => {
     after(stop);
 
     it('end an answer that does not stream with 503 processing_timeout, and charge nothing', async () => {
+      // contract 1:9 7.2:15 8.3:1 8.3:11
       script = () => {};
       for (const format of WIRE_FORMAT_NAMES) {
         const response = await text.ask(format, `texta-${format}`, 'Hi');
@@ -482,12 +489,14 @@ describe('text endpoints', () => {
     });
 
     it('end one whose answer has begun as well', async () => {
+      // contract 8.3:1
       script = (_request, response) => response.writeHead(200).write('{"choices":');
       expect((await text.ask('messages', 'texta-chat-completions', 'Hi')).status).to.equal(503);
       expect(text.outcomes.splice(0)).to.containSubset([{ status: 'failed', errorCode: 'processing_timeout' }]);
     });
 
     it('let streams continue', async () => {
+      // contract 8.3:2
       const prompt = '[sim:tokens=30,chunk_ms=15]';
       const response = await text.ask('responses', modelVia('messages'), prompt, { stream: true });
       expect(await response.text()).to.contain('response.completed');
@@ -503,6 +512,7 @@ describe('text endpoints', () => {
     for (const format of WIRE_FORMAT_NAMES) {
       const frame = FORMATS[format].client.keepAliveFrame;
       it(`send clients of ${format} ${frame === null ? 'nothing' : 'what they skip'}`, async () => {
+        // contract 8.3:3
         const prompt = 'Say exactly: at last [sim:delay_ms=150,chunk_ms=100]';
         // The simulator is slow with the first byte of its answer, too; only what comes after it counts as silence.
         const response = await text.ask(format, modelVia('messages'), prompt, { stream: true });

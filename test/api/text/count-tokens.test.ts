@@ -19,6 +19,7 @@ describe('a count of input tokens', () => {
   const text = useTestText();
 
   it('answers the SDKs of both formats, near to what the model reports, and costs nothing', async () => {
+    // contract 4.8:34 4.8:35
     const anthropic = new Anthropic({ apiKey: text.apiKey, baseURL: text.baseUrl });
     const openai = new OpenAI({ apiKey: text.apiKey, baseURL: `${text.baseUrl}/v1` });
     const messages = [{ role: 'user', content: PROMPT } as const];
@@ -42,6 +43,7 @@ describe('a count of input tokens', () => {
       const counts = via === 'chat-completions' ? 'Genway’s own' : 'that of the vendor, for what it would be sent';
 
       it(`is ${counts} where ${client} go to ${via}`, async () => {
+        // contract 4.8:34
         const { body } = ASK[client](modelVia(via), PROMPT, false);
         const { max_tokens: _, ...counted }: JsonObject = { ...body, tools: TOOLS[client] };
         const response = await text.post(path, counted);
@@ -64,6 +66,7 @@ describe('a count of input tokens', () => {
   }
 
   it('is limited like reads, and taken from a key that has spent its limit', async () => {
+    // contract 4.8:35
     const apiKey = await text.createKey({ rateLimitRpm: 1, usageLimit: 0n });
     const body = { model: 'textc-M3', messages: [{ role: 'user', content: 'Hi' }] };
     const statuses = [];
@@ -145,6 +148,7 @@ describe('a vendor that counts input tokens', () => {
     ['is silent', () => {}, 30_000],
   ] as const satisfies readonly (readonly [string, RequestListener, number])[]) {
     it(`leaves it to Genway when it ${what}, and is not asked again for a while`, async () => {
+      // contract 4.8:34
       answer = wrong;
       expect(await countedBy()).to.equal('genway');
       expect(await countedBy()).to.equal('genway');

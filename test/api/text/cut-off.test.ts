@@ -17,6 +17,7 @@ describe('the cut-off of text requests', function () {
   });
 
   it('ends those that do not stream on the address of everything, and none on the address of text', async () => {
+    // contract 8.3:2
     const statusesOf = (body: object) =>
       Promise.all(
         [stack.baseUrl, stack.textBaseUrl].map(async (url) => {

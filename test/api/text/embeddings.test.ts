@@ -35,6 +35,7 @@ describe('POST /v1/embeddings', () => {
   const text = useTestText();
 
   it('gives the OpenAI SDK the same vectors, which it asks for in base64, as those of numbers', async () => {
+    // contract 4.8.5:4 4.8.5:5 4.8.5:6 4.8.5:7 4.8.5:8
     const openai = new OpenAI({ apiKey: text.apiKey, baseURL: `${text.baseUrl}/v1` });
     const input = ['A lighthouse', 'A red kite'];
     const inBase64 = await openai.embeddings.create({ model: MODEL, input });
@@ -63,6 +64,7 @@ describe('POST /v1/embeddings', () => {
     },
   ]) {
     it(`takes ${what}, and charges the input tokens once`, async () => {
+      // contract 4.8.5:1 4.8.5:3 4.8.5:9
       const { data, usage } = await embeddedIn(
         await text.post('/v1/embeddings', { model: MODEL, input, dimensions: 4 }),
       );
@@ -109,6 +111,7 @@ describe('POST /v1/embeddings', () => {
     [{ model: MODEL, input: 'a', stream: true }, 'unknown field: stream'],
   ] as const) {
     it(`refuses what it does not take: ${message}`, async () => {
+      // contract 4.8.5:1 4.8.5:2 4.8.5:3 4.8.5:4 4.8.5:5 8.2:3
       const before = text.charges.length;
       const response = await text.post('/v1/embeddings', body);
       const { error } = Object(await response.json());
@@ -120,6 +123,7 @@ describe('POST /v1/embeddings', () => {
   }
 
   it('leads from a model that makes none, and to it from the formats of text', async () => {
+    // contract 4.8.5:2 4.8.5:12
     const refused = async (path: string, body: object) => {
       const response = await text.post(path, body);
       return [response.status, Object(await response.json()).error];
@@ -137,6 +141,7 @@ describe('POST /v1/embeddings', () => {
   });
 
   it('is known by the list of models', async () => {
+    // contract 2.8:4
     const response = await fetch(`${text.baseUrl}/v1/models/${MODEL}`, {
       headers: { authorization: `Bearer ${text.apiKey}` },
     });
@@ -150,6 +155,7 @@ describe('POST /v1/embeddings', () => {
   });
 
   it('keeps to the models, the limit and the rate of its key, and to the money that there is', async () => {
+    // contract 4.8.5:1
     const statusWith = async (apiKey: string, input: unknown = 'Hi') =>
       (await text.post('/v1/embeddings', { model: MODEL, input }, { apiKey })).status;
     expect(await statusWith('sk-unknown')).to.equal(401);
@@ -160,6 +166,7 @@ describe('POST /v1/embeddings', () => {
   });
 
   it('fails in the envelope of chat completions, free of charge', async () => {
+    // contract 4.8.5:1 7.1:3
     for (const [directive, status, code] of [
       ['status=500', 503, 'processing_failed'],
       ['fail=content_policy_violation', 400, 'content_policy_violation'],
@@ -243,6 +250,7 @@ describe('embeddings of an upstream', () => {
   const ask = (fields: object, model = 'alone') => text.post('/v1/embeddings', { model, input: 'Hi', ...fields });
 
   it('that ignores the encoding are converted to it', async () => {
+    // contract 4.8.5:4
     const floats = [0.25, -1.5, 3];
     const base64 = Buffer.from(Float32Array.from(floats).buffer).toString('base64');
     for (const [sent, encoding_format, expected] of [
@@ -264,6 +272,7 @@ describe('embeddings of an upstream', () => {
   });
 
   it('reach the client before the upstream has finished, so that no process holds them all', async () => {
+    // contract 4.8.5:10
     let finish = (): void => expect.fail();
     answer = (_request, response) => {
       const whole = answerOf([[1], [2]], { usage: { prompt_tokens: 2, total_tokens: 2 } });
@@ -327,6 +336,7 @@ describe('embeddings of an upstream', () => {
     ['followed by something else', `${answerOf([[1], [2]])}}`],
   ] as const) {
     it(`that are ${what} break the connection off, free of charge`, async () => {
+      // contract 4.8.5:10
       answer = always(broken);
       const failed = await ask({ input: ['a', 'b'] })
         .then((response) => response.text())
@@ -340,6 +350,7 @@ describe('embeddings of an upstream', () => {
   }
 
   it('are charged by the own count to a client that left, if the upstream does not finish in time', async () => {
+    // contract 4.8.5:11
     answer = (_request, response) => {
       response.write(answerOf([[1], [2]]).slice(0, 80));
     };

@@ -64,6 +64,7 @@ describe('end users', () => {
   ];
   for (const [what, path, body] of NAMED) {
     it(`are named by ${what}, and refused there once their budget is spent`, async () => {
+      // contract 5:23 5:24
       const answer = await post(path, { model: MODEL, ...body });
       expect(answer.status, JSON.stringify(answer.body)).to.equal(200);
       expect(await recordedNames(1)).to.deep.equal(['alice']);
@@ -76,6 +77,7 @@ describe('end users', () => {
   }
 
   it('are not named by the native format, whose requests have no field for it', async () => {
+    // contract 5:24
     const path = `/v1beta/models/texth-3.8-flash:generateContent`;
     expect((await post(path, { contents: [{ role: 'user', parts: [{ text: 'Hello' }] }] })).status).to.equal(200);
     expect(await recordedNames(1)).to.deep.equal([null]);
@@ -89,6 +91,7 @@ describe('end users', () => {
   ];
   for (const [path, body] of MEDIA) {
     it(`are named by \`user\` of ${path}, and refused there at once what their budget does not cover`, async () => {
+      // contract 2.1:23 4.2:34 4.3:19 5:23
       await setBudget('alice', '0.001', 'month');
       const create = (user: string | null) =>
         call<ErrorBody & { data: TaskBody }>(`${app.baseUrl}${path}`, { key: caller.apiKey, body: { ...body, user } });
@@ -104,12 +107,14 @@ describe('end users', () => {
   }
 
   it('are those of the first field, if a request names several', async () => {
+    // contract 5:24
     await chat({ user: 'bob', safety_identifier: 'alice' });
     await chat({ user: 'bob', safety_identifier: '' });
     expect(await recordedNames(2)).to.deep.equal(['alice', 'bob']);
   });
 
   it('read what is left of their budget and when it renews, while others go on', async () => {
+    // contract 5:23 4.11:62
     await setBudget('alice', '0.000001', 'month');
     await untilRefused({ user: 'alice' });
     const { body } = await chat({ user: 'alice' });
@@ -129,6 +134,7 @@ describe('end users', () => {
   });
 
   it('have budgets that operators set, list and delete', async () => {
+    // contract 4.11:62
     const set = await setBudget('alice', '5', 'week');
     const printed = JSON.parse(await genway('budgets', 'list', caller.accountId, '--end-user', 'alice', '--json'));
     const [budget] = printed.data;
@@ -150,6 +156,7 @@ describe('end users', () => {
   });
 
   it('have at most so many budgets in an account', async () => {
+    // contract 4.11:62
     await app.database.raw(
       `INSERT INTO end_user_budgets (id, account_id, end_user, usage_limit, limit_period)
        SELECT 'eub_' || lpad(number::text, 32, '0'), ?, 'user-' || number, 1, 'day' FROM generate_series(1, ?) AS number`,
@@ -163,6 +170,7 @@ describe('end users', () => {
   });
 
   it('with names that no database stores are known by what can be stored of them', async () => {
+    // contract 5:25
     const names = ['a\0b', '\ud800', 'x'.repeat(2 ** 20), '😀'.repeat(200), '"\\,(){}', `'; DROP TABLE tasks; --`];
     for (const user of names) expect((await chat({ user })).status, user.slice(0, 20)).to.equal(200);
     for (const user of ['', null]) expect((await chat({ user })).status).to.equal(200);
@@ -180,6 +188,7 @@ describe('end users', () => {
   });
 
   it('are summed up by what they were charged, for the account and in an export', async () => {
+    // contract 2.9:10 4.9:6 4.11:22 4.11:51
     await chat({ user: 'alice' });
     await chat({ user: 'bob' });
     await chat({ user: 'bob' });
@@ -209,6 +218,7 @@ describe('end users', () => {
 
 describe('the name of an end user', () => {
   it('is as the client sent it, up to its 128th character, which may be any of Unicode', () => {
+    // contract 5:25
     expect(endUserName('user-1742')).to.equal('user-1742');
     expect(Array.from(endUserName('é😀'.repeat(100)))).to.have.length(128);
     expect(endUserName(`${'x'.repeat(127)}😀`)).to.equal(`${'x'.repeat(127)}😀`);

@@ -252,10 +252,12 @@ describe('an upstream that fails before its answer begins', () => {
       }
 
       it('is followed by the next when it cannot be reached', () =>
+        // contract 7.2:28
         expectSecond(`past-dead-${upstream}`, 0, [false, true]));
 
       for (const fault of FAULTS) {
         it(`is followed by the next when it ${fault.name}`, async () => {
+          // contract 7.2:28
           script = fault.script;
           const streams = [false, true].filter((stream) => fault.of !== (stream ? 'whole answers' : 'streams'));
           await expectSecond(`over-${upstream}`, 1, streams);
@@ -264,6 +266,7 @@ describe('an upstream that fails before its answer begins', () => {
 
       for (const status of [400, 413, 422]) {
         it(`is not when it refuses the request with ${status}`, async () => {
+          // contract 7.2:28
           script = (_request, response) => response.writeHead(status).end('{}');
           const asked = await ask(`over-${upstream}`);
           expect([asked.status, calls.length]).to.deep.equal([400, 1]);
@@ -274,6 +277,7 @@ describe('an upstream that fails before its answer begins', () => {
   }
 
   it('is followed by two others at most, each asked once', async () => {
+    // contract 7.2:28
     script = (_request, response) => response.writeHead(500).end();
     expect((await ask('five-routes')).status).to.equal(503);
     expect(calls.map(({ model }) => model)).to.deep.equal(['a', 'b', 'c']);
@@ -302,6 +306,7 @@ describe('an upstream that fails before its answer begins', () => {
   });
 
   it('makes its client wait if any upstream asked for that, for the shortest time', async () => {
+    // contract 7.2:29
     script = (_request, response) => {
       const waits: Readonly<Record<string, string>> = { a: '9', b: '4' };
       const wait = waits[calls.at(-1)?.model ?? ''];
@@ -312,6 +317,7 @@ describe('an upstream that fails before its answer begins', () => {
   });
 
   it('passes on what it said about the request, without what does not concern the client', async () => {
+    // contract 7.2:27
     const tell = (message: string): void => {
       script = (_request, response) => response.writeHead(400).end(JSON.stringify({ error: { message } }));
     };

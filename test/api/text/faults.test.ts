@@ -111,6 +111,7 @@ describe('an upstream of a text model', () => {
   });
 
   it('that moderation refused is 400 in every format and costs nothing, whole and as a stream that began', async () => {
+    // contract 4.8.4:15 7.2:2 7.2:31 8.3:11
     script = (_request, response) => {
       const isStream = bodies.at(-1)?.includes('"stream":true') === true;
       const cut = { index: 0, finish_reason: 'content_filter' };
@@ -158,6 +159,7 @@ describe('an upstream of a text model', () => {
       // The native format says 429 when an account has no funds.
       if (given === 402 && upstream === 'generate-content') continue;
       it(`that speaks ${upstream} and answers ${given} is reported as ${status} ${code}, streaming or not`, async () => {
+        // contract 4.8:2 7.1:3 7.1:4 7.2:11 7.2:30 7.2:31 7.2:32 7.2:33 7.2:34 7.2:35
         for (const format of WIRE_FORMAT_NAMES) {
           text.resumeUpstreams();
           const response = await text.ask(format, modelVia(upstream), `[sim:status=${given}]`, {
@@ -171,6 +173,7 @@ describe('an upstream of a text model', () => {
 
     for (const [cause, status] of BY_CAUSE) {
       it(`that speaks ${upstream} and fails with ${cause} is reported as such`, async () => {
+        // contract 7.1:3
         for (const stream of [false, true]) {
           const response = await text.ask(upstream, modelVia(upstream), `[sim:fail=${cause}]`, { stream });
           await expectFailure(response, upstream, status, [cause]);
@@ -180,6 +183,7 @@ describe('an upstream of a text model', () => {
 
     for (const [fault, codes] of BREAKS) {
       it(`that speaks ${upstream} and breaks off (${fault}) in a whole answer fails it`, async () => {
+        // contract 7.2:17
         for (const format of WIRE_FORMAT_NAMES) {
           const response = await text.ask(format, modelVia(upstream), `[sim:${fault}]`);
           await expectFailure(response, format, 503, codes);
@@ -205,6 +209,7 @@ describe('an upstream of a text model', () => {
 
     for (const fault of ['drop_after=3', 'fail_after=3,fail=processing_unavailable']) {
       it(`that speaks ${upstream} and breaks off (${fault}) in a stream ends it with an error after what came before`, async () => {
+        // contract 4.8:3 7.1:7
         for (const format of WIRE_FORMAT_NAMES) {
           const prompt = `[sim:tokens=9,${fault}]`;
           const response = await text.ask(format, modelVia(upstream), prompt, { stream: true });
@@ -234,6 +239,7 @@ describe('an upstream of a text model', () => {
   }
 
   it('that cannot be reached is unavailable', async () => {
+    // contract 7.2:14 7.2:33
     await expectFailure(await text.ask('responses', 'texta-dead', 'Hi'), 'responses', 503, ['processing_unavailable']);
     await expectFailure(await text.ask('responses', 'texta-unknown', 'Hi'), 'responses', 503, [
       'processing_unavailable',
@@ -241,6 +247,7 @@ describe('an upstream of a text model', () => {
   });
 
   it('that closes the connection without an answer failed', async () => {
+    // contract 7.2:16 7.2:35
     script = (request) => request.socket.destroy();
     const response = await text.ask('messages', 'texta-scripted', 'Hi', { stream: true });
     await expectFailure(response, 'messages', 503, ['processing_failed']);
@@ -248,6 +255,7 @@ describe('an upstream of a text model', () => {
 
   for (const ending of ['drop', 'event: error\ndata: {"type":"error","code":"server_error"}\n\n']) {
     it(`that breaks off a response stream (${ending.slice(0, 5)}) leaves its numbering to the error that ends it`, async () => {
+      // contract 4.8.2:27
       script = (_request, response) => {
         const events = ['response.created', 'response.in_progress', 'response.output_text.delta'].map(
           (type, index) =>
@@ -288,6 +296,7 @@ describe('an upstream of a text model', () => {
   });
 
   it('that falls silent before or in its answer timed out', async () => {
+    // contract 7.2:15
     script = () => {};
     await expectFailure(await text.ask('messages', 'texta-scripted', 'Hi'), 'messages', 503, ['processing_timeout']);
     script = (_request, response) => response.writeHead(200).write('{');
@@ -310,6 +319,7 @@ describe('an upstream of a text model', () => {
   });
 
   it('whose answer is no answer failed, whatever it is', async () => {
+    // contract 7.2:16
     for (const body of ['', 'null', '[]', '<html>', '{"choices":"many"}', '{}', '\u0000']) {
       script = (_request, response) => response.end(body);
       for (const stream of [false, true]) {
@@ -320,6 +330,7 @@ describe('an upstream of a text model', () => {
   });
 
   it('that says how long to wait is passed on, as a number', async () => {
+    // contract 7.2:32
     const waits: readonly [string, string][] = [
       ['7', '7'],
       ['1.5', '2'],
@@ -358,6 +369,7 @@ describe('an upstream of a text model', () => {
   });
 
   it('whose answer is too long to deliver is paid for by a client that asked for several answers or probabilities', async () => {
+    // contract 8.3:13
     script = (_request, response) => {
       const head = bodies.at(-1)?.includes('"stream":true') === true ? 'data: {"choices":[' : '{"choices":[';
       response.on('error', () => {});

@@ -80,12 +80,14 @@ describe('the gate of the text endpoints', () => {
 
     for (const format of WIRE_FORMAT_NAMES) {
       it(`of ${format} from Authorization: Bearer, with and without sk-`, async () => {
+        // contract 5:1 5:2 5:3 5:7
         for (const apiKey of [text.apiKey, text.apiKey.slice('sk-'.length)]) {
           expect((await text.ask(format, model, 'Hi', { apiKey })).status).to.equal(200);
         }
       });
 
       it(`of ${format} from no header that is not listed for it`, async () => {
+        // contract 5:1
         for (const header of ['x-api-key', 'x-native-api-key', 'x-goog-api-key']) {
           if (accepted.some(([name, listed]) => name === format && listed === header)) continue;
           const response = await text.ask(format, model, 'Hi', {
@@ -98,12 +100,14 @@ describe('the gate of the text endpoints', () => {
 
     for (const [format, header] of accepted) {
       it(`of ${format} from ${header}`, async () => {
+        // contract 5:2 5:3
         const headers = { ...withoutBearer, [header]: text.apiKey };
         expect((await text.ask(format, model, 'Hi', { headers })).status).to.equal(200);
       });
     }
 
     it('from the specified header first, then from Authorization, so that a client’s placeholder does no harm', async () => {
+      // contract 5:3 5:5
       const specified = { authorization: 'Bearer wrong', 'x-native-api-key': text.apiKey, 'x-goog-api-key': 'wrong' };
       const placeholder = { 'x-goog-api-key': 'unused' };
       for (const headers of [specified, placeholder]) {
@@ -118,6 +122,7 @@ describe('the gate of the text endpoints', () => {
     });
 
     it('of the native format from the query, which no log and no measurement shows', async () => {
+      // contract 5:3
       const { path, body } = ASK['generate-content'](model, 'Hi', false);
       for (const apiKey of [text.apiKey, 'sk-not-a-key-at-all']) {
         const response = await text.post(`${path}?key=${apiKey}`, body, { headers: withoutBearer });
@@ -138,6 +143,7 @@ describe('the gate of the text endpoints', () => {
   describe('refuses in the common envelope', () => {
     for (const format of WIRE_FORMAT_NAMES) {
       it(`a missing key on ${format}, even when nothing else is right`, async () => {
+        // contract 1:13 2.3:4 5:8 7.1:2 7.2:3
         const { path } = ASK[format](model, '', false);
         await expectGateError(
           await text.post(path, 'nonsense', { headers: { authorization: '' } }),
@@ -147,17 +153,20 @@ describe('the gate of the text endpoints', () => {
       });
 
       it(`an unknown model on ${format}: ids are exact and case-sensitive`, async () => {
+        // contract 2.6:2 7.1:2 7.2:8
         for (const id of ['nothing', 'TEXTC-M3', 'textc-m3', 'textc-M3 ', 'imagea-2.5-sunburst']) {
           await expectGateError(await text.ask(format, id, 'Hi'), 404, 'not_found');
         }
       });
 
       it(`a model outside the key’s group on ${format}`, async () => {
+        // contract 5:13 7.1:2 7.2:7
         const apiKey = await text.createKey({ models: ['textc-M3'] });
         await expectGateError(await text.ask(format, model, 'Hi', { apiKey }), 403, 'access_denied');
       });
 
       it(`what the account may not on ${format}`, async () => {
+        // contract 7.1:2
         refusal = new ServiceError('insufficient_credits', 'Top up.');
         await expectGateError(await text.ask(format, model, 'Hi'), 402, 'insufficient_credits');
         refusal = new ServiceError('forbidden', 'Top up.');
@@ -170,6 +179,7 @@ describe('the gate of the text endpoints', () => {
     }
 
     it('a wrong, disabled, expired, exhausted or overlong key, saying which', async () => {
+      // contract 5:9 5:10 7.1:2
       const disabled = await text.createKey({ disabled: true });
       const expired = await text.createKey({ expiresAt: new Date(Date.now() - 1000) });
       const exhausted = await text.createKey({ usageLimit: 0n });
@@ -191,6 +201,7 @@ describe('the gate of the text endpoints', () => {
     });
 
     it('an address outside the allowlist, as reported by the trusted proxy', async () => {
+      // contract 5:12 7.1:2 7.2:7
       const apiKey = await text.createKey({ ipAllowlist: ['203.0.113.0/24'] });
       const from = (address: string): Promise<Response> =>
         text.ask('responses', model, 'Hi', { apiKey, headers: { 'x-forwarded-for': address } });
@@ -200,6 +211,7 @@ describe('the gate of the text endpoints', () => {
     });
 
     it('a model of another family on the native format, and the native model’s unknown methods', async () => {
+      // contract 4.8.4:3
       await expectGateError(await text.ask('generate-content', 'textc-M3', 'Hi'), 404, 'not_found');
       expect((await text.ask('generate-content', 'texth-3.8-flash', 'Hi')).status).to.equal(200);
       for (const method of ['countTokens', 'embedContent', 'GenerateContent', '']) {
@@ -208,6 +220,7 @@ describe('the gate of the text endpoints', () => {
     });
 
     it('a body that is too large, announced or not', async () => {
+      // contract 7.1:2 7.2:10 8.2:1
       const large = 33 * 2 ** 20;
       const response = await text.post('/v1/responses', Buffer.alloc(large, ' '));
       await expectGateError(response, 413, 'read_request_body_failed');
@@ -215,6 +228,7 @@ describe('the gate of the text endpoints', () => {
     });
 
     it('other methods with 405 and Allow, and answers OPTIONS', async () => {
+      // contract 7.1:2 7.2:25
       for (const method of ['GET', 'PUT', 'DELETE', 'PATCH']) {
         const response = await fetch(`${text.baseUrl}/v1/messages`, { method });
         expect(response.headers.get('allow')).to.equal('POST');
@@ -227,6 +241,7 @@ describe('the gate of the text endpoints', () => {
     });
 
     it('more requests a minute than the key has, and reports the limit with every answer', async function () {
+      // contract 8.1:1 8.1:8 8.1:9
       // The minute may end in the middle.
       this.retries(1);
       const apiKey = await text.createKey({ rateLimitRpm: 2 });
@@ -243,6 +258,7 @@ describe('the gate of the text endpoints', () => {
     });
 
     it('more requests a minute than the key has before anything else about them, however they end', async function () {
+      // contract 7.1:2
       // The minute may end in the middle.
       this.retries(1);
       const endings: readonly [string, () => Promise<Response>][] = [
@@ -262,11 +278,13 @@ describe('the gate of the text endpoints', () => {
   });
 
   it('turns away rejected clients before anything else, in plain text', async () => {
+    // contract 5:22
     const response = await text.ask('messages', model, 'Hi', { headers: { 'user-agent': 'a badbot/1.0' } });
     expect([response.status, await response.text()]).to.deep.equal([403, 'error code: 1010']);
   });
 
   it('answers no other path', async () => {
+    // contract 1:10 4.8.4:3
     for (const path of [
       '/v1/messages/batches',
       '/v1',
@@ -279,6 +297,7 @@ describe('the gate of the text endpoints', () => {
   });
 
   it('answers the methods of the native format below /v1 as well', async () => {
+    // contract 4.8.4:18
     const { body } = ASK['generate-content'](model, 'Hi', false);
     for (const method of ['generateContent', 'streamGenerateContent']) {
       expect((await text.post(`/v1/models/texth-4-argon:${method}`, body)).status, method).to.equal(200);
@@ -296,6 +315,7 @@ describe('the gate of the text endpoints', () => {
     const question = { contents: [{ parts: [{ text: 'Hi [sim:tokens=9]' }] }] };
 
     it(`streams the native format as events with alt=sse, and else as an array, from ${upstream}`, async () => {
+      // contract 4.8.4:16 4.8.4:17
       const events = await text.post(`${path}?alt=sse`, question);
       expect(events.headers.get('content-type')).to.equal('text/event-stream; charset=utf-8');
       const told = eventsOfText(await events.text()).map(({ data }) => candidatesOf(JSON.parse(data)));
@@ -318,6 +338,7 @@ describe('the gate of the text endpoints', () => {
   describe('refuses in the envelope of the format', () => {
     for (const format of WIRE_FORMAT_NAMES) {
       it(`what is not JSON, not an object, too deep or not said to be JSON on ${format}`, async () => {
+        // contract 4.8:2 7.1:3 7.1:4 7.1:5 8.2:2
         const { path, body } = ASK[format](model, 'Hi', false);
         const deep = '['.repeat(100) + ']'.repeat(100);
         for (const bad of ['{', '', '[]', 'null', '"text"', Buffer.from([0x7b, 0xff, 0x7d]), deep]) {
@@ -328,6 +349,7 @@ describe('the gate of the text endpoints', () => {
       });
 
       it(`an unknown field on ${format}, by its name`, async () => {
+        // contract 4.8:6
         const { path, body } = ASK[format](model, 'Hi', false);
         const response = await text.post(path, { ...body, surprise: 1 });
         expect(await expectFormatError(response, format, 400, 'bad_request')).to.contain('surprise');
@@ -335,6 +357,7 @@ describe('the gate of the text endpoints', () => {
     }
 
     it('a messages request without a version; the vendor’s own header counts as well', async () => {
+      // contract 4.8.3:1 9:3
       const without = await text.ask('messages', model, 'Hi', { headers: { 'msgfmt-version': '' } });
       expect(await expectFormatError(without, 'messages', 400, 'bad_request')).to.contain('msgfmt-version');
       for (const headers of [
@@ -346,12 +369,14 @@ describe('the gate of the text endpoints', () => {
     });
 
     it('models of the family that responses does not answer', async () => {
+      // contract 4.8:27
       const response = await text.ask('responses', 'claude-sonnet-5', 'Hi');
       await expectFormatError(response, 'responses', 400, 'bad_request');
       await expectGateError(await text.ask('messages', 'claude-sonnet-5', 'Hi'), 404, 'not_found');
     });
 
     it('fields of responses that the model’s family does not take', async () => {
+      // contract 4.8.2:10 4.8.2:11 4.8.2:14
       for (const field of ['reasoning', 'text']) {
         const body = { model: 'textc-M3', input: 'Hi', [field]: { effort: 'low', verbosity: 'low' } };
         const message = await expectFormatError(
@@ -367,6 +392,7 @@ describe('the gate of the text endpoints', () => {
     });
 
     it('efforts of reasoning that the model does not know, and takes the others', async () => {
+      // contract 4.8.1:16 4.8.2:10 4.8.2:15 4.8.2:16
       const ask = (model: string, effort: string): Promise<Response> =>
         text.post('/v1/responses', { model, input: 'Hi', reasoning: { effort } });
       for (const effort of ['none', 'minimal']) {
@@ -384,6 +410,7 @@ describe('the gate of the text endpoints', () => {
     });
 
     it('a native request without contents', async () => {
+      // contract 4.8.4:4
       for (const body of [{}, { contents: [] }]) {
         const response = await text.post(`/v1beta/models/${model}:generateContent`, body);
         await expectFormatError(response, 'generate-content', 400, 'bad_request');
@@ -392,6 +419,7 @@ describe('the gate of the text endpoints', () => {
   });
 
   it('holds for what it knows about the request before the model is called', async () => {
+    // contract 1:5 1:7 1:13 4.8:12
     text.charges.length = 0;
     const body = { model, max_tokens: 77, stream: true, messages: [{ role: 'user', content: 'word '.repeat(1_000) }] };
     const response = await text.post('/v1/messages', body);
@@ -404,6 +432,7 @@ describe('the gate of the text endpoints', () => {
   });
 
   it('settles nothing that it did not hold', async () => {
+    // contract 8.3:6
     text.outcomes.length = 0;
     refusal = new ServiceError('insufficient_credits', 'Top up.');
     await text.ask('messages', model, 'Hi');

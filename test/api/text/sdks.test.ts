@@ -33,11 +33,13 @@ describe('the SDK', () => {
             const way = stream ? 'streams' : 'waits for';
 
             it(`${way} an answer, character for character`, async () => {
+              // contract 2:5 4.8:28 4.8.1:27 4.8.1:28 4.8.1:31
               const said = 'Grüße! "quoted" \\ 漢字 🎉\nand a second line';
               expect(await driverOf(name).ask(model, `Say exactly: ${said}`, { stream })).to.equal(said);
             });
 
             it(`${way} two calls at once, and sends their results back in another order`, async () => {
+              // contract 4.8:28 4.8.1:11
               const prompt = 'Call look with {"place":"the sea"} and wait with {"place":"here","n":[1,{"a":null}]}';
               const { calls, answer } = await driverOf(name).useTools(
                 model,
@@ -53,6 +55,7 @@ describe('the SDK', () => {
             });
 
             it(`${way} two calls of one tool, told apart by more than its name`, async () => {
+              // contract 4.8.3:9
               const prompt = 'Call look with {"place":"left"} and look with {"place":"right"}';
               const { answer } = await driverOf(name).useTools(model, prompt, stream, ({ input }) =>
                 JSON.stringify(input),
@@ -69,6 +72,7 @@ describe('the SDK', () => {
           }
 
           it('sends images', async () => {
+            // contract 4.8:24 4.8:28
             await driverOf(name).showImage(model, 'What is this?', PIXEL);
             expect(JSON.stringify((await text.seen(1))[0]?.body)).to.contain(PIXEL);
           });

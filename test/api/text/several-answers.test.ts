@@ -130,6 +130,7 @@ describe('several answers from an upstream that gives one to a call', () => {
     for (const via of VIA) {
       for (const stream of [false, true]) {
         it(`are choices of one ${stream ? 'stream' : 'whole answer'} of ${client} from ${via}, whose usage is charged`, async () => {
+          // contract 4.8:31 4.8:32 4.8.1:10
           const response = await ask(client, modelVia(via), 'Say exactly: Hi!\n[sim:prompt=21,cached=5]', 3, stream);
           expect(response.status).to.equal(200);
           const body = await response.text();
@@ -174,6 +175,7 @@ describe('several answers from an upstream that gives one to a call', () => {
   });
 
   it('are held for with the prompt of each call, and priced by the length of one prompt', async () => {
+    // contract 4.8:32
     scripts = [says('one', 10), says('two', 20)];
     const response = await ask('chat-completions', 'scripted', 'Hi', 2, false);
     expect(textsOf(read('chat-completions', false, await response.text()))).to.deep.equal(['one', 'two']);
@@ -187,6 +189,7 @@ describe('several answers from an upstream that gives one to a call', () => {
 
   for (const stream of [false, true]) {
     it(`are ${stream ? 'streamed' : 'made'} at the same time once the first has begun, at most five at once`, async () => {
+      // contract 4.8:31
       const waiting: (() => void)[] = [];
       /** Answers when four calls wait for it. */
       const together: Script = (isStream) => (request, response) => {
@@ -205,6 +208,7 @@ describe('several answers from an upstream that gives one to a call', () => {
     });
 
     it(`fail together without charge when one ${stream ? 'breaks off in a stream' : 'fails'}, and close the others`, async () => {
+      // contract 4.8:33 8.3:11
       const hangs: Script = () => () => {};
       scripts = [says('one', 10), stream ? breaksOff : fails, hangs, hangs, hangs];
       const response = await ask('chat-completions', 'scripted', 'Hi', 9, stream);
@@ -227,6 +231,7 @@ describe('several answers from an upstream that gives one to a call', () => {
   });
 
   it('are charged as far as they were begun when the client leaves', async () => {
+    // contract 8.3:12
     let release = (): void => {};
     const held = new Promise<void>((resolve) => (release = resolve));
     const waits: Script = (isStream) => (request, response) =>

@@ -417,6 +417,7 @@ describe('genway config diff', () => {
   });
 
   it('shows what changes in prices, limits and models, as a table', async () => {
+    // contract 4.11:38
     const { printed, exitCode } = await diff(
       NEW_VERSION,
       DEARER_VIDEO,
@@ -452,6 +453,7 @@ describe('genway config diff', () => {
   });
 
   it('shows costs beside prices, and refuses another cost of text under a version that has one', async () => {
+    // contract 4.11:38
     const cost = "cost: { input: '0.1', output: '0.4', cached_input: '0.01', cache_write: '0.1' }";
     const costs = [
       [

@@ -46,6 +46,7 @@ describe('the commands of finance', () => {
   });
 
   it('give promo credit once per reference, and show what became of it', async () => {
+    // contract 4.11:13
     const { accountId } = await app.createAccount({ fundedUsd: 3 });
     const why = ['--reference', 'launch', '--reason', 'we launch'];
     const give = (usd: string, expires: string) =>

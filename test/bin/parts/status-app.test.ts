@@ -35,6 +35,7 @@ describe('health checks', () => {
   }
 
   it('say that the process lives, whatever is wrong elsewhere', async () => {
+    // contract 4.12:1
     const url = await serve({ database: unreachable, temporal: false });
     const { status, headers, body } = await call(`${url}/healthz`);
     expect(status).to.equal(200);
@@ -43,18 +44,21 @@ describe('health checks', () => {
   });
 
   it('say that the process is ready', async () => {
+    // contract 4.12:2
     const { status, body } = await call(`${await serve()}/readyz`);
     expect(status).to.equal(200);
     expect(body).to.deep.equal({ status: 'ready', database: 'ok', temporal: 'ok' });
   });
 
   it('keep a process in service that has lost only Temporal', async () => {
+    // contract 4.12:2
     const { status, body } = await call(`${await serve({ temporal: false })}/readyz`);
     expect(status).to.equal(200);
     expect(body).to.deep.equal({ status: 'degraded', database: 'ok', temporal: 'unreachable' });
   });
 
   it('take a process out of service that cannot reach its database', async () => {
+    // contract 4.12:2
     const { status, body } = await call(`${await serve({ database: unreachable })}/readyz`);
     expect(status).to.equal(503);
     expect(body).to.deep.equal({ status: 'not_ready', database: 'unreachable', temporal: 'ok' });

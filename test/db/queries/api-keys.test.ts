@@ -53,6 +53,7 @@ describe('db/queries/api-keys', () => {
   }
 
   it('lifts a limit that is set to null, and takes an empty list for one that allows nothing', async () => {
+    // contract 4.11:16
     const key = await createKey(database, await createAccount(database), SETTINGS);
     const lifted = {
       usageLimit: null,

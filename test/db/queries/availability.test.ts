@@ -45,6 +45,7 @@ describe('the availability by day', () => {
   };
 
   it('is the mean of the hours that have calls, in UTC, without the days outside', async () => {
+    // contract 4.12:9
     await record([
       { upstream: 'a', hour: '19 23:00', requests: 10, failures: 10 },
       { upstream: 'a', hour: '20 00:00', requests: 1000, failures: 0 },
@@ -68,6 +69,7 @@ describe('the availability by day', () => {
   });
 
   it('of a model with several routes is what the rule of the present says', async () => {
+    // contract 4.12:9
     const calls = fc
       .tuple(fc.integer({ min: 5, max: 1000 }), fc.double({ min: 0, max: 1, noNaN: true }))
       .map(([requests, share]) => ({ requests, failures: Math.round(requests * share) }));

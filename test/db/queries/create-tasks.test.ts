@@ -106,7 +106,7 @@ describe('db/queries/tasks: createTasks', () => {
 
     /** Each has all that is wrong in the ones below it. */
     const SITUATIONS: readonly Situation[] = [
-      { outcome: 'key_deleted', settings: disabled, deleted: true, fundedUsd: 0, task: { ...tooMany, ...lost } },
+      { outcome: 'key_deleted', settings: disabled, deleted: true, fundedUsd: 0, task: { ...tooMany, ...lost } }, // contract 4.1:5 4.1:6
       {
         outcome: 'account_suspended',
         settings: disabled,
@@ -120,7 +120,7 @@ describe('db/queries/tasks: createTasks', () => {
       { outcome: 'never_topped_up', settings: { usageLimit: 1n }, fundedUsd: 0, task: { ...tooMany, ...lost } },
       { outcome: 'key_limit', settings: { usageLimit: 1n }, fundedUsd: 0.5, task: { ...tooMany, ...lost } },
       { outcome: 'insufficient_credits', settings: {}, fundedUsd: 0.5, task: { ...tooMany, ...lost } },
-      { outcome: 'too_many_tasks', settings: {}, fundedUsd: 1, task: { ...tooMany, ...lost } },
+      { outcome: 'too_many_tasks', settings: {}, fundedUsd: 1, task: { ...tooMany, ...lost } }, // contract 4.1:5 4.1:6
       { outcome: 'claim_lost', settings: {}, fundedUsd: 1, task: lost },
       { outcome: 'created', settings: {}, fundedUsd: 1, task: {} },
     ];
@@ -179,6 +179,7 @@ describe('db/queries/tasks: createTasks', () => {
   });
 
   it('spends signup credit first, and a refund gives each credit back', async () => {
+    // contract 5:17 5:19
     const account = await createAccount(database, { signupUsd: 5, fundedUsd: 10 });
     const task = await createTaskRow(database, await createKey(database, account), { price: parseUsd(7) });
     expect(await reloadAccount(database, account)).to.include({
@@ -274,6 +275,7 @@ describe('db/queries/tasks: createTasks', () => {
     }
 
     it('pays for tasks that name the end user, and gets back what failed tasks had reserved', async () => {
+      // contract 5:26 5:27
       const { key, used, ordered } = await prepare();
       const [succeeding, failing] = [await ordered(1), await ordered(1)];
       expect(await create(key, { endUser: 'alice', price: 1n })).to.equal('end_user_limit');
@@ -294,6 +296,7 @@ describe('db/queries/tasks: createTasks', () => {
     });
 
     it('with room for one lets exactly one of eight simultaneous tasks pass', async () => {
+      // contract 5:26
       const { key } = await prepare();
       const task = { endUser: 'alice', price: parseUsd('1.5') };
       const outcomes = await Promise.all(Array.from({ length: 8 }, () => create(key, task)));
@@ -329,6 +332,7 @@ describe('db/queries/tasks: createTasks', () => {
   });
 
   it('lets as many tasks run at once as the account allows, or else the call', async () => {
+    // contract 8.1:4
     const account = await createAccount(database, { fundedUsd: 100 });
     const key = await createKey(database, account);
     const running = await createTaskRow(database, key, { maxConcurrentTasks: 1 });

@@ -47,6 +47,7 @@ describe('db/queries/credits', () => {
     });
 
     it('is credited once per reference, even if it is repeated with another amount', async () => {
+      // contract 4.11:11
       const first = await pay(parseUsd(10), 'payment');
       const { applied, ...same } = first;
       expect(applied).to.equal(true);
@@ -98,6 +99,7 @@ describe('db/queries/credits', () => {
 
   describe('an adjustment', () => {
     it('gives and takes funded credit, signed by its author', async () => {
+      // contract 4.11:12
       await change(parseUsd(7));
       const id = await change(-parseUsd(3));
       expect((await reloadAccount(database, account)).fundedAvailable).to.equal(parseUsd(4));
@@ -106,6 +108,7 @@ describe('db/queries/credits', () => {
     });
 
     it('takes all there is, and never more', async () => {
+      // contract 4.11:12
       await change(parseUsd(7));
       const error = await rejectionOf(change(-parseUsd(7) - 1n));
       expect(isDatabaseError(error, CHECK_VIOLATION), 'as the API expects').to.equal(true);
@@ -127,6 +130,7 @@ describe('db/queries/credits', () => {
   });
 
   it('sums up what an account paid, was given, was charged and got back', async () => {
+    // contract 4.11:7
     account = await createAccount(database, { signupUsd: 5, fundedUsd: 20 });
     const key = await createKey(database, account);
     const price = parseUsd(4);

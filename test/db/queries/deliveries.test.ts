@@ -202,6 +202,7 @@ describe('db/queries/deliveries', () => {
     });
 
     it('that fails counts from the first failure on, not from the latest', async () => {
+      // contract 2.4:9
       const [first, second] = [await createDelivery(), await createDelivery()];
       const failed = { delivered: false, timedOut: false, disabledReason: null, nextAttemptAt: null } as const;
       expect(await failingSince()).to.equal(null);

@@ -86,6 +86,7 @@ describe('db/queries/delivery-attempts', () => {
     database('webhook_endpoints').where({ id: endpoint.id }).update({ paused_until: new Date() });
 
   it('limits an endpoint’s concurrent attempts, whichever process asks', async () => {
+    // contract 6:18
     const ids = await createDeliveries(await createEndpoint(), ATTEMPT_LIMITS.perEndpoint + 4);
     const verdicts = await Promise.all(ids.map((id) => verdictOf(id)));
     expect(verdicts.filter((verdict) => verdict === 'admitted')).to.have.length(ATTEMPT_LIMITS.perEndpoint);
@@ -98,6 +99,7 @@ describe('db/queries/delivery-attempts', () => {
   });
 
   it('limits an account’s concurrent attempts, over all its endpoints', async () => {
+    // contract 6:18
     const { accountId, id } = await createEndpoint();
     const endpoints = [{ accountId, id }];
     while (endpoints.length < 6) endpoints.push(await createEndpoint(accountId));
@@ -139,6 +141,7 @@ describe('db/queries/delivery-attempts', () => {
   });
 
   it('leaves an endpoint alone that does not answer in time, then tries it with one attempt until it answers', async () => {
+    // contract 6:19
     const endpoint = await createEndpoint();
     await timeOut(endpoint, ATTEMPT_LIMITS.timeoutsUntilPause - 1);
     const ids = await createDeliveries(endpoint, 8);

@@ -38,6 +38,7 @@ describe('db/queries/finish-task', () => {
   const balances = () => reloadAccount(database, { id: key.accountId });
 
   it('charges a task that succeeded, and keeps its output', async () => {
+    // contract 1:6 3:4 3:11
     const task = await createTaskRow(database, key);
     const finished = await finishAsSucceeded(database, task);
     expect(finished.applied).to.equal(true);
@@ -57,6 +58,7 @@ describe('db/queries/finish-task', () => {
 
   for (const code of TASK_ERROR_CODES) {
     it(`refunds a task that failed with ${code} in full`, async () => {
+      // contract 1:6 3:5 3:11 8.5:4
       const task = await createTaskRow(database, key);
       const finished = await finishAsFailed(database, task, code);
       expect(finished.task).to.deep.include({ status: 'failed', failure: { code, message: 'It failed. Try again.' } });
@@ -77,6 +79,7 @@ describe('db/queries/finish-task', () => {
     [FAILURE, FAILURE],
   ] as const) {
     it(`changes nothing when a task that ${first.status} is ended again as ${second.status}`, async () => {
+      // contract 3:10
       const { id } = await createTaskRow(database, key);
       const ended = await finishTask(database, id, first, null);
       const before = await balances();
@@ -88,6 +91,7 @@ describe('db/queries/finish-task', () => {
   }
 
   it('lets one of two different endings win, with its money, however they race', async () => {
+    // contract 3:10 3:11
     const tasks = await Promise.all(Array.from({ length: 20 }, () => createTaskRow(database, key)));
     const races = await Promise.all(
       tasks.map((task) =>
@@ -172,6 +176,7 @@ describe('db/queries/finish-task', () => {
 
   describe('and its event', () => {
     it('is written with the task as it ended, and one delivery for each endpoint that subscribed', async () => {
+      // contract 3:4 6:1
       const account = { id: key.accountId };
       const both = await createEndpoint(database, account);
       const failures = await createEndpoint(database, account, { events: ['task.failed'] });

@@ -47,6 +47,7 @@ describe('a low balance', () => {
     topUp(database, { accountId: account.id, amount: parseUsd(usd), reference: newId('request') });
 
   it('is announced once, however many processes look and however often', async () => {
+    // contract 6:3 6:5
     await charge();
     await lookEverywhere();
     await charge();
@@ -64,6 +65,7 @@ describe('a low balance', () => {
   });
 
   it('is announced again after a top-up lifted it and it fell once more', async () => {
+    // contract 6:3
     await charge();
     await lookEverywhere();
     await pay(0.25);
@@ -76,6 +78,7 @@ describe('a low balance', () => {
   });
 
   it('does not count what is only held', async () => {
+    // contract 6:3
     const held = await createTaskRow(database, key);
     await lookEverywhere();
     await finishAsFailed(database, held);
@@ -84,6 +87,7 @@ describe('a low balance', () => {
   });
 
   it('is announced under a threshold that is set above it, and not without one', async () => {
+    // contract 6:3
     await setLowBalance(database, account.id, null);
     await charge();
     await lookEverywhere();
@@ -94,6 +98,7 @@ describe('a low balance', () => {
   });
 
   it('is delivered to the endpoints that ask for it, and to no other', async () => {
+    // contract 6:3
     await createEndpoint(database, account);
     const wanting = await createEndpoint(database, account, { events: ['account.balance_low'] });
     await createEndpoint(database, await createAccount(database), { events: ['account.balance_low'] });

@@ -61,6 +61,7 @@ describe('db/queries/promo-grants', () => {
   }
 
   it('gives credit once per reference', async () => {
+    // contract 4.11:13
     const first = await give(2);
     const again = await give(5);
     expect(first.applied).to.equal(true);
@@ -80,6 +81,7 @@ describe('db/queries/promo-grants', () => {
   });
 
   it('is taken back once, whatever number of processes look', async () => {
+    // contract 5:20
     await give(2);
     await letExpire();
     await Promise.all(Array.from({ length: 5 }, () => expirePromoCredit(database, 100)));
@@ -129,6 +131,7 @@ describe('db/queries/promo-grants', () => {
   });
 
   it('expires as well when a hold gives it back later', async () => {
+    // contract 5:19
     await give(0.75);
     const task = await createTaskRow(database, key);
     await letExpire();

@@ -59,6 +59,7 @@ describe('db/queries/request-windows', () => {
   });
 
   it('gives every position once and skips none, however many processes count at the same time', async () => {
+    // contract 8.1:6
     const [a, b] = [write(newId('apiKey')), write(newId('apiKey'))];
     const counted = await withinOneMinute(async () => {
       await database('request_windows').delete();
@@ -91,6 +92,7 @@ describe('db/queries/request-windows', () => {
   });
 
   it('starts over each minute, and forgets past minutes', async () => {
+    // contract 8.1:6
     const key = newId('apiKey');
     await countRequests(database, [write(key)]);
     await database('request_windows').update({ window_start: database.raw(`window_start - interval '11 minutes'`) });

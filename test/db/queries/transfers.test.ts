@@ -102,6 +102,7 @@ describe('db/queries/transfers', () => {
   });
 
   it('keeps to a period: its first moment is in it, its last is not', async () => {
+    // contract 4.10:3
     const now = Date.now();
     const moments = [new Date(now - 20), new Date(now - 10), new Date(now)] as const;
     const ids: string[] = [];

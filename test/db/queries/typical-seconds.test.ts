@@ -32,6 +32,7 @@ describe('db/queries/typical-seconds', () => {
   }
 
   it('returns nothing for fewer than ten tasks', async () => {
+    // contract 2.1:11
     await finishTasks(
       'few',
       Array.from({ length: 9 }, () => 30),
@@ -40,6 +41,7 @@ describe('db/queries/typical-seconds', () => {
   });
 
   it('gives the time that half and nine tenths of the tasks stayed below, in whole seconds', async () => {
+    // contract 2.1:11
     // Each takes as long as is said here and a little more, by the time that it ends.
     await finishTasks('many', [10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110]);
     const typical = await findTypicalSeconds(database, 'many');
@@ -49,6 +51,7 @@ describe('db/queries/typical-seconds', () => {
   });
 
   it('counts no failures, no other models and nothing older than a day', async () => {
+    // contract 2.1:11
     await finishTasks(
       'mixed',
       Array.from({ length: 9 }, () => 30),
@@ -62,6 +65,7 @@ describe('db/queries/typical-seconds', () => {
   });
 
   it('goes by the latest 200 tasks', async () => {
+    // contract 2.1:11
     await finishTasks('busy', [...Array.from({ length: 30 }, () => 90), ...Array.from({ length: 200 }, () => 10)]);
     const typical = await findTypicalSeconds(database, 'busy');
     expect(typical?.samples).to.equal(200);

@@ -16,6 +16,7 @@ describe('db/queries/webhook-endpoints', () => {
   });
 
   it('keeps why and since when an endpoint is disabled, and forgets it with its failures when it is enabled', async () => {
+    // contract 2.4:4 2.4:8 2.4:9
     const { id } = await createEndpoint(database, account);
     await database('webhook_endpoints')
       .where({ id })
@@ -33,6 +34,7 @@ describe('db/queries/webhook-endpoints', () => {
   });
 
   it('keeps the old secret valid for a while after a new one', async () => {
+    // contract 6:22
     const { id } = await createEndpoint(database, account);
     const [{ sealed_secret: old }] = await database('webhook_endpoints').where({ id });
     const sealedSecret = randomBytes(32);

@@ -285,6 +285,7 @@ describe('allowances', () => {
       });
 
       it('with room for one lets exactly one of eight simultaneous requests pass', async () => {
+        // contract 5:26
         const decided = await Promise.all(
           Array.from({ length: 8 }, async (_, index) => at(index).hold(holder.newHold({ amount: 10_000n }))),
         );
@@ -292,6 +293,7 @@ describe('allowances', () => {
       });
 
       it('is never exceeded by all processes together, and can be spent again in the next period', async () => {
+        // contract 5:26
         const spend = async (): Promise<number> => {
           const decided = await Promise.all(
             Array.from({ length: 40 }, (_, index) => serve(at(index), holder.newHold({ amount: 400n }), 400n)),
@@ -304,6 +306,7 @@ describe('allowances', () => {
       });
 
       it('counts what processes still hold when a period begins', async () => {
+        // contract 5:26
         await first().hold(holder.newHold({ amount: 6_000n }));
         await holder.startNextPeriod();
         expect((await at(1).hold(holder.newHold({ amount: 4_001n }))).refusal).to.equal(refusal);
@@ -335,6 +338,7 @@ describe('allowances', () => {
     });
 
     it('is one for all keys of the account, and reports what is left', async () => {
+      // contract 5:26
       const alice = await endUser('alice');
       const other = await createKey(database, { id: alice.key.accountId });
       const hold = (amount: bigint, apiKeyId = alice.key.id) => alice.newHold({ amount, apiKeyId });

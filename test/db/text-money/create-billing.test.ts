@@ -117,6 +117,7 @@ describe('billing of text', () => {
   }
 
   it('charges what the upstream reported, at the price of the moment the request began', async () => {
+    // contract 1:7 2.6:14 8.3:8 8.3:10
     const { spent, usage } = await bill(ANSWERED, { startedAtMs: NOON_IN_CHINA });
     // 100 × 0.05775 + 50 × 0.231 USD per million, at 1.6 times.
     expect(spent).to.equal('0.00002772');
@@ -136,6 +137,7 @@ describe('billing of text', () => {
   });
 
   it('charges cached input at its own rate', async () => {
+    // contract 2.6:15
     const usage = { inputTotal: 100, cacheRead: 60, cacheWrite: 10, cacheWrite1h: 0, outputTotal: 0, reasoning: null };
     const { spent } = await bill({ ...ANSWERED, usage }, { modelId: 'texth-4-argon' });
     // 40 × 1 + 60 × 0.05 USD per million.
@@ -143,6 +145,7 @@ describe('billing of text', () => {
   });
 
   it('charges its own counts, marked as estimated, if the upstream reported none', async () => {
+    // contract 8.3:8
     const { spent, usage } = await bill({ ...ANSWERED, usage: NO_USAGE }, { modelId: 'textf3.8-max' });
     // 130 × 1.40 + 47 × 4.20 USD per million.
     expect(spent).to.equal('0.0003794');
@@ -161,11 +164,13 @@ describe('billing of text', () => {
   });
 
   it('charges nothing when the client left before an upstream answered', async () => {
+    // contract 8.3:12
     const left = { ...ANSWERED, status: 'disconnected', usage: null, upstream: null, countedOutputTokens: 0 } as const;
     expect((await bill(left)).spent).to.equal('0');
   });
 
   it('charges nothing for a failure, and records its code', async () => {
+    // contract 1:8 8.3:11
     const { spent, usage } = await bill(FAILED);
     expect(spent).to.equal('0');
     expect(usage).to.include({ outcome: 'failed', error_code: 'processing_failed', charge: '0' });
@@ -179,6 +184,7 @@ describe('billing of text', () => {
   });
 
   it('charges no more than the context and the limit, whatever the upstream reports, and warns the operator', async () => {
+    // contract 8.3:7
     const usage = {
       inputTotal: 9e15,
       cacheRead: 9e15,
@@ -193,6 +199,7 @@ describe('billing of text', () => {
   });
 
   it('holds for every answer that a request asks for', async () => {
+    // contract 8.3:4
     const key = await fundedKey();
     await billing.hold(await chargeOf(key, { modelId: 'textg-6-sol', maxOutputTokens: 1_000, choiceCount: 128 }));
     const { fundedReserved } = await reloadAccount(database, { id: key.accountId });
@@ -201,6 +208,7 @@ describe('billing of text', () => {
   });
 
   it('holds for the prompt of every call that a request may take, and records their number', async () => {
+    // contract 8.3:4 4.8:32
     const several = { modelId: 'textg-6-sol', maxOutputTokens: 1_000, choiceCount: 128, callCount: 128 };
     const key = await fundedKey();
     const hold = await billing.hold(await chargeOf(key, several));
@@ -222,6 +230,7 @@ describe('billing of text', () => {
     };
 
     it('by the whole output of the model where there is plenty', async () => {
+      // contract 8.3:5
       const key = await fundedKey(10);
       const holds = [];
       for (let count = 0; count < 8; count += 1) holds.push(await billing.hold(await chargeOf(key, unbounded)));
@@ -229,6 +238,7 @@ describe('billing of text', () => {
     });
 
     it('by what leaves room for others, and so for every answer', async () => {
+      // contract 8.3:5
       const key = await fundedKey(0.1);
       const holds = [];
       for (const choiceCount of [1, 2, 1]) {
@@ -239,6 +249,7 @@ describe('billing of text', () => {
     });
 
     it('by what the prompt leaves of the context', async () => {
+      // contract 8.3:5
       const hold = await billing.hold(
         await chargeOf(await fundedKey(100), {
           ...unbounded,
@@ -255,6 +266,7 @@ describe('billing of text', () => {
     });
 
     it('unless not even a short answer can be paid', async () => {
+      // contract 8.3:6
       const error = await rejectionOf(billing.hold(await chargeOf(await fundedKey(0.004), unbounded)));
       expect(error).to.include({ code: 'insufficient_credits' });
       expect(String(error)).to.include('needs at least 0.004096 USD, but the balance is 0.004 USD');
@@ -276,6 +288,7 @@ describe('billing of text', () => {
     }
 
     it('with 402 what the balance does not cover, and says how much it is', async () => {
+      // contract 7.2:5
       const error = await refusal(await fundedKey(0.001), { modelId: 'textg-6-astra', maxOutputTokens: 1_000_000 });
       expect(error).to.include({ code: 'insufficient_credits', status: 402 });
       expect(error.message).to.equal(
@@ -284,6 +297,7 @@ describe('billing of text', () => {
     });
 
     it('with 402 what is beyond the limit of the key', async () => {
+      // contract 5:11 7.2:5
       const account = await createAccount(database, { fundedUsd: 1 });
       const key = await createKey(database, account, { usageLimit: 1n });
       const error = await refusal(key);
@@ -292,10 +306,12 @@ describe('billing of text', () => {
     });
 
     it('with 402 an output bound beyond all measure', async () => {
+      // contract 4.8:12
       expect((await refusal(await fundedKey(), { maxOutputTokens: 1e300 })).status).to.equal(402);
     });
 
     it('with 401 a key that was deleted after it was looked up', async () => {
+      // contract 5:16
       const key = await fundedKey();
       const charge = await chargeOf(key);
       await deleteApiKey(database, key.id);
@@ -305,12 +321,14 @@ describe('billing of text', () => {
     });
 
     it('with 403 models off the free list before the first top-up', async () => {
+      // contract 5:14 5:21
       const key = await createKey(database, await createAccount(database, { signupUsd: 5 }));
       expect(await refusal(key)).to.include({ code: 'forbidden', status: 403 });
       expect(await refusal(key, { modelId: 'textk-5.3-flashx' })).to.include({ code: 'forbidden' });
     });
 
     it('with 402 texth-4-argon on signup credit', async () => {
+      // contract 5:17
       const key = await createKey(database, await createAccount(database, { signupUsd: 5, fundedUsd: 0.000001 }));
       const error = await refusal(key, { modelId: 'texth-4-argon' });
       expect(error).to.include({ code: 'insufficient_credits' });
@@ -318,6 +336,7 @@ describe('billing of text', () => {
     });
 
     it('with 429 and Retry-After a second free request in a minute, but not after a failed one', async () => {
+      // contract 8.1:3
       const key = await createKey(database, await createAccount(database));
       const failed = await billing.hold(await chargeOf(key, { modelId: 'textk-5.3-free' }));
       await failed.settle(FAILED);

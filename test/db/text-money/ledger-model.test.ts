@@ -154,6 +154,7 @@ describe('the money of text requests', () => {
   after(() => testDatabase.drop());
 
   it('agrees with its model after every step, is the sum of its transfers, and is never negative', async () => {
+    // contract 8.3:9
     await assert(
       asyncProperty(array(anyStep, { minLength: 1, maxLength: MAX_STEPS, size: 'max' }), async (steps) => {
         const model = new Model();

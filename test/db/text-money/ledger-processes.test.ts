@@ -39,6 +39,7 @@ describe('many processes on one account', () => {
   }
 
   it('never spend more than the budget of an end user, and what those that die held returns to it', async () => {
+    // contract 5:26
     const { url, database } = testDatabase;
     const { id: keyId, accountId } = await createFundedKey(database, 1);
     const wanted = { accountId, endUser: 'alice', usageLimit: BUDGET, limitPeriod: 'month' } as const;

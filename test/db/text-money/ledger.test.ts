@@ -90,6 +90,7 @@ describe('the money of text requests', () => {
 
   describe('a hold', () => {
     it('reserves its amount, signup credit first', async () => {
+      // contract 5:17
       const key = await keyWith({ fundedUsd: 1, signupUsd: 1 });
       await held(newHold(key, { amount: USD + 5n }));
       expect(await balances(key)).to.deep.equal({
@@ -175,6 +176,7 @@ describe('the money of text requests', () => {
     });
 
     it('is refused for a key that was deleted, disabled or has expired, whatever a cache says', async () => {
+      // contract 5:16
       const deleted = await keyWith({ fundedUsd: 1 });
       const disabled = await keyWith({ fundedUsd: 1 });
       const expired = await keyWith({ fundedUsd: 1 }, { expiresAt: new Date(Date.now() - 1) });
@@ -408,6 +410,7 @@ describe('the money of text requests', () => {
     });
 
     it('takes a cost above the hold from what is available, and absorbs the rest', async () => {
+      // contract 8.3:9
       const key = await keyWith({ fundedUsd: 1 });
       const hold = await held(newHold(key, { amount: USD - 300n }));
       await ledger.settle([settlementOf(hold, { charge: USD + 200n })]);
@@ -456,6 +459,7 @@ describe('the money of text requests', () => {
 
   describe('a free model', () => {
     it('moves no money, and needs none', async () => {
+      // contract 2.6:16
       const key = await keyWith({});
       const hold = await held(newFreeHold(key));
       await ledger.settle([settlementOf(hold, { charge: 0n })]);
@@ -464,6 +468,7 @@ describe('the money of text requests', () => {
     });
 
     it('answers once a minute before the first top-up, over all keys and models of the account', async () => {
+      // contract 8.1:3
       const key = await keyWith({ signupUsd: 5 });
       const sibling = await createKey(database, { id: key.accountId });
       await held(newFreeHold(key));
@@ -475,6 +480,7 @@ describe('the money of text requests', () => {
     });
 
     it('answers ten times a minute after it', async () => {
+      // contract 8.1:3
       const key = await keyWith({ fundedUsd: 1 });
       const outcomes = await refusals(Array.from({ length: 12 }, () => newFreeHold(key)));
       expect(outcomes.filter((refusal) => refusal === null)).to.have.length(10);
@@ -482,6 +488,7 @@ describe('the money of text requests', () => {
     });
 
     it('answers again when the minute is over', async () => {
+      // contract 8.1:7
       const key = await keyWith({});
       const first = await held(newFreeHold(key));
       await takenAt(first.id, 59);
@@ -492,6 +499,7 @@ describe('the money of text requests', () => {
     });
 
     it('gives the slot of a failed request back, and keeps that of a successful one', async () => {
+      // contract 8.1:7
       const key = await keyWith({});
       const failed = await held(newFreeHold(key));
       await ledger.settle([failureOf(failed)]);

@@ -59,6 +59,7 @@ describe('what an upstream says', () => {
       ['Too many images. See https://vendor.example/docs for more.', 'Too many images. See … for more.'],
     ] as const) {
       it(`is passed on where it is about the request: ${shown}`, () => {
+        // contract 7.2:27
         expect(wordsForClient(message, fields)).to.equal(shown);
       });
     }
@@ -74,6 +75,7 @@ describe('what an upstream says', () => {
       '',
     ]) {
       it(`is kept back where it is about the operator, or nothing: ${message}`, () => {
+        // contract 7.2:27
         expect(wordsForClient(message, fields)).to.equal('');
       });
     }
@@ -88,6 +90,7 @@ describe('what an upstream says', () => {
       'Invalid value for temperature from 10.0.0.7, user 123456789012 of the model must be less than 2.',
     ]) {
       it(`names no vendor, account, host or id: ${message}`, () => {
+        // contract 7.2:27
         expect(wordsForClient(message, fields)).to.not.match(
           /openai|aws|arn|bedrock|eu-west|1234567890|gpt|acme|9xYz|0a1b|4bf9|amzn|8f1c|10\.0|8080|gw|@/i,
         );

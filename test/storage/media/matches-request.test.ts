@@ -5,6 +5,7 @@ import { imageRequest, videoRequest } from '../../support/media.ts';
 
 describe('storage/media/matches-request', () => {
   it('takes an image of exactly the size asked for, in any image type', () => {
+    // contract 2.2:4 2.2:10
     for (const mimeType of ['image/png', 'image/jpeg', 'image/webp'] as const) {
       expect(matchesRequest(image({ mimeType }), imageRequest())).to.equal(null);
     }
@@ -17,6 +18,7 @@ describe('storage/media/matches-request', () => {
   });
 
   it('requires a PNG with alpha for a transparent background', () => {
+    // contract 2.2:10 4.3:12
     const request = imageRequest({ background: 'transparent' });
     expect(matchesRequest(image({ hasAlpha: true }), request)).to.equal(null);
     expect(matchesRequest(image(), request)).to.equal('asked for a PNG with alpha, got image/png without alpha');
@@ -31,6 +33,7 @@ describe('storage/media/matches-request', () => {
   });
 
   it('requires the requested kind of file, and MP4 for videos', () => {
+    // contract 2.2:4 2.2:9
     expect(matchesRequest(video(), imageRequest())).to.equal('asked for an image, got video/mp4');
     expect(matchesRequest(image(), videoRequest())).to.equal('asked for video/mp4, got image/png');
     const quickTime = video({ mimeType: 'video/quicktime' });
@@ -58,6 +61,7 @@ describe('storage/media/matches-request', () => {
   ] as const;
   for (const [resolution, aspectRatio, width, height, fits] of SIZES) {
     it(`${fits ? 'takes' : 'refuses'} ${width}x${height} for ${resolution} at ${aspectRatio}`, () => {
+      // contract 2.2:9
       const difference = matchesRequest(video({ width, height }), videoRequest({ resolution, aspectRatio }));
       if (fits) expect(difference).to.equal(null);
       else
@@ -66,6 +70,7 @@ describe('storage/media/matches-request', () => {
   }
 
   it('takes a video that rounds to the seconds asked for', () => {
+    // contract 2.2:9
     const request = videoRequest({ durationSeconds: 5 });
     for (const durationSeconds of [4.5, 4.96, 5, 5.04, 129 / 24, 5.5]) {
       expect(matchesRequest(video({ durationSeconds }), request)).to.equal(null);
@@ -82,6 +87,7 @@ describe('storage/media/matches-request', () => {
     ['any', 64, 64, true],
   ] as const) {
     it(`${fits ? 'takes' : 'refuses'} ${width}x${height} for an image of 1024x640 where the catalogue asks for ${resultCheck}`, () => {
+      // contract 2.2:12
       expect(matchesRequest(image({ width, height }), { ...imageRequest(), resultCheck }) === null).to.equal(fits);
     });
   }

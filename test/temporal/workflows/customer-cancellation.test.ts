@@ -20,6 +20,7 @@ describe('a task that its customer cancels', function () {
   });
 
   it('is stopped at the provider and refunded in full, however often it is cancelled', async () => {
+    // contract 4.4:5
     const { id } = await createTask(stack, key, 'x [sim:stuck]');
     await taskWhen(stack, key, id, 'processing');
     const answers = await Promise.all([1, 2, 3].map(() => cancel(stack, key, id)));
@@ -48,6 +49,7 @@ describe('a task that its customer cancels', function () {
   });
 
   it('stays charged, with 409 and the reason, once it has ended', async () => {
+    // contract 4.4:6
     const { id } = await createTask(stack, key, 'x');
     await taskWhenFinal(stack, key, id);
     const { status, body } = await cancel(stack, key, id);
@@ -57,6 +59,7 @@ describe('a task that its customer cancels', function () {
   });
 
   it('is unknown to other accounts', async () => {
+    // contract 4.4:2
     const { apiKey: stranger } = await stack.createAccount();
     const { id } = await createTask(stack, key, 'x [sim:stuck]');
     expect((await cancel(stack, stranger, id)).status).to.equal(404);
@@ -64,6 +67,7 @@ describe('a task that its customer cancels', function () {
   });
 
   it('is either refunded, with 200, or goes on, with 409, whenever the request comes', async () => {
+    // contract 4.4:5 4.4:6
     const outcomes = await Promise.all(
       Array.from({ length: 24 }, async (_, index) => {
         const { id } = await createTask(stack, key, 'x [sim:render_ms=300]');
@@ -96,6 +100,7 @@ describe('a task that its customer cancels', function () {
   });
 
   it('is refunded when no workflow of it runs, and no provider has it', async () => {
+    // contract 4.4:5
     await stack.worker.stop();
     const { id } = await createTask(stack, key, 'x');
     const handle = stack.temporal.workflow.getHandle(id);
@@ -117,6 +122,7 @@ describe('a task at a vendor that cannot stop, and that its customer cancels', f
     ['image', 'imagea-2.5-sunburst'],
   ] as const) {
     it(`goes on, with 409 and the reason: ${model}`, async () => {
+      // contract 4.4:6
       const stack = vendors();
       const { apiKey: key } = await stack.createAccount({ fundedUsd: 50 });
       const { id } = await createVendorTask(stack, key, { kind, model, directives: 'render_ms=3000,submit_ms=1500' });

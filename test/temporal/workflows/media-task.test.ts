@@ -20,6 +20,7 @@ describe('a media task', function () {
   const final = (task: TaskBody): Promise<TaskBody> => taskWhenFinal(stack, apiKey, task.id);
 
   it('is rendered, stored and charged', async () => {
+    // contract 1:1 2.2:3 3:3 3:4
     const created = await create('A lighthouse');
     expect(created).to.include({ status: 'queued', output: null, poll_after_seconds: 8 });
     const task = await final(created);
@@ -40,6 +41,7 @@ describe('a media task', function () {
   });
 
   it('shows one video, and stores no more, however many files the upstream made', async () => {
+    // contract 2.2:1
     const task = await final(await create('A lighthouse [sim:files=3]'));
     const urls = (task.output?.media ?? []).map(({ url }) => url);
     expect(urls).to.have.length(1);
@@ -48,6 +50,7 @@ describe('a media task', function () {
   });
 
   it('shows every picture that the upstream made', async () => {
+    // contract 2.2:1 2.2:2
     const { body } = await call<{ data: TaskBody }>(`${stack.baseUrl}/v1/images/tasks`, {
       key: apiKey,
       body: { model: 'imagea-2.5-sunburst', prompt: 'A lighthouse [sim:files=3]' },
@@ -56,6 +59,7 @@ describe('a media task', function () {
   });
 
   it('is refunded in full when the provider fails', async () => {
+    // contract 1:8 3:5 7.2:16
     const task = await final(await create('A storm [sim:fail=processing_failed]'));
     expect(task).to.include({ status: 'failed', error_code: 'processing_failed', retryable: true, output: null });
     expect(task.usage).to.include({
@@ -69,6 +73,7 @@ describe('a media task', function () {
 
   for (const code of ['content_policy_violation', 'bad_request', 'processing_unavailable', 'processing_failed']) {
     it(`ends with ${code} when the provider refuses or fails it so`, async () => {
+      // contract 3:5 4.2:13 7.2:1 7.2:2 7.3:2 7.3:3
       const tasks = await Promise.all([create(`x [sim:reject=${code}]`), create(`x [sim:fail=${code}]`)]);
       for (const task of await Promise.all(tasks.map(final))) {
         expect(task).to.include({ status: 'failed', error_code: code });
@@ -78,6 +83,7 @@ describe('a media task', function () {
   }
 
   it('fails with result_transfer_failed when the result is missing, cut short or of the wrong type', async () => {
+    // contract 2.2:11 3:5 7.2:17
     const tasks = await Promise.all(
       ['missing', 'truncated', 'wrong_type'].map((fault) => create(`x [sim:result=${fault}]`)),
     );
@@ -87,6 +93,7 @@ describe('a media task', function () {
   });
 
   it('fails with processing_timeout at its deadline, is refunded and causes no event', async () => {
+    // contract 3:6 6:2 7.2:15
     const task = await final(await create('x [sim:stuck]'));
     expect(task).to.include({ status: 'failed', error_code: 'processing_timeout', retryable: true });
     expect(await transfersOf(stack, task.id)).to.deep.equal(['reservation', 'refund']);

@@ -89,6 +89,7 @@ describe('the reconciliation workflow', function () {
   });
 
   it('removes uploads that no task used in time, with their files, and keeps the others', async () => {
+    // contract 4.5:10
     const { apiKey: owner } = await stack.createAccount();
     const upload = () => uploadImage(stack, owner);
     const [used, unused, young] = [await upload(), await upload(), await upload()];

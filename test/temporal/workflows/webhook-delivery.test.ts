@@ -59,6 +59,7 @@ describe('a webhook delivery', function () {
   }
 
   it('carries the task of the events that its endpoint asked for', async () => {
+    // contract 2.4:13 2.4:14 6:1 6:2 6:5 6:6 6:8
     const [all, failures] = await Promise.all([receiver(ok), receiver(ok)]);
     const everything = await webhooks.create(all.url);
     const failuresOnly = await webhooks.create(failures.url, { events: ['task.failed'] });
@@ -78,6 +79,7 @@ describe('a webhook delivery', function () {
   });
 
   it('disables an endpoint that answers 410, until its owner enables it', async () => {
+    // contract 2.4:8 2.4:15 6:20
     const hook = await receiver((response) => response.writeHead(410).end());
     const { id } = await webhooks.create(hook.url);
     const delivery = await webhooks.deliveryWhen(id, (await webhooks.test(id)).id, isFailed);
@@ -87,6 +89,7 @@ describe('a webhook delivery', function () {
   });
 
   it('disables an endpoint that has failed for days without one success', async () => {
+    // contract 6:21
     const hook = await receiver(fail);
     const { id } = await webhooks.create(hook.url);
     await stack
@@ -101,6 +104,7 @@ describe('a webhook delivery', function () {
   });
 
   it('forgets past failures with a success, which any 2xx is', async () => {
+    // contract 6:13
     const hook = await receiver((response) => response.writeHead(204).end());
     const { id } = await webhooks.create(hook.url);
     await stack
@@ -112,6 +116,7 @@ describe('a webhook delivery', function () {
   });
 
   it('waits as long as Retry-After asks', async () => {
+    // contract 2.4:17 6:16
     const hook = await receiver((response) => response.writeHead(503, { 'retry-after': '7200' }).end());
     const { id } = await webhooks.create(hook.url);
     const delivery = await webhooks.deliveryWhen(id, (await webhooks.test(id)).id, hasAttempts(1));
@@ -120,6 +125,7 @@ describe('a webhook delivery', function () {
   });
 
   it('does not follow a redirect', async () => {
+    // contract 6:14
     const hook = await receiver((response) => response.writeHead(302, { location: '/elsewhere' }).end());
     const { id } = await webhooks.create(`${hook.url}/hook`);
     const delivery = await webhooks.deliveryWhen(id, (await webhooks.test(id)).id, hasAttempts(1));
@@ -128,6 +134,7 @@ describe('a webhook delivery', function () {
   });
 
   it('does not reach an address that has become private since the endpoint was created', async () => {
+    // contract 8.4:3
     const hook = await receiver(ok);
     const { id } = await webhooks.create(hook.url);
     await stack.database('webhook_endpoints').where({ id }).update({ url: 'https://10.0.0.1/' });
@@ -137,6 +144,7 @@ describe('a webhook delivery', function () {
   });
 
   it('fails when its endpoint is deleted between two attempts', async () => {
+    // contract 4.7:5
     let endpointId = '';
     const hook = await receiver((response) => webhooks.remove(endpointId).then(() => fail(response)));
     ({ id: endpointId } = await webhooks.create(hook.url));
@@ -147,6 +155,7 @@ describe('a webhook delivery', function () {
   });
 
   it('is made again when it is asked for, under the same event id, after it arrived', async () => {
+    // contract 2.4:12 4.7:9 6:9 6:12
     const hook = await receiver(ok);
     const { id } = await webhooks.create(hook.url);
     const first = await webhooks.deliveryWhen(id, (await webhooks.test(id)).id, isDelivered);
@@ -177,6 +186,7 @@ describe('a webhook delivery', function () {
   });
 
   it('is made again with all the others of a time that failed', async () => {
+    // contract 4.7:10
     let isBroken = true;
     const hook = await receiver((response) => (isBroken ? response.writeHead(410).end() : ok(response)));
     const { id } = await webhooks.create(hook.url);
@@ -203,6 +213,7 @@ describe('a webhook delivery', function () {
   });
 
   it('is signed with the new secret at once, and also with the old one, after a rotation', async () => {
+    // contract 6:22
     const hook = await receiver(ok);
     const { id, secret: oldSecret } = await webhooks.create(hook.url);
     const { secret } = await webhooks.rotateSecret(id);
@@ -252,12 +263,14 @@ describe('a webhook delivery', function () {
   });
 
   it('counts an attempt as failed when the receiver is silent for 15 seconds', async () => {
+    // contract 2.4:16 4.7:7 6:4 6:13
     const { endpointId, deliveryId } = unanswered;
     const delivery = await others.deliveryWhen(endpointId, deliveryId, hasAttempts(1));
     expect(delivery.attempts[0]).to.include({ http_status: null, error: 'no answer within 15 s' });
   });
 
   it('delivers the same event under a fresh signature to a failing receiver, even if its worker is killed', async () => {
+    // contract 2.4:15 2.4:16 6:7 6:12 6:17
     const hook = await receiver((response, number) => (number <= 2 ? fail(response) : ok(response)));
     const { id, secret } = await webhooks.create(hook.url);
     const { id: deliveryId, event_id: eventId } = await webhooks.test(id);

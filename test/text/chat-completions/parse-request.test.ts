@@ -46,6 +46,7 @@ describe('chat completions request', () => {
   itDecidesEveryField(parseRequest, { shape }, base, EXAMPLES);
 
   it('takes no answers but text', () => {
+    // contract 4.8.1:19
     expect(refusal({ ...base, modalities: ['text'] })).to.equal('accepted');
     expect(refusal({ ...base, modalities: ['audio'] })).to.equal('"modalities[0]" must be one of: [text]');
   });
@@ -77,10 +78,11 @@ describe('chat completions request', () => {
     [{ ...base, ['__proto__x']: 1, toString: 1 }, 'unknown field: __proto__x'],
   ];
   for (const [body, message] of refusals) {
-    it(`says: ${message}`, () => expect(refusal(body)).to.equal(message));
+    it(`says: ${message}`, () => expect(refusal(body)).to.equal(message)); // contract 4.8:4 4.8.1:1 4.8.1:2 4.8.1:3 4.8.1:4 4.8.1:9 4.8.1:11 4.8.1:23 4.8.1:25
   }
 
   it('keeps system text in its place, under either name of the role', () => {
+    // contract 4.8.1:23
     const system = { role: 'system', content: 'Be kind.' };
     const developer = { role: 'developer', content: [{ type: 'text', text: 'Be brief.' }] };
     expect(turnsOf(system, { role: 'user', content: 'Hi' }, developer).map((turn) => turn.role)).to.deep.equal([
@@ -91,6 +93,7 @@ describe('chat completions request', () => {
   });
 
   it('reads images as bytes or as a link, in their order', () => {
+    // contract 4.8:25 4.8.1:23
     const content = [
       { type: 'image_url', image_url: { url: 'data:image/PNG;base64,AAAA', detail: 'low' } },
       { type: 'text', text: 'and' },
@@ -104,6 +107,7 @@ describe('chat completions request', () => {
   });
 
   it('reads an answer that a client sends back: reasoning, text, calls without arguments', () => {
+    // contract 4.8.1:24
     const answer = {
       role: 'assistant',
       content: null,
@@ -118,6 +122,7 @@ describe('chat completions request', () => {
   });
 
   it('reads functions as tools, and pairs their results with the calls by name', () => {
+    // contract 4.8.1:14
     const functions = [{ name: 'look', parameters: { type: 'object' } }];
     const messages = [
       { role: 'user', content: 'Hi' },
@@ -140,6 +145,7 @@ describe('chat completions request', () => {
   });
 
   it('takes the larger of both names of the output bound', () => {
+    // contract 4.8.1:3
     for (const [older, newer] of [
       [5, 6],
       [6, 5],

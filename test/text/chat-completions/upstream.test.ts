@@ -205,6 +205,7 @@ describe('chat completions upstream', () => {
   });
 
   it('is sent the wish for sound and for a search of the web only where its route says so, and others never are', () => {
+    // contract 4.8.1:20
     const chatFields = { audio: { voice: 'alloy' }, web_search_options: {} };
     const asked = textRequest({ chatFields });
     const told = { ...options, chatFields: ['web_search_options'] } as const;
@@ -224,6 +225,7 @@ describe('chat completions upstream', () => {
   });
 
   it('forwards nothing that would choose what the gateway pays or what its account keeps', () => {
+    // contract 4.8.1:22
     const prediction = { type: 'content', content: 'perhaps' };
     const body = { model: 'm', messages: [], service_tier: 'priority', store: true, prediction };
     const forwarded = upstream.forwardRequest(body, textRequest({ stream: false }), options);
@@ -257,6 +259,7 @@ describe('chat completions answer', () => {
   ] as const;
 
   it('has empty content, not null, when reasoning took the whole budget', () => {
+    // contract 4.8.1:29
     const result = { id: null, model: null, choices: [{ parts: [], finish: { reason: 'length' } }] } as const;
     const body = client.renderResult({ ...result, usage: UNREPORTED_USAGE }, renderContext());
     expect(body).to.have.nested.property('choices[0].message.content', '');
@@ -264,6 +267,7 @@ describe('chat completions answer', () => {
   });
 
   it('streams a chunk with usage only when the client asked, and one id in every chunk', () => {
+    // contract 4.8.1:5 4.8.1:31
     const withUsage = streamedTo(chatCompletions, events, renderContext({ includeUsage: true }));
     const without = streamedTo(chatCompletions, events, renderContext());
     expect(withUsage).to.contain('"choices":[],"usage":{"prompt_tokens":0');
@@ -272,6 +276,7 @@ describe('chat completions answer', () => {
   });
 
   it('reports an error after the first byte in a separate frame', () => {
+    // contract 7.1:7
     const frame = client.renderStreamError(new ServiceError('processing_failed', 'It broke.'), 'req_1');
     expect(frame).to.equal(
       'data: {"error":{"message":"It broke. (request id: req_1)","type":"svc_error","code":"processing_failed"}}\n\n',

@@ -38,6 +38,7 @@ describe('native answer', () => {
   });
 
   it('has the fields of the format; reasoning is counted separately and not shown', () => {
+    // contract 4.8.4:12 4.8.4:13
     const parts: AnswerPart[] = [
       { type: 'reasoning', text: 'Hm' },
       { type: 'text', text: 'Hi' },
@@ -64,6 +65,7 @@ describe('native answer', () => {
   });
 
   it('ends with one of two reasons', () => {
+    // contract 4.8.4:14
     const reasons: readonly FinishReason[] = ['stop', 'stop-sequence', 'length', 'tool-calls'];
     const finishes = reasons.map((reason) => candidateOf([], reason));
     const expected = ['STOP', 'STOP', 'MAX_TOKENS', 'STOP'];
@@ -93,6 +95,7 @@ describe('native answer', () => {
   });
 
   it('streams events without names or an end mark, the last with the reason and the usage', () => {
+    // contract 4.8.4:16
     const result = textResult({
       parts: [{ type: 'text', text: 'Hi\u2028"' }, call('a')],
       finish: { reason: 'tool-calls' },
@@ -118,6 +121,7 @@ describe('native answer', () => {
   });
 
   it('has errors with the request id, and no frame for one in the middle of a stream', () => {
+    // contract 7.1:7
     const error = new ServiceError('bad_request', '"contents" is required');
     expect(client.renderError(error, 'req_1')).to.deep.equal({
       error: { message: '"contents" is required (request id: req_1)', type: 'svc_error', code: 'bad_request' },

@@ -67,15 +67,18 @@ describe('native request', () => {
     itDecidesEveryField(parseConfig, GENERATION_CONFIG.specification, {}, GENERATION_EXAMPLES);
 
     it('ignores a topP and a topK of zero', () => {
+      // contract 4.8.4:9
       expect(parseConfig({ topP: 0, topK: 0 })).to.deep.equal(parse(base));
     });
 
     it('uses the first four stop sequences', () => {
+      // contract 4.8:15 4.8.4:9
       const stopSequences = ['a', '', 'b', 'c', 'd', 'e'];
       expect(parseConfig({ stopSequences }).sampling.stopSequences).to.deep.equal(['a', 'b', 'c', 'd']);
     });
 
     it('bounds maxOutputTokens', () => {
+      // contract 4.8.4:9
       expect(parseConfig({ maxOutputTokens: 1_073_741_823 }).sampling.maxOutputTokens).to.equal(1_073_741_823);
       expect(refusal({ ...base, generationConfig: { maxOutputTokens: 1_073_741_824 } })).to.equal(
         '"generationConfig.maxOutputTokens" must be between 1 and 1073741823',
@@ -134,7 +137,7 @@ describe('native request', () => {
     [{ ...base, colour: 'red' }, 'unknown field: colour'],
   ];
   for (const [body, message] of refusals) {
-    it(`says: ${message} (${JSON.stringify(body).slice(0, 40)})`, () => expect(refusal(body)).to.equal(message));
+    it(`says: ${message} (${JSON.stringify(body).slice(0, 40)})`, () => expect(refusal(body)).to.equal(message)); // contract 4.8:4 4.8.4:4 4.8.4:8
   }
 
   for (const field of ['executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse']) {
@@ -158,6 +161,7 @@ describe('native request', () => {
   });
 
   it('takes the model and whether to stream from the address', () => {
+    // contract 4.8.4:1
     const request = parseRequest(base, { address: { model: 'texth-3.8-flash', stream: true } });
     expect([request.model, request.stream]).to.deep.equal(['texth-3.8-flash', true]);
   });
@@ -170,6 +174,7 @@ describe('native request', () => {
   });
 
   it('takes field names in snake_case as in camelCase', () => {
+    // contract 4.8.4:2
     const snake = {
       contents: [
         { parts: [{ inline_data: { mime_type: 'image/png', data: 'AAAA' } }] },
@@ -207,6 +212,7 @@ describe('native request', () => {
   });
 
   it('reads images and files as bytes or as a link, in their order', () => {
+    // contract 4.8:25 4.8.4:8
     const parts = userParts(
       { inlineData: { mimeType: 'image/PNG', data: 'AAAA' } },
       { text: 'and' },
@@ -370,6 +376,7 @@ describe('native request', () => {
     });
 
     it('keep a schema that is JSON Schema, under either name', () => {
+      // contract 4.8.4:7
       const schema = {
         type: 'object',
         properties: { some_name: { type: ['string', 'null'] }, other: { $ref: '#/$defs/Other' } },
@@ -381,6 +388,7 @@ describe('native request', () => {
     });
 
     it('are the declared functions only: built-in tools have no effect', () => {
+      // contract 4.8:21 4.8.4:7
       const tools = [{ googleSearch: {} }, { codeExecution: {}, functionDeclarations: [{ name: 'look' }] }];
       expect(parse({ ...base, tools }).tools).to.deep.equal([{ name: 'look' }]);
     });

@@ -42,6 +42,7 @@ describe('native format with the SDK of its vendor', () => {
   });
 
   it('streams text, the reason and the usage, without the thinking', async () => {
+    // contract 4.8.4:13
     gateway.answerWith({ parts: [thought, { type: 'text', text: 'Grüße, 你好' }] });
     const chunks = await all(await sdk.models.generateContentStream({ model, contents: 'Hi' }));
     expect(chunks.map((chunk) => chunk.text).join('')).to.equal('Grüße, 你好');

@@ -227,6 +227,7 @@ describe('native upstream', () => {
 
   describe('usage', () => {
     it('adds thinking to the output, with and without a total', () => {
+      // contract 4.8.4:11
       const counts = { promptTokenCount: 10, candidatesTokenCount: 5, thoughtsTokenCount: 7 };
       expect(usageOf(counts).outputTotal).to.equal(12);
       expect(usageOf({ ...counts, totalTokenCount: 22 }).outputTotal).to.equal(12);
@@ -415,6 +416,7 @@ describe('native upstream', () => {
     });
 
     it('has all system text in one place, and no reasoning', () => {
+      // contract 4.8.4:5
       const body = bodyOf({
         turns: [
           { role: 'system', parts: [text('Be kind.')] },
@@ -483,6 +485,7 @@ describe('native upstream', () => {
   });
 
   it('is forwarded a body without the fields that have no effect', () => {
+    // contract 4.8.4:10
     const functionDeclarations = [{ name: 'look', parameters: { type: 'OBJECT' } }];
     const body = {
       contents: [{ parts: [{ text: 'Hi', thoughtSignature: 'c2ln' }] }],

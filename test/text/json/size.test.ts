@@ -50,6 +50,7 @@ describe('a JSON document', () => {
     ['with a field whose name is too long', `{"${'a'.repeat(5_000)}":1}`],
   ] as const) {
     it(`${what} is refused before its end`, () => {
+      // contract 8.2:3
       const sizer = new JsonSizer({ maxDepth: 10, maxValues: 1_000 });
       expect(() => sizer.push(Buffer.from(text)))
         .to.throw(ServiceError)

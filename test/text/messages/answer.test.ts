@@ -23,6 +23,7 @@ function streamed(events: Iterable<StreamEvent>) {
 
 describe('messages answer', () => {
   it('has the gateway’s id, the client’s model and the four fields of its end', () => {
+    // contract 4.8.3:17
     expect(client.renderResult(textResult(), renderContext())).to.deep.equal({
       id: 'msg_0123456789abcdef',
       type: 'message',
@@ -36,6 +37,7 @@ describe('messages answer', () => {
   });
 
   it('has an empty text block when reasoning took the whole budget, whole and streamed', () => {
+    // contract 4.8.3:18
     const result = textResult({ parts: [reasoning], finish: { reason: 'length' } });
     const blocks = [
       { type: 'thinking', thinking: 'Hm', signature: '' },
@@ -80,6 +82,7 @@ describe('messages answer', () => {
   });
 
   it('names the stop sequence that hit, even if the upstream could not', () => {
+    // contract 4.8.3:17
     const finish = { reason: 'stop-sequence', stopSequence: 'END' } as const;
     expect(client.renderResult(textResult({ finish }), renderContext())).to.include({
       stop_reason: 'stop_sequence',
@@ -89,6 +92,7 @@ describe('messages answer', () => {
   });
 
   it('counts cached tokens apart from the input, and takes them in again', () => {
+    // contract 4.8.3:17
     const usage = { inputTotal: 100, cacheRead: 60, cacheWrite: 30, cacheWrite1h: 20, outputTotal: 9, reasoning: 4 };
     expect(client.renderResult({ ...textResult(), usage }, renderContext())['usage']).to.deep.equal({
       input_tokens: 10,
@@ -103,6 +107,7 @@ describe('messages answer', () => {
   });
 
   it('streams its events in the order of the format, each under its name', () => {
+    // contract 4.8.3:19
     const parts = [{ ...reasoning, signature: 'c2ln' }, { type: 'text', text: 'I look.' }, look] as const;
     const { names, data } = streamed(eventsOf(textResult({ parts, finish: { reason: 'tool-calls' } })));
     const [start, delta, stop] = ['content_block_start', 'content_block_delta', 'content_block_stop'];
@@ -119,6 +124,7 @@ describe('messages answer', () => {
   });
 
   it('reports early usage at the start, and the whole usage at the end', () => {
+    // contract 4.8.3:19
     const early = { ...UNREPORTED_USAGE, inputTotal: 50, cacheRead: 40 };
     const late = { ...UNREPORTED_USAGE, outputTotal: 7 };
     const { data } = streamed([
@@ -149,6 +155,7 @@ describe('messages answer', () => {
   });
 
   it('reports an error after the first byte in a separate event', () => {
+    // contract 7.1:7
     const frame = client.renderStreamError(new ServiceError('processing_failed', 'It broke.'), 'req_1');
     expect(frame).to.equal(
       'event: error\ndata: {"type":"error","error":{"type":"processing_failed","message":"It broke. (request id: req_1)"}}\n\n',

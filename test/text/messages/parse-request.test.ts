@@ -91,10 +91,11 @@ describe('messages request', () => {
     [{ ...base, prompt: 'Hello' }, 'unknown field: prompt'],
   ];
   for (const [body, message] of refusals) {
-    it(`says: ${message}`, () => expect(refusal(body)).to.equal(message));
+    it(`says: ${message}`, () => expect(refusal(body)).to.equal(message)); // contract 4.8:4 4.8:21 4.8.3:2 4.8.3:3 4.8.3:4 4.8.3:8 4.8.3:9 4.8.3:10 4.8.3:11 4.8.3:16
   }
 
   it('reads the system text as a string or as blocks, and in mid-conversation', () => {
+    // contract 4.8.3:4 4.8.3:5
     const system = [
       { type: 'text', text: 'Be kind.', cache_control: { type: 'ephemeral' } },
       { type: 'text', text: 'Be brief.' },
@@ -115,6 +116,7 @@ describe('messages request', () => {
   });
 
   it('puts tool results before the text of their message', () => {
+    // contract 4.8.3:16
     const content = [
       { type: 'text', text: 'Here.' },
       { type: 'tool_result', tool_use_id: 'a', content: 'A', is_error: true },
@@ -133,6 +135,7 @@ describe('messages request', () => {
   });
 
   it('reads images as bytes or as a link, also inside of a tool result', () => {
+    // contract 4.8:25 4.8.3:16
     const bytes = { type: 'image', source: { type: 'base64', media_type: 'image/PNG', data: 'AAAA' } };
     const link = { type: 'image', source: { type: 'url', url: 'https://example.com/a.png' } };
     const [result, input] = turnsOf({
@@ -146,6 +149,7 @@ describe('messages request', () => {
   });
 
   it('reads documents as bytes, as a link and as text', () => {
+    // contract 4.8.3:16
     const sources = [
       { type: 'base64', media_type: 'application/pdf', data: 'AAAA' },
       { type: 'url', url: 'https://example.com/a.pdf' },
@@ -164,6 +168,7 @@ describe('messages request', () => {
   });
 
   it('reads an answer that a client sends back, ignoring an empty signature', () => {
+    // contract 4.8.3:16
     const content = [
       { type: 'thinking', thinking: 'Hm.', signature: 'c2ln' },
       { type: 'thinking', thinking: 'So.', signature: '' },
@@ -192,11 +197,13 @@ describe('messages request', () => {
   ];
   for (const [choice, expected] of choices) {
     it(`reads the tool choice ${JSON.stringify(choice)}`, () => {
+      // contract 4.8.3:10
       expect(parseRequest({ ...base, tool_choice: choice })).to.deep.equal({ ...parseRequest(base), ...expected });
     });
   }
 
   it('ignores the tool choice without tools', () => {
+    // contract 4.8.3:10
     for (const choice of [{ type: 'any', disable_parallel_tool_use: true }, 'whatever']) {
       const body = { ...base, tools: [], tool_choice: choice };
       expect(parseRequest(body)).to.deep.equal({ ...parseRequest(base), tools: [] });
@@ -204,6 +211,7 @@ describe('messages request', () => {
   });
 
   it('reads a schema for the answer', () => {
+    // contract 4.8.3:11
     const format = { type: 'json_schema', schema: { type: 'object' } };
     expect(parseRequest({ ...base, output_config: { format } }).outputFormat).to.deep.equal({
       type: 'json-schema',
@@ -213,6 +221,7 @@ describe('messages request', () => {
   });
 
   it('shortens the name of an end user to what every format takes', () => {
+    // contract 4.8.3:12
     const userId = `user_${'0123456789abcdef'.repeat(4)}_session_1`;
     expect(parseRequest({ ...base, metadata: { user_id: userId } }).userId).to.equal(userId.slice(0, 64));
   });

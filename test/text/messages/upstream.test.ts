@@ -491,12 +491,14 @@ describe('messages upstream', () => {
     });
 
     it('the effort of reasoning, with none as disabled thinking', () => {
+      // contract 4.8.3:11
       expect(built({ reasoningEffort: 'xhigh' })['output_config']).to.deep.equal({ effort: 'xhigh' });
       expect(built({ reasoningEffort: 'minimal' })['output_config']).to.deep.equal({ effort: 'low' });
       expect(built({ reasoningEffort: 'none' })).to.deep.include({ thinking: { type: 'disabled' } });
     });
 
     it('a schema for the answer and the name of the end user', () => {
+      // contract 4.8.1:18
       const schema = { type: 'object', additionalProperties: false };
       expect(built({ outputFormat: { type: 'json-schema', name: 'x', schema }, userId: 'someone' })).to.deep.include({
         output_config: { format: { type: 'json_schema', schema } },
@@ -533,6 +535,7 @@ describe('messages upstream', () => {
   });
 
   it('is forwarded the lifetime of a cache with full compatibility only', () => {
+    // contract 4.8.3:13
     const bodyWith = (cache: JsonObject): JsonObject => {
       const text = { type: 'text', text: 'Hi', cache_control: cache };
       const result = { type: 'tool_result', tool_use_id: 'a', content: [text], cache_control: cache };
@@ -559,6 +562,7 @@ describe('messages upstream', () => {
   });
 
   it('is forwarded a body of its own format without the fields that have no effect', () => {
+    // contract 4.8.3:14
     const body = {
       model: 'texti-k3',
       max_tokens: 10,

@@ -51,6 +51,7 @@ describe('responses request', () => {
   itDecidesEveryField(parseRequest, { shape }, base, EXAMPLES);
 
   it('waits for every answer, since nothing is stored', () => {
+    // contract 4.8.2:18
     expect(refusal({ ...base, background: false })).to.equal('accepted');
     expect(refusal({ ...base, background: true })).to.contain('"background" is not supported');
   });
@@ -119,11 +120,12 @@ describe('responses request', () => {
     [{ ...base, messages: [] }, 'unknown field: messages'],
   ];
   for (const [body, sentence] of refusals) {
-    it(`says: ${sentence}`, () => expect(refusal(body)).to.equal(sentence));
+    it(`says: ${sentence}`, () => expect(refusal(body)).to.equal(sentence)); // contract 4.8:4 4.8:21 4.8.2:1 4.8.2:2 4.8.2:4 4.8.2:5 4.8.2:6 4.8.2:7 4.8.2:22
   }
 
   for (const field of ['previous_response_id', 'conversation', 'prompt', 'context_management']) {
     it(`says that "${field}" is not supported, whatever its value`, () => {
+      // contract 4.8.2:17
       for (const value of ['resp_1', { id: 'x' }, [{ type: 'compaction' }]]) {
         expect(refusal({ ...base, [field]: value })).to.contain(`"${field}" is not supported: `);
       }
@@ -131,6 +133,7 @@ describe('responses request', () => {
   }
 
   it('puts the instructions before the input, whose system and developer text keeps its place', () => {
+    // contract 4.8.2:3
     const input = [message('user', 'Hi'), message('developer', [{ type: 'input_text', text: 'Be brief.' }])];
     expect(parseRequest({ ...base, instructions: 'Be kind.', input }).turns).to.deep.equal([
       { role: 'system', parts: [{ type: 'text', text: 'Be kind.' }] },
@@ -140,6 +143,7 @@ describe('responses request', () => {
   });
 
   it('reads the items of one answer as one turn, and the results of its calls as another', () => {
+    // contract 4.8.2:22
     const turns = turnsOf(
       message('user', 'Look.'),
       { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'Hm.' }], encrypted_content: 'c2ln' },
@@ -174,6 +178,7 @@ describe('responses request', () => {
   });
 
   it('reads images and files as bytes or as a link, in their order', () => {
+    // contract 4.8:25 4.8.2:22
     const content = [
       { type: 'input_image', image_url: 'https://example.com/a.png', detail: 'low' },
       { type: 'input_text', text: 'and' },
@@ -189,6 +194,7 @@ describe('responses request', () => {
   });
 
   it('reads encrypted reasoning as redacted, and drops empty reasoning', () => {
+    // contract 4.8.2:22
     const hidden = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'c2ln' };
     const empty = { type: 'reasoning', id: 'rs_2', summary: [], encrypted_content: null };
     expect(turnsOf(hidden, empty)).to.deep.equal([
@@ -210,6 +216,7 @@ describe('responses request', () => {
   });
 
   it('drops references to reasoning, which the model can do without, and refuses references to anything else', () => {
+    // contract 4.8.2:19
     const references = [{ type: 'item_reference', id: 'rs_1' }, { id: 'rs_2' }];
     expect(turnsOf(...references, message('user', 'Hi')).map((turn) => turn.role)).to.deep.equal(['user']);
     const stored = { type: 'item_reference', id: 'msg_1' };

@@ -41,6 +41,7 @@ describe('api/routes/admin/accounts', () => {
   }
 
   it('finds accounts by a part of what is known of them, in any case, newest first', async () => {
+    // contract 4.11:6
     const acme = await create({ name: 'Acme 100%', email: 'Ada@acme.example', external_id: 'crm-1742' });
     const other = await create({ name: 'Beta of Acme', signup_credit_usd: 5 });
     expect(await found('search=ACME')).to.deep.equal([other.id, acme.id]);
@@ -72,6 +73,7 @@ describe('api/routes/admin/accounts', () => {
   });
 
   it('changes the fields that are sent, removes those that are null, and keeps the others', async () => {
+    // contract 4.11:5 4.11:8
     const { id } = await create({ name: 'Before', email: 'a@b.example', external_id: 'edit-1' });
     const { body } = await admin<Envelope>(
       `/accounts/${id}`,
@@ -84,6 +86,7 @@ describe('api/routes/admin/accounts', () => {
   });
 
   it('gives an external id to one account only', async () => {
+    // contract 4.11:5
     const { id } = await create({ name: 'One', external_id: 'unique' });
     const other = await create({ name: 'Other' });
     const again = await admin<ErrorBody>('/accounts', { name: 'Two', external_id: 'unique' });
@@ -150,6 +153,7 @@ describe('api/routes/admin/accounts', () => {
     };
 
     it('has no key that works, in any process, and its owner reads why', async () => {
+      // contract 4.11:9 5:9 5:15
       expect(await answers()).to.deep.equal([401, 401, 401, 401, 401]);
       const { body } = await call<ErrorBody>(`${texts}/v1/chat/completions`, { key: caller.apiKey, body: CHAT });
       expect(body.error).to.include({ code: 'invalid_api_key', retryable: false });
@@ -157,6 +161,7 @@ describe('api/routes/admin/accounts', () => {
     });
 
     it('keeps its running tasks, which are charged as they end', async () => {
+      // contract 4.11:9 5:15
       const { applied } = await finishAsSucceeded(app.database, { id: taskId });
       expect(applied).to.equal(true);
       // The text processes have returned what they held.
@@ -168,6 +173,7 @@ describe('api/routes/admin/accounts', () => {
     });
 
     it('is listed as suspended, and works again once it is reopened', async () => {
+      // contract 4.11:9
       expect(await found('suspended=true')).to.include(caller.accountId);
       await admin(`/accounts/${caller.accountId}/reopen`, { reason: 'cleared' });
       expect(await found('suspended=true')).to.not.include(caller.accountId);

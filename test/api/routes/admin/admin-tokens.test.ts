@@ -29,6 +29,7 @@ describe('api/routes/admin/admin-tokens', () => {
     (await call(`${app.baseUrl}/admin/v1/tasks`, { key })).status;
 
   it('shows a token once, and stores neither it nor anything that leads to it', async () => {
+    // contract 4.11:42
     const { id, secret } = await create('Ada');
     expect(secret).to.match(/^ga-[0-9a-z]{48}$/);
     const list = await genway('admin-tokens', 'list');
@@ -51,6 +52,7 @@ describe('api/routes/admin/admin-tokens', () => {
   });
 
   it('refuses a token in another process as soon as it is revoked in this one', async () => {
+    // contract 4.11:42
     const { id, secret } = await create('Cid');
     const other = await app.startSecond();
     expect((await call(`${other}/admin/v1/tasks`, { key: secret })).status).to.equal(200);
@@ -77,6 +79,7 @@ describe('api/routes/admin/admin-tokens', () => {
   });
 
   it('makes the name of a token the author of what is done with it', async () => {
+    // contract 4.11:2
     const { accountId } = await app.createAccount({ fundedUsd: 5 });
     const fay = await create('Fay', 'finance');
     expect(await fay.genway('accounts', 'adjust', accountId, '-1', '--reason', 'a test')).to.contain('adjustment');
@@ -85,6 +88,7 @@ describe('api/routes/admin/admin-tokens', () => {
   });
 
   it("permits another author's name only with the token of the environment", async () => {
+    // contract 4.11:3 4.11:4
     const { accountId } = await app.createAccount({ fundedUsd: 5 });
     const gus = await create('Gus', 'finance');
     const words = ['accounts', 'adjust', accountId, '-1', '--reason', 'a test', '--author'];
@@ -94,6 +98,7 @@ describe('api/routes/admin/admin-tokens', () => {
   });
 
   it('refuses the name that stands for the token of the environment, and unknown roles', async () => {
+    // contract 4.11:42
     for (const body of [
       { name: 'admin', role: 'readonly' },
       { name: 'Ivy', role: 'king' },
@@ -105,6 +110,7 @@ describe('api/routes/admin/admin-tokens', () => {
   });
 
   it('lists what was changed, by whom and with which token, and nothing that was only read', async () => {
+    // contract 4.11:47
     const jan = await create('Jan');
     const account = field(await jan.genway('accounts', 'create', 'Acme'), 'id');
     await jan.genway('accounts', 'show', account);

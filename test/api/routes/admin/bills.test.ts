@@ -84,6 +84,7 @@ describe('the bill of a vendor', () => {
   }
 
   it('that has what its renders cost has no differences', async () => {
+    // contract 4.11:63
     await render('exact', 'e1', '0.35');
     await render('exact', 'e2', '0.1');
     const { status, body } = await importBill('exact', 'request,model,cost\ne1,m-1,0.35\ne2,m-1,0.1004\n');
@@ -92,6 +93,7 @@ describe('the bill of a vendor', () => {
   });
 
   it('differs where it has a job that is not ours, lacks one, or has another price, and nowhere else', async () => {
+    // contract 4.11:63
     for (const [job, cost] of [
       ['p1', '1'],
       ['p2', '1'],
@@ -164,6 +166,7 @@ describe('the bill of a vendor', () => {
   });
 
   it('keeps its month open until each difference is acknowledged or remedied, and the bills of a closed month stay', async () => {
+    // contract 4.11:63
     await importBill('extra', 'request,model,cost\nz,m-9,2\n');
     const close = () => genway('months', 'close', month, '--author', 'ada');
     expect(await close()).to.include('The bill of exact was imported after the latest reconciliation.');
@@ -182,6 +185,7 @@ describe('the bill of a vendor', () => {
   });
 
   it('is imported by the command, whose columns hold for the bills of later months', async () => {
+    // contract 4.11:63
     const folder = await mkdtemp(join(tmpdir(), 'genway-bill-'));
     const file = join(folder, 'bill.csv');
     const next = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1, 1)).toISOString().slice(0, 7);

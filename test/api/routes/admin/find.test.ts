@@ -56,6 +56,7 @@ describe('api/routes/admin/find', () => {
   }
 
   it('leads from a task, its request, its money and its deliveries to the account and the story', async () => {
+    // contract 4.11:10
     const endpoint = await createEndpoint(app.database, { id: caller.accountId });
     const { id: taskId, requestId } = await createTaskRow(app.database, {
       id: caller.keyId,
@@ -74,6 +75,7 @@ describe('api/routes/admin/find', () => {
   });
 
   it('leads from a text request, its HTTP request and its answer to what it cost', async () => {
+    // contract 4.11:10
     const { id, requestId } = await text();
     const letters = requestId.slice('req_'.length);
     for (const [asked, kind] of [
@@ -91,6 +93,7 @@ describe('api/routes/admin/find', () => {
   });
 
   it('knows a key that was deleted, an account and what operators did to it', async () => {
+    // contract 4.11:10
     const { accountId, keyId } = await app.createAccount();
     await deleteApiKey(app.database, keyId);
     expect((await find(keyId)).body.data.verdict).to.include('is deleted');
@@ -101,6 +104,7 @@ describe('api/routes/admin/find', () => {
   });
 
   it('knows promo credit, and who gave it', async () => {
+    // contract 4.11:10
     const { accountId } = await app.createAccount();
     const { grant } = await grantPromoCredit(app.database, {
       accountId,
@@ -116,6 +120,7 @@ describe('api/routes/admin/find', () => {
   });
 
   it('is plain text by Accept, with the account first', async () => {
+    // contract 4.11:10
     const response = await fetch(`${app.baseUrl}/admin/v1/find/${caller.keyId}`, {
       headers: { authorization: `Bearer ${app.adminToken}`, accept: 'text/plain' },
     });

@@ -54,6 +54,7 @@ describe('api/routes/admin/months', () => {
   }
 
   it('exports every transfer of every account with usage, revenue, and why a refund was given', async () => {
+    // contract 4.11:20
     const one = await app.createAccount({ fundedUsd: 10 });
     const other = await app.createAccount({ fundedUsd: 10 });
     const sold = await createTaskRow(app.database, { id: one.keyId, accountId: one.accountId });
@@ -84,6 +85,7 @@ describe('api/routes/admin/months', () => {
   });
 
   it('exports the same as CSV, in which no cell is a formula', async () => {
+    // contract 4.11:20
     const { accountId } = await app.createAccount();
     await adjustmentIn(accountId, next.moment);
     const csv = await genway('months', 'export', next.name, '--csv');
@@ -93,6 +95,7 @@ describe('api/routes/admin/months', () => {
   });
 
   it('closes a month once, by whom and with what its books were; corrections are booked in the open month', async () => {
+    // contract 4.11:21
     const { accountId } = await app.createAccount();
     await adjustmentIn(accountId, past.moment);
     const closed = await genway('months', 'close', past.name, '--author', 'ada');
@@ -153,6 +156,7 @@ describe('api/routes/admin/months', () => {
   });
 
   it('refuses to close a month that has not ended, a month out of order, and anything that is not a month', async () => {
+    // contract 4.11:21
     const close = (month: string) =>
       call<ErrorBody>(`${app.baseUrl}/admin/v1/months/${month}/close`, { key: app.adminToken, method: 'POST' });
     const running = await close(monthBefore(-1).name);
@@ -164,6 +168,7 @@ describe('api/routes/admin/months', () => {
   });
 
   it('gives an account the statement of a month, whose lines add up', async () => {
+    // contract 4.11:19
     const { accountId } = await app.createAccount();
     await adjustmentIn(accountId, next.moment, 5);
     const statement = await genway('accounts', 'statement', accountId, '--month', next.name);

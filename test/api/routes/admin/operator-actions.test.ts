@@ -71,6 +71,7 @@ describe('operators', function () {
   }
 
   it('cancel a task: its job is cancelled, its price given back, and its failure announced', async () => {
+    // contract 3:5 3:13 4.11:28
     const { id } = await stuckTask();
     const { status, body } = await act(id, 'cancel', { reason: 'the provider has lost it', author: 'Ada' });
     expect(status).to.equal(202);
@@ -98,6 +99,7 @@ describe('operators', function () {
   });
 
   it('cannot cancel a task that is final, or do anything without a reason or to no task', async () => {
+    // contract 4.11:28 4.11:29
     const { id } = await succeededTask();
     const refusals = await Promise.all([
       act(id, 'cancel'),
@@ -130,6 +132,7 @@ describe('operators', function () {
     after(() => receiver.close());
 
     it('send the events of a task again', async () => {
+      // contract 4.11:29
       const { status, body } = await act(task.id, 'redeliver');
       expect(status).to.equal(202);
       expect(body.data).to.include({ kind: 'redeliver', count: 1 });
@@ -139,6 +142,7 @@ describe('operators', function () {
     });
 
     it('read its timeline in order, from every source of events', async () => {
+      // contract 4.11:27
       await waitUntil(
         async () => expect((await explain(task.id)).deliveries[0]).to.have.property('status', 'delivered'),
         { timeoutMs: WAIT_MS },
@@ -172,6 +176,7 @@ describe('operators', function () {
     });
 
     it('read it as text, when they ask for text', async () => {
+      // contract 4.11:27
       const answer = await fetch(`${stack.baseUrl}/admin/v1/tasks/${task.id}/explanation`, {
         headers: { authorization: `Bearer ${stack.adminToken}`, accept: 'text/plain' },
       });

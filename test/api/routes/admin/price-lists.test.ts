@@ -66,6 +66,7 @@ describe('price lists', () => {
       >('price_list', 'input_tokens', 'output_tokens', 'charge', 'held');
 
   it('are what GET /v1/models shows to the keys of their accounts, on both addresses, and to no others', async () => {
+    // contract 4.6:5 8.6:1
     for (const at of [app.baseUrl, text]) {
       expect((await modelOf(caller, TEXT, at)).prices).to.include({ input: 2, output: 3 });
     }
@@ -83,6 +84,7 @@ describe('price lists', () => {
   });
 
   it('price tasks, which name the list and its version, and whose reservation is that price', async () => {
+    // contract 2.1:22 4.11:57 8.6:1
     const { body } = await createVideo(caller);
     expect(body.data.usage).to.include({ credits_charged: 0.4, price_list: 'partners@1' });
     const task = await app.database('tasks').where({ account_id: caller.accountId }).first('reservation_id');
@@ -91,6 +93,7 @@ describe('price lists', () => {
   });
 
   it('price text exactly, with holds that cover it, and requests name the list and its version', async () => {
+    // contract 4.11:56 8.6:6
     const customer = await app.createAccount({ fundedUsd: 1 });
     await genway('accounts', 'price', customer.accountId, '--price-list', 'partners', '--reason', 'a partner');
     for (const at of [text, app.baseUrl]) expect((await ask(customer, at)).status).to.equal(200);
@@ -105,6 +108,7 @@ describe('price lists', () => {
   });
 
   it('change by a new version: what was charged, and what repeats it, keeps the old one', async () => {
+    // contract 4.11:54 4.11:55 8.6:5 8.6:6 8.6:7
     const headers = { 'idempotency-key': 'before' };
     const before = await createVideo(caller, headers);
     const shown = await genway(
@@ -133,6 +137,7 @@ describe('price lists', () => {
   });
 
   it('leave an account that goes back to the catalogue', async () => {
+    // contract 2.1:22 4.11:56
     const shown = await genway('accounts', 'price', caller.accountId, '--no-price-list', '--reason', 'no partner');
     expect(field(shown, 'price_list')).to.equal('-');
     expect((await createVideo(caller)).body.data.usage).to.deep.include({ credits_charged: 0.5 });
@@ -140,6 +145,7 @@ describe('price lists', () => {
   });
 
   it('show every model by the catalogue and by the list, and what is sold below cost', async () => {
+    // contract 4.11:55
     const { body } = await admin('/price-lists/partners?version=1');
     expect(body.data['models']).to.deep.include({
       model: VIDEO.model,
@@ -231,6 +237,7 @@ describe('price lists', () => {
     }
 
     it('by the name of another list', async () => {
+      // contract 4.11:57
       const { status, body } = await admin('/price-lists', { name: 'partners', reason });
       expect([status, body.error.code]).to.deep.equal([409, 'idempotency_conflict']);
     });

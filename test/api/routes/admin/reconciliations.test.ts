@@ -34,6 +34,7 @@ describe('reconciliations', () => {
   }
 
   it('start when an operator asks, and have a report when they have ended', async () => {
+    // contract 4.11:48
     const { status, data } = await ask('POST');
     expect(status).to.equal(201);
     expect(data).to.include({ object: 'reconciliation', status: 'running', requested_by: 'operator' });
@@ -51,6 +52,7 @@ describe('reconciliations', () => {
   });
 
   it('give their findings whole as CSV and as JSON lines', async () => {
+    // contract 4.11:51
     const { data } = await ask('POST');
     const finding = { check: 'key_usage', subject: 'key_2', detail: 'wrong, "very"', remedy: 'correct it' };
     await finishReconciliation(app.database, String(data['id']), { checks: [], findings: [finding, finding] });
@@ -68,6 +70,7 @@ describe('reconciliations', () => {
   });
 
   it('are listed newest first, without their findings', async () => {
+    // contract 4.11:48
     const { data: latest } = await ask('POST');
     await finishReconciliation(app.database, String(latest['id']), { checks: [], findings: [] });
     const { data } = await ask('GET', '?limit=1');
@@ -83,6 +86,7 @@ describe('reconciliations', () => {
   });
 
   it('that do not exist are 404', async () => {
+    // contract 4.11:48
     expect((await ask('GET', '/rec_1')).status).to.equal(404);
   });
 });

@@ -84,6 +84,7 @@ describe('api/routes/admin/upstreams', () => {
   }
 
   it('shows each way to a model: four characters of its key, its health, and its requests', async () => {
+    // contract 4.11:35
     const [one, two, ...others] = await rows();
     expect(others).to.deep.equal([]);
     expect([one?.key, two?.key]).to.deep.equal(['1111', '2222']);
@@ -100,6 +101,7 @@ describe('api/routes/admin/upstreams', () => {
   });
 
   it('shows each route of a media model, and why its circuit is open', async () => {
+    // contract 4.11:35
     const url = `${app.baseUrl}/admin/v1/upstreams`;
     const mediaRow = async () => {
       const { body } = await call<{ data: readonly Row[] }>(url, { key: app.adminToken });
@@ -155,6 +157,7 @@ describe('api/routes/admin/upstreams', () => {
   });
 
   it('takes an upstream out of service, so that it gets no requests, and puts it back', async () => {
+    // contract 4.11:36
     const rested = await order('simulator', 'rest', { seconds: 600, reason: 'maintenance', author: 'Ada' });
     expect(rested.status).to.equal(200);
     expect(rested.body.data).to.include({ upstream: 'simulator', kind: 'rest', author: 'Ada', reason: 'maintenance' });
@@ -170,6 +173,7 @@ describe('api/routes/admin/upstreams', () => {
   });
 
   it('forgets what was wrong with an upstream when it is taken back', async () => {
+    // contract 4.11:36
     status = 402;
     await ask();
     expect((await rows())[0]?.state).to.equal('resting');
@@ -178,6 +182,7 @@ describe('api/routes/admin/upstreams', () => {
   });
 
   it('holds in every process, also in those that start later', async () => {
+    // contract 4.11:36
     const catalogue = loadCatalogue();
     const upstreams = createTextUpstreams(
       [{ name: 'simulator', apiKeys: ['k'], baseUrls: baseUrlsAt(upstream.url) }],
@@ -204,6 +209,7 @@ describe('api/routes/admin/upstreams', () => {
   });
 
   it('refuses names that no model has a route to, and rests without an end or a reason', async () => {
+    // contract 4.11:36
     expect((await order('nobody', 'rest', { seconds: 1, reason: 'x' })).status).to.equal(404);
     expect((await order('nobody', 'resume', {})).status).to.equal(404);
     for (const body of [

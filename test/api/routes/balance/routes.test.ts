@@ -16,6 +16,7 @@ describe('/v1/balance', () => {
   const app = useTestApp();
 
   it('shows what the account has, what is held of it, and what is left of the key', async () => {
+    // contract 2.9:1 4.9:1
     const caller = await app.createAccount({ fundedUsd: 3, signupUsd: 2, key: { usageLimit: 4n * 10n ** 12n } });
     await createTaskRow(app.database, { id: caller.keyId, accountId: caller.accountId });
     const response = await fetch(`${app.baseUrl}/v1/balance`, {
@@ -45,6 +46,7 @@ describe('/v1/balance', () => {
   });
 
   it('shows what of it expires, and when', async () => {
+    // contract 2.9:1 4.11:13 5:18
     const caller = await app.createAccount({ fundedUsd: 3, signupUsd: 2 });
     const expiresAt = Math.floor(Date.now() / 1000) + 86_400;
     const { status } = await call(`${app.baseUrl}/admin/v1/accounts/${caller.accountId}/promo-grants`, {
@@ -67,6 +69,7 @@ describe('/v1/balance', () => {
   });
 
   it('lets clients set and remove the amount below which they are notified', async () => {
+    // contract 4.9:2
     const { apiKey } = await app.createAccount({ fundedUsd: 3 });
     const set = (low_balance_usd: unknown) =>
       call<Envelope>(`${app.baseUrl}/v1/balance`, { key: apiKey, method: 'PATCH', body: { low_balance_usd } });
@@ -80,6 +83,7 @@ describe('/v1/balance', () => {
   });
 
   it('lists what changed it, each with its amount and the balance after it', async () => {
+    // contract 2.9:6 2.9:7 2.9:8 2.9:9 4.9:5
     const caller = await app.createAccount({ fundedUsd: 3 });
     const key = { id: caller.keyId, accountId: caller.accountId };
     const [made, failed] = [await createTaskRow(app.database, key), await createTaskRow(app.database, key)];
@@ -135,6 +139,7 @@ describe('/v1/balance', () => {
   });
 
   it('exports what changed it whole, oldest first', async () => {
+    // contract 4.9:5
     const { apiKey } = await app.createAccount({ fundedUsd: 3, signupUsd: 2 });
     const response = await fetch(`${app.baseUrl}/v1/balance/entries`, {
       headers: { authorization: `Bearer ${apiKey}`, accept: 'text/csv' },
@@ -145,6 +150,7 @@ describe('/v1/balance', () => {
   });
 
   it('lists the receipts of the account, and shows each to it and to operators alone', async () => {
+    // contract 4.9:7 4.11:64
     const [caller, other] = [await app.createAccount(), await app.createAccount()];
     const taxes = [{ name: 'VAT', percent: '25' }];
     const seller = { name: 'Acme', address: ['Street 1'], taxId: 'DE1', taxes, taxPoint: 'paid' } as const;

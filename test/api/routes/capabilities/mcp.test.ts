@@ -18,6 +18,7 @@ describe('the MCP endpoint', () => {
     });
 
   it('takes one message in each request, since each request counts once for the limit of the key', async () => {
+    // contract 4.15:6
     const { status, body } = await send([message, message]);
     expect([status, body.error.code]).to.deep.equal([400, 'bad_request']);
   });

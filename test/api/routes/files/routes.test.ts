@@ -74,6 +74,7 @@ describe('POST /v1/files', () => {
   const upload = (...parts: readonly FormPart[]): Promise<Reply> => send(formOf(...parts));
 
   it('answers 201 with a public link to the file as it was sent', async () => {
+    // contract 2.2:7 2.7:1 2.7:2 2.7:4 2.7:6 4.5:2
     const content = Buffer.concat([PNG, Buffer.from('\r\n--not the boundary\r\n')]);
     const { status, data } = await upload({ filename: 'lighthouse.png', content });
     expect(status).to.equal(201);
@@ -92,6 +93,7 @@ describe('POST /v1/files', () => {
 
   for (const [type, mimeType, head] of TYPES) {
     it(`accepts ${type}, whatever name and type the client gives it`, async () => {
+      // contract 2.7:3 4.5:3
       const content = Buffer.from(head.padEnd(64, '\0'), 'latin1');
       const { status, data } = await upload({ filename: 'file.txt', type: 'text/html', content });
       expect([status, data.mime_type]).to.deep.equal([201, mimeType]);
@@ -110,6 +112,7 @@ describe('POST /v1/files', () => {
   });
 
   it('ignores other fields of the form', async () => {
+    // contract 4.5:1
     const { status } = await upload(
       { name: 'purpose', content: 'vision' },
       { filename: 'a.png', content: PNG },
@@ -119,11 +122,13 @@ describe('POST /v1/files', () => {
   });
 
   it('keeps the name in any script and drops its path', async () => {
+    // contract 2.7:5
     const { data } = await upload({ filename: 'C:\\pictures\\灯台.png', content: PNG });
     expect(data.filename).to.equal('灯台.png');
   });
 
   it('keeps the part of a name that can be stored', async () => {
+    // contract 2.7:5
     const long = await upload({ filename: '灯'.repeat(400), content: PNG });
     expect(long.data.filename).to.equal('灯'.repeat(255));
     const odd = await upload({ filename: 'a\0b', content: PNG });
@@ -134,6 +139,7 @@ describe('POST /v1/files', () => {
   });
 
   it('takes a part without a filename when it says that it is binary', async () => {
+    // contract 2.7:5
     const { status, data } = await upload({ type: 'application/octet-stream', content: PNG });
     expect([status, data.filename]).to.deep.equal([201, null]);
   });
@@ -149,10 +155,10 @@ describe('POST /v1/files', () => {
         /must be of one of these types: png/,
       ],
       ['an empty file', formOf({ filename: 'a.png', content: '' }), FORM_HEADERS, /empty/],
-      ['a form without a file', formOf({ name: 'purpose', content: 'x' }), FORM_HEADERS, /the part "file"/],
+      ['a form without a file', formOf({ name: 'purpose', content: 'x' }), FORM_HEADERS, /the part "file"/], // contract 4.5:1 4.5:3 4.5:6
       ['a form without parts', endOfForm(), FORM_HEADERS, /the part "file"/],
       ['a part called file that is none', formOf({ content: PNG }), FORM_HEADERS, /with a filename/],
-      ['two files', formOf(file, file), FORM_HEADERS, /one file/],
+      ['two files', formOf(file, file), FORM_HEADERS, /one file/], // contract 4.5:1 4.5:3 4.5:6
       ['a file under another name', formOf({ ...file, name: 'image' }), FORM_HEADERS, /the part "file"/],
       ['a second file under another name', formOf(file, { ...file, name: 'mask' }), FORM_HEADERS, /one file/],
       ['a form that is cut in its file', formOf(file).subarray(0, 200), FORM_HEADERS, /malformed/],
@@ -195,6 +201,7 @@ describe('POST /v1/files', () => {
     ['a video', VIDEO_HEAD, 100],
   ] as const) {
     it(`accepts ${kind} of ${megabytes} MB and answers 413 to one byte more`, async () => {
+      // contract 4.5:4 4.5:5
       const most = await send(longForm(head, megabytes * MIB));
       expect([most.status, most.data.bytes]).to.deep.equal([201, megabytes * MIB]);
       const before = await app.storedFiles();
@@ -216,6 +223,7 @@ describe('POST /v1/files', () => {
   });
 
   it('answers 413 at once to a length that is too large', async () => {
+    // contract 4.5:5
     const { status } = await send(Buffer.alloc(120 * MIB));
     expect(status).to.equal(413);
   });
@@ -291,6 +299,7 @@ describe('what an account has uploaded', () => {
   }
 
   it('is listed, newest first and in pages, to that account only', async () => {
+    // contract 4.5:12 4.10:4
     const [caller, other] = [await app.createAccount(), await app.createAccount()];
     const ids = [];
     for (let count = 0; count < 3; count += 1) ids.unshift((await upload(caller)).data.id);
@@ -319,6 +328,7 @@ describe('what an account has uploaded', () => {
   });
 
   it('is shown as it was answered, and as a stranger’s to others', async () => {
+    // contract 2.7:8 4.5:10 4.5:13
     const [caller, other] = [await app.createAccount(), await app.createAccount()];
     const { data } = await upload(caller);
     expect(data).to.include({ used_at: null, expires_at: data.created_at + EXPIRY_MS / 1000 });
@@ -330,6 +340,7 @@ describe('what an account has uploaded', () => {
   });
 
   it('is deleted with its file, and makes room', async () => {
+    // contract 4.5:14
     const caller = await app.createAccount();
     const [first] = [await upload(caller), await upload(caller), await upload(caller)];
     expect((await upload(caller)).status).to.equal(403);
@@ -344,6 +355,7 @@ describe('what an account has uploaded', () => {
   for (const announced of [true, false]) {
     const how = announced ? 'whose length is announced' : 'of unknown length';
     it(`never exceeds its quota of bytes, by however many uploads at once ${how}`, async () => {
+      // contract 4.5:8 4.5:9 7.2:6
       const caller = await app.createAccount();
       const answers = await Promise.all(Array.from({ length: 16 }, () => upload(caller, 1.5 * MIB, announced)));
       const stored = answers.filter(({ status }) => status === 201);
@@ -357,12 +369,14 @@ describe('what an account has uploaded', () => {
   }
 
   it('never exceeds its quota of files, by however many uploads at once', async () => {
+    // contract 4.5:8 4.5:9
     const caller = await app.createAccount();
     const answers = await Promise.all(Array.from({ length: 16 }, () => upload(caller)));
     expect(answers.filter(({ status }) => status === 201)).to.have.length(UNPAID.files);
   });
 
   it('may be more once the account has topped up', async () => {
+    // contract 4.5:8
     const caller = await app.createAccount({ fundedUsd: 1 });
     const answers = await Promise.all(Array.from({ length: 16 }, () => upload(caller, 1.5 * MIB)));
     const stored = answers.filter(({ status }) => status === 201);
@@ -386,6 +400,7 @@ describe('what an account has uploaded', () => {
   });
 
   it('is kept once a task was created with it, and not before', async () => {
+    // contract 1:4 2.7:7 2.7:8 4.5:2 4.5:11
     const caller = await app.createAccount({ fundedUsd: 1 });
     const [used, unused] = [await upload(caller), await upload(caller)];
     const create = (duration: number) =>
@@ -403,6 +418,7 @@ describe('what an account has uploaded', () => {
   });
 
   it('is not kept by the tasks of other accounts', async () => {
+    // contract 2.7:7
     const [caller, other] = [await app.createAccount(), await app.createAccount({ fundedUsd: 1 })];
     const { data } = await upload(caller);
     const body = { model: 'vidone-3.0', prompt: 'A kite', images: [data.url] };

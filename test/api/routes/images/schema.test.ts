@@ -25,21 +25,25 @@ const refusalOf = createRefusalReader(parse);
 describe('the body of an image task', () => {
   describe('model', () => {
     it('is required and must be a string', () => {
+      // contract 4.3:2 4.3:18
       expect(refusalOf({})).to.equal('"model" is required');
       expect(refusalOf(imagea({ model: 3 }))).to.equal('"model" must be a string');
     });
 
     for (const model of ['vidone-3.0', 'vidone-3.0-prime', 'vidtwo-1.1']) {
       it(`sends ${model} to the videos endpoint`, () => {
+        // contract 2.5:3 4.3:18
         expect(refusalOf({ model })).to.equal(`"model" ${model} is served by POST /v1/videos/tasks, not this endpoint`);
       });
     }
 
     it('is a bad request when the catalogue has no such image model', () => {
+      // contract 4.3:2
       expect(refusalOf({ model: 'imagea' })).to.equal('"model" must be one of: [imagea-2.5-sunburst imageb-2]');
     });
 
     it('may be imageb-2, with the same fields and a price of its own', () => {
+      // contract 4.3:1
       const request = parse(imagea({ model: 'imageb-2', resolution: '2K', images: links(16) }));
       expect(priceOf(request, null)).to.equal(parseUsd('0.06'));
       expect(request.model.id).to.equal('imageb-2');
@@ -48,12 +52,14 @@ describe('the body of an image task', () => {
 
   describe('prompt', () => {
     it('is required, a string and not empty', () => {
+      // contract 4.3:3 4.3:18
       expect(refusalOf({ model: 'imagea-2.5-sunburst' })).to.equal('"prompt" is required');
       expect(refusalOf(imagea({ prompt: null }))).to.equal('"prompt" must be a string');
       expect(refusalOf(imagea({ prompt: '' }))).to.equal('"prompt" has an unsupported length');
     });
 
     it('has no separate length limit', () => {
+      // contract 4.3:3
       expect(refusalOf(imagea({ prompt: '海'.repeat(50_000) }))).to.equal('accepted');
     });
 
@@ -63,6 +69,7 @@ describe('the body of an image task', () => {
   });
 
   it('takes up to 16 images', () => {
+    // contract 4.3:4
     expect(parse(imagea()).render).not.to.have.property('images');
     expect(parse(imagea({ images: links(16) })).render.images).to.deep.equal(links(16));
     expect(refusalOf(imagea({ images: [] }))).to.equal('"images" requires at least 1 item');
@@ -73,6 +80,7 @@ describe('the body of an image task', () => {
 
   describe('aspect_ratio', () => {
     it('is one of the sixteen', () => {
+      // contract 4.3:5
       for (const ratio of ['auto', ...RATIOS]) expect(refusalOf(imagea({ aspect_ratio: ratio }))).to.equal('accepted');
       for (const ratio of ['adaptive', '4:1', '', null, 1]) {
         expect(refusalOf(imagea({ aspect_ratio: ratio }))).to.equal(
@@ -82,6 +90,7 @@ describe('the body of an image task', () => {
     });
 
     it('renders a square frame for auto, which is the default', () => {
+      // contract 4.3:5
       expect(parse(imagea()).render).to.include({ width: 1024, height: 1024 });
       expect(parse(imagea({ aspect_ratio: 'auto' })).render).to.include({ width: 1024, height: 1024 });
     });
@@ -95,6 +104,7 @@ describe('the body of an image task', () => {
   });
 
   it('takes three resolutions, 1K by default, and charges by them', () => {
+    // contract 4.3:6 8.5:2
     for (const [resolution, usd] of [
       [undefined, '0.04'],
       ['1K', '0.04'],
@@ -113,6 +123,7 @@ describe('the body of an image task', () => {
   });
 
   it('does not charge more for another aspect ratio or for more images', () => {
+    // contract 8.5:2 8.5:3
     for (const aspect_ratio of RATIOS) {
       expect(priceOf(parse(imagea({ aspect_ratio, images: links(16) })), null)).to.equal(parseUsd('0.04'));
     }
@@ -128,6 +139,7 @@ describe('the body of an image task', () => {
       ['3840x2160', 3840, 2160, '0.16'],
     ] as const) {
       it(`${size} renders just that and costs ${usd}`, () => {
+        // contract 4.3:7
         const request = parse(imagea({ size }));
         expect(request.render).to.include({ width, height });
         expect(priceOf(request, null)).to.equal(parseUsd(usd));
@@ -146,6 +158,7 @@ describe('the body of an image task', () => {
       'auto',
     ]) {
       it(`refuses ${JSON.stringify(size)}, listing all the rules for sizes`, () => {
+        // contract 4.3:9
         expect(refusalOf(imagea({ size }))).to.match(
           /^"size" must be WIDTHxHEIGHT .*16.*3840.*655360.*8294400.*3 times the short edge$/,
         );
@@ -159,6 +172,7 @@ describe('the body of an image task', () => {
     });
 
     it('replaces resolution and aspect_ratio: neither can come with it, not even as the default', () => {
+      // contract 4.3:7
       expect(refusalOf(imagea({ size: '1024x1024', resolution: '1K' }))).to.equal(
         'Cannot combine "size" with "resolution"',
       );
@@ -169,6 +183,7 @@ describe('the body of an image task', () => {
   });
 
   it('takes three backgrounds, auto by default', () => {
+    // contract 4.3:8
     expect(parse(imagea()).render.background).to.equal('auto');
     for (const background of ['auto', 'opaque', 'transparent']) {
       expect(parse(imagea({ background })).render.background).to.equal(background);
@@ -190,6 +205,7 @@ describe('the body of an image task', () => {
   });
 
   it('refuses the fields of other models, and unknown ones', () => {
+    // contract 4.2:33 4.3:18
     for (const field of ['duration', 'reference_videos', 'seed', 'quality', 'output_format', 'n']) {
       expect(refusalOf(imagea({ [field]: 1 }))).to.equal(
         `field "${field}" is not supported by model imagea-2.5-sunburst`,

@@ -49,6 +49,7 @@ describe('GET /v1/models', () => {
   }
 
   it('lists every model of the catalogue to a key without a group', async () => {
+    // contract 2.8:1 4.6:1
     const models = await list();
     expect(models.map(({ id }) => id)).to.deep.equal([
       ...CATALOGUE.videoModels.keys(),
@@ -62,6 +63,7 @@ describe('GET /v1/models', () => {
   });
 
   it('takes the key in the header of any format, next to a client library’s placeholder', async () => {
+    // contract 4.6:3 5:1 5:4
     const accepted: readonly Readonly<Record<string, string>>[] = [
       { 'x-api-key': apiKey },
       { 'x-native-api-key': apiKey },
@@ -78,6 +80,7 @@ describe('GET /v1/models', () => {
   });
 
   it('answers on the text address as well', async () => {
+    // contract 1:10 1:11 4.6:3
     const textUrl = await app.startText();
     const lists = [app.baseUrl, textUrl].map(async (url) => {
       const response = await fetch(`${url}/v1/models`, { headers: { 'x-api-key': apiKey } });
@@ -92,6 +95,7 @@ describe('GET /v1/models', () => {
   });
 
   it('lists only the models of the group of the key, and knows no other', async () => {
+    // contract 4.6:1 4.6:2
     const models = ['textg-6-sol', 'vidone-3.0', 'a-model-that-was-withdrawn'];
     const { apiKey: grouped } = await app.createAccount({ fundedUsd: 1, key: { models } });
     expect((await list(grouped)).map(({ id }) => id)).to.deep.equal(['vidone-3.0', 'textg-6-sol']);
@@ -154,6 +158,7 @@ describe('GET /v1/models', () => {
   });
 
   it('is parsed by the widely used SDK', async () => {
+    // contract 2:5
     const client = new OpenAI({ apiKey, baseURL: `${app.baseUrl}/v1`, maxRetries: 0 });
     const ids: string[] = [];
     for await (const { id } of client.models.list()) ids.push(id);
@@ -162,6 +167,7 @@ describe('GET /v1/models', () => {
   });
 
   it('lists those of the native format to its SDK, and shows each', async () => {
+    // contract 4.6:4
     const client = new GoogleGenAI({ apiKey, httpOptions: { baseUrl: app.baseUrl } });
     const names: (string | undefined)[] = [];
     for await (const { name } of await client.models.list()) names.push(name);
@@ -173,6 +179,7 @@ describe('GET /v1/models', () => {
   });
 
   it('shows what a video model takes and costs', async () => {
+    // contract 2.8:2 4.6:2
     const model = await get('vidtwo-1.1');
     expect(model.kind).to.equal('video');
     expect(model.limits).to.deep.equal({
@@ -192,6 +199,7 @@ describe('GET /v1/models', () => {
   });
 
   it('shows what an image model takes and costs', async () => {
+    // contract 2.8:3
     const model = await get('imagea-2.5-sunburst');
     expect(model.kind).to.equal('image');
     expect(model.limits).to.deep.include({ images: { min: 0, max: 16 }, resolutions: ['1K', '2K', '4K'] });
@@ -203,6 +211,7 @@ describe('GET /v1/models', () => {
   });
 
   it('shows what a text model takes and costs, with its tiers and peaks', async () => {
+    // contract 2.8:4
     const flat = await get('texte-3');
     expect(flat).to.deep.include({
       kind: 'text',
@@ -225,6 +234,7 @@ describe('GET /v1/models', () => {
   });
 
   it('shows no number that is not published, and no price for a free model', async () => {
+    // contract 2.8:4
     const free = await get('texth-3.8-flash-free');
     expect(free).to.deep.include({ free: true, limits: { context_tokens: null, max_output_tokens: null } });
     expect(free.prices).to.deep.include({ input: 0, output: 0, cached_input: 0, cache_write: 0 });
@@ -232,6 +242,7 @@ describe('GET /v1/models', () => {
 
   for (const id of ['vidone-9', 'textc-m3', 'VIDONE-3.0', '__proto__', '%00', '%F0%9F%98%80', 'a'.repeat(3000)]) {
     it(`is 404 not_found for the id ${id.slice(0, 20)}`, async () => {
+      // contract 4.6:2
       const { status, body } = await call<ErrorBody>(`${app.baseUrl}/v1/models/${id}`, { key: apiKey });
       expect([status, body.error.code]).to.deep.equal([404, 'not_found']);
     });
@@ -273,6 +284,7 @@ describe('the creation time of models', () => {
   });
 
   it('does not hide that a model is an older one', () => {
+    // contract 2.8:4 9:4
     const model = CATALOGUE.textModels.get('textg-5.6-sol') ?? expect.fail();
     expect(presentModel(model, CATALOGUE)).to.include({ legacy: true });
   });

@@ -25,6 +25,7 @@ describe('POST /v1/moderations', () => {
   after(() => Promise.all(closed.map((close) => close())));
 
   it('judges a text, several texts and parts, as the OpenAI SDK sends them', async () => {
+    // contract 4.13:1 4.13:2
     const { apiKey } = await app.createAccount();
     const client = new OpenAI({ apiKey, baseURL: `${app.baseUrl}/v1` });
     const one = await client.moderations.create({ input: 'please flag me', model: 'omni-moderation-latest' });
@@ -52,6 +53,7 @@ describe('POST /v1/moderations', () => {
     ['an address of another scheme', [{ type: 'image_url', image_url: { url: 'file:///etc/passwd' } }]],
   ] as const) {
     it(`refuses ${what}`, async () => {
+      // contract 4.13:1 4.13:3
       const { apiKey: key } = await app.createAccount();
       const { status, body } = await call(`${app.baseUrl}/v1/moderations`, { key, body: { input } });
       expect(status).to.equal(400);
@@ -71,6 +73,7 @@ describe('POST /v1/moderations', () => {
   });
 
   it('is 503 while the service gives no verdict, and without a service', async () => {
+    // contract 4.13:3 4.13:4
     for (const [service, retryable] of [
       [unanswered, true],
       [without, false],

@@ -118,6 +118,7 @@ describe('POST /v1/payment-events', () => {
     ],
   ] as const) {
     it(`credits exactly the amount that ${kind} reports`, async () => {
+      // contract 4.12:6
       const { status, data } = await announce(event());
       expect([status, data?.outcome]).to.deep.equal([200, 'credited']);
       expect(data?.transfer_id).to.match(/^tr_/);
@@ -180,7 +181,7 @@ describe('POST /v1/payment-events', () => {
 
     for (const [what, signature] of [
       ['without a signature', () => undefined],
-      ['signed with another secret', (body) => sign(body, { secret: 'whsec_guessed' })],
+      ['signed with another secret', (body) => sign(body, { secret: 'whsec_guessed' })], // contract 7.2:24
       ['whose body was changed', (body) => sign(`${body} `)],
       ['whose time was changed', (body) => sign(body).replace(/t=\d+/, `t=${Math.floor(Date.now() / 1000) + 1}`)],
       ['that is more than five minutes old', (body) => sign(body, { ageSeconds: 302 })],
@@ -369,6 +370,7 @@ describe('POST /v1/payment-events', () => {
 
 describe('without the secret of a payment provider', () => {
   it('there is no POST /v1/payment-events', async () => {
+    // contract 4.12:6
     const app = await startTestApp();
     const response = await fetch(`${app.baseUrl}/v1/payment-events`, { method: 'POST', body: '{}' });
     expect(response.status).to.equal(404);

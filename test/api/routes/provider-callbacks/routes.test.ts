@@ -79,6 +79,7 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
   }
 
   it('passes the provider’s announcement on to the task, without a key', async () => {
+    // contract 4.12:5
     const taskId = await newTask();
     expect((await announce(taskId)).status).to.equal(204);
     expect(announced).to.deep.equal([taskId]);
@@ -183,6 +184,7 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
   });
 
   it('is 401 when the signature is wrong, missing, too old or of another provider', async () => {
+    // contract 4.12:5 7.2:24
     const taskId = await newTask();
     expectRefusal(await announce(taskId, { secret: 'guessed' }), [401, 'invalid_signature']);
     expectRefusal(await announce(taskId, { ageSeconds: 301 }), [401, 'invalid_signature']);

@@ -35,6 +35,7 @@ describe('GET /v1/tasks/{task_id}', () => {
   }
 
   it('shows a queued task', async () => {
+    // contract 2:4 2.1:2 2.1:6 2.1:7 2.1:9 2.1:10 2.1:12 2.1:19 2.1:20 4.4:1
     const { id } = await newTask();
     expect(await poll(id)).to.deep.include({
       id,
@@ -50,6 +51,7 @@ describe('GET /v1/tasks/{task_id}', () => {
   });
 
   it('asks for a poll after 5 seconds for an image', async () => {
+    // contract 2.1:10 2.1:17
     const { id } = await newTask({ kind: 'image', model: 'imagea-2.5-sunburst', billableDurationSeconds: null });
     const task = await poll(id);
     expect(task).to.include({ poll_after_seconds: 5, media_type: 'image' });
@@ -57,12 +59,14 @@ describe('GET /v1/tasks/{task_id}', () => {
   });
 
   it('shows a task that is being processed', async () => {
+    // contract 2.1:6 2.1:7 3:3 4.4:1
     const { id } = await newTask();
     await submitTask(app.database, { id }, 'job_1');
     expect(await poll(id)).to.include({ status: 'processing', stage: 'processing', poll_after_seconds: 8 });
   });
 
   it('shows a task that succeeded, and no longer asks for polls', async () => {
+    // contract 2.1:6 2.1:7 2.1:9 2.1:10 2.1:12 2.1:13 2.1:14 2.1:15 2.1:16 2.1:21 2.2:2 2.2:3 2.2:4 2.2:5 2.2:6 4.4:1
     const { id } = await newTask();
     await finishAsSucceeded(app.database, { id });
     const task = await poll(id);
@@ -85,6 +89,7 @@ describe('GET /v1/tasks/{task_id}', () => {
   });
 
   it('shows when it was created, when it last changed and when it became final', async () => {
+    // contract 2.1:8
     const { id } = await newTask({ id: newId('task', Date.now() - 60_000) });
     const created = await poll(id);
     expect(created['updated_at']).to.equal(created['created_at']);
@@ -98,6 +103,7 @@ describe('GET /v1/tasks/{task_id}', () => {
   });
 
   it('shows the pixels of each picture, and the link of the first again', async () => {
+    // contract 2.2:5
     const { id } = await newTask({ kind: 'image', model: 'imagea-2.5-sunburst', billableDurationSeconds: null });
     const pictures = ['a', 'b'].map(
       (name) =>
@@ -125,6 +131,7 @@ describe('GET /v1/tasks/{task_id}', () => {
     ['result_transfer_failed', true],
   ] as const) {
     it(`is 200 for a task that failed with ${code}, refunded in full`, async () => {
+      // contract 2.1:6 2.1:7 2.1:10 2.1:12 2.1:13 2.1:14 2.1:15 2.1:16 2.1:19 2.1:20 2.1:21 4.4:1 7.3:2 7.3:3
       const { id } = await newTask();
       await finishAsFailed(app.database, { id }, code);
       const task = await poll(id);
@@ -141,6 +148,7 @@ describe('GET /v1/tasks/{task_id}', () => {
   }
 
   it('shows how long such tasks take, once enough have completed', async () => {
+    // contract 2.1:11
     const model = `model-${caller.accountId}`;
     const running = await newTask({ model });
     expect(await poll(running.id)).to.not.have.property('typical_seconds');
@@ -151,6 +159,7 @@ describe('GET /v1/tasks/{task_id}', () => {
   });
 
   it('is 404 not_found for another account’s task, and for an unknown one', async () => {
+    // contract 4.4:2 7.1:6 7.2:8
     const { id } = await newTask();
     const stranger = await app.createAccount({ fundedUsd: 1 });
     for (const path of [
@@ -204,6 +213,7 @@ describe('GET /v1/tasks', () => {
   }
 
   it('lists the tasks of the account, newest first, page by page', async () => {
+    // contract 2:4 4.4:3 4.10:1 4.10:2
     const all = await list();
     expect(all.next_cursor).to.equal(null);
     const ids = all.data.map(({ id }) => id);
@@ -215,6 +225,7 @@ describe('GET /v1/tasks', () => {
   });
 
   it('has 50 in a page by default, and no more than 500', async () => {
+    // contract 4.10:2 4.10:4
     const busy = await app.createAccount({ fundedUsd: 100 });
     const owner = { id: busy.keyId, accountId: busy.accountId };
     for (let count = 0; count < 51; count += 1) await createTaskRow(app.database, owner, { price: 1n });
@@ -235,6 +246,7 @@ describe('GET /v1/tasks', () => {
     ['?status=&cursor=', 4],
   ] as const) {
     it(`lists ${count} for ${query}`, async () => {
+      // contract 4.4:4 4.10:3
       expect((await list(query)).data).to.have.length(count);
     });
   }

@@ -4,11 +4,13 @@ import { ServiceError } from '../../../../domain/errors.ts';
 
 describe('the period of a usage report', () => {
   it('is the last 30 days, with the first from its beginning, when no time is named', () => {
+    // contract 4.9:3
     const to = new Date('2026-10-31T12:34:56Z');
     expect(usagePeriod({ from: undefined, to })).to.deep.equal({ from: new Date('2026-10-02T00:00:00Z'), to });
   });
 
   it('is 92 days at the most', () => {
+    // contract 4.9:3
     const from = new Date('2026-01-01T00:00:00Z');
     const to = new Date('2026-04-03T00:00:00Z');
     expect(usagePeriod({ from, to })).to.deep.equal({ from, to });

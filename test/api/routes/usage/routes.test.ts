@@ -49,6 +49,7 @@ describe('usage', () => {
   }
 
   it('is summed up by day, kind, model and key, newest day first', async () => {
+    // contract 2.9:2 4.9:3
     const { data } = await get('/v1/usage');
     const sums = data.map(({ date, kind, requests, failed, charged_usd }) => [
       date,
@@ -68,11 +69,13 @@ describe('usage', () => {
   });
 
   it('is summed up over the days that are asked for', async () => {
+    // contract 4.9:3
     const { data } = await get(`/v1/usage?from=${today}`);
     expect(data.map(({ date }) => date)).to.deep.equal([today, today]);
   });
 
   it('shows text requests one by one, newest first, page by page', async () => {
+    // contract 2.9:4 2.9:5 4.9:4 4.10:1
     const first = await get('/v1/usage/requests?limit=3');
     expect(first.data.map(({ outcome }) => outcome)).to.deep.equal(['failed', 'succeeded', 'succeeded']);
     expect(first.data[0]).to.include({ error_code: 'processing_failed', charged_usd: 0 });
@@ -94,11 +97,13 @@ describe('usage', () => {
     ['a time that is none', 'from=yesterday'],
   ] as const) {
     it(`refuses ${fault}`, async () => {
+      // contract 4.9:3
       expect(await get(`/v1/usage?${query}`)).to.deep.include({ status: 400 });
     });
   }
 
   it('counts a task on the day on which it was created, once it is final', async () => {
+    // contract 2.9:3
     const other = await app.createAccount({ fundedUsd: 10 });
     const id = newId('task', Date.parse(today) - 1);
     const task = await createTaskRow(app.database, { id: other.keyId, accountId: other.accountId }, { id });
@@ -111,6 +116,7 @@ describe('usage', () => {
   });
 
   it('shows the outcome of each text request, and is filtered by key, model and time', async () => {
+    // contract 2.9:5 4.9:4
     const other = await app.createAccount({ fundedUsd: 10 });
     const key = { id: other.keyId, accountId: other.accountId };
     const outcomes = ['succeeded', 'disconnected', 'failed'];

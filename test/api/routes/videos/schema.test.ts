@@ -47,11 +47,13 @@ const refusalOf = createRefusalReader(parse);
 describe('the body of a video task', () => {
   describe('model', () => {
     it('is required', () => {
+      // contract 4.2:1 4.2:15 4.2:2 4.2:18
       expect(refusalOf({})).to.equal('"model" is required');
       expect(refusalOf({ prompt: 5, foo: 1 })).to.equal('"model" is required');
     });
 
     it('must be a string', () => {
+      // contract 4.2:20
       for (const model of [null, 1, ['vidone-3.0'], {}]) {
         expect(refusalOf(vidone({ model }))).to.equal('"model" must be a string');
       }
@@ -59,11 +61,13 @@ describe('the body of a video task', () => {
 
     for (const model of ['imagea-2.5-sunburst', 'imageb-2']) {
       it(`sends ${model} to the images endpoint`, () => {
+        // contract 2.5:3 4.2:16
         expect(refusalOf({ model })).to.equal(`"model" ${model} is served by POST /v1/images/tasks, not this endpoint`);
       });
     }
 
     it('is a bad request when the catalogue has no such video model', () => {
+      // contract 4.2:1 4.2:17 7.2:8
       for (const model of ['vidone', 'VIDONE-3.0', '', 'textc-M3', '__proto__', 'constructor']) {
         expect(refusalOf({ model })).to.equal('"model" must be one of: [vidone-3.0 vidone-3.0-prime vidtwo-1.1]');
       }
@@ -84,6 +88,7 @@ describe('the body of a video task', () => {
     });
 
     it('has 1 to 5000 characters', () => {
+      // contract 4.2:2 4.2:19
       expect(refusalOf(vidone({ prompt: '' }))).to.equal(LENGTH);
       expect(refusalOf(vidone({ prompt: 'a' }))).to.equal('accepted');
       expect(refusalOf(vidone({ prompt: 'a'.repeat(5000) }))).to.equal('accepted');
@@ -96,12 +101,14 @@ describe('the body of a video task', () => {
       ['an emoji', '🌊'],
     ] as const) {
       it(`counts ${kind} as one character`, () => {
+        // contract 4.2:2
         expect(refusalOf(vidone({ prompt: character.repeat(5000) }))).to.equal('accepted');
         expect(refusalOf(vidone({ prompt: character.repeat(5001) }))).to.equal(LENGTH);
       });
     }
 
     it('must be text that can be stored', () => {
+      // contract 4.2:32
       for (const prompt of ['a\0b', '\uD800', 'a\uDC00b']) {
         expect(refusalOf(vidone({ prompt }))).to.match(/^"prompt" must not contain/);
       }
@@ -110,6 +117,7 @@ describe('the body of a video task', () => {
 
   describe('images', () => {
     it('holds 1 to 10 links on vidone', () => {
+      // contract 4.2:3 4.2:9 4.2:21 4.2:22
       expect(refusalOf(vidone({ images: [] }))).to.equal('"images" requires at least 1 item');
       expect(refusalOf(vidone({ images: links(1) }))).to.equal('accepted');
       expect(refusalOf(vidone({ images: links(10) }))).to.equal('accepted');
@@ -117,16 +125,19 @@ describe('the body of a video task', () => {
     });
 
     it('holds 1 to 9 links on vidtwo', () => {
+      // contract 4.2:3 4.2:21 4.2:22
       expect(refusalOf(vidtwo({ images: [] }))).to.equal('"images" requires at least 1 item');
       expect(refusalOf(vidtwo({ images: links(9) }))).to.equal('accepted');
       expect(refusalOf(vidtwo({ images: links(10) }))).to.equal('"images" accepts at most 9 items');
     });
 
     it('is required on vidtwo', () => {
+      // contract 4.2:3 4.2:11 4.2:25
       expect(refusalOf({ model: 'vidtwo-1.1', prompt: 'A lighthouse' })).to.equal('"images" is required');
     });
 
     it('must be an array', () => {
+      // contract 4.2:23
       for (const images of [null, link(), { 0: link() }, 1]) {
         expect(refusalOf(vidone({ images }))).to.equal('"images" must be an array');
       }
@@ -142,6 +153,7 @@ describe('the body of a video task', () => {
       [],
     ]) {
       it(`refuses ${JSON.stringify(bad)} as a link, naming its place`, () => {
+        // contract 4.2:12 4.2:24 8.4:1
         expect(refusalOf(vidone({ images: [bad] }))).to.equal('"images[0]" must be a public HTTPS URL');
         expect(refusalOf(vidone({ images: [link(), link(), bad] }))).to.equal('"images[2]" must be a public HTTPS URL');
       });
@@ -152,12 +164,14 @@ describe('the body of a video task', () => {
     });
 
     it('is passed on in the order of the list', () => {
+      // contract 4.2:9
       const images = links(10).toReversed();
       expect(parse(vidone({ images })).render.images).to.deep.equal(images);
     });
 
     for (const field of ['reference_videos', 'reference_audios']) {
       it(`cannot be combined with ${field}`, () => {
+        // contract 4.2:10 4.2:26
         expect(refusalOf(vidone({ images: links(1), [field]: links(1) }))).to.equal(
           'Cannot combine "images" with reference inputs in one task',
         );
@@ -168,12 +182,14 @@ describe('the body of a video task', () => {
   for (const field of ['reference_videos', 'reference_audios']) {
     describe(field, () => {
       it('holds 1 to 5 links', () => {
+        // contract 4.2:4 4.2:5 4.2:21 4.2:22
         expect(refusalOf(vidone({ [field]: [] }))).to.equal(`"${field}" requires at least 1 item`);
         expect(refusalOf(vidone({ [field]: links(5) }))).to.equal('accepted');
         expect(refusalOf(vidone({ [field]: links(6) }))).to.equal(`"${field}" accepts at most 5 items`);
       });
 
       it('must be an array of public HTTPS URLs', () => {
+        // contract 4.2:4 4.2:5 4.2:23 4.2:24
         expect(refusalOf(vidone({ [field]: link() }))).to.equal(`"${field}" must be an array`);
         expect(refusalOf(vidone({ [field]: [link(), 'http://a'] }))).to.equal(
           `"${field}[1]" must be a public HTTPS URL`,
@@ -181,6 +197,7 @@ describe('the body of a video task', () => {
       });
 
       it('is refused on vidtwo', () => {
+        // contract 4.2:4 4.2:5 4.2:11 4.2:30 4.2:33 4.5:7
         expect(refusalOf(vidtwo({ [field]: links(1) }))).to.equal(
           `field "${field}" is not supported by model vidtwo-1.1`,
         );
@@ -189,6 +206,7 @@ describe('the body of a video task', () => {
   }
 
   it('takes reference videos and reference audios together', () => {
+    // contract 4.2:9
     const { render } = parse(vidone({ reference_videos: links(5), reference_audios: links(2) }));
     expect(render.referenceVideos).to.deep.equal(links(5));
     expect(render.referenceAudios).to.deep.equal(links(2));
@@ -199,6 +217,7 @@ describe('the body of a video task', () => {
     const RANGE = '"duration" is outside its supported range';
 
     it('is 2 to 30 seconds on vidone', () => {
+      // contract 4.2:6 4.2:27
       expect([1, 2, 30, 31].map((duration) => refusalOf(vidone({ duration })))).to.deep.equal([
         RANGE,
         'accepted',
@@ -208,6 +227,7 @@ describe('the body of a video task', () => {
     });
 
     it('is 3 to 15 seconds on vidtwo', () => {
+      // contract 4.2:6 4.2:27
       expect([2, 3, 15, 16].map((duration) => refusalOf(vidtwo({ duration })))).to.deep.equal([
         RANGE,
         'accepted',
@@ -218,6 +238,7 @@ describe('the body of a video task', () => {
 
     for (const duration of ['5', 5.5, -1, 0, null, true, [5], {}, 1e308, Number.MAX_SAFE_INTEGER]) {
       it(`refuses ${JSON.stringify(duration)}`, () => {
+        // contract 4.2:6 4.2:27
         expect(refusalOf(vidone({ duration }))).to.equal(RANGE);
       });
     }
@@ -231,6 +252,7 @@ describe('the body of a video task', () => {
   });
 
   it('takes five aspect ratios', () => {
+    // contract 4.2:7 4.2:28
     for (const ratio of ['16:9', '9:16', '1:1', '4:3', '3:4']) {
       expect(parse(vidone({ aspect_ratio: ratio })).render.aspectRatio).to.equal(ratio);
     }
@@ -242,6 +264,7 @@ describe('the body of a video task', () => {
   });
 
   it('takes two resolutions, in lower case', () => {
+    // contract 4.2:8 4.2:29
     for (const resolution of ['720p', '1080p']) {
       expect(parse(vidone({ resolution })).render.resolution).to.equal(resolution);
     }
@@ -263,6 +286,7 @@ describe('the body of a video task', () => {
       'negative_prompt',
     ]) {
       it(`refuses ${field} as not supported by the model`, () => {
+        // contract 4.1:7 4.2:30
         for (const value of [null, 1, 'x']) {
           expect(refusalOf(vidone({ [field]: value }))).to.equal(
             `field "${field}" is not supported by model vidone-3.0`,
@@ -273,6 +297,7 @@ describe('the body of a video task', () => {
     }
 
     it('refuses a name that no model has as unknown', () => {
+      // contract 4.2:31
       expect(refusalOf(vidone({ foo: 1 }))).to.equal('unknown field: foo');
       expect(refusalOf(vidone({ Prompt: 'x' }))).to.equal('unknown field: Prompt');
       expect(refusalOf(JSON.parse('{"model":"vidone-3.0","prompt":"x","__proto__":{}}'))).to.equal(
@@ -282,6 +307,7 @@ describe('the body of a video task', () => {
   });
 
   it('reports the first of several errors, in the order of the fields', () => {
+    // contract 4.1:8
     const faults: [object, string][] = [
       [{ prompt: '' }, '"prompt" has an unsupported length'],
       [{ images: [] }, '"images" requires at least 1 item'],
@@ -302,6 +328,7 @@ describe('the body of a video task', () => {
 
   describe('an accepted request', () => {
     it('is text only with the defaults filled in: 5 seconds of 720p at 16:9', () => {
+      // contract 4.2:6 4.2:7 4.2:8 4.2:9 8.5:1
       const request = parse(vidone());
       const { model, billableDurationSeconds, render } = request;
       expect(model.id).to.equal('vidone-3.0');
@@ -317,6 +344,7 @@ describe('the body of a video task', () => {
     });
 
     it('keeps the default aspect ratio when images or references are sent', () => {
+      // contract 4.2:14
       for (const inputs of [{ images: links(3) }, { reference_videos: links(1) }, { reference_audios: links(1) }]) {
         expect(parse(vidone(inputs)).render).to.include({ aspectRatio: '16:9', resolution: '720p' });
       }
@@ -330,6 +358,7 @@ describe('the body of a video task', () => {
       [vidtwo({ images: links(9), resolution: '1080p' }), '0.6'],
     ] as const) {
       it(`costs ${usd}: ${JSON.stringify(body).replaceAll(/"https[^\]]*/g, '…')}`, () => {
+        // contract 8.5:1 8.5:3
         expect(priceOf(parse(body), null)).to.equal(parseUsd(usd));
       });
     }

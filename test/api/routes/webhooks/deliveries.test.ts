@@ -37,6 +37,7 @@ describe('the delivery log', () => {
     call<ListBody>(`${app.baseUrl}/admin/v1/webhooks/deliveries?${query}`, { key });
 
   it('shows deliveries newest first, page by page, and by status', async () => {
+    // contract 2.4:15 4.7:8
     const { id } = await webhooks.create(URL);
     const sent = [await webhooks.test(id), await webhooks.test(id), await webhooks.test(id)]
       .map((one) => one.id)
@@ -52,6 +53,7 @@ describe('the delivery log', () => {
   });
 
   it('makes a delivery that failed pending again, and keeps its number of attempts', async () => {
+    // contract 4.7:9
     const { id } = await webhooks.create(URL);
     const { id: deliveryId } = await webhooks.test(id);
     await fail(deliveryId, 7);
@@ -61,6 +63,7 @@ describe('the delivery log', () => {
   });
 
   it('sends nothing again after 100 attempts, nor to an endpoint that is disabled', async () => {
+    // contract 4.7:14 4.7:15
     const { id } = await webhooks.create(URL);
     const { id: deliveryId } = await webhooks.test(id);
     const path = `/v1/webhooks/${id}/deliveries/${deliveryId}/redeliver`;
@@ -72,6 +75,7 @@ describe('the delivery log', () => {
   });
 
   it('sends again what failed in a time, and nothing else', async () => {
+    // contract 4.7:10 4.7:11
     const { id } = await webhooks.create(URL);
     const [failed, pending] = [await webhooks.test(id), await webhooks.test(id)];
     await fail(failed.id);
@@ -89,6 +93,7 @@ describe('the delivery log', () => {
   });
 
   it('reports how many are left when a period holds more deliveries than one call repeats', async () => {
+    // contract 4.7:10 4.7:12
     const { id } = await webhooks.create(URL);
     const common = { account_id: accountId, created_at: new Date() };
     const events = Array.from({ length: 205 }, () => ({ ...common, id: newId('event') }));
@@ -109,6 +114,7 @@ describe('the delivery log', () => {
   });
 
   it('refuses an account more tests and more redeliveries in a minute than others can bear, and says how long', async () => {
+    // contract 4.7:13 8.1:5
     const { id } = await webhooks.create(URL);
     const { id: deliveryId } = await webhooks.test(id);
     for (const path of [`/${id}/test`, `/${id}/redeliver`, `/${id}/deliveries/${deliveryId}/redeliver`]) {
@@ -136,12 +142,14 @@ describe('the delivery log', () => {
     { from: 0, status: 'x' },
   ]) {
     it(`refuses to send again ${JSON.stringify(body)}`, async () => {
+      // contract 4.7:11
       const { id } = await webhooks.create(URL);
       expect(await statusOf(`/v1/webhooks/${id}/redeliver`, { body })).to.equal(400);
     });
   }
 
   it('shows operators the deliveries of one account, endpoint or task, with their histories', async () => {
+    // contract 4.11:33
     const { id } = await webhooks.create(URL);
     const sent = await webhooks.test(id);
     for (const query of [`account_id=${accountId}`, `endpoint_id=${id}`, `account_id=${accountId}&endpoint_id=${id}`]) {
@@ -153,6 +161,7 @@ describe('the delivery log', () => {
   });
 
   it('lets operators send any delivery again', async () => {
+    // contract 4.11:34
     const { id } = await webhooks.create(URL);
     const { id: deliveryId } = await webhooks.test(id);
     await fail(deliveryId);
@@ -164,6 +173,7 @@ describe('the delivery log', () => {
   });
 
   it('refuses operators a malformed id, status or cursor, and everybody else', async () => {
+    // contract 4.11:33
     for (const query of ['account_id=x', 'endpoint_id=%00', 'task_id=1', 'status=lost', 'cursor=x', 'limit=0']) {
       expect((await list(query)).status, query).to.equal(400);
     }

@@ -31,6 +31,7 @@ describe('webhook endpoints', () => {
   }
 
   it('are created with a secret that is shown this once, kept sealed and never logged', async () => {
+    // contract 2.4:7 4.7:1 4.7:3
     const { id, secret } = await create({ url: URL, description: 'Orders' });
     expect(secret).to.match(/^whsec_/);
     for (const [path, options] of [
@@ -49,6 +50,7 @@ describe('webhook endpoints', () => {
   });
 
   it('get both task events by default, each once', async () => {
+    // contract 2.4:3
     expect(await create()).to.deep.include({ events: ['task.succeeded', 'task.failed'], enabled: true });
     expect(await create({ url: URL, events: ['task.failed', 'task.failed'] })).to.deep.include({
       events: ['task.failed'],
@@ -86,12 +88,14 @@ describe('webhook endpoints', () => {
     ['a list', [], 'The request body must be a JSON object'],
   ] as const) {
     it(`are refused with ${what}`, async () => {
+      // contract 2.4:1 2.4:2 2.4:3 4.1:9 8.4:1
       const { status, body: answer } = await send<ErrorBody>('/v1/webhooks', { body });
       expect([status, answer.error.code, answer.error.message]).to.deep.equal([400, 'bad_request', message]);
     });
   }
 
   it('are created once for one Idempotency-Key, which replays the secret', async () => {
+    // contract 4.1:1 4.7:1
     const headers = { 'idempotency-key': 'first' };
     const first = await send('/v1/webhooks', { body: { url: URL }, headers });
     const second = await send('/v1/webhooks', { body: { url: URL }, headers });
@@ -104,6 +108,7 @@ describe('webhook endpoints', () => {
   });
 
   it('are at most 20 for an account, however many are created at once', async () => {
+    // contract 4.7:13
     const answers = await Promise.all(Array.from({ length: 25 }, () => send('/v1/webhooks', { body: { url: URL } })));
     expect(answers.filter(({ status }) => status === 201)).to.have.length(20);
     expect(answers.filter(({ status }) => status === 400)).to.have.length(5);
@@ -113,6 +118,7 @@ describe('webhook endpoints', () => {
   });
 
   it('are listed newest first, page by page', async () => {
+    // contract 4.7:2 4.10:1
     const created: string[] = [];
     for (let count = 0; count < 3; count += 1) created.push((await create()).id);
     const seen: string[][] = [];
@@ -128,6 +134,7 @@ describe('webhook endpoints', () => {
   });
 
   it('change what is given and keep the rest', async () => {
+    // contract 2.4:2 2.4:6 4.7:4
     const { id, ...created } = await create({ url: URL, description: 'Orders' });
     const changed = await send(`/v1/webhooks/${id}`, { method: 'PATCH', body: { events: ['task.failed'] } });
     expect(changed.body.data).to.deep.include({ url: created.url, description: 'Orders', events: ['task.failed'] });
@@ -136,6 +143,7 @@ describe('webhook endpoints', () => {
   });
 
   it('are disabled and enabled by their owner, and send no test while disabled', async () => {
+    // contract 2.4:4 2.4:6 2.4:8 4.7:15
     const { id } = await create();
     const disabled = await send(`/v1/webhooks/${id}`, { method: 'PATCH', body: { enabled: false } });
     expect(disabled.body.data).to.include({ enabled: false, disabled_reason: 'disabled by its owner' });
@@ -146,6 +154,7 @@ describe('webhook endpoints', () => {
   });
 
   it('get a new secret', async () => {
+    // contract 2.4:7 4.7:6
     const { id, secret } = await create();
     const rotated = await send(`/v1/webhooks/${id}/rotate-secret`, { method: 'POST' });
     expect(rotated.body.data.secret)
@@ -154,6 +163,7 @@ describe('webhook endpoints', () => {
   });
 
   it('are not found once deleted', async () => {
+    // contract 4.7:5
     const { id } = await create();
     const deleted = await send<unknown>(`/v1/webhooks/${id}`, { method: 'DELETE' });
     expect(deleted.body).to.deep.equal({ data: { id, object: 'webhook_endpoint', deleted: true } });
@@ -162,6 +172,7 @@ describe('webhook endpoints', () => {
   });
 
   it('and their deliveries do not exist for other accounts', async () => {
+    // contract 4.7:3
     const { id } = await create();
     const { body } = await send<{ data: DeliveryBody }>(`/v1/webhooks/${id}/test`, { body: {} });
     const { apiKey: stranger } = await app.createAccount();

@@ -60,6 +60,7 @@ describe('a render that comes in the answer', () => {
 describe('a job that the vendor finished', () => {
   for (const [protocol, jobId, document, endedAt] of ENDED) {
     it(`is a success without files when ${protocol} names none, and has the vendor's time of its end`, async () => {
+      // contract 3:8
       const { signal } = new AbortController();
       const state = await usingVendor(MEDIA_PROTOCOLS[protocol], document, (upstream) =>
         upstream.status(jobId, signal),

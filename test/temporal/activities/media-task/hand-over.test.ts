@@ -631,7 +631,7 @@ describe('handing a task over', function () {
     });
 
     for (const [what, isKept, recovery, status] of [
-      ['is charged if its job is found only now, and ended before', true, 'key', 'succeeded'],
+      ['is charged if its job is found only now, and ended before', true, 'key', 'succeeded'], // contract 3:7
       ['is charged if its submission is lost, and the vendor knows its job by its id', false, 'key', 'succeeded'],
       ['is refunded if its submission is lost, and the vendor knows jobs by what was sent', false, 'content', 'failed'],
     ] as const) {
@@ -651,6 +651,7 @@ describe('handing a task over', function () {
       ['after', AFTER, 'failed'],
     ] as const) {
       it(`has ${status}, without another question to the vendor, if its file was stored and its render ended ${when}`, async () => {
+        // contract 3:7
         const task = await submitted({ ended_at: endedAt });
         const { key: name, url } = await storedFile(task);
         await recordStoredFiles(database, task.id, { files: [{ ...PICTURE, url }], endedAt });

@@ -26,6 +26,7 @@ export function describeImagesAt(
     const lost = [`${provider}: unknown, from nothing`];
 
     itEnds('is rendered from text, stored and charged', { body: { ...settings, ...order } }, async (task) => {
+      // contract 4.3:13
       expect(task.status).to.equal('succeeded');
       expect((await rendersOf(stack(), task))[0]?.sent).to.deep.include(sent);
       const [file] = task.output?.media ?? [];
@@ -37,6 +38,7 @@ export function describeImagesAt(
     if (sentWithImage) {
       const body = async () => ({ ...settings, images: [(await uploadImage(stack(), apiKey())).url] });
       itEnds('is rendered from an image, which is sent along', { body }, async (task) => {
+        // contract 4.3:13
         expect(task.status).to.equal('succeeded');
         expect((await rendersOf(stack(), task))[0]?.sent).to.deep.include(sentWithImage);
         await expectBooks(task, 'settlement', 1);

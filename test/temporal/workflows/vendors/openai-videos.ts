@@ -24,7 +24,7 @@ export const describeOpenAiVideos = (stack: UsedStack): void =>
       });
 
       itEnds(
-        'fails as a bad request when an input cannot be fetched, before the vendor is called',
+        'fails as a bad request when an input cannot be fetched, before the vendor is called', // contract 4.2:13
         { body: { images: ['https://127.0.0.1:9/a.png'] } },
         async (task) => {
           expect(task).to.include({ status: 'failed', error_code: 'bad_request' });
