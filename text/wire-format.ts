@@ -15,7 +15,7 @@ import type { UpstreamError } from './upstream-errors.ts';
 export interface ParseContext {
   /** Only for the format that has the model, and whether to stream, in the path instead of the body. */
   readonly address?: { readonly model: string; readonly stream: boolean };
-  /** That of the requested model; `specification` by default. */
+  /** The compatibility of the requested model; `specification` by default. */
   readonly compatibility?: Compatibility;
 }
 

@@ -13,7 +13,7 @@ import {
 import { NO_CALLS } from '../../domain/call-sum.ts';
 import { UPSTREAM_FAULTS } from '../../text/upstream-errors.ts';
 import type { TextCircuitState } from '../../providers/text/circuit-state.ts';
-import type { MediaCircuitState } from './media-ways.ts';
+import type { MediaCircuitState } from './media-circuits.ts';
 
 type CircuitState = TextCircuitState | MediaCircuitState;
 

@@ -8,7 +8,7 @@ import { listUpstreamOverrides } from '../../db/queries/upstream-overrides.ts';
 import type { TextUpstreams } from '../../providers/text/text-upstreams.ts';
 import type { TextCircuitState } from '../../providers/text/circuit-state.ts';
 import { joinFleet, type UpstreamHealth } from './fleet-health.ts';
-import { listMediaCircuits, type MediaVendor } from './media-ways.ts';
+import { listMediaCircuits, type MediaVendor } from './media-circuits.ts';
 import type { OpenCircuit } from '../../db/queries/upstream-calls.ts';
 import { repeat } from '../../domain/repeat.ts';
 

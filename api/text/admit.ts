@@ -53,7 +53,7 @@ export async function admit(call: TextCall, services: TextServices): Promise<Adm
   const { context, caller, format, parseContext, streamsArray, startedAtMs } = call;
   const { requestId } = context.state;
   const body = call.body ?? (await receiveBody(call, services));
-  // Whatever becomes of the catalogue from here on, the request keeps this one.
+  // The request keeps this catalogue, also when a new one replaces it.
   const { catalogue } = services;
   const compatibility = compatibilityOf(parseContext.address?.model ?? body['model'], catalogue);
   const parsed = format.client.parseRequest(body, { ...parseContext, compatibility });

@@ -22,7 +22,7 @@ import type { TextServices } from './services.ts';
 interface Progress {
   /** Measures the first call of an upstream. */
   meter: Meter;
-  /** Those of a request that takes several calls, in their order, beside the first. */
+  /** The further calls of a request that takes several, in their order. */
   readonly others: Meter[];
   /** All calls of a request that takes several; null where it takes one. */
   joined: JoinedCalls | null;

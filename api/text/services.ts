@@ -8,7 +8,7 @@ import type { FindBudget } from '../services/end-user-budgets.ts';
 import type { TextBilling } from '../../db/text-money/billing.ts';
 
 export interface TextServices {
-  /** That in force, which may be another each time. */
+  /** The current catalogue. It can change between calls. */
   readonly catalogue: Catalogue;
   readonly upstreams: TextUpstreams;
   /** Throws ServiceError `processing_unavailable` for a model that operators have disabled. */

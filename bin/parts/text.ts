@@ -4,7 +4,7 @@ import { createTextBilling, type TextBillingService } from '../../db/text-money/
 import { observeUpstreams } from '../../api/text/observe-upstreams.ts';
 import { createFindPrices } from '../../api/services/customer-prices.ts';
 import { createFindBudget } from '../../api/services/end-user-budgets.ts';
-import { vendorOf } from '../../api/services/media-ways.ts';
+import { vendorOf } from '../../api/services/media-circuits.ts';
 import { startUpstreamControl, type UpstreamControl } from '../../api/services/upstream-control.ts';
 import { createTextService, type TextService } from '../../api/text/text-service.ts';
 import type { Config } from '../../config.ts';

@@ -7,7 +7,7 @@ import { columnsOf, type Given, type RowOf } from '../row.ts';
 /** A list of the console with filters, under a name. */
 export interface SavedView {
   readonly name: string;
-  /** Of the page, below the console. */
+  /** The path of the page, below the console. */
   readonly path: string;
   /** The filters, as in the address. */
   readonly query: string;

@@ -133,7 +133,7 @@ export class Allowances {
     clearInterval(this.#ticking);
     this.#isRenewalDue = false;
     for (const entry of this.#entries.values()) {
-      // It asks for no more.
+      // A closed process asks for no more.
       entry.isRecalled = true;
       if (!entry.allowance.isEmpty) this.#waitingOf(entry);
     }
@@ -258,7 +258,7 @@ export class Allowances {
     if (asking.length + ended.length + this.#strays.length > 0) await this.#writeBatch(asking, ended);
   }
 
-  /** Those that ask, up to a limit of requests; the rest stays for the next write. */
+  /** The entries that ask, up to a limit of requests; the others stay for the next write. */
   #nextAsking(): Asking[] {
     const next: Asking[] = [];
     let holds = 0;

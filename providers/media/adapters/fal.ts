@@ -129,7 +129,7 @@ export const fal: MediaAdapter = {
   },
 };
 
-/** The vendor's documents spell the first in two ways; without it, another model may render instead. */
+/** The vendor's documents spell the first differently; without it, another model may render instead. */
 function headersFor(request: RenderRequest): Readonly<Record<string, string>> {
   const seconds = Math.max(lifetimeSecondsOf(request), 1);
   return {

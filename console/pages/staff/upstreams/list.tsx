@@ -8,37 +8,39 @@ import { Chosen, TableCard, wordFor } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import { useTexts } from '../../../html/page-context.ts';
 
-type Ways = Awaited<ReturnType<ApiServices['upstreams']['list']>>;
+type Routes = Awaited<ReturnType<ApiServices['upstreams']['list']>>;
 
 const USUAL_MINUTES = '10';
 
-export function UpstreamList({ ways, visit }: { readonly ways: Ways; readonly visit: UserVisit }) {
+export function UpstreamList({ routes, visit }: { readonly routes: Routes; readonly visit: UserVisit }) {
   const { texts } = visit;
   return (
     <>
       <p class="soft">{texts.staffUpstreams.about}</p>
-      <UpstreamTable ways={ways} />
-      {may(visit, 'operate') && ways.length > 0 ? <Orders ways={ways} visit={visit} /> : null}
+      <UpstreamTable routes={routes} />
+      {may(visit, 'operate') && routes.length > 0 ? <Orders routes={routes} visit={visit} /> : null}
     </>
   );
 }
 
 /** The browser fetches the table again while the page is open. */
-export function UpstreamTable({ ways }: { readonly ways: Ways }) {
+export function UpstreamTable({ routes }: { readonly routes: Routes }) {
   const texts = useTexts();
   const { staffUpstreams: words, fields } = texts;
-  if (ways.length === 0) return <Empty>{words.none}</Empty>;
+  if (routes.length === 0) return <Empty>{words.none}</Empty>;
   return (
     <div hx-get="/console/staff/upstreams/health" hx-trigger="every 5s" hx-swap="outerHTML">
       <TableCard
         of={UPSTREAM}
         label={words.title}
-        rows={ways}
+        rows={routes}
         columns={[
           [
             fields.upstream,
-            (way) => (
-              <Noted note={'format' in way ? way.format : (way.protocol ?? words.notConfigured)}>{way.name}</Noted>
+            (route) => (
+              <Noted note={'format' in route ? route.format : (route.protocol ?? words.notConfigured)}>
+                {route.name}
+              </Noted>
             ),
           ],
           'model',
@@ -92,10 +94,10 @@ function Calls({ sum }: { readonly sum: CallSum }) {
   );
 }
 
-function Orders({ ways, visit }: { readonly ways: Ways; readonly visit: UserVisit }) {
+function Orders({ routes, visit }: { readonly routes: Routes; readonly visit: UserVisit }) {
   const { form, texts } = visit;
   const { staffUpstreams: words, fields } = texts;
-  const names = [...new Set(ways.map(({ name }) => name))].map((name) => [name, name] as const);
+  const names = [...new Set(routes.map(({ name }) => name))].map((name) => [name, name] as const);
   const UpstreamChoice = ({ id }: { readonly id: string }) => (
     <Choice name="upstream" id={id} label={fields.upstream} value={form.text('upstream')} options={names} />
   );

@@ -15,7 +15,7 @@ export const staffUpstreamPages = [
   staff.page('/staff/upstreams', 'read', async (visit, services) => showUpstreams(visit, services)),
   staff.page('/staff/upstreams/health', 'read', async (_visit, { upstreams }) => ({
     kind: 'part',
-    content: <UpstreamTable ways={await upstreams.list()} />,
+    content: <UpstreamTable routes={await upstreams.list()} />,
   })),
   staff.form('/staff/upstreams/rest', 'operate', (visit, services) => order(visit, services, () => readSeconds(visit))),
   staff.form('/staff/upstreams/resume', 'operate', (visit, services) => order(visit, services, () => null)),
@@ -29,7 +29,7 @@ async function showUpstreams(
   return showPage(
     'upstreams',
     visit.texts.staffUpstreams.title,
-    <UpstreamList ways={await upstreams.list()} visit={visit} />,
+    <UpstreamList routes={await upstreams.list()} visit={visit} />,
     problem,
   );
 }
