@@ -138,6 +138,5 @@ export const unixSeconds = (description: string): JsonSchema => integer(`${descr
 
 export const usd = (description: string): JsonSchema => number(`${description}; USD`);
 export const isoTime = (description: string): JsonSchema => text(description, { format: 'date-time' });
-export const count = (description: string): JsonSchema => integer(description, { minimum: 0 });
 export const exactUsd = (description: string): JsonSchema =>
   text(`${description}; USD, exact`, { pattern: String.raw`^-?\d+(\.\d{1,12})?$` });

@@ -33,13 +33,7 @@ export async function openDownload(
   let url = parseLink(link);
   for (let followed = 0; followed <= MAX_REDIRECTS; followed += 1) {
     const { statusCode, headers, body } = await open(url, options, signal);
-    if (statusCode === 200) {
-      return {
-        body: streamOf(body),
-        contentType: singleHeader(headers['content-type']),
-        contentLength: lengthOf(singleHeader(headers['content-length'])),
-      };
-    }
+    if (statusCode === 200) return { body: streamOf(body) };
     await body.dump({ limit: 1024 }).catch(() => undefined);
     const location = singleHeader(headers['location']);
     if (isRedirect(statusCode) && location !== null) url = parseLink(location, url);
@@ -106,8 +100,4 @@ function isRedirect(status: number): boolean {
 
 function singleHeader(value: string | string[] | undefined): string | null {
   return (Array.isArray(value) ? value[0] : value) ?? null;
-}
-
-function lengthOf(value: string | null): number | null {
-  return value !== null && /^\d{1,15}$/.test(value) ? Number(value) : null;
 }

@@ -8,6 +8,4 @@ export type ResultFile =
 /** An open download. The caller must consume or cancel `body`. */
 export interface ResultDownload {
   readonly body: ReadableStream<Uint8Array>;
-  readonly contentType: string | null;
-  readonly contentLength: number | null;
 }

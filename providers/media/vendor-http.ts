@@ -151,7 +151,7 @@ export function createVendorHttp(options: VendorHttpOptions): VendorHttp {
     },
 
     async download(file, signal) {
-      if ('bytes' in file) return held(file.bytes, file.mimeType);
+      if ('bytes' in file) return held(file.bytes);
       const idleTimeoutMs = options.downloadIdleTimeoutMs ?? DOWNLOAD_SILENCE_MS;
       return openDownload(file.url, { carrierOf, idleTimeoutMs }, signal);
     },
@@ -179,14 +179,14 @@ function encode(body: NonNullable<VendorCall['body']>): { readonly contentType: 
   return { contentType: 'application/json', bytes: Buffer.from(JSON.stringify(body.json)) };
 }
 
-function held(bytes: Uint8Array, mimeType: string | null): ResultDownload {
+function held(bytes: Uint8Array): ResultDownload {
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
       controller.enqueue(bytes);
       controller.close();
     },
   });
-  return { body, contentType: mimeType, contentLength: bytes.byteLength };
+  return { body };
 }
 
 /** Includes the underlying reason, which says more: a refused connection, an unknown name, a certificate. */

@@ -248,8 +248,8 @@ describe('HTTP with an upstream of media', () => {
 
     it('hand out what is here already', async () => {
       const http = connect('http://127.0.0.1:9');
-      const { body, contentLength } = await http.download({ bytes: Buffer.from('file'), mimeType: 'x/y' }, signal);
-      expect([await new Response(body).text(), contentLength]).to.deep.equal(['file', 4]);
+      const { body } = await http.download({ bytes: Buffer.from('file'), mimeType: 'x/y' }, signal);
+      expect(await new Response(body).text()).to.equal('file');
     });
   });
 });
