@@ -1,10 +1,8 @@
-import { ApiError, GoogleGenAI, type GenerateContentResponse, type Part } from '@google/genai';
+import { GoogleGenAI, type GenerateContentResponse, type Part } from '@google/genai';
 import { expect } from 'chai';
-import { ServiceError } from '../../../domain/errors.ts';
 import type { AnswerPart, ToolResultPart } from '../../../text/canonical.ts';
 import { eventsOf } from '../answers.ts';
 import { generateContent } from '../../../text/generate-content/index.ts';
-import { rejectionOf } from '../../support/rejection.ts';
 import { SdkGateway, toolCall } from '../sdk-gateway.ts';
 import { streamedTo, textResult } from '../support.ts';
 
@@ -100,16 +98,6 @@ describe('native format with the SDK of its vendor', () => {
     expect(chat.getHistory(true)).to.have.length.greaterThan(4);
   });
 
-  it('understands an answer whose budget was spent on thinking, streamed or whole', async () => {
-    gateway.answerWith({ parts: [thought], finish: { reason: 'length' } });
-    const [chunk] = await all(await sdk.models.generateContentStream({ model, contents: 'Hi' }));
-    const whole = await sdk.models.generateContent({ model, contents: 'Hi' });
-    for (const response of [chunk, whole]) {
-      expect(response?.text).to.equal('');
-      expect(response?.candidates?.[0]?.finishReason).to.equal('MAX_TOKENS');
-    }
-  });
-
   it('understands a schema that the SDK wrote in the dialect of the format', async () => {
     gateway.answerWith({ parts: [{ type: 'text', text: 'Yes' }] });
     const parameters = { type: 'object', properties: { place: { type: 'string', nullable: true } } };
@@ -144,14 +132,5 @@ describe('native format with the SDK of its vendor', () => {
     }
     expect(texts).to.deep.equal(['First']);
     expect(failure).to.be.instanceOf(Error);
-  });
-
-  it('throws an error before the answer with its status and message', async () => {
-    const error = new ServiceError('content_policy_violation', 'The prompt was refused.');
-    gateway.answer(JSON.stringify(generateContent.client.renderError(error, 'req_1')), error.status);
-    const failure = await rejectionOf(sdk.models.generateContentStream({ model, contents: 'Hi' }));
-    expect(failure).to.be.instanceOf(ApiError);
-    expect(failure).to.have.property('status', 400);
-    expect(failure).to.have.property('message').that.contains('The prompt was refused. (request id: req_1)');
   });
 });

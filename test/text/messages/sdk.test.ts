@@ -58,19 +58,6 @@ describe('messages with the @anthropic-ai/sdk package', () => {
     expect(gateway.requests[1]?.turns[1]?.parts).to.deep.equal(parts);
   });
 
-  it('finds an empty text block and the reason when the limit ate everything', async () => {
-    gateway.answerWith({ parts: [reasoning], finish: { reason: 'length' } });
-    const message = await client.messages.stream(asked).finalMessage();
-    expect(message.stop_reason).to.equal('max_tokens');
-    expect(message.content.at(-1)).to.deep.equal({ type: 'text', text: '' });
-  });
-
-  it('receives the stop sequence that matched', async () => {
-    gateway.answerWith({ finish: { reason: 'stop-sequence', stopSequence: 'END' } });
-    const message = await client.messages.stream(asked).finalMessage();
-    expect(message).to.include({ stop_reason: 'stop_sequence', stop_sequence: 'END' });
-  });
-
   it('throws the error that comes in the middle of a stream, after the text before it and a ping', async () => {
     const [head = ''] = streamedTo(messages, [...eventsOf(textResult())]).split('event: content_block_stop');
     const ping = messages.client.keepAliveFrame ?? '';

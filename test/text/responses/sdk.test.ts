@@ -68,13 +68,6 @@ describe('responses with the openai package', () => {
     expect(gateway.requests[1]?.turns[1]?.parts).to.deep.equal(parts);
   });
 
-  it('finds an empty text and the reason when the limit ate everything', async () => {
-    gateway.answerWith({ parts: [reasoning], finish: { reason: 'length' } });
-    const response = await client.responses.stream(asked).finalResponse();
-    expect(response).to.include({ status: 'incomplete', output_text: '' });
-    expect(response.incomplete_details).to.deep.equal({ reason: 'max_output_tokens' });
-  });
-
   it('throws the error that comes in the middle of a stream, after the text before it and a comment', async () => {
     const [head = ''] = streamedTo(responses, [...eventsOf(textResult())]).split('event: response.output_text.done');
     const ping = responses.client.keepAliveFrame ?? '';
