@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { attemptsOf } from '../../../support/vendors.ts';
-import { describeTasksAt, type UsedStack } from './tasks-at-a-vendor.ts';
+import { describeLateListAt, describeTasksAt, type UsedStack } from './tasks-at-a-vendor.ts';
 
 export const describeFal = (stack: UsedStack): void =>
   describeTasksAt(
@@ -31,7 +30,8 @@ export const describeFal = (stack: UsedStack): void =>
       outcomeTold:
         /^Attempt 1: accepted, learnt from a look-up of what was sent; job fal-ai\/veo3\.1\|[\w-]+; it cost 0\.8 USD$/,
     },
-    ({ stack, itEnds, expectBooks }) => {
+    (tools) => {
+      const { itEnds, expectBooks } = tools;
       itEnds(
         'is rendered as an image, stored and charged',
         { body: { kind: 'image', model: 'flux-2' } },
@@ -41,24 +41,6 @@ export const describeFal = (stack: UsedStack): void =>
         },
       );
 
-      itEnds(
-        'is taken up by the callback when the list is late',
-        { directives: 'drop_submit,unlisted,render_ms=500' },
-        async (task) => {
-          expect(task.status).to.equal('succeeded');
-          expect(await attemptsOf(stack(), task)).to.deep.equal(['fal: accepted, from the callback']);
-          await expectBooks(task, 'settlement', 1);
-        },
-      );
-
-      itEnds(
-        'is given up and refunded, and not rendered twice, when neither the list nor a callback reveals it',
-        { directives: 'drop_submit,unlisted,stuck' },
-        async (task) => {
-          expect(task).to.include({ status: 'failed', error_code: 'processing_unavailable' });
-          expect(await attemptsOf(stack(), task)).to.deep.equal(['fal: unknown, from nothing']);
-          await expectBooks(task, 'refund', 1);
-        },
-      );
+      describeLateListAt('fal', tools);
     },
   );

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { attemptsOf, rendersOf } from '../../../support/vendors.ts';
-import { describeTasksAt, type UsedStack } from './tasks-at-a-vendor.ts';
+import { rendersOf } from '../../../support/vendors.ts';
+import { describeLateListAt, describeTasksAt, type UsedStack } from './tasks-at-a-vendor.ts';
 
 export const describeReplicate = (stack: UsedStack): void =>
   describeTasksAt(
@@ -16,7 +16,8 @@ export const describeReplicate = (stack: UsedStack): void =>
       outcomeTold:
         /^Attempt 1: accepted, learnt from a look-up of what was sent; job [\w-]+; the upstream charged [\d.]+ \w+; it cost 0\.4 USD$/,
     },
-    ({ stack, itEnds, expectBooks }) => {
+    (tools) => {
+      const { stack, itEnds, expectBooks } = tools;
       itEnds(
         'is rendered as an image, stored and charged',
         { body: { kind: 'image', model: 'flux-2-pro' } },
@@ -31,24 +32,6 @@ export const describeReplicate = (stack: UsedStack): void =>
         },
       );
 
-      itEnds(
-        'is taken up by the callback when the list is late',
-        { directives: 'drop_submit,unlisted,render_ms=500' },
-        async (task) => {
-          expect(task.status).to.equal('succeeded');
-          expect(await attemptsOf(stack(), task)).to.deep.equal(['replicate: accepted, from the callback']);
-          await expectBooks(task, 'settlement', 1);
-        },
-      );
-
-      itEnds(
-        'is given up and refunded, and not rendered twice, when neither the list nor a callback reveals it',
-        { directives: 'drop_submit,unlisted,stuck' },
-        async (task) => {
-          expect(task).to.include({ status: 'failed', error_code: 'processing_unavailable' });
-          expect(await attemptsOf(stack(), task)).to.deep.equal(['replicate: unknown, from nothing']);
-          await expectBooks(task, 'refund', 1);
-        },
-      );
+      describeLateListAt('replicate', tools);
     },
   );

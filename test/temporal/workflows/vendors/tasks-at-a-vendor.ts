@@ -122,6 +122,23 @@ export function describeTasksAt(
   });
 }
 
+/** For a vendor whose list may come late, so that a lost answer may stay lost. */
+export function describeLateListAt(provider: string, { stack, itEnds, expectBooks }: VendorTools): void {
+  const late = { directives: 'drop_submit,unlisted,render_ms=500' };
+  itEnds('is taken up by the callback when the list is late', late, async (task) => {
+    expect(task.status).to.equal('succeeded');
+    expect(await attemptsOf(stack(), task)).to.deep.equal([`${provider}: accepted, from the callback`]);
+    await expectBooks(task, 'settlement', 1);
+  });
+
+  const lost = { directives: 'drop_submit,unlisted,stuck' };
+  itEnds('is given up and refunded once when neither the list nor a callback reveals it', lost, async (task) => {
+    expect(task).to.include({ status: 'failed', error_code: 'processing_unavailable' });
+    expect(await attemptsOf(stack(), task)).to.deep.equal([`${provider}: unknown, from nothing`]);
+    await expectBooks(task, 'refund', 1);
+  });
+}
+
 /** A suite of a vendor, with an account of its own. @param model of the tasks that do not say which */
 export function describeVendor(
   name: string,
