@@ -6,7 +6,7 @@ import { createWorkflowAccess } from '../../temporal/workflow-access.ts';
 import { claimDeliveriesToStart, insertTestDelivery } from '../../db/queries/deliveries.ts';
 import { newId } from '../../domain/ids.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { createAccount } from '../support/factories.ts';
+import { createAccount, createEndpoint } from '../support/factories.ts';
 import { rejectionOf } from '../support/rejection.ts';
 import { claimTestNamespace, testTemporalAddress } from '../support/services.ts';
 
@@ -21,17 +21,7 @@ describe('the repair of abandoned deliveries', function () {
     testDatabase = await createTestDatabase();
     connection = await Connection.connect({ address: await testTemporalAddress() });
     client = new Client({ connection, namespace: claimTestNamespace() });
-    const accountId = (await createAccount(testDatabase.database)).id;
-    endpoint = { id: newId('webhookEndpoint'), accountId };
-    await testDatabase.database('webhook_endpoints').insert({
-      id: endpoint.id,
-      account_id: accountId,
-      url: 'https://hooks.example.com/',
-      events: ['task.failed'],
-      sealed_secret: Buffer.from('sealed'),
-      created_at: new Date(),
-      updated_at: new Date(),
-    });
+    endpoint = await createEndpoint(testDatabase.database, await createAccount(testDatabase.database));
   });
   after(() => Promise.all([testDatabase.drop(), connection.close()]));
 

@@ -13,7 +13,7 @@ import { beginAttempt, recordAttempt } from '../../../db/queries/delivery-attemp
 import { deleteWebhookEndpoint, updateWebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
 import { newId } from '../../../domain/ids.ts';
 import { useTestDatabase } from '../../support/database.ts';
-import { createAccount } from '../../support/factories.ts';
+import { createAccount, createEndpoint } from '../../support/factories.ts';
 
 interface Endpoint {
   readonly id: string;
@@ -27,20 +27,8 @@ describe('db/queries/delivery-attempts', () => {
   // What other tests left behind is of no concern.
   beforeEach(() => database('deliveries').update({ status: 'failed', completed_at: new Date() }));
 
-  async function createEndpoint(account?: string): Promise<Endpoint> {
-    const accountId = account ?? (await createAccount(database)).id;
-    const id = newId('webhookEndpoint');
-    await database('webhook_endpoints').insert({
-      id,
-      account_id: accountId,
-      url: 'https://hooks.example.com/',
-      events: ['task.failed'],
-      sealed_secret: Buffer.from('sealed'),
-      created_at: new Date(),
-      updated_at: new Date(),
-    });
-    return { id, accountId };
-  }
+  const newEndpoint = async (accountId?: string): Promise<Endpoint> =>
+    createEndpoint(database, accountId === undefined ? await createAccount(database) : { id: accountId });
 
   async function createDeliveries(endpoint: Endpoint, count: number): Promise<string[]> {
     const ids: string[] = [];
@@ -87,7 +75,7 @@ describe('db/queries/delivery-attempts', () => {
 
   it('limits an endpoint’s concurrent attempts, whichever process asks', async () => {
     // contract 6:18
-    const ids = await createDeliveries(await createEndpoint(), ATTEMPT_LIMITS.perEndpoint + 4);
+    const ids = await createDeliveries(await newEndpoint(), ATTEMPT_LIMITS.perEndpoint + 4);
     const verdicts = await Promise.all(ids.map((id) => verdictOf(id)));
     expect(verdicts.filter((verdict) => verdict === 'admitted')).to.have.length(ATTEMPT_LIMITS.perEndpoint);
     expect(verdicts.filter((verdict) => verdict === 'deferred')).to.have.length(4);
@@ -100,17 +88,17 @@ describe('db/queries/delivery-attempts', () => {
 
   it('limits an account’s concurrent attempts, over all its endpoints', async () => {
     // contract 6:18
-    const { accountId, id } = await createEndpoint();
+    const { accountId, id } = await newEndpoint();
     const endpoints = [{ accountId, id }];
-    while (endpoints.length < 6) endpoints.push(await createEndpoint(accountId));
+    while (endpoints.length < 6) endpoints.push(await newEndpoint(accountId));
     const ids = (await Promise.all(endpoints.map((one) => createDeliveries(one, 6)))).flat();
     const verdicts = await Promise.all(ids.map((one) => verdictOf(one)));
     expect(verdicts.filter((verdict) => verdict === 'admitted')).to.have.length(ATTEMPT_LIMITS.perAccount);
-    expect(await verdictOf(await createDelivery(await createEndpoint())), 'of another account').to.equal('admitted');
+    expect(await verdictOf(await createDelivery(await newEndpoint())), 'of another account').to.equal('admitted');
   });
 
   it('gives a delivery that has to wait back to the relay, with its number and its schedule', async () => {
-    const endpoint = await createEndpoint();
+    const endpoint = await newEndpoint();
     const waiting = await createDelivery(endpoint);
     await verdictOf(waiting);
     await record(waiting, 'failed');
@@ -132,7 +120,7 @@ describe('db/queries/delivery-attempts', () => {
   });
 
   it('lets go of the room of an attempt whose worker died', async () => {
-    const endpoint = await createEndpoint();
+    const endpoint = await newEndpoint();
     for (const id of await createDeliveries(endpoint, ATTEMPT_LIMITS.perEndpoint)) await verdictOf(id);
     const next = await createDelivery(endpoint);
     expect(await verdictOf(next)).to.equal('deferred');
@@ -142,7 +130,7 @@ describe('db/queries/delivery-attempts', () => {
 
   it('leaves an endpoint alone that does not answer in time, then tries it with one attempt until it answers', async () => {
     // contract 6:19
-    const endpoint = await createEndpoint();
+    const endpoint = await newEndpoint();
     await timeOut(endpoint, ATTEMPT_LIMITS.timeoutsUntilPause - 1);
     const ids = await createDeliveries(endpoint, 8);
     expect(await claim(1)).to.have.length(1);
@@ -165,7 +153,7 @@ describe('db/queries/delivery-attempts', () => {
   });
 
   it('tries an endpoint at once whose owner gives it another address', async () => {
-    const endpoint = await createEndpoint();
+    const endpoint = await newEndpoint();
     await timeOut(endpoint, ATTEMPT_LIMITS.timeoutsUntilPause);
     const id = await createDelivery(endpoint);
     expect(await verdictOf(id)).to.equal('deferred');
@@ -174,13 +162,13 @@ describe('db/queries/delivery-attempts', () => {
   });
 
   it('lets the healthy endpoints of all accounts pass an endpoint that hangs with a long backlog', async () => {
-    const hanging = await createEndpoint();
+    const hanging = await newEndpoint();
     const backlog = await createDeliveries(hanging, 60);
     await database('deliveries')
       .whereIn('id', backlog)
       .update({ next_start_at: new Date(0) });
     const healthy: string[] = [];
-    for (let made = 0; made < 10; made += 1) healthy.push(await createDelivery(await createEndpoint()));
+    for (let made = 0; made < 10; made += 1) healthy.push(await createDelivery(await newEndpoint()));
     const first = (await claim(16)).map(({ id }) => id);
     expect(first).to.include.members(healthy);
     expect(first).to.have.length(16);
@@ -188,15 +176,15 @@ describe('db/queries/delivery-attempts', () => {
   });
 
   it('gives a busy account one turn for each turn of the others', async () => {
-    const busy = await createEndpoint();
+    const busy = await newEndpoint();
     await createDeliveries(busy, 6);
-    const modest = await createEndpoint();
+    const modest = await newEndpoint();
     const [one = ''] = await createDeliveries(modest, 1);
     expect((await claim(2)).map(({ id }) => id)).to.include(one);
   });
 
   it('fails what waits for an endpoint that takes nothing any more, without a workflow', async () => {
-    const endpoint = await createEndpoint();
+    const endpoint = await newEndpoint();
     const ids = await createDeliveries(endpoint, 3);
     await deleteWebhookEndpoint(database, endpoint.accountId, endpoint.id);
     expect(await claim()).to.deep.equal([]);
@@ -205,7 +193,7 @@ describe('db/queries/delivery-attempts', () => {
   });
 
   it('restarts the schedule for a redelivery, after a running attempt', async () => {
-    const endpoint = await createEndpoint();
+    const endpoint = await newEndpoint();
     const id = await createDelivery(endpoint);
     await verdictOf(id);
     await record(id, 'failed');
@@ -217,7 +205,7 @@ describe('db/queries/delivery-attempts', () => {
   });
 
   it('frees the room of a delivery that Temporal did not take', async () => {
-    const endpoint = await createEndpoint();
+    const endpoint = await newEndpoint();
     const ids = await createDeliveries(endpoint, ATTEMPT_LIMITS.perEndpoint + 1);
     const claimed = await claim();
     await markDeliveriesStarted(
@@ -230,7 +218,7 @@ describe('db/queries/delivery-attempts', () => {
   });
 
   it('is missed when its time has passed, and can be given back to the relay', async () => {
-    const endpoint = await createEndpoint();
+    const endpoint = await newEndpoint();
     const [inTime = '', due = '', underWay = ''] = await createDeliveries(endpoint, 3);
     for (const id of [inTime, due])
       await database('deliveries').where({ id }).update({ workflow_started_at: new Date() });
