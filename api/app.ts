@@ -68,7 +68,7 @@ export interface AppSettings extends Pick<
   | 'keyPeppers'
   | 'paymentWebhookSecret'
   | 'publicUrl'
-  | 'sendsMail'
+  | 'canSendMail'
   | 'temporal'
   | 'topUpUrl'
 > {
@@ -112,7 +112,7 @@ export function createTextApp(dependencies: AppDependencies): Koa<RequestState> 
 }
 
 function endpointsWith({ paymentWebhookSecret }: AppSettings): readonly Endpoint[] {
-  return endpointsFor({ takesPayments: paymentWebhookSecret !== null });
+  return endpointsFor({ canTakePayments: paymentWebhookSecret !== null });
 }
 
 function createFrame(

@@ -257,9 +257,9 @@ const ENDPOINTS: readonly Endpoint[] = [
   announceJobEnd,
 ];
 
-/** The endpoints of `{base_url}`. @param takesPayments whether a payment provider announces payments */
-export function endpointsFor({ takesPayments }: { readonly takesPayments: boolean }): readonly Endpoint[] {
-  return takesPayments ? [...ENDPOINTS, announcePayment] : ENDPOINTS;
+/** The endpoints of `{base_url}`. @param canTakePayments whether a payment provider announces payments */
+export function endpointsFor({ canTakePayments }: { readonly canTakePayments: boolean }): readonly Endpoint[] {
+  return canTakePayments ? [...ENDPOINTS, announcePayment] : ENDPOINTS;
 }
 
 /** The endpoints of `{text_base_url}`. */

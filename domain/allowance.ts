@@ -32,7 +32,7 @@ export interface CreditTerms {
   /** Signup credit cannot pay for it. */
   readonly fundedOnly: boolean;
   /** Requires that the account has topped up. */
-  readonly needsTopUp: boolean;
+  readonly isTopUpRequired: boolean;
 }
 
 /** The part of `credit` that pays `amount`, signup credit first. */
@@ -77,7 +77,7 @@ export class Allowance {
 
   /** Holds `amount` of the free money. @returns the hold; null if there is too little, or it may not pay */
   hold(amount: PicoUsd, terms: CreditTerms): Credit | null {
-    if (amount <= 0n || (terms.needsTopUp && !this.#hasToppedUp)) return null;
+    if (amount <= 0n || (terms.isTopUpRequired && !this.#hasToppedUp)) return null;
     const taken = take(this.free, amount, terms);
     if (amountOf(taken) < amount) return null;
     this.#held = add(this.#held, taken);

@@ -155,7 +155,7 @@ export interface Submission {
   readonly settledAt: Date | null;
   readonly jobId: string | null;
   /** Whether that upstream has nothing to offer for this task. */
-  readonly leavesRoute: boolean;
+  readonly isRouteExcluded: boolean;
   /** The list price of a render that nobody may get, in pico-USD. */
   readonly possibleLoss: PicoUsd | null;
   readonly vendorCost: VendorCost | null;

@@ -67,7 +67,7 @@ export function refusedHold(hold: WantedHold, refused: RefusedHold): ServiceErro
 }
 
 /** Whether only accounts that have topped up may call the model. */
-export function needsTopUp({
+export function isTopUpRequired({
   free,
   requiresTopUp,
 }: {

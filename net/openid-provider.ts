@@ -147,8 +147,8 @@ async function discover({ issuer, clientId, clientSecret }: OpenIdSettings): Pro
 function asSupported(clientSecret: string): ClientAuth {
   const [inBody, inHeader] = [ClientSecretPost(clientSecret), ClientSecretBasic(clientSecret)];
   return (server, client, body, headers) => {
-    const takesBody = server.token_endpoint_auth_methods_supported?.includes('client_secret_post') ?? false;
-    return (takesBody ? inBody : inHeader)(server, client, body, headers);
+    const isSecretInBody = server.token_endpoint_auth_methods_supported?.includes('client_secret_post') ?? false;
+    return (isSecretInBody ? inBody : inHeader)(server, client, body, headers);
   };
 }
 

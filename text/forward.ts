@@ -41,7 +41,7 @@ export function planForwarding(
   options: UpstreamOptions,
   meter: Meter,
 ): Forwarding {
-  const { keepsEvent = () => true, ...upstreamRequest } = upstream.forwardRequest(body, request, options);
+  const { shouldKeepEvent = () => true, ...upstreamRequest } = upstream.forwardRequest(body, request, options);
   const repairer = upstream.createRepairer({ body, request, usage: () => meter.charged() });
   return {
     upstreamRequest,
@@ -50,14 +50,14 @@ export function planForwarding(
       if (!meter.finished) throw cutShort();
       return isObject(answer) ? repairer.repairResult(answer) : answer;
     },
-    forwardStream: () => new Forwarder(upstream, repairer, keepsEvent, meter),
+    forwardStream: () => new Forwarder(upstream, repairer, shouldKeepEvent, meter),
   };
 }
 
 class Forwarder implements Stage<Frame, Uint8Array> {
   readonly #events = parseServerSentEvents();
   readonly #answer: ReadableEvents;
-  readonly #keepsEvent: (event: ServerSentEvent) => boolean;
+  readonly #shouldKeepEvent: (event: ServerSentEvent) => boolean;
   readonly #meter: Meter;
   readonly #repairer: StreamRepairer;
   readonly #measure: Emit<StreamEvent>;
@@ -65,11 +65,11 @@ class Forwarder implements Stage<Frame, Uint8Array> {
   constructor(
     upstream: UpstreamFormat,
     repairer: Repairer,
-    keepsEvent: (event: ServerSentEvent) => boolean,
+    shouldKeepEvent: (event: ServerSentEvent) => boolean,
     meter: Meter,
   ) {
     this.#answer = new ReadableEvents(upstream.parseStream(), meter);
-    this.#keepsEvent = keepsEvent;
+    this.#shouldKeepEvent = shouldKeepEvent;
     this.#meter = meter;
     const stream = repairer.repairStream();
     this.#repairer = stream;
@@ -114,7 +114,7 @@ class Forwarder implements Stage<Frame, Uint8Array> {
     this.#answer.push(event, this.#measure);
     // Clients cannot read it either.
     if (this.#answer.hasSkipped) return;
-    if (this.#keepsEvent(event)) this.#repairer.repair(event, (repaired) => void passed.push(repaired));
+    if (this.#shouldKeepEvent(event)) this.#repairer.repair(event, (repaired) => void passed.push(repaired));
   }
 }
 

@@ -53,9 +53,9 @@ class FrameSplitter implements Stage<Uint8Array, Frame> {
       if (!this.#isAtLineStart) at = lineEnds.next(at);
       if (at === bytes.length) break;
       const byte = bytes[at];
-      const endsLine = byte === LINE_FEED || byte === CARRIAGE_RETURN;
-      const isBlank = this.#isAtLineStart && endsLine && !(this.#isAfterReturn && byte === LINE_FEED);
-      this.#isAtLineStart = endsLine;
+      const isLineEnd = byte === LINE_FEED || byte === CARRIAGE_RETURN;
+      const isBlank = this.#isAtLineStart && isLineEnd && !(this.#isAfterReturn && byte === LINE_FEED);
+      this.#isAtLineStart = isLineEnd;
       this.#isAfterReturn = byte === CARRIAGE_RETURN;
       at += 1;
       if (!isBlank) continue;

@@ -32,7 +32,7 @@ export function planOutput(
   const { outputFormat: format } = request;
   if (format === undefined) return { request, stage: null };
   const hasSchema = format.type === 'json-schema' && format.schema !== undefined;
-  const hasNoField = structuredOutput === 'tool' || upstream.needsSchemaForJson === true;
+  const hasNoField = structuredOutput === 'tool' || upstream.isSchemaRequiredForJson === true;
   if (!hasSchema && (hasNoField || upstream.givesAnyJson === true)) {
     const worded = instructed(request);
     return { request: hasNoField ? { ...worded, outputFormat: undefined } : worded, stage: new OutputCheck(format) };

@@ -104,7 +104,7 @@ export interface InputCount {
 /** A request that is passed on in its own format, whose answer is passed back unchanged. */
 export interface ForwardedRequest extends UpstreamRequest {
   /** Present if the answer has events that the client did not ask for: only those that pass are kept. */
-  readonly keepsEvent?: (event: ServerSentEvent) => boolean;
+  readonly shouldKeepEvent?: (event: ServerSentEvent) => boolean;
 }
 
 /** The facts about the request that a repair needs. */
@@ -144,7 +144,7 @@ export interface UpstreamFormat {
   /** Whether upstreams that accept stop sequences accept this one; by default they accept any. */
   readonly canSendStopSequence?: (sequence: string) => boolean;
   /** Whether upstreams of this format can be asked for JSON only by a schema. */
-  readonly needsSchemaForJson?: boolean;
+  readonly isSchemaRequiredForJson?: boolean;
   /** Whether JSON without a schema may be any value, such as a list or a text. */
   readonly givesAnyJson?: boolean;
   /** How many stop sequences upstreams of this format accept; any number by default. */

@@ -64,7 +64,7 @@ export interface ApiServices extends GivenServices {
   /** The public address of the api process, without a trailing slash. */
   readonly publicUrl: string;
   /** Whether links are sent by e-mail, too. */
-  readonly sendsMail: boolean;
+  readonly canSendMail: boolean;
   /** The current catalogue. It can change between reads. */
   readonly catalogue: Catalogue;
   readonly uploads: Uploads;

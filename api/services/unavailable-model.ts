@@ -1,7 +1,7 @@
 /** Why a key cannot call a model now: contract 4.6. */
 import type { MediaModel, TextModel } from '../../catalogue/types.ts';
 import { isAllowedModel, type KeyGroup } from '../../domain/api-key.ts';
-import { needsTopUp } from '../../domain/text-refusal.ts';
+import { isTopUpRequired } from '../../domain/text-refusal.ts';
 import type { ModelControl } from './model-control.ts';
 import type { UpstreamControl } from './upstream-control.ts';
 
@@ -25,7 +25,7 @@ export function whyUnavailable(
   },
 ): UnavailableReason | null {
   if (!isAllowedModel(key, model.id)) return 'not_allowed';
-  if (account.toppedUpAt === null && ('kind' in model || needsTopUp(model))) return 'top_up_required';
+  if (account.toppedUpAt === null && ('kind' in model || isTopUpRequired(model))) return 'top_up_required';
   if (models.disabledBy(model.id) !== null) return 'disabled';
   // Media tasks wait for an upstream that is out of service.
   return 'kind' in model || upstreams.hasRoute(model) ? null : 'no_route';

@@ -78,7 +78,7 @@ export function addExportOptions(command: Command): Command {
 
 /** @throws Error if there is no such endpoint */
 function operationOf(id: string): Operation {
-  const operation = endpointsFor({ takesPayments: false }).find((endpoint) => endpoint.id === id);
+  const operation = endpointsFor({ canTakePayments: false }).find((endpoint) => endpoint.id === id);
   if (!operation) throw new Error(`no endpoint has the operationId ${id}`);
   return operation;
 }

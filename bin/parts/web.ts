@@ -162,7 +162,7 @@ function settingsOf(config: Config, checkout: CheckoutPages | null): AppSettings
   return {
     checkout,
     publicUrl: config.api.publicUrl,
-    sendsMail: config.mail !== undefined,
+    canSendMail: config.mail !== undefined,
     adminTokens: config.secrets.adminTokens,
     metricsToken: config.secrets.metricsToken,
     keyPeppers: config.secrets.keyPeppers,

@@ -47,7 +47,7 @@ const PREFIX = '#/components/schemas/';
 
 /** The schemas of the roots, and of all that they refer to, by the names that they have as types. */
 export function clientSchemas(): ReadonlyMap<string, JsonSchema> {
-  const { components } = createOpenApiDocument(endpointsFor({ takesPayments: true }), loadCatalogue());
+  const { components } = createOpenApiDocument(endpointsFor({ canTakePayments: true }), loadCatalogue());
   const schemas = new Map<string, JsonSchema>();
   const add = (name: string): void => {
     const schema = components.schemas[name];

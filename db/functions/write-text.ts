@@ -249,7 +249,7 @@ BEGIN
 
       FOR item IN
         SELECT * FROM json_to_recordset(ask.holds) AS hold(place integer, text_request_id text, least_amount numeric,
-          usual_amount numeric, most_amount numeric, free boolean, funded_only boolean, needs_top_up boolean,
+          usual_amount numeric, most_amount numeric, free boolean, funded_only boolean, is_top_up_required boolean,
           request_limit integer, recalled_since timestamptz) ORDER BY place
       LOOP
         IF item.request_limit IS NOT NULL THEN request_count := request_count + 1; END IF;
@@ -262,7 +262,7 @@ BEGIN
           WHEN request_count > item.request_limit THEN 'request_limit'
           WHEN ask.key_refusal IS NOT NULL THEN ask.key_refusal
           WHEN ask.key_is_spent THEN 'key_exhausted'
-          WHEN item.needs_top_up AND ask.topped_up_at IS NULL THEN 'never_topped_up'
+          WHEN item.is_top_up_required AND ask.topped_up_at IS NULL THEN 'never_topped_up'
           WHEN item.least_amount > 0 AND item.least_amount > key_left THEN 'key_limit'
           WHEN item.least_amount > 0 AND item.least_amount > budget_left THEN 'end_user_limit'
           WHEN item.least_amount > funds THEN

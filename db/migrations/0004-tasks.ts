@@ -194,7 +194,7 @@ CREATE TABLE submissions (
   detail text,
   settled_at timestamptz,
   job_id text,
-  leaves_route boolean NOT NULL DEFAULT false,
+  is_route_excluded boolean NOT NULL DEFAULT false,
   files jsonb,
   ended_at timestamptz,
   possible_loss pico_usd,

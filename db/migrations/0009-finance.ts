@@ -29,7 +29,7 @@ import { appendOnly, neverDeleted, oneOf } from './0001-foundations.ts';
  *   large amount is not split into small ones. `id` is the transfer, or the grant of promo credit.
  * - A row of `reconciliations` without an end is in progress, or its worker died; then the report is made again.
  * - An acknowledgement says why a finding of reconciliation stays as it is. It is about the text of the finding, so it
- *   holds for later reports with the same finding. Where it `takes_two`, a second person confirms it. It is decided
+ *   holds for later reports with the same finding. Where it `requires_second_approval`, a second person confirms it. It is decided
  *   once.
  * - `billing_documents` has the receipts, credit notes and invoices of accounts, each once per `source`: a transfer, or a month
  *   and an account. A document and its number are written in one transaction, which holds the row of the series in
@@ -278,7 +278,7 @@ CREATE TABLE acknowledgements (
   detail text NOT NULL,
   reason text NOT NULL CHECK (reason <> ''),
   author text NOT NULL CHECK (author <> ''),
-  takes_two boolean NOT NULL,
+  requires_second_approval boolean NOT NULL,
   created_at timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
   outcome text CHECK (outcome IN ('confirmed', 'rejected', 'withdrawn')),
   decided_by text,
@@ -286,16 +286,16 @@ CREATE TABLE acknowledgements (
   CONSTRAINT acknowledgements_are_decided_by_somebody CHECK (num_nulls(outcome, decided_by, decided_at) IN (0, 3)),
   -- An acknowledgement by one person is confirmed by its author; otherwise the author may only withdraw it.
   CONSTRAINT acknowledgements_take_two CHECK (CASE
-    WHEN takes_two THEN (outcome = 'withdrawn') = (decided_by = author)
+    WHEN requires_second_approval THEN (outcome = 'withdrawn') = (decided_by = author)
     ELSE coalesce(outcome = 'confirmed' AND decided_by = author, false) END)
 );
 CREATE UNIQUE INDEX acknowledgements_once ON acknowledgements (check_name, md5(subject), md5(detail))
   WHERE outcome IS NULL OR outcome = 'confirmed';
 CREATE TRIGGER acknowledgements_are_decided_once BEFORE UPDATE ON acknowledgements FOR EACH ROW
   WHEN (OLD.outcome IS NOT NULL OR (OLD.id, OLD.reconciliation_id, OLD.check_name, OLD.subject, OLD.detail, OLD.reason,
-      OLD.author, OLD.takes_two, OLD.created_at)
+      OLD.author, OLD.requires_second_approval, OLD.created_at)
     IS DISTINCT FROM (NEW.id, NEW.reconciliation_id, NEW.check_name, NEW.subject, NEW.detail, NEW.reason,
-      NEW.author, NEW.takes_two, NEW.created_at))
+      NEW.author, NEW.requires_second_approval, NEW.created_at))
   EXECUTE FUNCTION refuse_change();
 ${neverDeleted('acknowledgements')}
 

@@ -14,7 +14,7 @@ export interface NewAcknowledgement {
   readonly reason: string;
   readonly author: string;
   /** Whether it counts only once a second person has confirmed it. */
-  readonly takesTwo: boolean;
+  readonly requiresSecondApproval: boolean;
 }
 
 export interface Acknowledgement extends NewAcknowledgement {
@@ -32,11 +32,11 @@ const SAME_FINDING = /* sql */ `acknowledgement.check_name = finding ->> 'check'
 
 /** Records why a finding stays as it is, unless an acknowledgement of it counts or waits already. */
 export async function insertAcknowledgement(database: Database, acknowledgement: NewAcknowledgement): Promise<void> {
-  const { author, takesTwo } = acknowledgement;
+  const { author, requiresSecondApproval } = acknowledgement;
   await database('acknowledgements')
     .insert({
       ...columnsOf(acknowledgement),
-      ...(!takesTwo && { outcome: 'confirmed', decided_by: author, decided_at: database.fn.now() }),
+      ...(!requiresSecondApproval && { outcome: 'confirmed', decided_by: author, decided_at: database.fn.now() }),
     })
     .onConflict(database.raw(`(check_name, md5(subject), md5(detail)) WHERE outcome IS NULL OR outcome = 'confirmed'`))
     .ignore();

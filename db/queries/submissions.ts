@@ -79,7 +79,7 @@ export interface Settlement {
   readonly detail?: string | null;
   /** For an accepted submission with a job to wait for. */
   readonly jobId?: string | null;
-  readonly leavesRoute?: boolean;
+  readonly isRouteExcluded?: boolean;
   readonly possibleLoss?: PicoUsd | null;
 }
 
@@ -99,7 +99,7 @@ export async function settleSubmission(
     /* sql */ `
     WITH settled AS (
       UPDATE submissions SET outcome = :outcome, learnt_from = :learntFrom, code = :code, detail = :detail,
-        job_id = :jobId, leaves_route = :leavesRoute, possible_loss = :possibleLoss, settled_at = clock_timestamp()
+        job_id = :jobId, is_route_excluded = :isRouteExcluded, possible_loss = :possibleLoss, settled_at = clock_timestamp()
       WHERE task_id = :taskId AND task_created_at = :createdAt AND attempt = :attempt AND outcome IS NULL
       RETURNING task_id, task_created_at, provider, job_id),
     task AS (
@@ -116,7 +116,7 @@ export async function settleSubmission(
       code: settlement.code ?? null,
       detail: settlement.detail ?? null,
       jobId: settlement.jobId ?? null,
-      leavesRoute: settlement.leavesRoute ?? false,
+      isRouteExcluded: settlement.isRouteExcluded ?? false,
       possibleLoss: settlement.possibleLoss?.toString() ?? null,
     },
   );

@@ -9,7 +9,7 @@ import {
   priceConsumption,
   usedTokens,
 } from '../../domain/text-price.ts';
-import { needsTopUp, refusedHold } from '../../domain/text-refusal.ts';
+import { isTopUpRequired, refusedHold } from '../../domain/text-refusal.ts';
 import type { Allowances, HeldText, UnpaidSettlement } from './allowances.ts';
 import type { TextCharge, TextHold, TextMoneyMetrics, TextOutcome } from './billing.ts';
 import type { NewTextHold } from './ledger.ts';
@@ -59,7 +59,7 @@ function newHold(charge: TextCharge): NewTextHold {
     ...holdAmounts(charge),
     free: model.free,
     fundedOnly: model.fundedOnly,
-    needsTopUp: needsTopUp(model),
+    isTopUpRequired: isTopUpRequired(model),
     createdAt: new Date(charge.startedAtMs),
     requestId: charge.requestId,
     model: model.id,

@@ -17,7 +17,7 @@ export interface NewTextHold extends TextRequestRow, HoldAmounts {
   /** Uses one of the account's slots for free models. */
   readonly free: boolean;
   /** Requires that the account has topped up. */
-  readonly needsTopUp: boolean;
+  readonly isTopUpRequired: boolean;
   /** The requests per minute that the key may make, if this one has yet to be counted among them; otherwise null. */
   readonly requestLimit: number | null;
   /** The budget of its end user; null for none. */
@@ -250,7 +250,7 @@ function asksJson(asks: readonly AllowanceAsk[]): string {
           most_amount: hold.mostAmount.toString(),
           free: hold.free,
           funded_only: hold.fundedOnly,
-          needs_top_up: hold.needsTopUp,
+          is_top_up_required: hold.isTopUpRequired,
           request_limit: hold.requestLimit,
           recalled_since: recalledSince,
         })),

@@ -25,7 +25,7 @@ export class JobRefusedError extends Error {
 
 interface NotTakenOptions {
   /** The upstream has nothing to offer for this task: our credential, our money or the model is missing. */
-  readonly leavesRoute?: boolean;
+  readonly isRouteExcluded?: boolean;
   /** The request was not sent, because the upstream could not be reached. */
   readonly isUnreachable?: boolean;
   /** When the upstream asks to be tried again. */
@@ -36,17 +36,17 @@ interface NotTakenOptions {
 /** The upstream certainly has no job for this submission. The message is for operators. */
 export class NotTakenError extends Error {
   override readonly name = 'NotTakenError';
-  readonly leavesRoute: boolean;
+  readonly isRouteExcluded: boolean;
   readonly retryAfterMs: number | undefined;
   readonly reason: NotTakenCause;
 
   constructor(
     message: string,
-    { leavesRoute = false, isUnreachable = false, retryAfterMs, cause }: NotTakenOptions = {},
+    { isRouteExcluded = false, isUnreachable = false, retryAfterMs, cause }: NotTakenOptions = {},
   ) {
     super(lineOf(message), { cause });
-    this.leavesRoute = leavesRoute;
-    this.reason = leavesRoute ? 'access_refused' : isUnreachable ? 'unreachable' : 'busy';
+    this.isRouteExcluded = isRouteExcluded;
+    this.reason = isRouteExcluded ? 'access_refused' : isUnreachable ? 'unreachable' : 'busy';
     this.retryAfterMs = retryAfterMs;
   }
 }

@@ -60,7 +60,7 @@ export function submissionErrorFor(means: CodeMeaning, { said, words, retryAfter
     case 'content_policy_violation':
       return new JobRefusedError(means, words);
     case 'operator':
-      return new NotTakenError(said, { leavesRoute: true });
+      return new NotTakenError(said, { isRouteExcluded: true });
     case 'busy':
       return new NotTakenError(said, { retryAfterMs });
     default:

@@ -168,7 +168,7 @@ function judgeStatus(answer: VendorAnswer): SubmissionError {
   const { status, document } = answer;
   const said = `the upstream answered ${status}`;
   if (status === 429) return new NotTakenError(said, { retryAfterMs: retryAfterMs(answer) });
-  if (ACCOUNT_STATUSES.includes(status)) return new NotTakenError(said, { leavesRoute: true });
+  if (ACCOUNT_STATUSES.includes(status)) return new NotTakenError(said, { isRouteExcluded: true });
   // A proxy sends this status too, possibly after passing the request on, but not in JSON.
   if (status === 503 && document !== undefined) return new NotTakenError(said, { retryAfterMs: retryAfterMs(answer) });
   return new OutcomeUnknownError(said);

@@ -68,7 +68,7 @@ describe('an answer that comes before the body was read', function () {
       }),
       startTestText({ app: { rejectedUserAgents } }),
     ]);
-    endpoints = endpointsFor({ takesPayments: true })
+    endpoints = endpointsFor({ canTakePayments: true })
       .filter(({ method }) => method === 'post' || method === 'patch')
       .map(({ method, path, tag, isRead }) => {
         return { method: method.toUpperCase(), path: filled(path), isText: tag === 'Text', isRead };

@@ -75,7 +75,7 @@ describeInBrowser('every page of the console', (browser) => {
     provider = await startProvider();
     const { issuer } = provider;
     app = await startTestConsole({
-      settings: { sendsMail: true, checkout: PAYING },
+      settings: { canSendMail: true, checkout: PAYING },
       openIdProvider: createOpenIdProvider({ ...CLIENT, issuer, redirectUri: REDIRECT_URI }),
       simulatesText: true,
     });
@@ -224,7 +224,7 @@ async function makeMember(app: TestApp, accountId: string): Promise<{ user_id: s
   await invite(app, { email, account_id: accountId });
   const found = await findUserByEmail(app.database, email);
   const ownerId = found?.user.id ?? '';
-  const joining = { email: 'joining@example.com', role: 'developer', sendsMail: false } as const;
+  const joining = { email: 'joining@example.com', role: 'developer', canSendMail: false } as const;
   const made = await inviteMember(app.database, { accountId, ownerId }, joining);
   if (typeof made === 'string' || !('path' in made)) throw new Error('nobody was invited');
   return { user_id: ownerId, invitation_token: made.path.split('/').at(-1) ?? '' };

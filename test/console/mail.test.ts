@@ -18,7 +18,7 @@ describe('e-mail of the console', () => {
   let log = '';
 
   before(async () => {
-    app = await startTestApp({ mountPages: mountConsole, settings: { sendsMail: true } });
+    app = await startTestApp({ mountPages: mountConsole, settings: { canSendMail: true } });
     genway = await connectGenway(app);
     server = await startMailServer();
   });

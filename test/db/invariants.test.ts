@@ -997,7 +997,7 @@ describe('the rules of the database', () => {
       detail: 'b',
       reason: 'a test',
       author: 'ada',
-      takes_two: true,
+      requires_second_approval: true,
     });
     const decided = { outcome: 'confirmed', decided_by: 'bob', decided_at: new Date() };
     refusesRows('acknowledgements', acknowledged, [
@@ -1011,8 +1011,8 @@ describe('the rules of the database', () => {
         [
           { ...decided, decided_by: 'ada' },
           { ...decided, outcome: 'withdrawn' },
-          { takes_two: false },
-          { ...decided, takes_two: false },
+          { requires_second_approval: false },
+          { ...decided, requires_second_approval: false },
         ],
         'acknowledgements_take_two',
       ],

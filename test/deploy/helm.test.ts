@@ -237,7 +237,13 @@ describeWithHelm('the chart', (tools) => {
     for (const [name, endpoints] of [
       [
         'genway-api',
-        [...endpointsFor({ takesPayments: true }).map(({ path }) => path), '/console', '/docs', '/files/x', '/status'],
+        [
+          ...endpointsFor({ canTakePayments: true }).map(({ path }) => path),
+          '/console',
+          '/docs',
+          '/files/x',
+          '/status',
+        ],
       ],
       ['genway-text', TEXT_ADDRESS_ENDPOINTS.map(({ path }) => path)],
     ] as const) {

@@ -229,7 +229,7 @@ describe('docs/contract.md', () => {
     const administration = textOf('4.11');
     const named = [...callsIn(contract.replace(administration, ''), ''), ...callsIn(administration, '/admin/v1')];
     const alsoStreamed = named.map((call) => call.replace(':generateContent', ':streamGenerateContent'));
-    const mounted = endpointsFor({ takesPayments: true }).map(
+    const mounted = endpointsFor({ canTakePayments: true }).map(
       ({ method, path }) => `${method.toUpperCase()} ${withoutNames(path)}`,
     );
     expect([...new Set([...named, ...alsoStreamed])].toSorted()).to.deep.equal(
@@ -276,7 +276,7 @@ describe('docs/contract.md', () => {
 
   it('says in 9 with what the paths of endpoints begin', () => {
     // contract 9:1
-    const paths = endpointsFor({ takesPayments: true }).map(({ path }) => path);
+    const paths = endpointsFor({ canTakePayments: true }).map(({ path }) => path);
     const others = paths.filter((path) => !/^\/(v1|v1beta|admin\/v1)\//.test(path));
     expect(others).to.have.members(['/mcp', '/healthz', '/readyz', '/metrics', '/status.json', '/openapi.json']);
   });

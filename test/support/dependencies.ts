@@ -53,7 +53,7 @@ const AMPLE_QUOTA = { bytes: 2 ** 40, files: 1_000_000 };
 
 const SETTINGS: AppSettings = {
   publicUrl: 'http://127.0.0.1',
-  sendsMail: false,
+  canSendMail: false,
   adminTokens: [ADMIN_TOKEN],
   metricsToken: METRICS_TOKEN,
   keyPeppers: [KEY_PEPPER],

@@ -5,7 +5,10 @@ import { endpointsFor } from '../../api/endpoints.ts';
 import { createOpenApiDocument, type OpenApiDocument } from '../../api/openapi/document.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
 
-export const document: OpenApiDocument = createOpenApiDocument(endpointsFor({ takesPayments: false }), loadCatalogue());
+export const document: OpenApiDocument = createOpenApiDocument(
+  endpointsFor({ canTakePayments: false }),
+  loadCatalogue(),
+);
 
 export interface SchemaChecks {
   /** The faults of a value, by a schema of the description or a pointer into it; none when it fits. */

@@ -52,8 +52,8 @@ export function itReadsRefusals(...send: readonly ((prompt: string) => Promise<u
   for (const [directive, outcome] of [
     ['reject=content_policy_violation', { code: 'content_policy_violation' }],
     ['reject=bad_request', { code: 'bad_request' }],
-    ['broke', { leavesRoute: true }],
-    ['limited=1', { leavesRoute: false, retryAfterMs: 1_000 }],
+    ['broke', { isRouteExcluded: true }],
+    ['limited=1', { isRouteExcluded: false, retryAfterMs: 1_000 }],
   ] as const) {
     it(`reads why the vendor refuses a submission: ${directive}`, async () => {
       // Each with a prompt of its own, by which the simulator counts.
@@ -87,12 +87,12 @@ export function itLeavesTheRoute(
   settings: () => Parameters<typeof testUpstream>[0],
   ...send: readonly ((upstream: MediaUpstream) => Promise<unknown>)[]
 ): void {
-  it('leaves the route when the credential is refused', async () => {
+  it('excludes the route when the credential is refused', async () => {
     const upstream = testUpstream({ ...settings(), credential: { apiKey: 'wrong' } });
     for (const submitTo of send) {
       expect(await rejectionOf(submitTo(upstream)))
         .to.be.instanceOf(NotTakenError)
-        .with.property('leavesRoute', true);
+        .with.property('isRouteExcluded', true);
     }
     await upstream.close();
   });

@@ -162,7 +162,7 @@ export function newHold(
     mostAmount: amount,
     free: false,
     fundedOnly: false,
-    needsTopUp: true,
+    isTopUpRequired: true,
     requestLimit: null,
     createdAt: new Date(createdAtMsOf('textRequest', id)),
     requestId: newId('request'),
@@ -179,7 +179,7 @@ export function newHold(
 
 /** A request to a free model. */
 export function newFreeHold(key: Pick<ApiKey, 'id' | 'accountId'>, settings: HoldSettings = {}): NewTextHold {
-  return newHold(key, { amount: 0n, free: true, needsTopUp: false, model: 'textk-5.3-free', ...settings });
+  return newHold(key, { amount: 0n, free: true, isTopUpRequired: false, model: 'textk-5.3-free', ...settings });
 }
 
 /** The end of a request that used 600 pico-USD. */

@@ -71,7 +71,7 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
   const streamOptions = { ...Object(body['stream_options']), ...STREAM_OPTIONS };
   const streamed = { ...forwarded, body: { ...forwarded.body, stream_options: streamOptions } };
   if (request.includeUsage === true) return streamed;
-  return { ...streamed, keepsEvent: ({ data }) => !HAS_NO_CHOICES.test(data) || !isUsageAlone(data) };
+  return { ...streamed, shouldKeepEvent: ({ data }) => !HAS_NO_CHOICES.test(data) || !isUsageAlone(data) };
 }
 
 /** Not taken from the client's body: the bound has one name, and searches and audio are charged by the piece. */

@@ -33,7 +33,7 @@ export const messages: WireFormat = {
   upstream: {
     missingSettings: ['seed', 'frequencyPenalty', 'presencePenalty', 'verbosity', 'imageDetail'],
     isOneAnswerPerCall: true,
-    needsSchemaForJson: true,
+    isSchemaRequiredForJson: true,
     inputCount: countWith('/messages/count_tokens', [
       'model',
       'messages',

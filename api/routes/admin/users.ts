@@ -39,12 +39,12 @@ export const createUser = endpoint({
   body: jsonBody('CreateUser', createUserSchema),
   answers: { 201: dataOf(USER.schema, 'The user, with an invitation') },
   handle: async ({ body }, services) => {
-    const { database, sendsMail } = services;
+    const { database, canSendMail } = services;
     const { email, name, staff_role: staffRole = null, account_id: accountId, member_role: role = 'owner' } = body;
     if (accountId !== undefined) await existingAccount(database, accountId);
     const membership = accountId === undefined ? null : { accountId, role };
     const { user, link } = await inviteUser(services, { email, name, staffRole }, membership);
-    return { data: await show(database, user, { link, mailed: sendsMail }) };
+    return { data: await show(database, user, { link, mailed: canSendMail }) };
   },
 });
 
@@ -129,7 +129,7 @@ export const createUserLink = endpoint({
   handle: async ({ params }, services) => {
     const user = await existing(services.database, params.user_id);
     const link = await makeUserLink(services, user);
-    return { data: await show(services.database, user, { link, mailed: services.sendsMail }) };
+    return { data: await show(services.database, user, { link, mailed: services.canSendMail }) };
   },
 });
 

@@ -36,9 +36,9 @@ export async function acknowledgeFindings(
   await database.transaction(async (transaction) => {
     for (const finding of findings) {
       const { check: checkName, subject, detail } = finding;
-      const takesTwo = acknowledgingTakesTwo(finding, fourEyes);
+      const requiresSecondApproval = isSecondApprovalRequired(finding, fourEyes);
       const acknowledgement = { id: newId('acknowledgement'), reconciliationId, checkName, subject, detail };
-      await insertAcknowledgement(transaction, { ...acknowledgement, reason, author, takesTwo });
+      await insertAcknowledgement(transaction, { ...acknowledgement, reason, author, requiresSecondApproval });
     }
   });
 }
@@ -54,7 +54,7 @@ export async function acknowledgeAlone(
 ): Promise<void> {
   const { reconciliationId, numbers } = acknowledging;
   const findings = await findingsOf(services.database, reconciliationId, numbers);
-  if (findings.some((finding) => acknowledgingTakesTwo(finding, services))) {
+  if (findings.some((finding) => isSecondApprovalRequired(finding, services))) {
     throw new ServiceError(
       'forbidden',
       'Acknowledging a finding about money takes two people: do it at ' +
@@ -64,7 +64,7 @@ export async function acknowledgeAlone(
   await acknowledgeFindings(services, acknowledging);
 }
 
-function acknowledgingTakesTwo({ check }: Finding, { fourEyesAbove }: FourEyes): boolean {
+function isSecondApprovalRequired({ check }: Finding, { fourEyesAbove }: FourEyes): boolean {
   return fourEyesAbove !== null && isAboutMoney(check);
 }
 

@@ -53,9 +53,9 @@ export type Refusal = 'last owner' | 'belongs elsewhere' | 'member already' | 't
 export async function inviteMember(
   database: Database,
   by: LinkMaker,
-  { email, role, sendsMail }: { readonly email: string; readonly role: MemberRole; readonly sendsMail: boolean },
+  { email, role, canSendMail }: { readonly email: string; readonly role: MemberRole; readonly canSendMail: boolean },
 ): Promise<{ readonly path: string } | { readonly mailedTo: string } | Refusal> {
-  if ((await isTooFast(database, by)) || (sendsMail && (await isTooMuchMail(database, email)))) return 'too fast';
+  if ((await isTooFast(database, by)) || (canSendMail && (await isTooMuchMail(database, email)))) return 'too fast';
   return asOwner(database, by, async (transaction, members) => {
     if (members.some((member) => member.email === email)) return 'member already';
     const invitations = await listInvitations(transaction, by.accountId);
@@ -69,9 +69,9 @@ export async function inviteMember(
       role,
       invitedBy: by.ownerId,
       lifetimeSeconds: INVITATION_LIFETIME_SECONDS,
-      isMailed: sendsMail,
+      isMailed: canSendMail,
     });
-    return sendsMail ? { mailedTo: email } : { path: invitationPath(token) };
+    return canSendMail ? { mailedTo: email } : { path: invitationPath(token) };
   });
 }
 
@@ -132,12 +132,12 @@ export function removeMember(database: Database, by: LinkMaker, userId: string):
 export async function makeMemberLink(
   database: Database,
   by: LinkMaker,
-  { userId, sendsMail }: { readonly userId: string; readonly sendsMail: boolean },
+  { userId, canSendMail }: { readonly userId: string; readonly canSendMail: boolean },
 ): Promise<{ readonly path: string } | { readonly mailedTo: string } | Refusal> {
   if (await isTooFast(database, by)) return 'too fast';
   return asOwner(database, by, async (transaction, members) => {
     const member = memberOf(members, userId);
-    if (sendsMail) {
+    if (canSendMail) {
       await orderLinkMail(transaction, member.email);
       return { mailedTo: member.email };
     }

@@ -19,7 +19,7 @@ import type { MemberRole } from '../../../domain/roles.ts';
 import type { ApiServices } from '../services.ts';
 import { makeLink } from './sign-in.ts';
 
-type LinkServices = Pick<ApiServices, 'database' | 'publicUrl' | 'sendsMail'>;
+type LinkServices = Pick<ApiServices, 'database' | 'publicUrl' | 'canSendMail'>;
 
 /**
  * Makes a user, who chooses a password by the link, and a member of an account if one is given.
@@ -27,7 +27,7 @@ type LinkServices = Pick<ApiServices, 'database' | 'publicUrl' | 'sendsMail'>;
  * @throws ServiceError `bad_request` for an address that belongs to a user
  */
 export function inviteUser(
-  { database, publicUrl, sendsMail }: LinkServices,
+  { database, publicUrl, canSendMail }: LinkServices,
   person: Pick<NewUser, 'email' | 'name' | 'staffRole'>,
   membership: { readonly accountId: string; readonly role: MemberRole } | null,
 ): Promise<{ readonly user: User; readonly link: string }> {
@@ -36,7 +36,7 @@ export function inviteUser(
     const user = await insertUser(transaction, { ...person, id: newId('user'), email, passwordHash: null });
     if (!user) throw badRequest('"email" belongs to a user already');
     if (membership !== null) await setMember(transaction, { ...membership, userId: user.id });
-    if (sendsMail) await orderLinkMail(transaction, user.email);
+    if (canSendMail) await orderLinkMail(transaction, user.email);
     return { user, link: publicUrl + (await makeLink(transaction, user.id, 'invitation')) };
   });
 }
@@ -46,9 +46,9 @@ export function inviteUser(
  *
  * @throws ServiceError `bad_request` for a user who is disabled
  */
-export async function makeUserLink({ database, publicUrl, sendsMail }: LinkServices, user: User): Promise<string> {
+export async function makeUserLink({ database, publicUrl, canSendMail }: LinkServices, user: User): Promise<string> {
   if (user.disabledAt !== null) throw badRequest('The user is disabled. Enable them before you make a link for them.');
-  if (sendsMail) await orderLinkMail(database, user.email);
+  if (canSendMail) await orderLinkMail(database, user.email);
   return publicUrl + (await makeLink(database, user.id, 'new_password'));
 }
 

@@ -28,8 +28,8 @@ export const memberPages = [
     const { members: words } = visit.texts;
     const email = visit.form.text('email').toLowerCase();
     if (!isEmailAddress(email)) return showMembers(visit, services, { words: words.notAnAddress, status: 400 });
-    const { database, sendsMail } = services;
-    const made = await inviteMember(database, ownerOf(visit), { email, role: roleIn(visit), sendsMail });
+    const { database, canSendMail } = services;
+    const made = await inviteMember(database, ownerOf(visit), { email, role: roleIn(visit), canSendMail });
     if (typeof made === 'string') return showMembers(visit, services, { words: words.refusals[made], status: 409 });
     if ('mailedTo' in made)
       return showLink(visit, { title: words.invitedTitle, explained: words.invitationMailed(made.mailedTo) });
@@ -54,9 +54,9 @@ export const memberPages = [
   }),
   member.form('/accounts/{account_id}/members/{user_id}/link', 'own', async (visit, services) => {
     const { members: words } = visit.texts;
-    const { database, sendsMail, publicUrl } = services;
+    const { database, canSendMail, publicUrl } = services;
     const userId = visit.params['user_id'] ?? '';
-    const made = await makeMemberLink(database, ownerOf(visit), { userId, sendsMail });
+    const made = await makeMemberLink(database, ownerOf(visit), { userId, canSendMail });
     if (typeof made === 'string') return showMember(visit, services, made);
     if ('mailedTo' in made) return showLink(visit, { title: words.linkTitle, explained: words.mailed(made.mailedTo) });
     return showLink(visit, { title: words.linkTitle, explained: words.linkMade, link: publicUrl + made.path });

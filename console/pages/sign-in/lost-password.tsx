@@ -26,8 +26,8 @@ export const lostPasswordPages = [
   }),
 ];
 
-function assertMail({ sendsMail }: ApiServices): void {
-  if (!sendsMail) throw new ServiceError('not_found', 'No e-mail is sent here.');
+function assertMail({ canSendMail }: ApiServices): void {
+  if (!canSendMail) throw new ServiceError('not_found', 'No e-mail is sent here.');
 }
 
 function lostPassword(

@@ -13,7 +13,7 @@ export function bare(title: string, content: Child, status = 200) {
 /** The sign-in form, and links to the other ways to sign in. */
 export function signInForm(
   { signIn: words }: Texts,
-  { sendsMail, openIdProvider }: Pick<ApiServices, 'sendsMail' | 'openIdProvider'>,
+  { canSendMail, openIdProvider }: Pick<ApiServices, 'canSendMail' | 'openIdProvider'>,
   { email = '', problem = null, status = 401 }: { email?: string; problem?: string | null; status?: number },
 ) {
   return bare(
@@ -32,7 +32,7 @@ export function signInForm(
         <Field name="password" label={words.password} type="password" required autocomplete="current-password" />
         <button type="submit">{words.submit}</button>
       </Form>
-      <p class="hint">{sendsMail ? <a href="/console/lost-password">{words.lostPassword}</a> : words.invitation}</p>
+      <p class="hint">{canSendMail ? <a href="/console/lost-password">{words.lostPassword}</a> : words.invitation}</p>
     </Card>,
     problem === null ? 200 : status,
   );

@@ -72,7 +72,7 @@ export const httpJobs: MediaAdapter = {
 
   refusal({ status, document }) {
     if (ACCESS_STATUSES.includes(status)) {
-      return new NotTakenError(`the upstream answered ${status}`, { leavesRoute: true });
+      return new NotTakenError(`the upstream answered ${status}`, { isRouteExcluded: true });
     }
     const code = codeOf(document);
     if (!isVerdict(status) || (!code && OPERATOR_STATUSES.includes(status))) return null;

@@ -215,7 +215,7 @@ function refusal(answer: VendorAnswer): SubmissionError | null {
   const words = JSON.stringify(fields ?? detail ?? '');
   // An unknown version or a refused webhook address: nothing that a client could correct.
   const isOurs = /version|webhook|cancel.after/i.test(words) || !/\binput\b/i.test(`${String(title)} ${words}`);
-  if (isOurs) return new NotTakenError(`the upstream answered ${status}`, { leavesRoute: true });
+  if (isOurs) return new NotTakenError(`the upstream answered ${status}`, { isRouteExcluded: true });
   const code = MODERATED.test(String(detail)) ? 'content_policy_violation' : 'bad_request';
   return new JobRefusedError(code, detail);
 }

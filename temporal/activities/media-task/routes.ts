@@ -62,7 +62,7 @@ export function nextCandidate(
     ];
   });
   if (candidates.length === 0) throw new Error(`no upstream of these is configured: ${namesOf(routes)}`);
-  const open = candidates.filter(({ index }) => !submissions.some((one) => one.leavesRoute && one.route === index));
+  const open = candidates.filter(({ index }) => !submissions.some((one) => one.isRouteExcluded && one.route === index));
   const last = submissions.at(-1);
   // A submission that may have been accepted is repeated, if at all, at the same upstream.
   if (last?.outcome === 'unknown') return open.find(({ index }) => index >= last.route) ?? open[0] ?? null;

@@ -103,10 +103,10 @@ export function createSubmit(dependencies: MediaTaskDependencies, failover: Fail
       throw taskFailure(error.code, error.message);
     }
     if (error instanceof NotTakenError) {
-      const { leavesRoute, reason: code, message: detail } = error;
-      await recordOutcome(submission, { outcome: 'not_taken', learntFrom: 'the answer', code, detail, leavesRoute });
-      await failover.throwUnlessElsewhere(task, error);
-      return;
+      const { isRouteExcluded, reason: code, message: detail } = error;
+      const found = { outcome: 'not_taken', learntFrom: 'the answer' } as const;
+      await recordOutcome(submission, { ...found, code, detail, isRouteExcluded });
+      return failover.throwUnlessElsewhere(task, error);
     }
     // Left open: the next pass of the loop, or the next attempt, finds out the outcome.
     if (!(error instanceof OutcomeUnknownError)) throw error;

@@ -99,7 +99,7 @@ const MAY: Readonly<Record<AdminRole, readonly AdminRole[]>> = {
 };
 
 describe('the roles of admin tokens', () => {
-  const calls = endpointsFor({ takesPayments: true }).filter(({ path }) => path.startsWith('/admin/'));
+  const calls = endpointsFor({ canTakePayments: true }).filter(({ path }) => path.startsWith('/admin/'));
   const tokens = new Map<AdminRole, string>();
   const app = useTestApp();
 

@@ -5,7 +5,7 @@ import { endpointsFor } from '../../../api/endpoints.ts';
 import { type ErrorBody, useTestApp, type TestCaller } from '../../support/app.ts';
 import { type Answer, call } from '../../support/stack.ts';
 
-const endpoints = endpointsFor({ takesPayments: false });
+const endpoints = endpointsFor({ canTakePayments: false });
 /** What of a path is looked at before anything else: `{model}` and other names may be any text, `{any_id}` is of any kind, and `{month}` is none. */
 const ID = /\{(?!any_id\b|month\b|model\b|model_id\b|price_list\b|provider\b|upstream\b|vendor\b)\w+\}/;
 

@@ -140,7 +140,7 @@ describe('an API key', () => {
 
   it('may change nothing once its limit is spent, and still read everything', async () => {
     const { apiKey } = await withKey({ usageLimit: 0n });
-    const ofKeys = endpointsFor({ takesPayments: false }).filter(({ access }) => access.endsWith('key'));
+    const ofKeys = endpointsFor({ canTakePayments: false }).filter(({ access }) => access.endsWith('key'));
     expect(ofKeys).to.have.length.above(15);
     for (const { method, path, access, isRead = method === 'get' } of ofKeys) {
       const { status, body } = await call<ErrorBody>(app.baseUrl + path.replaceAll(/\{\w+\}/g, 'x'), {

@@ -65,7 +65,7 @@ describe('the API description', () => {
   it('lists the models of the current catalogue, and has no example with another', async () => {
     const catalogue = loadCatalogue();
     const textModels = new Map([...catalogue.textModels].slice(0, 2));
-    const own = createOpenApiDocument(endpointsFor({ takesPayments: false }), {
+    const own = createOpenApiDocument(endpointsFor({ canTakePayments: false }), {
       ...catalogue,
       version: 'of-an-operator',
       videoModels: new Map(),

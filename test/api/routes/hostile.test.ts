@@ -249,7 +249,7 @@ describe('nothing a client sends', function () {
   });
 
   it('or an operator sends as NUL, or as an invalid byte, in the path or the query of any endpoint does', async () => {
-    for (const { method, path, parameters } of endpointsFor({ takesPayments: false })) {
+    for (const { method, path, parameters } of endpointsFor({ canTakePayments: false })) {
       const names = parameters.flatMap((parameter) => (parameter['in'] === 'query' ? [String(parameter['name'])] : []));
       for (const broken of ['a%00b', 'a%FFb']) {
         const targets = [

@@ -40,7 +40,7 @@ const BY_HAND = [
 
 describe('the commands of endpoints', () => {
   it('offer every call of the administration once', () => {
-    const calls = endpointsFor({ takesPayments: false }).flatMap(({ id, path }) =>
+    const calls = endpointsFor({ canTakePayments: false }).flatMap(({ id, path }) =>
       path.startsWith('/admin/') ? [id] : [],
     );
     expect([...ENDPOINT_COMMANDS.map(({ call }) => call), ...BY_HAND].toSorted()).to.deep.equal(calls.toSorted());

@@ -51,7 +51,7 @@ describe('HTTP with an upstream of media', () => {
   describe('a submission was certainly not accepted', () => {
     it('when nothing listens', async () => {
       const error = await submitTo(`http://127.0.0.1:${await findFreePort()}`);
-      expect(error).to.be.instanceOf(NotTakenError).with.property('leavesRoute', false);
+      expect(error).to.be.instanceOf(NotTakenError).with.property('isRouteExcluded', false);
       expect(error.message).to.contain('ECONNREFUSED');
     });
 
@@ -104,7 +104,7 @@ describe('HTTP with an upstream of media', () => {
       it(`when our account or the model is at fault: ${status}; the route is left`, async () => {
         expect(await outcomeOf(status, '{}'))
           .to.be.instanceOf(NotTakenError)
-          .with.property('leavesRoute', true);
+          .with.property('isRouteExcluded', true);
       });
     }
 

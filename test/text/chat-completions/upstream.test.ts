@@ -199,9 +199,11 @@ describe('chat completions upstream', () => {
       model: 'upstream-model',
       stream_options: { include_obfuscation: false, include_usage: true },
     });
-    expect(forwarded.keepsEvent?.({ event: null, data: '{"id":"x","choices":[],"usage":{}}' })).to.equal(false);
-    expect(forwarded.keepsEvent?.({ event: null, data: '{"id":"x","choices":[{}]}' })).to.equal(true);
-    expect(upstream.forwardRequest(body, textRequest({ includeUsage: true }), options).keepsEvent).to.equal(undefined);
+    expect(forwarded.shouldKeepEvent?.({ event: null, data: '{"id":"x","choices":[],"usage":{}}' })).to.equal(false);
+    expect(forwarded.shouldKeepEvent?.({ event: null, data: '{"id":"x","choices":[{}]}' })).to.equal(true);
+    expect(upstream.forwardRequest(body, textRequest({ includeUsage: true }), options).shouldKeepEvent).to.equal(
+      undefined,
+    );
   });
 
   it('is sent the wish for sound and for a search of the web only where its route says so, and others never are', () => {

@@ -576,7 +576,7 @@ describe('messages upstream', () => {
     const forwarded = upstream.forwardRequest(body, messages.client.parseRequest(body, {}), options);
     const { max_tokens, messages: sent, cache_control } = body;
     expect(forwarded.body).to.deep.equal({ model: 'upstream-model', max_tokens, messages: sent, cache_control });
-    expect(forwarded).to.not.have.property('keepsEvent');
+    expect(forwarded).to.not.have.property('shouldKeepEvent');
     const withTools = { ...body, tools: [{ name: 'look', input_schema: { type: 'object' } }] };
     const request = messages.client.parseRequest(withTools, {});
     expect(upstream.forwardRequest(withTools, request, options).body).to.deep.include({ tool_choice: { type: 'any' } });

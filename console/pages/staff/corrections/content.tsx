@@ -32,7 +32,7 @@ export function CorrectionContent(props: Props) {
         {words.explained}{' '}
         {fourEyesAbove === null
           ? words.oneIsEnough
-          : words.takesTwo(usd(fourEyesAbove), CORRECTIONS.addUpHours, CORRECTIONS.pendingDays)}
+          : words.requiresSecondApproval(usd(fourEyesAbove), CORRECTIONS.addUpHours, CORRECTIONS.pendingDays)}
       </p>
       {fourEyesAbove === null && pending.length === 0 ? null : <Pending pending={pending} visit={visit} />}
       {may(visit, 'moveMoney') ? <CorrectionForm {...props} /> : null}

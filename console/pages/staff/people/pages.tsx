@@ -46,7 +46,7 @@ export const staffPeoplePages = [
     const user = await customerOf(visit, services);
     const { members: words } = visit.texts;
     const link = await makeUserLink(services, user);
-    return showLink(words.linkTitle, services.sendsMail ? words.mailed(user.email) : words.linkMade, link);
+    return showLink(words.linkTitle, services.canSendMail ? words.mailed(user.email) : words.linkMade, link);
   }),
 ];
 
@@ -95,7 +95,11 @@ async function invite(visit: UserVisit, services: ApiServices): Promise<PageResu
   }
   const { link } = await inviteUser(services, { email, name, staffRole: null }, { accountId, role });
   const { members: words } = texts;
-  return showLink(words.invitedTitle, services.sendsMail ? words.invitationMailed(email) : words.invited(email), link);
+  return showLink(
+    words.invitedTitle,
+    services.canSendMail ? words.invitationMailed(email) : words.invited(email),
+    link,
+  );
 }
 
 async function showPerson(

@@ -363,7 +363,7 @@ describe('POST /v1/payment-events', () => {
   it('is described where it is served', async () => {
     const served: unknown = await (await fetch(`${app.baseUrl}/openapi.json`)).json();
     expect(served).to.have.nested.property('paths./v1/payment-events.post');
-    const document = createOpenApiDocument(endpointsFor({ takesPayments: true }), loadCatalogue());
+    const document = createOpenApiDocument(endpointsFor({ canTakePayments: true }), loadCatalogue());
     expect(served).to.deep.equal(JSON.parse(JSON.stringify(document)));
   });
 });

@@ -130,7 +130,7 @@ describe('Google', () => {
   it('blames a wrong key on the operator, although the vendor calls it a bad request', async () => {
     const other = testUpstream({ adapter: google, baseUrl, credential: { apiKey: 'wrong' } });
     const error = await rejectionOf(submit(other, video()));
-    expect(error).to.be.instanceOf(NotTakenError).with.property('leavesRoute', true);
+    expect(error).to.be.instanceOf(NotTakenError).with.property('isRouteExcluded', true);
     expect([(await other.probe(signal)).status, (await upstream.probe(signal)).status]).to.deep.equal([400, 200]);
     await other.close();
   });

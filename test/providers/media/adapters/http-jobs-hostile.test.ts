@@ -142,14 +142,14 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
     it('of our money or of an address that it does not have as no statement about the job', async () => {
       for (const status of [402, 404]) {
         const error = await refusal(status, { error: { code: 'no_such_model' } });
-        expect(error).to.be.instanceOf(NotTakenError).with.property('leavesRoute', true);
+        expect(error).to.be.instanceOf(NotTakenError).with.property('isRouteExcluded', true);
       }
     });
 
     it('of our credential as no statement about the job, whatever its body', async () => {
       for (const status of [401, 403]) {
         const error = await refusal(status, { error: { code: 'bad_request', message: 'key sk-123 expired' } });
-        expect(error).to.be.instanceOf(NotTakenError).with.property('leavesRoute', true);
+        expect(error).to.be.instanceOf(NotTakenError).with.property('isRouteExcluded', true);
         expect(error.message).not.to.contain('sk-123');
       }
     });

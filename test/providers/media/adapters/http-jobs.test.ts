@@ -172,7 +172,7 @@ describe('the client of the HTTP job protocol, against the simulator', () => {
   it('counts a refused credential against the upstream, not against the client', async () => {
     const stranger = testUpstream({ baseUrl, credential: { apiKey: 'wrong' } });
     const error = await rejectionOf(submit(stranger, videoRequest()));
-    expect(error).to.be.instanceOf(NotTakenError).with.property('leavesRoute', true);
+    expect(error).to.be.instanceOf(NotTakenError).with.property('isRouteExcluded', true);
     expect(await rejectionOf(stranger.status('job_1', signal))).to.be.instanceOf(ProviderUnreachableError);
     await stranger.close();
   });

@@ -41,7 +41,7 @@ describe('Kling’s standard API', () => {
       expect((await other.probe(signal)).status).to.equal(isTaken ? 200 : 401);
       const outcome = await submit(other, video()).catch((error: unknown) => error);
       if (isTaken) expect(outcome).to.be.a('string');
-      else expect(outcome).to.be.instanceOf(NotTakenError).with.property('leavesRoute', true);
+      else expect(outcome).to.be.instanceOf(NotTakenError).with.property('isRouteExcluded', true);
       await other.close();
     }
   });
@@ -125,7 +125,7 @@ describe('Kling’s standard API', () => {
 
   it('refuses a model that it does not have as the operator’s fault', async () => {
     const error = await rejectionOf(submit(upstream, video({ model: 'kling-9' })));
-    expect(error).to.be.instanceOf(NotTakenError).with.property('leavesRoute', true);
+    expect(error).to.be.instanceOf(NotTakenError).with.property('isRouteExcluded', true);
   });
 
   itReadsFailures(async (prompt) => endOf(upstream, await submit(upstream, video({ prompt }))));

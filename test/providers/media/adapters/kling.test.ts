@@ -50,7 +50,7 @@ describe('Kling’s API', () => {
       const other = testUpstream({ adapter: kling, baseUrl, credential });
       const outcome = await submit(other, video()).catch((error: unknown) => error);
       if (isTaken) expect(outcome).to.be.a('string');
-      else expect(outcome).to.be.instanceOf(NotTakenError).with.property('leavesRoute', true);
+      else expect(outcome).to.be.instanceOf(NotTakenError).with.property('isRouteExcluded', true);
       await other.close();
     }
   });

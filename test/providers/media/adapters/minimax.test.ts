@@ -107,9 +107,9 @@ describe('MiniMax', () => {
   itReadsRefusals((prompt) => submit(upstream, video({ prompt })));
 
   for (const [code, outcome] of [
-    [1002, { leavesRoute: false }],
-    [1004, { leavesRoute: true }],
-    [1008, { leavesRoute: true }],
+    [1002, { isRouteExcluded: false }],
+    [1004, { isRouteExcluded: true }],
+    [1008, { isRouteExcluded: true }],
     [1026, { code: 'content_policy_violation' }],
     [2013, { code: 'bad_request' }],
   ] as const) {

@@ -84,8 +84,8 @@ describe('OpenAI’s images', () => {
     ['reject=content_policy_violation', { code: 'content_policy_violation' }],
     ['fail=content_policy_violation', { code: 'content_policy_violation' }],
     ['reject=bad_request', { code: 'bad_request' }],
-    ['broke', { leavesRoute: true }],
-    ['limited=1', { leavesRoute: false, retryAfterMs: 1_000 }],
+    ['broke', { isRouteExcluded: true }],
+    ['limited=1', { isRouteExcluded: false, retryAfterMs: 1_000 }],
     ['fail=processing_failed', { name: 'OutcomeUnknownError' }],
     ['unreadable_submit', { name: 'OutcomeUnknownError' }],
   ] as const) {
@@ -105,7 +105,7 @@ describe('OpenAI’s images', () => {
       [403, null],
     ] as const) {
       const error = await rejectionOf(answeredWith(status, { error: { code, type: 'invalid_request_error' } }));
-      expect(error).to.be.instanceOf(NotTakenError).with.property('leavesRoute', true);
+      expect(error).to.be.instanceOf(NotTakenError).with.property('isRouteExcluded', true);
     }
   });
 

@@ -71,7 +71,7 @@ describe('the wire format of OpenAI’s videos', () => {
 
   it('hides from the client that the operator’s account has no money', async () => {
     const error = await rejectionOf(submit(upstream, videoRequest({ prompt: '[sim:broke]' })));
-    expect(error).to.be.instanceOf(NotTakenError).with.property('leavesRoute', true);
+    expect(error).to.be.instanceOf(NotTakenError).with.property('isRouteExcluded', true);
   });
 
   itRenders(() => upstream, videoRequest, '1080p', { codedSize: [1080, 1920], durationSeconds: 2 });

@@ -215,11 +215,11 @@ describe('Replicate’s predictions', () => {
     (other) => submit(other, video()),
   );
 
-  it('leaves the route when a model or version does not exist', async () => {
+  it('excludes the route when a model or version does not exist', async () => {
     for (const request of [video({ model: 'google/nothing' }), imageRequest({ model: 'stability-ai/sdxl:nothing' })]) {
       expect(await rejectionOf(submit(upstream, request)))
         .to.be.instanceOf(NotTakenError)
-        .with.property('leavesRoute', true);
+        .with.property('isRouteExcluded', true);
     }
   });
 
