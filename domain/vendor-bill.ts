@@ -48,8 +48,32 @@ export type DecimalMark = '.' | ',';
 
 /** Amounts below a billion USD, with all digits that anyone writes. */
 const NUMBER = /^(-?)(\d{0,15})(?:\.(\d{0,30}))?(?:e([+-]?\d{1,2}))?$/i;
-const SIGNS = /[\s$€¥£]|[A-Z]{3}/g;
+const SIGNS = /[\s$€¥￥£元]|[A-Z]{3}/g;
+/** A dollar sign says nothing: bills in US dollars have one or none. */
+const CURRENCY_IN_AMOUNT = /[€¥￥£元]|[A-Z]{3}/;
+const CURRENCY_IN_TITLE = /[€¥￥£元]|(?<=\()[A-Z]{3}(?=\))/;
 const MOST = 10n ** 9n * PICO_PER_USD;
+
+/** Titles of the column that names the currency of a line, in small letters. */
+export const CURRENCY_TITLES: readonly string[] = [
+  'currency',
+  'currency code',
+  'currency_code',
+  'amount_currency',
+  '币种',
+];
+
+/**
+ * The currency of a line, as the bill writes it: in a column of its own, beside the amount, or in the title of the column of amounts.
+ *
+ * @param cell of the column of currencies, if the bill has one
+ * @returns null if the line names none
+ */
+export function currencyOf(cell: string | null, amount: string, amountTitle: string): string | null {
+  return (
+    cell?.toUpperCase() ?? CURRENCY_IN_AMOUNT.exec(amount)?.[0] ?? CURRENCY_IN_TITLE.exec(amountTitle)?.[0] ?? null
+  );
+}
 
 /**
  * Reads an amount as people and programs write them, such as `$1,234.50`, `1.2e-05` and, with decimal commas, `1.234,5`.

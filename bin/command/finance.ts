@@ -1,4 +1,5 @@
 /** The subcommands for finance that are more than one call, or print an answer in their own way. */
+import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
@@ -71,12 +72,13 @@ function addBillImport(months: Command, admin: Administration): void {
     .option('--usd-per-unit <usd>', 'what 1 of its currency is worth, if that is not the US dollar')
     .option(...AUTHOR)
     .action(async (month: string, vendor: string, file: string, options: BillOptions) => {
-      const csv = await readFile(file, 'utf8').catch((error: Error) => {
+      const bytes = await readFile(file).catch((error: Error) => {
         throw new CommandError(`The bill cannot be read: ${error.message}`);
       });
+      if (!isUtf8(bytes)) throw new CommandError('The bill is not UTF-8. Save it as CSV in UTF-8.');
       await admin.show('POST', `/months/${encodeURIComponent(month)}/bills`, {
         vendor,
-        csv,
+        csv: bytes.toString(),
         upstreams: options.upstreams,
         columns: columnsOf(options),
         usd_per_unit: options.usdPerUnit,

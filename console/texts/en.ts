@@ -818,6 +818,7 @@ export const en = {
     modelColumn: 'Column of models',
     amountColumn: 'Column of amounts',
     usdPerUnit: 'US dollars for 1 of its currency',
+    usdPerUnitHint: 'Empty for a bill in US dollars; 0.14, say, for one in yuan',
     billFile: 'File',
     billFileHint: (megabytes: number) => `CSV in UTF-8, at most ${megabytes} MB`,
     billTooLarge: (megabytes: number) =>

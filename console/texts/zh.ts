@@ -806,6 +806,7 @@ export const zh: typeof en = {
     modelColumn: '模型所在的列',
     amountColumn: '金额所在的列',
     usdPerUnit: '账单货币 1 单位折合美元',
+    usdPerUnitHint: '美元账单请留空；例如人民币账单填写 0.14',
     billFile: '文件',
     billFileHint: (megabytes) => `UTF-8 编码的 CSV，最大 ${megabytes} MB`,
     billTooLarge: (megabytes) => `文件超过 ${megabytes} MB。请按作业或模型合并各行，或去掉不需要的列。`,

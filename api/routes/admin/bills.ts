@@ -101,7 +101,7 @@ export const importVendorBill = endpoint({
       vendor,
       author: authorOf(caller, body.author),
       csv,
-      unit: parseUsd(body.usd_per_unit ?? 1),
+      unit: body.usd_per_unit === undefined ? null : parseUsd(body.usd_per_unit),
       upstreams,
       columns: columns && { ...columns, job: columns.job ?? null },
     });

@@ -14,13 +14,14 @@ import {
 } from '../../../db/queries/vendor-bills.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { knownColumnsOf } from '../../../domain/known-bills.ts';
-import type { PicoUsd } from '../../../domain/money.ts';
+import { PICO_PER_USD, type PicoUsd } from '../../../domain/money.ts';
 import type { Month } from '../../../domain/month.ts';
 import {
   type BilledLine,
   type BillColumns,
   type BillDifference,
-  type DecimalMark,
+  CURRENCY_TITLES,
+  currencyOf,
   readBilledAmount,
 } from '../../../domain/vendor-bill.ts';
 import type { InTurn } from './statements.ts';
@@ -29,8 +30,8 @@ export interface BillFile {
   /** What it says, with a line that has the titles of the columns. */
   readonly csv: string;
   readonly columns: BillColumns;
-  /** What 1 of its currency is worth. */
-  readonly unit: PicoUsd;
+  /** What 1 of its currency is worth; null for a bill in US dollars. */
+  readonly unit: PicoUsd | null;
 }
 
 export interface BillImport extends Pick<BillFile, 'csv' | 'unit'> {
@@ -55,12 +56,14 @@ const LONGEST_RECORD = 100_000;
 const MOST_LINES_BEFORE_TITLES = 100;
 const LONGEST_NAME = 300;
 const MOST_LINES = 100_000;
+const US_DOLLAR = 'USD';
 const SEPARATORS = [',', ';', '\t'] as const;
 
 /**
  * Keeps the bill instead of one of the same vendor and month.
  *
- * @throws ServiceError `bad_request` if the month is closed, or the file has no such columns or an amount that is none
+ * @throws ServiceError `bad_request` if the month is closed, or the file has no such columns, an amount that cannot be read, or a
+ *   currency without its worth
  */
 export async function importBill(database: Database, bill: BillImport): Promise<VendorBill> {
   const { month, vendor, author, csv, unit } = bill;
@@ -123,9 +126,19 @@ export async function readBill({ csv, columns, unit }: BillFile): Promise<readon
   const titles = findTitles(csv, columns);
   if (titles === null) throw noSuchColumns(columns);
   const lines: BilledLine[] = [];
+  let currency: string | null = null;
   for await (const { line, record } of recordsOf(csv, titles.separator)) {
-    const billed = line > titles.line ? readLine(line, record, titles, unit) : null;
-    if (billed === null) continue;
+    const read = line > titles.line ? readLine(line, record, titles) : null;
+    if (read === null) continue;
+    currency ??= read.currency;
+    checkCurrency({ line, named: read.currency, currency, unit });
+    const amount = readBilledAmount(read.amount, unit ?? PICO_PER_USD, titles.separator === ';' ? ',' : '.');
+    if (amount === null) {
+      throw badRequest(
+        `Line ${line} of the bill has an amount that cannot be read: ${read.amount}. Write it as a number, such as 1234.56 or -0.5.`,
+      );
+    }
+    const billed = { line, jobId: read.jobId, model: read.model, amount };
     if (lines.length === MOST_LINES) {
       throw badRequest(`The bill has more than ${MOST_LINES} lines. Add up those of a job or a model.`);
     }
@@ -134,20 +147,49 @@ export async function readBill({ csv, columns, unit }: BillFile): Promise<readon
   return lines;
 }
 
-function readLine(
-  line: number,
-  record: readonly string[],
-  { separator, places }: Titles,
-  unit: PicoUsd,
-): BilledLine | null {
-  const [jobId = null, model = null, text = null] = [places.job, places.model, places.amount].map((place) =>
-    cellOf(record, place, line),
-  );
-  if (text === null || (jobId === null && model === null)) return null;
-  const decimalMark: DecimalMark = separator === ';' ? ',' : '.';
-  const amount = readBilledAmount(text, unit, decimalMark);
-  if (amount === null) throw badRequest(`Line ${line} of the bill has an amount that cannot be read: ${text}`);
-  return { line, jobId, model, amount };
+interface ReadLine extends Pick<BilledLine, 'jobId' | 'model'> {
+  readonly amount: string;
+  readonly currency: string | null;
+}
+
+function readLine(line: number, record: readonly string[], { places, amountTitle }: Titles): ReadLine | null {
+  const [jobId = null, model = null, amount = null, cell = null] = [
+    places.job,
+    places.model,
+    places.amount,
+    places.currency,
+  ].map((place) => cellOf(record, place, line));
+  if (amount === null || (jobId === null && model === null)) return null;
+  return { jobId, model, amount, currency: currencyOf(cell, amount, amountTitle) };
+}
+
+/** A bill in one currency is never read as one in another. @throws ServiceError `bad_request` */
+function checkCurrency({
+  line,
+  named,
+  currency,
+  unit,
+}: {
+  readonly line: number;
+  readonly named: string | null;
+  /** That of the first line that names one. */
+  readonly currency: string | null;
+  readonly unit: PicoUsd | null;
+}): void {
+  if (named === null || currency === null) return;
+  if (named !== currency) {
+    throw badRequest(
+      `Line ${line} of the bill is in ${named}, and a line before it in ${currency}. Import a file with one currency.`,
+    );
+  }
+  if (named === US_DOLLAR && unit !== null && unit !== PICO_PER_USD) {
+    throw badRequest(`Line ${line} of the bill is in USD. Leave out what 1 of its currency is worth (usd_per_unit).`);
+  }
+  if (named !== US_DOLLAR && unit === null) {
+    throw badRequest(
+      `Line ${line} of the bill is in ${named}. Say how many US dollars 1 of its currency is worth (usd_per_unit).`,
+    );
+  }
 }
 
 /** @throws ServiceError `bad_request` */
@@ -163,7 +205,13 @@ interface Titles {
   /** Where they stand, counted from 1. */
   readonly line: number;
   readonly separator: (typeof SEPARATORS)[number];
-  readonly places: { readonly job: number | null; readonly model: number; readonly amount: number };
+  readonly places: {
+    readonly job: number | null;
+    readonly model: number;
+    readonly amount: number;
+    readonly currency: number | null;
+  };
+  readonly amountTitle: string;
 }
 
 /** The first line that has the title of each column; null if none does. */
@@ -173,9 +221,15 @@ function findTitles(csv: string, { job, model, amount }: BillColumns): Titles | 
     for (const separator of SEPARATORS) {
       const cells = line.split(separator).map((cell) => cell.replaceAll(/^[\s"\uFEFF]+|[\s"]+$/g, '').toLowerCase());
       const placeOf = (title: string): number => cells.indexOf(title.trim().toLowerCase());
-      const places = { job: job === null ? null : placeOf(job), model: placeOf(model), amount: placeOf(amount) };
+      const currency = cells.findIndex((cell) => CURRENCY_TITLES.includes(cell));
+      const places = {
+        job: job === null ? null : placeOf(job),
+        model: placeOf(model),
+        amount: placeOf(amount),
+        currency: currency === -1 ? null : currency,
+      };
       if (places.job !== -1 && places.model !== -1 && places.amount !== -1)
-        return { line: index + 1, separator, places };
+        return { line: index + 1, separator, places, amountTitle: amount };
     }
   }
   return null;

@@ -82,7 +82,7 @@ export function receiveBill(visit: UserVisit, services: ApiServices): Promise<Pa
         vendor,
         author: user.email,
         csv: body.csv,
-        unit: parseUsd(body.usd_per_unit ?? 1),
+        unit: body.usd_per_unit === undefined ? null : parseUsd(body.usd_per_unit),
         upstreams: body.upstreams,
         // The vendor may have exports with other columns, which are tried unless the columns were chosen.
         columns: isSame(columns, layoutsOf(vendor, latest)[0]) ? undefined : columns,
@@ -106,7 +106,7 @@ function suggest(vendor: string, bills: readonly VendorBill[], upstreams: readon
     job: columns?.job ?? '',
     model: columns?.model ?? '',
     amount: columns?.amount ?? '',
-    usdPerUnit: '1',
+    usdPerUnit: '',
     columnsOf: latest ? 'previous' : columns ? 'known' : 'none',
   };
 }
@@ -170,7 +170,13 @@ function ImportContent({
           <Field name="job" label={words.jobColumn} hint={words.jobColumnHint} value={entries.job} />
           <Field name="model" label={words.modelColumn} value={entries.model} required />
           <Field name="amount" label={words.amountColumn} value={entries.amount} required />
-          <Field name="usd_per_unit" label={words.usdPerUnit} inputMode="decimal" value={entries.usdPerUnit} required />
+          <Field
+            name="usd_per_unit"
+            label={words.usdPerUnit}
+            hint={words.usdPerUnitHint}
+            inputMode="decimal"
+            value={entries.usdPerUnit}
+          />
           <div class="row actions">
             <button type="submit">{words.importBill}</button>
             <a class="button quiet" href={path}>

@@ -201,6 +201,8 @@ describe('the bill of a vendor', () => {
       expect([field(again, 'columns.job'), field(again, 'billed_usd')]).to.deep.equal(['job', '10']);
       expect(await genway('months', 'bills', next)).to.match(/ark +1 +1\.4/);
       expect(await genway('months', 'bill', next, 'ark', '--csv')).to.include('extra,m-1,q1,,2,1.4,');
+      await writeFile(file, Buffer.from('\uFEFFJob;Endpoint;Cost\nq1;m-1;10\n', 'utf16le'));
+      expect(await genway('months', 'import-bill', next, 'ark', file)).to.include('The bill is not UTF-8. Save it');
       await genway('months', 'forget-bill', next, 'ark');
       expect(await genway('months', 'bill', next, 'ark')).to.include('No bill of ark was imported');
     } finally {

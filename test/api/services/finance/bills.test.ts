@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { readBill } from '../../../../api/services/finance/bills.ts';
-import { formatUsd, PICO_PER_USD } from '../../../../domain/money.ts';
+import { knownColumnsOf } from '../../../../domain/known-bills.ts';
+import { formatUsd, parseUsd, PICO_PER_USD, type PicoUsd } from '../../../../domain/money.ts';
 import type { BillColumns } from '../../../../domain/vendor-bill.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 
@@ -8,8 +9,12 @@ const JOBS: BillColumns = { job: 'request_id', model: 'endpoint', amount: 'cost'
 const SUMS: BillColumns = { job: null, model: 'line_item', amount: 'amount_value' };
 
 /** Line, job, model and amount of each line that was read. */
-async function read(csv: string, columns = JOBS): Promise<readonly (readonly unknown[])[]> {
-  const lines = await readBill({ csv, columns, unit: PICO_PER_USD });
+async function read(
+  csv: string,
+  columns = JOBS,
+  unit: PicoUsd | null = null,
+): Promise<readonly (readonly unknown[])[]> {
+  const lines = await readBill({ csv, columns, unit });
   return lines.map(({ line, jobId, model, amount }) => [line, jobId, model, formatUsd(amount)]);
 }
 
@@ -45,6 +50,15 @@ describe('reading the bill of a vendor', () => {
       JOBS,
       [[2, 'j', 'm', '1234.5']],
     ],
+    [
+      'keeps lines of nothing and credits',
+      'request_id,endpoint,cost\nj,m,0\nk,m,-1.5\n',
+      JOBS,
+      [
+        [2, 'j', 'm', '0'],
+        [3, 'k', 'm', '-1.5'],
+      ],
+    ],
     ['reads tabs', 'request_id\tendpoint\tcost\nj\tm\t1\n', JOBS, [[2, 'j', 'm', '1']]],
     ['reads what Excel writes', '\uFEFF"request_id","endpoint","cost"\r\n"j","m","1"\r\n', JOBS, [[2, 'j', 'm', '1']]],
   ] as const) {
@@ -78,6 +92,45 @@ describe('reading the bill of a vendor', () => {
       expect((await rejectionOf(read(csv))).message).to.include(message);
     });
   }
+
+  for (const [what, csv, unit] of [
+    ['a column of currencies', 'request_id,endpoint,cost,Currency\nj,m,10,CNY\n', '0.14'],
+    ['a Chinese column of currencies', 'request_id,endpoint,cost,币种\nj,m,10,CNY\n', '0.14'],
+    ['its amounts', 'request_id,endpoint,cost\nj,m,¥10\n', '0.14'],
+    ['the code beside its amounts', 'request_id,endpoint,cost\nj,m,10 EUR\n', '1.1'],
+  ] as const) {
+    it(`reads a bill whose currency stands in ${what} only with the worth of that currency`, async () => {
+      expect((await rejectionOf(read(csv))).message)
+        .to.include('Line 2 of the bill is in')
+        .and.include('usd_per_unit');
+      const [line] = await read(csv, JOBS, parseUsd(unit));
+      expect(line).to.deep.equal([2, 'j', 'm', formatUsd(10n * parseUsd(unit))]);
+    });
+  }
+
+  it('takes the currency from the title of the amounts', async () => {
+    const inEuros = { ...SUMS, amount: 'Unrounded cost (€)' };
+    const csv = 'line_item,Unrounded cost (€)\nVeo,2\n';
+    expect((await rejectionOf(read(csv, inEuros))).message).to.include('is in €');
+    expect(await read(csv, inEuros, parseUsd('1.1'))).to.deep.equal([[2, null, 'Veo', '2.2']]);
+    const inDollars = { ...SUMS, amount: 'Unrounded cost ($)' };
+    expect(await read('line_item,Unrounded cost ($)\nVeo,2\n', inDollars)).to.deep.equal([[2, null, 'Veo', '2']]);
+  });
+
+  it('refuses a bill in US dollars with the worth of another currency, and a bill in two currencies', async () => {
+    const titles = 'request_id,endpoint,cost,currency\n';
+    expect(await read(`${titles}j,m,1,usd\n`, JOBS, PICO_PER_USD)).to.have.length(1);
+    const dollars = await rejectionOf(read(`${titles}j,m,1,usd\n`, JOBS, parseUsd('0.14')));
+    expect(dollars.message).to.include('Line 2 of the bill is in USD. Leave out');
+    const mixed = await rejectionOf(read(`${titles}j,m,1,CNY\nk,m,1,USD\n`, JOBS, parseUsd('0.14')));
+    expect(mixed.message).to.include('Line 3 of the bill is in USD, and a line before it in CNY');
+  });
+
+  it('reads the bill of Ark that is split by endpoint', async () => {
+    const [columns] = knownColumnsOf('Ark');
+    const csv = '"SplitItemID","PayableAmount","Currency"\n"ep-20260809-abcde","113.4500","CNY"\n';
+    expect(await read(csv, columns, parseUsd('0.14'))).to.deep.equal([[2, null, 'ep-20260809-abcde', '15.883']]);
+  });
 
   it('reads 30,000 lines of 100 cells, and lets others be served meanwhile', async () => {
     const cells = ',x'.repeat(100);
