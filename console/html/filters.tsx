@@ -11,14 +11,19 @@ import { wordFor } from './resource-table.tsx';
 import { usePage, useQuery, useTexts } from './page-context.ts';
 import { SavedViews } from './saved-views.tsx';
 
-/** @param hasViews whether the reader can save the filters under a name; false for filters that name people */
+/**
+ * @param hasViews whether the reader can save the filters under a name; false for filters that name people
+ * @param keeps the names of filters in other forms of the page, which stay as they are
+ */
 export function Filters({
   downloads,
   hasViews = true,
+  keeps = [],
   children,
 }: {
   readonly downloads?: Child;
   readonly hasViews?: boolean;
+  readonly keeps?: readonly string[];
   readonly children: Child;
 }) {
   const { texts, query } = usePage();
@@ -26,9 +31,9 @@ export function Filters({
     <>
       {hasViews ? <SavedViews /> : null}
       <form method="get" class="filters" role="search">
-        {query.getAll(COLUMNS).map((column) => (
-          <input type="hidden" name={COLUMNS} value={column} />
-        ))}
+        {[COLUMNS, ...keeps].map((name) =>
+          query.getAll(name).map((value) => <input type="hidden" name={name} value={value} />),
+        )}
         {children}
         <button type="submit" class="quiet">
           {texts.common.filter}

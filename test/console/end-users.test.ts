@@ -28,6 +28,13 @@ describe('the end users of an account in the console', () => {
     await owner.get(path);
   });
 
+  it('keep the period of their usage where their budgets are filtered', async () => {
+    const { text } = await owner.get(`${path}?from=2026-10-01&to=2026-10-31&end_user=alice`);
+    const [, filter = ''] = text.split('Budgets');
+    expect(filter).to.include('<input type="hidden" name="from" value="2026-10-01"/>');
+    expect(filter).to.include('<input type="hidden" name="to" value="2026-10-31"/>');
+  });
+
   it('are given budgets, which a form changes and a button deletes', async () => {
     const form = { end_user: HOSTILE, usage_limit_usd: '2.50', limit_period: 'week' };
     expect((await owner.send(path, form)).headers['location']).to.equal(path);

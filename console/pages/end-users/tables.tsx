@@ -85,7 +85,7 @@ export function BudgetTable({
           : null,
       ]}
     >
-      <Filters hasViews={false}>
+      <Filters hasViews={false} keeps={['from', 'to']}>
         <FieldFilter name="end_user" label={fields.end_user} />
       </Filters>
       <Pages next={next} />
