@@ -190,7 +190,7 @@ async function Overview({ visit, services }: { readonly visit: MemberVisit; read
         </Form>
       </Balance>
       <div class="grid">
-        <Card title={words.topUps}>
+        <Card title={words.topUps} wide>
           <TopUps topUps={topUps} />
           {topUps.length < LATEST ? null : <a href={`${path}/top-ups`}>{words.allTopUps}</a>}
         </Card>
@@ -260,14 +260,18 @@ function Balance({
 }
 
 function TopUps({ topUps }: { readonly topUps: readonly CreditedTopUp[] }) {
-  const { billing: words } = useTexts();
+  const { billing: words, fields } = useTexts();
   return (
     <ResourceTable
       of={CREDITED_TOP_UP}
       label={words.topUps}
       rows={topUps}
       none={words.noTopUps}
-      columns={[[words.when, 'created_at'], 'reference', 'amount_usd']}
+      columns={[
+        [words.when, 'created_at'],
+        [fields.reference, ({ reference }) => <span class="narrow">{reference}</span>],
+        'amount_usd',
+      ]}
     />
   );
 }
