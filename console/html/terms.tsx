@@ -1,19 +1,46 @@
 /** The prices and terms of a model, under their names in the catalogue file. */
 import type { Terms } from '../../catalogue/offer.ts';
+import { parseUsd } from '../../domain/money.ts';
+import { exactUsd } from './components.tsx';
 import { Facts } from './facts.tsx';
+import { useTexts } from './page-context.ts';
+import type { Texts } from '../texts/texts.ts';
 
 export function TermFacts({ terms }: { readonly terms: Terms }) {
   return <Facts facts={Object.entries(terms).map(([name, value]) => [name.replaceAll('_', ' '), value])} />;
 }
 
+export function PriceFacts({ prices }: { readonly prices: Terms }) {
+  const texts = useTexts();
+  return (
+    <Facts facts={Object.entries(prices).map(([name, price]) => [priceName(name, texts), priceText(name, price)])} />
+  );
+}
+
 export function InlinePrices({ prices }: { readonly prices: Terms }) {
+  const texts = useTexts();
   return (
     <ul class="inline">
       {Object.entries(prices).map(([name, price]) => (
         <li>
-          <span class="soft">{name.replaceAll('_', ' ')}</span> <span class="money">{price}</span>
+          <span class="soft">{priceName(name, texts)}</span> <span class="money">{priceText(name, price)}</span>
         </li>
       ))}
     </ul>
   );
+}
+
+/** The name of a price in the reader's language. What the catalogue calls otherwise, such as a resolution, is shown unchanged. */
+export function priceName(name: string, { prices }: Texts): string {
+  const words: Readonly<Record<string, string>> = prices;
+  const known = Object.keys(words).sort((one, other) => other.length - one.length);
+  return name
+    .replaceAll(new RegExp(`\\b(?:${known.join('|')})\\b`, 'g'), (word) => words[word] ?? word)
+    .replaceAll('_', ' ');
+}
+
+/** An amount in US dollars, or the factor of a condition. */
+export function priceText(name: string, price: string): string {
+  if (name.startsWith('factor ')) return `× ${price}`;
+  return /^[\d.]+$/.test(price) ? exactUsd(parseUsd(price)) : price;
 }

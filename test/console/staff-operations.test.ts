@@ -29,7 +29,7 @@ describe('the pages of operators', () => {
 
     it('are listed with their prices', async () => {
       const { text } = await operator.get('/console/staff/models');
-      expect(text).to.include('vidone-3.0').and.include('usd per second 720p').and.include('0.1');
+      expect(text).to.include('vidone-3.0').and.include('per second 720p').and.include('$0.10');
     });
 
     it('are disabled and enabled with a reason', async () => {

@@ -30,7 +30,7 @@ describe('price lists in the console of the staff', () => {
     const created = await create({ rules: 'model vidone-3.0 720p=0.08\n\nfamily textg factor=0.5\n' });
     expect([created.status, created.headers['location']]).to.deep.equal([303, `${PATH}/kites`]);
     const { text } = await finance.get(`${PATH}/kites`);
-    expect(text).to.include('<s class="soft">0.1</s> <span class="money">0.08</span>');
+    expect(text).to.include('<s class="soft">$0.10</s> <span class="money">$0.08</span>');
     expect(text).to.include('model vidone-3.0 720p=0.08\nfamily textg factor=0.5');
     const changed = await finance.send(`${PATH}/kites`, {
       factor: '0.8',

@@ -116,7 +116,9 @@ async function search(
             ['true', words.suspended],
           ]}
         />
-        <button type="submit">{words.find}</button>
+        <button type="submit" class="quiet">
+          {texts.common.filter}
+        </button>
       </form>
       {found === null ? null : <FoundTimeline found={found} />}
       {found !== null && accounts.length === 0 ? null : <AccountTable accounts={accounts} />}

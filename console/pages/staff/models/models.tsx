@@ -5,7 +5,7 @@ import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
 import { Badge, Card, Problem, Time } from '../../../html/components.tsx';
 import { Facts } from '../../../html/facts.tsx';
-import { InlinePrices, TermFacts } from '../../../html/terms.tsx';
+import { InlinePrices, PriceFacts, TermFacts } from '../../../html/terms.tsx';
 import { ReasonCard } from '../../../html/reason-card.tsx';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
@@ -79,7 +79,7 @@ export function ModelContent({ model, visit }: { readonly model: SoldModel; read
       </Card>
       <Card title={words.prices}>
         <p class="soft">{model.kind === 'text' ? words.perMillion : words.inUsd}</p>
-        <TermFacts terms={model.prices} />
+        <PriceFacts prices={model.prices} />
       </Card>
       <Card title={words.terms}>
         <TermFacts terms={model.terms} />

@@ -9,6 +9,7 @@ import { Badge, Card, ExactMoney, Field, Form, Time } from '../../../html/compon
 import { Facts } from '../../../html/facts.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { TableCard } from '../../../html/resource-table.tsx';
+import { priceName, priceText } from '../../../html/terms.tsx';
 import { may, type UserVisit } from '../../../page.ts';
 import { writeRules } from './rules.ts';
 
@@ -153,12 +154,14 @@ function onlyChanged({ prices, ...model }: PricedModel): PricedModel {
 }
 
 function Prices({ prices }: Pick<PricedModel, 'prices'>) {
+  const texts = useTexts();
   return (
     <ul class="inline">
       {prices.map(({ name, catalogue, price }) => (
         <li>
-          <span class="soft">{name.replaceAll('_', ' ')}</span>{' '}
-          {catalogue === undefined ? null : <s class="soft">{catalogue}</s>} <span class="money">{price}</span>
+          <span class="soft">{priceName(name, texts)}</span>{' '}
+          {catalogue === undefined ? null : <s class="soft">{priceText(name, catalogue)}</s>}{' '}
+          <span class="money">{priceText(name, price)}</span>
         </li>
       ))}
     </ul>
