@@ -2,9 +2,9 @@
 import { TEXT_REQUEST } from '../../api/routes/usage/present.ts';
 import type { TextUsage } from '../../db/queries/usage.ts';
 import { TOKEN_COUNTS } from '../../domain/text-tokens.ts';
-import { Card } from '../html/components.tsx';
+import { Card, Noted } from '../html/components.tsx';
 import { useTexts } from '../html/page-context.ts';
-import { ResourceFacts } from '../html/resource-table.tsx';
+import { Chosen, ResourceFacts } from '../html/resource-table.tsx';
 
 export function TokensCard({ usage }: { readonly usage: TextUsage }) {
   const { staffTextRequests: words } = useTexts();
@@ -20,6 +20,20 @@ export function TokensCard({ usage }: { readonly usage: TextUsage }) {
       />
     </Card>
   );
+}
+
+export function Outcome({ usage: { outcome, errorCode } }: { readonly usage: TextUsage }) {
+  return (
+    <Noted note={errorCode}>
+      <Chosen name="outcome" value={outcome} />
+    </Noted>
+  );
+}
+
+/** @param ms null if nobody measured the duration */
+export function Duration({ ms }: { readonly ms: number | null }) {
+  const { staffTasks, staffTextRequests: words } = useTexts();
+  return <>{ms === null ? staffTasks.notKnown : words.milliseconds(ms)}</>;
 }
 
 /** A fact for each modifier of the price. */

@@ -82,7 +82,7 @@ export const taskPages = [
     const task = await ownTask(visit, services);
     return showPage(
       'tasks',
-      visit.texts.tasks.title,
+      visit.texts.fields.task_id,
       <>
         {await detailsOf(task, visit, services)}
         <SentEvents deliveries={await deliveriesOf(task, services)} visit={visit} />

@@ -12,7 +12,7 @@ import { ResourceFacts } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
 import { member, type MemberVisit, showPage } from '../../page.ts';
 import { modelIn, type PartFilter } from '../../part-filter.ts';
-import { modifierFacts, TokensCard } from '../text-request-cards.tsx';
+import { Duration, modifierFacts, Outcome, TokensCard } from '../text-request-cards.tsx';
 import { REQUEST_LIST, requestFilterOf, RequestList } from '../text-request-list.tsx';
 
 const PATH = '/accounts/{account_id}/usage/requests';
@@ -95,10 +95,9 @@ function Request({ usage, apiKey }: { readonly usage: TextUsage; readonly apiKey
             [fields.key, () => nameOf(apiKey)],
             [words.format, ({ format, streamed }) => words.asked(format, streamed)],
             usage.endUser === null ? null : 'end_user',
-            'outcome',
-            usage.errorCode === null ? null : [fields.cause, ({ errorCode }) => errorCode],
-            'first_byte_ms',
-            'latency_ms',
+            [fields.status, () => <Outcome usage={usage} />],
+            [words.firstByte, ({ firstByteMs }) => <Duration ms={firstByteMs} />],
+            [words.whole, ({ latencyMs }) => <Duration ms={latencyMs} />],
           ]}
         />
       </Card>

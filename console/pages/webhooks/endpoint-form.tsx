@@ -9,7 +9,7 @@ import { createValidator } from '../../../api/validation.ts';
 import type { WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
 import { SUBSCRIBABLE_EVENTS, TASK_EVENTS } from '../../../domain/webhook-event.ts';
 import type { Form as SentForm } from '../../form.ts';
-import { Field, Form } from '../../html/components.tsx';
+import { Check, Field, Form } from '../../html/components.tsx';
 import type { MemberVisit } from '../../page.ts';
 
 const validateNew = createValidator(createEndpointSchema);
@@ -61,10 +61,7 @@ export function EndpointForm({
       <fieldset>
         <legend>{texts.fields.events}</legend>
         {SUBSCRIBABLE_EVENTS.map((event) => (
-          <div class="row">
-            <input type="checkbox" name="events" id={`event-${event}`} value={event} checked={events.includes(event)} />
-            <label for={`event-${event}`}>{texts.values.events[event]}</label>
-          </div>
+          <Check name="events" value={event} label={texts.values.events[event]} isChecked={events.includes(event)} />
         ))}
       </fieldset>
       <button type="submit">{endpoint === null ? common.create : common.save}</button>

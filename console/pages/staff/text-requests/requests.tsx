@@ -9,11 +9,11 @@ import { FieldFilter } from '../../../html/filters.tsx';
 import type { ListPage } from '../../../list-page.ts';
 import type { PartFilter } from '../../../part-filter.ts';
 import { AnyId } from '../../../html/linked-ids.tsx';
-import { Chosen, ResourceFacts } from '../../../html/resource-table.tsx';
+import { ResourceFacts } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import type { Texts } from '../../../texts/texts.ts';
 import { useTexts } from '../../../html/page-context.ts';
-import { modifierFacts, TokensCard } from '../../text-request-cards.tsx';
+import { Duration, modifierFacts, Outcome, TokensCard } from '../../text-request-cards.tsx';
 import { RequestList } from '../../text-request-list.tsx';
 
 export function StaffRequestList({
@@ -49,14 +49,6 @@ export function StaffRequestList({
       <FieldFilter name="id" label={words.anyId} />
       <FieldFilter name="account" label={common.partOfAccount} />
     </RequestList>
-  );
-}
-
-function Outcome({ usage: { outcome, errorCode } }: { readonly usage: TextUsage }) {
-  return (
-    <Noted note={errorCode}>
-      <Chosen name="outcome" value={outcome} />
-    </Noted>
   );
 }
 
@@ -111,7 +103,6 @@ export function RequestContent({
 function routeOf(usage: TextUsage, texts: Texts): readonly (readonly [name: string, fact: Child])[] {
   const { staffTextRequests: words, staffTasks, fields } = texts;
   const { upstream, upstreamFormat, upstreamModel, latencyMs, firstByteMs } = usage;
-  const timeOf = (ms: number | null) => (ms === null ? staffTasks.notKnown : words.milliseconds(ms));
   return [
     [fields.status, <Outcome usage={usage} />],
     [fields.model, usage.model],
@@ -121,8 +112,8 @@ function routeOf(usage: TextUsage, texts: Texts): readonly (readonly [name: stri
       words.route,
       [upstream ?? words.nowhere, upstreamFormat, upstreamModel].filter((part) => part !== null).join(', '),
     ],
-    [words.firstByte, timeOf(firstByteMs)],
-    [words.whole, timeOf(latencyMs)],
+    [words.firstByte, <Duration ms={firstByteMs} />],
+    [words.whole, <Duration ms={latencyMs} />],
     [staffTasks.key, <AnyId id={usage.apiKeyId} />],
   ];
 }
