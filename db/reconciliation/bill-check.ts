@@ -1,7 +1,8 @@
 /** Do the bills of vendors agree with our records? */
+import { PICO_PER_USD } from '../../domain/money.ts';
 import { sqlCheck } from './check.ts';
 
-/** One finding for each model and kind of difference, so that all of them can be acknowledged. */
+/** One finding for each model and kind of difference, so that all of them can be acknowledged. Finance reads it every month, in USD. */
 export const BILL_CHECK = sqlCheck({
   name: 'vendor_bills',
   question: 'Has every vendor billed what its renders and text requests cost by our records, in months that are open?',
@@ -9,7 +10,8 @@ export const BILL_CHECK = sqlCheck({
     'genway months bill MONTH VENDOR lists the lines. Ask the vendor, correct the cost of the route for later months, or acknowledge it.',
   sql: /* sql */ `
     SELECT format('%s %s %s', bill.vendor, to_char(bill.month, 'YYYY-MM'), model) AS subject,
-      format('%s %s: billed %s, cost %s, first %s', difference, count(*), coalesce(sum(billed), 0), coalesce(sum(cost), 0),
+      format('%s %s: billed %s USD, cost %s USD, first %s', difference, count(*),
+        trim_scale(coalesce(sum(billed), 0) / ${PICO_PER_USD}), trim_scale(coalesce(sum(cost), 0) / ${PICO_PER_USD}),
         coalesce(min(task_id), min(job_id), 'line ' || min(line), 'none')) AS detail
     FROM vendor_bills AS bill, bill_differences(bill)
     WHERE bill.month > coalesce((SELECT max(closed.month) FROM closed_months AS closed), '-infinity')

@@ -298,7 +298,7 @@ const DAMAGES: readonly Damage[] = [
         SELECT split_part(:billed, ' ', 1), to_date(:month, 'YYYY-MM'), ARRAY['fal'], '{}', 'ada' RETURNING *)
       INSERT INTO vendor_bill_lines (vendor, month, line, job_id, model, amount)
       SELECT vendor, month, 1, 'job', 'unknown', 1e12 FROM bill`,
-    says: /^extra 1: billed 1000000000000, cost 0, first job$/,
+    says: /^extra 1: billed 1 USD, cost 0 USD, first job$/,
   },
   {
     what: 'a text request that was charged otherwise than its usage says',
