@@ -55,6 +55,15 @@ export function roundedUsd(amount: PicoUsd): string {
   return exactUsd(amount - (amount % CENT));
 }
 
+/** An amount in cents, for a list that adds nothing up. All digits are the hint. */
+export function RoundedMoney({ amount }: { readonly amount: PicoUsd }) {
+  return (
+    <span class="money" title={`${formatUsd(amount)} USD`}>
+      {roundedUsd(amount)}
+    </span>
+  );
+}
+
 /** An exact amount: the rows of a table add up to the total. @param isSigned whether a plus is shown as well */
 export function ExactMoney({ amount, isSigned = false }: { readonly amount: PicoUsd; readonly isSigned?: boolean }) {
   return (

@@ -110,6 +110,15 @@ describe('the import of a bill in the console', () => {
     expect(text).to.include('No line at the beginning of the file has the columns').and.include('value="nothing"');
   });
 
+  it('is refused beside the worth of a currency, where the file names another one', async () => {
+    const content = 'request_id,endpoint_id,cost_total,Currency\njob-1,veo,10,CNY\n';
+    const refused = await importFile(content, { usd_per_unit: '' });
+    expect(refused.status).to.equal(400);
+    expect(refused.text).to.match(/field-usd_per_unit-fault[^>]*>Line 2 of the bill is in CNY/);
+    expect((await importFile(content, { usd_per_unit: '0.14' })).status).to.equal(303);
+    expect(formatUsd((await bills())[0]?.amount ?? 0n)).to.equal('1.4');
+  });
+
   it('is refused with the bound of the file, where it is larger', async () => {
     const content = `${TITLES}${'x'.repeat(MAX_BILL_BYTES)}`;
     const { status, text } = await importFile(content);

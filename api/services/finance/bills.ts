@@ -183,11 +183,16 @@ function checkCurrency({
     );
   }
   if (named === US_DOLLAR && unit !== null && unit !== PICO_PER_USD) {
-    throw badRequest(`Line ${line} of the bill is in USD. Leave out what 1 of its currency is worth (usd_per_unit).`);
+    throw badRequest(`Line ${line} of the bill is in USD. Leave out what 1 of its currency is worth (usd_per_unit).`, {
+      path: ['usd_per_unit'],
+      kind: 'bill.inDollars',
+      values: { line },
+    });
   }
   if (named !== US_DOLLAR && unit === null) {
     throw badRequest(
       `Line ${line} of the bill is in ${named}. Say how many US dollars 1 of its currency is worth (usd_per_unit).`,
+      { path: ['usd_per_unit'], kind: 'bill.inOtherCurrency', values: { line, currency: named } },
     );
   }
 }

@@ -2,7 +2,7 @@
 import { LISTED_ACCOUNT } from '../../../../api/routes/admin/present.ts';
 import type { Found } from '../../../../api/services/find-by-id.ts';
 import type { Account } from '../../../../db/queries/accounts.ts';
-import { Card, Money } from '../../../html/components.tsx';
+import { Card, RoundedMoney } from '../../../html/components.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
@@ -23,7 +23,7 @@ export function AccountTable({ accounts }: { readonly accounts: readonly Account
         'external_id',
         [
           fields.available_usd,
-          (account) => <Money amount={account.fundedAvailable + account.signupAvailable} />,
+          (account) => <RoundedMoney amount={account.fundedAvailable + account.signupAvailable} />,
           'number',
         ],
         [fields.status, (account) => <Chosen name="state" value={accountStateOf(account)} />],

@@ -2,7 +2,7 @@ import type { Child } from 'hono/jsx';
 import type { Earnings, MonthSums } from '../../../../db/queries/month-sums.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
-import { Badge, ExactMoney, Pages, Time } from '../../../html/components.tsx';
+import { Badge, ExactMoney, Pages, RoundedMoney, Time } from '../../../html/components.tsx';
 import { monthName } from '../../../html/months.ts';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { percentOf, type PicoUsd } from '../../../../domain/money.ts';
@@ -82,7 +82,7 @@ export function owedAfter({ customersMoney: { closing } }: MonthSums): PicoUsd {
 }
 
 function KnownMoney({ amount }: { readonly amount: PicoUsd | null }) {
-  return amount === null ? <>–</> : <ExactMoney amount={amount} />;
+  return amount === null ? <>–</> : <RoundedMoney amount={amount} />;
 }
 
 export function MonthList({
