@@ -822,7 +822,7 @@ export const en = {
     backToMonth: 'Back to the month',
     bills: 'Bills of vendors',
     billsExplained:
-      'Reconciliation compares them with what renders and text requests cost, and each difference keeps the month open until it is acknowledged.',
+      'Reconciliation compares bills with what renders and text requests cost, and each difference keeps the month open until it is acknowledged.',
     noBills: 'No bill was imported for this month.',
     importBill: 'Import a bill',
     importTitle: (month: string) => `Import a bill for ${month}`,

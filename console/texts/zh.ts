@@ -810,7 +810,7 @@ export const zh: typeof en = {
     noCustomers: '没有符合条件的客户。请搜索名称的一部分。',
     backToMonth: '返回该月',
     bills: '供应商账单',
-    billsExplained: '对账会把它们与生成任务和文本请求的成本比较；每处差异都须确认，之后该月才能关账。',
+    billsExplained: '对账会把账单与生成任务和文本请求的成本比较；每处差异都须确认，之后该月才能关账。',
     noBills: '该月尚未导入账单。',
     importBill: '导入账单',
     importTitle: (month) => `导入 ${month} 的账单`,

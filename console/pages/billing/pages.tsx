@@ -269,8 +269,8 @@ function TopUps({ topUps }: { readonly topUps: readonly CreditedTopUp[] }) {
       none={words.noTopUps}
       columns={[
         [words.when, 'created_at'],
-        [fields.reference, ({ reference }) => <span class="narrow">{reference}</span>],
         'amount_usd',
+        [fields.reference, ({ reference }) => <span class="narrow">{reference}</span>],
       ]}
     />
   );

@@ -37,15 +37,18 @@ export function MonthContent(props: Props) {
   const { overview, bills, nowMs, visit } = props;
   const { sums, month, state } = overview;
   const { months: words } = visit.texts;
+  const billsCard = <Bills bills={bills} month={month} canImport={state !== 'closed' && may(visit, 'moveMoney')} />;
   return (
     <>
       <Actions {...props} />
       <AcknowledgedFindings findings={overview.closed?.acknowledged ?? []} />
-      <Bills bills={bills} month={month} canImport={state !== 'closed' && may(visit, 'moveMoney')} />
       {sums === null ? (
-        <Card>
-          <Empty>{words.detached}</Empty>
-        </Card>
+        <>
+          <Card>
+            <Empty>{words.detached}</Empty>
+          </Card>
+          {billsCard}
+        </>
       ) : (
         <>
           <Totals overview={overview} sums={sums} />
@@ -57,6 +60,7 @@ export function MonthContent(props: Props) {
               describe={words.perDay}
             />
           </Card>
+          {billsCard}
           <EarningTables sums={sums} month={month} visit={visit} />
           <Card title={words.customersMoney}>
             <StatementTable lines={linesOf(sums.customersMoney)} label={words.customersMoney} names={words.lines} />
