@@ -255,6 +255,17 @@ describe('the console', () => {
       expect(text).not.to.match(/<script(?![^>]*\bsrc=)|\son\w+=|\sstyle=/);
     });
 
+    it('lead a new account to the playground, its keys and the reference of the API', async () => {
+      const { accountId } = await app.createAccount();
+      const owner = await Visitor.invited(app, { email: 'new@example.com', account_id: accountId });
+      const home = `/console/accounts/${accountId}`;
+      const [, main = ''] = (await owner.get(home)).text.split('<main');
+      for (const path of [`${home}/playground`, `${home}/keys`, '/docs']) expect(main).to.include(`href="${path}"`);
+      const finance = { email: 'payer@example.com', account_id: accountId, member_role: 'finance' } as const;
+      const [, shown = ''] = (await (await Visitor.invited(app, finance)).get(home)).text.split('<main');
+      expect(shown).to.include('No tasks yet').and.not.include(`href="${home}/keys"`);
+    });
+
     it('escape what clients wrote', async () => {
       const { request } = newTask(keyOf(customer));
       const task = await createTaskRow(app.database, keyOf(customer), {

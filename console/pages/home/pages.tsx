@@ -1,9 +1,11 @@
 /** The home page of an account: balance, spending and tasks. */
 import { listTasks } from '../../../db/queries/tasks.ts';
 import { sumDailyUsage } from '../../../db/queries/daily-usage.ts';
+import { mayAsMember } from '../../../domain/roles.ts';
+import { ApiReference } from '../../html/api-reference.tsx';
 import { DayChart, seriesOf } from '../../html/chart.tsx';
 import { Card, Empty, Headline, usd } from '../../html/components.tsx';
-import { member, showPage, user } from '../../page.ts';
+import { member, type MemberVisit, showPage, user } from '../../page.ts';
 import { dayOf } from '../../period.ts';
 import { ownAccount } from '../own-account.ts';
 import { AddFunds } from '../billing/add-funds.tsx';
@@ -66,11 +68,33 @@ export const homePages = [
           </Card>
         </div>
         <h2>{home.recent}</h2>
-        {tasks.length === 0 ? <Empty>{home.noTasks}</Empty> : <Gallery tasks={tasks} accountId={accountId} />}
+        {tasks.length === 0 ? <FirstSteps visit={visit} /> : <Gallery tasks={tasks} accountId={accountId} />}
       </>,
     );
   }),
 ];
+
+/** Where a new account starts. */
+function FirstSteps({ visit: { account, texts } }: { readonly visit: MemberVisit }) {
+  const { home, navigation } = texts;
+  const path = `/console/accounts/${account.accountId}`;
+  return (
+    <>
+      <Empty>{home.noTasks}</Empty>
+      {mayAsMember(account.role, 'develop') ? (
+        <div class="row actions after">
+          <a class="button" href={`${path}/playground`}>
+            {navigation.entries.playground}
+          </a>
+          <a class="button quiet" href={`${path}/keys`}>
+            {navigation.entries.keys}
+          </a>
+        </div>
+      ) : null}
+      <ApiReference />
+    </>
+  );
+}
 
 function daysSince(from: Date): readonly string[] {
   return Array.from({ length: DAYS }, (_, index) => dayOf(new Date(from.getTime() + index * DAY_MS)));
