@@ -69,7 +69,7 @@ interface ListProps {
 }
 
 export function ListContent({ shown, versions, sent, visit }: ListProps) {
-  const { priceLists: words, fields, staff, staffModels } = visit.texts;
+  const { priceLists: words, common, fields, staff, staffModels } = visit.texts;
   const { summary, version, models, belowCost } = shown;
   return (
     <>
@@ -93,8 +93,8 @@ export function ListContent({ shown, versions, sent, visit }: ListProps) {
           columns={[
             [fields.model, 'model'],
             [fields.upstream, 'upstream'],
-            [words.what, ({ what }) => what],
-            [staffModels.prices, ({ price }) => <ExactMoney amount={price} />, 'number'],
+            [words.what, ({ what }) => priceName(what, visit.texts)],
+            [common.price, ({ price }) => <ExactMoney amount={price} />, 'number'],
             'cost_usd',
           ]}
         />
