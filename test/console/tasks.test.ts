@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { TestCaller } from '../support/app.ts';
 import { useTestConsole, Visitor } from '../support/console.ts';
+import { finishTask } from '../../db/queries/finish-task.ts';
 import { keepLateResult } from '../../db/queries/late-results.ts';
 import { createEndpoint, createTaskRow, finishAsFailed, newTask, VIDEO } from '../support/factories.ts';
 
@@ -86,7 +87,8 @@ describe('pages of tasks', () => {
 
   it('offer what was rendered after the refund, and lead to the task that it becomes', async () => {
     const task = await taskOf(customer);
-    await finishAsFailed(app.database, task, 'processing_timeout');
+    const failure = { code: 'processing_timeout', message: 'It took too long.' } as const;
+    await finishTask(app.database, task.id, { status: 'failed', failure }, null);
     await keepLateResult(app.database, { taskId: task.id, accountId: customer.accountId, output: [VIDEO] });
     expect((await owner.get(`${path}/${task.id}`)).text).to.include('Claim for $1.00');
     const claimed = await owner.send(`${path}/${task.id}/claim`, {});
