@@ -28,9 +28,10 @@ describe('the end users of an account in the console', () => {
     await owner.get(path);
   });
 
-  it('keep the period of their usage where their budgets are filtered', async () => {
+  it('keep the period of their usage where their budgets are filtered, and the filter where the period is chosen', async () => {
     const { text } = await owner.get(`${path}?from=2026-10-01&to=2026-10-31&end_user=alice`);
-    const [, filter = ''] = text.split('Budgets');
+    const [usage = '', filter = ''] = text.split('Budgets');
+    expect(usage).to.include('<input type="hidden" name="end_user" value="alice"/>');
     expect(filter).to.include('<input type="hidden" name="from" value="2026-10-01"/>');
     expect(filter).to.include('<input type="hidden" name="to" value="2026-10-31"/>');
   });

@@ -115,7 +115,7 @@ async function showEndUsers(
     place.current,
     words.title,
     <>
-      <Filters downloads={<Downloads />} hasViews={false}>
+      <Filters downloads={<Downloads />} hasViews={false} keeps={['end_user']}>
         <DayFilters standing={period} />
       </Filters>
       <UsageTable rows={rows} />
