@@ -1,7 +1,7 @@
 /** Automatic top-ups: agreeing on them on the pages of the payment provider, and paying when a balance is low. */
 import type { Logger } from 'pino';
 import type { Database } from '../../db/database.ts';
-import { claimTopUps, endTopUpAttempt, setAutoTopUp, type TopUpAttempt } from '../../db/queries/auto-top-ups.ts';
+import { agreeOnAutoTopUp, claimTopUps, endTopUpAttempt, type TopUpAttempt } from '../../db/queries/auto-top-ups.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { repeat, type Repetition } from '../../domain/repeat.ts';
 import { CardRefusedError, type CheckoutPages } from '../../providers/checkout.ts';
@@ -21,14 +21,14 @@ export function openAutoTopUp(
   return orUnavailable(payableOn(services).openCard({ ...order, ...urls }));
 }
 
-/** Begins the top-ups that were agreed on with the card of that page. Does nothing until a card was given there. */
+/** Begins the top-ups that were agreed on with the card of that page, once. Does nothing until a card was given there. */
 export async function confirmAutoTopUp(
   services: CheckoutServices & { readonly database: Database },
   accountId: string,
   checkoutId: string,
 ): Promise<void> {
   const card = await orUnavailable(payableOn(services).findCard(checkoutId));
-  if (card?.accountId === accountId) await setAutoTopUp(services.database, card);
+  if (card?.accountId === accountId) await agreeOnAutoTopUp(services.database, checkoutId, card);
 }
 
 /** Pays for accounts whose balance is low, in every api process. @returns stops after the payments under way */

@@ -151,6 +151,12 @@ CREATE TABLE auto_top_ups (
   CONSTRAINT auto_top_ups_attempt CHECK (attempt_id IS NULL OR attempt_began_at IS NOT NULL)
 );
 
+-- The pages on which cards were given: each is agreed on once. A browser opens the address after such a page again, on a
+-- reload or from its history.
+CREATE TABLE agreed_checkouts (
+  checkout_id text COLLATE "C" PRIMARY KEY
+);
+
 -- Not a foreign key, because a top-up stays when the month of its transfer is detached.
 CREATE FUNCTION check_top_up_transfer() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

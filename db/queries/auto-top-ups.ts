@@ -25,7 +25,25 @@ export interface TopUpAttempt extends AutoTopUp {
 const COLUMNS = 'account_id, threshold, amount, customer, payment_method, stopped_because';
 const AMOUNTS = { amounts: ['threshold', 'amount'] } as const;
 
-/** From now on, instead of what was agreed before. */
+/** Agrees on what a customer chose on a page of the payment provider, once for each page. */
+export async function agreeOnAutoTopUp(
+  database: Database,
+  checkoutId: string,
+  agreed: Omit<AutoTopUp, 'stoppedBecause'>,
+): Promise<void> {
+  await database.transaction(async (transaction) => {
+    const { rowCount } = await transaction.raw<{ rowCount: number }>(
+      'INSERT INTO agreed_checkouts (checkout_id) VALUES (?) ON CONFLICT DO NOTHING',
+      [checkoutId],
+    );
+    if (rowCount > 0) await setAutoTopUp(transaction, agreed);
+  });
+}
+
+/**
+ * From now on, instead of what was agreed before. An attempt that was made just now, whose payment may be in progress, still
+ * holds up the next one.
+ */
 export async function setAutoTopUp(
   database: Database,
   { accountId, threshold, amount, customer, paymentMethod }: Omit<AutoTopUp, 'stoppedBecause'>,
@@ -39,7 +57,6 @@ export async function setAutoTopUp(
       payment_method: paymentMethod,
       stopped_because: null,
       attempt_id: null,
-      attempted_at: null,
     })
     .onConflict('account_id')
     .merge();

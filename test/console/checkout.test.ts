@@ -153,6 +153,8 @@ describeInBrowser('paying on the pages of Stripe', (browser) => {
     expect((await member.get(billing)).text).to.include('below $10.00, $20.00 is paid by the saved card');
     await member.send(`${billing}/automatic/stop`);
     expect(await findAutoTopUp(app.database, accountId)).to.equal(null);
+    await member.get(`${billing}/automatic/${id}`);
+    expect(await findAutoTopUp(app.database, accountId), 'a reload of the address agrees on nothing').to.equal(null);
   });
 
   it('says so when Stripe does not answer', async () => {

@@ -633,6 +633,9 @@ describe('the rules of the database', () => {
       await contradict({});
       await contradict({});
     });
+    refuses('a card that is agreed on twice', 'agreed_checkouts_pkey', () =>
+      database('agreed_checkouts').insert([{ checkout_id: 'cs_1' }, { checkout_id: 'cs_1' }]),
+    );
   });
 
   describe('tasks', () => {

@@ -15,6 +15,7 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   account_members: { because: 'people are made members by people' },
   accounts: { because: 'one for each customer; operators make them' },
   acknowledgements: { because: 'people make them, with a reason each, and books keep them for ever' },
+  agreed_checkouts: { because: 'one for each card that people give' },
   admin_actions: { because: 'people make changes, and audits read them for ever' },
   admin_tokens: { because: 'one for each person or program that operates, and audits refer to them for ever' },
   api_keys: { because: 'operators make them, and charges refer to them for ever' },

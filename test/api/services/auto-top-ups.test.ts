@@ -1,11 +1,16 @@
 import { expect } from 'chai';
 import { pino } from 'pino';
-import { topUpSome } from '../../../api/services/auto-top-ups.ts';
+import { confirmAutoTopUp, topUpSome } from '../../../api/services/auto-top-ups.ts';
 import { findAccount } from '../../../db/queries/accounts.ts';
 import { findAutoTopUp, setAutoTopUp } from '../../../db/queries/auto-top-ups.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import { AUTO_TOP_UP } from '../../../domain/policy.ts';
-import { CardRefusedError, type CheckoutPages, CheckoutUnavailableError } from '../../../providers/checkout.ts';
+import {
+  CardRefusedError,
+  type CheckoutPages,
+  CheckoutUnavailableError,
+  type SavedCard,
+} from '../../../providers/checkout.ts';
 import { useTestDatabase } from '../../support/database.ts';
 import { createAccount } from '../../support/factories.ts';
 
@@ -16,13 +21,15 @@ describe('an automatic top-up', () => {
   /** The payments of the provider by the id of their attempt. */
   const payments = new Map<string, string>();
   let mood: Mood = 'pays';
+  /** The card that was given on each page. */
+  const cards = new Map<string, SavedCard>();
 
   const checkout: CheckoutPages = {
     origin: 'https://checkout.stripe.com',
     open: async () => 'cs_1',
     find: async () => null,
     openCard: async () => 'cs_1',
-    findCard: async () => null,
+    findCard: async (id) => cards.get(id) ?? null,
     async chargeCard({ attemptId }) {
       if (mood === 'refuses') throw new CardRefusedError('Your card was declined.');
       const id = payments.get(attemptId) ?? `pi_${crypto.randomUUID()}`;
@@ -90,6 +97,33 @@ describe('an automatic top-up', () => {
     await passes(2);
     expect(payments.size).to.equal(1);
     expect((await findAutoTopUp(db.database, accountId))?.stoppedBecause).to.include('did not answer');
+  });
+
+  it('is paid once when the address after the page of the card is opened again while the answer is lost', async () => {
+    const { id: accountId } = await createAccount(db.database, { fundedUsd: 5 });
+    const agreed = { threshold: parseUsd(10), amount: parseUsd(20), customer: 'cus_1', paymentMethod: 'pm_1' };
+    cards.set('cs_1', { accountId, ...agreed });
+    const confirm = () =>
+      confirmAutoTopUp({ database: db.database, checkout, publicUrl: 'http://127.0.0.1' }, accountId, 'cs_1');
+    await Promise.all(Array.from({ length: 4 }, confirm));
+    mood = 'pays, and the answer is lost';
+    await pass();
+    mood = 'pays';
+    await confirm();
+    await later();
+    await passes(2);
+    expect([await fundedOf(accountId), payments.size]).to.deep.equal([parseUsd(25), 1]);
+  });
+
+  it('waits for one in progress when another card is given', async () => {
+    const accountId = await lowAccount();
+    mood = 'pays, and the answer is lost';
+    await pass();
+    mood = 'pays';
+    const agreed = await findAutoTopUp(db.database, accountId);
+    if (agreed) await setAutoTopUp(db.database, agreed);
+    await passes(2);
+    expect(payments.size).to.equal(1);
   });
 
   it('stops when the card is refused, until a card is given again', async () => {
