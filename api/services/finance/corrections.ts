@@ -12,6 +12,7 @@ import {
   type NewCorrection,
 } from '../../../db/queries/corrections.ts';
 import { adjustOnce } from '../../../db/queries/credits.ts';
+import { lockReturns } from '../../../db/queries/returned-payments.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { newId } from '../../../domain/ids.ts';
 import { CORRECTIONS } from '../../../domain/policy.ts';
@@ -35,12 +36,14 @@ export async function correct(
   asked: NewCorrection,
   adjustmentId: string,
 ): Promise<void> {
-  const { id, accountId } = asked;
+  const { id, accountId, reference } = asked;
   assertFreshForm('correction', id);
   assertFreshForm('transfer', adjustmentId);
   await existingAccount(database, accountId);
   await withPartitions(database, () =>
     database.transaction(async (transaction) => {
+      // In the order of whoever credits or takes back a payment that is announced.
+      if (reference !== null) await lockReturns(transaction, reference);
       await lockAccount(transaction, accountId);
       const isBooked =
         !(await hasCorrection(transaction, id)) &&
