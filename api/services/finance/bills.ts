@@ -49,8 +49,8 @@ export interface ComparedBill extends VendorBill {
   readonly differences: readonly BillDifference[];
 }
 
-/** Others are served between two pieces of a large file. */
-const PIECE_LENGTH = 64 * 1024;
+/** Others are served between two pieces of a large file. A piece may have a line for every other character. */
+const PIECE_LENGTH = 4 * 1024;
 const LONGEST_RECORD = 100_000;
 /** Vendors write some lines about themselves first. */
 const MOST_LINES_BEFORE_TITLES = 100;
@@ -127,8 +127,15 @@ export async function readBill({ csv, columns, unit }: BillFile): Promise<readon
   if (titles === null) throw noSuchColumns(columns);
   const lines: BilledLine[] = [];
   let currency: string | null = null;
+  let records = 0;
   for await (const { line, record } of recordsOf(csv, titles.separator)) {
-    const read = line > titles.line ? readLine(line, record, titles) : null;
+    if (line <= titles.line) continue;
+    // Also those that are no lines of the bill: to read a line takes its time, whatever it says.
+    if (records === MOST_LINES) {
+      throw badRequest(`The bill has more than ${MOST_LINES} lines. Add up those of a job or a model.`);
+    }
+    records += 1;
+    const read = readLine(line, record, titles);
     if (read === null) continue;
     currency ??= read.currency;
     checkCurrency({ line, named: read.currency, currency, unit });
@@ -138,11 +145,7 @@ export async function readBill({ csv, columns, unit }: BillFile): Promise<readon
         `Line ${line} of the bill has an amount that cannot be read: ${read.amount}. Write it as a number, such as 1234.56 or -0.5.`,
       );
     }
-    const billed = { line, jobId: read.jobId, model: read.model, amount };
-    if (lines.length === MOST_LINES) {
-      throw badRequest(`The bill has more than ${MOST_LINES} lines. Add up those of a job or a model.`);
-    }
-    lines.push(billed);
+    lines.push({ line, jobId: read.jobId, model: read.model, amount });
   }
   return lines;
 }

@@ -85,6 +85,11 @@ describe('reading the bill of a vendor', () => {
       `request_id,endpoint,cost\n${'j,m,1\n'.repeat(100_001)}`,
       'more than 100000 lines',
     ],
+    [
+      'has more lines without amounts than any vendor sends',
+      `request_id,endpoint,cost\n${'j\n'.repeat(100_001)}`,
+      'more than 100000 lines',
+    ],
     ['has a name that is none', `request_id,endpoint,cost\n${'😀'.repeat(200)},m,1\n`, 'a cell of more than 300'],
     ['has a quote within a cell', 'request_id,endpoint,cost\nj"x"y,m,1\n', 'The file is no CSV'],
   ] as const) {
@@ -132,13 +137,17 @@ describe('reading the bill of a vendor', () => {
     expect(await read(csv, columns, parseUsd('0.14'))).to.deep.equal([[2, null, 'ep-20260809-abcde', '15.883']]);
   });
 
-  it('reads 30,000 lines of 100 cells, and lets others be served meanwhile', async () => {
-    const cells = ',x'.repeat(100);
-    const csv = `request_id,endpoint,cost${cells}\n${`j,m,1${cells}\n`.repeat(30_000)}`;
-    let turns = 0;
-    const timer = setInterval(() => (turns += 1), 1);
-    expect(await read(csv)).to.have.length(30_000);
-    clearInterval(timer);
-    expect(turns).to.be.greaterThan(10);
-  });
+  const CELLS = ',x'.repeat(100);
+  for (const [what, csv, count] of [
+    ['30,000 lines of 100 cells', `request_id,endpoint,cost${CELLS}\n${`j,m,1${CELLS}\n`.repeat(30_000)}`, 30_000],
+    ['40,000 lines of one character', `request_id,endpoint,cost\n${'j\n'.repeat(40_000)}`, 0],
+  ] as const) {
+    it(`reads ${what}, and lets others be served meanwhile`, async () => {
+      let turns = 0;
+      const timer = setInterval(() => (turns += 1), 1);
+      expect(await read(csv)).to.have.length(count);
+      clearInterval(timer);
+      expect(turns).to.be.greaterThan(10);
+    });
+  }
 });
