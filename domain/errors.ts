@@ -2,6 +2,7 @@
  * The errors a client can see: contract 7.2. Every refusal in the code is a {@link ServiceError}, which becomes HTTP in
  * one place (`api/middlewares/errors.ts` and the text formats' envelopes).
  */
+import { cutText } from './cut-text.ts';
 
 interface ErrorKind {
   /** HTTP status; null for a code that is not an answer of its own. */
@@ -110,7 +111,7 @@ const MAXIMUM_SENTENCE_LENGTH = 2_000;
 /** The most frequent refusal: 400 `bad_request`. @param message names the field */
 export function badRequest(message: string, fieldFault?: FieldFault): ServiceError {
   const isShort = message.length <= MAXIMUM_SENTENCE_LENGTH;
-  return new ServiceError('bad_request', isShort ? message : `${message.slice(0, MAXIMUM_SENTENCE_LENGTH)}…`, {
+  return new ServiceError('bad_request', isShort ? message : `${cutText(message, MAXIMUM_SENTENCE_LENGTH)}…`, {
     fieldFault,
   });
 }

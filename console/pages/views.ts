@@ -1,5 +1,6 @@
 /** Views: lists of the console with filters, which a user saves under names. */
 import { deleteView, type SavedView, saveView } from '../../db/queries/users.ts';
+import { cutText } from '../../domain/cut-text.ts';
 import type { Form } from '../form.ts';
 import { user } from '../page.ts';
 
@@ -25,7 +26,7 @@ function viewIn(form: Form): SavedView {
   const filters = new URLSearchParams(form.text('query').slice(0, MAX_QUERY_LENGTH));
   filters.delete('cursor');
   const query = filters.toString();
-  return { name: form.text('view').slice(0, MAX_NAME_LENGTH), path: form.text('path'), query };
+  return { name: cutText(form.text('view'), MAX_NAME_LENGTH), path: form.text('path'), query };
 }
 
 function addressOf({ path, query }: SavedView): string {

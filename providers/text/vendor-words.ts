@@ -1,6 +1,7 @@
 /**
  * Cleans up the message of an upstream that failed: for operators, in the log, and for the client of the request.
  */
+import { cutText } from '../../domain/cut-text.ts';
 
 const MAX_LINE = 300;
 
@@ -117,7 +118,7 @@ const FIELD_NAME = /^[A-Za-z_$][\w$-]{0,63}$/;
 
 function withoutSecrets(message: string, secrets: readonly string[]): string {
   let line = beginningOf(message)
-    .replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
+    .replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\s]+/gu, ' ')
     .trim();
   for (const secret of secrets) if (secret !== '') line = line.replaceAll(secret, '[secret]');
   for (const secret of SECRETS) line = line.replaceAll(secret, '[secret]');
@@ -136,5 +137,5 @@ function beginningOf(message: string): string {
 }
 
 function cut(line: string): string {
-  return line.length <= MAX_LINE ? line : `${line.slice(0, MAX_LINE)}…`;
+  return line.length <= MAX_LINE ? line : `${cutText(line, MAX_LINE)}…`;
 }

@@ -25,6 +25,14 @@ describe('views of lists', () => {
     expect(await listAt('/staff/text-requests')).not.to.include(shown);
   });
 
+  it('have a name of at most 60 characters, without half of one', async () => {
+    const long = { ...failed, view: `${'v'.repeat(59)}😀` };
+    expect((await operator.send('/console/views', long)).status).to.equal(303);
+    expect(await listAt(path)).to.include(`>${'v'.repeat(59)}</a>`);
+    await operator.send('/console/views/delete', long);
+    expect(await listAt(path)).not.to.include('vvv');
+  });
+
   it('belong to the user who saved them', async () => {
     const other = await Visitor.invited(app, { email: 'other@example.com', staff_role: 'operator' });
     expect((await other.get(`/console${path}`)).text).not.to.include(shown);

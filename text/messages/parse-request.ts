@@ -1,4 +1,5 @@
 /** A messages body as a canonical request: contract 4.8.3. */
+import { cutText } from '../../domain/cut-text.ts';
 import { badRequest } from '../../domain/errors.ts';
 import type { InputPart, TextRequest, ToolResultPart, Turn } from '../canonical.ts';
 import { compact, readArray } from '../read.ts';
@@ -22,6 +23,7 @@ export function parseRequest(body: unknown, { compatibility = 'specification' }:
   const tools = request.get('tools') ?? [];
   const outputConfig = request.get('output_config');
   const metadata = request.get('metadata');
+  const userId = metadata?.get('user_id');
   return compact({
     model: request.get('model'),
     stream: request.get('stream') ?? false,
@@ -36,7 +38,7 @@ export function parseRequest(body: unknown, { compatibility = 'specification' }:
     reasoningEffort: outputConfig?.get('effort'),
     outputFormat: outputConfig?.get('format'),
     unused: unusedFields(request.unused(), outputConfig?.unused(), metadata?.unused()),
-    userId: metadata?.get('user_id')?.slice(0, MAXIMUM_USER_ID_LENGTH),
+    userId: userId && cutText(userId, MAXIMUM_USER_ID_LENGTH),
   });
 }
 

@@ -1,5 +1,6 @@
 import { type KeptSubmission, type Settlement, settleSubmission } from '../../../db/queries/submissions.ts';
 import type { CallFailure } from '../../../db/queries/upstream-calls.ts';
+import { cutText } from '../../../domain/cut-text.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
 import { untilWritten } from './until-written.ts';
 
@@ -27,5 +28,5 @@ export function createOutcomeRecorder({
 /** A refusal for load, and a refusal of the request itself, are no failures of the upstream. */
 function failureOf({ outcome, code, detail }: Settlement): CallFailure | null {
   if (outcome === 'accepted' || outcome === 'refused' || code === 'busy') return null;
-  return { fault: code ?? 'failed', status: null, message: (detail ?? '').slice(0, MAX_MESSAGE) };
+  return { fault: code ?? 'failed', status: null, message: cutText(detail ?? '', MAX_MESSAGE) };
 }

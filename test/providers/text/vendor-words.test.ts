@@ -28,6 +28,11 @@ describe('what an upstream says', () => {
       );
     });
 
+    it('has no half of a character, which would keep the report of all calls from the database', () => {
+      expect(lineForOperators('Bad \ud83d, \udc00 or \0 in it.', [])).to.equal('Bad , or in it.');
+      expect(lineForOperators(`${'x'.repeat(299)}😀 and more`, [])).to.equal(`${'x'.repeat(299)}…`);
+    });
+
     it('is unchanged when there is nothing to hide', () => {
       for (const message of [
         'The engine is currently overloaded, please try again later.',
