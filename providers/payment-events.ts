@@ -27,6 +27,8 @@ export interface Payment {
   readonly id: string;
   readonly accountId: string;
   readonly amount: PicoUsd;
+  /** The attempt of an automatic top-up; null for other payments. */
+  readonly attemptId: string | null;
 }
 
 /** What went back to the payer of a payment. */
@@ -70,6 +72,7 @@ interface EventDocument {
 
 interface Metadata {
   readonly account_id?: string;
+  readonly attempt_id?: string;
 }
 
 interface PaymentIntentDocument {
@@ -98,12 +101,11 @@ interface PaidDocument {
   readonly currency: string;
   /** Undefined or empty when it is not for an account. */
   readonly accountId: string | undefined;
+  readonly attemptId: string | null;
 }
 
-const metadata = Joi.object({ account_id: Joi.string().max(255).allow('') })
-  .unknown()
-  .empty(null)
-  .default({});
+const metadataValue = Joi.string().max(255).allow('');
+const metadata = Joi.object({ account_id: metadataValue, attempt_id: metadataValue }).unknown().empty(null).default({});
 const cents = Joi.number().integer().min(0).max(Number.MAX_SAFE_INTEGER).required();
 const currency = Joi.string().required();
 const paymentId = Joi.string().max(200);
@@ -191,12 +193,12 @@ export function readPaymentEvent(document: unknown): PaymentEvent {
   return read ? read(data.object) : { ignored: `Events of the type ${type} credit nothing.` };
 }
 
-function toPayment({ id, isPaid, cents, currency, accountId }: PaidDocument): PaymentEvent {
+function toPayment({ id, isPaid, cents, currency, accountId, attemptId }: PaidDocument): PaymentEvent {
   if (id === null) return { ignored: 'It is not about a single payment.' };
   if (!isPaid || cents === 0) return { ignored: 'Nothing has been paid yet.' };
   if (!accountId) return { ignored: 'Its metadata names no account_id: it is not for an account.' };
   if (!isUsd(currency)) throw new UnusablePaymentEventError(`only USD is credited, not ${currency}`);
-  return { payment: { id, accountId, amount: BigInt(cents) * PICO_PER_CENT } };
+  return { payment: { id, accountId, amount: BigInt(cents) * PICO_PER_CENT, attemptId } };
 }
 
 function toReturn({ id, currency, change }: ReturnedDocument): PaymentEvent {
@@ -224,7 +226,14 @@ function readDispute(object: unknown): ReturnedDocument {
 
 function readPaymentIntent(object: unknown): PaidDocument {
   const { id, amount_received: cents, currency, metadata } = check(paymentIntentSchema, object);
-  return { id, isPaid: true, cents, currency, accountId: metadata.account_id };
+  return {
+    id,
+    isPaid: true,
+    cents,
+    currency,
+    accountId: metadata.account_id,
+    attemptId: metadata.attempt_id || null,
+  };
 }
 
 function readCheckoutSession(object: unknown): PaidDocument {
@@ -238,6 +247,7 @@ function readCheckoutSession(object: unknown): PaidDocument {
     cents: amount_total ?? 0,
     currency: currency ?? '',
     accountId: session.metadata.account_id || referenced,
+    attemptId: null,
   };
 }
 

@@ -99,7 +99,7 @@ function cardsOf(stripe: Stripe): Pick<CheckoutPages, 'openCard' | 'findCard' | 
         payment_method: paymentMethod,
         off_session: true,
         confirm: true,
-        metadata: { account_id: accountId },
+        metadata: { account_id: accountId, attempt_id: attemptId },
       };
       const payment = await asked(
         stripe.paymentIntents.create(charge, { idempotencyKey: attemptId }).catch((error: unknown) => {

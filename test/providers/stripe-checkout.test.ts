@@ -103,6 +103,7 @@ describe('a page to pay on', () => {
       off_session: 'true',
       confirm: 'true',
       'metadata[account_id]': 'acc_1',
+      'metadata[attempt_id]': 'attempt-1',
     });
   });
 

@@ -1,5 +1,6 @@
 /** Receives announcements of payments (docs/finance.md, "Payments"). Not part of the public contract. */
 import { findAccount } from '../../../db/queries/accounts.ts';
+import { endTopUpAttempt } from '../../../db/queries/auto-top-ups.ts';
 import { recordContradictedPayment } from '../../../db/queries/credits.ts';
 import { returnPayment } from '../../../db/queries/returned-payments.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
@@ -62,13 +63,15 @@ export const announcePayment = endpoint({
 });
 
 async function credit(payment: Payment, { database, log }: ApiServices) {
-  const { id, accountId, amount } = payment;
+  const { id, accountId, amount, attemptId } = payment;
   try {
     if (!isId('account', accountId) || !(await findAccount(database, accountId))) {
       throw new ServiceError('not_found', 'There is no such account. Check account_id in the metadata.');
     }
     const { transferId, applied, isSuspended } = await creditPayment(database, payment);
     if (isSuspended) warnOfDispute(log, id, accountId);
+    // The answer to whoever made the payment may be lost.
+    if (attemptId !== null) await endTopUpAttempt(database, { accountId, attemptId }, null);
     return PAYMENT_EVENT.present({ outcome: applied ? 'credited' : 'credited_before', transferId });
   } catch (error) {
     if (error instanceof ServiceError) log.warn({ paymentId: id, code: error.code }, 'a payment was not credited');
@@ -120,7 +123,7 @@ function read(document: unknown): PaymentEvent {
   try {
     const event = readPaymentEvent(document);
     if (!('ignored' in event) && !isStorable(idsOf(event).join(' '))) {
-      throw new UnusablePaymentEventError('the id of the payment has a NUL character or an unpaired surrogate');
+      throw new UnusablePaymentEventError('an id in it has a NUL character or an unpaired surrogate');
     }
     return event;
   } catch (error) {
@@ -130,7 +133,7 @@ function read(document: unknown): PaymentEvent {
 }
 
 function idsOf(event: Exclude<PaymentEvent, { ignored: string }>): readonly string[] {
-  if ('payment' in event) return [event.payment.id];
+  if ('payment' in event) return [event.payment.id, event.payment.attemptId ?? ''];
   const { id, change } = event.returned;
   return 'dispute' in change ? [id, change.dispute.id] : [id];
 }

@@ -4,6 +4,7 @@ import { createOpenApiDocument } from '../../../../api/openapi/document.ts';
 import { loadCatalogue } from '../../../../catalogue/load.ts';
 import { reopenAccount } from '../../../../api/services/account-actions.ts';
 import { findAccount } from '../../../../db/queries/accounts.ts';
+import { claimTopUps, setAutoTopUp } from '../../../../db/queries/auto-top-ups.ts';
 import { adjust } from '../../../../db/queries/credits.ts';
 import { LEDGER_CHECKS } from '../../../../db/reconciliation/ledger-checks.ts';
 import { newId } from '../../../../domain/ids.ts';
@@ -140,6 +141,23 @@ describe('POST /v1/payment-events', () => {
     expect(await credited()).to.deep.equal([['12340000000000', `payment:${id}`]]);
   });
 
+  it('ends the attempt of the automatic top-up whose answer was lost', async () => {
+    const agreed = { threshold: parseUsd(20), amount: parseUsd('12.34'), customer: 'cus_1', paymentMethod: 'pm_1' };
+    await setAutoTopUp(app.database, { accountId, ...agreed });
+    const attempt = (await claimTopUps(app.database, 10)).find((claimed) => claimed.accountId === accountId);
+    const { accountId: other } = await app.createAccount();
+    const [theirs, own] = [other, accountId].map((account_id) =>
+      intentSucceeded({ metadata: { account_id, attempt_id: attempt?.attemptId } }),
+    );
+    const attemptNow = async () =>
+      (await app.database('auto_top_ups').where({ account_id: accountId }).select('attempt_id', 'paid_count'))[0];
+    await announce(theirs);
+    expect(await attemptNow()).to.deep.equal({ attempt_id: attempt?.attemptId, paid_count: 0 });
+    const answers = [await announce(own), await announce(own)];
+    expect(answers.map(({ data }) => data?.outcome)).to.deep.equal(['credited', 'credited_before']);
+    expect(await attemptNow()).to.deep.equal({ attempt_id: null, paid_count: 1 });
+  });
+
   it('credits nothing that an operator has credited by hand under the reference of the payment', async () => {
     const id = newPaymentId();
     await fetch(`${app.baseUrl}/admin/v1/accounts/${accountId}/topups`, {
@@ -200,6 +218,10 @@ describe('POST /v1/payment-events', () => {
       ['of a fraction of a cent', () => intentSucceeded({ amount_received: 0.5 })],
       ['of less than nothing', () => checkoutCompleted({ amount_total: -1 })],
       ['whose payment has a NUL character', () => intentSucceeded({ id: 'pi_\0' })],
+      [
+        'whose attempt has a NUL character',
+        () => intentSucceeded({ metadata: { account_id: accountId, attempt_id: '\0' } }),
+      ],
       ['whose payment has half a character', () => checkoutCompleted({ payment_intent: 'pi_\ud83d' })],
       ['in another currency', () => intentSucceeded({ currency: 'eur' })],
     ] as const satisfies readonly (readonly [string, () => unknown])[]) {
