@@ -99,7 +99,7 @@ function toLine(cells: readonly Cell[], decimal: DecimalMark): string {
   return `${cells.map((cell) => textOf(cell, decimal, separator)).join(separator)}\r\n`;
 }
 
-function textOf(cell: Cell, decimal: DecimalMark, separator: string): string {
+function textOf(cell: Cell, decimal: DecimalMark, separator: Separator): string {
   if (cell === null) return '';
   if (typeof cell === 'string') return quoted(cell, separator);
   if (cell instanceof Date) return cell.toISOString().slice(0, SECONDS_END).replace('T', ' ');
@@ -113,15 +113,19 @@ const SECONDS_END = 19;
 /** The characters that some spreadsheet takes for the start of a formula, full-width signs too. */
 const FORMULA = String.raw`[=+\-@\t\r\n＝＋－＠]`;
 const STARTS_FORMULA = new RegExp(`^${FORMULA}`);
-/** Spreadsheets whose list separator is a semicolon or a tab split cells there, and drop quotation marks around them. */
-const HIDDEN_FORMULA = new RegExp(String.raw`([;\t][\s"']*)(?=${FORMULA})`, 'g');
+/** Spreadsheets whose list separator is another one split cells there, and drop quotation marks around them. */
+const HIDDEN_FORMULA = {
+  ',': new RegExp(String.raw`([;\t][\s"']*)(?=${FORMULA})`, 'g'),
+  ';': new RegExp(String.raw`([,;\t][\s"']*)(?=${FORMULA})`, 'g'),
+};
+type Separator = keyof typeof HIDDEN_FORMULA;
 
 /**
  * Quotes a text. One that a spreadsheet would run as a formula is escaped; negative numbers are left alone:
  * https://owasp.org/www-community/attacks/CSV_Injection
  */
-function quoted(cell: string, separator: string): string {
+function quoted(cell: string, separator: Separator): string {
   const isFormula = STARTS_FORMULA.test(cell) && !/^-[\d.]+$/.test(cell);
-  const text = (isFormula ? `'${cell}` : cell).replace(HIDDEN_FORMULA, "$1'");
+  const text = (isFormula ? `'${cell}` : cell).replace(HIDDEN_FORMULA[separator], "$1'");
   return /["\r\n]/.test(text) || text.includes(separator) ? `"${text.replaceAll('"', '""')}"` : text;
 }

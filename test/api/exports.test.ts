@@ -91,6 +91,14 @@ describe('an export', () => {
     }
   });
 
+  it('with decimal commas has no formula in a spreadsheet that splits cells at commas', async () => {
+    const { text } = await ask('text/csv;decimal=comma', rowsNamed('a,=1+1', 'b, "@SUM(1)'));
+    expect(text.split('\r\n').slice(1, 3)).to.deep.equal([
+      "a,'=1+1;-0.000000000001",
+      `"b, ""'@SUM(1)";-0.000000000001`,
+    ]);
+  });
+
   it('is a JSON object a line', async () => {
     const { type, text } = await ask(NDJSON, rowsNamed('a', null));
     expect(type).to.equal(NDJSON);
