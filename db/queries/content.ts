@@ -33,12 +33,11 @@ const DUE_UPLOADS = /* sql */ `
 
 /** Takes the bounds of {@link findContentToErase}. */
 export const CONTENT_TO_ERASE = /* sql */ `
-  SELECT due.id, coalesce(due.output, late.output) AS output, ARRAY(SELECT id FROM deliveries WHERE task_id = due.id) AS delivery_ids
+  SELECT due.id, due.output, ARRAY(SELECT id FROM deliveries WHERE task_id = due.id) AS delivery_ids
   FROM accounts AS owner CROSS JOIN LATERAL (${DUE_TASKS}
     AND completed_at < now() - make_interval(secs => :endedForSeconds)
     AND NOT EXISTS (SELECT FROM deliveries WHERE task_id = tasks.id AND status = 'pending')
     ORDER BY id LIMIT :limit) AS due
-  LEFT JOIN late_results AS late ON late.task_id = due.id AND late.claimed_task_id IS NULL
   WHERE owner.content_days IS NOT NULL OR owner.erase_before IS NOT NULL
   LIMIT :limit`;
 

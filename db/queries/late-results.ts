@@ -18,27 +18,41 @@ const KEPT_HOURS = 24;
 /** Far longer than a claim takes, which may have begun before the time was over. */
 const CLAIMS_END_HOURS = 1;
 
-/** Keeps the files of a task that was refunded, and announces them. Keeping them again changes nothing. */
+/** Keeps the files of a task that was refunded, unless its content was erased, and announces them. Keeping them again changes nothing. */
 export async function keepLateResult(
   database: Database,
   { taskId, accountId, output }: Pick<KeptLateResult, 'taskId' | 'output'> & { readonly accountId: string },
 ): Promise<void> {
   await database.transaction(async (transaction) => {
-    const [kept] = await transaction('late_results')
-      .insert({
-        task_id: taskId,
-        account_id: accountId,
-        output: JSON.stringify(output),
-        expires_at: transaction.raw(`now() + interval '${KEPT_HOURS} hours'`),
-      })
-      .onConflict('task_id')
-      .ignore()
-      .returning<(RowOf<KeptLateResult> & { readonly created_at: Date })[]>('*');
+    const { rows } = await transaction.raw<{ rows: (RowOf<KeptLateResult> & { readonly created_at: Date })[] }>(
+      /* sql */ `
+      INSERT INTO late_results (task_id, account_id, output, expires_at)
+      SELECT :taskId, :accountId, CAST(:output AS jsonb), now() + interval '${KEPT_HOURS} hours' FROM tasks
+      WHERE id = :taskId AND created_at = id_created_at(:taskId) AND erased_at IS NULL
+      ON CONFLICT (task_id) DO NOTHING RETURNING *`,
+      { taskId, accountId, output: JSON.stringify(output) },
+    );
+    const [kept] = rows;
     if (!kept) return;
     const [id, at] = [newId('event'), kept.created_at];
     const payload = renderLateResultEvent({ id, at, lateResult: camelCased(kept) });
     await insertEvent(transaction, { id, accountId, type: LATE_RESULT_EVENT, taskId, payload, at });
   });
+}
+
+/**
+ * Withdraws the late results of tasks whose content is erased: nobody claims them from then on.
+ *
+ * @returns the links of those that nobody has claimed
+ */
+export async function withdrawLateResults(database: Database, taskIds: readonly string[]): Promise<readonly string[]> {
+  // A claim that began before compares with the time at which it began.
+  const { rows } = await database.raw<{ rows: Pick<KeptLateResult, 'output'>[] }>(
+    `UPDATE late_results SET expires_at = least(expires_at, now() - interval '${CLAIMS_END_HOURS} hours')
+    WHERE task_id = ANY (:taskIds) AND claimed_task_id IS NULL RETURNING output`,
+    { taskIds },
+  );
+  return rows.flatMap(({ output }) => output.map(({ url }) => url));
 }
 
 /** The late result of a task that the account can claim, or has claimed; null if there is none. */

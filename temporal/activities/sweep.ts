@@ -2,7 +2,7 @@
 import { Context } from '@temporalio/activity';
 import type { Database } from '../../db/database.ts';
 import { CONTENT_SWEEPS, eraseTasks, findContentToErase, type TaskContent } from '../../db/queries/content.ts';
-import { findExpiredLateResults, forgetLateResults } from '../../db/queries/late-results.ts';
+import { findExpiredLateResults, forgetLateResults, withdrawLateResults } from '../../db/queries/late-results.ts';
 import { type DoneResultFile, findDoneResultFiles, forgetResultFiles } from '../../db/queries/result-files.ts';
 import { claimUploadsToRemove, forgetRemovedUploads } from '../../db/queries/uploads.ts';
 import { type Sweep, SWEEPS } from '../../db/sweeps.ts';
@@ -54,11 +54,11 @@ export function createFileSweeps({
   return {
     'content of tasks': async (database, limit) => {
       const contents = await findContentToErase(database, { endedForSeconds: erasedAfterMs / 1000, limit });
+      const taskIds = contents.map(({ taskId }) => taskId);
+      // Before their files are deleted, so that nobody pays for files that are gone.
+      await deleteFiles(await withdrawLateResults(database, taskIds));
       for (const content of contents) await eraseOutside(content);
-      await eraseTasks(
-        database,
-        contents.map(({ taskId }) => taskId),
-      );
+      await eraseTasks(database, taskIds);
       return contents.length;
     },
 

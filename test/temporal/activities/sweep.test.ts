@@ -1,12 +1,21 @@
 import { expect } from 'chai';
 import { createFileSweeps } from '../../../temporal/activities/sweep.ts';
+import { eraseContent } from '../../../db/queries/content.ts';
+import { findLateResult, keepLateResult, lockLateResult } from '../../../db/queries/late-results.ts';
 import { findTask } from '../../../db/queries/tasks.ts';
 import { recordResultFile } from '../../../db/queries/result-files.ts';
 import { finishUpload, reserveUpload } from '../../../db/queries/uploads.ts';
 import { newId } from '../../../domain/ids.ts';
 import { STORE_SURELY_OVER_MS } from '../../../domain/step-limits.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { createAccount, createKey, createTaskRow, finishAsFailed, finishAsSucceeded } from '../../support/factories.ts';
+import {
+  createAccount,
+  createKey,
+  createTaskRow,
+  finishAsFailed,
+  finishAsSucceeded,
+  VIDEO,
+} from '../../support/factories.ts';
 
 const LONG_AGO = new Date(Date.now() - STORE_SURELY_OVER_MS - 1_000);
 
@@ -43,6 +52,34 @@ describe('the sweep of files', () => {
       `results/${failed.id}/attempt/0.mp4`,
     ]);
     expect(await sweeps['result files'](database, 100)).to.equal(0);
+  });
+
+  it('lets nobody claim a late result whose files it erases, nor one that comes afterwards', async () => {
+    const { database } = testDatabase;
+    const key = await createKey(database, await createAccount(database, { fundedUsd: 10 }));
+    const { id: taskId } = await createTaskRow(database, key);
+    await finishAsFailed(database, { id: taskId }, 'processing_timeout');
+    const late = { accountId: key.accountId, taskId };
+    await keepLateResult(database, { ...late, output: [VIDEO] });
+    expect(await findLateResult(database, late)).not.to.equal(null);
+    await database.transaction((transaction) => eraseContent(transaction, key.accountId));
+    const claimable: unknown[] = [];
+    const claim = await database.transaction();
+    await claim.raw('SELECT now()');
+    const storage = {
+      keyOf: (url: string) => url,
+      delete: async (url: string) => {
+        deleted.push(url);
+        claimable.push(await findLateResult(database, late), await lockLateResult(claim, late));
+        await claim.rollback();
+      },
+    };
+    const histories = { erase: async () => undefined };
+    const erasing = createFileSweeps({ storage, histories, uploadExpiryMs: 60_000, erasedAfterMs: 0 });
+    expect(await erasing['content of tasks'](database, 100)).to.equal(1);
+    expect([deleted, claimable]).to.deep.equal([[VIDEO.url], [null, null]]);
+    await keepLateResult(database, { ...late, output: [VIDEO] });
+    expect(await findLateResult(database, late)).to.equal(null);
   });
 
   it('removes uploads that no task used in time, and those only', async () => {
