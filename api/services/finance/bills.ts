@@ -224,7 +224,7 @@ interface Titles {
 
 /** The first line that has the title of each column; null if none does. */
 function findTitles(csv: string, { job, model, amount }: BillColumns): Titles | null {
-  const lines = csv.slice(0, MOST_LINES_BEFORE_TITLES * 1_000).split(/\r?\n/, MOST_LINES_BEFORE_TITLES);
+  const lines = csv.slice(0, MOST_LINES_BEFORE_TITLES * 1_000).split(/\r\n|\n|\r/, MOST_LINES_BEFORE_TITLES);
   for (const [index, line] of lines.entries()) {
     for (const separator of SEPARATORS) {
       const cells = line.split(separator).map((cell) => cell.replaceAll(/^[\s"\uFEFF]+|[\s"]+$/g, '').toLowerCase());
@@ -257,6 +257,8 @@ async function* recordsOf(
   const parser = parse({
     delimiter,
     bom: true,
+    // Files that were put together have several.
+    record_delimiter: ['\r\n', '\n', '\r'],
     info: true,
     relax_column_count: true,
     skip_empty_lines: true,

@@ -59,6 +59,17 @@ describe('reading the bill of a vendor', () => {
         [3, 'k', 'm', '-1.5'],
       ],
     ],
+    [
+      'loses no line of a file whose lines end in different ways',
+      'request_id,endpoint,cost,x\r\nj,m,1,y\nk,m,2,y\rl,m,3,y\r\n',
+      JOBS,
+      [
+        [2, 'j', 'm', '1'],
+        [3, 'k', 'm', '2'],
+        [4, 'l', 'm', '3'],
+      ],
+    ],
+    ['reads lines that end in a carriage return', 'request_id,endpoint,cost\rj,m,1\r', JOBS, [[2, 'j', 'm', '1']]],
     ['reads tabs', 'request_id\tendpoint\tcost\nj\tm\t1\n', JOBS, [[2, 'j', 'm', '1']]],
     ['reads what Excel writes', '\uFEFF"request_id","endpoint","cost"\r\n"j","m","1"\r\n', JOBS, [[2, 'j', 'm', '1']]],
   ] as const) {
