@@ -327,6 +327,8 @@ export const en = {
       'array.max': 'Leave at most {limit}.',
       'array.min': 'Choose at least {limit}.',
       'bill.inDollars': 'Leave this empty: line {line} of the bill is in US dollars.',
+      'bill.namesNoCurrency':
+        'The latest bill of the vendor was in another currency, and this one names none. Say how many US dollars 1 of its currency is worth: 1 for a bill in US dollars.',
       'bill.inOtherCurrency': 'Line {line} of the bill is in {currency}. Say how many US dollars 1 of it is worth.',
       'boolean.base': 'Choose true or false.',
       'date.refused': 'Enter a day from 1970 to 9999.',

@@ -322,6 +322,8 @@ export const zh: typeof en = {
       'array.max': '最多保留 {limit} 项。',
       'array.min': '请至少选择 {limit} 项。',
       'bill.inDollars': '请留空：账单第 {line} 行的币种是美元。',
+      'bill.namesNoCurrency':
+        '该供应商上一份账单使用其他币种，而这份账单没有注明币种。请填写其 1 单位折合多少美元；美元账单填 1。',
       'bill.inOtherCurrency': '账单第 {line} 行的币种是 {currency}。请填写其 1 单位折合多少美元。',
       'boolean.base': '请选择 true 或 false。',
       'date.refused': '请输入 1970 至 9999 年之间的日期。',

@@ -304,6 +304,8 @@ CREATE TABLE vendor_bills (
   month date NOT NULL CHECK (month = date_trunc('month', month)::date),
   upstreams text[] NOT NULL CHECK (upstreams <> '{}'),
   columns jsonb NOT NULL,
+  -- What 1 of its currency was worth; null for US dollars.
+  usd_per_unit pico_usd,
   imported_at timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
   author text NOT NULL CHECK (author <> ''),
   lines bigint NOT NULL DEFAULT 0,

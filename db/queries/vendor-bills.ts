@@ -13,6 +13,8 @@ export interface VendorBill {
   /** The upstreams of the configuration that it bills. */
   readonly upstreams: readonly string[];
   readonly columns: BillColumns;
+  /** What 1 of its currency was worth; null for US dollars. */
+  readonly usdPerUnit: PicoUsd | null;
   readonly importedAt: Date;
   readonly author: string;
   readonly lines: number;
@@ -24,7 +26,7 @@ type VendorBillRow = RowOf<VendorBill, 'lines'>;
 /** Statements of this many lines stay short. */
 const LINES_AT_ONCE = 5_000;
 
-const BILL = `vendor, to_char(month, 'YYYY-MM') AS month, upstreams, columns, imported_at, author, lines, amount`;
+const BILL = `vendor, to_char(month, 'YYYY-MM') AS month, upstreams, columns, usd_per_unit, imported_at, author, lines, amount`;
 
 /** The bills of a closed month stay as they are. */
 export class MonthClosedError extends Error {
@@ -35,11 +37,11 @@ export class MonthClosedError extends Error {
 export async function keepVendorBill(
   database: Database,
   month: Month,
-  bill: Pick<VendorBill, 'vendor' | 'upstreams' | 'columns' | 'author'> & {
+  bill: Pick<VendorBill, 'vendor' | 'upstreams' | 'columns' | 'usdPerUnit' | 'author'> & {
     readonly billed: readonly BilledLine[];
   },
 ): Promise<VendorBill> {
-  const { vendor, upstreams, columns, author, billed } = bill;
+  const { vendor, upstreams, columns, usdPerUnit, author, billed } = bill;
   const key = { vendor, month: dayOf(month) };
   return whileOpen(database, month, async (transaction) => {
     await transaction('vendor_bills').where(key).delete();
@@ -47,6 +49,7 @@ export async function keepVendorBill(
       ...key,
       upstreams,
       columns: JSON.stringify(columns),
+      usd_per_unit: usdPerUnit?.toString() ?? null,
       author,
       lines: billed.length,
       amount: billed.reduce((sum, { amount }) => sum + amount, 0n).toString(),
@@ -150,5 +153,5 @@ function dayOf({ name }: Pick<Month, 'name'>): string {
 }
 
 function toBill(row: VendorBillRow): VendorBill {
-  return readRow(row, { counts: ['lines'], amounts: ['amount'] });
+  return readRow(row, { counts: ['lines'], amounts: ['amount', 'usd_per_unit'] });
 }

@@ -163,7 +163,7 @@ export async function importSampleBill(
     vendor: 'fal',
     author: 'Ada',
     csv: 'job,model,cost\nj1,fal-ai/veo3.1,2.4\n,Storage,0.1\n',
-    unit: PICO_PER_USD,
+    usdPerUnit: PICO_PER_USD,
     upstreams: ['fal'],
     columns: { job: 'job', model: 'model', amount: 'cost' },
   });

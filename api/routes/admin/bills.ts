@@ -38,6 +38,7 @@ export const BILL = resource<VendorBill>(
     month: field.text('month', 'In UTC, such as 2026-10'),
     upstreams: field.words(text())('upstreams', 'The upstreams that it bills'),
     columns: field.object(COLUMNS)('columns'),
+    usd_per_unit: field.exactUsd.orNull('usdPerUnit', 'What 1 of its currency was worth; null for US dollars'),
     lines: field.count('lines', 'Lines that name a job or a model'),
     billed_usd: field.exactUsd('amount', 'What they add up to'),
     imported_at: field.isoTime('importedAt', 'When it was imported'),
@@ -101,7 +102,7 @@ export const importVendorBill = endpoint({
       vendor,
       author: authorOf(caller, body.author),
       csv,
-      unit: body.usd_per_unit === undefined ? null : parseUsd(body.usd_per_unit),
+      usdPerUnit: body.usd_per_unit === undefined ? null : parseUsd(body.usd_per_unit),
       upstreams,
       columns: columns && { ...columns, job: columns.job ?? null },
     });

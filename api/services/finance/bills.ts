@@ -31,10 +31,12 @@ export interface BillFile {
   readonly csv: string;
   readonly columns: BillColumns;
   /** What 1 of its currency is worth; null for a bill in US dollars. */
-  readonly unit: PicoUsd | null;
+  readonly usdPerUnit: PicoUsd | null;
+  /** Whether a bill that names no currency is taken for one in US dollars. */
+  readonly isInDollars?: boolean;
 }
 
-export interface BillImport extends Pick<BillFile, 'csv' | 'unit'> {
+export interface BillImport extends Pick<BillFile, 'csv' | 'usdPerUnit'> {
   readonly month: Month;
   readonly vendor: string;
   readonly author: string;
@@ -66,7 +68,7 @@ const SEPARATORS = [',', ';', '\t'] as const;
  *   currency without its worth
  */
 export async function importBill(database: Database, bill: BillImport): Promise<VendorBill> {
-  const { month, vendor, author, csv, unit } = bill;
+  const { month, vendor, author, csv, usdPerUnit } = bill;
   const latest = await findLatestBill(database, vendor);
   const upstreams = bill.upstreams ?? latest?.upstreams;
   const layouts = bill.columns ? [bill.columns] : layoutsOf(vendor, latest);
@@ -76,8 +78,9 @@ export async function importBill(database: Database, bill: BillImport): Promise<
       'The first bill of a vendor needs "upstreams", and "columns" unless those of the vendor are known.',
     );
   }
-  const billed = await readBill({ csv, columns, unit });
-  return orClosed(month, keepVendorBill(database, month, { vendor, upstreams, columns, author, billed }));
+  const isInDollars = (latest?.usdPerUnit ?? PICO_PER_USD) === PICO_PER_USD;
+  const billed = await readBill({ csv, columns, usdPerUnit, isInDollars });
+  return orClosed(month, keepVendorBill(database, month, { vendor, upstreams, columns, usdPerUnit, author, billed }));
 }
 
 /** Forgets a bill that was imported by mistake. @throws ServiceError if there is none, or its month is closed */
@@ -122,7 +125,12 @@ export function layoutsOf(vendor: string, latest: Pick<VendorBill, 'columns'> | 
  *
  * @throws ServiceError `bad_request`
  */
-export async function readBill({ csv, columns, unit }: BillFile): Promise<readonly BilledLine[]> {
+export async function readBill({
+  csv,
+  columns,
+  usdPerUnit,
+  isInDollars = true,
+}: BillFile): Promise<readonly BilledLine[]> {
   const titles = findTitles(csv, columns);
   if (titles === null) throw noSuchColumns(columns);
   const lines: BilledLine[] = [];
@@ -138,8 +146,9 @@ export async function readBill({ csv, columns, unit }: BillFile): Promise<readon
     const read = readLine(line, record, titles);
     if (read === null) continue;
     currency ??= read.currency;
-    checkCurrency({ line, named: read.currency, currency, unit });
-    const amount = readBilledAmount(read.amount, unit ?? PICO_PER_USD, titles.separator === ';' ? ',' : '.');
+    checkCurrency({ line, named: read.currency, currency, usdPerUnit });
+    if (currency === null && usdPerUnit === null && !isInDollars) throw withoutWorth();
+    const amount = readBilledAmount(read.amount, usdPerUnit ?? PICO_PER_USD, titles.separator === ';' ? ',' : '.');
     if (amount === null) {
       throw badRequest(
         `Line ${line} of the bill has an amount that cannot be read: ${read.amount}. Write it as a number, such as 1234.56 or -0.5.`,
@@ -171,13 +180,13 @@ function checkCurrency({
   line,
   named,
   currency,
-  unit,
+  usdPerUnit,
 }: {
   readonly line: number;
   readonly named: string | null;
   /** That of the first line that names one. */
   readonly currency: string | null;
-  readonly unit: PicoUsd | null;
+  readonly usdPerUnit: PicoUsd | null;
 }): void {
   if (named === null || currency === null) return;
   if (named !== currency) {
@@ -185,19 +194,27 @@ function checkCurrency({
       `Line ${line} of the bill is in ${named}, and a line before it in ${currency}. Import a file with one currency.`,
     );
   }
-  if (named === US_DOLLAR && unit !== null && unit !== PICO_PER_USD) {
+  if (named === US_DOLLAR && usdPerUnit !== null && usdPerUnit !== PICO_PER_USD) {
     throw badRequest(`Line ${line} of the bill is in USD. Leave out what 1 of its currency is worth (usd_per_unit).`, {
       path: ['usd_per_unit'],
       kind: 'bill.inDollars',
       values: { line },
     });
   }
-  if (named !== US_DOLLAR && unit === null) {
+  if (named !== US_DOLLAR && usdPerUnit === null) {
     throw badRequest(
       `Line ${line} of the bill is in ${named}. Say how many US dollars 1 of its currency is worth (usd_per_unit).`,
       { path: ['usd_per_unit'], kind: 'bill.inOtherCurrency', values: { line, currency: named } },
     );
   }
+}
+
+function withoutWorth(): ServiceError {
+  return badRequest(
+    'The latest bill of the vendor was in another currency, and this one names none. Say how many US dollars 1 of its currency is worth ' +
+      '(usd_per_unit): 1 for a bill in US dollars.',
+    { path: ['usd_per_unit'], kind: 'bill.namesNoCurrency', values: {} },
+  );
 }
 
 /** @throws ServiceError `bad_request` */

@@ -82,7 +82,7 @@ export function receiveBill(visit: UserVisit, services: ApiServices): Promise<Pa
         vendor,
         author: user.email,
         csv: body.csv,
-        unit: body.usd_per_unit === undefined ? null : parseUsd(body.usd_per_unit),
+        usdPerUnit: body.usd_per_unit === undefined ? null : parseUsd(body.usd_per_unit),
         upstreams: body.upstreams,
         // The vendor may have exports with other columns, which are tried unless the columns were chosen.
         columns: isSame(columns, layoutsOf(vendor, latest)[0]) ? undefined : columns,

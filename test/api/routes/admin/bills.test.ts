@@ -20,6 +20,7 @@ interface BillBody {
   readonly data: {
     readonly lines: number;
     readonly billed_usd: string;
+    readonly usd_per_unit: string | null;
     readonly upstreams: readonly string[];
     readonly differences_total: number;
     readonly differences: readonly Readonly<Record<string, string | number | null>>[];
@@ -68,6 +69,23 @@ describe('the bill of a vendor', () => {
       body: { vendor, csv, upstreams: [vendor], columns: COLUMNS, ...more },
     });
   }
+
+  it('that names no currency is not read in US dollars after a bill in another currency', async () => {
+    const [inYuan, withoutCurrency] = ['request,model,cost\nj,m,¥10\n', 'request,model,cost\nj,m,10\n'];
+    expect((await importBill('kling', inYuan, { usd_per_unit: '0.14' })).body.data).to.include({
+      billed_usd: '1.4',
+      usd_per_unit: '0.14',
+    });
+    const refused = await importBill('kling', withoutCurrency);
+    expect([refused.status, refused.body.error.message]).to.deep.equal([
+      400,
+      'The latest bill of the vendor was in another currency, and this one names none. Say how many US dollars 1 of its currency is ' +
+        'worth (usd_per_unit): 1 for a bill in US dollars.',
+    ]);
+    expect((await importBill('kling', withoutCurrency, { usd_per_unit: '1' })).status).to.equal(201);
+    expect((await importBill('kling', withoutCurrency)).body.data.billed_usd).to.equal('10');
+    await call(`${app.baseUrl}/admin/v1/months/${month}/bills/kling`, { key: app.adminToken, method: 'DELETE' });
+  });
 
   const told = ({ data }: BillBody) =>
     data.differences.map(({ difference, model, job_id, billed_usd, cost_usd }) => [
@@ -197,8 +215,9 @@ describe('the bill of a vendor', () => {
       const read = ['--upstreams', 'ark', ...columns, '--usd-per-unit', '0.14'];
       const first = await genway('months', 'import-bill', next, 'ark', file, ...read);
       expect([field(first, 'billed_usd'), field(first, 'differences_total')]).to.deep.equal(['1.4', '1']);
-      const again = await genway('months', 'import-bill', now.toISOString().slice(0, 7), 'ark', file);
-      expect([field(again, 'columns.job'), field(again, 'billed_usd')]).to.deep.equal(['job', '10']);
+      const worth = ['--usd-per-unit', '0.15'];
+      const again = await genway('months', 'import-bill', now.toISOString().slice(0, 7), 'ark', file, ...worth);
+      expect([field(again, 'columns.job'), field(again, 'billed_usd')]).to.deep.equal(['job', '1.5']);
       expect(await genway('months', 'bills', next)).to.match(/ark +1 +1\.4/);
       expect(await genway('months', 'bill', next, 'ark', '--csv')).to.include('extra,m-1,q1,,2,1.4,');
       await writeFile(file, Buffer.from('\uFEFFJob;Endpoint;Cost\nq1;m-1;10\n', 'utf16le'));

@@ -12,9 +12,9 @@ const SUMS: BillColumns = { job: null, model: 'line_item', amount: 'amount_value
 async function read(
   csv: string,
   columns = JOBS,
-  unit: PicoUsd | null = null,
+  usdPerUnit: PicoUsd | null = null,
 ): Promise<readonly (readonly unknown[])[]> {
-  const lines = await readBill({ csv, columns, unit });
+  const lines = await readBill({ csv, columns, usdPerUnit });
   return lines.map(({ line, jobId, model, amount }) => [line, jobId, model, formatUsd(amount)]);
 }
 
