@@ -121,7 +121,7 @@ describe('the ids of another account', () => {
       asked += 1;
       const answers = await Promise.all(
         [known, none].map((target) =>
-          call<unknown>(app.baseUrl + target, {
+          call(app.baseUrl + target, {
             method: method.toUpperCase(),
             key: ownKey,
             ...(method !== 'get' && method !== 'delete' && { body: { events: ['task.failed'] } }),
