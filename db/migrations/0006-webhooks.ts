@@ -1,9 +1,4 @@
-import {
-  ENDPOINT_TEST_EVENT,
-  LATE_RESULT_EVENT,
-  LOW_BALANCE_EVENT,
-  SUBSCRIBABLE_EVENTS,
-} from '../../domain/webhook-event.ts';
+import { ENDPOINT_TEST_EVENT, LOW_BALANCE_EVENT, SUBSCRIBABLE_EVENTS } from '../../domain/webhook-event.ts';
 import { DELIVERY_ATTEMPTS } from '../functions/delivery-attempts.ts';
 import { oneOf, quoted } from './0001-foundations.ts';
 
@@ -50,8 +45,7 @@ CREATE TABLE events (
   CONSTRAINT events_of_tasks_name_them CHECK (
     (type IN (${quoted([LOW_BALANCE_EVENT, ENDPOINT_TEST_EVENT])})) = (task_id IS NULL))
 );
--- How a task ended, and a result that came late.
-CREATE UNIQUE INDEX events_once_per_task ON events (task_id, (type = '${LATE_RESULT_EVENT}')) WHERE task_id IS NOT NULL;
+CREATE UNIQUE INDEX events_once_per_task ON events (task_id) WHERE task_id IS NOT NULL;
 CREATE INDEX events_by_account ON events (account_id, id);
 
 CREATE TABLE deliveries (

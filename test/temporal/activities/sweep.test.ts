@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { createFileSweeps } from '../../../temporal/activities/sweep.ts';
 import { eraseContent } from '../../../db/queries/content.ts';
 import { findLateResult, keepLateResult, lockLateResult } from '../../../db/queries/late-results.ts';
+import { finishTask } from '../../../db/queries/finish-task.ts';
 import { findTask } from '../../../db/queries/tasks.ts';
 import { recordResultFile } from '../../../db/queries/result-files.ts';
 import { finishUpload, reserveUpload } from '../../../db/queries/uploads.ts';
@@ -58,7 +59,8 @@ describe('the sweep of files', () => {
     const { database } = testDatabase;
     const key = await createKey(database, await createAccount(database, { fundedUsd: 10 }));
     const { id: taskId } = await createTaskRow(database, key);
-    await finishAsFailed(database, { id: taskId }, 'processing_timeout');
+    const failure = { code: 'processing_timeout', message: 'It took too long.' } as const;
+    await finishTask(database, taskId, { status: 'failed', failure }, null);
     const late = { accountId: key.accountId, taskId };
     await keepLateResult(database, { ...late, output: [VIDEO] });
     expect(await findLateResult(database, late)).not.to.equal(null);
