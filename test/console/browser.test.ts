@@ -46,6 +46,9 @@ describeInBrowser('the console in a browser', (browser) => {
     return email;
   }
 
+  const openFromMenu = (name: string) =>
+    tab.page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name }).click();
+
   it('lets somebody who is invited in, to what the account has', async () => {
     await signUp();
     expect(await tab.page.getByText('$100.00').first().isVisible()).to.equal(true);
@@ -53,7 +56,7 @@ describeInBrowser('the console in a browser', (browser) => {
 
   it('makes a key that programs can use', async () => {
     await signUp();
-    await tab.page.getByRole('link', { name: 'API keys' }).click();
+    await openFromMenu('API keys');
     await tab.page.getByLabel('Name').fill('for the tests');
     await tab.page.getByLabel('No limit').check();
     await tab.page.getByRole('button', { name: 'Create' }).click();
@@ -64,7 +67,7 @@ describeInBrowser('the console in a browser', (browser) => {
   it('makes a video in the playground, says before what it costs, and plays it', async () => {
     await signUp();
     const { page } = tab;
-    await page.getByRole('link', { name: 'Playground' }).click();
+    await openFromMenu('Playground');
     await page.getByLabel('Prompt').fill('A red kite over the sea');
     await page.getByLabel('Model').selectOption('vidone-3.0-prime');
     await page.waitForURL(/model=vidone-3.0-prime/);
