@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { addCalls, countCall, newCallSum, type RunningCallSum } from '../domain/call-sum.ts';
 import { repeat } from '../domain/repeat.ts';
-import type { Database } from './database.ts';
+import { type Database, isDatabaseError, isUnstorable } from './database.ts';
 import {
   type CallFailure,
   type CallTarget,
@@ -28,6 +28,8 @@ export interface CallRecorder {
 
 /** The latest, so that operators see a failure while it happens. */
 const PAUSE_MS = 2_000;
+/** What PostgreSQL reports of JSON with an unpaired surrogate. */
+const INVALID_JSON = '22P02';
 /** While every upstream fails, the first attempts tell enough. */
 const MAX_ATTEMPTS = 500;
 
@@ -60,12 +62,15 @@ export function createCallRecorder(database: Database, log: Pick<Logger, 'debug'
       });
       hadCircuits = circuits.length > 0;
     } catch (error) {
+      // Words that PostgreSQL cannot store would keep it from every later report.
+      const words = isUnstorable(error) || isDatabaseError(error, INVALID_JSON) ? { message: '' } : {};
       for (const sum of taken.sums) sums.set(nameOfTarget(sum), { ...sum, ...addCalls(sum, sumOf(sums, sum)) });
       for (const failure of taken.failures) {
         const name = nameOfTarget(failure);
-        if (!failures.has(name)) failures.set(name, failure);
+        if (!failures.has(name)) failures.set(name, { ...failure, ...words });
       }
-      attempts = [...takenAttempts, ...attempts].slice(0, MAX_ATTEMPTS);
+      const untold = takenAttempts.map((attempt) => ({ ...attempt, ...words }));
+      attempts = [...untold, ...attempts].slice(0, MAX_ATTEMPTS);
       throw error;
     }
   }

@@ -103,8 +103,7 @@ function cardsOf(stripe: Stripe): Pick<CheckoutPages, 'openCard' | 'findCard' | 
       };
       const payment = await asked(
         stripe.paymentIntents.create(charge, { idempotencyKey: attemptId }).catch((error: unknown) => {
-          if (REFUSALS.some((refusal) => error instanceof refusal)) throw new CardRefusedError(messageOf(error));
-          throw error;
+          throw refusalOf(error) ?? error;
         }),
       );
       if (payment.status === 'succeeded') return { id: payment.id };
@@ -116,7 +115,12 @@ function cardsOf(stripe: Stripe): Pick<CheckoutPages, 'openCard' | 'findCard' | 
   };
 }
 
-const REFUSALS = [Stripe.errors.StripeCardError, Stripe.errors.StripeInvalidRequestError] as const;
+/** Why the card cannot pay; null if that is no fault of the card. https://docs.stripe.com/error-handling */
+function refusalOf(error: unknown): CardRefusedError | null {
+  if (error instanceof Stripe.errors.StripeCardError) return new CardRefusedError(error.message);
+  const isMissing = error instanceof Stripe.errors.StripeInvalidRequestError && error.code === 'resource_missing';
+  return isMissing ? new CardRefusedError('Stripe no longer has the card. Give it again.') : null;
+}
 
 function centsOf(amount: PicoUsd): number {
   return Number(amount / PICO_PER_CENT);
@@ -124,10 +128,6 @@ function centsOf(amount: PicoUsd): number {
 
 function idOf(named: string | { readonly id: string } | null | undefined): string | null {
   return typeof named === 'object' ? (named?.id ?? null) : (named ?? null);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** @returns null if Stripe has no such thing */

@@ -82,6 +82,18 @@ describe('the calls of upstreams', () => {
     await recorder.stop();
   });
 
+  it('whose words PostgreSQL cannot store are written without them', async () => {
+    const target = newTarget();
+    const recorder = createCallRecorder(database, log);
+    recorder.record(target, 80, { fault: 'failed', status: 500, message: 'half of \ud83d' });
+    // The first report fails, which may be one of the recorder's own.
+    await recorder.flush().catch(() => undefined);
+    await recorder.flush();
+    expect((await callsOf(target))?.lastHour).to.include({ requests: 1, failures: 1 });
+    expect((await listLatestFailures(database)).get(nameOfTarget(target))).to.include({ status: 500, message: '' });
+    await recorder.stop();
+  });
+
   it('of a text request are kept in their order if one met a failure', async () => {
     const recorder = createCallRecorder(database, log);
     const attempt = {

@@ -109,6 +109,18 @@ describe('a page to pay on', () => {
 
   for (const [what, status, body, kind] of [
     ['that the bank declines', 402, { error: { type: 'card_error', message: 'Declined.' } }, CardRefusedError],
+    [
+      'that Stripe no longer has',
+      400,
+      { error: { type: 'invalid_request_error', code: 'resource_missing' } },
+      CardRefusedError,
+    ],
+    [
+      'of an operator who may not charge cards',
+      400,
+      { error: { type: 'invalid_request_error', code: 'account_invalid' } },
+      CheckoutUnavailableError,
+    ],
     ['that needs its owner', 200, { id: 'pi_1', status: 'requires_action' }, CardRefusedError],
     ['that is still processed', 200, { id: 'pi_1', status: 'processing' }, CheckoutUnavailableError],
     ['of which Stripe says nothing', 500, { error: { type: 'api_error' } }, CheckoutUnavailableError],
