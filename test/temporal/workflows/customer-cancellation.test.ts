@@ -23,7 +23,7 @@ describe('a task that its customer cancels', function () {
     // contract 4.4:5
     const { id } = await createTask(stack, key, 'x [sim:stuck]');
     await taskWhen(stack, key, id, 'processing');
-    const answers = await Promise.all([1, 2, 3].map(() => cancel(stack, key, id)));
+    const answers = await Promise.all(Array.from({ length: 12 }, () => cancel(stack, key, id)));
     answers.push(await cancel(stack, key, id));
     for (const { status, body } of answers) {
       expect(status).to.equal(200);

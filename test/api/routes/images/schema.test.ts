@@ -226,6 +226,7 @@ describe('the body of an image task', () => {
       'resolution',
       'size',
       'background',
+      'user',
     ]);
     expect(keys.background.flags.default).to.equal('auto');
   });

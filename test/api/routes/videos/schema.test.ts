@@ -382,6 +382,7 @@ describe('the body of a video task', () => {
       'duration',
       'aspect_ratio',
       'resolution',
+      'user',
     ]);
     expect(keys.duration.flags.default).to.equal(5);
     expect(keys.resolution.allow).to.deep.equal(['720p', '1080p']);
