@@ -90,7 +90,9 @@ CREATE INDEX tasks_to_start ON tasks (next_start_at)
   WHERE workflow_started_at IS NULL AND status IN ('queued', 'processing');
 CREATE INDEX tasks_recently_succeeded ON tasks (model, completed_at) WHERE status = 'succeeded';
 CREATE INDEX tasks_by_model ON tasks (model, id);
-CREATE INDEX tasks_of_end_users ON tasks (account_id, created_at) WHERE end_user IS NOT NULL;
+-- With everything that usage by end user adds up.
+CREATE INDEX tasks_of_end_users ON tasks (account_id, created_at) INCLUDE (end_user, status, price)
+  WHERE end_user IS NOT NULL;
 CREATE INDEX tasks_failed ON tasks (id) INCLUDE (created_at, error_code) WHERE status = 'failed';
 
 ALTER TABLE transfers ADD CONSTRAINT transfers_task_exists FOREIGN KEY (task_id, opened_at)

@@ -1,4 +1,5 @@
 import { END_USERS } from '../../domain/policy.ts';
+import { SUMMED_TOKEN_COUNTS } from '../../domain/text-tokens.ts';
 import { CHARGE_TEXT } from '../functions/charge-text.ts';
 import { WRITE_TEXT } from '../functions/write-text.ts';
 import { SETTLEMENT_FIELDS } from '../text-money/settlement.ts';
@@ -98,7 +99,10 @@ CREATE TABLE text_requests (
   CONSTRAINT text_requests_charge_is_paid_or_absorbed CHECK (excess + absorbed = greatest(charge - held, 0))
 ) PARTITION BY RANGE (created_at);
 CREATE INDEX text_requests_by_account ON text_requests (account_id, created_at);
-CREATE INDEX text_requests_of_end_users ON text_requests (account_id, created_at) WHERE end_user IS NOT NULL;
+-- With everything that usage by end user adds up, so that it reads no rows.
+CREATE INDEX text_requests_of_end_users ON text_requests (account_id, created_at)
+  INCLUDE (end_user, outcome, ${SUMMED_TOKEN_COUNTS.map(({ column }) => column).join(', ')}, charge, absorbed)
+  WHERE end_user IS NOT NULL;
 ${neverDeleted('text_requests')}
 
 CREATE FUNCTION check_text_request_change() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -114,7 +114,11 @@ interface ImportBillBody extends AuthoredBody {
 const columnTitle = freeText({ min: 1, max: 200 });
 
 export const importBillSchema = Joi.object<ImportBillBody>({
-  vendor: freeText({ min: 1, max: 100 }).invalid('.', '..').required().description('Your name for the vendor').example('fal'),
+  vendor: freeText({ min: 1, max: 100 })
+    .invalid('.', '..')
+    .required()
+    .description('Your name for the vendor')
+    .example('fal'),
   csv: freeText({ min: 1 })
     .required()
     .description('The file: the titles of its columns, then a line for each job or sum'),
