@@ -26,7 +26,7 @@ export interface Services {
 
 /** As many processes as may run tests side by side. */
 export const MAX_TEST_PROCESSES = 6;
-const NAMESPACES_OF_A_PROCESS = 16;
+const NAMESPACES_OF_A_PROCESS = 28;
 
 /** The namespaces that the suites of one process may claim, so that processes need not agree on them. */
 export function testNamespaces(process: number): string[] {
