@@ -10,6 +10,7 @@ import type { Database } from '../db/database.ts';
 import { claimDeliveriesToStart, type DeliveryToStart, markDeliveriesStarted } from '../db/queries/deliveries.ts';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.ts';
 import { shareOf, TASK_QUEUES } from '../domain/task-queues.ts';
+import { ENDPOINT_TEST_EVENT } from '../domain/webhook-event.ts';
 import type { webhookDelivery } from './workflows/webhook-delivery.ts';
 
 export interface DeliveryStarter {
@@ -66,7 +67,7 @@ async function startOrSignal(
   client: Client,
   { id, accountId, eventType, firstAttempt }: DeliveryToStart,
 ): Promise<boolean> {
-  const isTest = eventType === 'endpoint.test';
+  const isTest = eventType === ENDPOINT_TEST_EVENT;
   const isAgain = firstAttempt > 1;
   try {
     await client.workflow.start<typeof webhookDelivery>('webhookDelivery', {

@@ -57,24 +57,22 @@ export async function cancelOwnTask(cancelling: Cancelling, task: Task): Promise
   if (isCancelledByCustomer(task)) return task;
   if (isFinal(task.status)) throw tooLate(`The task has ${task.status}.`);
   const answer = await workflows.cancelByCustomer(task.id);
-  if (answer === null) await cancelUnstarted(cancelling, task);
-  // Another request may have cancelled the task meanwhile.
-  const current = await findAccountTask(database, task.accountId, task.id);
-  if (current !== null && isCancelledByCustomer(current)) return current;
-  throw tooLate(answer?.isCancelled === false ? answer.reason : `The task has ${current?.status ?? 'ended'}.`);
+  // Another request may have cancelled the task meanwhile, or its workflow may have ended just before it was asked.
+  const found = (await findAccountTask(database, task.accountId, task.id)) ?? task;
+  const current = answer === null && !isFinal(found.status) ? await cancelUnstarted(cancelling, found) : found;
+  if (isCancelledByCustomer(current)) return current;
+  throw tooLate(answer?.isCancelled === false ? answer.reason : `The task has ${current.status}.`);
 }
 
-/** Ends a task of which no workflow runs. No upstream has it, unless Temporal lost its history. */
-async function cancelUnstarted(cancelling: Cancelling, task: Task): Promise<void> {
+/** Ends a task of which no workflow runs. No upstream has it, unless Temporal lost its history. @returns the task as it is then */
+async function cancelUnstarted(cancelling: Cancelling, task: Task): Promise<Task> {
   const { database, metrics } = cancelling;
-  const current = await findAccountTask(database, task.accountId, task.id);
-  // Its workflow ended just before it could be asked.
-  if (current !== null && isFinal(current.status)) return;
   if (await mayStillRender(database, task.id)) throw tooLate('The task is being recovered. Try again in a minute.');
   const ending = { status: 'failed', failure: CANCELLED_BY_CUSTOMER } as const;
   const { applied, task: ended } = await finishTask(database, task.id, ending, eventOf(ending));
   if (applied) metrics.taskEnded(ended);
   await abandonJob(cancelling, task);
+  return ended;
 }
 
 function isCancelledByCustomer({ failure }: Pick<Task, 'failure'>): boolean {

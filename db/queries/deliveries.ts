@@ -1,6 +1,7 @@
 /** Deliveries as clients, operators and the relay see them; the worker's part is in `delivery-attempts.ts`. */
 import { isId, newId } from '../../domain/ids.ts';
 import { WEBHOOKS } from '../../domain/policy.ts';
+import { ENDPOINT_TEST_EVENT } from '../../domain/webhook-event.ts';
 import { type Database, onlyRow } from '../database.ts';
 import { createdIn, type Period } from '../period.ts';
 import { ATTEMPT_LIMITS, ATTEMPT_LIMITS_JSON } from './attempt-limits.ts';
@@ -124,7 +125,7 @@ export async function insertTestDelivery(
 ): Promise<Delivery> {
   const id = newId('delivery');
   const common = { account_id: endpoint.accountId, created_at: event.createdAt };
-  const type = 'endpoint.test';
+  const type = ENDPOINT_TEST_EVENT;
   const rows = await database.transaction(async (transaction) => {
     await transaction('events').insert({ ...common, id: event.id, type, payload: event.payload });
     return transaction('deliveries')

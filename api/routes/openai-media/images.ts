@@ -11,18 +11,17 @@ import type { GeneratedMedia } from '../../../domain/task.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import { json } from '../../endpoint/answers.ts';
 import { endpoint, type Endpoint } from '../../endpoint/endpoint.ts';
-import { COMMON_FIELDS } from '../../media-request.ts';
+import { COMMON_FIELDS, type CommonFields } from '../../media-request.ts';
 import { type MediaBodyReader, mediaBody, reportUnused } from './body.ts';
 import { succeededOf, tasksOfRequest } from '../tasks/task-of-request.ts';
 
-interface ImageFields {
+interface ImageFields extends CommonFields {
   readonly model: string;
   readonly prompt: string;
   readonly n?: number | string;
   readonly size?: string;
   readonly background?: string;
   readonly response_format?: 'url' | 'b64_json';
-  readonly user?: string;
 }
 
 const MAX_PICTURES = 10;
@@ -40,7 +39,7 @@ const FIELDS = {
   size: Joi.string().description('`WIDTHxHEIGHT` in pixels, or `auto`'),
   background: Joi.string(),
   response_format: Joi.valid('url', 'b64_json').description('Both by default'),
-  user: COMMON_FIELDS.user,
+  ...COMMON_FIELDS,
   stream: Joi.valid(false, 'false').messages({ 'any.only': '{{#label}} is not supported: wait for the picture' }),
 };
 const UNUSED = [

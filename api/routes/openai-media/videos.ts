@@ -15,7 +15,7 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import { pageById, readPage } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
 import { anId, oneOf } from '../../endpoint/query.ts';
-import { COMMON_FIELDS } from '../../media-request.ts';
+import { COMMON_FIELDS, type CommonFields } from '../../media-request.ts';
 import { cancelOwnTask } from '../../services/cancel-task.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { mediaBody, reportUnused } from './body.ts';
@@ -58,13 +58,12 @@ function sizeOf({ resolution, aspectRatio }: Pick<Task['request'], 'resolution' 
   return `${width}x${height}`;
 }
 
-interface VideoFields {
+interface VideoFields extends CommonFields {
   readonly model: string;
   readonly prompt: string;
   readonly seconds?: string | number;
   readonly size?: string;
   readonly input_reference?: { readonly image_url: string };
-  readonly user?: string;
 }
 
 const SECONDS_REFUSAL = '{{#label}} must be a whole number';
@@ -83,7 +82,7 @@ const reader = mediaBody<VideoFields>(
     input_reference: Joi.object({ image_url: Joi.string().required() }).description(
       'The link of a picture to start from; in a form, it can be uploaded',
     ),
-    user: COMMON_FIELDS.user,
+    ...COMMON_FIELDS,
   },
   { fileFields: ['input_reference'] },
 );

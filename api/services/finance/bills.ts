@@ -184,7 +184,7 @@ function checkCurrency({
 }: {
   readonly line: number;
   readonly named: string | null;
-  /** That of the first line that names one. */
+  /** The currency of the first line that names one. */
   readonly currency: string | null;
   readonly usdPerUnit: PicoUsd | null;
 }): void {

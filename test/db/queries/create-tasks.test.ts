@@ -319,7 +319,7 @@ describe('db/queries/tasks: createTasks', () => {
       expect(await used()).to.equal(0n);
     });
 
-    it('of an earlier period takes back what was reserved then, and of a deleted budget nothing', async () => {
+    it('takes back what was reserved in an earlier period, and nothing once it is deleted', async () => {
       const { id, used, ordered, startNextDay } = await prepare();
       const [earlier, last] = [await ordered(1), await ordered(1)];
       await startNextDay();
