@@ -80,6 +80,10 @@ export function createdAtMsOf(kind: IdKind, id: string): number {
 let stock = '';
 let usedLetters = 0;
 const STOCK_BYTES = 4096;
+/** Bytes from here on are left out, so that each letter is as likely as the others. */
+const LEFT_OUT_FROM = 256 - (256 % ALPHABET.length);
+/** The letters that the other bytes stand for. */
+const LETTERS: readonly string[] = [...ALPHABET.repeat(LEFT_OUT_FROM / ALPHABET.length)];
 
 /** `length` random letters and digits from a cryptographic source, without modulo bias. */
 export function randomLetters(length: number): string {
@@ -91,9 +95,9 @@ export function randomLetters(length: number): string {
   return stock.slice(usedLetters - length, usedLetters);
 }
 
-/** About {@link STOCK_BYTES} letters: bytes beyond the last multiple of the alphabet's length are left out. */
+/** Up to {@link STOCK_BYTES} letters. */
 function moreLetters(): string {
-  const limit = 256 - (256 % ALPHABET.length);
-  const bytes = crypto.getRandomValues(new Uint8Array(STOCK_BYTES)).filter((byte) => byte < limit);
-  return String.fromCharCode(...bytes.map((byte) => ALPHABET.charCodeAt(byte % ALPHABET.length)));
+  let letters = '';
+  for (const byte of crypto.getRandomValues(new Uint8Array(STOCK_BYTES))) letters += LETTERS[byte] ?? '';
+  return letters;
 }

@@ -5,7 +5,7 @@
  * Media is priced by what was requested (contract 8.5), text by the tokens that were used (contract 2.6).
  */
 import type { JsonObject } from './json.ts';
-import { type PicoUsd, parseUsd } from './money.ts';
+import { larger, type PicoUsd, parseUsd } from './money.ts';
 import { type Rational, parseRational } from './rational.ts';
 
 /** Pico-USD for one token of each class. */
@@ -160,16 +160,10 @@ export function assertExactPricing({ rates, tiers, peaks }: TextPricing): void {
 export function priceText(pricing: TextPricing, usage: TokenUsage, startedAtMs: number): TextPrice {
   const cacheWrite5m = usage.cacheWrite - usage.cacheWrite1h;
   for (const count of [usage.inputTotal, usage.cacheRead, cacheWrite5m, usage.cacheWrite1h, usage.outputTotal]) {
-    if (!Number.isSafeInteger(count) || count < 0) throw new RangeError(`not a number of tokens: ${count}`);
+    assertCount(count);
   }
   // A long prompt is one that is long in each call.
-  const promptTokens = Math.floor(usage.inputTotal / (usage.calls ?? 1));
-  const tiers = pricing.tiers.filter((tier) => isTierReached(tier, promptTokens));
-  const peaks = pricing.peaks.filter((peak) => isPeakAt(peak, startedAtMs));
-  const rates = multiplyRates(
-    pricing.rates,
-    [...tiers, ...peaks].map(({ factor }) => factor),
-  );
+  const { rates, modifiers } = ratesOf(pricing, Math.floor(usage.inputTotal / (usage.calls ?? 1)), startedAtMs);
   // An upstream may count cached tokens apart from the input; then plain input must not become negative.
   const plainInput = Math.max(0, usage.inputTotal - usage.cacheRead - usage.cacheWrite);
   return {
@@ -180,31 +174,58 @@ export function priceText(pricing: TextPricing, usage: TokenUsage, startedAtMs: 
       BigInt(usage.cacheWrite1h) * rates.cacheWrite1h +
       BigInt(usage.outputTotal) * rates.output,
     ratesApplied: rates,
-    modifiers: [
-      ...tiers.map(({ factor }) => ({ kind: 'tier' as const, factor: factor.decimal })),
-      ...peaks.map(({ factor }) => ({ kind: 'peak' as const, factor: factor.decimal })),
-    ],
+    modifiers,
   };
 }
 
+/** What a text request may cost at most, in pico-USD. */
+export interface TextPriceBound {
+  /** The whole prompt at the highest rate that input may have. */
+  readonly input: PicoUsd;
+  readonly perOutputToken: PicoUsd;
+}
+
 /**
- * Returns the amount to hold before a text request is sent upstream: no usage within the bounds costs more.
+ * Bounds the price of a text request before it is sent upstream: no usage with at most so much input costs more.
  *
- * @param bounds the most input tokens that the prompt may turn out to have, the most output tokens, and whether input may be
- *   written to a cache that keeps it for an hour
+ * @param inputTokens the most that the prompt may turn out to have
+ * @param isCachedFor1h whether input may be written to a cache that keeps it for an hour
  * @param startedAtMs the same moment as for the charge
  */
-export function estimateText(
+export function boundText(
   pricing: TextPricing,
-  bounds: { readonly inputTokens: number; readonly outputTokens: number; readonly isCachedFor1h: boolean },
+  { inputTokens, isCachedFor1h }: { readonly inputTokens: number; readonly isCachedFor1h: boolean },
   startedAtMs: number,
-): PicoUsd {
-  const { input, cachedInput, cacheWrite, cacheWrite1h } = pricing.rates;
-  const inputRates = [input, cachedInput, cacheWrite, ...(bounds.isCachedFor1h ? [cacheWrite1h] : [])];
-  const dearest = { ...pricing.rates, input: inputRates.reduce((highest, rate) => (rate > highest ? rate : highest)) };
-  const { inputTokens: inputTotal, outputTokens: outputTotal } = bounds;
-  const usage = { inputTotal, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, outputTotal };
-  return priceText({ ...pricing, rates: dearest }, usage, startedAtMs).charge;
+): TextPriceBound {
+  assertCount(inputTokens);
+  const { rates } = ratesOf(pricing, inputTokens, startedAtMs);
+  const cached = larger(rates.cachedInput, larger(rates.cacheWrite, isCachedFor1h ? rates.cacheWrite1h : 0n));
+  return { input: BigInt(inputTokens) * larger(rates.input, cached), perOutputToken: rates.output };
+}
+
+function assertCount(tokens: number): void {
+  if (!Number.isSafeInteger(tokens) || tokens < 0) throw new RangeError(`not a number of tokens: ${tokens}`);
+}
+
+/** The rates of a prompt of that length at that moment, and what changed them. */
+function ratesOf(
+  { rates, tiers, peaks }: TextPricing,
+  promptTokens: number,
+  atMs: number,
+): { readonly rates: TokenRates; readonly modifiers: readonly AppliedModifier[] } {
+  const applied = [
+    ...tiers
+      .filter((tier) => isTierReached(tier, promptTokens))
+      .map(({ factor }) => ({ kind: 'tier' as const, factor })),
+    ...peaks.filter((peak) => isPeakAt(peak, atMs)).map(({ factor }) => ({ kind: 'peak' as const, factor })),
+  ];
+  return {
+    rates: multiplyRates(
+      rates,
+      applied.map(({ factor }) => factor),
+    ),
+    modifiers: applied.map(({ kind, factor }) => ({ kind, factor: factor.decimal })),
+  };
 }
 
 /**
@@ -278,7 +299,7 @@ function isPeakAt(peak: PricePeak, atMs: number): boolean {
 }
 
 function multiplyRates(rates: TokenRates, factors: readonly Rational[]): TokenRates {
-  // Every text request is priced half a dozen times, and most prices have no factor.
+  // Every text request is priced several times, and most prices have no factor.
   if (factors.length === 0) return rates;
   const numerator = productOf(factors, 'numerator');
   const denominator = productOf(factors, 'denominator');

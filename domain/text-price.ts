@@ -1,6 +1,6 @@
 /** The price of a text request: its bound, the amount to hold, and the charge when it has ended. Contract 8.3. */
 import type { PicoUsd } from './money.ts';
-import { type AppliedModifier, estimateText, priceText, type TextPricing } from './pricing.ts';
+import { type AppliedModifier, boundText, priceText, type TextPricing } from './pricing.ts';
 import { clampCount, type ReportedUsage, sumTokens, type TextTokens, tokensOf, toldUsage } from './text-tokens.ts';
 
 export type { ReportedUsage };
@@ -89,24 +89,33 @@ const MAX_MIN_BOUND = 16;
  * an output limit may get anything from a short answer to the model's longest.
  */
 export function holdAmounts(estimate: TextEstimate): HoldAmounts {
+  const { input, perToken } = boundPrice(estimate);
+  const mostTokens = Math.floor(Number.MAX_SAFE_INTEGER / estimate.choiceCount);
+  const priceWith = (outputTokens: number): PicoUsd => input + BigInt(Math.min(outputTokens, mostTokens)) * perToken;
   if (estimate.maxOutputTokens !== null) {
-    const amount = priceWith(estimate, estimate.maxOutputTokens);
+    const amount = priceWith(estimate.maxOutputTokens);
     return { leastAmount: amount, usualAmount: amount, mostAmount: amount };
   }
   const most = longestAnswer(estimate);
   return {
-    leastAmount: priceWith(estimate, Math.min(MIN_OUTPUT_TOKENS, most)),
-    usualAmount: priceWith(estimate, Math.min(estimate.model.assumedOutputTokens, most)),
-    mostAmount: priceWith(estimate, most),
+    leastAmount: priceWith(Math.min(MIN_OUTPUT_TOKENS, most)),
+    usualAmount: priceWith(Math.min(estimate.model.assumedOutputTokens, most)),
+    mostAmount: priceWith(most),
   };
 }
 
 /** How many output tokens an amount pays for in each answer; null when they are free and the request sets no bound. */
 export function boundOf(estimate: TextEstimate, amount: PicoUsd): number | null {
   if (estimate.maxOutputTokens !== null) return estimate.maxOutputTokens;
-  const input = priceWith(estimate, 0);
-  const perToken = priceWith(estimate, 1) - input;
+  const { input, perToken } = boundPrice(estimate);
   return perToken === 0n ? null : Number((amount - input) / perToken);
+}
+
+/** What the prompt costs at most in all calls, and a token in each answer. */
+function boundPrice(estimate: TextEstimate): { readonly input: PicoUsd; readonly perToken: PicoUsd } {
+  const { model, mostInputTokens: inputTokens, isCachedFor1h, choiceCount, callCount, startedAtMs } = estimate;
+  const { input, perOutputToken } = boundText(model.pricing, { inputTokens, isCachedFor1h }, startedAtMs);
+  return { input: input * BigInt(callCount), perToken: perOutputToken * BigInt(choiceCount) };
 }
 
 /**
@@ -121,7 +130,7 @@ export function chargedUsage(
   bound: number | null,
   consumption: CallConsumption,
 ): ReportedUsage {
-  return toldUsage(chargedTokens(estimate, bound, { ...consumption, status: 'succeeded' }), consumption.usage);
+  return toldUsage(chargedTokens(estimate, bound, consumption, 'succeeded'), consumption.usage);
 }
 
 /** The usage of a failed call. @param bound the output tokens of each answer that were held for; null for the model's maximum */
@@ -130,17 +139,16 @@ export function usedTokens(
   bound: number | null,
   consumption: CallConsumption,
 ): TextTokens & { readonly estimated: boolean } {
-  const tokens = chargedTokens(estimate, bound, { ...consumption, status: 'disconnected' });
+  const tokens = chargedTokens(estimate, bound, consumption, 'disconnected');
   const { input, output } = reportedTokens(estimate, bound, consumption);
   return { ...tokens, estimated: input === null || output !== tokens.outputTokens };
 }
 
-type EndedCall = CallConsumption & Pick<TextConsumption, 'status'>;
-
 function chargedTokens(
   estimate: TextEstimate,
   bound: number | null,
-  { usage, countedOutputTokens, status, choiceCount }: EndedCall,
+  { usage, countedOutputTokens, choiceCount }: CallConsumption,
+  status: TextConsumption['status'],
 ): TextTokens {
   const mostInput = estimate.model.mostInputTokens;
   const mostOutput = mostOutputTokens(estimate, bound, choiceCount);
@@ -168,7 +176,7 @@ export function priceConsumption(
   consumption: TextConsumption,
 ): ConsumptionPrice {
   const { status, upstream, otherCalls = [] } = consumption;
-  const calls: readonly EndedCall[] = [
+  const calls: readonly (CallConsumption & Pick<TextConsumption, 'status'>)[] = [
     consumption,
     ...otherCalls.map((call) => ({ ...call, status: call.isWhole ? ('succeeded' as const) : status })),
   ];
@@ -178,7 +186,7 @@ export function priceConsumption(
     const known = reported.map(({ usage, input, output }) => tokensOf(usage, input ?? 0, output ?? 0));
     return { charge: 0n, modifiers: [], ...sumTokens(known), calls: calls.length, estimated: false, clamped };
   }
-  const charged = calls.map((call) => chargedTokens(estimate, bound, call));
+  const charged = calls.map((call) => chargedTokens(estimate, bound, call, call.status));
   const total = sumTokens(charged);
   const { charge, modifiers } = priceText(
     estimate.model.pricing,
@@ -226,16 +234,6 @@ function longestAnswer({ model, mostInputTokens, estimateInputTokens }: TextEsti
   const certainlyFits = contextTokens === null || contextTokens - mostInputTokens >= mostOutputTokens;
   if (certainlyFits) return mostOutputTokens;
   return Math.max(1, Math.min(mostOutputTokens, contextTokens - estimateInputTokens()));
-}
-
-function priceWith(estimate: TextEstimate, outputTokens: number): PicoUsd {
-  const { model, mostInputTokens, isCachedFor1h, choiceCount, callCount, startedAtMs } = estimate;
-  const bounds = {
-    inputTokens: mostInputTokens,
-    isCachedFor1h,
-    outputTokens: Math.min(outputTokens * (choiceCount / callCount), Math.floor(Number.MAX_SAFE_INTEGER / callCount)),
-  };
-  return estimateText(model.pricing, bounds, startedAtMs) * BigInt(callCount);
 }
 
 function mostOutputTokens(

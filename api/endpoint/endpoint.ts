@@ -108,12 +108,13 @@ export function endpoint<const Path extends string, Rule extends Access, Query e
 
 /** Writes down what an administrator is about to change. */
 async function noteAdministrator(
-  { path, state: { administrator, requestId } }: Context,
+  context: Context,
   { id, method, body }: { readonly id: string; readonly method: Method; readonly body: unknown },
   { database }: ApiServices,
 ): Promise<void> {
+  const { administrator, requestId } = context.state;
   if (!administrator || method === 'get') return;
-  await noteAction(database, administrator, { action: id, path, body, requestId });
+  await noteAction(database, administrator, { action: id, path: context.path, body, requestId });
 }
 
 function tagOf(path: string): Operation['tag'] {

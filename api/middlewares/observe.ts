@@ -22,7 +22,7 @@ interface Observers {
  * headers and query strings are never logged, because any of them may contain a secret or personal data.
  */
 export function observe({ metrics, tracing, log, overload }: Observers) {
-  return async (context: AppContext, next: () => Promise<unknown>): Promise<void> => {
+  return (context: AppContext, next: () => Promise<unknown>): Promise<unknown> => {
     const receivedAtMs = performance.now();
     context.state.receivedAtMs = receivedAtMs;
     context.res.once('close', () => {
@@ -54,7 +54,7 @@ export function observe({ metrics, tracing, log, overload }: Observers) {
         'request',
       );
     });
-    await next();
+    return next();
   };
 }
 

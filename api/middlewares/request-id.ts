@@ -2,8 +2,8 @@ import { newId } from '../../domain/ids.ts';
 import type { AppContext } from '../state.ts';
 
 /** Gives every request an id, which clients can quote to support. */
-export async function requestId(context: AppContext, next: () => Promise<unknown>): Promise<void> {
-  context.state.requestId = newId('request');
-  context.set('x-request-id', context.state.requestId);
-  await next();
+export function requestId({ state, res }: AppContext, next: () => Promise<unknown>): Promise<unknown> {
+  state.requestId = newId('request');
+  res.setHeader('x-request-id', state.requestId);
+  return next();
 }

@@ -32,27 +32,24 @@ export interface TextAsk {
   readonly body?: JsonObject;
 }
 
-/** One call of a text endpoint. */
-export interface TextCall extends TextAsk {
+/** A request that has passed every check. */
+export interface AdmittedCall extends Pick<TextAsk, 'context' | 'caller' | 'format' | 'streamsArray'> {
+  readonly requestId: string;
   /** By the database's clock, in milliseconds since 1970; determines the price. */
   readonly startedAtMs: number;
   /** When the request arrived, by `performance.now()`; measures durations. */
   readonly timedFromMs: number;
-}
-
-/** A call that has passed every check. */
-export interface AdmittedCall extends TextCall {
-  readonly requestId: string;
   readonly read: ReadRequest;
   readonly model: TextModel;
   readonly hold: TextHold;
 }
 
 /** @throws ServiceError for every reason not to call the model */
-export async function admit(call: TextCall, services: TextServices): Promise<AdmittedCall> {
-  const { context, caller, format, parseContext, streamsArray, startedAtMs } = call;
-  const { requestId } = context.state;
-  const body = call.body ?? (await receiveBody(call, services));
+export async function admit(ask: TextAsk, services: TextServices): Promise<AdmittedCall> {
+  const { context, caller, format, parseContext, streamsArray } = ask;
+  const { requestId, receivedAtMs: timedFromMs } = context.state;
+  const startedAtMs = services.clock.nowMs();
+  const body = ask.body ?? (await receiveBody(ask, services));
   // The request keeps this catalogue, also when a new one replaces it.
   const { catalogue } = services;
   const compatibility = compatibilityOf(parseContext.address?.model ?? body['model'], catalogue);
@@ -83,12 +80,13 @@ export async function admit(call: TextCall, services: TextServices): Promise<Adm
     choiceCount: request.sampling.choiceCount ?? 1,
     callCount: mostCalls(model, request),
   });
-  return { ...call, requestId, read: { format, body, request, model, streamsArray }, model, hold };
+  const read = { format, body, request, model, streamsArray };
+  return { context, caller, format, streamsArray, requestId, startedAtMs, timedFromMs, read, model, hold };
 }
 
 /** Refuses a large body that would be refused anyway before it is parsed. */
 async function receiveBody(
-  { context, caller, format, parseContext }: TextCall,
+  { context, caller, format, parseContext }: TextAsk,
   services: TextServices,
 ): Promise<JsonObject> {
   const { 'content-length': length } = context.req.headers;

@@ -218,7 +218,9 @@ function callOnce(
         progress.joined = joinedCalls(route, read.request);
       }
       const { joined } = progress;
-      const meter = new Meter((consumption) => hold.charged({ ...consumption, choiceCount: choicesOf(joined) }));
+      const meter = new Meter(({ usage, countedOutputTokens }) =>
+        hold.charged({ usage, countedOutputTokens, choiceCount: choicesOf(joined) }),
+      );
       const exchange = planExchange(bounded, route, apiKey, context, meter, joined && { calls: joined, choice });
       progress.route = route;
       if (choice === 0) progress.meter = meter;

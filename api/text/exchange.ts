@@ -24,8 +24,8 @@ import type { Piece } from './client-stream.ts';
 export interface Exchange extends PreparedRequest {
   /** The fields of the client's body without effect, by their paths. */
   readonly unusedFields: readonly string[];
-  /** Whether any of the answer itself has arrived. */
-  hasBegun(): boolean;
+  /** Measures the answer. */
+  readonly meter: Meter;
   /**
    * Converts the bytes of a whole answer to the client's body; null while further calls of the request are to come.
    * Throws a ServiceError if they contain no answer.
@@ -80,12 +80,6 @@ export function planExchange(
   joined: JoinedCall | null,
 ): Exchange {
   const upstream = FORMATS[route.format];
-  const measured = {
-    hasHeard: () => meter.heard,
-    hasBegun: () => meter.begun,
-    unreadableEvents: () => meter.unreadableEvents,
-    splitStream: splitFrames,
-  };
   const { maxTokensField, chatFields, structuredOutput, checkOutput, autoCache } = route;
   const { reasoning: reasons, compatibility } = model;
   const options = {
@@ -99,11 +93,11 @@ export function planExchange(
     checkOutput,
     autoCache,
   };
-  if (format.name === 'embeddings') return { ...measured, ...planEmbeddings(body, request, options, meter) };
+  if (format.name === 'embeddings') return planEmbeddings(body, request, options, meter);
   if (isPassedOn(format, request, route, model)) {
     const forwarding = planForwarding(upstream.upstream, body, request, options, meter);
     return {
-      ...measured,
+      meter,
       unusedFields: unusedWhereForwarded(request),
       upstreamRequest: forwarding.upstreamRequest,
       readResult: async (bytes) => {
@@ -111,18 +105,20 @@ export function planExchange(
         const passedOn = forwarding.checkResult(answer);
         return passedOn === answer ? [bytes] : writeJson(passedOn);
       },
+      splitStream: splitFrames,
       readStream: () => (streamsArray ? inArray(forwarding.forwardStream()) : forwarding.forwardStream()),
     };
   }
   const conversion = planConversion(format, upstream, request, options, meter, joined);
   return {
-    ...measured,
+    meter,
     unusedFields: unusedOver(format, upstream, request, conversion.upstreamRequest.omitted),
     upstreamRequest: conversion.upstreamRequest,
     readResult: async (bytes) => {
       const body = conversion.convertResult(await parseAnswer(bytes), context);
       return body && writeJson(body);
     },
+    splitStream: splitFrames,
     readStream: () => conversion.convertStream(context, streamsArray ? inArray : undefined),
   };
 }
@@ -133,10 +129,11 @@ function planEmbeddings(
   { model, embeddings }: TextRequest,
   options: UpstreamOptions,
   meter: Meter,
-): Omit<Exchange, keyof PreparedRequest | 'hasBegun'> & Pick<Exchange, 'upstreamRequest'> {
+): Exchange {
   if (embeddings === undefined) throw new Error('the request is not one for embeddings');
   const readStream = (): Stage<Frame, Uint8Array> => passVectors({ ...embeddings, model, meter });
   return {
+    meter,
     unusedFields: [],
     upstreamRequest: buildEmbeddingsRequest(body, options),
     readResult: async (bytes) => runStage([{ bytes: Buffer.from(bytes), isWhole: true }], readStream()),

@@ -151,12 +151,12 @@ class StreamedReply implements Reply {
     // The connection is kept alive from the first answer on, whichever upstream answers in the end.
     this.#stream ??= this.#open();
     const reading = new StreamReading(exchange.splitStream(), exchange.readStream());
-    const hasBegun = (): boolean => exchange.hasBegun() && reading.heldLength > 0;
+    const hasBegun = (): boolean => exchange.meter.begun && reading.heldLength > 0;
     while (!hasBegun() && !reading.hasEnded && reading.heldLength < MAX_HELD_LENGTH) {
       await reading.read(answer);
       if (reading.failure !== null && !hasBegun()) throw reading.failure.error;
       // Keep-alives are not the start of an answer.
-      if (!exchange.hasHeard()) reading.takeHeld();
+      if (!exchange.meter.heard) reading.takeHeld();
     }
     return () => this.#readOn(answer, reading);
   }

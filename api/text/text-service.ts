@@ -1,6 +1,6 @@
 /** Serves text: admits calls, delivers answers, and tracks the calls that are running. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type AdmittedCall, admit, type TextAsk } from './admit.ts';
+import { admit, type TextAsk } from './admit.ts';
 import { type CountAsk, countInput, type InputTokens } from './count-input.ts';
 import { deliver } from './deliver.ts';
 import { watchDepartures } from './departures.ts';
@@ -37,17 +37,13 @@ export interface TextService {
 export function createTextService(services: TextServices): TextService {
   const underWay = new Set<Promise<unknown>>();
   const departures = watchDepartures(services.settings.readOnMs);
-  const admitNow = (ask: TextAsk): Promise<AdmittedCall> => {
-    const timedFromMs = ask.context.state.receivedAtMs;
-    return admit({ ...ask, startedAtMs: services.clock.nowMs(), timedFromMs }, services);
-  };
   return {
     serve: async (ask) => {
-      await deliver(await admitNow(ask), services, departures);
+      await deliver(await admit(ask, services), services, departures);
     },
     answer: async (ask) => {
       const reply = new KeptReply();
-      const { recorded } = await deliver(await admitNow(ask), services, departures, reply);
+      const { recorded } = await deliver(await admit(ask, services), services, departures, reply);
       // Who shows the answer also shows what it cost.
       await Promise.race([recorded, sleep(LONGEST_RECORDING_MS, undefined, { ref: false })]);
       return reply.take();

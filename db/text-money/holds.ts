@@ -52,11 +52,14 @@ export async function holdText(
 
 function newHold(charge: TextCharge): NewTextHold {
   const { caller, model } = charge;
+  const { leastAmount, usualAmount, mostAmount } = holdAmounts(charge);
   return {
     id: newId('textRequest', charge.startedAtMs),
     accountId: caller.account.id,
     apiKeyId: caller.key.id,
-    ...holdAmounts(charge),
+    leastAmount,
+    usualAmount,
+    mostAmount,
     free: model.free,
     fundedOnly: model.fundedOnly,
     isTopUpRequired: isTopUpRequired(model),

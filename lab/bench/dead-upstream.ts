@@ -5,6 +5,7 @@
  */
 import { createServer, type RequestListener } from 'node:http';
 import { createTextUpstreams, type TextUpstreams } from '../../providers/text/text-upstreams.ts';
+import { Meter } from '../../text/meter.ts';
 import { baseUrlsAt } from '../../providers/text/settings.ts';
 import { CancelSignal } from '../../providers/text/cancel-signal.ts';
 import type { UpstreamRoute } from '../../providers/text/candidates.ts';
@@ -112,7 +113,7 @@ async function ask(upstreams: TextUpstreams, routes: readonly UpstreamRoute[]): 
     left: signal,
     prepare: ({ model }) => ({
       upstreamRequest: { path: '/chat/completions', headers: {}, body: { model, messages: [] } },
-      hasHeard: () => false,
+      meter: new Meter(),
     }),
     begin: async (answer) => void (await answer.readAll(MAX_ANSWER_BYTES)),
     readOn: async () => {},

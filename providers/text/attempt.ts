@@ -10,10 +10,13 @@ import type { UpstreamEndpoint } from './upstream-endpoint.ts';
 /** A request prepared for a route. */
 export interface PreparedRequest {
   readonly upstreamRequest: UpstreamRequest;
-  /** Whether any of the answer has arrived; keep-alives do not count. */
-  hasHeard(): boolean;
-  /** How many events of the answer were skipped because they could not be read. */
-  unreadableEvents?(): number;
+  /** What has arrived of the answer. */
+  readonly meter: {
+    /** Whether anything has; keep-alives do not count. */
+    readonly heard: boolean;
+    /** How many events were skipped because they could not be read. */
+    readonly unreadableEvents: number;
+  };
 }
 
 /** How an answer is read. */
@@ -65,12 +68,12 @@ export async function attempt<Prepared extends PreparedRequest>(
   const call = health.start(startedAtMs, reader.account);
   const expire = (): void => {
     // Afterwards a slow client may be what keeps it silent.
-    if (!prepared.hasHeard()) answer.giveUp(new UpstreamError(SILENT));
+    if (!prepared.meter.heard) answer.giveUp(new UpstreamError(SILENT));
   };
   const timer = setTimeout(expire, Math.min(limitMs, MAX_TIMER_MS));
   const answer = new Answer(signal, () => void (reader.streamed || timer.refresh()));
   const isSilent = (): boolean =>
-    !prepared.hasHeard() && nowMs() - startedAtMs >= SILENCE_MS[reader.streamed ? 'streamed' : 'whole'];
+    !prepared.meter.heard && nowMs() - startedAtMs >= SILENCE_MS[reader.streamed ? 'streamed' : 'whole'];
   const noteLeaving = (): void => {
     if (isSilent()) call.failed('silent', nowMs(), null);
   };

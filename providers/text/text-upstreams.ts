@@ -111,7 +111,7 @@ export function createTextUpstreams(
         account: call.account,
         requestId: call.requestId,
         number,
-        unreadableEvents: prepared.unreadableEvents?.() ?? 0,
+        unreadableEvents: prepared.meter.unreadableEvents,
         decision: decisionOn(failure, following && (following === candidate ? 'retry' : 'next'), call),
         seconds: (nowMs() - attemptedAtMs) / 1000,
       });

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { parseUsd } from '../../domain/money.ts';
 import { parseListFactor, PriceList, type PriceRule, type PlannedVersion, versionAt } from '../../domain/price-list.ts';
 import {
-  estimateText,
+  boundText,
   type MediaPricing,
   parseFactor,
   priceMedia,
@@ -106,9 +106,11 @@ describe('the factor of a price list', () => {
     fc.assert(
       fc.property(textPricing, decimal, usage, (pricing, factor, tokens) => {
         const sold = listOf(factor).textPricing(model(pricing));
-        const bounds = { inputTokens: tokens.inputTotal, outputTokens: tokens.outputTotal, isCachedFor1h: false };
-        const held = estimateText(sold, bounds, MONDAY_MS);
-        expect(held >= priceText(sold, tokens, MONDAY_MS).charge).to.equal(true);
+        const most = { inputTokens: tokens.inputTotal, isCachedFor1h: false };
+        const { input, perOutputToken } = boundText(sold, most, MONDAY_MS);
+        expect(
+          input + BigInt(tokens.outputTotal) * perOutputToken >= priceText(sold, tokens, MONDAY_MS).charge,
+        ).to.equal(true);
       }),
     );
   });

@@ -9,7 +9,7 @@ import {
   type TextPricing,
   type TokenUsage,
   assertExactPricing,
-  estimateText,
+  boundText,
   parseFactor,
   parsePricePerMillionTokens,
   priceText,
@@ -380,12 +380,10 @@ describe('text prices', () => {
       // contract 8.3:4
       fc.assert(
         fc.property(anyPricing, anyUsage, tokens, tokens, moment, (pricing, usage, spareInput, spareOutput, atMs) => {
-          const bounds = {
-            inputTokens: usage.inputTotal + spareInput,
-            outputTokens: usage.outputTotal + spareOutput,
-            isCachedFor1h: usage.cacheWrite1h > 0,
-          };
-          expect(estimateText(pricing, bounds, atMs) >= priceText(pricing, usage, atMs).charge).to.equal(true);
+          const most = { inputTokens: usage.inputTotal + spareInput, isCachedFor1h: usage.cacheWrite1h > 0 };
+          const { input, perOutputToken } = boundText(pricing, most, atMs);
+          const bound = input + BigInt(usage.outputTotal + spareOutput) * perOutputToken;
+          expect(bound >= priceText(pricing, usage, atMs).charge).to.equal(true);
         }),
       );
     });
@@ -393,13 +391,9 @@ describe('text prices', () => {
 
   it('holds the dearest input rate and the output bound, with the modifiers of the moment', () => {
     // contract 8.3:4
-    const held = (isCachedFor1h: boolean): bigint => {
-      const bounds = { inputTokens: 1_000, outputTokens: 100, isCachedFor1h };
-      return estimateText(pricing({ tiers: [tier()] }), bounds, MONDAY_NOON_MS);
-    };
-    // (1,000 × 1,250,000 + 100 × 5,000,000) × 2
-    expect(held(false)).to.equal(3_500_000_000n);
-    // (1,000 × 2,000,000 + 100 × 5,000,000) × 2
-    expect(held(true)).to.equal(5_000_000_000n);
+    const bound = (isCachedFor1h: boolean) =>
+      boundText(pricing({ tiers: [tier()] }), { inputTokens: 1_000, isCachedFor1h }, MONDAY_NOON_MS);
+    expect(bound(false)).to.deep.equal({ input: 1_000n * 1_250_000n * 2n, perOutputToken: 5_000_000n * 2n });
+    expect(bound(true)).to.deep.equal({ input: 1_000n * 2_000_000n * 2n, perOutputToken: 5_000_000n * 2n });
   });
 });
