@@ -82,9 +82,6 @@ let usedLetters = 0;
 const STOCK_BYTES = 4096;
 /** Bytes from here on are left out, so that each letter is as likely as the others. */
 const LEFT_OUT_FROM = 256 - (256 % ALPHABET.length);
-/** The letters that the other bytes stand for. */
-const LETTERS: readonly string[] = [...ALPHABET.repeat(LEFT_OUT_FROM / ALPHABET.length)];
-
 /** `length` random letters and digits from a cryptographic source, without modulo bias. */
 export function randomLetters(length: number): string {
   while (stock.length - usedLetters < length) {
@@ -97,7 +94,10 @@ export function randomLetters(length: number): string {
 
 /** Up to {@link STOCK_BYTES} letters. */
 function moreLetters(): string {
-  let letters = '';
-  for (const byte of crypto.getRandomValues(new Uint8Array(STOCK_BYTES))) letters += LETTERS[byte] ?? '';
-  return letters;
+  const codes = new Uint8Array(STOCK_BYTES);
+  let count = 0;
+  for (const byte of crypto.getRandomValues(new Uint8Array(STOCK_BYTES))) {
+    if (byte < LEFT_OUT_FROM) codes[count++] = ALPHABET.charCodeAt(byte % ALPHABET.length);
+  }
+  return new TextDecoder().decode(codes.subarray(0, count));
 }

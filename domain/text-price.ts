@@ -68,10 +68,11 @@ export interface HoldAmounts {
   readonly mostAmount: PicoUsd;
 }
 
-export interface ConsumptionPrice extends TextTokens {
+export interface ConsumptionPrice {
   readonly charge: PicoUsd;
   readonly modifiers: readonly AppliedModifier[];
-  /** How many calls of an upstream the tokens are of. */
+  readonly tokens: TextTokens;
+  /** How many calls of an upstream they are of. */
   readonly calls: number;
   /** Whether any of the counts is the gateway's own. */
   readonly estimated: boolean;
@@ -184,18 +185,18 @@ export function priceConsumption(
   const clamped = calls.some((call) => isBeyondBounds(estimate, bound, call));
   if (status === 'failed' || (status === 'disconnected' && upstream === null)) {
     const known = reported.map(({ usage, input, output }) => tokensOf(usage, input ?? 0, output ?? 0));
-    return { charge: 0n, modifiers: [], ...sumTokens(known), calls: calls.length, estimated: false, clamped };
+    return { charge: 0n, modifiers: [], tokens: sumTokens(known), calls: calls.length, estimated: false, clamped };
   }
   const charged = calls.map((call) => chargedTokens(estimate, bound, call, call.status));
-  const total = sumTokens(charged);
+  const tokens = sumTokens(charged);
   const { charge, modifiers } = priceText(
     estimate.model.pricing,
     {
-      inputTotal: total.inputTokens,
-      cacheRead: total.cacheReadTokens,
-      cacheWrite: total.cacheWriteTokens,
-      cacheWrite1h: total.cacheWrite1hTokens,
-      outputTotal: total.outputTokens,
+      inputTotal: tokens.inputTokens,
+      cacheRead: tokens.cacheReadTokens,
+      cacheWrite: tokens.cacheWriteTokens,
+      cacheWrite1h: tokens.cacheWrite1hTokens,
+      outputTotal: tokens.outputTokens,
       calls: calls.length,
     },
     estimate.startedAtMs,
@@ -203,7 +204,7 @@ export function priceConsumption(
   const estimated = reported.some(
     ({ input, output }, index) => input === null || output !== charged[index]?.outputTokens,
   );
-  return { charge, modifiers, ...total, calls: calls.length, estimated, clamped };
+  return { charge, modifiers, tokens, calls: calls.length, estimated, clamped };
 }
 
 /** The reported counts of a call, clamped; null where nothing was reported. */

@@ -139,7 +139,7 @@ export function forwardedFields(
   { forwarded }: { readonly forwarded: ReadonlySet<string> },
 ): JsonObject {
   const chosen: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(body)) if (forwarded.has(name) && isSet(value)) chosen[name] = value;
+  for (const name of Object.keys(body)) if (forwarded.has(name) && isSet(body[name])) chosen[name] = body[name];
   return chosen;
 }
 

@@ -41,7 +41,7 @@ export function planForwarding(
   options: UpstreamOptions,
   meter: Meter,
 ): Forwarding {
-  const { shouldKeepEvent = () => true, ...upstreamRequest } = upstream.forwardRequest(body, request, options);
+  const upstreamRequest = upstream.forwardRequest(body, request, options);
   const repairer = upstream.createRepairer({ body, request, usage: () => meter.charged() });
   return {
     upstreamRequest,
@@ -50,7 +50,7 @@ export function planForwarding(
       if (!meter.finished) throw cutShort();
       return isObject(answer) ? repairer.repairResult(answer) : answer;
     },
-    forwardStream: () => new Forwarder(upstream, repairer, shouldKeepEvent, meter),
+    forwardStream: () => new Forwarder(upstream, repairer, upstreamRequest.shouldKeepEvent, meter),
   };
 }
 
@@ -65,11 +65,11 @@ class Forwarder implements Stage<Frame, Uint8Array> {
   constructor(
     upstream: UpstreamFormat,
     repairer: Repairer,
-    shouldKeepEvent: (event: ServerSentEvent) => boolean,
+    shouldKeepEvent: ((event: ServerSentEvent) => boolean) | undefined,
     meter: Meter,
   ) {
     this.#answer = new ReadableEvents(upstream.parseStream(), meter);
-    this.#shouldKeepEvent = shouldKeepEvent;
+    this.#shouldKeepEvent = shouldKeepEvent ?? (() => true);
     this.#meter = meter;
     const stream = repairer.repairStream();
     this.#repairer = stream;

@@ -201,9 +201,9 @@ export const readStops: Reader<readonly string[]> = textOr(
 
 /** A copy without undefined fields. */
 export function compact<T extends object>(value: T): T {
-  // Half the time of `Object.fromEntries` and `filter`, several times in every request.
-  const set: Record<string, unknown> = {};
-  for (const [name, field] of Object.entries(value)) if (field !== undefined) set[name] = field;
+  // A fraction of the time of `Object.fromEntries` and `filter`, several times in every request.
+  const set: Partial<T> = {};
+  for (const name in value) if (value[name] !== undefined) set[name] = value[name];
   // Only optional fields can be undefined, so the rest is still a T.
   return set as T;
 }

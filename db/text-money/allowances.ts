@@ -169,7 +169,7 @@ export class Allowances {
       window,
       settle: (unpaid) =>
         new Promise((resolve) => {
-          const { held: grown, paid } = entry.allowance.settle(held, unpaid.charge, hold);
+          const { held: grown, paid } = entry.allowance.settle(held, unpaid.price.charge, hold);
           const allowanceId = amountOf(paid) > 0n ? entry.id : null;
           this.#settlements.push({ settlement: { ...unpaid, held: grown, paid, allowanceId }, entry, resolve });
           this.#unwritten += 1;

@@ -30,7 +30,7 @@ export async function holdText(
     const upstream = outcome.upstream?.provider ?? 'none';
     const possibleLoss = possibleLossOf(settlement, held.amount);
     if (possibleLoss > 0n) metrics.textPossiblyLost(upstream, possibleLoss);
-    if (settlement.clamped) {
+    if (settlement.price.clamped) {
       metrics.usageClamped(upstream);
       log.warn(
         { text_request_id: hold.id, model: hold.model, upstream, usage: outcome.usage },
@@ -82,10 +82,10 @@ function toSettlement(
   bound: number | null,
   hold: NewTextHold,
   outcome: TextOutcome,
-): UnpaidSettlement & { readonly clamped: boolean } {
+): UnpaidSettlement {
   return {
-    ...priceConsumption(charge, bound, outcome),
     hold,
+    price: priceConsumption(charge, bound, outcome),
     chargeId: newId('transfer'),
     outcome: outcome.status,
     errorCode: outcome.status === 'failed' ? (outcome.errorCode ?? 'internal_error') : null,

@@ -34,8 +34,9 @@ export interface UsedInVain extends TextTokens {
 }
 
 /** The outcome and cost of a request. */
-export interface TextSettlement extends Omit<ConsumptionPrice, 'clamped'> {
+export interface TextSettlement {
   readonly hold: TextRequestRow;
+  readonly price: ConsumptionPrice;
   readonly allowanceId: string | null;
   /** In pico-USD: what was held, and the part of the charge that the allowance pays. */
   readonly held: PicoUsd;
@@ -77,12 +78,12 @@ const FIELDS: readonly Field[] = [
   ['price_list', 'text', ({ hold }) => hold.priceList],
   ['end_user', 'text', ({ hold }) => hold.endUser],
   // Most requests have no modifiers, and null takes the least space.
-  ['modifiers', 'jsonb', ({ modifiers }) => (modifiers.length === 0 ? null : JSON.stringify(modifiers))],
-  ...TOKEN_COUNTS.map(({ name, column }): Field => [column, 'bigint', (settlement) => settlement[name]]),
-  ['calls', 'smallint', ({ calls }) => calls],
-  ['estimated', 'boolean', ({ estimated }) => estimated],
+  ['modifiers', 'jsonb', ({ price: { modifiers } }) => (modifiers.length === 0 ? null : JSON.stringify(modifiers))],
+  ...TOKEN_COUNTS.map(({ name, column }): Field => [column, 'bigint', ({ price }) => price.tokens[name]]),
+  ['calls', 'smallint', ({ price }) => price.calls],
+  ['estimated', 'boolean', ({ price }) => price.estimated],
   ['held', 'numeric', ({ held }) => held],
-  ['charge', 'numeric', ({ charge }) => charge],
+  ['charge', 'numeric', ({ price }) => price.charge],
   ['latency_ms', 'integer', ({ latencyMs }) => wholeMs(latencyMs)],
   ['first_byte_ms', 'integer', ({ firstByteMs }) => wholeMs(firstByteMs)],
   ['allowance_id', 'text', ({ allowanceId }) => allowanceId],

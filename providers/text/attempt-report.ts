@@ -54,15 +54,25 @@ export function decisionOn(
   return left.isCancelled ? 'cancelled' : following;
 }
 
+/** What is known of an attempt apart from its candidate and its failure. */
+type AttemptFacts = Pick<
+  AttemptReport,
+  'account' | 'requestId' | 'number' | 'decision' | 'unreadableEvents' | 'seconds'
+>;
+
 /** @param secrets never to be logged, whatever an upstream says */
 export function describeAttempt(
   { route: { provider, format, model }, key }: Candidate,
   failure: FailedAttempt | null,
   secrets: readonly string[],
-): Omit<AttemptReport, 'account' | 'requestId' | 'number' | 'decision' | 'unreadableEvents' | 'seconds'> {
+  { account, requestId, number, decision, unreadableEvents, seconds }: AttemptFacts,
+): AttemptReport {
   const error = failure?.error;
   const answer = error instanceof UpstreamError ? error : null;
   return {
+    account,
+    requestId,
+    number,
     upstream: provider,
     format,
     model,
@@ -71,6 +81,9 @@ export function describeAttempt(
     fault: failure?.fault ?? null,
     vendorMessage: lineForOperators(answer?.vendorMessage ?? '', secrets),
     reason: error instanceof Error ? codeOf(error.cause) : '',
+    decision,
+    unreadableEvents,
+    seconds,
   };
 }
 

@@ -76,16 +76,16 @@ const PROVOCABLE: ReadonlySet<UpstreamFault> = new Set(['access_refused', 'model
 
 /** The health of one candidate: its circuit is open while that of any part is. */
 export class CandidateHealth {
-  readonly #parts: readonly (readonly [Part, Health])[];
+  readonly parts: readonly (readonly [Part, Health])[];
   /** The account that was refused last since an answer started; null if none was. */
   #refusedAccount: string | null = null;
 
   constructor(parts: readonly (readonly [Part, Health])[]) {
-    this.#parts = parts;
+    this.parts = parts;
   }
 
   state(nowMs: number): CircuitState {
-    const states = this.#parts.map(([, health]) => health.state(nowMs));
+    const states = this.parts.map(([, health]) => health.state(nowMs));
     return (['open', 'half-open'] as const).find((state) => states.includes(state)) ?? 'closed';
   }
 
@@ -97,22 +97,27 @@ export class CandidateHealth {
 
   /** Starts a request. */
   start(nowMs: number, account: string): CandidateCall {
-    const calls = this.#parts.map(([part, health]) => ({ part, health, call: health.start(nowMs) }));
-    return new CandidateCall(calls, {
-      begun: () => (this.#refusedAccount = null),
-      failed: (fault) => {
-        if (!PROVOCABLE.has(fault)) return true;
-        const isConfirmed = this.#refusedAccount !== null && this.#refusedAccount !== account;
-        this.#refusedAccount = account;
-        return isConfirmed;
-      },
-    });
+    const calls = this.parts.map(([, health]) => health.start(nowMs));
+    return new CandidateCall(this, calls, account);
+  }
+
+  /** An answer has started. */
+  answered(): void {
+    this.#refusedAccount = null;
+  }
+
+  /** Records a fault that an account met. @returns whether it is the upstream's for certain */
+  met(fault: UpstreamFault, account: string): boolean {
+    if (!PROVOCABLE.has(fault)) return true;
+    const isConfirmed = this.#refusedAccount !== null && this.#refusedAccount !== account;
+    this.#refusedAccount = account;
+    return isConfirmed;
   }
 
   /** Clears the record of failures. */
   reset(): void {
     this.#refusedAccount = null;
-    for (const [, health] of this.#parts) health.reset();
+    for (const [, health] of this.parts) health.reset();
   }
 
   circuit(nowMs: number): ShownCircuit<UpstreamFault> {
@@ -121,43 +126,36 @@ export class CandidateHealth {
 
   #latestOpening(): Opening<UpstreamFault> | null {
     let latest: Opening<UpstreamFault> | null = null;
-    for (const [, { opening }] of this.#parts) {
+    for (const [, { opening }] of this.parts) {
       if (opening !== null && (latest === null || opening.untilMs > latest.untilMs)) latest = opening;
     }
     return latest;
   }
 }
 
-/** The outcome of a request, as its candidate records it. */
-interface CallObserver {
-  readonly begun: () => void;
-  /** @returns whether the fault is the upstream's for certain */
-  readonly failed: (fault: UpstreamFault) => boolean;
-}
-
 /** A request over one candidate whose outcome will be reported. */
 export class CandidateCall {
-  readonly #calls: readonly { readonly part: Part; readonly health: Health; readonly call: Call }[];
-  readonly #observer: CallObserver;
+  readonly #candidate: CandidateHealth;
+  /** In the order of the candidate's parts. */
+  readonly #calls: readonly Call[];
+  readonly #account: string;
   #hasFailed = false;
 
-  constructor(
-    calls: readonly { readonly part: Part; readonly health: Health; readonly call: Call }[],
-    observer: CallObserver,
-  ) {
+  constructor(candidate: CandidateHealth, calls: readonly Call[], account: string) {
+    this.#candidate = candidate;
     this.#calls = calls;
-    this.#observer = observer;
+    this.#account = account;
   }
 
   /** The answer has started. */
   begun(): void {
-    this.#observer.begun();
-    for (const { health, call } of this.#calls) health.begun(call);
+    this.#candidate.answered();
+    this.#report((health, call) => health.begun(call));
   }
 
   /** The answer was complete. */
   ended(nowMs: number): void {
-    for (const { health, call } of this.#calls) health.ended(call, nowMs);
+    this.#report((health, call) => health.ended(call, nowMs));
   }
 
   /**
@@ -168,16 +166,23 @@ export class CandidateCall {
   failed(fault: UpstreamFault, nowMs: number, askedWaitMs: number | null): void {
     if (this.#hasFailed) return;
     this.#hasFailed = true;
-    const isCertain = this.#observer.failed(fault);
-    for (const { part, health, call } of this.#calls) {
+    const isCertain = this.#candidate.met(fault, this.#account);
+    this.#report((health, call, part) => {
       if (isCertain && part === PART_OF_FAULT[fault]) health.failed(call, fault, nowMs, askedWaitMs);
       else if (part === 'address') health.begun(call);
       else health.released(call);
-    }
+    });
   }
 
   /** The request ended without showing anything about the upstream. */
   released(): void {
-    for (const { health, call } of this.#calls) health.released(call);
+    this.#report((health, call) => health.released(call));
+  }
+
+  #report(report: (health: Health, call: Call, part: Part) => void): void {
+    this.#candidate.parts.forEach(([part, health], index) => {
+      const call = this.#calls[index];
+      if (call !== undefined) report(health, call, part);
+    });
   }
 }

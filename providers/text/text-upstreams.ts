@@ -106,15 +106,15 @@ export function createTextUpstreams(
       const failure = await attempt(endpoint, board.of(candidate), prepared, call, limitMs, nowMs);
       const canGoOn = failure !== null && !call.signal.isCancelled && failover.failed(candidate, failure);
       const following = canGoOn ? failover.peek(nowMs()) : null;
-      observer.attempted({
-        ...describeAttempt(candidate, failure, keysOf(candidate.route)),
+      const facts = {
         account: call.account,
         requestId: call.requestId,
         number,
         unreadableEvents: prepared.meter.unreadableEvents,
         decision: decisionOn(failure, following && (following === candidate ? 'retry' : 'next'), call),
         seconds: (nowMs() - attemptedAtMs) / 1000,
-      });
+      };
+      observer.attempted(describeAttempt(candidate, failure, keysOf(candidate.route), facts));
       if (failure === null) return;
       if (!canGoOn) throw errorForClient(failure.error, call.body);
     }

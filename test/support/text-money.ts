@@ -14,7 +14,9 @@ import type { TextSettlement, UsedInVain } from '../../db/text-money/settlement.
 import { amountOf, type Credit, NO_CREDIT, subtract, take } from '../../domain/allowance.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
+import type { ConsumptionPrice } from '../../domain/text-price.ts';
 import type { RefusedHold } from '../../domain/text-refusal.ts';
+import type { TextTokens } from '../../domain/text-tokens.ts';
 
 export const CATALOGUE_VERSION = 'test';
 
@@ -133,7 +135,10 @@ export function newAsk(settings: Pick<AllowanceAsk, 'id' | 'accountId' | 'apiKey
 }
 
 function pay(unpaid: UnpaidSettlement, id: string, held: Map<string, Credit>) {
-  const { hold, charge } = unpaid;
+  const {
+    hold,
+    price: { charge },
+  } = unpaid;
   const credit = held.get(hold.id) ?? NO_CREDIT;
   held.delete(hold.id);
   const amount = charge < amountOf(credit) ? charge : amountOf(credit);
@@ -182,23 +187,32 @@ export function newFreeHold(key: Pick<ApiKey, 'id' | 'accountId'>, settings: Hol
   return newHold(key, { amount: 0n, free: true, isTopUpRequired: false, model: 'textk-5.3-free', ...settings });
 }
 
+const TOKENS: TextTokens = {
+  inputTokens: 10,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  cacheWrite1hTokens: 0,
+  outputTokens: 20,
+  reasoningTokens: null,
+};
+
+export interface SettlementSettings extends Partial<UnpaidSettlement> {
+  readonly charge?: bigint;
+  readonly modifiers?: ConsumptionPrice['modifiers'];
+  readonly tokens?: Partial<TextTokens>;
+}
+
 /** The end of a request that used 600 pico-USD. */
-export function settlementOf(hold: NewTextHold, settings: Partial<UnpaidSettlement> = {}): UnpaidSettlement {
+export function settlementOf(
+  hold: NewTextHold,
+  { charge = 600n, modifiers = [], tokens, ...settings }: SettlementSettings = {},
+): UnpaidSettlement {
   return {
     hold,
+    price: { charge, modifiers, tokens: { ...TOKENS, ...tokens }, calls: 1, estimated: false, clamped: false },
     chargeId: newId('transfer'),
     outcome: 'succeeded',
     errorCode: null,
-    charge: 600n,
-    modifiers: [],
-    inputTokens: 10,
-    cacheReadTokens: 0,
-    cacheWriteTokens: 0,
-    cacheWrite1hTokens: 0,
-    outputTokens: 20,
-    reasoningTokens: null,
-    calls: 1,
-    estimated: false,
     upstream: { provider: 'simulator', format: 'chat-completions', model: 'textc-M3' },
     failedAttempts: [],
     latencyMs: 12,
@@ -212,20 +226,16 @@ export function settlementOf(hold: NewTextHold, settings: Partial<UnpaidSettleme
 export function usedInVain(settings: Partial<UsedInVain> = {}): UsedInVain {
   return {
     upstream: { provider: 'simulator', model: 'textc-M3' },
-    inputTokens: 10,
-    cacheReadTokens: 0,
-    cacheWriteTokens: 0,
-    cacheWrite1hTokens: 0,
-    outputTokens: 20,
-    reasoningTokens: null,
+    ...TOKENS,
     estimated: false,
     ...settings,
   };
 }
 
 /** The end of a request that cost nothing. */
-export function failureOf(hold: NewTextHold): UnpaidSettlement {
-  return settlementOf(hold, { outcome: 'failed', errorCode: 'processing_failed', charge: 0n, givesSlotBack: true });
+export function failureOf(hold: NewTextHold, settings: SettlementSettings = {}): UnpaidSettlement {
+  const failed = { outcome: 'failed', errorCode: 'processing_failed', charge: 0n, givesSlotBack: true } as const;
+  return settlementOf(hold, { ...failed, ...settings });
 }
 
 /** A row of the usage, money as integers. */

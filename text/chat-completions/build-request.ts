@@ -60,12 +60,12 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
   const forwarded = {
     path: PATH,
     headers: headersOf(options),
-    body: {
-      ...forwardedFields(body, FORWARDED),
-      ...compact({ model: options.model, reasoning_effort: request.reasoningEffort }),
-      ...fieldsTaken(request, options),
-      ...outputBound(request.sampling, options),
-    },
+    body: Object.assign(
+      forwardedFields(body, FORWARDED),
+      compact({ model: options.model, reasoning_effort: request.reasoningEffort }),
+      fieldsTaken(request, options),
+      outputBound(request.sampling, options),
+    ),
   };
   if (!request.stream) return forwarded;
   const streamOptions = { ...Object(body['stream_options']), ...STREAM_OPTIONS };
@@ -85,7 +85,8 @@ const DECIDED_HERE: ReadonlySet<string> = new Set([
 const FORWARDED = { forwarded: new Set([...readRequest.forwarded].filter((name) => !DECIDED_HERE.has(name))) };
 
 /** The fields with a cost beyond tokens that the operator lets through to an upstream. */
-function fieldsTaken({ chatFields = {} }: TextRequest, { chatFields: taken = [] }: UpstreamOptions): JsonObject {
+function fieldsTaken({ chatFields }: TextRequest, { chatFields: taken = [] }: UpstreamOptions): JsonObject {
+  if (chatFields === undefined) return {};
   return Object.fromEntries(Object.entries(chatFields).filter(([field]) => taken.some((name) => name === field)));
 }
 

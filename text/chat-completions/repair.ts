@@ -149,11 +149,13 @@ function withReasoning(choice: JsonObject, field: 'message' | 'delta'): JsonObje
  * @param newId returns the id of a call, or null for more of a call that has one
  */
 function withCalls(choice: JsonObject, field: 'message' | 'delta', newId: () => string | null): JsonObject {
-  const { function_call: called, audio, ...said } = objectOf(choice[field]);
+  const held = objectOf(choice[field]);
+  const { function_call: called, audio } = held;
   const hasAudio = isObject(audio)
     ? stringOf(audio['id']) !== '' || stringOf(audio['data']) !== ''
     : audio !== undefined;
   if (!isObject(called) && (hasAudio || audio === undefined)) return choice;
+  const { function_call: _called, audio: _audio, ...said } = held;
   const kept = { ...said, ...(hasAudio && { audio }) };
   const isCall = isObject(called) && stringOf(called['name']) + stringOf(called['arguments']) !== '';
   if (!isCall || arrayOf(said['tool_calls']).length > 0) return { ...choice, [field]: kept };

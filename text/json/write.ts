@@ -44,8 +44,8 @@ function lengthOf(value: unknown, most: number): number {
     }
     return length;
   }
-  for (const [name, item] of Object.entries(value)) {
-    length += name.length + 4 + lengthOf(item, most - length);
+  for (const name of Object.keys(value)) {
+    length += name.length + 4 + lengthOf(Reflect.get(value, name), most - length);
     if (length >= most) return most;
   }
   return length;

@@ -42,7 +42,8 @@ export function textEndpoint<const Path extends string, Query extends object = o
     refusals: ['insufficient_credits', 'not_found', 'processing_unavailable'],
     handle: (request, { text }) => {
       const { caller, context } = request;
-      return text.serve({ caller, context, format, parseContext: {}, streamsArray: false, ...read(request) });
+      const { parseContext = {}, streamsArray = false } = read(request);
+      return text.serve({ caller, context, format, parseContext, streamsArray });
     },
   });
   return {

@@ -709,7 +709,7 @@ async function prepareText(
   await ledger.settle([
     settlementOf(charged, { charge: priceOf(charged, 20) }),
     settlementOf(free, { charge: 0n }),
-    settlementOf(overrun, { charge: priceOf(overrun, 2_000), outputTokens: 2_000 }),
+    settlementOf(overrun, { charge: priceOf(overrun, 2_000), tokens: { outputTokens: 2_000 } }),
     failureOf(failed),
   ]);
   await ledger.close();

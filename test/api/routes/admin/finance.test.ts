@@ -37,7 +37,8 @@ describe('finance', () => {
     const ledger = openTextLedger(app.databaseUrl, { poolSize: 1 });
     const hold = newHold(key);
     await ledger.hold([hold]);
-    await ledger.settle([{ ...failureOf(hold), cacheReadTokens: 1, cacheWriteTokens: 5, cacheWrite1hTokens: 4 }]);
+    const tokens = { cacheReadTokens: 1, cacheWriteTokens: 5, cacheWrite1hTokens: 4 };
+    await ledger.settle([failureOf(hold, { tokens })]);
     await ledger.close();
     await adjust(database, { accountId: caller.accountId, amount: -1n, author: 'jo, "the admin"', reason: '=1+1' });
   });

@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import { recordCost, settleSubmission } from '../../../../db/queries/submissions.ts';
 import { recordTextCosts, TextCostChangedError } from '../../../../db/queries/text-costs.ts';
 import type { NewTextHold } from '../../../../db/text-money/ledger.ts';
-import type { TextSettlement } from '../../../../db/text-money/settlement.ts';
 import type { VendorCost } from '../../../../domain/media-route.ts';
 import { parseUsd } from '../../../../domain/money.ts';
 import { parseFactor } from '../../../../domain/pricing.ts';
@@ -17,7 +16,13 @@ import {
 } from '../../../support/factories.ts';
 import { connectGenway, type Genway } from '../../../support/genway.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
-import { newHold, openTextLedger, settlementOf, usedInVain } from '../../../support/text-money.ts';
+import {
+  newHold,
+  openTextLedger,
+  type SettlementSettings,
+  settlementOf,
+  usedInVain,
+} from '../../../support/text-money.ts';
 
 type Row = Readonly<Record<string, string | number | null | VendorCost>>;
 
@@ -64,11 +69,11 @@ describe('revenue, cost and margin', () => {
     await recordTextCosts(database, [DEAR]);
     // Of 100 tokens, 60 came from a cache and 10 were written to it: 30 * 2 + 60 * 1 + 10 * 3 + 20 * 5 = 250 pico-USD.
     const usage = { inputTokens: 100, cacheReadTokens: 60, cacheWriteTokens: 10, outputTokens: 20 };
-    await chargeText({ model: DEAR.model, catalogueVersion: DEAR.version }, { ...usage, upstream: DEAR_ROUTE });
+    await chargeText({ model: DEAR.model, catalogueVersion: DEAR.version }, { tokens: usage, upstream: DEAR_ROUTE });
     await chargeText(
       { model: DEAR.model, catalogueVersion: DEAR.version },
       {
-        ...usage,
+        tokens: usage,
         upstream: DEAR_ROUTE,
         outcome: 'failed',
         errorCode: 'processing_failed',
@@ -80,7 +85,7 @@ describe('revenue, cost and margin', () => {
     for (const upstream of [SILENT_ROUTE, null]) {
       await chargeText(
         { model: SILENT_ROUTE.model },
-        { ...NO_USAGE, upstream, outcome: 'failed', errorCode: 'processing_timeout', charge: 0n },
+        { tokens: NO_USAGE, upstream, outcome: 'failed', errorCode: 'processing_timeout', charge: 0n },
       );
     }
   });
@@ -98,7 +103,7 @@ describe('revenue, cost and margin', () => {
     return task;
   }
 
-  async function chargeText(request: Partial<NewTextHold>, end: Partial<TextSettlement> = {}): Promise<void> {
+  async function chargeText(request: Partial<NewTextHold>, end: SettlementSettings = {}): Promise<void> {
     const ledger = openTextLedger(app.databaseUrl, { poolSize: 1 });
     const hold = newHold(keyOf(caller), request);
     await ledger.hold([hold]);

@@ -33,7 +33,7 @@ describe('usage', () => {
     await ledger.settle([
       settlementOf(yesterday, { charge: USD / 4n }),
       settlementOf(holds[1], { charge: USD / 2n, modifiers: [{ kind: 'peak', factor: '1.6' }] }),
-      settlementOf(holds[2], { charge: USD / 4n, cacheReadTokens: 4 }),
+      settlementOf(holds[2], { charge: USD / 4n, tokens: { cacheReadTokens: 4 } }),
       failureOf(holds[3]),
     ]);
     await ledger.close();
