@@ -53,7 +53,6 @@ CREATE TABLE transfers (
   author text,
   reason text,
   PRIMARY KEY (id, opened_at),
-  CONSTRAINT transfers_resolve_once UNIQUE (pending_id, opened_at),
   CONSTRAINT transfers_signup_is_a_part CHECK (signup_amount <= amount),
   -- The same rules as in domain/ledger.ts, for statements that do not use it.
   -- One array: PostgreSQL parses the stored check for each statement, and that of a list of rows is far longer.
@@ -88,6 +87,7 @@ CREATE TABLE transfers (
   CONSTRAINT transfers_adjustments_are_signed
     CHECK (kind <> 'adjustment' OR (author IS NOT NULL AND reason IS NOT NULL))
 ) PARTITION BY RANGE (opened_at);
+CREATE UNIQUE INDEX transfers_resolve_once ON transfers (pending_id, opened_at) WHERE pending_id IS NOT NULL;
 CREATE INDEX transfers_by_account ON transfers (account_id, created_at, id);
 -- Entries of one kind among many charges of text.
 CREATE INDEX transfers_entries ON transfers (account_id, kind, created_at, id)
