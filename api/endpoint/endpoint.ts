@@ -2,7 +2,7 @@
  * An endpoint is one definition: its path, who may call it, what it takes and answers, and what it does. The router
  * (`mount.ts`) and the API description (`openapi/document.ts`) are both derived from it, so they cannot disagree.
  */
-import type { Method, Operation } from '../openapi/operation.ts';
+import type { Method, Operation, Tag } from '../openapi/operation.ts';
 import type { JsonSchema } from '../../domain/json-schema.ts';
 import { noteAction } from '../services/administrator.ts';
 import type { ApiServices } from '../services/services.ts';
@@ -21,6 +21,9 @@ export interface Endpoint extends Operation {
   readonly serve: (context: Context, services: ApiServices) => Promise<void>;
 }
 
+/** A method and a path, with parameters in braces: `GET /v1/tasks/{task_id}`. */
+export type RequestLine = `${'GET' | 'POST' | 'PATCH' | 'DELETE'} /${string}`;
+
 /** A request as a handler sees it, with everything checked. */
 export interface EndpointRequest<Path extends string, Rule extends Access, Query> {
   readonly caller: CallerBy[Rule];
@@ -30,14 +33,13 @@ export interface EndpointRequest<Path extends string, Rule extends Access, Query
   readonly context: Context;
 }
 
-export interface Definition<Path extends string, Rule extends Access, Query> extends Pick<
+export interface Definition<Path extends RequestLine, Rule extends Access, Query> extends Pick<
   Operation,
-  'id' | 'method' | 'summary' | 'description' | 'answers' | 'isRead'
+  'id' | 'summary' | 'description' | 'answers' | 'isRead'
 > {
-  /** Left out by the administration, whose paths name it. */
+  /** By default, {@link TAGS_OF_PATHS} has it. */
   readonly tag?: Operation['tag'];
-  /** With parameters in braces. */
-  readonly path: Path;
+  readonly request: Path;
   /** Another path with the same parameters, which some clients use; it is not described. */
   readonly alias?: string;
   readonly access: Rule;
@@ -58,31 +60,32 @@ type Handler<Request> = (
   services: ApiServices,
 ) => object | string | void | Promise<object | string | void>;
 
-interface Bodiless<Path extends string, Rule extends Access, Query> extends Definition<Path, Rule, Query> {
+interface Bodiless<Path extends RequestLine, Rule extends Access, Query> extends Definition<Path, Rule, Query> {
   readonly body?: undefined;
   readonly handle: Handler<EndpointRequest<Path, Rule, Query>>;
 }
 
-interface WithBody<Path extends string, Rule extends Access, Query, Body> extends Definition<Path, Rule, Query> {
+interface WithBody<Path extends RequestLine, Rule extends Access, Query, Body> extends Definition<Path, Rule, Query> {
   readonly body: RequestBody<Body>;
   readonly handle: Handler<EndpointRequest<Path, Rule, Query> & { readonly body: Body }>;
 }
 
 /** Defines an endpoint. Access is checked first, then path, query and body; the handler gets only what passed. */
-export function endpoint<const Path extends string, Rule extends Access, Body, Query extends object = object>(
+export function endpoint<const Path extends RequestLine, Rule extends Access, Body, Query extends object = object>(
   definition: WithBody<Path, Rule, Query, Body>,
 ): Endpoint;
-export function endpoint<const Path extends string, Rule extends Access, Query extends object = object>(
+export function endpoint<const Path extends RequestLine, Rule extends Access, Query extends object = object>(
   definition: Bodiless<Path, Rule, Query>,
 ): Endpoint;
-export function endpoint<const Path extends string, Rule extends Access, Query extends object, Body>(
+export function endpoint<const Path extends RequestLine, Rule extends Access, Query extends object, Body>(
   definition: WithBody<Path, Rule, Query, Body> | Bodiless<Path, Rule, Query>,
 ): Endpoint {
-  const { id, method, access, answers, path, alias, query } = definition;
+  const { access, answers, alias, query } = definition;
+  const operation = describe(definition, definition.body);
   const status = Math.min(...Object.keys(answers).map(Number));
-  const readPath = pathReader(path);
+  const readPath = pathReader(definition.request);
   return {
-    ...describe(definition, definition.body),
+    ...operation,
     ...(alias !== undefined && { alias }),
     serve: async (context, services) => {
       if (definition.isRead === true) context.state.isRead = true;
@@ -91,7 +94,7 @@ export function endpoint<const Path extends string, Rule extends Access, Query e
       const params = readPath(context.params, context.state.caller ?? null);
       const request = { caller, params, query: readQuery(query, context, definition.isQueryClosed), context };
       context.status = status;
-      const note = (body: unknown) => noteAdministrator(context, { id, method, body }, services);
+      const note = (body: unknown) => noteAdministrator(context, operation, body, services);
       let answer: object | string | void;
       if (definition.body === undefined) {
         await note(undefined);
@@ -109,7 +112,8 @@ export function endpoint<const Path extends string, Rule extends Access, Query e
 /** Writes down what an administrator is about to change. */
 async function noteAdministrator(
   context: Context,
-  { id, method, body }: { readonly id: string; readonly method: Method; readonly body: unknown },
+  { id, method }: Operation,
+  body: unknown,
   { database }: ApiServices,
 ): Promise<void> {
   const { administrator, requestId } = context.state;
@@ -117,17 +121,46 @@ async function noteAdministrator(
   await noteAction(database, administrator, { action: id, path: context.path, body, requestId });
 }
 
-function tagOf(path: string): Operation['tag'] {
-  if (path.startsWith('/admin/')) return 'Administration';
-  throw new Error(`the endpoint ${path} needs a tag`);
+/** The tags of paths that begin so; the first match counts. */
+const TAGS_OF_PATHS: readonly (readonly [start: string, tag: Tag])[] = [
+  ['/admin/', 'Administration'],
+  ['/v1/tasks', 'Media tasks'],
+  ['/v1/images/tasks', 'Media tasks'],
+  ['/v1/videos/tasks', 'Media tasks'],
+  ['/v1/images/', 'OpenAI media'],
+  ['/v1/videos', 'OpenAI media'],
+  ['/v1/capabilities/', 'Capabilities'],
+  ['/v1/files', 'Files'],
+  ['/v1/models', 'Models'],
+  ['/v1beta/models', 'Models'],
+  ['/v1/webhooks', 'Webhooks'],
+  ['/v1/balance', 'Account'],
+  ['/v1/usage', 'Account'],
+];
+
+function tagOf(path: string): Tag {
+  const tag = TAGS_OF_PATHS.find(([start]) => path.startsWith(start))?.[1];
+  if (tag === undefined) throw new Error(`the endpoint ${path} needs a tag`);
+  return tag;
+}
+
+const METHODS: Readonly<Record<string, Method>> = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' };
+
+function splitRequest(request: RequestLine): { readonly method: Method; readonly path: string } {
+  const [verb = '', path = ''] = request.split(' ');
+  const method = METHODS[verb];
+  if (method === undefined) throw new Error(`${verb} is no method of endpoints`);
+  return { method, path };
 }
 
 /** The definition with everything that the API description derives from it. */
-function describe<Path extends string, Rule extends Access, Query extends object>(
+function describe<Path extends RequestLine, Rule extends Access, Query extends object>(
   definition: Definition<Path, Rule, Query>,
   body: RequestBody<unknown> | undefined,
 ): Operation {
-  const { id, tag, method, path, access, summary, description, query, headers = [], answers } = definition;
+  const { id, access, summary, description, query, headers = [], answers } = definition;
+  const { method, path } = splitRequest(definition.request);
+  const { tag = tagOf(path) } = definition;
   const parameters = [...headers, ...describeQuery(query)];
   const refusals: RefusalStatus[] = (definition.refusals ?? []).map(statusOf);
   if (query) refusals.push(400);
@@ -135,7 +168,7 @@ function describe<Path extends string, Rule extends Access, Query extends object
   if (parameterNames(path).length > 0) refusals.push(404);
   return {
     id,
-    tag: tag ?? tagOf(path),
+    tag,
     method,
     path,
     access,

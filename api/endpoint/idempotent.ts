@@ -6,7 +6,7 @@ import { type CreatedResponse, idempotently, type IdempotencyClaim } from '../se
 import type { ApiServices } from '../services/services.ts';
 import type { Answer, Refusal } from './answers.ts';
 import { type JsonBody, unchecked } from './body.ts';
-import { type Definition, endpoint, type Endpoint, type EndpointRequest } from './endpoint.ts';
+import { type Definition, endpoint, type Endpoint, type EndpointRequest, type RequestLine } from './endpoint.ts';
 
 const IDEMPOTENCY_KEY: JsonSchema = {
   name: 'Idempotency-Key',
@@ -24,8 +24,8 @@ export interface CreateRequest<Body> extends EndpointRequest<string, 'create-key
 }
 
 interface CreateDefinition<Body> extends Pick<
-  Definition<string, 'create-key', object>,
-  'id' | 'tag' | 'path' | 'summary' | 'description'
+  Definition<RequestLine, 'create-key', object>,
+  'id' | 'tag' | 'request' | 'summary' | 'description'
 > {
   readonly body: JsonBody<Body>;
   /** The answer to a request that created something. */
@@ -42,7 +42,6 @@ export function idempotentEndpoint<Body>(definition: CreateDefinition<Body>): En
   const { body, created, refusals = [], handle, ...head } = definition;
   return endpoint({
     ...head,
-    method: 'post',
     access: 'create-key',
     headers: [IDEMPOTENCY_KEY],
     body: unchecked(body),

@@ -24,8 +24,7 @@ import { showAccount } from './show-account.ts';
 
 export const createAccount = endpoint({
   id: 'createAccount',
-  method: 'post',
-  path: '/admin/v1/accounts',
+  request: 'POST /admin/v1/accounts',
   access: 'admin',
   summary: 'Create an account',
   body: jsonBody('CreateAccount', createAccountSchema),
@@ -41,8 +40,7 @@ export const createAccount = endpoint({
 
 export const listAccounts = endpoint({
   id: 'listAccounts',
-  method: 'get',
-  path: '/admin/v1/accounts',
+  request: 'GET /admin/v1/accounts',
   access: 'admin-read',
   summary: 'List and search accounts, newest first',
   query: {
@@ -61,8 +59,7 @@ export const listAccounts = endpoint({
 
 export const getAccount = endpoint({
   id: 'getAccount',
-  method: 'get',
-  path: '/admin/v1/accounts/{account_id}',
+  request: 'GET /admin/v1/accounts/{account_id}',
   access: 'admin-read',
   summary: 'Get an account with its balances',
   answers: { 200: dataOf(ACCOUNT.schema, 'The account') },
@@ -71,8 +68,7 @@ export const getAccount = endpoint({
 
 export const updateAccount = endpoint({
   id: 'updateAccount',
-  method: 'patch',
-  path: '/admin/v1/accounts/{account_id}',
+  request: 'PATCH /admin/v1/accounts/{account_id}',
   access: 'admin',
   summary: 'Edit an account',
   description: 'Fields that are not sent stay unchanged; null removes a detail.',
@@ -88,8 +84,7 @@ export const updateAccount = endpoint({
 
 export const suspendAccount = endpoint({
   id: 'suspendAccount',
-  method: 'post',
-  path: '/admin/v1/accounts/{account_id}/suspend',
+  request: 'POST /admin/v1/accounts/{account_id}/suspend',
   access: 'admin',
   summary: 'Suspend an account; all of its keys stop working at once',
   description: 'In all processes. Running tasks and text requests continue, and webhooks are still delivered.',
@@ -103,8 +98,7 @@ export const suspendAccount = endpoint({
 
 export const reopenAccount = endpoint({
   id: 'reopenAccount',
-  method: 'post',
-  path: '/admin/v1/accounts/{account_id}/reopen',
+  request: 'POST /admin/v1/accounts/{account_id}/reopen',
   access: 'admin',
   summary: 'Reopen a suspended account; its keys work again',
   body: optionalJsonBody('ReopenAccount', reopenAccountSchema),
@@ -117,8 +111,7 @@ export const reopenAccount = endpoint({
 
 export const eraseContent = endpoint({
   id: 'eraseContent',
-  method: 'delete',
-  path: '/admin/v1/accounts/{account_id}/content',
+  request: 'DELETE /admin/v1/accounts/{account_id}/content',
   access: 'admin',
   summary: 'Erase what an account has sent and got until now',
   description:
@@ -134,8 +127,7 @@ export const eraseContent = endpoint({
 
 export const getContent = endpoint({
   id: 'getContent',
-  method: 'get',
-  path: '/admin/v1/accounts/{account_id}/content',
+  request: 'GET /admin/v1/accounts/{account_id}/content',
   access: 'admin-read',
   summary: 'Show what of an account is still to be erased',
   answers: { 200: dataOf(CONTENT.schema, 'What is still to be erased') },

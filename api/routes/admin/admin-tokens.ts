@@ -52,8 +52,7 @@ const ADMIN_ACTION = resource<AdminAction>('AdminAction', {
 
 export const createAdminToken = endpoint({
   id: 'createAdminToken',
-  method: 'post',
-  path: '/admin/v1/admin-tokens',
+  request: 'POST /admin/v1/admin-tokens',
   access: 'admin',
   summary: 'Create an admin token',
   description:
@@ -79,8 +78,7 @@ export const createAdminToken = endpoint({
 
 export const listAdminTokens = endpoint({
   id: 'listAdminTokens',
-  method: 'get',
-  path: '/admin/v1/admin-tokens',
+  request: 'GET /admin/v1/admin-tokens',
   access: 'admin',
   summary: 'List the admin tokens that are not revoked, newest first',
   answers: { 200: dataOf(arrayOf(ADMIN_TOKEN.schema), 'The tokens') },
@@ -89,8 +87,7 @@ export const listAdminTokens = endpoint({
 
 export const revokeAdminToken = endpoint({
   id: 'revokeAdminToken',
-  method: 'delete',
-  path: '/admin/v1/admin-tokens/{admin_token_id}',
+  request: 'DELETE /admin/v1/admin-tokens/{admin_token_id}',
   access: 'admin',
   summary: 'Revoke an admin token; it stops working at once',
   answers: {
@@ -108,8 +105,7 @@ export const revokeAdminToken = endpoint({
 
 export const listActions = endpoint({
   id: 'listAdminActions',
-  method: 'get',
-  path: '/admin/v1/admin-actions',
+  request: 'GET /admin/v1/admin-actions',
   access: 'admin-read',
   summary: 'List what was changed over the administration endpoints, and by whom, newest first',
   description: 'An action is written down before it is carried out; one that was then refused is listed as well.',

@@ -84,8 +84,7 @@ const FORGOTTEN_BILL = resource<Pick<VendorBill, 'vendor' | 'month'>>('Forgotten
 
 export const importVendorBill = endpoint({
   id: 'importVendorBill',
-  method: 'post',
-  path: '/admin/v1/months/{month}/bills',
+  request: 'POST /admin/v1/months/{month}/bills',
   access: 'admin-finance',
   summary: 'Import the bill of a vendor, instead of an earlier one of the same month',
   description:
@@ -112,8 +111,7 @@ export const importVendorBill = endpoint({
 
 export const listBillsOfMonth = endpoint({
   id: 'listVendorBills',
-  method: 'get',
-  path: '/admin/v1/months/{month}/bills',
+  request: 'GET /admin/v1/months/{month}/bills',
   access: 'admin-read',
   summary: 'List the bills of vendors for a month',
   answers: { 200: dataOf(arrayOf(BILL.schema), 'The bills, by vendor') },
@@ -125,8 +123,7 @@ export const listBillsOfMonth = endpoint({
 
 export const getVendorBill = endpoint({
   id: 'getVendorBill',
-  method: 'get',
-  path: '/admin/v1/months/{month}/bills/{vendor}',
+  request: 'GET /admin/v1/months/{month}/bills/{vendor}',
   access: 'admin-read',
   summary: 'Compare the bill of a vendor with our records',
   description: `${EXPORTS} The rows are the differences.`,
@@ -143,8 +140,7 @@ export const getVendorBill = endpoint({
 
 export const forgetVendorBill = endpoint({
   id: 'forgetVendorBill',
-  method: 'delete',
-  path: '/admin/v1/months/{month}/bills/{vendor}',
+  request: 'DELETE /admin/v1/months/{month}/bills/{vendor}',
   access: 'admin-finance',
   summary: 'Forget a bill that was imported by mistake',
   answers: { 200: dataOf(FORGOTTEN_BILL.schema, 'Forgotten') },

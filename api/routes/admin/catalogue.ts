@@ -58,8 +58,7 @@ const CATALOGUE = resource<ShownOffer>('Catalogue', {
 
 export const getCatalogue = endpoint({
   id: 'getCatalogue',
-  method: 'get',
-  path: '/admin/v1/catalogue',
+  request: 'GET /admin/v1/catalogue',
   access: 'admin-read',
   summary: 'See the catalogue in force',
   description: 'As the process has it that answers. `genway config diff` compares it with a file.',

@@ -33,8 +33,7 @@ export const CONFIGURATION_RECORD = resource<ConfigurationRecord>('Configuration
 
 export const getConfiguration = endpoint({
   id: 'getConfiguration',
-  method: 'get',
-  path: '/admin/v1/configuration',
+  request: 'GET /admin/v1/configuration',
   access: 'admin-read',
   summary: 'See which version of the catalogue and of the upstreams is in force',
   answers: { 200: dataOf(CONFIGURATION.schema, 'What the process that answers goes by') },
@@ -43,8 +42,7 @@ export const getConfiguration = endpoint({
 
 export const listConfigurationRecords = endpoint({
   id: 'listConfigurationRecords',
-  method: 'get',
-  path: '/admin/v1/configuration/history',
+  request: 'GET /admin/v1/configuration/history',
   access: 'admin-read',
   summary: `List the latest ${LATEST} times that a process took up a version of the files or refused one, newest first`,
   answers: { 200: dataOf(arrayOf(CONFIGURATION_RECORD.schema), 'All processes') },
@@ -55,8 +53,7 @@ export const listConfigurationRecords = endpoint({
 
 export const applyConfiguration = endpoint({
   id: 'applyConfiguration',
-  method: 'post',
-  path: '/admin/v1/configuration/apply',
+  request: 'POST /admin/v1/configuration/apply',
   access: 'admin',
   summary: 'Take up the files as they are now',
   description:

@@ -32,8 +32,7 @@ const TOP_UP = nested<TopUp & { readonly accountId: string; readonly reference: 
 
 export const topUp = endpoint({
   id: 'topUp',
-  method: 'post',
-  path: '/admin/v1/accounts/{account_id}/topups',
+  request: 'POST /admin/v1/accounts/{account_id}/topups',
   access: 'admin-finance',
   summary: 'Credit a payment',
   description:
@@ -52,8 +51,7 @@ export const topUp = endpoint({
 
 export const adjust = endpoint({
   id: 'adjust',
-  method: 'post',
-  path: '/admin/v1/accounts/{account_id}/adjustments',
+  request: 'POST /admin/v1/accounts/{account_id}/adjustments',
   access: 'admin-finance',
   summary: 'Adjust a balance by hand',
   body: jsonBody('Adjustment', adjustmentSchema),

@@ -9,8 +9,7 @@ import { BILLING_DOCUMENT, DOCUMENTS, LISTED_DOCUMENT } from '../balance/documen
 
 export const listDocumentsOfAccount = endpoint({
   id: 'listBillingDocumentsOfAccount',
-  method: 'get',
-  path: '/admin/v1/accounts/{account_id}/documents',
+  request: 'GET /admin/v1/accounts/{account_id}/documents',
   access: 'admin-read',
   summary: 'List the receipts, credit notes and invoices of an account, newest first',
   query: DOCUMENTS,
@@ -24,8 +23,7 @@ export const listDocumentsOfAccount = endpoint({
 
 export const getAnyDocument = endpoint({
   id: 'getAnyBillingDocument',
-  method: 'get',
-  path: '/admin/v1/documents/{document_id}',
+  request: 'GET /admin/v1/documents/{document_id}',
   access: 'admin-read',
   summary: 'Get a receipt, a credit note or an invoice of any account',
   answers: { 200: dataOf(BILLING_DOCUMENT.schema, 'The document') },

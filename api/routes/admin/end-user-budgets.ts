@@ -14,8 +14,7 @@ import { type EndUserBudgetBody, endUserBudgetSchema } from './schema.ts';
 
 export const setEndUserBudget = endpoint({
   id: 'setEndUserBudget',
-  method: 'post',
-  path: '/admin/v1/accounts/{account_id}/end-user-budgets',
+  request: 'POST /admin/v1/accounts/{account_id}/end-user-budgets',
   access: 'admin',
   summary: 'Give an end user of an account a budget, or another one',
   description:
@@ -31,8 +30,7 @@ export const setEndUserBudget = endpoint({
 
 export const listBudgets = endpoint({
   id: 'listEndUserBudgets',
-  method: 'get',
-  path: '/admin/v1/accounts/{account_id}/end-user-budgets',
+  request: 'GET /admin/v1/accounts/{account_id}/end-user-budgets',
   access: 'admin-read',
   summary: 'List the budgets of the end users of an account, newest first',
   query: { end_user: anyText('Only the budget of that end user'), ...pageById('endUserBudget') },
@@ -46,8 +44,7 @@ export const listBudgets = endpoint({
 
 export const deleteBudget = endpoint({
   id: 'deleteEndUserBudget',
-  method: 'delete',
-  path: '/admin/v1/end-user-budgets/{budget_id}',
+  request: 'DELETE /admin/v1/end-user-budgets/{budget_id}',
   access: 'admin',
   summary: 'Delete the budget of an end user; nothing limits what they spend within three seconds',
   answers: { 200: dataOf(DELETED_BUDGET.schema, 'Deleted') },

@@ -32,8 +32,7 @@ const MS_PER_DAY = 24 * 60 * 60 * 1000;
 
 export const listTransfers = endpoint({
   id: 'listTransfers',
-  method: 'get',
-  path: '/admin/v1/accounts/{account_id}/ledger',
+  request: 'GET /admin/v1/accounts/{account_id}/ledger',
   access: 'admin-read',
   summary: 'List the transfers of an account',
   description: `JSON pages start with the newest; exports with the oldest. ${EXPORTS}`,
@@ -54,8 +53,7 @@ export const listTransfers = endpoint({
 
 export const listBalanceEntriesOfAccount = endpoint({
   id: 'listBalanceEntriesOfAccount',
-  method: 'get',
-  path: '/admin/v1/accounts/{account_id}/balance/entries',
+  request: 'GET /admin/v1/accounts/{account_id}/balance/entries',
   access: 'admin-read',
   summary: 'List what changed the balance of an account, with the balance after each',
   description: EXPORTED_ENTRIES,
@@ -76,8 +74,7 @@ export const listBalanceEntriesOfAccount = endpoint({
 
 export const getStatement = endpoint({
   id: 'getStatement',
-  method: 'get',
-  path: '/admin/v1/accounts/{account_id}/statements',
+  request: 'GET /admin/v1/accounts/{account_id}/statements',
   access: 'admin-read',
   summary: 'Get the statement of a day or month',
   description: EXPORTS,
@@ -105,8 +102,7 @@ function statementPeriod(
 
 export const sumUsageOfAccount = endpoint({
   id: 'sumUsageOfAccount',
-  method: 'get',
-  path: '/admin/v1/accounts/{account_id}/usage',
+  request: 'GET /admin/v1/accounts/{account_id}/usage',
   access: 'admin-read',
   summary: 'Sum up an account’s usage by day, model and key',
   description: `${USAGE_DAYS} ${EXPORTS}`,
@@ -122,8 +118,7 @@ export const sumUsageOfAccount = endpoint({
 
 export const sumUsageOfAccountByEndUser = endpoint({
   id: 'sumUsageOfAccountByEndUser',
-  method: 'get',
-  path: '/admin/v1/accounts/{account_id}/usage/end-users',
+  request: 'GET /admin/v1/accounts/{account_id}/usage/end-users',
   access: 'admin-read',
   summary: 'Sum up an account’s text usage by the end users whom requests named',
   description: `${USAGE_DAYS} ${EXPORTS}`,
@@ -140,8 +135,7 @@ export const sumUsageOfAccountByEndUser = endpoint({
 
 export const listTextRequestsOfAccount = endpoint({
   id: 'listTextRequestsOfAccount',
-  method: 'get',
-  path: '/admin/v1/accounts/{account_id}/usage/requests',
+  request: 'GET /admin/v1/accounts/{account_id}/usage/requests',
   access: 'admin-read',
   summary: 'List an account’s text requests with routes, tokens and charges, newest first',
   description: EXPORTS,
@@ -158,8 +152,7 @@ export const listTextRequestsOfAccount = endpoint({
 
 export const listRefunds = endpoint({
   id: 'listRefunds',
-  method: 'get',
-  path: '/admin/v1/refunds',
+  request: 'GET /admin/v1/refunds',
   access: 'admin-read',
   summary: 'List refunds with their tasks and reasons, newest first',
   description: EXPORTS,

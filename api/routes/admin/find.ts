@@ -31,8 +31,7 @@ const FOUND = resource<Found>(
 
 export const find = endpoint({
   id: 'find',
-  method: 'get',
-  path: '/admin/v1/find/{any_id}',
+  request: 'GET /admin/v1/find/{any_id}',
   access: 'admin-read',
   summary: 'Find the account and the story of any id',
   description: `Ids that begin with ${FINDABLE_PREFIXES.map((prefix) => `\`${prefix}\``).join(', ')}. As plain text by \`Accept\`.`,

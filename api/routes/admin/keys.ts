@@ -15,8 +15,7 @@ import { createKeySchema, updateKeySchema, type UpdateKeyBody } from './schema.t
 
 export const createKey = endpoint({
   id: 'createKey',
-  method: 'post',
-  path: '/admin/v1/accounts/{account_id}/keys',
+  request: 'POST /admin/v1/accounts/{account_id}/keys',
   access: 'admin',
   summary: 'Create an API key',
   description: 'Only this answer shows the key itself.',
@@ -31,8 +30,7 @@ export const createKey = endpoint({
 
 export const listKeys = endpoint({
   id: 'listKeys',
-  method: 'get',
-  path: '/admin/v1/accounts/{account_id}/keys',
+  request: 'GET /admin/v1/accounts/{account_id}/keys',
   access: 'admin-read',
   summary: 'List the keys of an account that were not deleted, newest first',
   query: pageById('apiKey'),
@@ -45,8 +43,7 @@ export const listKeys = endpoint({
 
 export const getKey = endpoint({
   id: 'getKey',
-  method: 'get',
-  path: '/admin/v1/keys/{key_id}',
+  request: 'GET /admin/v1/keys/{key_id}',
   access: 'admin-read',
   summary: 'Get a key with its limits and what it used',
   answers: { 200: dataOf(API_KEY.schema, 'The key') },
@@ -59,8 +56,7 @@ export const getKey = endpoint({
 
 export const updateKey = endpoint({
   id: 'updateKey',
-  method: 'patch',
-  path: '/admin/v1/keys/{key_id}',
+  request: 'PATCH /admin/v1/keys/{key_id}',
   access: 'admin',
   summary: 'Change a key’s limits, or disable it',
   description: 'Fields that are not sent stay unchanged.',
@@ -75,8 +71,7 @@ export const updateKey = endpoint({
 
 export const deleteKey = endpoint({
   id: 'deleteKey',
-  method: 'delete',
-  path: '/admin/v1/keys/{key_id}',
+  request: 'DELETE /admin/v1/keys/{key_id}',
   access: 'admin',
   summary: 'Delete a key; it stops working at once',
   answers: { 200: dataOf(DELETED_KEY.schema, 'Deleted') },

@@ -66,8 +66,7 @@ const RENDER = resource<Render>('Render', {
 
 export const sumMarginsByModel = endpoint({
   id: 'sumMargins',
-  method: 'get',
-  path: '/admin/v1/margins',
+  request: 'GET /admin/v1/margins',
   access: 'admin-read',
   summary: 'Sum up revenue, cost and margin by model and upstream',
   description: `Of what was created in the period and has ended. ${USAGE_DAYS} ${EXPORTS}`,
@@ -83,8 +82,7 @@ export const sumMarginsByModel = endpoint({
 
 export const listRenders = endpoint({
   id: 'listRenders',
-  method: 'get',
-  path: '/admin/v1/renders',
+  request: 'GET /admin/v1/renders',
   access: 'admin-read',
   summary: 'List media tasks that have ended with what they brought in and cost, newest first',
   description: EXPORTS,

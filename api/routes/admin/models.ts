@@ -35,8 +35,7 @@ const SOLD_MODEL = resource<SoldModel>('SoldModel', {
 
 export const listSoldModels = endpoint({
   id: 'listSoldModels',
-  method: 'get',
-  path: '/admin/v1/models',
+  request: 'GET /admin/v1/models',
   access: 'admin-read',
   summary: 'List the models of the catalogue, and which are disabled',
   answers: { 200: dataOf(arrayOf(SOLD_MODEL.schema), 'The models') },
@@ -47,8 +46,7 @@ export const listSoldModels = endpoint({
 
 export const disableModel = endpoint({
   id: 'disableModel',
-  method: 'post',
-  path: '/admin/v1/models/{model_id}/disable',
+  request: 'POST /admin/v1/models/{model_id}/disable',
   access: 'admin',
   summary: 'Refuse requests for a model',
   description:
@@ -62,8 +60,7 @@ export const disableModel = endpoint({
 
 export const enableModel = endpoint({
   id: 'enableModel',
-  method: 'post',
-  path: '/admin/v1/models/{model_id}/enable',
+  request: 'POST /admin/v1/models/{model_id}/enable',
   access: 'admin',
   summary: 'Take requests for a model again',
   description: 'In all processes, within two seconds.',

@@ -53,8 +53,7 @@ const CLOSED_MONTH = resource<ClosedMonth>(
 
 export const listClosedMonths = endpoint({
   id: 'listClosedMonths',
-  method: 'get',
-  path: '/admin/v1/months',
+  request: 'GET /admin/v1/months',
   access: 'admin-read',
   summary: 'List the months that are closed, latest first',
   answers: { 200: dataOf(arrayOf(CLOSED_MONTH.schema), 'The closed months') },
@@ -63,8 +62,7 @@ export const listClosedMonths = endpoint({
 
 export const closeMonth = endpoint({
   id: 'closeMonth',
-  method: 'post',
-  path: '/admin/v1/months/{month}/close',
+  request: 'POST /admin/v1/months/{month}/close',
   access: 'admin-finance',
   summary: 'Close a month',
   description:
@@ -84,8 +82,7 @@ export const closeMonth = endpoint({
 
 export const exportMonth = endpoint({
   id: 'exportMonth',
-  method: 'get',
-  path: '/admin/v1/months/{month}/export',
+  request: 'GET /admin/v1/months/{month}/export',
   access: 'admin-read',
   summary: 'Export everything that is booked in a month',
   description:

@@ -93,8 +93,7 @@ const SHOWN = resource<ShownPriceList>('ShownPriceList', {
 
 export const listPriceLists = endpoint({
   id: 'listPriceLists',
-  method: 'get',
-  path: '/admin/v1/price-lists',
+  request: 'GET /admin/v1/price-lists',
   access: 'admin-read',
   summary: 'List the price lists by name',
   answers: { 200: dataOf(arrayOf(PRICE_LIST.schema), 'The lists') },
@@ -103,8 +102,7 @@ export const listPriceLists = endpoint({
 
 export const createPriceList = endpoint({
   id: 'createPriceList',
-  method: 'post',
-  path: '/admin/v1/price-lists',
+  request: 'POST /admin/v1/price-lists',
   access: 'admin-finance',
   summary: 'Create a price list',
   description: 'No account pays by it until it is assigned to one.',
@@ -129,8 +127,7 @@ const aVersion: QueryParameter<number | undefined> = {
 
 export const getPriceList = endpoint({
   id: 'getPriceList',
-  method: 'get',
-  path: '/admin/v1/price-lists/{price_list}',
+  request: 'GET /admin/v1/price-lists/{price_list}',
   access: 'admin-read',
   summary: 'Get a version of a price list, with the prices of every model and those below cost',
   query: { version: aVersion },
@@ -142,8 +139,7 @@ export const getPriceList = endpoint({
 
 export const changePriceList = endpoint({
   id: 'changePriceList',
-  method: 'post',
-  path: '/admin/v1/price-lists/{price_list}/versions',
+  request: 'POST /admin/v1/price-lists/{price_list}/versions',
   access: 'admin-finance',
   summary: 'Change a price list by a new version',
   description:
@@ -158,8 +154,7 @@ export const changePriceList = endpoint({
 
 export const listPriceListVersions = endpoint({
   id: 'listPriceListVersions',
-  method: 'get',
-  path: '/admin/v1/price-lists/{price_list}/versions',
+  request: 'GET /admin/v1/price-lists/{price_list}/versions',
   access: 'admin-read',
   summary: 'List the versions of a price list, newest first',
   query: page(([version = '', ...others]) =>
@@ -177,8 +172,7 @@ export const listPriceListVersions = endpoint({
 
 export const setPriceList = endpoint({
   id: 'setPriceList',
-  method: 'patch',
-  path: '/admin/v1/accounts/{account_id}/price-list',
+  request: 'PATCH /admin/v1/accounts/{account_id}/price-list',
   access: 'admin-finance',
   summary: 'Have an account pay by a price list, or by the catalogue',
   description: 'In all processes, within about three seconds. Tasks and requests that began before keep their prices.',

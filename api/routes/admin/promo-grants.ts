@@ -35,8 +35,7 @@ const PROMO_GRANT = resource<PromoGrant>('PromoGrant', {
 
 export const grantPromo = endpoint({
   id: 'grantPromo',
-  method: 'post',
-  path: '/admin/v1/accounts/{account_id}/promo-grants',
+  request: 'POST /admin/v1/accounts/{account_id}/promo-grants',
   access: 'admin-finance',
   summary: 'Give promo credit, which expires',
   description:
@@ -69,8 +68,7 @@ export const grantPromo = endpoint({
 
 export const listPromo = endpoint({
   id: 'listPromo',
-  method: 'get',
-  path: '/admin/v1/accounts/{account_id}/promo-grants',
+  request: 'GET /admin/v1/accounts/{account_id}/promo-grants',
   access: 'admin-read',
   summary: 'List the promo credit of an account, newest first',
   query: pageById('promoGrant'),

@@ -84,8 +84,7 @@ const REPORT = resource<Reconciliation & { readonly findings: readonly ReportedF
 
 export const reconcile = endpoint({
   id: 'reconcile',
-  method: 'post',
-  path: '/admin/v1/reconciliations',
+  request: 'POST /admin/v1/reconciliations',
   access: 'admin-finance',
   summary: 'Compare the books with each other and with Temporal now',
   description: 'Answers at once; fetch the report when it is ready. A reconciliation also runs every hour.',
@@ -99,8 +98,7 @@ export const reconcile = endpoint({
 
 export const listReconciliations = endpoint({
   id: 'listReconciliations',
-  method: 'get',
-  path: '/admin/v1/reconciliations',
+  request: 'GET /admin/v1/reconciliations',
   access: 'admin-read',
   summary: 'List reconciliations, newest first',
   query: pageById('reconciliation'),
@@ -111,8 +109,7 @@ export const listReconciliations = endpoint({
 
 export const getReconciliation = endpoint({
   id: 'getReconciliation',
-  method: 'get',
-  path: '/admin/v1/reconciliations/{reconciliation_id}',
+  request: 'GET /admin/v1/reconciliations/{reconciliation_id}',
   access: 'admin-read',
   summary: 'Get the report of a reconciliation',
   description: 'With `Accept: text/csv` or `application/x-ndjson`, its findings, one per line.',
@@ -127,8 +124,7 @@ export const getReconciliation = endpoint({
 
 export const acknowledge = endpoint({
   id: 'acknowledgeFindings',
-  method: 'post',
-  path: '/admin/v1/reconciliations/{reconciliation_id}/acknowledgements',
+  request: 'POST /admin/v1/reconciliations/{reconciliation_id}/acknowledgements',
   access: 'admin-finance',
   summary: 'Acknowledge findings that nobody can remedy',
   description:

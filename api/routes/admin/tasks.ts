@@ -39,8 +39,7 @@ const actionBody = jsonBody('OperatorActionRequest', operatorActionSchema);
 
 export const listAllTasks = endpoint({
   id: 'listAllTasks',
-  method: 'get',
-  path: '/admin/v1/tasks',
+  request: 'GET /admin/v1/tasks',
   access: 'admin-read',
   summary: 'List tasks of all accounts, newest first',
   query: {
@@ -72,8 +71,7 @@ export const listAllTasks = endpoint({
 
 export const getAnyTask = endpoint({
   id: 'getAnyTask',
-  method: 'get',
-  path: '/admin/v1/tasks/{task_id}',
+  request: 'GET /admin/v1/tasks/{task_id}',
   access: 'admin-read',
   summary: 'Get a task of any account, with a link to its history',
   query: PROMPTS,
@@ -88,8 +86,7 @@ export const getAnyTask = endpoint({
 
 export const cancelTask = endpoint({
   id: 'cancelTask',
-  method: 'post',
-  path: '/admin/v1/tasks/{task_id}/cancel',
+  request: 'POST /admin/v1/tasks/{task_id}/cancel',
   access: 'admin',
   summary: 'End a running task and refund it',
   body: actionBody,
@@ -106,8 +103,7 @@ export const cancelTask = endpoint({
 
 export const redeliverTask = endpoint({
   id: 'redeliverTask',
-  method: 'post',
-  path: '/admin/v1/tasks/{task_id}/redeliver',
+  request: 'POST /admin/v1/tasks/{task_id}/redeliver',
   access: 'admin',
   summary: 'Redeliver the events of a task',
   body: actionBody,
@@ -126,8 +122,7 @@ export const redeliverTask = endpoint({
 
 export const explainTask = endpoint({
   id: 'explainTask',
-  method: 'get',
-  path: '/admin/v1/tasks/{task_id}/explanation',
+  request: 'GET /admin/v1/tasks/{task_id}/explanation',
   access: 'admin-read',
   summary: 'Explain a task',
   description:

@@ -75,8 +75,7 @@ const UPSTREAM_ORDER = resource<UpstreamOverride>('UpstreamOrder', {
 
 export const listUpstreams = endpoint({
   id: 'listUpstreams',
-  method: 'get',
-  path: '/admin/v1/upstreams',
+  request: 'GET /admin/v1/upstreams',
   access: 'admin-read',
   summary: 'List upstreams with their health',
   description:
@@ -89,8 +88,7 @@ export const listUpstreams = endpoint({
 
 export const restUpstream = endpoint({
   id: 'restUpstream',
-  method: 'post',
-  path: '/admin/v1/upstreams/{upstream}/rest',
+  request: 'POST /admin/v1/upstreams/{upstream}/rest',
   access: 'admin',
   summary: 'Take an upstream out of service for a while',
   description:
@@ -104,8 +102,7 @@ export const restUpstream = endpoint({
 
 export const resumeUpstream = endpoint({
   id: 'resumeUpstream',
-  method: 'post',
-  path: '/admin/v1/upstreams/{upstream}/resume',
+  request: 'POST /admin/v1/upstreams/{upstream}/resume',
   access: 'admin',
   summary: 'Put an upstream back into service',
   description: 'Takes effect in all processes within seconds and clears its record of failures.',

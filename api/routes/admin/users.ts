@@ -29,8 +29,7 @@ const DELETED = deletionOf('user', 'user');
 
 export const createUser = endpoint({
   id: 'createUser',
-  method: 'post',
-  path: '/admin/v1/users',
+  request: 'POST /admin/v1/users',
   access: 'admin',
   summary: 'Invite somebody to the console',
   description:
@@ -50,8 +49,7 @@ export const createUser = endpoint({
 
 export const listUsers = endpoint({
   id: 'listUsers',
-  method: 'get',
-  path: '/admin/v1/users',
+  request: 'GET /admin/v1/users',
   access: 'admin-read',
   summary: 'List and search users, newest first',
   query: {
@@ -71,8 +69,7 @@ export const listUsers = endpoint({
 
 export const getUser = endpoint({
   id: 'getUser',
-  method: 'get',
-  path: '/admin/v1/users/{user_id}',
+  request: 'GET /admin/v1/users/{user_id}',
   access: 'admin-read',
   summary: 'Get a user with their accounts, identities and sessions',
   answers: { 200: dataOf(USER.schema, 'The user') },
@@ -83,8 +80,7 @@ export const getUser = endpoint({
 
 export const updateUser = endpoint({
   id: 'updateUser',
-  method: 'patch',
-  path: '/admin/v1/users/{user_id}',
+  request: 'PATCH /admin/v1/users/{user_id}',
   access: 'admin',
   summary: 'Edit, disable or enable a user',
   description:
@@ -102,8 +98,7 @@ export const updateUser = endpoint({
 
 export const deleteUser = endpoint({
   id: 'deleteUser',
-  method: 'delete',
-  path: '/admin/v1/users/{user_id}',
+  request: 'DELETE /admin/v1/users/{user_id}',
   access: 'admin',
   summary: 'Delete a user, who is signed out at once',
   description:
@@ -119,8 +114,7 @@ export const deleteUser = endpoint({
 
 export const createUserLink = endpoint({
   id: 'createUserLink',
-  method: 'post',
-  path: '/admin/v1/users/{user_id}/links',
+  request: 'POST /admin/v1/users/{user_id}/links',
   access: 'admin',
   summary: 'Let a user choose a new password',
   description:
@@ -135,8 +129,7 @@ export const createUserLink = endpoint({
 
 export const joinAccount = endpoint({
   id: 'joinAccount',
-  method: 'post',
-  path: '/admin/v1/users/{user_id}/accounts',
+  request: 'POST /admin/v1/users/{user_id}/accounts',
   access: 'admin',
   summary: 'Make a user a member of an account, or change their role in it',
   body: jsonBody('JoinAccount', membershipSchema),
@@ -151,8 +144,7 @@ export const joinAccount = endpoint({
 
 export const leaveAccount = endpoint({
   id: 'leaveAccount',
-  method: 'delete',
-  path: '/admin/v1/users/{user_id}/accounts/{account_id}',
+  request: 'DELETE /admin/v1/users/{user_id}/accounts/{account_id}',
   access: 'admin',
   summary: 'Take an account away from a user, at once',
   answers: { 200: dataOf(USER.schema, 'The user with their other accounts') },
@@ -165,8 +157,7 @@ export const leaveAccount = endpoint({
 
 export const removeIdentity = endpoint({
   id: 'removeUserIdentity',
-  method: 'delete',
-  path: '/admin/v1/users/{user_id}/identities/{identity_id}',
+  request: 'DELETE /admin/v1/users/{user_id}/identities/{identity_id}',
   access: 'admin',
   summary: 'Keep a user from signing in with an identity of a provider',
   description: 'Sessions stay: end them one by one, or disable the user.',
@@ -180,8 +171,7 @@ export const removeIdentity = endpoint({
 
 export const endSession = endpoint({
   id: 'endUserSession',
-  method: 'delete',
-  path: '/admin/v1/users/{user_id}/sessions/{session_id}',
+  request: 'DELETE /admin/v1/users/{user_id}/sessions/{session_id}',
   access: 'admin',
   summary: 'End a session of a user, at once',
   answers: { 200: dataOf(USER.schema, 'The user with their other sessions') },

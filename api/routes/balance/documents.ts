@@ -76,9 +76,7 @@ export const DOCUMENTS = {
 
 export const listBillingDocuments = endpoint({
   id: 'listBillingDocuments',
-  tag: 'Account',
-  method: 'get',
-  path: '/v1/balance/documents',
+  request: 'GET /v1/balance/documents',
   access: 'key',
   summary: 'List receipts, credit notes and invoices, newest first',
   description:
@@ -93,9 +91,7 @@ export const listBillingDocuments = endpoint({
 
 export const getBillingDocument = endpoint({
   id: 'getBillingDocument',
-  tag: 'Account',
-  method: 'get',
-  path: '/v1/balance/documents/{document_id}',
+  request: 'GET /v1/balance/documents/{document_id}',
   access: 'key',
   summary: 'Get a receipt, a credit note or an invoice',
   answers: { 200: dataOf(BILLING_DOCUMENT.schema, 'The document') },

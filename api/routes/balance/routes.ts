@@ -24,9 +24,7 @@ import { updateBalanceSchema } from './schema.ts';
 
 export const getBalance = endpoint({
   id: 'getBalance',
-  tag: 'Account',
-  method: 'get',
-  path: '/v1/balance',
+  request: 'GET /v1/balance',
   access: 'key',
   summary: 'Get the balance',
   answers: { 200: dataOf(BALANCE.schema, 'The balance') },
@@ -35,9 +33,7 @@ export const getBalance = endpoint({
 
 export const updateBalance = endpoint({
   id: 'updateBalance',
-  tag: 'Account',
-  method: 'patch',
-  path: '/v1/balance',
+  request: 'PATCH /v1/balance',
   access: 'key',
   summary: 'Set the balance below which account.balance_low is sent',
   description:
@@ -72,9 +68,7 @@ export const EXPORTED_ENTRIES = `JSON pages start with the newest; exports with 
 
 export const listBalanceEntries = endpoint({
   id: 'listBalanceEntries',
-  tag: 'Account',
-  method: 'get',
-  path: '/v1/balance/entries',
+  request: 'GET /v1/balance/entries',
   access: 'key',
   summary: 'List what changed the balance, with the balance after each',
   description: EXPORTED_ENTRIES,

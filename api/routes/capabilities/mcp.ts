@@ -91,8 +91,7 @@ function createServer(call: ToolCall): Server {
 export const serveMcp = endpoint({
   id: 'serveMcp',
   tag: 'Capabilities',
-  method: 'post',
-  path: '/mcp',
+  request: 'POST /mcp',
   access: 'key',
   summary: 'The same calls as tools of the Model Context Protocol',
   description: 'Streamable HTTP without sessions: each message is a request of its own.',

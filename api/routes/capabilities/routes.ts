@@ -8,9 +8,8 @@ import type { RequestState } from '../../state.ts';
 import { docsOf } from '../docs/page.ts';
 import { inspect, inspectSchema, run, runSchema, search, searchSchema } from './use.ts';
 
-const TAG = 'Capabilities';
 /** Where the errors of these calls lead: contract 2.3. */
-const DOCS = docsOf(TAG);
+const DOCS = docsOf('Capabilities');
 
 const withDocs: RequestState['presentError'] = (error, requestId) => ({
   error: { ...presentError(error, requestId).error, docs: DOCS },
@@ -26,9 +25,7 @@ const ANY_SCHEMA = { ...ANY_OBJECT, description: 'A JSON Schema' };
 
 export const searchCapabilities = endpoint({
   id: 'searchCapabilities',
-  tag: TAG,
-  method: 'post',
-  path: '/v1/capabilities/search',
+  request: 'POST /v1/capabilities/search',
   access: 'key',
   isRead: true,
   summary: 'Find models by what they do',
@@ -47,9 +44,7 @@ export const searchCapabilities = endpoint({
 
 export const inspectCapability = endpoint({
   id: 'inspectCapability',
-  tag: TAG,
-  method: 'post',
-  path: '/v1/capabilities/inspect',
+  request: 'POST /v1/capabilities/inspect',
   access: 'key',
   isRead: true,
   summary: 'Learn how to run a model',
@@ -77,9 +72,7 @@ export const inspectCapability = endpoint({
 
 export const runCapability = endpoint({
   id: 'runCapability',
-  tag: TAG,
-  method: 'post',
-  path: '/v1/capabilities/run',
+  request: 'POST /v1/capabilities/run',
   access: 'key',
   summary: 'Run a model',
   description:

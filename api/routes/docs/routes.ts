@@ -33,8 +33,7 @@ const { resolve } = createRequire(import.meta.url);
 export const getDescription = endpoint({
   id: 'getDescription',
   tag: 'Service',
-  method: 'get',
-  path: DESCRIPTION_PATH,
+  request: `GET ${DESCRIPTION_PATH}`,
   access: 'open',
   summary: 'This description',
   answers: { 200: { description: 'An OpenAPI 3.1 document', content: json(ANY_OBJECT) } },

@@ -15,9 +15,7 @@ const FILE_EXTENSIONS = FILE_TYPES.map(({ extension }) => extension).join(', ');
 
 export const uploadFile = endpoint({
   id: 'uploadFile',
-  tag: 'Files',
-  method: 'post',
-  path: '/v1/files',
+  request: 'POST /v1/files',
   access: 'key',
   summary: 'Upload a local input',
   description:
@@ -33,9 +31,7 @@ export const uploadFile = endpoint({
 
 export const listFiles = endpoint({
   id: 'listFiles',
-  tag: 'Files',
-  method: 'get',
-  path: '/v1/files',
+  request: 'GET /v1/files',
   access: 'key',
   summary: 'List uploaded files',
   description: 'Newest first. `after` and `has_more` are what the OpenAI SDKs turn pages by.',
@@ -69,9 +65,7 @@ export const listFiles = endpoint({
 
 export const getFile = endpoint({
   id: 'getFile',
-  tag: 'Files',
-  method: 'get',
-  path: '/v1/files/{file_id}',
+  request: 'GET /v1/files/{file_id}',
   access: 'key',
   summary: 'Get an uploaded file',
   answers: { 200: dataOf(FILE.schema, 'The file') },
@@ -84,9 +78,7 @@ export const getFile = endpoint({
 
 export const deleteFile = endpoint({
   id: 'deleteFile',
-  tag: 'Files',
-  method: 'delete',
-  path: '/v1/files/{file_id}',
+  request: 'DELETE /v1/files/{file_id}',
   access: 'key',
   summary: 'Delete an uploaded file',
   description: 'Its link stops working at once, even for running tasks.',

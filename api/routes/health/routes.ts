@@ -8,8 +8,7 @@ import { exactly, object, objectOf, oneOfTexts } from '../../../domain/json-sche
 export const isAlive = endpoint({
   id: 'isAlive',
   tag: 'Service',
-  method: 'get',
-  path: '/healthz',
+  request: 'GET /healthz',
   access: 'open',
   summary: 'Check that the process runs',
   answers: { 200: { description: 'It runs', content: json(object({ status: exactly('ok') })) } },
@@ -30,8 +29,7 @@ const READINESS = json(
 export const isReady = endpoint({
   id: 'isReady',
   tag: 'Service',
-  method: 'get',
-  path: '/readyz',
+  request: 'GET /readyz',
   access: 'open',
   summary: 'Check that the process can take requests',
   answers: {

@@ -7,8 +7,7 @@ import { imageRequestSchema } from './schema.ts';
 /** Contract 4.3. */
 export const createImageTask = idempotentEndpoint({
   id: 'createImageTask',
-  tag: 'Media tasks',
-  path: '/v1/images/tasks',
+  request: 'POST /v1/images/tasks',
   summary: 'Create an image',
   description:
     'Reserves the price and answers at once, like `POST /v1/videos/tasks`. Each link in `images` is checked: one that does ' +

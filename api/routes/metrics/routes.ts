@@ -6,8 +6,7 @@ import { text } from '../../../domain/json-schema.ts';
 export const getMetrics = endpoint({
   id: 'getMetrics',
   tag: 'Service',
-  method: 'get',
-  path: '/metrics',
+  request: 'GET /metrics',
   access: 'metrics',
   summary: 'Get the metrics of the process',
   answers: { 200: { description: 'Prometheus text format', content: { 'text/plain': { schema: text() } } } },

@@ -23,9 +23,7 @@ const NATIVE_MODEL = resource<TextModel>('NativeModel', {
 
 export const listNativeModels = endpoint({
   id: 'listNativeModels',
-  tag: 'Models',
-  method: 'get',
-  path: '/v1beta/models',
+  request: 'GET /v1beta/models',
   access: 'any-key',
   summary: 'List the models of the native format that the key can call now',
   answers: {
@@ -36,9 +34,7 @@ export const listNativeModels = endpoint({
 
 export const getNativeModel = endpoint({
   id: 'getNativeModel',
-  tag: 'Models',
-  method: 'get',
-  path: '/v1beta/models/{model}',
+  request: 'GET /v1beta/models/{model}',
   access: 'any-key',
   summary: 'Get one model of the native format',
   answers: { 200: { description: 'The model', content: json(NATIVE_MODEL.schema) } },

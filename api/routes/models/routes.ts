@@ -12,9 +12,7 @@ import { MODEL_SCHEMA, presentModel } from './present.ts';
 
 export const listModels = endpoint({
   id: 'listModels',
-  tag: 'Models',
-  method: 'get',
-  path: '/v1/models',
+  request: 'GET /v1/models',
   access: 'any-key',
   summary: 'List the models that the key can call now, at the prices of its account',
   description: 'Also served on the text address. The key may be sent in the header of any format.',
@@ -37,9 +35,7 @@ export const listModels = endpoint({
 
 export const getModel = endpoint({
   id: 'getModel',
-  tag: 'Models',
-  method: 'get',
-  path: '/v1/models/{model_id}',
+  request: 'GET /v1/models/{model_id}',
   access: 'any-key',
   summary: 'Get one model',
   answers: { 200: { description: 'The model', content: json(MODEL_SCHEMA) } },

@@ -62,8 +62,7 @@ const MODERATION = component('Moderation', object({ id: text(), model: text(), r
 export const createModeration = endpoint({
   id: 'createModeration',
   tag: 'Moderation',
-  method: 'post',
-  path: '/v1/moderations',
+  request: 'POST /v1/moderations',
   access: 'key',
   summary: 'Judge texts and images',
   description: 'Costs nothing. Errors also have `type` and `param`, which is always null.',

@@ -10,7 +10,7 @@ import { MEDIA_WAIT_MS } from '../../../domain/policy.ts';
 import type { GeneratedMedia } from '../../../domain/task.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import { json } from '../../endpoint/answers.ts';
-import { endpoint, type Endpoint } from '../../endpoint/endpoint.ts';
+import { endpoint, type Endpoint, type RequestLine } from '../../endpoint/endpoint.ts';
 import { COMMON_FIELDS, type CommonFields } from '../../media-request.ts';
 import { type MediaBodyReader, mediaBody, reportUnused } from './body.ts';
 import { succeededOf, tasksOfRequest } from '../tasks/task-of-request.ts';
@@ -67,18 +67,16 @@ const IMAGES = component(
 
 interface ImageEndpoint {
   readonly id: string;
-  readonly path: string;
+  readonly request: RequestLine;
   readonly summary: string;
   readonly reader: MediaBodyReader<ImageFields>;
   readonly requiresPicture?: boolean;
 }
 
-function imageEndpoint({ id, path, summary, reader, requiresPicture = false }: ImageEndpoint): Endpoint {
+function imageEndpoint({ id, request, summary, reader, requiresPicture = false }: ImageEndpoint): Endpoint {
   return endpoint({
     id,
-    tag: 'OpenAI media',
-    method: 'post',
-    path,
+    request,
     access: 'key',
     summary,
     description:
@@ -124,14 +122,14 @@ function noMask(): Error {
 
 export const generateImages = imageEndpoint({
   id: 'generateImages',
-  path: '/v1/images/generations',
+  request: 'POST /v1/images/generations',
   summary: 'Create pictures, and wait for them',
   reader: mediaBody<ImageFields>('OpenAiImageGeneration', FIELDS, { unused: UNUSED }),
 });
 
 export const editImages = imageEndpoint({
   id: 'editImages',
-  path: '/v1/images/edits',
+  request: 'POST /v1/images/edits',
   summary: 'Create pictures from others, and wait for them',
   reader: mediaBody<ImageFields>('OpenAiImageEdit', FIELDS, { unused: UNUSED, fileFields: ['image', 'mask'] }),
   requiresPicture: true,

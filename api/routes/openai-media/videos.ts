@@ -21,8 +21,6 @@ import type { ApiServices } from '../../services/services.ts';
 import { mediaBody, reportUnused } from './body.ts';
 import { taskOfRequest } from '../tasks/task-of-request.ts';
 
-const TAG = 'OpenAI media';
-
 const STATUSES: Readonly<Record<TaskStatus, string>> = {
   queued: 'queued',
   processing: 'in_progress',
@@ -89,9 +87,7 @@ const reader = mediaBody<VideoFields>(
 
 export const createVideo = endpoint({
   id: 'createVideo',
-  tag: TAG,
-  method: 'post',
-  path: '/v1/videos',
+  request: 'POST /v1/videos',
   access: 'key',
   summary: 'Create a video',
   description: 'A video task behind the endpoint of OpenAI: the same prices, reservations and refunds.',
@@ -139,9 +135,7 @@ function frameOf(modelId: string, size: string, { catalogue }: ApiServices): obj
 
 export const listVideos = endpoint({
   id: 'listVideos',
-  tag: TAG,
-  method: 'get',
-  path: '/v1/videos',
+  request: 'GET /v1/videos',
   access: 'key',
   summary: 'List videos, newest first',
   query: {
@@ -182,9 +176,7 @@ export const listVideos = endpoint({
 
 export const getVideo = endpoint({
   id: 'getVideo',
-  tag: TAG,
-  method: 'get',
-  path: '/v1/videos/{task_id}',
+  request: 'GET /v1/videos/{task_id}',
   access: 'key',
   summary: 'Get a video',
   answers: { 200: { description: 'The video', content: json(VIDEO.schema) } },
@@ -194,9 +186,7 @@ export const getVideo = endpoint({
 
 export const getVideoContent = endpoint({
   id: 'getVideoContent',
-  tag: TAG,
-  method: 'get',
-  path: '/v1/videos/{task_id}/content',
+  request: 'GET /v1/videos/{task_id}/content',
   access: 'key',
   summary: 'Download a video',
   query: { variant: oneOf(['video'], 'The video, the only variant') },
@@ -214,9 +204,7 @@ const DELETED = deletionOf('task', 'video.deleted');
 
 export const deleteVideo = endpoint({
   id: 'deleteVideo',
-  tag: TAG,
-  method: 'delete',
-  path: '/v1/videos/{task_id}',
+  request: 'DELETE /v1/videos/{task_id}',
   access: 'key',
   summary: 'Delete a video',
   description:

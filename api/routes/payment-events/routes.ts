@@ -31,8 +31,7 @@ const BODY_LIMITS = { maxBytes: 256 * 1024, maxDepth: 32, maxValues: 20_000 };
 export const announcePayment = endpoint({
   id: 'announcePayment',
   tag: 'Service',
-  method: 'post',
-  path: '/v1/payment-events',
+  request: 'POST /v1/payment-events',
   access: 'open',
   summary: 'For the payment provider: announce a payment',
   description:

@@ -19,8 +19,7 @@ const MAX_BODY_BYTES = 256 * 1024;
 export const announceJobEnd = endpoint({
   id: 'announceJobEnd',
   tag: 'Service',
-  method: 'post',
-  path: '/v1/provider-callbacks/{provider}/{task_id}',
+  request: 'POST /v1/provider-callbacks/{provider}/{task_id}',
   access: 'open',
   summary: 'For providers: announce the end of a job',
   description:

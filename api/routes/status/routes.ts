@@ -37,8 +37,7 @@ const SERVICE_SCHEMA = object({
 export const getStatus = endpoint({
   id: 'getStatus',
   tag: 'Service',
-  method: 'get',
-  path: '/status.json',
+  request: 'GET /status.json',
   access: 'open',
   summary: 'Show how available each service is and was',
   answers: {

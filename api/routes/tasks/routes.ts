@@ -16,9 +16,7 @@ import { cancelOwnTask } from '../../services/cancel-task.ts';
 
 export const listOwnTasks = endpoint({
   id: 'listTasks',
-  tag: 'Media tasks',
-  method: 'get',
-  path: '/v1/tasks',
+  request: 'GET /v1/tasks',
   access: 'key',
   summary: 'List tasks, newest first',
   query: {
@@ -37,9 +35,7 @@ export const listOwnTasks = endpoint({
 
 export const getTask = endpoint({
   id: 'getTask',
-  tag: 'Media tasks',
-  method: 'get',
-  path: '/v1/tasks/{task_id}',
+  request: 'GET /v1/tasks/{task_id}',
   access: 'key',
   summary: 'Get a task',
   description: 'Wait `poll_after_seconds` between polls. A failed task also answers 200; the body has the error.',
@@ -54,9 +50,7 @@ export const getTask = endpoint({
 
 export const cancelTask = endpoint({
   id: 'cancelOwnTask',
-  tag: 'Media tasks',
-  method: 'post',
-  path: '/v1/tasks/{task_id}/cancel',
+  request: 'POST /v1/tasks/{task_id}/cancel',
   access: 'key',
   summary: 'Cancel a task',
   description:
@@ -73,9 +67,7 @@ export const cancelTask = endpoint({
 
 export const getLateResult = endpoint({
   id: 'getLateResult',
-  tag: 'Media tasks',
-  method: 'get',
-  path: '/v1/tasks/{task_id}/late-result',
+  request: 'GET /v1/tasks/{task_id}/late-result',
   access: 'key',
   summary: 'Get the late result of a refunded task',
   description:
@@ -92,9 +84,7 @@ export const getLateResult = endpoint({
 
 export const claimTask = endpoint({
   id: 'claimTask',
-  tag: 'Media tasks',
-  method: 'post',
-  path: '/v1/tasks/{task_id}/claim',
+  request: 'POST /v1/tasks/{task_id}/claim',
   access: 'key',
   summary: 'Claim the late result of a refunded task',
   description:

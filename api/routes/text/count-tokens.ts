@@ -7,14 +7,14 @@ import { FORMATS } from '../../../text/formats.ts';
 import { readObject } from '../../../text/read.ts';
 import type { WireFormat } from '../../../text/wire-format.ts';
 import { json } from '../../endpoint/answers.ts';
-import { endpoint, type Endpoint } from '../../endpoint/endpoint.ts';
+import { endpoint, type Endpoint, type RequestLine } from '../../endpoint/endpoint.ts';
 import { refusalsIn } from '../../openapi/text.ts';
 import { readJsonBody } from '../../middlewares/json-body.ts';
 import { chooseModel, compatibilityOf } from '../../text/choose-model.ts';
 
 interface CountDefinition {
   readonly id: string;
-  readonly path: string;
+  readonly request: RequestLine;
   readonly format: WireFormat;
   /** The name of the body's schema in the API description. */
   readonly schema: string;
@@ -25,13 +25,12 @@ interface CountDefinition {
 }
 
 /** Free, and limited like reads. Takes the body of the format. */
-function countEndpoint({ id, path, format, schema, defaults, object: kind }: CountDefinition): Endpoint {
+function countEndpoint({ id, request, format, schema, defaults, object: kind }: CountDefinition): Endpoint {
   const own = kind === undefined ? {} : { object: kind };
   const defined = endpoint({
     id,
     tag: 'Text',
-    method: 'post',
-    path,
+    request,
     access: 'any-key',
     isRead: true,
     summary: `Count the input tokens of a request in the ${format.name} format`,
@@ -67,7 +66,7 @@ function countEndpoint({ id, path, format, schema, defaults, object: kind }: Cou
 
 export const countMessageTokens = countEndpoint({
   id: 'countMessageTokens',
-  path: '/v1/messages/count_tokens',
+  request: 'POST /v1/messages/count_tokens',
   format: FORMATS.messages,
   schema: 'MessagesCount',
   defaults: { max_tokens: 1 },
@@ -75,7 +74,7 @@ export const countMessageTokens = countEndpoint({
 
 export const countResponseTokens = countEndpoint({
   id: 'countResponseTokens',
-  path: '/v1/responses/input_tokens',
+  request: 'POST /v1/responses/input_tokens',
   format: FORMATS.responses,
   schema: 'ResponsesRequest',
   defaults: {},

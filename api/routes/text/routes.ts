@@ -23,7 +23,7 @@ function wholeOrStreamed(schema: string): Answers {
 
 export const createChatCompletion = textEndpoint({
   id: 'createChatCompletion',
-  path: '/v1/chat/completions',
+  request: 'POST /v1/chat/completions',
   access: 'text-key',
   format: FORMATS['chat-completions'],
   summary: 'Chat-completions format',
@@ -39,7 +39,7 @@ export const createChatCompletion = textEndpoint({
 
 export const createResponse = textEndpoint({
   id: 'createResponse',
-  path: '/v1/responses',
+  request: 'POST /v1/responses',
   access: 'text-key',
   format: FORMATS.responses,
   summary: 'Responses format',
@@ -55,7 +55,7 @@ const VERSION_HEADERS = ['msgfmt-version', 'anthropic-version'];
 
 export const createMessage = textEndpoint({
   id: 'createMessage',
-  path: '/v1/messages',
+  request: 'POST /v1/messages',
   access: 'messages-key',
   format: FORMATS.messages,
   summary: 'Messages format',
@@ -95,7 +95,7 @@ const NATIVE_BODY = textBody('GenerateContentRequest', {
 
 export const generateContent = textEndpoint({
   id: 'generateContent',
-  path: '/v1beta/models/{model}:generateContent',
+  request: 'POST /v1beta/models/{model}:generateContent',
   alias: '/v1/models/{model}:generateContent',
   access: 'native-key',
   format: FORMATS['generate-content'],
@@ -108,7 +108,7 @@ export const generateContent = textEndpoint({
 
 export const streamGenerateContent = textEndpoint({
   id: 'streamGenerateContent',
-  path: '/v1beta/models/{model}:streamGenerateContent',
+  request: 'POST /v1beta/models/{model}:streamGenerateContent',
   alias: '/v1/models/{model}:streamGenerateContent',
   access: 'native-key',
   format: FORMATS['generate-content'],
@@ -132,7 +132,7 @@ export const streamGenerateContent = textEndpoint({
 
 export const createEmbeddings = textEndpoint({
   id: 'createEmbeddings',
-  path: '/v1/embeddings',
+  request: 'POST /v1/embeddings',
   access: 'text-key',
   format: embeddings,
   summary: 'Embeddings',

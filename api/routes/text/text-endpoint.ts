@@ -5,16 +5,22 @@ import type { JsonObject } from '../../../domain/json.ts';
 import type { EmbeddingsFormat, WireFormat } from '../../../text/wire-format.ts';
 import { json } from '../../endpoint/answers.ts';
 import type { RequestBody } from '../../endpoint/body.ts';
-import { type Definition, endpoint, type Endpoint, type EndpointRequest } from '../../endpoint/endpoint.ts';
+import {
+  type Definition,
+  endpoint,
+  type Endpoint,
+  type EndpointRequest,
+  type RequestLine,
+} from '../../endpoint/endpoint.ts';
 import { countNow } from '../../middlewares/limit-requests.ts';
 import { refusalsIn } from '../../openapi/text.ts';
 import type { Context } from '../../state.ts';
 import type { TextAsk } from '../../text/admit.ts';
 
 type TextAccess = 'text-key' | 'messages-key' | 'native-key';
-type Shared = 'id' | 'path' | 'alias' | 'access' | 'summary' | 'description' | 'headers' | 'query' | 'answers';
+type Shared = 'id' | 'request' | 'alias' | 'access' | 'summary' | 'description' | 'headers' | 'query' | 'answers';
 
-interface TextDefinition<Path extends string, Query extends object> extends Pick<
+interface TextDefinition<Path extends RequestLine, Query extends object> extends Pick<
   Definition<Path, TextAccess, Query>,
   Shared
 > {
@@ -30,7 +36,7 @@ interface TextDefinition<Path extends string, Query extends object> extends Pick
  * Defines an endpoint of a text format. Until the model is called, errors have the common envelope, except those about
  * the request itself; these, and all later ones, have the format's envelope (contract 7.1).
  */
-export function textEndpoint<const Path extends string, Query extends object = object>({
+export function textEndpoint<const Path extends RequestLine, Query extends object = object>({
   format,
   read = () => ({}),
   ...definition
@@ -38,7 +44,6 @@ export function textEndpoint<const Path extends string, Query extends object = o
   const defined = endpoint({
     ...definition,
     tag: 'Text',
-    method: 'post',
     refusals: ['insufficient_credits', 'not_found', 'processing_unavailable'],
     handle: (request, { text }) => {
       const { caller, context } = request;

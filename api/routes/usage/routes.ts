@@ -28,9 +28,7 @@ export const TEXT_REQUESTS = {
 
 export const sumUsage = endpoint({
   id: 'sumUsage',
-  tag: 'Account',
-  method: 'get',
-  path: '/v1/usage',
+  request: 'GET /v1/usage',
   access: 'key',
   summary: 'Sum up usage by day, model and key',
   description: `${USAGE_DAYS} Tasks count once they are final.`,
@@ -49,9 +47,7 @@ export const END_USERS_ANSWER: Answer = {
 
 export const sumUsageByEndUser = endpoint({
   id: 'sumUsageByEndUser',
-  tag: 'Account',
-  method: 'get',
-  path: '/v1/usage/end-users',
+  request: 'GET /v1/usage/end-users',
   access: 'key',
   summary: 'Sum up usage by the end users whom requests and tasks named',
   description: `${USAGE_DAYS} Tasks count once they are final.`,
@@ -66,9 +62,7 @@ export const sumUsageByEndUser = endpoint({
 
 export const listTextRequests = endpoint({
   id: 'listTextRequests',
-  tag: 'Account',
-  method: 'get',
-  path: '/v1/usage/requests',
+  request: 'GET /v1/usage/requests',
   access: 'key',
   summary: 'List text requests with their tokens and charges, newest first',
   query: TEXT_REQUESTS,

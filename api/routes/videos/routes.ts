@@ -7,8 +7,7 @@ import { videoRequestSchema } from './schema.ts';
 /** Contract 4.2. */
 export const createVideoTask = idempotentEndpoint({
   id: 'createVideoTask',
-  tag: 'Media tasks',
-  path: '/v1/videos/tasks',
+  request: 'POST /v1/videos/tasks',
   summary: 'Create a video',
   description:
     'Reserves the price and answers at once; the result arrives on `GET /v1/tasks/{task_id}` and through webhooks. A failed ' +

@@ -16,8 +16,7 @@ import { createEndpointSchema, redeliverSchema } from './schema.ts';
 
 export const createWebhookOfAccount = endpoint({
   id: 'createWebhookOfAccount',
-  method: 'post',
-  path: '/admin/v1/accounts/{account_id}/webhooks',
+  request: 'POST /admin/v1/accounts/{account_id}/webhooks',
   access: 'admin',
   summary: 'Create a webhook endpoint for an account',
   description: 'Only this answer shows the secret that signs deliveries. Pass it to the customer.',
@@ -35,8 +34,7 @@ export const createWebhookOfAccount = endpoint({
 
 export const listAllWebhooks = endpoint({
   id: 'listAllWebhooks',
-  method: 'get',
-  path: '/admin/v1/webhooks',
+  request: 'GET /admin/v1/webhooks',
   access: 'admin-read',
   summary: 'List webhook endpoints of all accounts, newest first',
   query: {
@@ -57,8 +55,7 @@ export const listAllWebhooks = endpoint({
 
 export const redeliverAllOfWebhook = endpoint({
   id: 'redeliverAllOfWebhook',
-  method: 'post',
-  path: '/admin/v1/webhooks/{webhook_id}/redeliver',
+  request: 'POST /admin/v1/webhooks/{webhook_id}/redeliver',
   access: 'admin',
   summary: 'Redeliver many events to any endpoint',
   description: `At most ${WEBHOOKS.redeliveriesPerCall} in one call; while \`has_more\` is true, call again.`,

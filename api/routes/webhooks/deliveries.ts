@@ -51,9 +51,7 @@ export async function redeliverSome(
 
 export const listDeliveries = endpoint({
   id: 'listDeliveries',
-  tag: 'Webhooks',
-  method: 'get',
-  path: '/v1/webhooks/{webhook_id}/deliveries',
+  request: 'GET /v1/webhooks/{webhook_id}/deliveries',
   access: 'key',
   summary: 'List deliveries to an endpoint, newest first',
   query: PAGE,
@@ -67,9 +65,7 @@ export const listDeliveries = endpoint({
 
 export const redeliver = endpoint({
   id: 'redeliver',
-  tag: 'Webhooks',
-  method: 'post',
-  path: '/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver',
+  request: 'POST /v1/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver',
   access: 'key',
   summary: 'Redeliver an event',
   body: ignoredJsonBody,
@@ -83,9 +79,7 @@ export const redeliver = endpoint({
 
 export const redeliverMany = endpoint({
   id: 'redeliverMany',
-  tag: 'Webhooks',
-  method: 'post',
-  path: '/v1/webhooks/{webhook_id}/redeliver',
+  request: 'POST /v1/webhooks/{webhook_id}/redeliver',
   access: 'key',
   summary: 'Redeliver many events',
   description:
@@ -107,8 +101,7 @@ export const redeliverMany = endpoint({
 
 export const listAllDeliveries = endpoint({
   id: 'listAllDeliveries',
-  method: 'get',
-  path: '/admin/v1/webhooks/deliveries',
+  request: 'GET /admin/v1/webhooks/deliveries',
   access: 'admin-read',
   summary: 'List deliveries of all accounts, newest first',
   query: {
@@ -128,8 +121,7 @@ export const listAllDeliveries = endpoint({
 
 export const redeliverAny = endpoint({
   id: 'redeliverAny',
-  method: 'post',
-  path: '/admin/v1/webhooks/deliveries/{delivery_id}/redeliver',
+  request: 'POST /admin/v1/webhooks/deliveries/{delivery_id}/redeliver',
   access: 'admin',
   summary: 'Redeliver an event of any account',
   body: ignoredJsonBody,

@@ -21,8 +21,7 @@ import { type CreateEndpointBody, createEndpointSchema, updateEndpointSchema } f
 
 export const createWebhook = idempotentEndpoint({
   id: 'createWebhook',
-  tag: 'Webhooks',
-  path: '/v1/webhooks',
+  request: 'POST /v1/webhooks',
   summary: 'Create an endpoint',
   description: 'Only this answer shows the secret that signs deliveries.',
   body: jsonBody('CreateWebhook', createEndpointSchema, {
@@ -38,9 +37,7 @@ export const createWebhook = idempotentEndpoint({
 
 export const listWebhooks = endpoint({
   id: 'listWebhooks',
-  tag: 'Webhooks',
-  method: 'get',
-  path: '/v1/webhooks',
+  request: 'GET /v1/webhooks',
   access: 'key',
   summary: 'List endpoints, newest first',
   query: pageById('webhookEndpoint'),
@@ -51,9 +48,7 @@ export const listWebhooks = endpoint({
 
 export const getWebhook = endpoint({
   id: 'getWebhook',
-  tag: 'Webhooks',
-  method: 'get',
-  path: '/v1/webhooks/{webhook_id}',
+  request: 'GET /v1/webhooks/{webhook_id}',
   access: 'key',
   summary: 'Get one endpoint',
   answers: { 200: dataOf(ENDPOINT.schema, 'The endpoint') },
@@ -64,9 +59,7 @@ export const getWebhook = endpoint({
 
 export const updateWebhook = endpoint({
   id: 'updateWebhook',
-  tag: 'Webhooks',
-  method: 'patch',
-  path: '/v1/webhooks/{webhook_id}',
+  request: 'PATCH /v1/webhooks/{webhook_id}',
   access: 'key',
   summary: 'Change an endpoint',
   description: 'Fields that are not sent stay unchanged.',
@@ -82,9 +75,7 @@ export const updateWebhook = endpoint({
 
 export const deleteWebhook = endpoint({
   id: 'deleteWebhook',
-  tag: 'Webhooks',
-  method: 'delete',
-  path: '/v1/webhooks/{webhook_id}',
+  request: 'DELETE /v1/webhooks/{webhook_id}',
   access: 'key',
   summary: 'Delete an endpoint',
   answers: { 200: dataOf(DELETED_ENDPOINT.schema, 'Deleted') },
@@ -96,9 +87,7 @@ export const deleteWebhook = endpoint({
 
 export const rotateWebhookSecret = endpoint({
   id: 'rotateWebhookSecret',
-  tag: 'Webhooks',
-  method: 'post',
-  path: '/v1/webhooks/{webhook_id}/rotate-secret',
+  request: 'POST /v1/webhooks/{webhook_id}/rotate-secret',
   access: 'key',
   summary: 'Replace the secret of an endpoint',
   description:
@@ -114,9 +103,7 @@ export const rotateWebhookSecret = endpoint({
 
 export const testWebhook = endpoint({
   id: 'testWebhook',
-  tag: 'Webhooks',
-  method: 'post',
-  path: '/v1/webhooks/{webhook_id}/test',
+  request: 'POST /v1/webhooks/{webhook_id}/test',
   access: 'key',
   summary: 'Send a test event',
   body: ignoredJsonBody,
