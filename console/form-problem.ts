@@ -80,10 +80,17 @@ export function problemWords(error: ServiceError, texts: Texts): ProblemWords {
   return { words: texts.faults.codes[error.code] ?? texts.faults.other, english: error.message };
 }
 
-/** The label of a field, with the number of the wrong item if the field is a list. */
-function labelOf(field: string, { fieldFault }: ServiceError, { fields, faults }: Texts): string {
+export type FieldName = keyof Texts['fields'];
+
+/** The label of a field. A field without words is shown by its name. */
+export function fieldLabel(name: string, { fields }: Texts): string {
   const labels: Readonly<Record<string, string>> = fields;
-  const label = labels[field] ?? field;
+  return labels[name] ?? name;
+}
+
+/** The label of a field, with the number of the wrong item if the field is a list. */
+function labelOf(field: string, { fieldFault }: ServiceError, texts: Texts): string {
+  const label = fieldLabel(field, texts);
   const item = fieldFault?.path[1] ?? fieldFault?.values['index'];
-  return typeof item === 'number' ? faults.item(label, item + 1) : label;
+  return typeof item === 'number' ? texts.faults.item(label, item + 1) : label;
 }

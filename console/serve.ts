@@ -1,4 +1,5 @@
 /** Serves the pages with Koa: authenticates visitors, refuses forged forms, and turns responses and errors into HTTP. */
+import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Router } from '@koa/router';
 import { againIfLost, isUnavailable } from '../db/connections.ts';
@@ -66,7 +67,8 @@ async function serve(context: Context, page: Page, services: ApiServices): Promi
     refuseOtherSites(context);
     refuseUnstorable(visit);
     visit = await withSession(context, visit, services);
-    await send(context, visit, services, await resultOf(page, visit, services));
+    const { sent, result } = await answerOf(page, visit, services);
+    await send(context, sent, services, result);
   } catch (error) {
     await sendError(context, visit, error, services);
   }
@@ -101,18 +103,26 @@ async function withSession(context: Context, visit: Visit, { database }: ApiServ
   return { ...known, memberships: await againIfLost(() => listMemberships(database, session.user.id)) };
 }
 
-async function resultOf(page: Page, visit: Visit, services: ApiServices): Promise<PageResult> {
-  if (page.method === 'get') return runOpened(await open(page, visit, services));
-  const { maxFileBytes } = page;
-  const { req: request } = visit.context;
-  if (maxFileBytes !== undefined) {
+/** The response of a page, and the visit with the form that was sent. */
+interface Answer {
+  readonly sent: Visit;
+  readonly result: PageResult;
+}
+
+async function answerOf(page: Page, visit: Visit, services: ApiServices): Promise<Answer> {
+  if (page.method === 'get') return { sent: visit, result: await runOpened(await open(page, visit, services)) };
+  if (page.maxFileBytes !== undefined) {
     // Only those who may send the form have its file read.
     const opened = await open(page, visit, services);
-    if (typeof opened !== 'function') return opened;
-    return resultOfForm(page, { ...visit, form: await readFormWithFile(request, maxFileBytes) }, services);
+    if (typeof opened !== 'function') return { sent: visit, result: opened };
   }
-  const form = page.receives === 'file' ? new Form() : await readForm(request);
-  return resultOfForm(page, { ...visit, form }, services);
+  const sent = { ...visit, form: await formOf(page, visit.context.req) };
+  return { sent, result: await resultOfForm(page, sent, services) };
+}
+
+async function formOf({ maxFileBytes, receives }: Page, request: IncomingMessage): Promise<Form> {
+  if (maxFileBytes !== undefined) return readFormWithFile(request, maxFileBytes);
+  return receives === 'file' ? new Form() : readForm(request);
 }
 
 /** Accepts a form only with the token of its session, and carries the form out once. */
@@ -237,12 +247,13 @@ function isJustSaved({ context }: Visit): boolean {
 }
 
 function draw(visit: Visit, result: Extract<PageResult, { kind: 'page' | 'part' }>): string {
-  const { texts, path, query, session } = visit;
+  const { texts, path, query, form, session } = visit;
   const { savedViews = [] } = session?.user ?? {};
   const page = {
     texts,
     path,
     query,
+    form,
     savedViews,
     formToken: session?.formToken ?? null,
     problem: result.problem ?? null,

@@ -2,13 +2,12 @@
 import type { Child } from 'hono/jsx';
 import type { Fields } from '../../domain/resource/resource.ts';
 import { COLUMNS } from '../export.ts';
+import type { FieldName } from '../form-problem.ts';
 import type { Texts } from '../texts/texts.ts';
 import { Check } from './components.tsx';
 import { usePage, useQuery } from './page-context.ts';
 
 export type CellClass = 'number' | 'words';
-
-type FieldName = keyof Texts['fields'];
 
 /**
  * A field under its own name or another title, or a function that shows a part of the row. The menu of columns offers a function

@@ -2,7 +2,8 @@
 import { type Child, createContext, useContext } from 'hono/jsx';
 import type { ServiceError } from '../../domain/errors.ts';
 import { formatUsd, type PicoUsd } from '../../domain/money.ts';
-import { type FieldProblem, fieldProblemOf, problemWords } from '../form-problem.ts';
+import type { Form as SentForm } from '../form.ts';
+import { type FieldProblem, fieldLabel, type FieldName, fieldProblemOf, problemWords } from '../form-problem.ts';
 import { FormId } from './form-id.tsx';
 import { usePage, useQuery, useTexts } from './page-context.ts';
 
@@ -139,13 +140,31 @@ export function ProblemText({ of }: { readonly of: ServiceError }) {
   );
 }
 
-/** The wrong field of the form around a component; null if the form was not refused because of a field. */
-const RefusedField = createContext<FieldProblem | null>(null);
+/** A form that the page answers with a refusal. */
+interface Refusal {
+  /** Null if no single field is wrong. */
+  readonly problem: FieldProblem | null;
+  readonly sent: SentForm;
+}
+
+/** The refusal of the form around a component; null if the form was not refused. */
+const RefusedForm = createContext<Refusal | null>(null);
+
+/** Returns the refusal of the form that is sent to this address; null if the page does not answer the form, or accepted it. */
+export function useRefusal(action: string): Refusal | null {
+  const { path, problem, form, texts } = usePage();
+  return problem !== null && action === path ? { problem: fieldProblemOf(problem, texts), sent: form } : null;
+}
 
 /** The fault of a field of the form around a component, in the reader's language; null for none. @param wireName as the API calls it */
 function useFault(wireName: string): string | null {
-  const refused = useContext(RefusedField);
-  return refused?.field === wireName ? refused.words : null;
+  const { problem = null } = useContext(RefusedForm) ?? {};
+  return problem?.field === wireName ? problem.words : null;
+}
+
+/** What a field starts with: in a refused form, the entry that was sent. */
+function useEntry(name: string, value: string | number | null | undefined): string {
+  return useContext(RefusedForm)?.sent.text(name) ?? String(value ?? '');
 }
 
 /** Ties an input to what stands below it. A wrong field gets the focus. */
@@ -179,21 +198,27 @@ function FieldNotes({ id, hint, fault }: Notes & { readonly id: string }) {
   );
 }
 
-export interface FieldProps {
-  readonly name: string;
+/** The label of a field is that of the API's field with its name, unless another is given. */
+export type Labelled =
+  { readonly name: FieldName; readonly label?: string } | { readonly name: string; readonly label: string };
+
+interface InputProps {
   /** The API's name of the field, if it is another. */
   readonly wireName?: string;
   /** Needed if two forms of a page have fields with the same name. */
   readonly id?: string;
-  readonly label: string;
-  readonly hint?: string;
-  readonly type?: 'text' | 'email' | 'password' | 'number' | 'date' | 'datetime-local' | 'url' | 'search';
-  readonly value?: string;
-  readonly required?: boolean;
-  readonly autocomplete?: string;
-  readonly inputMode?: 'numeric' | 'decimal' | 'text';
-  readonly lines?: number;
+  readonly value?: string | number | null | undefined;
 }
+
+export type FieldProps = Labelled &
+  InputProps & {
+    readonly hint?: string;
+    readonly type?: 'text' | 'email' | 'password' | 'number' | 'date' | 'datetime-local' | 'url' | 'search';
+    readonly required?: boolean;
+    readonly autocomplete?: string;
+    readonly inputMode?: 'numeric' | 'decimal' | 'text';
+    readonly lines?: number;
+  };
 
 /** An input with its label. Screen readers read the hint with the input. */
 export function Field({
@@ -209,7 +234,9 @@ export function Field({
   inputMode,
   lines,
 }: FieldProps) {
+  const { texts } = usePage();
   const fault = useFault(wireName);
+  const entry = useEntry(name, value);
   const common = {
     id,
     name,
@@ -219,12 +246,17 @@ export function Field({
   };
   return (
     <div class="field">
-      <label for={id}>{label}</label>
+      <label for={id}>{label ?? fieldLabel(name, texts)}</label>
       {lines === undefined ? (
-        <input {...common} type={type} value={value ?? ''} {...(inputMode === undefined ? {} : { inputMode })} />
+        <input
+          {...common}
+          type={type}
+          value={type === 'password' ? '' : entry}
+          {...(inputMode === undefined ? {} : { inputMode })}
+        />
       ) : (
         <textarea {...common} rows={lines}>
-          {value ?? ''}
+          {entry}
         </textarea>
       )}
       <FieldNotes id={id} hint={hint} fault={fault} />
@@ -240,7 +272,10 @@ export function FileField({
   accept,
   maxBytes,
   tooLarge,
-}: Pick<FieldProps, 'name' | 'label' | 'hint'> & {
+}: {
+  readonly name: string;
+  readonly label: string;
+  readonly hint: string;
   readonly accept: string;
   readonly maxBytes: number;
   readonly tooLarge: string;
@@ -265,25 +300,21 @@ export function FileField({
   );
 }
 
-interface ChoiceProps {
-  readonly name: string;
-  /** The API's name of the field, if it is another. */
-  readonly wireName?: string;
-  /** Needed if two forms of a page have fields with the same name. */
-  readonly id?: string;
-  readonly label: string;
-  readonly value?: string;
-  readonly options: readonly (readonly [value: string, label: string])[];
-}
+type ChoiceProps = Labelled &
+  InputProps & {
+    readonly options: readonly (readonly [value: string, label: string])[];
+  };
 
 export function Choice({ name, wireName = name, id = `field-${name}`, label, value, options }: ChoiceProps) {
+  const { texts } = usePage();
   const fault = useFault(wireName);
+  const entry = useEntry(name, value);
   return (
     <div class="field">
-      <label for={id}>{label}</label>
+      <label for={id}>{label ?? fieldLabel(name, texts)}</label>
       <select id={id} name={name} {...noteAttributes(id, { fault })}>
         {options.map(([option, words]) => (
-          <option value={option} selected={option === value}>
+          <option value={option} selected={option === entry}>
             {words}
           </option>
         ))}
@@ -305,16 +336,18 @@ export function Check({
   readonly label: Child;
   readonly isChecked: boolean;
 }) {
+  const refusal = useContext(RefusedForm);
+  const checked = refusal ? refusal.sent.all(name).includes(value) : isChecked;
   return (
     <label class="check">
-      <input type="checkbox" name={name} value={value} checked={isChecked} /> {label}
+      <input type="checkbox" name={name} value={value} checked={checked} /> {label}
     </label>
   );
 }
 
 /**
  * A form that changes something. The form carries the session's token, and an id so that the form is carried out once. When the
- * page answers the form with a refusal, the wrong field says so.
+ * page answers the form with a refusal, the wrong field says so, and all entries stay but passwords.
  */
 export function Form({
   action,
@@ -330,13 +363,12 @@ export function Form({
   readonly [data: `data-${string}` | `hx-${string}`]: string;
   readonly children: Child;
 }) {
-  const { formToken, path, problem, texts } = usePage();
-  const refused = problem !== null && action === path ? fieldProblemOf(problem, texts) : null;
+  const { formToken } = usePage();
   return (
     <form method="post" action={action} {...rest}>
       {formToken === null ? null : <input type="hidden" name="form_token" value={formToken} />}
       <FormId />
-      <RefusedField.Provider value={refused}>{children}</RefusedField.Provider>
+      <RefusedForm.Provider value={useRefusal(action)}>{children}</RefusedForm.Provider>
     </form>
   );
 }

@@ -4,9 +4,10 @@ import type { Period } from '../../db/period.ts';
 import type { ApiKey } from '../../db/queries/api-keys.ts';
 import { isId } from '../../domain/ids.ts';
 import { COLUMNS, EXPORT_FORMATS } from '../export.ts';
+import { fieldLabel } from '../form-problem.ts';
 import type { PartFilter } from '../part-filter.ts';
 import { dayOf, periodOf, USUAL_PERIODS, usualPeriods } from '../period.ts';
-import { Card, Choice, Field, type FieldProps } from './components.tsx';
+import { Card, Choice, Field, type FieldProps, type Labelled } from './components.tsx';
 import { wordFor } from './resource-table.tsx';
 import { usePage, useQuery, useTexts } from './page-context.ts';
 import { SavedViews } from './saved-views.tsx';
@@ -44,20 +45,19 @@ export function Filters({
   );
 }
 
-interface ChoiceFilterProps {
-  readonly name: string;
-  readonly label: string;
+type ChoiceFilterProps = Labelled & {
   /** The words for all values. */
   readonly all: string;
   readonly values: readonly string[];
   readonly field?: string;
-}
+};
 
 /** Filters a list by one value of a field. */
-export function ChoiceFilter({ name, label, all, values, field = name }: ChoiceFilterProps) {
+export function ChoiceFilter({ all, values, field, ...labelled }: ChoiceFilterProps) {
   const { texts, query } = usePage();
-  const options = values.map((value) => [value, wordFor(field, value, texts)] as const);
-  return <Choice name={name} label={label} value={query.get(name) ?? ''} options={[['', all], ...options]} />;
+  const { name } = labelled;
+  const options = values.map((value) => [value, wordFor(field ?? name, value, texts)] as const);
+  return <Choice {...labelled} value={query.get(name)} options={[['', all], ...options]} />;
 }
 
 /** Filters a list by one value of a field, with one click. The links keep the other filters, and the form keeps the value. */
@@ -66,7 +66,7 @@ export function ChoiceLinks({ name, label, all, values, field = name }: ChoiceFi
   const queryWith = useQuery();
   const chosen = values.find((value) => value === query.get(name)) ?? '';
   return (
-    <div class="choices" role="group" aria-label={label}>
+    <div class="choices" role="group" aria-label={label ?? fieldLabel(name, texts)}>
       {['', ...values].map((value) => (
         <a href={queryWith({ [name]: value || null })} {...(value === chosen && { 'aria-current': 'true' })}>
           {value === '' ? all : wordFor(field, value, texts)}
@@ -78,9 +78,9 @@ export function ChoiceLinks({ name, label, all, values, field = name }: ChoiceFi
 }
 
 /** Filters a list by a text, or by what the type says. */
-export function FieldFilter({ name, ...field }: Pick<FieldProps, 'name' | 'label' | 'type'>) {
+export function FieldFilter(props: FieldProps) {
   const { query } = usePage();
-  return <Field name={name} {...field} value={query.get(name) ?? ''} />;
+  return <Field {...props} value={query.get(props.name)} />;
 }
 
 /** The most keys by which a list can be filtered. */
@@ -92,9 +92,7 @@ export function KeyFilter({ keys }: { readonly keys: readonly ApiKey[] }) {
   if (keys.length === 0) return null;
   const options = keys.map(({ id, name, hint }) => [id, name === '' ? hint : `${name} (${hint})`] as const);
   const all = texts.billing.allKeys;
-  return (
-    <Choice name="key" label={texts.fields.key} value={query.get('key') ?? ''} options={[['', all], ...options]} />
-  );
+  return <Choice name="key" value={query.get('key')} options={[['', all], ...options]} />;
 }
 
 /** The id of the key that {@link KeyFilter} chose. */

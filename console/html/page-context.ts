@@ -6,7 +6,7 @@ import type { Visit } from '../page.ts';
 import type { Texts } from '../texts/texts.ts';
 
 /** The facts about a visit that the parts of its page read. */
-export interface PageContext extends Pick<User, 'savedViews'>, Pick<Visit, 'path' | 'query' | 'texts'> {
+export interface PageContext extends Pick<User, 'savedViews'>, Pick<Visit, 'path' | 'query' | 'texts' | 'form'> {
   /** The token that the session's forms carry; null for strangers. */
   readonly formToken: string | null;
   /** Why the form that the page answers was refused. */

@@ -8,7 +8,6 @@ export function ReasonCard({
   hint,
   action,
   look,
-  reason,
   children,
 }: {
   /** The text of the button, too. */
@@ -17,8 +16,6 @@ export function ReasonCard({
   /** A path below `/console/staff`. */
   readonly action: string;
   readonly look: 'danger' | 'quiet' | '';
-  /** The reason given before. */
-  readonly reason?: string;
   /** The fields before the reason. */
   readonly children?: Child;
 }) {
@@ -28,7 +25,7 @@ export function ReasonCard({
       <p class="soft">{hint}</p>
       <Form action={`/console/staff/${action}`}>
         {children}
-        <Field name="reason" id={`${action}-reason`} label={staff.reason} value={reason ?? ''} required />
+        <Field name="reason" id={`${action}-reason`} label={staff.reason} required />
         <button type="submit" class={look}>
           {title}
         </button>

@@ -34,12 +34,12 @@ export function RequestList({
   readonly downloads?: Child;
   readonly children: Child;
 }) {
-  const { staffTextRequests: words, fields, tasks, common } = useTexts();
+  const { staffTextRequests: words, tasks, common } = useTexts();
   const { allStatuses } = tasks;
   return (
     <>
       <Filters downloads={downloads}>
-        <ChoiceLinks name="status" label={fields.status} all={allStatuses} values={TEXT_OUTCOMES} field="outcome" />
+        <ChoiceLinks name="status" all={allStatuses} values={TEXT_OUTCOMES} field="outcome" />
         {children}
         <FieldFilter name="model" label={common.partOfModel} />
         <DayFilters />

@@ -18,13 +18,13 @@ export function AddFunds({
   /** Whether the amount is asked for here, not on the page of bills. */
   readonly withForm?: boolean;
 }) {
-  const { billing: words, fields } = useTexts();
+  const { billing: words } = useTexts();
   if (!mayAsMember(role, 'pay')) return null;
   const billing = `/console/accounts/${accountId}/billing`;
   if (checkout !== null && withForm) {
     return (
       <Form action={`${billing}/checkout`} class="row">
-        <Field name="amount_usd" label={fields.amount_usd} inputMode="decimal" required />
+        <Field name="amount_usd" inputMode="decimal" required />
         <button type="submit">{words.addFunds}</button>
       </Form>
     );

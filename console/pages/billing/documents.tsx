@@ -11,7 +11,7 @@ import { type BillingDocument, findDocument, listDocuments } from '../../../db/q
 import { DOCUMENT_KINDS, netOf, type Party } from '../../../domain/billing-document.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import type { Form as SentForm } from '../../form.ts';
-import { Card, exactUsd, Field, Form, Pages, Time } from '../../html/components.tsx';
+import { Card, exactUsd, Field, Form, Pages, Time, useRefusal } from '../../html/components.tsx';
 import { Facts } from '../../html/facts.tsx';
 import { ChoiceFilter, Filters } from '../../html/filters.tsx';
 import { monthName } from '../../html/months.ts';
@@ -74,7 +74,7 @@ async function showList(
     words.documents,
     <>
       <Filters>
-        <ChoiceFilter name="kind" label={texts.fields.kind} all={words.allDocuments} values={DOCUMENT_KINDS} />
+        <ChoiceFilter name="kind" all={words.allDocuments} values={DOCUMENT_KINDS} />
       </Filters>
       <Card>
         <Documents documents={documents} path={pathOf(accountId, current === 'accounts')} />
@@ -205,33 +205,13 @@ function PartyLines({ title, party: { name, address, taxId } }: { readonly title
   );
 }
 
-/** @param sent the form that was refused, whose entries stay */
-export function BillingDetailsFields({
-  stored,
-  sent,
-}: {
-  readonly stored: Pick<Account, 'name' | 'billingName' | 'billingAddress' | 'taxId'> | null;
-  readonly sent: SentForm | null;
-}) {
-  const { billing: words, fields } = useTexts();
-  const shown = (name: string, value: string | null | undefined): string => sent?.text(name) ?? value ?? '';
+export function BillingDetailsFields({ stored }: { readonly stored: Account | null }) {
+  const { billing: words } = useTexts();
   return (
     <>
-      <Field
-        name="billing_name"
-        label={fields.billing_name}
-        hint={words.billingNameHint}
-        autocomplete="organization"
-        value={shown('billing_name', stored?.billingName)}
-      />
-      <Field
-        name="billing_address"
-        label={fields.billing_address}
-        lines={3}
-        autocomplete="street-address"
-        value={shown('billing_address', stored?.billingAddress)}
-      />
-      <Field name="tax_id" label={fields.tax_id} value={shown('tax_id', stored?.taxId)} />
+      <Field name="billing_name" hint={words.billingNameHint} autocomplete="organization" value={stored?.billingName} />
+      <Field name="billing_address" lines={3} autocomplete="street-address" value={stored?.billingAddress} />
+      <Field name="tax_id" value={stored?.taxId} />
     </>
   );
 }
@@ -240,13 +220,12 @@ export function BillingDetailsFields({
 export function DocumentsCard({
   account,
   documents,
-  sent,
 }: {
   readonly account: Account;
   readonly documents: readonly BillingDocument[];
-  readonly sent: SentForm | null;
 }) {
   const { billing: words, common } = useTexts();
+  const action = `/console/accounts/${account.id}/billing/details`;
   const path = pathOf(account.id, false);
   return (
     <Card title={words.documents}>
@@ -256,11 +235,11 @@ export function DocumentsCard({
           <a href={path}>{words.allDocuments}</a>
         </p>
       )}
-      <details open={sent !== null}>
+      <details open={useRefusal(action) !== null}>
         <summary>{words.details}</summary>
         <p class="hint">{words.detailsHint}</p>
-        <Form action={`/console/accounts/${account.id}/billing/details`}>
-          <BillingDetailsFields stored={account} sent={sent} />
+        <Form action={action}>
+          <BillingDetailsFields stored={account} />
           <button type="submit" class="quiet">
             {common.save}
           </button>

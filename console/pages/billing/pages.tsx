@@ -179,10 +179,9 @@ async function Overview({ visit, services }: { readonly visit: MemberVisit; read
         <Form action={`${path}/low-balance`}>
           <Field
             name="low_balance_usd"
-            label={texts.fields.low_balance_usd}
             hint={words.lowBalanceHint}
             inputMode="decimal"
-            value={found.lowBalance === null ? '' : formatUsd(found.lowBalance)}
+            value={found.lowBalance === null ? null : formatUsd(found.lowBalance)}
           />
           <button type="submit" class="quiet">
             {texts.common.save}
@@ -200,11 +199,7 @@ async function Overview({ visit, services }: { readonly visit: MemberVisit; read
           {months.length <= LATEST_MONTHS ? null : <a href={`${path}/statements`}>{words.allMonths}</a>}
         </Card>
       </div>
-      <DocumentsCard
-        account={found}
-        documents={documents}
-        sent={visit.path.endsWith('/billing/details') ? visit.form : null}
-      />
+      <DocumentsCard account={found} documents={documents} />
       <Card title={words.ledger}>
         <Entries entries={entries} pageOf={pagesOfMember(accountId)} />
         <p class="pages">

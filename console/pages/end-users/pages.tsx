@@ -122,7 +122,7 @@ async function showEndUsers(
       <BudgetTable page={budgets} path={address} mayChange={mayChange} />
       {mayChange ? (
         <Card title={words.set}>
-          <BudgetForm action={address} sent={problem && visit.form} />
+          <BudgetForm action={address} />
         </Card>
       ) : null}
     </>,

@@ -4,7 +4,6 @@ import { END_USER_USAGE } from '../../../api/routes/usage/present.ts';
 import type { KeptBudget } from '../../../db/queries/end-user-budgets.ts';
 import type { EndUserUsage } from '../../../db/queries/end-user-usage.ts';
 import { renewalOf } from '../../../domain/api-key.ts';
-import type { Form as SentForm } from '../../form.ts';
 import { Choice, Field, Form, FormButton, Money, Noted, Pages, Time, usd } from '../../html/components.tsx';
 import { FieldFilter, Filters } from '../../html/filters.tsx';
 import { useTexts } from '../../html/page-context.ts';
@@ -86,34 +85,22 @@ export function BudgetTable({
       ]}
     >
       <Filters hasViews={false} keeps={['from', 'to']}>
-        <FieldFilter name="end_user" label={fields.end_user} />
+        <FieldFilter name="end_user" />
       </Filters>
       <Pages next={next} />
     </TableCard>
   );
 }
 
-/** @param sent the form that was refused, whose entries stay */
-export function BudgetForm({ action, sent }: { readonly action: string; readonly sent: SentForm | null }) {
-  const { endUsers: words, fields, common, values } = useTexts();
-  const valueOf = (name: string) => sent?.text(name) ?? '';
+export function BudgetForm({ action }: { readonly action: string }) {
+  const { endUsers: words, common, values } = useTexts();
   return (
     <Form action={action}>
       <p class="soft">{words.explanation}</p>
       <div class="grid">
-        <Field name="end_user" label={fields.end_user} hint={words.asNamed} value={valueOf('end_user')} />
-        <Field
-          name="usage_limit_usd"
-          label={fields.usage_limit_usd}
-          inputMode="decimal"
-          value={valueOf('usage_limit_usd')}
-        />
-        <Choice
-          name="limit_period"
-          label={words.renews}
-          value={valueOf('limit_period')}
-          options={Object.entries(values.limit_period)}
-        />
+        <Field name="end_user" hint={words.asNamed} />
+        <Field name="usage_limit_usd" inputMode="decimal" />
+        <Choice name="limit_period" label={words.renews} options={Object.entries(values.limit_period)} />
       </div>
       <button type="submit">{common.save}</button>
     </Form>

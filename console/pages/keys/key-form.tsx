@@ -5,9 +5,8 @@ import { createValidator } from '../../../api/validation.ts';
 import type { Catalogue } from '../../../catalogue/types.ts';
 import type { ApiKey, KeySettings } from '../../../db/queries/api-keys.ts';
 import { formatUsd } from '../../../domain/money.ts';
-import type { Form as SentForm } from '../../form.ts';
 import { FormError } from '../../form-problem.ts';
-import { Check, Choice, Field, Form } from '../../html/components.tsx';
+import { Check, Choice, Field, Form, useRefusal } from '../../html/components.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import type { Visit } from '../../page.ts';
 
@@ -48,117 +47,58 @@ function expiryOf(day: string | null, stored: ApiKey | null): string | null {
   return before?.startsWith(day) ? before : `${day}T23:59:59Z`;
 }
 
-interface Values {
-  readonly name: string;
-  readonly limit: string;
-  readonly isUnlimited: boolean;
-  readonly limitPeriod: string;
-  readonly rate: string;
-  readonly expiresOn: string;
-  readonly models: readonly string[];
-  readonly hasAllModels: boolean;
-  readonly addresses: string;
-}
-
-function valuesOf(stored: ApiKey | null): Values {
-  const {
-    name = '',
-    usageLimit = null,
-    limitPeriod,
-    models = null,
-    rateLimitRpm,
-    expiresAt,
-    ipAllowlist,
-  } = stored ?? {};
-  return {
-    name,
-    limit: usageLimit === null ? '' : formatUsd(usageLimit),
-    isUnlimited: stored !== null && usageLimit === null,
-    limitPeriod: limitPeriod ?? '',
-    rate: rateLimitRpm?.toString() ?? '',
-    expiresOn: expiresAt?.toISOString().slice(0, 10) ?? '',
-    models: models ?? [],
-    hasAllModels: models === null,
-    addresses: ipAllowlist?.join('\n') ?? '',
-  };
-}
-
-function valuesIn(form: SentForm): Values {
-  return {
-    name: form.text('name'),
-    limit: form.text('usage_limit_usd'),
-    isUnlimited: form.text('unlimited') !== '',
-    limitPeriod: form.text('limit_period'),
-    rate: form.text('rate_limit_rpm'),
-    expiresOn: form.text('expires_on'),
-    models: form.all('models'),
-    hasAllModels: form.text('all_models') !== '',
-    addresses: form.text('ip_allowlist'),
-  };
-}
-
-/** @param sent the form that was refused, whose entries stay */
 export function KeyForm({
   action,
   stored,
-  sent,
   catalogue,
 }: {
   readonly action: string;
   readonly stored: ApiKey | null;
-  readonly sent: SentForm | null;
   readonly catalogue: Catalogue;
 }) {
-  const { keys: words, common, fields, values: choices } = useTexts();
-  const values = sent === null ? valuesOf(stored) : valuesIn(sent);
-  const chosen = new Set(values.models);
+  const { keys: words, common, fields, values } = useTexts();
+  const { usageLimit = null, models = null } = stored ?? {};
+  const sent = useRefusal(action)?.sent;
+  const hasAllModels = sent ? sent.text('all_models') !== '' : models === null;
   const { videoModels, imageModels, textModels } = catalogue;
   const ids = [videoModels, imageModels, textModels].flatMap((models) => [...models.keys()]);
   return (
     <Form action={action}>
       <div class="grid">
-        <Field name="name" label={fields.name} value={values.name} />
+        <Field name="name" value={stored?.name} />
         <div>
-          <Field name="usage_limit_usd" label={fields.usage_limit_usd} inputMode="decimal" value={values.limit} />
-          <Check name="unlimited" value="on" label={words.unlimited} isChecked={values.isUnlimited} />
+          <Field name="usage_limit_usd" inputMode="decimal" value={usageLimit === null ? '' : formatUsd(usageLimit)} />
+          <Check
+            name="unlimited"
+            value="on"
+            label={words.unlimited}
+            isChecked={stored !== null && usageLimit === null}
+          />
         </div>
         <Choice
           name="limit_period"
-          label={fields.limit_period}
-          value={values.limitPeriod}
-          options={[['', words.neverRenews], ...Object.entries(choices.limit_period)]}
+          value={stored?.limitPeriod}
+          options={[['', words.neverRenews], ...Object.entries(values.limit_period)]}
         />
-        <Field
-          name="rate_limit_rpm"
-          label={fields.rate_limit_rpm}
-          hint={common.optional}
-          inputMode="numeric"
-          value={values.rate}
-        />
+        <Field name="rate_limit_rpm" hint={common.optional} inputMode="numeric" value={stored?.rateLimitRpm} />
         <Field
           name="expires_on"
           wireName="expires_at"
           label={fields.expires_at}
           hint={common.optional}
           type="date"
-          value={values.expiresOn}
+          value={stored?.expiresAt?.toISOString().slice(0, 10)}
         />
-        <Field
-          name="ip_allowlist"
-          label={fields.ip_allowlist}
-          hint={words.addressesHint}
-          lines={3}
-          value={values.addresses}
-        />
+        <Field name="ip_allowlist" hint={words.addressesHint} lines={3} value={stored?.ipAllowlist?.join('\n')} />
       </div>
       <fieldset>
         <legend>{fields.models}</legend>
-        <Check name="all_models" value="on" label={words.allModels} isChecked={values.hasAllModels} />
-        <details open={!values.hasAllModels}>
+        <Check name="all_models" value="on" label={words.allModels} isChecked={hasAllModels} />
+        <details open={!hasAllModels}>
           <summary>{words.chooseModels}</summary>
           <div class="checks">
             {ids.map((id) => (
-              <Check name="models" value={id} label={id} isChecked={chosen.has(id)} />
+              <Check name="models" value={id} label={id} isChecked={models?.includes(id) ?? false} />
             ))}
           </div>
         </details>

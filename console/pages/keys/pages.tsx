@@ -130,7 +130,7 @@ async function showKeys(
         mayChange
       />
       <Card title={words.create}>
-        <KeyForm action={address} stored={null} sent={problem && visit.form} catalogue={catalogue} />
+        <KeyForm action={address} stored={null} catalogue={catalogue} />
       </Card>
     </>,
     problem,
@@ -160,7 +160,7 @@ async function showKey(
         </div>
       </Card>
       <Card title={words.edit}>
-        <KeyForm action={address} stored={stored} sent={problem && visit.form} catalogue={services.catalogue} />
+        <KeyForm action={address} stored={stored} catalogue={services.catalogue} />
       </Card>
     </>,
     problem,

@@ -74,7 +74,7 @@ async function join(visit: Visit, invitation: Invitation, database: Database): P
 }
 
 function newUserForm(visit: Visit, invitation: Invitation, problem: string | null): PageResult {
-  const { signIn, members: words, values, fields } = visit.texts;
+  const { signIn, members: words, values } = visit.texts;
   return bare(
     visit,
     invitation,
@@ -83,7 +83,7 @@ function newUserForm(visit: Visit, invitation: Invitation, problem: string | nul
       <p>{words.joinAs(values.role[invitation.role])}</p>
       <Form action={visit.path}>
         <Field name="email" label={signIn.email} type="email" value={invitation.email} autocomplete="username" />
-        <Field name="name" label={fields.name} value={visit.form.text('name')} required autocomplete="name" />
+        <Field name="name" value={visit.form.text('name')} required autocomplete="name" />
         <NewPassword />
         <button type="submit">{words.joinAccount(invitation.accountName)}</button>
       </Form>

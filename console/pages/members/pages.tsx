@@ -85,9 +85,9 @@ function roleIn({ form }: MemberVisit): MemberRole {
 }
 
 function RoleChoice({ value }: { readonly value: MemberRole }) {
-  const { members: words, fields, values } = useTexts();
+  const { members: words, values } = useTexts();
   const options = MEMBER_ROLES.map((role) => [role, `${values.role[role]}: ${words.rolesDo[role]}`] as const);
-  return <Choice name="role" label={fields.role} value={value} options={options} />;
+  return <Choice name="role" value={value} options={options} />;
 }
 
 async function showMembers(

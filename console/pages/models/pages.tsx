@@ -41,7 +41,7 @@ export const modelPages = [
       <>
         <Filters>
           <FieldFilter name="model" label={words.part} />
-          <ChoiceFilter name="kind" label={fields.kind} all={words.allKinds} values={KINDS} />
+          <ChoiceFilter name="kind" all={words.allKinds} values={KINDS} />
         </Filters>
         <p class="soft">{words.units}</p>
         <ApiReference tag="Models" />

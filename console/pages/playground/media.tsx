@@ -20,13 +20,11 @@ export function MediaFields({ model, visit }: Props<MediaModel>) {
         {model.kind === 'video' ? <Duration model={model} visit={visit} /> : null}
         <Choice
           name="aspect_ratio"
-          label={texts.fields.aspect_ratio}
           value={form.text('aspect_ratio') || model.defaultAspectRatio}
           options={model.aspectRatios.map((ratio) => [ratio, ratio])}
         />
         <Choice
           name="resolution"
-          label={texts.fields.resolution}
           value={form.text('resolution') || model.defaultResolution}
           options={Object.keys(model.pricing.byResolution).map((resolution) => [resolution, resolution])}
         />
@@ -35,13 +33,7 @@ export function MediaFields({ model, visit }: Props<MediaModel>) {
         <fieldset>
           <legend>{words.images(model.images.required ? 1 : 0, model.images.max)}</legend>
           <FileDrop visit={visit} />
-          <Field
-            name="images"
-            label={texts.fields.images}
-            hint={words.imagesHint}
-            value={form.all('images').join('\n')}
-            lines={2}
-          />
+          <Field name="images" hint={words.imagesHint} value={form.all('images').join('\n')} lines={2} />
         </fieldset>
       )}
       <Parameters model={model} visit={visit} />

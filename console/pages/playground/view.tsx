@@ -131,7 +131,7 @@ export function TryForm({
       <Form action={path} id="playground" {...scripted}>
         <input type="hidden" name="model" value={model.id} />
         <div id="prompt" hx-preserve="true">
-          <Field name="prompt" label={texts.fields.prompt} value={form.text('prompt')} required lines={5} />
+          <Field name="prompt" value={form.text('prompt')} required lines={5} />
         </div>
         {isMedia(model) ? <MediaFields model={model} visit={visit} /> : <ChatFields model={model} visit={visit} />}
         <div class="row">

@@ -48,7 +48,7 @@ export const taskPages = [
         words.title,
         <>
           <Filters>
-            <ChoiceLinks name="status" label={texts.fields.status} all={words.allStatuses} values={TASK_STATUSES} />
+            <ChoiceLinks name="status" all={words.allStatuses} values={TASK_STATUSES} />
             <ChoiceFilter name="kind" label={words.result} all={words.allKinds} values={TASK_KINDS} />
             <FieldFilter name="model" label={texts.common.partOfModel} />
             <DayFilters />

@@ -30,7 +30,7 @@ export function Deliveries({ deliveries, next, path, visit }: Props) {
     <div id="deliveries" {...live}>
       <Card title={words.deliveries}>
         <Filters>
-          <ChoiceFilter name="status" label={texts.fields.status} all={words.allStatuses} values={DELIVERY_STATUSES} />
+          <ChoiceFilter name="status" all={words.allStatuses} values={DELIVERY_STATUSES} />
         </Filters>
         <DeliveryTable deliveries={deliveries} path={path} visit={visit} />
         <Pages path={path} next={next} />

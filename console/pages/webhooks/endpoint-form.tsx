@@ -10,7 +10,7 @@ import type { WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
 import { SUBSCRIBABLE_EVENTS, TASK_EVENTS } from '../../../domain/webhook-event.ts';
 import type { Form as SentForm } from '../../form.ts';
 import { Check, Field, Form } from '../../html/components.tsx';
-import type { MemberVisit } from '../../page.ts';
+import { useTexts } from '../../html/page-context.ts';
 
 const validateNew = createValidator(createEndpointSchema);
 const validateChanges = createValidator(updateEndpointSchema);
@@ -33,35 +33,20 @@ function fieldsOf(form: SentForm) {
 export function EndpointForm({
   endpoint,
   action,
-  visit: { texts, form },
 }: {
   readonly endpoint: WebhookEndpoint | null;
   readonly action: string;
-  readonly visit: MemberVisit;
 }) {
-  const { webhooks: words, common } = texts;
-  const wasSent = form.text('url') !== '';
-  const events: readonly string[] = wasSent ? form.all('events') : (endpoint?.events ?? TASK_EVENTS);
+  const { webhooks: words, common, fields, values } = useTexts();
+  const events: readonly string[] = endpoint?.events ?? TASK_EVENTS;
   return (
     <Form action={action}>
-      <Field
-        name="url"
-        label={texts.fields.url}
-        hint={words.addressHint}
-        type="url"
-        value={form.text('url') || (endpoint?.url ?? '')}
-        required
-      />
-      <Field
-        name="description"
-        label={texts.fields.description}
-        hint={common.optional}
-        value={form.text('description') || (endpoint?.description ?? '')}
-      />
+      <Field name="url" hint={words.addressHint} type="url" value={endpoint?.url} required />
+      <Field name="description" hint={common.optional} value={endpoint?.description} />
       <fieldset>
-        <legend>{texts.fields.events}</legend>
+        <legend>{fields.events}</legend>
         {SUBSCRIBABLE_EVENTS.map((event) => (
-          <Check name="events" value={event} label={texts.values.events[event]} isChecked={events.includes(event)} />
+          <Check name="events" value={event} label={values.events[event]} isChecked={events.includes(event)} />
         ))}
       </fieldset>
       <button type="submit">{endpoint === null ? common.create : common.save}</button>

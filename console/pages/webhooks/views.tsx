@@ -34,7 +34,7 @@ export function endpointList(
         columns={['url', 'events', [fields.status, (endpoint) => <EndpointState endpoint={endpoint} />], 'created_at']}
       />
       <Card title={words.create}>
-        <EndpointForm endpoint={null} action={path} visit={visit} />
+        <EndpointForm endpoint={null} action={path} />
       </Card>
     </>,
     problem,
@@ -61,7 +61,7 @@ export function endpointPage(visit: MemberVisit, { endpoint, deliveries, next, p
           <Actions endpoint={endpoint} path={path} />
         </Card>
         <Card title={words.edit}>
-          <EndpointForm endpoint={endpoint} action={path} visit={visit} />
+          <EndpointForm endpoint={endpoint} action={path} />
         </Card>
       </div>
       <Deliveries deliveries={deliveries} next={next} path={path} visit={visit} />

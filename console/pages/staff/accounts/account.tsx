@@ -8,7 +8,6 @@ import type { Member } from '../../../../db/queries/users.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
 import type { Task } from '../../../../domain/task.ts';
-import type { Form as SentForm } from '../../../form.ts';
 import { Card, Choice, Copyable, Field, Form, Headline, Time, usd } from '../../../html/components.tsx';
 import { Facts } from '../../../html/facts.tsx';
 import { ReasonCard } from '../../../html/reason-card.tsx';
@@ -61,11 +60,7 @@ export function AccountContent(props: Props) {
       </div>
       {may(visit, 'operate') ? (
         <Card title={words.edit}>
-          <DetailsForm
-            action={`/console/staff/accounts/${account.id}/details`}
-            stored={account}
-            sent={sentTo(`/console/staff/accounts/${account.id}/details`, visit)}
-          />
+          <DetailsForm action={`/console/staff/accounts/${account.id}/details`} stored={account} />
         </Card>
       ) : null}
       <Actions {...props} />
@@ -121,11 +116,6 @@ export function AccountContent(props: Props) {
       />
     </>
   );
-}
-
-/** The form that was refused, if it was sent to this address. */
-function sentTo(action: string, { path, form }: UserVisit): SentForm | null {
-  return path === action ? form : null;
 }
 
 function Actions(props: Props) {
@@ -193,7 +183,7 @@ function PriceListForm({ account, lists, visit }: Props) {
       <Choice
         name="price_list"
         label={words.pays}
-        value={account.priceList ?? ''}
+        value={account.priceList}
         options={[['', words.catalogue], ...lists.map(({ name }) => [name, name] as const)]}
       />
     </ReasonCard>
@@ -210,21 +200,12 @@ function ErasureForm({ account, visit }: Props) {
 function AdjustmentForm({ account, adjustmentId, visit }: Props) {
   const { texts } = visit;
   const { staffAccounts: words, staff } = texts;
-  const action = `/console/staff/accounts/${account.id}/adjust`;
-  const sent = sentTo(action, visit);
   return (
     <Card title={words.adjust}>
-      <Form action={action}>
+      <Form action={`/console/staff/accounts/${account.id}/adjust`}>
         <input type="hidden" name="adjustment_id" value={adjustmentId} />
-        <Field
-          name="amount_usd"
-          label={words.amount}
-          hint={words.amountHint}
-          inputMode="text"
-          value={sent?.text('amount_usd') ?? ''}
-          required
-        />
-        <Field name="reason" id="adjustment-reason" label={staff.reason} value={sent?.text('reason') ?? ''} required />
+        <Field name="amount_usd" label={words.amount} hint={words.amountHint} inputMode="text" required />
+        <Field name="reason" id="adjustment-reason" label={staff.reason} required />
         <button type="submit">{words.adjust}</button>
       </Form>
     </Card>

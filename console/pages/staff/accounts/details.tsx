@@ -34,39 +34,21 @@ export function readDetails(form: SentForm) {
   return { ...toDetails(body), name: body.name };
 }
 
-/** @param sent the form that was refused, whose entries stay */
-export function DetailsForm({
-  action,
-  stored,
-  sent,
-}: {
-  readonly action: string;
-  readonly stored: Account | null;
-  readonly sent: SentForm | null;
-}) {
-  const { staffAccounts: words, fields, common } = useTexts();
-  const stands = (name: string, value: string | number | null | undefined): string =>
-    sent === null ? (value?.toString() ?? '') : sent.text(name);
+export function DetailsForm({ action, stored }: { readonly action: string; readonly stored: Account | null }) {
+  const { staffAccounts: words, common } = useTexts();
   return (
     <Form action={action} class="grid">
-      <Field name="name" label={fields.name} value={stands('name', stored?.name)} required />
-      <Field name="email" id="details-email" label={fields.email} type="email" value={stands('email', stored?.email)} />
-      <Field name="external_id" label={fields.external_id} value={stands('external_id', stored?.externalId)} />
+      <Field name="name" value={stored?.name} required />
+      <Field name="email" id="details-email" type="email" value={stored?.email} />
+      <Field name="external_id" value={stored?.externalId} />
       <Field
         name="max_concurrent_tasks"
-        label={fields.max_concurrent_tasks}
         hint={common.optional}
         inputMode="numeric"
-        value={stands('max_concurrent_tasks', stored?.maxConcurrentTasks)}
+        value={stored?.maxConcurrentTasks}
       />
-      <Field
-        name="content_days"
-        label={fields.content_days}
-        hint={words.contentDaysHint}
-        inputMode="numeric"
-        value={stands('content_days', stored?.contentDays)}
-      />
-      <BillingDetailsFields stored={stored} sent={sent} />
+      <Field name="content_days" hint={words.contentDaysHint} inputMode="numeric" value={stored?.contentDays} />
+      <BillingDetailsFields stored={stored} />
       <div>
         <button type="submit">{stored === null ? common.create : common.save}</button>
       </div>

@@ -110,7 +110,7 @@ async function search(
         <Choice
           name="suspended"
           label={texts.fields.status}
-          value={suspended ?? ''}
+          value={suspended}
           options={[
             ['', words.all],
             ['true', words.suspended],
@@ -125,7 +125,7 @@ async function search(
       <Pages next={next} />
       {may(visit, 'operate') ? (
         <Card title={words.create}>
-          <DetailsForm action="/console/staff/accounts" stored={null} sent={problem && visit.form} />
+          <DetailsForm action="/console/staff/accounts" stored={null} />
         </Card>
       ) : null}
     </>,

@@ -42,29 +42,17 @@ export function CorrectionContent(props: Props) {
   );
 }
 
-function CorrectionForm({ formIds, visit: { texts, form } }: Props) {
+function CorrectionForm({ formIds, visit: { texts } }: Props) {
   const { corrections: words, common } = texts;
   return (
     <Card title={words.ask}>
       <Form action={PATH} class="grid">
         <input type="hidden" name="correction_id" value={formIds.correctionId} />
         <input type="hidden" name="adjustment_id" value={formIds.adjustmentId} />
-        <Field name="account_id" label={words.accountId} value={form.text('account_id')} required />
-        <Field
-          name="amount_usd"
-          label={words.amountInUsd}
-          hint={words.amountHint}
-          inputMode="text"
-          value={form.text('amount_usd')}
-          required
-        />
-        <Field name="reason" label={texts.fields.reason} value={form.text('reason')} required />
-        <Field
-          name="reference"
-          label={`${words.reference} (${common.optional})`}
-          hint={words.referenceHint}
-          value={form.text('reference')}
-        />
+        <Field name="account_id" label={words.accountId} required />
+        <Field name="amount_usd" label={words.amountInUsd} hint={words.amountHint} inputMode="text" required />
+        <Field name="reason" required />
+        <Field name="reference" label={`${words.reference} (${common.optional})`} hint={words.referenceHint} />
         <div>
           <button type="submit">{words.submit}</button>
         </div>

@@ -27,12 +27,10 @@ const validate = createValidator(importBillSchema);
 
 /** What a form starts with. */
 interface Entries {
-  readonly vendor: string;
   readonly upstreams: string;
   readonly job: string;
   readonly model: string;
   readonly amount: string;
-  readonly usdPerUnit: string;
   /** Whose columns they are. */
   readonly columnsOf: 'previous' | 'known' | 'none';
 }
@@ -46,7 +44,6 @@ export async function showImport(
   const bills = await listLatestBills(services.reports);
   const vendor = problem ? visit.form.text('vendor') : (visit.query.get('vendor') ?? '').trim();
   const upstreams = [...new Set((await services.upstreams.list()).map(({ name }) => name))];
-  const suggested = suggest(vendor, bills, upstreams);
   return showPage(
     'months',
     visit.texts.months.importTitle(monthName(month.name, visit.texts.language)),
@@ -54,7 +51,8 @@ export async function showImport(
       month={month}
       vendors={[...new Set([...bills.map((bill) => bill.vendor), ...KNOWN_BILLS.map((bill) => bill.vendor)])]}
       upstreams={upstreams}
-      entries={problem ? { ...sentEntries(visit), columnsOf: suggested.columnsOf } : suggested}
+      vendor={vendor}
+      entries={suggest(vendor, bills, upstreams)}
       visit={visit}
     />,
     problem,
@@ -67,15 +65,16 @@ export function receiveBill(visit: UserVisit, services: ApiServices): Promise<Pa
   const vendor = form.text('vendor');
   return carryOut(
     async () => {
-      const { job, model, amount, usdPerUnit } = sentEntries(visit);
+      const usdPerUnit = form.text('usd_per_unit');
+      const columns = { model: form.text('model'), amount: form.text('amount'), job: form.optional('job') };
+      const { job, ...required } = columns;
       const body = validate({
         vendor,
         csv: form.file,
         upstreams: form.words('upstreams', MAX_UPSTREAMS, /[^\s,]+/g),
-        columns: { ...(job !== '' && { job }), model, amount },
+        columns: { ...(job !== null && { job }), ...required },
         ...(usdPerUnit !== '' && { usd_per_unit: usdPerUnit }),
       });
-      const columns = { model, amount, job: job || null };
       const latest = (await listLatestBills(services.database)).find((bill) => bill.vendor === vendor) ?? null;
       await importBill(services.database, {
         month,
@@ -101,24 +100,11 @@ function suggest(vendor: string, bills: readonly VendorBill[], upstreams: readon
   const latest = bills.find((bill) => bill.vendor === vendor) ?? null;
   const [columns] = layoutsOf(vendor, latest);
   return {
-    vendor,
     upstreams: (latest?.upstreams ?? upstreams.filter((name) => name === vendor)).join(' '),
     job: columns?.job ?? '',
     model: columns?.model ?? '',
     amount: columns?.amount ?? '',
-    usdPerUnit: '',
     columnsOf: latest ? 'previous' : columns ? 'known' : 'none',
-  };
-}
-
-function sentEntries({ form }: UserVisit): Omit<Entries, 'columnsOf'> {
-  return {
-    vendor: form.text('vendor'),
-    upstreams: form.text('upstreams'),
-    job: form.text('job'),
-    model: form.text('model'),
-    amount: form.text('amount'),
-    usdPerUnit: form.text('usd_per_unit'),
   };
 }
 
@@ -126,12 +112,14 @@ function ImportContent({
   month,
   vendors,
   upstreams,
+  vendor,
   entries,
   visit,
 }: {
   readonly month: Month;
   readonly vendors: readonly string[];
   readonly upstreams: readonly string[];
+  readonly vendor: string;
   readonly entries: Entries;
   readonly visit: UserVisit;
 }) {
@@ -150,7 +138,7 @@ function ImportContent({
       <Card title={words.importBill}>
         <p class="soft">{words.importHint}</p>
         <Form action={`${path}/import-bill`} enctype="multipart/form-data">
-          <Field name="vendor" label={words.vendor} hint={words.vendorHint} value={entries.vendor} required />
+          <Field name="vendor" label={words.vendor} hint={words.vendorHint} value={vendor} required />
           <Field
             name="upstreams"
             label={words.upstreams}
@@ -170,13 +158,7 @@ function ImportContent({
           <Field name="job" label={words.jobColumn} hint={words.jobColumnHint} value={entries.job} />
           <Field name="model" label={words.modelColumn} value={entries.model} required />
           <Field name="amount" label={words.amountColumn} value={entries.amount} required />
-          <Field
-            name="usd_per_unit"
-            label={words.usdPerUnit}
-            hint={words.usdPerUnitHint}
-            inputMode="decimal"
-            value={entries.usdPerUnit}
-          />
+          <Field name="usd_per_unit" label={words.usdPerUnit} hint={words.usdPerUnitHint} inputMode="decimal" />
           <div class="row actions">
             <button type="submit">{words.importBill}</button>
             <a class="button quiet" href={path}>

@@ -154,7 +154,7 @@ async function showPerson(
 }
 
 function PersonForms({ user, path }: { readonly user: User; readonly path: string }) {
-  const { staffPeople: words, members, fields, common } = useTexts();
+  const { staffPeople: words, members, common } = useTexts();
   const disable = (
     <>
       <FormButton action={`${path}/disable`} label={words.disable} look="danger" question={words.disableQuestion} />
@@ -164,7 +164,7 @@ function PersonForms({ user, path }: { readonly user: User; readonly path: strin
   return (
     <>
       <Form action={path}>
-        <Field name="name" label={fields.name} value={user.name} required />
+        <Field name="name" value={user.name} required />
         <button type="submit">{common.save}</button>
       </Form>
       <div class="row actions">
@@ -183,18 +183,18 @@ function PersonForms({ user, path }: { readonly user: User; readonly path: strin
 }
 
 function RoleChoice({ id, value }: { readonly id: string; readonly value: MemberRole }) {
-  const { fields, values } = useTexts();
+  const { values } = useTexts();
   const options = MEMBER_ROLES.map((role) => [role, values.role[role]] as const);
-  return <Choice name="role" id={id} label={fields.role} value={value} options={options} />;
+  return <Choice name="role" id={id} value={value} options={options} />;
 }
 
 /** The form that invites somebody to an account. */
 export function InviteForm({ accountId }: { readonly accountId: string }) {
-  const { members: words, fields } = useTexts();
+  const { members: words } = useTexts();
   return (
     <Form action={`/console/staff/accounts/${accountId}/members`} class="grid">
-      <Field name="email" id="invited-email" label={fields.email} type="email" required autocomplete="off" />
-      <Field name="name" id="invited-name" label={fields.name} required autocomplete="off" />
+      <Field name="email" id="invited-email" type="email" required autocomplete="off" />
+      <Field name="name" id="invited-name" required autocomplete="off" />
       <RoleChoice id="invited-role" value="owner" />
       <div>
         <button type="submit">{words.makeLink}</button>

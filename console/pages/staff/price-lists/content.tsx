@@ -4,7 +4,6 @@ import type { PricedModel, ShownPriceList } from '../../../../api/services/price
 import type { PriceListSummary, PriceListVersion } from '../../../../db/queries/price-lists.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
-import type { Form as SentForm } from '../../../form.ts';
 import { Badge, Card, ExactMoney, Field, Form, Time } from '../../../html/components.tsx';
 import { Facts } from '../../../html/facts.tsx';
 import { useTexts } from '../../../html/page-context.ts';
@@ -46,12 +45,8 @@ export function ListsContent({
       {may(visit, 'moveMoney') ? (
         <Card title={words.create}>
           <Form action={PATH}>
-            <Field name="name" label={fields.name} hint={words.nameHint} value={visit.form.text('name')} required />
-            <VersionFields
-              factor={visit.form.text('factor') || '1'}
-              rules={visit.form.text('rules')}
-              sent={visit.form}
-            />
+            <Field name="name" hint={words.nameHint} required />
+            <VersionFields factor="1" rules="" />
             <button type="submit">{words.create}</button>
           </Form>
         </Card>
@@ -63,12 +58,10 @@ export function ListsContent({
 interface ListProps {
   readonly shown: ShownPriceList;
   readonly versions: readonly PriceListVersion[];
-  /** The form that was refused. */
-  readonly sent: SentForm | null;
   readonly visit: UserVisit;
 }
 
-export function ListContent({ shown, versions, sent, visit }: ListProps) {
+export function ListContent({ shown, versions, visit }: ListProps) {
   const { priceLists: words, common, fields, staff, staffModels } = visit.texts;
   const { summary, version, models, belowCost } = shown;
   return (
@@ -103,11 +96,7 @@ export function ListContent({ shown, versions, sent, visit }: ListProps) {
         <Card title={words.change}>
           <p class="soft">{words.changeHint}</p>
           <Form action={`${PATH}/${shown.list}`}>
-            <VersionFields
-              factor={sent?.text('factor') ?? shown.factor}
-              rules={sent?.text('rules') ?? writeRules(shown.rules)}
-              sent={sent}
-            />
+            <VersionFields factor={shown.factor} rules={writeRules(shown.rules)} />
             <button type="submit">{words.change}</button>
           </Form>
         </Card>
@@ -168,28 +157,14 @@ function Prices({ prices }: Pick<PricedModel, 'prices'>) {
   );
 }
 
-function VersionFields({
-  factor,
-  rules,
-  sent,
-}: {
-  readonly factor: string;
-  readonly rules: string;
-  readonly sent: SentForm | null;
-}) {
-  const { priceLists: words, staff, fields } = useTexts();
+function VersionFields({ factor, rules }: { readonly factor: string; readonly rules: string }) {
+  const { priceLists: words, staff } = useTexts();
   return (
     <>
-      <Field name="factor" label={fields.factor} hint={words.factorHint} inputMode="decimal" value={factor} required />
-      <Field name="rules" label={fields.rules} hint={words.rulesHint} lines={RULE_LINES} value={rules} />
-      <Field
-        name="valid_from"
-        label={fields.valid_from}
-        hint={words.validFromHint}
-        type="datetime-local"
-        value={sent?.text('valid_from') ?? ''}
-      />
-      <Field name="reason" label={staff.reason} value={sent?.text('reason') ?? ''} required />
+      <Field name="factor" hint={words.factorHint} inputMode="decimal" value={factor} required />
+      <Field name="rules" hint={words.rulesHint} lines={RULE_LINES} value={rules} />
+      <Field name="valid_from" hint={words.validFromHint} type="datetime-local" />
+      <Field name="reason" label={staff.reason} required />
     </>
   );
 }

@@ -62,8 +62,7 @@ async function showList(
     showPriceList(services, name, /^[1-9]\d{0,8}$/.test(asked) ? Number(asked) : undefined),
     listPriceListVersions(services.reports, { list: name, before: undefined, limit: SHOWN_VERSIONS }),
   ]);
-  const sent = problem && visit.form;
-  return showPage('priceLists', name, <ListContent {...{ shown, versions, sent, visit }} />, problem);
+  return showPage('priceLists', name, <ListContent {...{ shown, versions, visit }} />, problem);
 }
 
 function bodyOf({ form, texts }: UserVisit) {

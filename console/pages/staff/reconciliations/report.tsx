@@ -135,13 +135,13 @@ function Acknowledged({
   );
 }
 
-function AcknowledgeForm({ reconciliation, visit: { texts, form } }: Props) {
+function AcknowledgeForm({ reconciliation, visit: { texts } }: Props) {
   const { reconciliation: words } = texts;
   return (
     <Card title={words.acknowledge}>
       <p>{words.acknowledgeExplained}</p>
       <Form action={`${pathOf(reconciliation)}/acknowledge`} id={FORM_ID}>
-        <Field name="reason" label={words.reason} value={form.text('reason')} required />
+        <Field name="reason" label={words.reason} required />
         <button type="submit">{words.acknowledge}</button>
       </Form>
     </Card>

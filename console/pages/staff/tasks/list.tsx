@@ -17,11 +17,11 @@ export function TaskList({
   readonly filters: readonly PartFilter[];
 }) {
   const texts = useTexts();
-  const { staffTasks: words, tasks: taskWords, fields, common } = texts;
+  const { staffTasks: words, tasks: taskWords, common } = texts;
   return (
     <>
       <Filters>
-        <ChoiceLinks name="status" label={fields.status} all={taskWords.allStatuses} values={TASK_STATUSES} />
+        <ChoiceLinks name="status" all={taskWords.allStatuses} values={TASK_STATUSES} />
         <FieldFilter name="account" label={common.partOfAccount} />
         <FieldFilter name="model" label={common.partOfModel} />
         <ChoiceFilter name="kind" label={words.kind} all={taskWords.allKinds} values={TASK_KINDS} />

@@ -18,7 +18,7 @@ export function UpstreamList({ routes, visit }: { readonly routes: Routes; reado
     <>
       <p class="soft">{texts.staffUpstreams.about}</p>
       <UpstreamTable routes={routes} />
-      {may(visit, 'operate') && routes.length > 0 ? <Orders routes={routes} visit={visit} /> : null}
+      {may(visit, 'operate') && routes.length > 0 ? <Orders routes={routes} /> : null}
     </>
   );
 }
@@ -94,30 +94,15 @@ function Calls({ sum }: { readonly sum: CallSum }) {
   );
 }
 
-function Orders({ routes, visit }: { readonly routes: Routes; readonly visit: UserVisit }) {
-  const { form, texts } = visit;
-  const { staffUpstreams: words, fields } = texts;
+function Orders({ routes }: { readonly routes: Routes }) {
+  const { staffUpstreams: words } = useTexts();
   const names = [...new Set(routes.map(({ name }) => name))].map((name) => [name, name] as const);
-  const UpstreamChoice = ({ id }: { readonly id: string }) => (
-    <Choice name="upstream" id={id} label={fields.upstream} value={form.text('upstream')} options={names} />
-  );
+  const UpstreamChoice = ({ id }: { readonly id: string }) => <Choice name="upstream" id={id} options={names} />;
   return (
     <div class="grid">
-      <ReasonCard
-        title={words.rest}
-        hint={words.restHint}
-        action="upstreams/rest"
-        look="danger"
-        reason={form.text('reason')}
-      >
+      <ReasonCard title={words.rest} hint={words.restHint} action="upstreams/rest" look="danger">
         <UpstreamChoice id="rest-upstream" />
-        <Field
-          name="minutes"
-          label={words.minutes}
-          value={form.text('minutes') || USUAL_MINUTES}
-          inputMode="numeric"
-          required
-        />
+        <Field name="minutes" label={words.minutes} value={USUAL_MINUTES} inputMode="numeric" required />
       </ReasonCard>
       <ReasonCard title={words.resume} hint={words.resumeHint} action="upstreams/resume" look="">
         <UpstreamChoice id="resume-upstream" />

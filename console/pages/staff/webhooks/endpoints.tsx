@@ -100,7 +100,7 @@ export function EndpointContent({
         ) : null}
       </Card>
       <Filters>
-        <ChoiceFilter name="status" label={fields.status} all={texts.tasks.allStatuses} values={DELIVERY_STATUSES} />
+        <ChoiceFilter name="status" all={texts.tasks.allStatuses} values={DELIVERY_STATUSES} />
       </Filters>
       <Deliveries {...{ deliveries, temporal }} none={words.noDeliveries} redeliverPath={mayAct ? path : null} />
       <Pages path={path} next={next} />
