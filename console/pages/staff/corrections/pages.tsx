@@ -1,22 +1,30 @@
 /** Manual corrections of balances. Corrections above an amount need two people. */
+import { TRANSFER } from '../../../../api/routes/admin/present.ts';
 import { adjustmentSchema, topUpSchema } from '../../../../api/routes/admin/schema.ts';
 import { correct as correctOrAsk, decide } from '../../../../api/services/finance/corrections.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { createValidator } from '../../../../api/validation.ts';
 import {
+  type Correction,
   type CorrectionOutcome,
   listDecidedCorrections,
   listPendingCorrections,
 } from '../../../../db/queries/corrections.ts';
-import { listAdjustments } from '../../../../db/queries/transfers.ts';
+import { listAdjustments, type Transfer } from '../../../../db/queries/transfers.ts';
 import type { ServiceError } from '../../../../domain/errors.ts';
 import { newId } from '../../../../domain/ids.ts';
 import { parseUsd } from '../../../../domain/money.ts';
+import { CORRECTIONS } from '../../../../domain/policy.ts';
+import * as field from '../../../../domain/resource/field.ts';
+import { nested } from '../../../../domain/resource/resource.ts';
 import { carryOut } from '../../../form-problem.ts';
+import { Card, ExactMoney, Field, Form, FormButton, Pages, Time, usd } from '../../../html/components.tsx';
+import { useTexts } from '../../../html/page-context.ts';
+import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { readListPage } from '../../../list-page.ts';
-import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
-import { CorrectionContent } from './content.tsx';
+import { may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 
+const PATH = '/staff/corrections';
 const ADJUSTMENT_LIST = { kind: 'transfer', size: 50 } as const;
 /** More than finance leaves pending. */
 const MAX_PENDING = 100;
@@ -26,17 +34,15 @@ const validateAdjustment = createValidator(adjustmentSchema);
 const validateTopUp = createValidator(topUpSchema);
 
 export const staffCorrectionPages = [
-  staff.page('/staff/corrections', 'read', (visit, services) => showCorrections(visit, services, null)),
-  staff.form('/staff/corrections', 'moveMoney', (visit, services) =>
-    act(visit, services, () => correct(visit, services)),
-  ),
+  staff.page(PATH, 'read', (visit, services) => showCorrections(visit, services, null)),
+  staff.form(PATH, 'moveMoney', (visit, services) => act(visit, services, () => correct(visit, services))),
   deciding('approve', 'approved'),
   deciding('reject', 'rejected'),
   deciding('withdraw', 'withdrawn'),
 ];
 
 function deciding(name: string, outcome: CorrectionOutcome) {
-  return staff.form(`/staff/corrections/{correction_id}/${name}`, 'moveMoney', (visit, services) =>
+  return staff.form(`${PATH}/{correction_id}/${name}`, 'moveMoney', (visit, services) =>
     act(visit, services, () =>
       decide(services.database, { id: visit.params['correction_id'] ?? '', outcome, by: visit.user.email }),
     ),
@@ -44,7 +50,7 @@ function deciding(name: string, outcome: CorrectionOutcome) {
 }
 
 async function act(visit: UserVisit, services: ApiServices, work: () => Promise<void>): Promise<PageResult> {
-  return carryOut(work, '/staff/corrections', (problem) => {
+  return carryOut(work, PATH, (problem) => {
     if (visit.params['correction_id'] !== undefined && problem.code === 'not_found') throw problem;
     return showCorrections(visit, services, problem);
   });
@@ -73,21 +79,178 @@ async function showCorrections(
   const isSentBefore = problem?.code === 'idempotency_conflict';
   const idOf = (kind: 'transfer' | 'correction', name: string): string =>
     (isSentBefore ? null : visit.form.optional(name)) ?? newId(kind);
+  const { corrections: words } = visit.texts;
   return showPage(
     'corrections',
-    visit.texts.corrections.title,
-    <CorrectionContent
-      pending={pending}
-      decided={decided}
-      adjustments={adjustments}
-      next={next}
-      fourEyesAbove={fourEyesAbove}
-      formIds={{
-        correctionId: idOf('correction', 'correction_id'),
-        adjustmentId: idOf('transfer', 'adjustment_id'),
-      }}
-      visit={visit}
-    />,
+    words.title,
+    <>
+      <p class="soft">
+        {words.explained}{' '}
+        {fourEyesAbove === null
+          ? words.oneIsEnough
+          : words.requiresSecondApproval(usd(fourEyesAbove), CORRECTIONS.addUpHours, CORRECTIONS.pendingDays)}
+      </p>
+      {fourEyesAbove === null && pending.length === 0 ? null : <Pending pending={pending} visit={visit} />}
+      {may(visit, 'moveMoney') ? (
+        <CorrectionForm
+          correctionId={idOf('correction', 'correction_id')}
+          adjustmentId={idOf('transfer', 'adjustment_id')}
+        />
+      ) : null}
+      {decided.length === 0 ? null : <Decided decided={decided} />}
+      <Adjustments adjustments={adjustments} next={next} />
+    </>,
     problem,
+  );
+}
+
+/** The ids are those of what the form creates, so that both are created once. */
+function CorrectionForm({ correctionId, adjustmentId }: Readonly<Record<'correctionId' | 'adjustmentId', string>>) {
+  const { corrections: words, common } = useTexts();
+  return (
+    <Card title={words.ask}>
+      <Form action={`/console${PATH}`} class="grid">
+        <input type="hidden" name="correction_id" value={correctionId} />
+        <input type="hidden" name="adjustment_id" value={adjustmentId} />
+        <Field name="account_id" label={words.accountId} required />
+        <Field name="amount_usd" label={words.amountInUsd} hint={words.amountHint} inputMode="text" required />
+        <Field name="reason" required />
+        <Field name="reference" label={`${words.reference} (${common.optional})`} hint={words.referenceHint} />
+        <div>
+          <button type="submit">{words.submit}</button>
+        </div>
+      </Form>
+    </Card>
+  );
+}
+
+const CORRECTION = nested<Correction>({
+  amount_usd: field.usd('amount'),
+  reason: field.text('reason'),
+  reference: field.text.orNull('reference'),
+  author: field.text('author'),
+  created_at: field.isoTime('createdAt'),
+  expires_at: field.isoTime('expiresAt'),
+  transfer_id: field.id('transfer').orNull('transferId'),
+});
+
+/** The first columns of every table of corrections. */
+function columnsOf({ fields, corrections: words }: UserVisit['texts']) {
+  return [
+    [fields.account_id, ({ accountName }: Correction) => accountName],
+    'amount_usd',
+    'reason',
+    [words.asked, 'author'],
+  ] as const;
+}
+
+const SHARED = {
+  of: CORRECTION,
+  notes: { reason: 'reference', author: 'created_at' },
+  pageOf: ({ accountId }: Correction) => `/console/staff/accounts/${accountId}`,
+} as const;
+
+function ByAt({ author, at }: { readonly author: string | null; readonly at: Date }) {
+  return (
+    <>
+      {author}
+      <br />
+      <Time at={at} />
+    </>
+  );
+}
+
+function Pending({ pending, visit }: { readonly pending: readonly Correction[]; readonly visit: UserVisit }) {
+  const { corrections: words } = visit.texts;
+  return (
+    <TableCard
+      {...SHARED}
+      title={words.pending}
+      rows={pending}
+      none={words.nonePending}
+      columns={[
+        ...columnsOf(visit.texts),
+        [words.until, 'expires_at'],
+        [words.decision, (correction) => <Decisions correction={correction} visit={visit} />],
+      ]}
+    />
+  );
+}
+
+function Decisions({ correction, visit }: { readonly correction: Correction; readonly visit: UserVisit }) {
+  const { texts, user } = visit;
+  if (!may(visit, 'moveMoney')) return <>–</>;
+  const decisions = correction.author === user.email ? (['withdraw'] as const) : (['approve', 'reject'] as const);
+  return (
+    <div class="row">
+      {decisions.map((decision) => (
+        <FormButton
+          action={`/console${PATH}/${correction.id}/${decision}`}
+          label={texts.corrections[decision]}
+          look={decision === 'approve' ? '' : 'quiet'}
+        />
+      ))}
+    </div>
+  );
+}
+
+function Decided({ decided }: { readonly decided: readonly Correction[] }) {
+  const texts = useTexts();
+  const { corrections: words } = texts;
+  return (
+    <TableCard
+      title={words.decided}
+      {...SHARED}
+      rows={decided}
+      columns={[
+        ...columnsOf(texts),
+        [
+          words.result,
+          ({ outcome, decidedAt, decidedBy }) => (
+            <>
+              <Chosen name="outcome" value={outcome ?? 'expired'} />
+              {decidedAt === null ? null : (
+                <p class="hint">
+                  <ByAt author={decidedBy} at={decidedAt} />
+                </p>
+              )}
+            </>
+          ),
+        ],
+        'transfer_id',
+      ]}
+    />
+  );
+}
+
+/** Corrections of all accounts, newest first. */
+function Adjustments({
+  adjustments,
+  next,
+}: {
+  readonly adjustments: readonly Transfer[];
+  readonly next: string | null;
+}) {
+  const { corrections: words, fields } = useTexts();
+  return (
+    <TableCard
+      title={words.booked}
+      of={TRANSFER}
+      rows={adjustments}
+      none={words.noneBooked}
+      columns={[
+        [words.when, 'created_at'],
+        [
+          fields.amount_usd,
+          ({ credit, amount }) => <ExactMoney amount={credit === 'available' ? amount : -amount} />,
+          'number',
+        ],
+        'reason',
+        'author',
+        'account_id',
+      ]}
+    >
+      <Pages path={`/console${PATH}`} next={next} />
+    </TableCard>
   );
 }

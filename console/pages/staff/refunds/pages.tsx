@@ -1,12 +1,18 @@
 /** Refunds of all accounts, with their causes. */
-import { REFUND, streamShownRefunds } from '../../../../api/routes/admin/present-finance.ts';
+import { LISTED_REFUND, REFUND, streamShownRefunds } from '../../../../api/routes/admin/present-finance.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
-import { listRefunds, type RefundFilter, sumRefunds } from '../../../../db/queries/statements.ts';
+import { listRefunds, type RefundFilter, type RefundSum, sumRefunds } from '../../../../db/queries/statements.ts';
+import * as field from '../../../../domain/resource/field.ts';
+import { nested } from '../../../../domain/resource/resource.ts';
 import { exportFile } from '../../../export.ts';
+import { Choice, Field, Pages } from '../../../html/components.tsx';
+import { DayFilters, Downloads, Filters } from '../../../html/filters.tsx';
+import { useTexts } from '../../../html/page-context.ts';
+import { TableCard } from '../../../html/resource-table.tsx';
 import { readListPage } from '../../../list-page.ts';
 import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { periodOrMonth } from '../../../period.ts';
-import { RefundContent } from './content.tsx';
+import type { Texts } from '../../../texts/texts.ts';
 
 const REFUND_LIST = { kind: 'transfer', size: 50 } as const;
 const CAUSE = /^[a-z_]{1,100}$/;
@@ -25,7 +31,43 @@ async function showRefunds(visit: UserVisit, { reports, inTurn, clock }: ApiServ
     readListPage(visit.query, REFUND_LIST, (slice) => listRefunds(reports, { ...filter, ...slice })),
     inTurn(visit.user.email, () => sumRefunds(reports, filter)),
   ]);
-  return showPage('refunds', visit.texts.refunds.title, <RefundContent {...{ refunds, sums, filter, next, visit }} />);
+  const { refunds: words, fields } = visit.texts;
+  return showPage(
+    'refunds',
+    words.title,
+    <>
+      <RefundFilters sums={sums} filter={filter} />
+      <Sums sums={sums} />
+      {refunds.length === 0 ? null : (
+        <TableCard
+          title={words.title}
+          of={LISTED_REFUND}
+          rows={refunds}
+          hasColumnMenu
+          columns={[
+            [words.when, 'created_at'],
+            'amount_usd',
+            [
+              fields.cause,
+              ({ cause, message }) => (
+                <>
+                  {causeInWords(cause, visit.texts)}
+                  {message === null ? null : <p class="hint">{message}</p>}
+                </>
+              ),
+              null,
+              'cause',
+            ],
+            'model',
+            [words.of, 'task_id'],
+            'account_id',
+          ]}
+        >
+          <Pages next={next} />
+        </TableCard>
+      )}
+    </>,
+  );
 }
 
 /** Reads the filters. Without days, the period is the current month. */
@@ -36,4 +78,54 @@ function filterOf({ query }: UserVisit, nowMs: number): RefundFilter {
     accountId: (query.get('account_id') ?? '').trim() || undefined,
     cause: CAUSE.test(cause) ? cause : undefined,
   };
+}
+
+function RefundFilters({ sums, filter }: { readonly sums: readonly RefundSum[]; readonly filter: RefundFilter }) {
+  const texts = useTexts();
+  const { refunds: words, staff } = texts;
+  const causes = [...new Set([filter.cause ?? null, ...sums.map(({ cause }) => cause)])].flatMap(
+    (cause) => cause ?? [],
+  );
+  return (
+    <Filters downloads={<Downloads />}>
+      <DayFilters standing={filter} />
+      <Choice
+        name="cause"
+        value={filter.cause}
+        options={[['', words.allCauses], ...causes.map((cause) => [cause, causeInWords(cause, texts)] as const)]}
+      />
+      <Field name="account_id" label={staff.accountId} value={filter.accountId} />
+    </Filters>
+  );
+}
+
+const REFUND_SUM = nested<Omit<RefundSum, 'cause'>>({
+  refunds: field.count('refunds'),
+  amount_usd: field.usd('amount'),
+});
+
+function Sums({ sums }: { readonly sums: readonly RefundSum[] }) {
+  const texts = useTexts();
+  const { refunds: words, common, fields } = texts;
+  const rows = sums.map((sum) => ({ ...sum, name: causeInWords(sum.cause, texts) }));
+  return (
+    <TableCard
+      of={REFUND_SUM}
+      title={words.byCause}
+      rows={rows}
+      none={words.none}
+      total={{
+        name: common.total,
+        cause: null,
+        refunds: sums.reduce((all, { refunds }) => all + refunds, 0),
+        amount: sums.reduce((all, { amount }) => all + amount, 0n),
+      }}
+      columns={[[fields.cause, ({ name }) => name], 'refunds', 'amount_usd']}
+    />
+  );
+}
+
+/** Returns the words for an error code. A code without words is shown unchanged. */
+function causeInWords(cause: string | null, { refunds: words }: Texts): string {
+  return cause === null ? words.unknownCause : (new Map(Object.entries(words.causes)).get(cause) ?? cause);
 }

@@ -1,11 +1,16 @@
 /** Upstreams of text and media: their health, and overrides that take an upstream out of service. */
+import { UPSTREAM } from '../../../../api/routes/admin/upstreams.ts';
 import { overrideUpstream } from '../../../../api/services/override-upstream.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
+import { type CallSum, durationAtMs } from '../../../../domain/call-sum.ts';
 import type { ServiceError } from '../../../../domain/errors.ts';
 import { carryOut, FormError } from '../../../form-problem.ts';
-import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { Badge, Choice, Empty, Field, Noted, Time } from '../../../html/components.tsx';
+import { useTexts } from '../../../html/page-context.ts';
+import { ReasonCard } from '../../../html/reason-card.tsx';
+import { Chosen, TableCard, wordFor } from '../../../html/resource-table.tsx';
+import { may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { authorshipOf } from '../reason.ts';
-import { UpstreamList, UpstreamTable } from './list.tsx';
 
 const MINUTE_SECONDS = 60;
 
@@ -26,10 +31,16 @@ async function showUpstreams(
   { upstreams }: ApiServices,
   problem: ServiceError | null = null,
 ): Promise<PageResult> {
+  const { staffUpstreams: words } = visit.texts;
+  const routes = await upstreams.list();
   return showPage(
     'upstreams',
-    visit.texts.staffUpstreams.title,
-    <UpstreamList routes={await upstreams.list()} visit={visit} />,
+    words.title,
+    <>
+      <p class="soft">{words.about}</p>
+      <UpstreamTable routes={routes} />
+      {may(visit, 'operate') && routes.length > 0 ? <Orders routes={routes} /> : null}
+    </>,
     problem,
   );
 }
@@ -50,4 +61,96 @@ function readSeconds({ form, texts }: UserVisit): number {
     throw new FormError(texts.staffUpstreams.minutesFrom(1, MAX_MINUTES), { field: 'minutes' });
   }
   return count * MINUTE_SECONDS;
+}
+
+type Routes = Awaited<ReturnType<ApiServices['upstreams']['list']>>;
+
+const USUAL_MINUTES = '10';
+
+/** The browser fetches the table again while the page is open. */
+function UpstreamTable({ routes }: { readonly routes: Routes }) {
+  const texts = useTexts();
+  const { staffUpstreams: words, fields } = texts;
+  if (routes.length === 0) return <Empty>{words.none}</Empty>;
+  return (
+    <div hx-get="/console/staff/upstreams/health" hx-trigger="every 5s" hx-swap="outerHTML">
+      <TableCard
+        of={UPSTREAM}
+        label={words.title}
+        rows={routes}
+        columns={[
+          [
+            fields.upstream,
+            (route) => (
+              <Noted note={'format' in route ? route.format : (route.protocol ?? words.notConfigured)}>
+                {route.name}
+              </Noted>
+            ),
+          ],
+          'model',
+          [fields.key, ({ key }) => (key === null ? null : <code>{`…${key}`}</code>)],
+          [
+            fields.status,
+            ({ state, cause, sinceMs, openIn }) => (
+              <Noted note={sinceMs === null ? null : <Time at={new Date(sinceMs)} />}>
+                <Noted note={cause && <Chosen name="cause" value={cause} />}>
+                  <Chosen name="state" value={state} />
+                  {openIn < 2 ? null : ` ${words.openIn(openIn)}`}
+                </Noted>
+              </Noted>
+            ),
+          ],
+          [words.fiveMinutes, ({ lastFiveMinutes }) => <Calls sum={lastFiveMinutes} />, 'number'],
+          [words.hour, ({ lastHour }) => <Calls sum={lastHour} />, 'number'],
+          [words.day, ({ lastDay }) => <Calls sum={lastDay} />, 'number'],
+          [
+            words.lastFailure,
+            ({ lastFailure }) =>
+              lastFailure === null ? null : (
+                <Noted note={<Time at={lastFailure.failedAt} />}>
+                  {[
+                    wordFor('cause', lastFailure.fault, texts),
+                    lastFailure.status === null ? '' : `HTTP ${lastFailure.status}`,
+                    lastFailure.message,
+                  ]
+                    .filter((part) => part !== '')
+                    .join(': ')}
+                </Noted>
+              ),
+            'words',
+          ],
+        ]}
+      />
+    </div>
+  );
+}
+
+/** Requests of a span, how many failed, and how long they took. */
+function Calls({ sum }: { readonly sum: CallSum }) {
+  const { language, staffUpstreams: words } = useTexts();
+  const { requests, failures } = sum;
+  const [half, most] = [durationAtMs(sum, 0.5), durationAtMs(sum, 0.95)];
+  return (
+    <Noted note={half === null || most === null ? null : words.durations(half, most)}>
+      {requests.toLocaleString(language)}
+      {failures === 0 ? null : <Badge tone="bad">{words.failed(failures)}</Badge>}
+    </Noted>
+  );
+}
+
+function Orders({ routes }: { readonly routes: Routes }) {
+  const { staffUpstreams: words } = useTexts();
+  const names = [...new Set(routes.map(({ name }) => name))].map((name) => [name, name] as const);
+  const UpstreamChoice = ({ id }: { readonly id: string }) => <Choice name="upstream" id={id} options={names} />;
+  return (
+    <div class="grid">
+      <ReasonCard title={words.rest} hint={words.restHint} action="upstreams/rest" look="danger">
+        <UpstreamChoice id="rest-upstream" />
+        <Field name="minutes" label={words.minutes} value={USUAL_MINUTES} inputMode="numeric" required />
+      </ReasonCard>
+      <ReasonCard title={words.resume} hint={words.resumeHint} action="upstreams/resume" look="">
+        <UpstreamChoice id="resume-upstream" />
+      </ReasonCard>
+    </div>
+  );
 }

@@ -1,4 +1,5 @@
 /** Webhook endpoints of all accounts and their deliveries. By default, the list shows failing endpoints. */
+import { ADMIN_ENDPOINT } from '../../../../api/routes/webhooks/present.ts';
 import { redeliverOne } from '../../../../api/services/redeliver.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { DELIVERY_STATUSES, listDeliveries, requestRedeliveries } from '../../../../db/queries/deliveries.ts';
@@ -10,10 +11,16 @@ import {
 import { ServiceError } from '../../../../domain/errors.ts';
 import { WEBHOOKS } from '../../../../domain/policy.ts';
 import { carryOut, FormError } from '../../../form-problem.ts';
+import { Card, Choice, Copyable, Form, Pages, Time } from '../../../html/components.tsx';
+import { EndpointState } from '../../../html/endpoint-state.tsx';
+import { Facts } from '../../../html/facts.tsx';
+import { Candidates, ChoiceFilter, FieldFilter, Filters } from '../../../html/filters.tsx';
+import { AnyId } from '../../../html/linked-ids.tsx';
+import { TableCard } from '../../../html/resource-table.tsx';
 import { readListPage } from '../../../list-page.ts';
+import { may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { accountIn, unlessOpen } from '../../../part-filter.ts';
-import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
-import { EndpointContent, EndpointList } from './endpoints.tsx';
+import { Deliveries } from '../deliveries.tsx';
 
 const PAGE_SIZE = 50;
 const ENDPOINT_LIST = { kind: 'webhookEndpoint', size: PAGE_SIZE } as const;
@@ -38,10 +45,43 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
     accountId: account.value ?? undefined,
     failing: query.get('show') === 'all' ? undefined : true,
   };
-  const page = await readListPage(query, ENDPOINT_LIST, (slice) =>
+  const { entries: endpoints, next } = await readListPage(query, ENDPOINT_LIST, (slice) =>
     unlessOpen([account], () => listAllWebhookEndpoints(services.database, { ...filter, ...slice })),
   );
-  return showPage('failingWebhooks', texts.staffWebhooks.title, <EndpointList page={page} account={account} />);
+  const { staffWebhooks: words, common, fields } = texts;
+  return showPage(
+    'failingWebhooks',
+    words.title,
+    <>
+      <Filters>
+        <FieldFilter name="account" label={common.partOfAccount} />
+        <Choice
+          name="show"
+          label={words.show}
+          value={query.get('show')}
+          options={[
+            ['', words.onlyFailing],
+            ['all', words.all],
+          ]}
+        />
+      </Filters>
+      <Candidates filters={[account]} />
+      <TableCard
+        of={ADMIN_ENDPOINT}
+        label={words.title}
+        rows={endpoints}
+        none={words.none}
+        pageOf={({ id }) => `/console/staff/webhooks/${id}`}
+        columns={[
+          'url',
+          'account_id',
+          [fields.status, (endpoint) => <EndpointState endpoint={endpoint} />],
+          'failing_since',
+        ]}
+      />
+      <Pages next={next} />
+    </>,
+  );
 }
 
 async function showEndpoint(
@@ -54,13 +94,46 @@ async function showEndpoint(
     endpointId: endpoint.id,
     status: DELIVERY_STATUSES.find((known) => known === visit.query.get('status')),
   };
-  const page = await readListPage(visit.query, DELIVERY_LIST, (slice) =>
+  const { entries: deliveries, next } = await readListPage(visit.query, DELIVERY_LIST, (slice) =>
     listDeliveries(database, { ...filter, ...slice }),
   );
+  const { staffWebhooks: words, staff: staffWords, fields, tasks } = visit.texts;
+  const path = `/console/staff/webhooks/${endpoint.id}`;
+  const mayAct = may(visit, 'operate');
   return showPage(
     'failingWebhooks',
-    visit.texts.staffWebhooks.endpoint,
-    <EndpointContent {...{ endpoint, page, temporal, visit }} />,
+    words.endpoint,
+    <>
+      <Card title={words.details}>
+        <Facts
+          facts={[
+            [fields.url, endpoint.url],
+            [staffWords.account, <AnyId id={endpoint.accountId} />],
+            [
+              fields.status,
+              <>
+                <EndpointState endpoint={endpoint} />{' '}
+                {endpoint.failingSince === null ? null : <Time at={endpoint.failingSince} />}
+              </>,
+            ],
+            [fields.events, endpoint.events.join(', ')],
+            [words.id, <Copyable text={endpoint.id} label={words.id} />],
+          ]}
+        />
+        {mayAct ? (
+          <Form action={`${path}/redeliver`} class="after">
+            <button type="submit" class="quiet">
+              {words.redeliverFailed}
+            </button>
+          </Form>
+        ) : null}
+      </Card>
+      <Filters>
+        <ChoiceFilter name="status" all={tasks.allStatuses} values={DELIVERY_STATUSES} />
+      </Filters>
+      <Deliveries {...{ deliveries, temporal }} none={words.noDeliveries} redeliverPath={mayAct ? path : null} />
+      <Pages path={path} next={next} />
+    </>,
     problem,
   );
 }
