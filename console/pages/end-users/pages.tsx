@@ -1,23 +1,26 @@
 /** The end users of an account, for its members and for operators: what they used, and their budgets. */
-import { existingAccount } from '../../../api/services/existing-account.ts';
-import { setBudget } from '../../../api/services/end-user-budgets.ts';
-import type { ApiServices } from '../../../api/services/services.ts';
 import { toBudget } from '../../../api/routes/admin/end-user-budgets.ts';
+import { END_USER_BUDGET } from '../../../api/routes/admin/present.ts';
 import { endUserBudgetSchema } from '../../../api/routes/admin/schema.ts';
 import { END_USER_USAGE } from '../../../api/routes/usage/present.ts';
+import { setBudget } from '../../../api/services/end-user-budgets.ts';
+import { existingAccount } from '../../../api/services/existing-account.ts';
+import type { ApiServices } from '../../../api/services/services.ts';
 import { createValidator } from '../../../api/validation.ts';
-import { deleteEndUserBudget, listEndUserBudgets } from '../../../db/queries/end-user-budgets.ts';
-import { sumEndUserUsage } from '../../../db/queries/end-user-usage.ts';
+import { deleteEndUserBudget, type KeptBudget, listEndUserBudgets } from '../../../db/queries/end-user-budgets.ts';
+import { type EndUserUsage, sumEndUserUsage } from '../../../db/queries/end-user-usage.ts';
+import { renewalOf } from '../../../domain/api-key.ts';
 import type { ServiceError } from '../../../domain/errors.ts';
 import { mayAsMember } from '../../../domain/roles.ts';
 import { exportFile } from '../../export.ts';
 import { carryOut } from '../../form-problem.ts';
-import { Card } from '../../html/components.tsx';
-import { DayFilters, Downloads, Filters } from '../../html/filters.tsx';
-import { readListPage } from '../../list-page.ts';
+import { Card, Choice, Field, Form, FormButton, Money, Noted, Pages, Time, usd } from '../../html/components.tsx';
+import { DayFilters, Downloads, FieldFilter, Filters } from '../../html/filters.tsx';
+import { useTexts } from '../../html/page-context.ts';
+import { TableCard } from '../../html/resource-table.tsx';
+import { type ListPage, readListPage } from '../../list-page.ts';
 import { may, member, type Page, type PageResult, showPage, staff, type UserVisit } from '../../page.ts';
 import { type NamedPeriod, readPeriod } from '../usage/period.ts';
-import { BudgetForm, BudgetTable, UsageTable } from './tables.tsx';
 
 const BUDGET_LIST = { kind: 'endUserBudget', size: 50 } as const;
 const validate = createValidator(endUserBudgetSchema);
@@ -127,5 +130,102 @@ async function showEndUsers(
       ) : null}
     </>,
     problem,
+  );
+}
+
+/** The table shows the end users who were charged most. The export has more. */
+const MAX_ROWS = 100;
+
+/** The name may be long, and without a space. */
+function Name({ endUser }: { readonly endUser: string }) {
+  return <span class="narrow">{endUser}</span>;
+}
+
+function UsageTable({ rows }: { readonly rows: readonly EndUserUsage[] }) {
+  const { endUsers: words, fields } = useTexts();
+  return (
+    <TableCard
+      title={words.usage}
+      of={END_USER_USAGE}
+      rows={rows.slice(0, MAX_ROWS)}
+      none={words.noUsage}
+      hasColumnMenu
+      columns={[
+        [fields.end_user, Name, null, 'end_user'],
+        'charged_usd',
+        'requests',
+        'failed',
+        'input_tokens',
+        'output_tokens',
+      ]}
+    >
+      {rows.length > MAX_ROWS ? <p class="soft">{words.more(MAX_ROWS)}</p> : null}
+    </TableCard>
+  );
+}
+
+function BudgetTable({
+  page: { entries, next },
+  path,
+  mayChange,
+}: {
+  readonly page: ListPage<KeptBudget>;
+  readonly path: string;
+  readonly mayChange: boolean;
+}) {
+  const { endUsers: words, keys, fields, common, values } = useTexts();
+  return (
+    <TableCard
+      title={words.budgets}
+      of={END_USER_BUDGET}
+      rows={entries}
+      none={words.noBudgets}
+      columns={[
+        [fields.end_user, Name],
+        [
+          keys.used,
+          ({ usedOfLimit, usageLimit, limitPeriod }) => (
+            <Noted note={keys.renewal(values.limit_period[limitPeriod])}>
+              <Money amount={usedOfLimit} /> {keys.ofLimit(usd(usageLimit))}
+            </Noted>
+          ),
+          'number',
+        ],
+        [words.renewsAt, ({ limitPeriod }) => <Time at={renewalOf(limitPeriod, new Date())} />],
+        mayChange
+          ? [
+              common.delete,
+              ({ id }) => (
+                <FormButton
+                  action={`${path}/${id}/delete`}
+                  label={common.delete}
+                  look="danger"
+                  question={words.delete}
+                />
+              ),
+            ]
+          : null,
+      ]}
+    >
+      <Filters hasViews={false} keeps={['from', 'to']}>
+        <FieldFilter name="end_user" />
+      </Filters>
+      <Pages next={next} />
+    </TableCard>
+  );
+}
+
+function BudgetForm({ action }: { readonly action: string }) {
+  const { endUsers: words, common, values } = useTexts();
+  return (
+    <Form action={action}>
+      <p class="soft">{words.explanation}</p>
+      <div class="grid">
+        <Field name="end_user" hint={words.asNamed} />
+        <Field name="usage_limit_usd" inputMode="decimal" />
+        <Choice name="limit_period" label={words.renews} options={Object.entries(values.limit_period)} />
+      </div>
+      <button type="submit">{common.save}</button>
+    </Form>
   );
 }

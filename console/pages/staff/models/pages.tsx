@@ -1,15 +1,23 @@
 /** Models and prices in force, pending changes in the files, and the history of the configuration. */
+import { CONFIGURATION_RECORD } from '../../../../api/routes/admin/configuration.ts';
+import type { ConfigurationPreview, ConfigurationState } from '../../../../api/services/configuration-control.ts';
 import { overrideModel } from '../../../../api/services/override-model.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
-import { listSoldModels } from '../../../../api/services/sold-models.ts';
-import { listConfigurations } from '../../../../db/queries/configurations.ts';
+import { listSoldModels, type SoldModel } from '../../../../api/services/sold-models.ts';
+import { type ConfigurationRecord, listConfigurations } from '../../../../db/queries/configurations.ts';
 import { badRequest, ServiceError } from '../../../../domain/errors.ts';
 import { OperatorError } from '../../../../domain/operator-error.ts';
+import * as field from '../../../../domain/resource/field.ts';
+import { nested } from '../../../../domain/resource/resource.ts';
 import { carryOut } from '../../../form-problem.ts';
-import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { Badge, Card, Empty, FormButton, Noted, Problem, Time } from '../../../html/components.tsx';
+import { Facts } from '../../../html/facts.tsx';
+import { useTexts } from '../../../html/page-context.ts';
+import { ReasonCard } from '../../../html/reason-card.tsx';
+import { ResourceTable, TableCard } from '../../../html/resource-table.tsx';
+import { InlinePrices, PriceFacts, TermFacts } from '../../../html/terms.tsx';
+import { may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { authorshipOf } from '../reason.ts';
-import { ConfigurationContent } from './configuration.tsx';
-import { ModelContent, ModelTable } from './models.tsx';
 
 const LATEST_RECORDS = 20;
 
@@ -37,18 +45,78 @@ export const staffModelPages = [
 ];
 
 async function showModels({ texts }: UserVisit, services: ApiServices): Promise<PageResult> {
-  const models = listSoldModels(services);
+  const { staffModels: words, fields } = texts;
+  const { catalogueVersion, refusal } = services.configuration.show();
   return showPage(
     'models',
-    texts.staffModels.title,
-    <ModelTable models={models} state={services.configuration.show()} />,
+    words.title,
+    <>
+      <p>
+        {words.inForce(catalogueVersion)} <a href="/console/staff/models/configuration">{words.files}</a>
+      </p>
+      {refusal === null ? null : <Problem of={words.refused} />}
+      <TableCard
+        of={OFFERED}
+        label={words.title}
+        rows={listSoldModels(services)}
+        pageOf={({ id }) => `/console/staff/models/${encodeURIComponent(id)}`}
+        columns={[
+          [fields.model, 'id'],
+          'kind',
+          [fields.status, (model) => <ModelState model={model} />],
+          [words.prices, ({ prices }) => <InlinePrices prices={prices} />],
+        ]}
+      />
+    </>,
   );
 }
 
 function showModel(visit: UserVisit, services: ApiServices, problem: ServiceError | null = null): PageResult {
   const model = listSoldModels(services).find(({ id }) => id === visit.params['model_id']);
   if (!model) throw new ServiceError('not_found', 'There is no such model.');
-  return showPage('models', model.id, <ModelContent model={model} visit={visit} />, problem);
+  const { staffModels: words, fields, values } = visit.texts;
+  const { disabledBy } = model;
+  const action = disabledBy === null ? 'disable' : 'enable';
+  return showPage(
+    'models',
+    model.id,
+    <>
+      <Card title={words.details}>
+        <Facts
+          facts={[
+            [
+              fields.status,
+              <>
+                <ModelState model={model} />{' '}
+                {disabledBy === null ? null : (
+                  <>
+                    <Time at={disabledBy.createdAt} /> {words.by(disabledBy.author, disabledBy.reason)}
+                  </>
+                )}
+              </>,
+            ],
+            [fields.kind, values.kind[model.kind]],
+          ]}
+        />
+      </Card>
+      <Card title={words.prices}>
+        <p class="soft">{model.kind === 'text' ? words.perMillion : words.inUsd}</p>
+        <PriceFacts prices={model.prices} />
+      </Card>
+      <Card title={words.terms}>
+        <TermFacts terms={model.terms} />
+      </Card>
+      {may(visit, 'operate') ? (
+        <ReasonCard
+          title={words.orders[action]}
+          hint={words.orderHints[action]}
+          action={`models/${encodeURIComponent(model.id)}/${action}`}
+          look={action === 'disable' ? 'danger' : ''}
+        />
+      ) : null}
+    </>,
+    problem,
+  );
 }
 
 async function showConfiguration(
@@ -57,14 +125,118 @@ async function showConfiguration(
   problem: ServiceError | null = null,
 ): Promise<PageResult> {
   const [preview, records] = await Promise.all([configuration.preview(), listConfigurations(database, LATEST_RECORDS)]);
+  const { staffModels: words, fields } = visit.texts;
+  const state = configuration.show();
   return showPage(
     'models',
-    visit.texts.staffModels.files,
-    <ConfigurationContent state={configuration.show()} {...{ preview, records, visit }} />,
+    words.files,
+    <>
+      <Card title={words.now}>
+        <Facts
+          facts={[
+            [fields.catalogue_version, state.catalogueVersion],
+            [words.since, <Time at={state.since} />],
+            [fields.process, state.process],
+          ]}
+        />
+        {state.refusal === null ? null : (
+          <>
+            <p class="problem">{words.refused}</p>
+            <pre>{state.refusal}</pre>
+          </>
+        )}
+      </Card>
+      <Card title={words.wouldChange}>
+        <Changes preview={preview} state={state} />
+        {may(visit, 'operate') && (preview !== null || state.refusal !== null) ? (
+          <FormButton action="/console/staff/models/configuration" label={words.apply} look="" />
+        ) : null}
+      </Card>
+      <History records={records} />
+    </>,
     problem,
   );
 }
 
 function asBadRequest(error: unknown): never {
   throw error instanceof OperatorError ? badRequest(error.message) : error;
+}
+
+const OFFERED = nested<SoldModel>({ id: field.text('id'), kind: field.oneOf(['video', 'image', 'text'])('kind') });
+
+function ModelState({ model }: { readonly model: SoldModel }) {
+  const { staffModels: words } = useTexts();
+  return model.disabledBy === null ? (
+    <Badge tone="good">{words.sold}</Badge>
+  ) : (
+    <Badge tone="bad">{words.disabled}</Badge>
+  );
+}
+
+const OFFER_CHANGE = nested<ConfigurationPreview['changes'][number]>({
+  model: field.text('model'),
+  before: field.text.orNull('before'),
+  after: field.text.orNull('after'),
+});
+
+function Changes({
+  preview,
+  state,
+}: {
+  readonly preview: ConfigurationPreview | null;
+  readonly state: ConfigurationState;
+}) {
+  const { staffModels: words, common, staff } = useTexts();
+  if (preview === null) return <Empty>{state.refusal === null ? words.sameFiles : words.wrongFiles}</Empty>;
+  if (preview.changes.length === 0) return <Empty>{words.onlyUpstreams}</Empty>;
+  return (
+    <>
+      <p>{words.fromTo(state.catalogueVersion, preview.catalogueVersion)}</p>
+      <ResourceTable
+        of={OFFER_CHANGE}
+        label={words.wouldChange}
+        rows={preview.changes}
+        columns={[
+          'model',
+          [
+            staff.action,
+            ({ what, amount }) => (
+              <>
+                {what.replaceAll('_', ' ')} {amount === 'price' ? <Badge tone="busy">{common.price}</Badge> : null}
+              </>
+            ),
+          ],
+          'before',
+          'after',
+        ]}
+      />
+    </>
+  );
+}
+
+function History({ records }: { readonly records: readonly ConfigurationRecord[] }) {
+  const { staffModels: words, staff, fields } = useTexts();
+  return (
+    <TableCard
+      of={CONFIGURATION_RECORD}
+      title={words.history}
+      rows={records}
+      none={words.noHistory}
+      columns={[
+        [staff.when, 'created_at'],
+        'process',
+        'catalogue_version',
+        [
+          fields.status,
+          ({ refusal }) => (
+            <Noted note={refusal}>
+              <Badge tone={refusal === null ? 'good' : 'bad'}>
+                {refusal === null ? words.tookUp : words.refusedOne}
+              </Badge>
+            </Noted>
+          ),
+        ],
+      ]}
+    />
+  );
 }

@@ -1,21 +1,33 @@
 /** Tasks of all accounts. */
+import { type HistoryLinks, historyUrl } from '../../../../api/history-link.ts';
+import { SUBMISSION } from '../../../../api/routes/admin/present-submissions.ts';
 import { cancelTask } from '../../../../api/services/cancel-task.ts';
 import { existingTask } from '../../../../api/services/existing-task.ts';
-import { explainTask } from '../../../../api/services/explain-task.ts';
+import { explainTask, type TaskExplanation } from '../../../../api/services/explain-task.ts';
 import { redeliverTask } from '../../../../api/services/redeliver-task.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { recordPromptsRead } from '../../../../db/queries/operator-actions.ts';
+import type { KeptSubmission } from '../../../../db/queries/submissions.ts';
 import { listTasks } from '../../../../db/queries/tasks.ts';
 import type { ServiceError } from '../../../../domain/errors.ts';
-import { TASK_KINDS, TASK_STATUSES } from '../../../../domain/task.ts';
+import { noteOf } from '../../../../domain/media-route.ts';
+import { isFinal, TASK_KINDS, TASK_STATUSES } from '../../../../domain/task.ts';
 import { carryOut, problemOf } from '../../../form-problem.ts';
+import { Badge, Card, Copyable, Money, Noted, Time } from '../../../html/components.tsx';
+import { Facts } from '../../../html/facts.tsx';
+import { AnyId } from '../../../html/linked-ids.tsx';
+import { useTexts } from '../../../html/page-context.ts';
+import { ReasonCard } from '../../../html/reason-card.tsx';
+import { Chosen, TableCard } from '../../../html/resource-table.tsx';
+import { Timeline } from '../../../html/timeline.tsx';
 import { readListPage } from '../../../list-page.ts';
+import { may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { accountIn, modelIn, unlessOpen } from '../../../part-filter.ts';
-import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { periodOf } from '../../../period.ts';
+import { Result } from '../../tasks/gallery.tsx';
+import { Deliveries } from '../deliveries.tsx';
 import { authorshipOf } from '../reason.ts';
 import { TaskList } from './list.tsx';
-import { TaskContent, TaskTimeline } from './task.tsx';
 
 const TASK_LIST = { kind: 'task', size: 50 } as const;
 
@@ -66,10 +78,37 @@ interface Shown {
 async function showTask(visit: UserVisit, services: ApiServices, shown: Shown = {}): Promise<PageResult> {
   const task = await existingTask(services.database, visit.params['task_id'] ?? '');
   const explanation = await explainTask(services, task);
+  const { staffTasks: words, tasks, fields } = visit.texts;
+  const { submissions, deliveries } = explanation;
+  const { temporal } = services;
+  const isPromptShown = shown.prompt ?? false;
   return showPage(
     'allTasks',
-    visit.texts.staffTasks.task,
-    <TaskContent {...{ explanation, visit }} temporal={services.temporal} isPromptShown={shown.prompt ?? false} />,
+    words.task,
+    <>
+      <TaskTimeline explanation={explanation} />
+      <div class="grid forms">
+        <Card title={words.details}>
+          <Details explanation={explanation} temporal={temporal} />
+        </Card>
+        {task.output === null ? null : (
+          <Card title={tasks.result}>
+            <div class="result">
+              <Result task={task} controls description={task.id} />
+            </div>
+          </Card>
+        )}
+        {isPromptShown ? (
+          <Card title={fields.prompt}>
+            <p class="soft">{words.promptNoted}</p>
+            <p class="prose">{task.request.prompt}</p>
+          </Card>
+        ) : null}
+      </div>
+      <Renders submissions={submissions} />
+      <Deliveries deliveries={deliveries} none={words.noDeliveries} temporal={temporal} />
+      {may(visit, 'operate') ? <Actions explanation={explanation} isPromptShown={isPromptShown} /> : null}
+    </>,
     shown.problem,
   );
 }
@@ -85,5 +124,129 @@ async function act(
     () => work(id),
     `/staff/tasks/${id}`,
     (problem) => showTask(visit, services, { problem }),
+  );
+}
+
+/** The timeline of a task. The browser fetches the timeline again until the task is final. */
+function TaskTimeline({ explanation }: { readonly explanation: TaskExplanation }) {
+  const texts = useTexts();
+  const { task, verdict, events, workflow } = explanation;
+  const live = isFinal(task.status)
+    ? {}
+    : { 'hx-get': `/console/staff/tasks/${task.id}/story`, 'hx-trigger': 'every 3s', 'hx-swap': 'outerHTML' };
+  return (
+    <div {...live}>
+      <Card title={texts.staffTasks.timeline}>
+        <p>
+          <Chosen name="status" value={task.status} /> {verdict}
+        </p>
+        <Timeline events={events} pending={workflow?.pending ?? []} />
+      </Card>
+    </div>
+  );
+}
+
+function Details({
+  explanation: { task, workflow },
+  temporal,
+}: {
+  readonly explanation: TaskExplanation;
+  readonly temporal: HistoryLinks;
+}) {
+  const texts = useTexts();
+  const { staffTasks: words, staff, common, tasks: taskWords, fields } = texts;
+  return (
+    <Facts
+      facts={[
+        [taskWords.id, <Copyable text={task.id} label={taskWords.id} />],
+        [staff.account, <AnyId id={task.accountId} />],
+        [words.key, <AnyId id={task.apiKeyId} />],
+        [fields.model, task.model],
+        [texts.fields.upstream, task.provider],
+        [common.price, <Money amount={task.price} />],
+        task.endUser === null ? null : [fields.end_user, task.endUser],
+        task.priceList === null ? null : [fields.price_list, task.priceList],
+        [fields.created_at, <Time at={task.createdAt} />],
+        [words.deadline, <Time at={task.deadlineAt} />],
+        [
+          words.workflow,
+          <>
+            <a href={historyUrl(temporal, task.id)} rel="noreferrer">
+              {words.openTemporal}
+            </a>{' '}
+            {workflow === undefined ? words.noTemporal : null}
+            {workflow === null ? words.noWorkflow : null}
+          </>,
+        ],
+      ]}
+    />
+  );
+}
+
+function Renders({ submissions }: { readonly submissions: readonly KeptSubmission[] }) {
+  const { staffTasks: words, fields } = useTexts();
+  return (
+    <TableCard
+      of={SUBMISSION}
+      title={words.renders}
+      rows={submissions}
+      none={words.noRenders}
+      notes={{ upstream: 'upstream_model' }}
+      columns={[
+        'attempt',
+        'upstream',
+        'submitted_at',
+        [
+          fields.outcome,
+          (submission) => (
+            <Noted note={noteOf(submission)}>
+              {submission.outcome === null ? (
+                <Badge tone="busy">{words.open}</Badge>
+              ) : (
+                <Chosen name="outcome" value={submission.outcome} />
+              )}
+            </Noted>
+          ),
+        ],
+        'job_id',
+        [
+          fields.cost_usd,
+          ({ cost, vendorCost }) => (
+            <Noted note={vendorCost && `${vendorCost.amount} ${vendorCost.unit}`}>
+              {cost === null ? words.notKnown : <Money amount={cost} />}
+            </Noted>
+          ),
+          'number',
+        ],
+        'possible_loss_usd',
+      ]}
+    />
+  );
+}
+
+function Actions({
+  explanation: { task, deliveries },
+  isPromptShown,
+}: {
+  readonly explanation: TaskExplanation;
+  readonly isPromptShown: boolean;
+}) {
+  const { staffTasks: words } = useTexts();
+  const actions = [
+    ...(isFinal(task.status) ? [] : [['cancel', words.cancel, words.cancelHint] as const]),
+    ...(deliveries.length === 0 ? [] : [['redeliver', words.redeliver, words.redeliverHint] as const]),
+    ...(isPromptShown ? [] : [['prompt', words.showPrompt, words.promptHint] as const]),
+  ];
+  return (
+    <div class="grid">
+      {actions.map(([name, title, hint]) => (
+        <ReasonCard
+          title={title}
+          hint={hint}
+          action={`tasks/${task.id}/${name}`}
+          look={name === 'cancel' ? 'danger' : 'quiet'}
+        />
+      ))}
+    </div>
   );
 }
