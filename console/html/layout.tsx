@@ -28,8 +28,8 @@ export interface SignedIn {
   readonly current: string | undefined;
 }
 
-interface Entry<Name> {
-  readonly name: Name;
+interface Entry {
+  readonly name: keyof Texts['titles'];
   readonly path: string;
   readonly icon: IconName;
 }
@@ -40,10 +40,10 @@ interface Group<Item> {
   readonly entries: readonly Item[];
 }
 
-type AccountEntry = Entry<keyof Texts['navigation']['entries']> & {
+interface AccountEntry extends Entry {
   /** The permission that the page needs; every member sees it otherwise. */
   readonly permission?: MemberPermission;
-};
+}
 
 /** The pages of an account. */
 const ACCOUNT_GROUPS: readonly Group<AccountEntry>[] = [
@@ -77,7 +77,7 @@ const ACCOUNT_GROUPS: readonly Group<AccountEntry>[] = [
 ];
 
 /** The pages for all operators. */
-const STAFF_GROUPS: readonly Group<Entry<keyof Texts['staffNavigation']['entries']>>[] = [
+const STAFF_GROUPS: readonly Group<Entry>[] = [
   {
     title: null,
     entries: [
@@ -153,7 +153,7 @@ function Document({ title, content, signedIn, isSaved }: Frame) {
 function Navigation({ signedIn }: { readonly signedIn: SignedIn }) {
   const texts = useTexts();
   const { user, account, memberships, current } = signedIn;
-  const { navigation: words, staffNavigation: staffWords } = texts;
+  const { navigation: words } = texts;
   return (
     <header class="side">
       <a class="brand" href="/console">
@@ -176,13 +176,7 @@ function Navigation({ signedIn }: { readonly signedIn: SignedIn }) {
         <summary>{words.menu}</summary>
         <nav aria-label={words.label}>
           {user.staffRole === null ? null : (
-            <Groups
-              title={staffWords.title}
-              path="/console/staff"
-              groups={STAFF_GROUPS}
-              words={staffWords.entries}
-              current={current}
-            />
+            <Groups title={words.staff} path="/console/staff" groups={STAFF_GROUPS} current={current} />
           )}
           {account === null ? null : <AccountEntries account={account} current={current} />}
           {memberships.length < 2 ? null : (
@@ -223,37 +217,26 @@ function AccountEntries({
   readonly account: Membership;
   readonly current: string | undefined;
 }) {
-  const { navigation: words } = useTexts();
   const groups = ACCOUNT_GROUPS.map((group) => ({
     ...group,
     entries: group.entries.filter(({ permission = 'see' }) => mayAsMember(role, permission)),
   }));
-  return (
-    <Groups
-      title={accountName}
-      path={`/console/accounts/${accountId}`}
-      groups={groups}
-      words={words.entries}
-      current={current}
-    />
-  );
+  return <Groups title={accountName} path={`/console/accounts/${accountId}`} groups={groups} current={current} />;
 }
 
-function Groups<Name extends string>({
+function Groups({
   title,
   path: parent,
   groups,
-  words,
   current,
 }: {
   readonly title: string;
   readonly path: string;
-  readonly groups: readonly Group<Entry<Name>>[];
-  readonly words: Readonly<Record<Name, string>>;
+  readonly groups: readonly Group<Entry>[];
   readonly current: string | undefined;
 }) {
   const { texts, path: shown } = usePage();
-  const { navigation } = texts;
+  const { navigation, titles } = texts;
   // The staff and the accounts have entries with the same names.
   const isHere = shown.startsWith(parent);
   return (
@@ -268,7 +251,7 @@ function Groups<Name extends string>({
                 <li>
                   <a href={`${parent}${path}`} {...(isHere && name === current && { 'aria-current': 'page' })}>
                     <Icon name={icon} />
-                    {words[name]}
+                    {titles[name]}
                   </a>
                 </li>
               ))}

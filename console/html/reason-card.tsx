@@ -19,13 +19,13 @@ export function ReasonCard({
   /** The fields before the reason. */
   readonly children?: Child;
 }) {
-  const { staff } = useTexts();
+  const { fields } = useTexts();
   return (
     <Card title={title}>
       <p class="soft">{hint}</p>
       <Form action={`/console/staff/${action}`}>
         {children}
-        <Field name="reason" id={`${action}-reason`} label={staff.reason} required />
+        <Field name="reason" id={`${action}-reason`} label={fields.reason} required />
         <button type="submit" class={look}>
           {title}
         </button>

@@ -13,8 +13,8 @@ export function StatementTable({
   /** The words for each line. A line without words is shown by its name. */
   readonly names: Readonly<Record<string, string>>;
 }) {
-  const { billing: words, fields } = useTexts();
-  const what = [words.what, ({ line }: StatementLine) => names[line] ?? line] as const;
+  const { billing: words, fields, common } = useTexts();
+  const what = [common.what, ({ line }: StatementLine) => names[line] ?? line] as const;
   return (
     <>
       <ResourceTable
@@ -24,11 +24,11 @@ export function StatementTable({
         isSum={isEnd}
         columns={[what, 'transfers', [fields.amount_usd, 'total_usd']]}
       />
-      <h3>{words.holds}</h3>
+      <h3>{fields.held_usd}</h3>
       <p class="hint">{words.holdsExplained}</p>
       <ResourceTable
         of={STATEMENT_LINE}
-        label={words.holds}
+        label={fields.held_usd}
         rows={lines.filter((line) => isEnd(line) || line.reserved !== 0n)}
         isSum={isEnd}
         columns={[what, 'transfers', 'reserved_usd']}

@@ -34,18 +34,17 @@ export function RequestList({
   readonly downloads?: Child;
   readonly children: Child;
 }) {
-  const { staffTextRequests: words, tasks, common } = useTexts();
-  const { allStatuses } = tasks;
+  const { staffTextRequests: words, common, titles } = useTexts();
   return (
     <>
       <Filters downloads={downloads}>
-        <ChoiceLinks name="status" all={allStatuses} values={TEXT_OUTCOMES} field="outcome" />
+        <ChoiceLinks name="status" all={common.allStatuses} values={TEXT_OUTCOMES} field="outcome" />
         {children}
         <FieldFilter name="model" label={common.partOfModel} />
         <DayFilters />
       </Filters>
       <Candidates filters={filters} />
-      <TableCard label={words.title} rows={entries} none={words.none} hasColumnMenu {...table} />
+      <TableCard label={titles.textRequests} rows={entries} none={words.none} hasColumnMenu {...table} />
       <Pages next={next} />
     </>
   );

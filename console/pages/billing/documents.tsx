@@ -140,11 +140,11 @@ function Document(document: BillingDocument) {
     <Card>
       <div class="parties">
         <PartyLines title={words.seller} party={seller} />
-        <PartyLines title={words.customer} party={customer} />
+        <PartyLines title={common.customer} party={customer} />
         <Facts
           facts={[
             [fields.issued_at, <Time at={issuedAt} />],
-            month === null ? null : [words.month, monthName(month, language)],
+            month === null ? null : [common.month, monthName(month, language)],
             reference === null ? null : [fields.reference, reference],
             corrects === null ? null : [words.corrects, corrects],
           ]}
@@ -156,7 +156,7 @@ function Document(document: BillingDocument) {
         rows={lines}
         columns={[
           [
-            words.what,
+            common.what,
             ({ subject, model }) => (
               <>
                 <Chosen name="subject" value={subject} /> {model}

@@ -104,12 +104,12 @@ export function Ledger({
   pageOf,
   isOfStaff = false,
 }: ShownLedger & { readonly pageOf: PageOfEntry; readonly isOfStaff?: boolean }) {
-  const { billing: words } = useTexts();
+  const { billing: words, common } = useTexts();
   return (
     <>
       <Holds balance={balance} />
       <Filters downloads={<Downloads />}>
-        <ChoiceFilter name="type" label={words.what} all={words.allEntries} values={ENTRY_TYPES} />
+        <ChoiceFilter name="type" label={common.what} all={words.allEntries} values={ENTRY_TYPES} />
         <KeyFilter keys={keys} />
         <DayFilters />
       </Filters>
@@ -124,7 +124,7 @@ export function Ledger({
 
 /** The balance, and apart from it what is held of it. */
 export function Holds({ balance }: { readonly balance: BalanceWithHolds }) {
-  const { billing: words } = useTexts();
+  const { billing: words, common, fields } = useTexts();
   const { available, heldByTasks, runningTasks, heldByText } = balance;
   const held = heldByTasks + heldByText;
   const holds = [
@@ -133,11 +133,11 @@ export function Holds({ balance }: { readonly balance: BalanceWithHolds }) {
   ];
   return (
     <div class="grid">
-      <Card title={words.balance}>
+      <Card title={common.balance}>
         <Headline amount={available + held} />
         <p class="soft">{words.balanceHint}</p>
       </Card>
-      <Card title={words.available}>
+      <Card title={fields.available_usd}>
         <Headline amount={available} />
       </Card>
       <Card title={words.held}>
@@ -161,7 +161,7 @@ export function Entries({
   readonly hasColumnMenu?: boolean;
 }) {
   const texts = useTexts();
-  const { billing: words, fields } = texts;
+  const { billing: words, fields, common } = texts;
   const hasBalances = entries.some(({ balance }) => balance !== null);
   return (
     <ResourceTable
@@ -171,9 +171,9 @@ export function Entries({
       none={words.noEntries}
       hasColumnMenu={hasColumnMenu}
       columns={[
-        [words.when, 'created_at'],
+        [common.when, 'created_at'],
         [
-          words.what,
+          common.what,
           (entry) => (
             <Noted note={purposeOf(entry, isOfStaff, texts)}>
               <Linked href={pageOf(entry)}>

@@ -153,7 +153,7 @@ async function showOverview(
   services: ApiServices,
   problem: ServiceError | null = null,
 ): Promise<PageResult> {
-  return showPage('billing', visit.texts.billing.title, await Overview({ visit, services }), problem);
+  return showPage('billing', visit.texts.titles.billing, await Overview({ visit, services }), problem);
 }
 
 async function Overview({ visit, services }: { readonly visit: MemberVisit; readonly services: ApiServices }) {
@@ -219,10 +219,10 @@ function Balance({
   readonly promo: Awaited<ReturnType<typeof sumPromoCredit>>;
   readonly children: Child;
 }) {
-  const { billing: words } = useTexts();
+  const { billing: words, common } = useTexts();
   return (
     <div class="grid">
-      <Card title={words.balance}>
+      <Card title={common.balance}>
         <Headline amount={fundedAvailable + signupAvailable} />
         {children}
       </Card>
@@ -255,7 +255,7 @@ function Balance({
 }
 
 function TopUps({ topUps }: { readonly topUps: readonly CreditedTopUp[] }) {
-  const { billing: words, fields } = useTexts();
+  const { billing: words, fields, common } = useTexts();
   return (
     <ResourceTable
       of={CREDITED_TOP_UP}
@@ -263,7 +263,7 @@ function TopUps({ topUps }: { readonly topUps: readonly CreditedTopUp[] }) {
       rows={topUps}
       none={words.noTopUps}
       columns={[
-        [words.when, 'created_at'],
+        [common.when, 'created_at'],
         'amount_usd',
         [fields.reference, ({ reference }) => <span class="narrow">{reference}</span>],
       ]}

@@ -106,7 +106,7 @@ async function showEndUsers(
   place: Place,
   problem: ServiceError | null = null,
 ): Promise<PageResult> {
-  const { endUsers: words } = visit.texts;
+  const { endUsers: words, titles } = visit.texts;
   const { account, period, rows } = await askedUsage(visit, services);
   const named = visit.query.get('end_user')?.trim() || undefined;
   const budgets = await readListPage(visit.query, BUDGET_LIST, (slice) =>
@@ -116,7 +116,7 @@ async function showEndUsers(
   const mayChange = place.mayChange(visit);
   return showPage(
     place.current,
-    words.title,
+    titles.endUsers,
     <>
       <Filters downloads={<Downloads />} hasViews={false} keeps={['end_user']}>
         <DayFilters standing={period} />
@@ -142,10 +142,10 @@ function Name({ endUser }: { readonly endUser: string }) {
 }
 
 function UsageTable({ rows }: { readonly rows: readonly EndUserUsage[] }) {
-  const { endUsers: words, fields } = useTexts();
+  const { endUsers: words, fields, titles } = useTexts();
   return (
     <TableCard
-      title={words.usage}
+      title={titles.usage}
       of={END_USER_USAGE}
       rows={rows.slice(0, MAX_ROWS)}
       none={words.noUsage}

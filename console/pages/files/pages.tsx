@@ -16,7 +16,7 @@ export const filePages = [
     );
     return showPage(
       'files',
-      texts.files.title,
+      texts.titles.files,
       <>
         {uploads.length === 0 ? (
           <Card>

@@ -22,7 +22,7 @@ export const homePages = [
     if (staffRole !== null) {
       return { kind: 'redirect', path: staffRole === 'finance' ? '/staff/months' : '/staff/live' };
     }
-    return { kind: 'page', title: texts.home.title, content: <Empty>{texts.home.noAccounts}</Empty> };
+    return { kind: 'page', title: texts.titles.home, content: <Empty>{texts.home.noAccounts}</Empty> };
   }),
   member.page('/accounts/{account_id}', 'see', async (visit, services) => {
     const { texts, account: membership } = visit;
@@ -35,16 +35,16 @@ export const homePages = [
       sumDailyUsage(reports, { accountId, from, to }),
       listTasks(database, { accountId, limit: LATEST }),
     ]);
-    const { home, usage: usageWords } = texts;
+    const { home, usage: usageWords, titles, common } = texts;
     const usage = `/console/accounts/${accountId}/usage?${new URLSearchParams({ from: dayOf(from), to: dayOf(to) }).toString()}`;
     const signup = account.signupAvailable;
     const running = tasks.filter(({ completedAt }) => completedAt === null).length;
     return showPage(
       'home',
-      home.title,
+      titles.home,
       <>
         <div class="grid">
-          <Card title={home.balance}>
+          <Card title={common.balance}>
             <Headline amount={account.fundedAvailable + signup} />
             <p class="soft">{home.held(usd(account.fundedReserved + account.signupReserved))}</p>
             {signup > 0n ? <p class="soft">{home.signup(usd(signup))}</p> : null}
@@ -61,13 +61,13 @@ export const homePages = [
                 usageWords.others,
               )}
               label={home.spend}
-              describe={home.perDay}
+              describe={common.perDay}
               dayHref={(day) => `${usage}&day=${day}`}
               nameHref={(model) => `${usage}&model=${encodeURIComponent(model)}`}
             />
           </Card>
         </div>
-        <h2>{home.recent}</h2>
+        <h2>{common.latestTasks}</h2>
         {tasks.length === 0 ? <FirstSteps visit={visit} /> : <Gallery tasks={tasks} accountId={accountId} />}
       </>,
     );
@@ -76,7 +76,7 @@ export const homePages = [
 
 /** Where a new account starts. */
 function FirstSteps({ visit: { account, texts } }: { readonly visit: MemberVisit }) {
-  const { home, navigation } = texts;
+  const { home, titles } = texts;
   const path = `/console/accounts/${account.accountId}`;
   return (
     <>
@@ -84,10 +84,10 @@ function FirstSteps({ visit: { account, texts } }: { readonly visit: MemberVisit
       {mayAsMember(account.role, 'develop') ? (
         <div class="row actions after">
           <a class="button" href={`${path}/playground`}>
-            {navigation.entries.playground}
+            {titles.playground}
           </a>
           <a class="button quiet" href={`${path}/keys`}>
-            {navigation.entries.keys}
+            {titles.keys}
           </a>
         </div>
       ) : null}

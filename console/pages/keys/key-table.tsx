@@ -16,11 +16,11 @@ interface Props {
 }
 
 export function KeyTable({ keys: rows, path, mayChange, ...table }: Props) {
-  const { keys: words, staffAccounts, fields } = useTexts();
+  const { keys: words, staffAccounts, fields, common, titles } = useTexts();
   return (
     <TableCard
       {...table}
-      label={words.title}
+      label={titles.keys}
       of={API_KEY}
       rows={rows}
       columns={[
@@ -41,7 +41,7 @@ export function KeyTable({ keys: rows, path, mayChange, ...table }: Props) {
               staffAccounts.change,
               ({ id, disabledAt }) => {
                 const action = disabledAt ? 'enable' : 'disable';
-                return <FormButton action={`${path}/${id}/${action}`} label={words[action]} />;
+                return <FormButton action={`${path}/${id}/${action}`} label={common[action]} />;
               },
             ]
           : null,

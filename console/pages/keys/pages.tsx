@@ -116,11 +116,11 @@ async function showKeys(
   problem: ServiceError | null = null,
 ): Promise<PageResult> {
   const { id: accountId } = await existingAccount(database, visit.params['account_id'] ?? '');
-  const { keys: words } = visit.texts;
+  const { keys: words, titles } = visit.texts;
   const address = `/console${filled(path, visit)}`;
   return showPage(
     current,
-    words.title,
+    titles.keys,
     <>
       {current === 'keys' ? <ApiReference /> : null}
       <KeyTable
@@ -144,7 +144,7 @@ async function showKey(
   problem: ServiceError | null = null,
 ): Promise<PageResult> {
   const stored = await keyOf(visit, services);
-  const { keys: words, common } = visit.texts;
+  const { keys: words, common, titles } = visit.texts;
   const list = `/console${filled(path, visit)}`;
   const address = `${list}/${stored.id}`;
   const name = stored.name || words.unnamed;
@@ -155,7 +155,7 @@ async function showKey(
       <Card>
         <KeyFacts apiKey={stored} />
         <div class="row actions">
-          <a href={list}>{words.title}</a>
+          <a href={list}>{titles.keys}</a>
           <FormButton action={`${address}/delete`} label={common.delete} look="danger" question={words.delete} />
         </div>
       </Card>
@@ -168,7 +168,7 @@ async function showKey(
 }
 
 function showSecret(visit: UserVisit, { path, current }: Place, secret: string): PageResult {
-  const { keys: words } = visit.texts;
+  const { keys: words, common } = visit.texts;
   return showPage(
     current,
     words.madeTitle,
@@ -177,7 +177,7 @@ function showSecret(visit: UserVisit, { path, current }: Place, secret: string):
       <Copyable text={secret} label={words.madeTitle} />
       <p>
         <a class="button" href={`/console${filled(path, visit)}`}>
-          {words.done}
+          {common.done}
         </a>
       </p>
     </Card>,

@@ -95,7 +95,7 @@ function newUserForm(visit: Visit, invitation: Invitation, problem: string | nul
 function bare({ texts }: Visit, { accountName }: Invitation, content: Child, status = 200): PageResult {
   return {
     kind: 'page',
-    title: texts.members.joinTitle(accountName),
+    title: texts.members.joinAccount(accountName),
     content: <Card>{content}</Card>,
     status,
     bare: true,

@@ -96,11 +96,11 @@ async function showMembers(
   problem: { readonly words: string; readonly status: number } | null,
 ): Promise<PageResult> {
   const { texts, account, form } = visit;
-  const { members: words } = texts;
+  const { members: words, titles } = texts;
   const members = await listMembers(database, account.accountId);
   return showPage(
     'members',
-    words.title,
+    titles.members,
     <>
       <Members members={members} visit={visit} />
       {await Invitations({ visit, database })}
@@ -139,11 +139,11 @@ const INVITATION = nested<Invitation>({
 });
 
 function Members({ members, visit }: { readonly members: readonly Member[]; readonly visit: MemberVisit }) {
-  const { members: words, fields } = visit.texts;
+  const { members: words, fields, titles, common } = visit.texts;
   return (
     <TableCard
       of={MEMBER}
-      label={words.title}
+      label={titles.members}
       rows={members}
       columns={[
         [
@@ -157,7 +157,7 @@ function Members({ members, visit }: { readonly members: readonly Member[]; read
         'email',
         'role',
         [
-          words.secondFactor,
+          common.secondFactor,
           ({ hasPassword, hasSecondFactor }) =>
             hasSecondFactor ? (
               <Badge tone="good">{words.hasSecondFactor}</Badge>
@@ -208,7 +208,7 @@ async function Invitations({
 
 async function showMember(visit: MemberVisit, { database }: ApiServices, refusal: Refusal | null): Promise<PageResult> {
   const { texts, account, params } = visit;
-  const { members: words } = texts;
+  const { members: words, common } = texts;
   const member = (await listMembers(database, account.accountId)).find(({ id }) => id === params['user_id']);
   if (!member) throw new ServiceError('not_found', 'Nobody like that belongs to the account.');
   const path = `/console${pathOf(visit)}/${member.id}`;
@@ -237,7 +237,7 @@ async function showMember(visit: MemberVisit, { database }: ApiServices, refusal
       <Card title={words.remove}>
         <FormButton
           action={`${path}/remove`}
-          label={words.removeName(member.name)}
+          label={common.remove(member.name)}
           look="danger"
           question={words.removeExplained}
         />
@@ -262,7 +262,7 @@ function showLink(
       {link === undefined ? null : <Copyable text={link} label={title} />}
       <p>
         <a class="button" href={`/console${pathOf(visit)}`}>
-          {texts.members.done}
+          {texts.common.done}
         </a>
       </p>
     </Card>,

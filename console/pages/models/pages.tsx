@@ -25,7 +25,7 @@ const PRICED_MODEL = nested<PricedModel>({ id: field.text('id'), kind: field.one
 export const modelPages = [
   member.page('/accounts/{account_id}/models', 'see', async (visit, services) => {
     const { account, query, texts } = visit;
-    const { models: words, fields } = texts;
+    const { models: words, fields, titles, common } = texts;
     const kind = query.get('kind') ?? '';
     const part = (query.get('model') ?? '').trim().toLowerCase();
     const prices = await pricesOf(visit, services);
@@ -37,7 +37,7 @@ export const modelPages = [
     const playground = `/console/accounts/${account.accountId}/playground?model=`;
     return showPage(
       'models',
-      words.title,
+      titles.models,
       <>
         <Filters>
           <FieldFilter name="model" label={words.part} />
@@ -47,13 +47,13 @@ export const modelPages = [
         <ApiReference tag="Models" />
         <TableCard
           of={PRICED_MODEL}
-          label={words.title}
+          label={titles.models}
           rows={rows}
           none={words.none}
           columns={[
             [fields.model, 'id'],
             'kind',
-            [words.prices, (model) => <InlinePrices prices={model.prices} />],
+            [common.prices, (model) => <InlinePrices prices={model.prices} />],
             mayAsMember(account.role, 'develop')
               ? ['', ({ id }) => <a href={playground + encodeURIComponent(id)}>{words.tryIt}</a>]
               : null,

@@ -67,7 +67,7 @@ function Thumbnail({ url, name }: { readonly url: string; readonly name: string 
     <li>
       <img src={url} alt={name} />
       <input type="hidden" name="images" value={url} />
-      <button type="button" class="quiet" data-remove aria-label={texts.playground.remove(name)}>
+      <button type="button" class="quiet" data-remove aria-label={texts.common.remove(name)}>
         ×
       </button>
     </li>

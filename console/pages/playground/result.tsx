@@ -12,7 +12,7 @@ export function ResultPlace() {
 
 /** The browser asks for the result again until the task is final. The answer is empty while the status stays the same. */
 export function TaskResult({ task }: { readonly task: Task }) {
-  const { playground: words, tasks } = useTexts();
+  const { playground: words, common } = useTexts();
   const account = `/console/accounts/${task.accountId}`;
   const live = isFinal(task.status)
     ? {}
@@ -23,7 +23,7 @@ export function TaskResult({ task }: { readonly task: Task }) {
       };
   return (
     <div {...live}>
-      <Card title={tasks.result}>
+      <Card title={common.result}>
         <div class="result">
           <Result task={task} controls />
         </div>

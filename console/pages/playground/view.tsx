@@ -27,7 +27,7 @@ export function playground(visit: MemberVisit, { groups, model, priced, latest, 
   const path = pathOf(visit);
   return showPage(
     'playground',
-    texts.playground.title,
+    texts.titles.playground,
     <>
       <ModelChoice groups={groups} model={model} path={path} />
       <div id="tried" class="grid">
@@ -135,7 +135,7 @@ export function TryForm({
         </div>
         {isMedia(model) ? <MediaFields model={model} visit={visit} /> : <ChatFields model={model} visit={visit} />}
         <div class="row">
-          <button type="submit">{isMedia(model) ? words.create : words.send}</button>
+          <button type="submit">{isMedia(model) ? texts.common.create : words.send}</button>
           {isMedia(model) ? null : (
             <button type="button" class="quiet" data-stop hidden>
               {words.stop}

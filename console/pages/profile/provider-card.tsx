@@ -12,10 +12,10 @@ export function ProviderCard({
   readonly isConnected: boolean;
   readonly problem: string | null;
 }) {
-  const { profile: words } = useTexts();
+  const { profile: words, signIn } = useTexts();
   const action = isConnected ? '/console/profile/provider/disconnect' : '/console/profile/provider';
   return (
-    <Card title={words.connection(name)}>
+    <Card title={signIn.withProvider(name)}>
       <Problem of={problem} />
       <p>{isConnected ? words.connected : words.notConnected}</p>
       <Form action={action}>

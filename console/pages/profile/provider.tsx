@@ -34,10 +34,10 @@ export const providerProfilePages = [
 ];
 
 /** Shows a link instead of a redirect, because the policy of the pages lets forms lead to this origin only. */
-function leadOn({ texts: { profile: words } }: UserVisit, name: string, url: string) {
+function leadOn({ texts: { profile: words, signIn } }: UserVisit, name: string, url: string) {
   return {
     kind: 'page',
-    title: words.connection(name),
+    title: signIn.withProvider(name),
     content: (
       <Card>
         <a class="button" href={url}>

@@ -46,11 +46,11 @@ export function AddSecondFactor({
   readonly offered: string | null;
   readonly problem: string | null;
 }) {
-  const { profile: words } = texts;
+  const { profile: words, common } = texts;
   const secret = offered ?? newSecondFactorSecret();
   const address = secondFactorAddress(secret, user.email);
   return (
-    <Card title={words.secondFactor}>
+    <Card title={common.secondFactor}>
       <Problem of={problem} />
       <Form action="/console/profile/second-factor">
         <p>
@@ -76,10 +76,10 @@ export function OwnSecondFactor({
   readonly problem: string | null;
   readonly codesProblem: string | null;
 }) {
-  const { profile: words } = useTexts();
+  const { profile: words, common } = useTexts();
   return (
     <>
-      <Card title={words.secondFactor}>
+      <Card title={common.secondFactor}>
         <Problem of={problem} />
         <p>{words.hasSecondFactor}</p>
         <Form action="/console/profile/second-factor/remove">

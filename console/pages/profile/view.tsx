@@ -86,9 +86,9 @@ function Language({ visit: { user, texts } }: OfVisit) {
 }
 
 function Password({ visit: { texts }, problem }: OfVisit & { readonly problem: string | null }) {
-  const { profile: words, common } = texts;
+  const { profile: words, common, signIn } = texts;
   return (
-    <Card title={words.password}>
+    <Card title={signIn.password}>
       <Problem of={problem} />
       <Form action="/console/profile/password">
         <CurrentPassword label={words.current} id="password" />
@@ -101,7 +101,7 @@ function Password({ visit: { texts }, problem }: OfVisit & { readonly problem: s
 
 function NoPassword({ visit: { texts } }: OfVisit) {
   return (
-    <Card title={texts.profile.password}>
+    <Card title={texts.signIn.password}>
       <p>{texts.profile.noPassword}</p>
     </Card>
   );

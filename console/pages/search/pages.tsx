@@ -73,12 +73,12 @@ function isSeen(visit: UserVisit, accountId: string): boolean {
 function showFound(visit: UserVisit, text: string, found: readonly Match[] | null): PageResult {
   const [only, ...others] = found ?? [];
   if (only && others.length === 0) return { kind: 'redirect', path: pathOf(only, visit), showsResult: true };
-  const { search: words } = visit.texts;
+  const { search: words, navigation } = visit.texts;
   const none =
     found === null ? words.tooLong : visit.form.text('text').length < MIN_SEARCH_LENGTH ? words.short : words.none;
   return showPage(
     'search',
-    words.title,
+    navigation.search,
     <>
       {text === '' ? null : <p class="soft">{words.for(text)}</p>}
       <Card>

@@ -68,9 +68,9 @@ export const signInPages = [
   }),
 ];
 
-function secondFactor({ signIn: words }: Texts, problem: string | null): PageResult {
+function secondFactor({ signIn: words, common }: Texts, problem: string | null): PageResult {
   return bare(
-    words.codeTitle,
+    common.secondFactor,
     <Card>
       <Problem of={problem} />
       <Form action="/console/sign-in/code">

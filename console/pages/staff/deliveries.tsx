@@ -19,11 +19,11 @@ export function Deliveries({
   /** The path of redelivery; null for operators without the permission. */
   readonly redeliverPath?: string | null;
 }) {
-  const { staffTasks: words, fields } = useTexts();
+  const { staffTasks: words, fields, common } = useTexts();
   return (
     <TableCard
       of={DELIVERY}
-      title={words.deliveries}
+      title={common.deliveries}
       rows={deliveries}
       none={none}
       columns={[

@@ -45,11 +45,11 @@ export const taskPages = [
       const words = texts.tasks;
       return showPage(
         'tasks',
-        words.title,
+        texts.titles.tasks,
         <>
           <Filters>
-            <ChoiceLinks name="status" all={words.allStatuses} values={TASK_STATUSES} />
-            <ChoiceFilter name="kind" label={words.result} all={words.allKinds} values={TASK_KINDS} />
+            <ChoiceLinks name="status" all={texts.common.allStatuses} values={TASK_STATUSES} />
+            <ChoiceFilter name="kind" label={texts.common.result} all={words.allKinds} values={TASK_KINDS} />
             <FieldFilter name="model" label={texts.common.partOfModel} />
             <DayFilters />
             <Field name="id" label={words.id} value={id} />
@@ -179,7 +179,7 @@ function Details({
             task.endUser === null ? null : [fields.end_user, task.endUser],
             task.priceList === null ? null : [fields.price_list, task.priceList],
             [fields.created_at, <Time at={task.createdAt} />],
-            isFinal(task.status) ? [words.took, durationOf(task, texts)] : null,
+            isFinal(task.status) ? [common.took, durationOf(task, texts)] : null,
             [words.id, <Copyable text={task.id} label={words.id} />],
           ]}
         />

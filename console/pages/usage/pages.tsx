@@ -32,13 +32,13 @@ const MAX_ROWS = 100;
 
 export const usagePages = [
   member.page('/accounts/{account_id}/usage', 'see', async (visit, services) => {
-    const { usage: words } = visit.texts;
+    const { usage: words, titles } = visit.texts;
     const { period, rows } = await askedUsage(visit, services);
     const before = await usageBefore(visit, services, period);
     const keys = await findKeyNames(services.database, visit.account.accountId);
     return showPage(
       'usage',
-      words.title,
+      titles.usage,
       <>
         <Filters downloads={<Downloads />}>
           <DayFilters standing={period} />
@@ -101,7 +101,7 @@ function Narrowed({ keys }: { readonly keys: ReadonlyMap<string, KeyName> }) {
   const { texts, query } = usePage();
   const queryWith = useQuery();
   const { usage: words, fields } = texts;
-  const labels = { day: words.day, model: fields.model, key: words.key };
+  const labels = { day: words.day, model: fields.model, key: fields.key };
   const asked = NARROWINGS.flatMap((name) => {
     const value = query.get(name);
     return value ? [{ name, value: name === 'key' ? keys.get(value)?.name || value : value }] : [];
@@ -130,7 +130,7 @@ function Usage({
   readonly keys: ReadonlyMap<string, KeyName>;
 }) {
   const texts = useTexts();
-  const { usage: words } = texts;
+  const { usage: words, common, fields } = texts;
   const total = sumOf(rows);
   const queryWith = useQuery();
   const nameOfKey = (id: string) => <NameOfKey apiKey={keys.get(id)} id={id} unnamed={texts.keys.unnamed} />;
@@ -159,7 +159,7 @@ function Usage({
               words.others,
             )}
             label={words.byDay}
-            describe={words.perDay}
+            describe={common.perDay}
             dayHref={(day) => queryWith({ day })}
             nameHref={(model) => queryWith({ model })}
           />
@@ -167,7 +167,7 @@ function Usage({
       </div>
       <SumTable
         total={total}
-        title={words.byModel}
+        title={common.byModel}
         by="model"
         head={texts.fields.model}
         sums={dearestFirst(sumBy(rows, NARROWED_BY.model))}
@@ -177,7 +177,7 @@ function Usage({
         total={total}
         title={words.byKey}
         by="key"
-        head={words.key}
+        head={fields.key}
         sums={dearestFirst(sumBy(rows, NARROWED_BY.key))}
         nameOf={nameOfKey}
       />

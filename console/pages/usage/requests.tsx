@@ -20,7 +20,7 @@ const PATH = '/accounts/{account_id}/usage/requests';
 export const requestPages = [
   member.page(PATH, 'see', async (visit, { database, reports, catalogue }) => {
     const { account, query, texts } = visit;
-    const { staffTextRequests: words, fields } = texts;
+    const { staffTextRequests: words, fields, titles } = texts;
     const model = modelIn(query, catalogue);
     const [page, names, keys] = await Promise.all([
       readListPage(query, REQUEST_LIST, (slice) => listTextUsage(reports, { ...filterOf(visit, model), ...slice })),
@@ -29,7 +29,7 @@ export const requestPages = [
     ]);
     return showPage(
       'textRequests',
-      words.title,
+      titles.textRequests,
       <RequestList
         page={page}
         filters={[model]}
@@ -93,7 +93,7 @@ function Request({ usage, apiKey }: { readonly usage: TextUsage; readonly apiKey
             'created_at',
             'model',
             [fields.key, () => nameOf(apiKey)],
-            [words.format, ({ format, streamed }) => words.asked(format, streamed)],
+            [fields.format, ({ format, streamed }) => words.asked(format, streamed)],
             usage.endUser === null ? null : 'end_user',
             [fields.status, () => <Outcome usage={usage} />],
             [words.firstByte, ({ firstByteMs }) => <Duration ms={firstByteMs} />],

@@ -20,7 +20,6 @@ interface Props {
 
 export function Deliveries({ deliveries, next, path, visit }: Props) {
   const { texts, query } = visit;
-  const words = texts.webhooks;
   const isPending = deliveries.some(({ status }) => status === 'pending');
   const asked = query.size === 0 ? path : `${path}?${query.toString()}`;
   const live = isPending
@@ -28,9 +27,9 @@ export function Deliveries({ deliveries, next, path, visit }: Props) {
     : {};
   return (
     <div id="deliveries" {...live}>
-      <Card title={words.deliveries}>
+      <Card title={texts.common.deliveries}>
         <Filters>
-          <ChoiceFilter name="status" all={words.allStatuses} values={DELIVERY_STATUSES} />
+          <ChoiceFilter name="status" all={texts.common.allStatuses} values={DELIVERY_STATUSES} />
         </Filters>
         <DeliveryTable deliveries={deliveries} path={path} visit={visit} />
         <Pages path={path} next={next} />
@@ -48,7 +47,7 @@ export function SentEvents({
   readonly visit: MemberVisit;
 }) {
   if (deliveries.length === 0) return null;
-  const { webhooks: words } = texts;
+  const { webhooks: words, fields } = texts;
   return (
     <TableCard
       title={words.ofTask}
@@ -59,7 +58,7 @@ export function SentEvents({
         'status',
         [words.attempts, ({ attempts }) => <Attempts attempts={attempts} />],
         [
-          words.details,
+          fields.webhook_id,
           ({ endpointId }) => {
             const path = `/console/accounts/${account.accountId}/webhooks/${endpointId}`;
             return <ShortId id={endpointId} href={mayAsMember(account.role, 'develop') ? path : null} />;
@@ -72,11 +71,11 @@ export function SentEvents({
 
 function DeliveryTable({ deliveries, path, visit }: Omit<Props, 'next'>) {
   const { texts, account, query } = visit;
-  const { webhooks: words, fields } = texts;
+  const { webhooks: words, fields, common } = texts;
   return (
     <ResourceTable
       of={DELIVERY}
-      label={words.deliveries}
+      label={common.deliveries}
       rows={deliveries}
       none={query.size === 0 ? words.noDeliveries : words.noneMatch}
       columns={[

@@ -17,16 +17,16 @@ export function endpointList(
   visit: MemberVisit,
   { endpoints, problem }: { readonly endpoints: readonly WebhookEndpoint[]; readonly problem: ServiceError | null },
 ): PageResult {
-  const { webhooks: words, fields } = visit.texts;
+  const { webhooks: words, fields, titles } = visit.texts;
   const path = listPath(visit);
   return showPage(
     'webhooks',
-    words.title,
+    titles.webhooks,
     <>
       <ApiReference tag="Webhooks" />
       <TableCard
         of={ENDPOINT}
-        label={words.title}
+        label={titles.webhooks}
         rows={endpoints}
         none={words.none}
         pageOf={({ id }) => `${path}/${id}`}
@@ -49,11 +49,11 @@ interface ShownEndpoint {
 }
 
 export function endpointPage(visit: MemberVisit, { endpoint, deliveries, next, problem }: ShownEndpoint): PageResult {
-  const { webhooks: words } = visit.texts;
+  const { webhooks: words, fields } = visit.texts;
   const path = `${listPath(visit)}/${endpoint.id}`;
   return showPage(
     'webhooks',
-    words.details,
+    fields.webhook_id,
     <>
       <div class="grid">
         <Card title={endpoint.url}>
@@ -86,7 +86,7 @@ export function secretPage(
       <Copyable text={secret} label={words.secretTitle} />
       <p>
         <a class="button" href={`${listPath(visit)}/${updated.id}`}>
-          {words.done}
+          {texts.common.done}
         </a>
       </p>
     </Card>,
@@ -116,7 +116,7 @@ interface EndpointProps {
 
 function Details({ endpoint }: EndpointProps) {
   const texts = useTexts();
-  const { webhooks: words, fields } = texts;
+  const { fields, common } = texts;
   const { id, failingSince, createdAt } = endpoint;
   return (
     <Facts
@@ -124,7 +124,7 @@ function Details({ endpoint }: EndpointProps) {
         [fields.status, <EndpointState endpoint={endpoint} />],
         failingSince && [texts.fields.failing_since, <Time at={failingSince} />],
         [fields.created_at, <Time at={createdAt} />],
-        [words.id, <code>{id}</code>],
+        [common.endpointId, <code>{id}</code>],
       ]}
     />
   );
@@ -138,10 +138,10 @@ function Actions({ endpoint: { disabledAt }, path }: { readonly endpoint: Webhoo
       ? [
           ['test', words.test],
           ['rotate-secret', words.rotate],
-          ['disable', words.disable],
+          ['disable', texts.common.disable],
         ]
       : [
-          ['enable', words.enable],
+          ['enable', texts.common.enable],
           ['rotate-secret', words.rotate],
         ];
   return (

@@ -49,12 +49,12 @@ export function AccountContent(props: Props) {
   return (
     <>
       <div class="grid">
-        <Card title={words.balance}>
+        <Card title={texts.common.balance}>
           <Headline amount={account.fundedAvailable + account.signupAvailable} />
           <p class="soft">{texts.home.held(usd(account.fundedReserved + account.signupReserved))}</p>
           {account.signupAvailable > 0n ? <p class="soft">{texts.home.signup(usd(account.signupAvailable))}</p> : null}
         </Card>
-        <Card title={words.details}>
+        <Card title={texts.common.details}>
           <Details account={account} />
         </Card>
       </div>
@@ -71,7 +71,7 @@ export function AccountContent(props: Props) {
         </p>
       </Card>
       <KeyTable
-        title={texts.keys.title}
+        title={texts.titles.keys}
         keys={keys}
         none={words.noKeys}
         path={`/console/staff/accounts/${account.id}/keys`}
@@ -83,10 +83,10 @@ export function AccountContent(props: Props) {
         </p>
       ) : null}
       <p>
-        <a href={`/console/staff/accounts/${account.id}/end-users`}>{texts.endUsers.title}</a>{' '}
+        <a href={`/console/staff/accounts/${account.id}/end-users`}>{texts.titles.endUsers}</a>{' '}
         <a href={`/console/staff/accounts/${account.id}/documents`}>{texts.billing.documents}</a>
       </p>
-      <Card title={words.latestTasks}>
+      <Card title={texts.common.latestTasks}>
         <TaskTable tasks={tasks} none={words.noTasks} hasAccounts={false} />
         {tasks.length === 0 ? null : (
           <p>
@@ -95,7 +95,7 @@ export function AccountContent(props: Props) {
         )}
       </Card>
       <TableCard
-        title={words.members}
+        title={texts.titles.members}
         of={MEMBER}
         rows={members}
         none={words.noMembers}
@@ -112,7 +112,7 @@ export function AccountContent(props: Props) {
         of={ACTION}
         rows={actions}
         none={words.noActions}
-        columns={[[texts.staff.when, 'created_at'], [texts.staff.action, 'kind'], 'author', 'reason']}
+        columns={[[texts.common.when, 'created_at'], [texts.staff.action, 'kind'], 'author', 'reason']}
       />
     </>
   );
@@ -131,7 +131,7 @@ function Actions(props: Props) {
 
 function Details({ account }: { readonly account: Account }) {
   const texts = useTexts();
-  const { staffAccounts: words, fields } = texts;
+  const { staffAccounts: words, fields, common } = texts;
   return (
     <Facts
       facts={[
@@ -157,7 +157,7 @@ function Details({ account }: { readonly account: Account }) {
         [words.erased, account.eraseBefore === null ? words.never : <Time at={account.eraseBefore} />],
         [words.toppedUp, account.toppedUpAt === null ? words.never : <Time at={account.toppedUpAt} />],
         [fields.created_at, <Time at={account.createdAt} />],
-        [words.id, <Copyable text={account.id} label={words.id} />],
+        [common.accountId, <Copyable text={account.id} label={common.accountId} />],
       ]}
     />
   );
@@ -199,13 +199,13 @@ function ErasureForm({ account, visit }: Props) {
 
 function AdjustmentForm({ account, adjustmentId, visit }: Props) {
   const { texts } = visit;
-  const { staffAccounts: words, staff } = texts;
+  const { staffAccounts: words, common, fields } = texts;
   return (
     <Card title={words.adjust}>
       <Form action={`/console/staff/accounts/${account.id}/adjust`}>
         <input type="hidden" name="adjustment_id" value={adjustmentId} />
-        <Field name="amount_usd" label={words.amount} hint={words.amountHint} inputMode="text" required />
-        <Field name="reason" id="adjustment-reason" label={staff.reason} required />
+        <Field name="amount_usd" label={common.amountInUsd} hint={common.amountHint} inputMode="text" required />
+        <Field name="reason" id="adjustment-reason" label={fields.reason} required />
         <button type="submit">{words.adjust}</button>
       </Form>
     </Card>

@@ -104,7 +104,7 @@ async function search(
   const words = texts.staffAccounts;
   return showPage(
     'accounts',
-    words.title,
+    texts.titles.accounts,
     <>
       <form method="get" class="filters" role="search">
         <Choice
@@ -113,7 +113,7 @@ async function search(
           value={suspended}
           options={[
             ['', words.all],
-            ['true', words.suspended],
+            ['true', texts.values.state.suspended],
           ]}
         />
         <button type="submit" class="quiet">
@@ -169,7 +169,7 @@ async function showLedger(visit: UserVisit, services: ApiServices): Promise<Page
     visit.texts.billing.ledgerOf(name || id),
     <>
       <p>
-        <a href={`/console/staff/accounts/${id}`}>{visit.texts.staff.account}</a>
+        <a href={`/console/staff/accounts/${id}`}>{visit.texts.fields.account_id}</a>
       </p>
       <Ledger {...ledger} pageOf={pagesOfStaff} isOfStaff />
     </>,

@@ -9,11 +9,11 @@ import { Timeline } from '../../../html/timeline.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 
 export function AccountTable({ accounts }: { readonly accounts: readonly Account[] }) {
-  const { staffAccounts: words, fields } = useTexts();
+  const { staffAccounts: words, fields, titles } = useTexts();
   return (
     <TableCard
       of={LISTED_ACCOUNT}
-      label={words.title}
+      label={titles.accounts}
       rows={accounts}
       none={words.none}
       pageOf={({ id }) => `/console/staff/accounts/${id}`}

@@ -79,10 +79,10 @@ async function showCorrections(
   const isSentBefore = problem?.code === 'idempotency_conflict';
   const idOf = (kind: 'transfer' | 'correction', name: string): string =>
     (isSentBefore ? null : visit.form.optional(name)) ?? newId(kind);
-  const { corrections: words } = visit.texts;
+  const { corrections: words, titles } = visit.texts;
   return showPage(
     'corrections',
-    words.title,
+    titles.corrections,
     <>
       <p class="soft">
         {words.explained}{' '}
@@ -112,8 +112,8 @@ function CorrectionForm({ correctionId, adjustmentId }: Readonly<Record<'correct
       <Form action={`/console${PATH}`} class="grid">
         <input type="hidden" name="correction_id" value={correctionId} />
         <input type="hidden" name="adjustment_id" value={adjustmentId} />
-        <Field name="account_id" label={words.accountId} required />
-        <Field name="amount_usd" label={words.amountInUsd} hint={words.amountHint} inputMode="text" required />
+        <Field name="account_id" label={common.accountId} required />
+        <Field name="amount_usd" label={common.amountInUsd} hint={common.amountHint} inputMode="text" required />
         <Field name="reason" required />
         <Field name="reference" label={`${words.reference} (${common.optional})`} hint={words.referenceHint} />
         <div>
@@ -196,7 +196,7 @@ function Decisions({ correction, visit }: { readonly correction: Correction; rea
 
 function Decided({ decided }: { readonly decided: readonly Correction[] }) {
   const texts = useTexts();
-  const { corrections: words } = texts;
+  const { corrections: words, common } = texts;
   return (
     <TableCard
       title={words.decided}
@@ -205,7 +205,7 @@ function Decided({ decided }: { readonly decided: readonly Correction[] }) {
       columns={[
         ...columnsOf(texts),
         [
-          words.result,
+          common.result,
           ({ outcome, decidedAt, decidedBy }) => (
             <>
               <Chosen name="outcome" value={outcome ?? 'expired'} />
@@ -231,7 +231,7 @@ function Adjustments({
   readonly adjustments: readonly Transfer[];
   readonly next: string | null;
 }) {
-  const { corrections: words, fields } = useTexts();
+  const { corrections: words, fields, common } = useTexts();
   return (
     <TableCard
       title={words.booked}
@@ -239,7 +239,7 @@ function Adjustments({
       rows={adjustments}
       none={words.noneBooked}
       columns={[
-        [words.when, 'created_at'],
+        [common.when, 'created_at'],
         [
           fields.amount_usd,
           ({ credit, amount }) => <ExactMoney amount={credit === 'available' ? amount : -amount} />,

@@ -18,7 +18,7 @@ const LATE_SECONDS = 30;
 
 export const staffLivePages = [
   staff.page('/staff/live', 'read', async ({ texts }: UserVisit, services) =>
-    showPage('live', texts.staffLive.title, <Live state={await readState(services)} />),
+    showPage('live', texts.titles.live, <Live state={await readState(services)} />),
   ),
   staff.page('/staff/live/state', 'read', async (_visit, services) => ({
     kind: 'part',

@@ -45,11 +45,11 @@ export const staffModelPages = [
 ];
 
 async function showModels({ texts }: UserVisit, services: ApiServices): Promise<PageResult> {
-  const { staffModels: words, fields } = texts;
+  const { staffModels: words, fields, titles, common } = texts;
   const { catalogueVersion, refusal } = services.configuration.show();
   return showPage(
     'models',
-    words.title,
+    titles.models,
     <>
       <p>
         {words.inForce(catalogueVersion)} <a href="/console/staff/models/configuration">{words.files}</a>
@@ -57,14 +57,14 @@ async function showModels({ texts }: UserVisit, services: ApiServices): Promise<
       {refusal === null ? null : <Problem of={words.refused} />}
       <TableCard
         of={OFFERED}
-        label={words.title}
+        label={titles.models}
         rows={listSoldModels(services)}
         pageOf={({ id }) => `/console/staff/models/${encodeURIComponent(id)}`}
         columns={[
           [fields.model, 'id'],
           'kind',
           [fields.status, (model) => <ModelState model={model} />],
-          [words.prices, ({ prices }) => <InlinePrices prices={prices} />],
+          [common.prices, ({ prices }) => <InlinePrices prices={prices} />],
         ]}
       />
     </>,
@@ -74,14 +74,14 @@ async function showModels({ texts }: UserVisit, services: ApiServices): Promise<
 function showModel(visit: UserVisit, services: ApiServices, problem: ServiceError | null = null): PageResult {
   const model = listSoldModels(services).find(({ id }) => id === visit.params['model_id']);
   if (!model) throw new ServiceError('not_found', 'There is no such model.');
-  const { staffModels: words, fields, values } = visit.texts;
+  const { staffModels: words, fields, values, common } = visit.texts;
   const { disabledBy } = model;
   const action = disabledBy === null ? 'disable' : 'enable';
   return showPage(
     'models',
     model.id,
     <>
-      <Card title={words.details}>
+      <Card title={common.details}>
         <Facts
           facts={[
             [
@@ -99,7 +99,7 @@ function showModel(visit: UserVisit, services: ApiServices, problem: ServiceErro
           ]}
         />
       </Card>
-      <Card title={words.prices}>
+      <Card title={common.prices}>
         <p class="soft">{model.kind === 'text' ? words.perMillion : words.inUsd}</p>
         <PriceFacts prices={model.prices} />
       </Card>
@@ -108,7 +108,7 @@ function showModel(visit: UserVisit, services: ApiServices, problem: ServiceErro
       </Card>
       {may(visit, 'operate') ? (
         <ReasonCard
-          title={words.orders[action]}
+          title={common[action]}
           hint={words.orderHints[action]}
           action={`models/${encodeURIComponent(model.id)}/${action}`}
           look={action === 'disable' ? 'danger' : ''}
@@ -165,11 +165,11 @@ function asBadRequest(error: unknown): never {
 const OFFERED = nested<SoldModel>({ id: field.text('id'), kind: field.oneOf(['video', 'image', 'text'])('kind') });
 
 function ModelState({ model }: { readonly model: SoldModel }) {
-  const { staffModels: words } = useTexts();
+  const { staffModels: words, values } = useTexts();
   return model.disabledBy === null ? (
     <Badge tone="good">{words.sold}</Badge>
   ) : (
-    <Badge tone="bad">{words.disabled}</Badge>
+    <Badge tone="bad">{values.state.disabled}</Badge>
   );
 }
 
@@ -215,7 +215,7 @@ function Changes({
 }
 
 function History({ records }: { readonly records: readonly ConfigurationRecord[] }) {
-  const { staffModels: words, staff, fields } = useTexts();
+  const { staffModels: words, fields, common } = useTexts();
   return (
     <TableCard
       of={CONFIGURATION_RECORD}
@@ -223,7 +223,7 @@ function History({ records }: { readonly records: readonly ConfigurationRecord[]
       rows={records}
       none={words.noHistory}
       columns={[
-        [staff.when, 'created_at'],
+        [common.when, 'created_at'],
         'process',
         'catalogue_version',
         [

@@ -27,7 +27,7 @@ export function ClosingContent({
   readonly acknowledged: readonly AcknowledgedFinding[];
 }) {
   const texts = useTexts();
-  const { months: words, common, reconciliation } = texts;
+  const { months: words, common, titles } = texts;
   const path = `/console/staff/months/${month.name}`;
   const names: Readonly<Record<string, string>> = words.lines;
   return (
@@ -44,7 +44,7 @@ export function ClosingContent({
             <FormButton action={`${path}/close`} label={words.close} look="danger" />
           ) : (
             <a class="button quiet" href="/console/staff/reconciliations">
-              {reconciliation.title}
+              {titles.reconciliation}
             </a>
           )}
           <a class="button quiet" href={path}>
@@ -58,7 +58,7 @@ export function ClosingContent({
         of={BOOKED}
         rows={[...books.amounts]}
         none={words.nothingBooked}
-        columns={[[words.line, ([kind]) => names[kind] ?? kind], 'amount_usd']}
+        columns={[[common.what, ([kind]) => names[kind] ?? kind], 'amount_usd']}
       >
         <p class="hint">{words.booksAre(books.transfers.toLocaleString(texts.language))}</p>
         <p>

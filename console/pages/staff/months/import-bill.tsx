@@ -123,14 +123,14 @@ function ImportContent({
   readonly entries: Entries;
   readonly visit: UserVisit;
 }) {
-  const { months: words, common } = visit.texts;
+  const { months: words, common, fields } = visit.texts;
   const path = `/console/staff/months/${month.name}`;
   return (
     <>
-      <Card title={words.vendor}>
+      <Card title={fields.vendor}>
         <ChoiceLinks
           name="vendor"
-          label={words.vendor}
+          label={fields.vendor}
           all={words.otherVendor}
           values={vendors.slice(0, MAX_VENDORS_SHOWN)}
         />
@@ -138,7 +138,7 @@ function ImportContent({
       <Card title={words.importBill}>
         <p class="soft">{words.importHint}</p>
         <Form action={`${path}/import-bill`} enctype="multipart/form-data">
-          <Field name="vendor" label={words.vendor} hint={words.vendorHint} value={vendor} required />
+          <Field name="vendor" label={fields.vendor} hint={words.vendorHint} value={vendor} required />
           <Field
             name="upstreams"
             label={words.upstreams}

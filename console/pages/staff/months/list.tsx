@@ -94,15 +94,15 @@ export function MonthList({
   readonly next: string | null;
   readonly visit: UserVisit;
 }) {
-  const { months: words, fields } = texts;
+  const { months: words, fields, titles, common } = texts;
   return (
     <TableCard
       of={EARNINGS}
-      label={words.title}
+      label={titles.months}
       rows={months.map((overview) => ({ ...UNKNOWN, ...overview.sums?.total, ...overview }))}
       pageOf={({ month }) => `/console/staff/months/${month.name}`}
       columns={[
-        [words.month, ({ month }) => monthName(month.name, texts.language)],
+        [common.month, ({ month }) => monthName(month.name, texts.language)],
         [
           words.state,
           ({ state, closed }) => (

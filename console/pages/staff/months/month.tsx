@@ -36,7 +36,7 @@ interface Props {
 export function MonthContent(props: Props) {
   const { overview, bills, nowMs, visit } = props;
   const { sums, month, state } = overview;
-  const { months: words } = visit.texts;
+  const { months: words, common } = visit.texts;
   const billsCard = <Bills bills={bills} month={month} canImport={state !== 'closed' && may(visit, 'moveMoney')} />;
   return (
     <>
@@ -57,7 +57,7 @@ export function MonthContent(props: Props) {
               days={daysOf(month, nowMs)}
               series={[{ name: words.byDay, amounts: sums.revenueByDay }]}
               label={words.byDay}
-              describe={words.perDay}
+              describe={common.perDay}
             />
           </Card>
           {billsCard}
@@ -143,26 +143,26 @@ function EarningTables({
   readonly month: Month;
   readonly visit: UserVisit;
 }) {
-  const { months: words, fields } = visit.texts;
+  const { months: words, fields, common } = visit.texts;
   const { total, models, vendors, customers, otherCustomers } = sums;
   return (
     <>
       <EarningTable
         total={total}
-        title={words.byModel}
+        title={common.byModel}
         head={fields.model}
         rows={models.map((sum) => ({ ...sum, name: `${sum.model} (${words.kinds[sum.kind]})` }))}
       />
       <EarningTable
         total={total}
         title={words.byVendor}
-        head={words.vendor}
+        head={fields.vendor}
         rows={vendors.map((sum) => ({ ...sum, name: sum.vendor ?? words.noVendor }))}
       />
       <EarningTable
         total={total}
         title={words.byCustomer}
-        head={words.customer}
+        head={common.customer}
         rows={[
           ...customers.map((sum) => ({
             ...sum,

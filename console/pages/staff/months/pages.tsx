@@ -78,7 +78,7 @@ async function showMonths(visit: UserVisit, services: ApiServices): Promise<Page
   const found = months.filter(({ name }) => name < before);
   const shown = await Promise.all(found.slice(0, MONTHS_SHOWN).map((month) => overviewOf(month, closed, services)));
   const next = found.length > MONTHS_SHOWN ? (shown.at(-1)?.month.name ?? null) : null;
-  return showPage('months', texts.months.title, <MonthList months={shown} next={next} visit={visit} />);
+  return showPage('months', texts.titles.months, <MonthList months={shown} next={next} visit={visit} />);
 }
 
 async function showMonth(visit: UserVisit, services: ApiServices): Promise<PageResult> {

@@ -21,7 +21,7 @@ export function CustomerList({
   readonly next: string | null;
   readonly visit: UserVisit;
 }) {
-  const { months: words, staff } = texts;
+  const { months: words, common, fields } = texts;
   return (
     <>
       <Filters>
@@ -34,8 +34,8 @@ export function CustomerList({
         none={words.noCustomers}
         pageOf={({ id }) => `/console/staff/months/${month.name}/statements/${id}`}
         columns={[
-          [words.customer, 'name'],
-          [staff.account, 'id'],
+          [common.customer, 'name'],
+          [fields.account_id, 'id'],
         ]}
       >
         <Pages next={next} />
@@ -55,13 +55,13 @@ export function StatementContent({
   readonly statement: Statement;
   readonly visit: UserVisit;
 }) {
-  const { months: words, staff } = texts;
+  const { months: words, fields } = texts;
   return (
     <>
       <div class="row actions">
         <Downloads />
         <a class="button quiet" href={`/console/staff/accounts/${account.id}`}>
-          {staff.account}
+          {fields.account_id}
         </a>
         <a class="button quiet" href={`/console/staff/months/${month.name}`}>
           {words.backToMonth}

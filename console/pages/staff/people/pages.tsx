@@ -157,7 +157,7 @@ function PersonForms({ user, path }: { readonly user: User; readonly path: strin
   const { staffPeople: words, members, common } = useTexts();
   const disable = (
     <>
-      <FormButton action={`${path}/disable`} label={words.disable} look="danger" question={words.disableQuestion} />
+      <FormButton action={`${path}/disable`} label={common.disable} look="danger" question={words.disableQuestion} />
       <FormButton action={`${path}/link`} label={members.makeNewLink} question={members.linkExplained} />
     </>
   );
@@ -168,7 +168,7 @@ function PersonForms({ user, path }: { readonly user: User; readonly path: strin
         <button type="submit">{common.save}</button>
       </Form>
       <div class="row actions">
-        {user.disabledAt === null ? disable : <FormButton action={`${path}/enable`} label={words.enable} />}
+        {user.disabledAt === null ? disable : <FormButton action={`${path}/enable`} label={common.enable} />}
         {user.hasSecondFactor ? (
           <FormButton
             action={`${path}/second-factor`}

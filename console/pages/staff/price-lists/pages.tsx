@@ -61,15 +61,15 @@ async function showLists(
   problem: ServiceError | null = null,
 ): Promise<PageResult> {
   const lists = await listPriceLists(reports);
-  const { priceLists: words, fields } = visit.texts;
+  const { priceLists: words, fields, titles } = visit.texts;
   return showPage(
     'priceLists',
-    words.title,
+    titles.priceLists,
     <>
       <p class="soft">{words.hint}</p>
       <TableCard
         of={PRICE_LIST}
-        label={words.title}
+        label={titles.priceLists}
         rows={lists}
         none={words.none}
         pageOf={({ name }) => `/console${PATH}/${name}`}
@@ -106,7 +106,7 @@ async function showList(
     showPriceList(services, name, /^[1-9]\d{0,8}$/.test(asked) ? Number(asked) : undefined),
     listPriceListVersions(services.reports, { list: name, before: undefined, limit: SHOWN_VERSIONS }),
   ]);
-  const { priceLists: words, common, fields, staff: staffWords, staffModels } = visit.texts;
+  const { priceLists: words, common, fields } = visit.texts;
   const { summary, version, models, belowCost } = shown;
   return showPage(
     'priceLists',
@@ -152,7 +152,7 @@ async function showList(
         of={MODEL}
         rows={models.map(onlyChanged).filter(({ prices }) => prices.length > 0)}
         none={words.nothingChanged}
-        columns={[[fields.model, 'id'], 'kind', [staffModels.prices, ({ prices }) => <Prices prices={prices} />]]}
+        columns={[[fields.model, 'id'], 'kind', [common.prices, ({ prices }) => <Prices prices={prices} />]]}
       />
       <TableCard
         title={words.versions}
@@ -164,7 +164,7 @@ async function showList(
           [fields.valid_from, ({ validFrom }) => <Time at={validFrom} />],
           [fields.factor, ({ factor }) => `× ${factor}`],
           'author',
-          [staffWords.reason, 'reason'],
+          [fields.reason, 'reason'],
         ]}
       />
     </>,
@@ -196,7 +196,7 @@ const MODEL = nested<PricedModel>({ id: field.text('id'), kind: field.oneOf(['vi
 
 function Status({ shown: { summary, version, validFrom } }: { readonly shown: ShownPriceList }) {
   const { priceLists: words } = useTexts();
-  if (summary.inForce === version) return <Badge tone="good">{words.isInForce}</Badge>;
+  if (summary.inForce === version) return <Badge tone="good">{words.inForce}</Badge>;
   return summary.inForce !== null && version < summary.inForce ? (
     <Badge tone="calm">{words.isReplaced}</Badge>
   ) : (
@@ -227,13 +227,13 @@ function Prices({ prices }: Pick<PricedModel, 'prices'>) {
 }
 
 function VersionFields({ factor, rules }: { readonly factor: string; readonly rules: string }) {
-  const { priceLists: words, staff } = useTexts();
+  const { priceLists: words, fields } = useTexts();
   return (
     <>
       <Field name="factor" hint={words.factorHint} inputMode="decimal" value={factor} required />
       <Field name="rules" hint={words.rulesHint} lines={RULE_LINES} value={rules} />
       <Field name="valid_from" hint={words.validFromHint} type="datetime-local" />
-      <Field name="reason" label={staff.reason} required />
+      <Field name="reason" label={fields.reason} required />
     </>
   );
 }

@@ -13,9 +13,9 @@ export function findingsOf({ report }: Reconciliation): number | null {
 }
 
 export function ReconciliationBadge({ reconciliation }: { readonly reconciliation: Reconciliation }) {
-  const { reconciliation: words } = useTexts();
+  const { reconciliation: words, values } = useTexts();
   const findings = findingsOf(reconciliation);
-  if (findings === null) return <Badge tone="busy">{words.running}</Badge>;
+  if (findings === null) return <Badge tone="busy">{values.state.running}</Badge>;
   return findings === 0 ? (
     <Badge tone="good">{words.clean}</Badge>
   ) : (
@@ -33,7 +33,7 @@ export function ReconciliationList({
   readonly visit: UserVisit;
 }) {
   const { texts, path } = visit;
-  const { reconciliation: words } = texts;
+  const { reconciliation: words, titles, common } = texts;
   return (
     <>
       <p class="soft">{words.explained}</p>
@@ -44,13 +44,13 @@ export function ReconciliationList({
       ) : null}
       <TableCard
         of={RECONCILIATION}
-        label={words.title}
+        label={titles.reconciliation}
         rows={reconciliations}
         none={words.none}
         pageOf={({ id }) => `/console/staff/reconciliations/${id}`}
         columns={[
           [words.begun, 'created_at'],
-          [words.result, (found) => <ReconciliationBadge reconciliation={found} />],
+          [common.result, (found) => <ReconciliationBadge reconciliation={found} />],
           'finished_at',
           'requested_by',
         ]}

@@ -78,7 +78,7 @@ async function showAll(visit: UserVisit, { database }: ApiServices): Promise<Pag
   );
   return showPage(
     'reconciliation',
-    visit.texts.reconciliation.title,
+    visit.texts.titles.reconciliation,
     <ReconciliationList reconciliations={reconciliations} next={next} visit={visit} />,
   );
 }
@@ -99,7 +99,7 @@ async function showOne(
   services: ApiServices,
   problem: ServiceError | null = null,
 ): Promise<PageResult> {
-  return showPage('reconciliation', visit.texts.reconciliation.title, await reportOf(visit, services), problem);
+  return showPage('reconciliation', visit.texts.titles.reconciliation, await reportOf(visit, services), problem);
 }
 
 async function reportOf(visit: UserVisit, services: ApiServices) {
@@ -254,7 +254,7 @@ function AcknowledgeForm({ reconciliation, visit: { texts } }: Props) {
 }
 
 function Checks({ reconciliation: { report }, visit: { texts } }: Props) {
-  const { reconciliation: words, language } = texts;
+  const { reconciliation: words, language, common } = texts;
   if (report === null) return null;
   return (
     <TableCard
@@ -272,7 +272,7 @@ function Checks({ reconciliation: { report }, visit: { texts } }: Props) {
           ),
         ],
         [
-          words.result,
+          common.result,
           ({ findings }) =>
             findings === 0 ? (
               <Badge tone="good">{words.agrees}</Badge>
@@ -280,7 +280,7 @@ function Checks({ reconciliation: { report }, visit: { texts } }: Props) {
               <Badge tone="bad">{words.findings(findings)}</Badge>
             ),
         ],
-        [words.took, ({ durationMs }) => `${durationMs.toLocaleString(language)} ms`, 'number'],
+        [common.took, ({ durationMs }) => `${durationMs.toLocaleString(language)} ms`, 'number'],
       ]}
     />
   );

@@ -31,21 +31,21 @@ async function showRefunds(visit: UserVisit, { reports, inTurn, clock }: ApiServ
     readListPage(visit.query, REFUND_LIST, (slice) => listRefunds(reports, { ...filter, ...slice })),
     inTurn(visit.user.email, () => sumRefunds(reports, filter)),
   ]);
-  const { refunds: words, fields } = visit.texts;
+  const { refunds: words, fields, titles, common } = visit.texts;
   return showPage(
     'refunds',
-    words.title,
+    titles.refunds,
     <>
       <RefundFilters sums={sums} filter={filter} />
       <Sums sums={sums} />
       {refunds.length === 0 ? null : (
         <TableCard
-          title={words.title}
+          title={titles.refunds}
           of={LISTED_REFUND}
           rows={refunds}
           hasColumnMenu
           columns={[
-            [words.when, 'created_at'],
+            [common.when, 'created_at'],
             'amount_usd',
             [
               fields.cause,
@@ -82,7 +82,7 @@ function filterOf({ query }: UserVisit, nowMs: number): RefundFilter {
 
 function RefundFilters({ sums, filter }: { readonly sums: readonly RefundSum[]; readonly filter: RefundFilter }) {
   const texts = useTexts();
-  const { refunds: words, staff } = texts;
+  const { refunds: words, common } = texts;
   const causes = [...new Set([filter.cause ?? null, ...sums.map(({ cause }) => cause)])].flatMap(
     (cause) => cause ?? [],
   );
@@ -94,7 +94,7 @@ function RefundFilters({ sums, filter }: { readonly sums: readonly RefundSum[]; 
         value={filter.cause}
         options={[['', words.allCauses], ...causes.map((cause) => [cause, causeInWords(cause, texts)] as const)]}
       />
-      <Field name="account_id" label={staff.accountId} value={filter.accountId} />
+      <Field name="account_id" label={common.accountId} value={filter.accountId} />
     </Filters>
   );
 }

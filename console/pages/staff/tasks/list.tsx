@@ -17,14 +17,14 @@ export function TaskList({
   readonly filters: readonly PartFilter[];
 }) {
   const texts = useTexts();
-  const { staffTasks: words, tasks: taskWords, common } = texts;
+  const { staffTasks: words, tasks: taskWords, common, fields } = texts;
   return (
     <>
       <Filters>
-        <ChoiceLinks name="status" all={taskWords.allStatuses} values={TASK_STATUSES} />
+        <ChoiceLinks name="status" all={common.allStatuses} values={TASK_STATUSES} />
         <FieldFilter name="account" label={common.partOfAccount} />
         <FieldFilter name="model" label={common.partOfModel} />
-        <ChoiceFilter name="kind" label={words.kind} all={taskWords.allKinds} values={TASK_KINDS} />
+        <ChoiceFilter name="kind" label={fields.kind} all={taskWords.allKinds} values={TASK_KINDS} />
         <DayFilters />
       </Filters>
       <Candidates filters={filters} />
@@ -49,22 +49,22 @@ export function TaskTable({
   readonly hasColumnMenu?: boolean;
 }) {
   const texts = useTexts();
-  const { staffTasks: words, common, tasks: taskWords } = texts;
+  const { common, titles, fields } = texts;
   return (
     <ResourceTable
       of={LISTED_TASK}
-      label={words.title}
+      label={titles.allTasks}
       rows={tasks}
       none={none}
       hasColumnMenu={hasColumnMenu}
       notes={{ ...(hasAccounts && { id: 'account_id' }), status: 'error_code' }}
       columns={[
-        [words.task, 'id'],
+        [fields.task_id, 'id'],
         'model',
         'status',
         [common.price, ({ price }) => <Money amount={price} />, 'number', 'price_usd'],
         'created_at',
-        [taskWords.took, (task) => durationOf(task, texts), 'number', 'completed_at'],
+        [common.took, (task) => durationOf(task, texts), 'number', 'completed_at'],
       ]}
     />
   );

@@ -66,7 +66,7 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
   const page = await readListPage(query, TASK_LIST, (slice) =>
     unlessOpen([account, model], () => listTasks(database, { ...filter, ...slice })),
   );
-  return showPage('allTasks', texts.staffTasks.title, <TaskList page={page} filters={[account, model]} />);
+  return showPage('allTasks', texts.titles.allTasks, <TaskList page={page} filters={[account, model]} />);
 }
 
 interface Shown {
@@ -78,21 +78,21 @@ interface Shown {
 async function showTask(visit: UserVisit, services: ApiServices, shown: Shown = {}): Promise<PageResult> {
   const task = await existingTask(services.database, visit.params['task_id'] ?? '');
   const explanation = await explainTask(services, task);
-  const { staffTasks: words, tasks, fields } = visit.texts;
+  const { staffTasks: words, fields, common } = visit.texts;
   const { submissions, deliveries } = explanation;
   const { temporal } = services;
   const isPromptShown = shown.prompt ?? false;
   return showPage(
     'allTasks',
-    words.task,
+    fields.task_id,
     <>
       <TaskTimeline explanation={explanation} />
       <div class="grid forms">
-        <Card title={words.details}>
+        <Card title={common.details}>
           <Details explanation={explanation} temporal={temporal} />
         </Card>
         {task.output === null ? null : (
-          <Card title={tasks.result}>
+          <Card title={common.result}>
             <div class="result">
               <Result task={task} controls description={task.id} />
             </div>
@@ -154,13 +154,13 @@ function Details({
   readonly temporal: HistoryLinks;
 }) {
   const texts = useTexts();
-  const { staffTasks: words, staff, common, tasks: taskWords, fields } = texts;
+  const { staffTasks: words, common, tasks: taskWords, fields } = texts;
   return (
     <Facts
       facts={[
         [taskWords.id, <Copyable text={task.id} label={taskWords.id} />],
-        [staff.account, <AnyId id={task.accountId} />],
-        [words.key, <AnyId id={task.apiKeyId} />],
+        [fields.account_id, <AnyId id={task.accountId} />],
+        [fields.key, <AnyId id={task.apiKeyId} />],
         [fields.model, task.model],
         [texts.fields.upstream, task.provider],
         [common.price, <Money amount={task.price} />],

@@ -35,10 +35,10 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
   const page = await readListPage(query, REQUEST_LIST, async (slice) =>
     id === '' ? unlessOpen([account, model], () => listTextUsage(database, { ...filter, ...slice })) : [],
   );
-  const { staffTextRequests: words, fields, common } = texts;
+  const { staffTextRequests: words, fields, common, titles } = texts;
   return showPage(
     'textRequests',
-    words.title,
+    titles.textRequests,
     <RequestList
       page={page}
       filters={[account, model]}
@@ -89,18 +89,18 @@ function RequestContent({
   readonly usage: TextUsage | null;
 }) {
   const texts = useTexts();
-  const { staffTextRequests: words, staffTasks, staff } = texts;
+  const { staffTextRequests: words, staffTasks, common, fields } = texts;
   return (
     <>
       <Card title={staffTasks.timeline}>
         <p>{verdict}</p>
         <Timeline events={events} />
       </Card>
-      <Card title={staffTasks.details}>
+      <Card title={common.details}>
         <Facts
           facts={[
             [words.id, <Copyable text={id} label={words.id} />],
-            [staff.account, <a href={`/console/staff/accounts/${account.id}`}>{account.name || account.id}</a>],
+            [fields.account_id, <a href={`/console/staff/accounts/${account.id}`}>{account.name || account.id}</a>],
             ...(usage === null ? [] : routeOf(usage, texts)),
           ]}
         />
@@ -129,19 +129,19 @@ function RequestContent({
 }
 
 function routeOf(usage: TextUsage, texts: Texts): readonly (readonly [name: string, fact: Child])[] {
-  const { staffTextRequests: words, staffTasks, fields } = texts;
+  const { staffTextRequests: words, fields } = texts;
   const { upstream, upstreamFormat, upstreamModel, latencyMs, firstByteMs } = usage;
   return [
     [fields.status, <Outcome usage={usage} />],
     [fields.model, usage.model],
     ...(usage.endUser === null ? [] : [[fields.end_user, usage.endUser] as const]),
-    [words.format, words.asked(usage.format, usage.streamed)],
+    [fields.format, words.asked(usage.format, usage.streamed)],
     [
       words.route,
       [upstream ?? words.nowhere, upstreamFormat, upstreamModel].filter((part) => part !== null).join(', '),
     ],
     [words.firstByte, <Duration ms={firstByteMs} />],
     [words.whole, <Duration ms={latencyMs} />],
-    [staffTasks.key, <AnyId id={usage.apiKeyId} />],
+    [fields.key, <AnyId id={usage.apiKeyId} />],
   ];
 }

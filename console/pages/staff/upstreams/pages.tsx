@@ -31,11 +31,11 @@ async function showUpstreams(
   { upstreams }: ApiServices,
   problem: ServiceError | null = null,
 ): Promise<PageResult> {
-  const { staffUpstreams: words } = visit.texts;
+  const { staffUpstreams: words, titles } = visit.texts;
   const routes = await upstreams.list();
   return showPage(
     'upstreams',
-    words.title,
+    titles.upstreams,
     <>
       <p class="soft">{words.about}</p>
       <UpstreamTable routes={routes} />
@@ -70,13 +70,13 @@ const USUAL_MINUTES = '10';
 /** The browser fetches the table again while the page is open. */
 function UpstreamTable({ routes }: { readonly routes: Routes }) {
   const texts = useTexts();
-  const { staffUpstreams: words, fields } = texts;
+  const { staffUpstreams: words, fields, titles } = texts;
   if (routes.length === 0) return <Empty>{words.none}</Empty>;
   return (
     <div hx-get="/console/staff/upstreams/health" hx-trigger="every 5s" hx-swap="outerHTML">
       <TableCard
         of={UPSTREAM}
-        label={words.title}
+        label={titles.upstreams}
         rows={routes}
         columns={[
           [

@@ -48,16 +48,16 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
   const { entries: endpoints, next } = await readListPage(query, ENDPOINT_LIST, (slice) =>
     unlessOpen([account], () => listAllWebhookEndpoints(services.database, { ...filter, ...slice })),
   );
-  const { staffWebhooks: words, common, fields } = texts;
+  const { staffWebhooks: words, common, fields, titles } = texts;
   return showPage(
     'failingWebhooks',
-    words.title,
+    titles.failingWebhooks,
     <>
       <Filters>
         <FieldFilter name="account" label={common.partOfAccount} />
         <Choice
           name="show"
-          label={words.show}
+          label={common.show}
           value={query.get('show')}
           options={[
             ['', words.onlyFailing],
@@ -68,7 +68,7 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
       <Candidates filters={[account]} />
       <TableCard
         of={ADMIN_ENDPOINT}
-        label={words.title}
+        label={titles.failingWebhooks}
         rows={endpoints}
         none={words.none}
         pageOf={({ id }) => `/console/staff/webhooks/${id}`}
@@ -97,18 +97,18 @@ async function showEndpoint(
   const { entries: deliveries, next } = await readListPage(visit.query, DELIVERY_LIST, (slice) =>
     listDeliveries(database, { ...filter, ...slice }),
   );
-  const { staffWebhooks: words, staff: staffWords, fields, tasks } = visit.texts;
+  const { staffWebhooks: words, fields, common, webhooks } = visit.texts;
   const path = `/console/staff/webhooks/${endpoint.id}`;
   const mayAct = may(visit, 'operate');
   return showPage(
     'failingWebhooks',
     words.endpoint,
     <>
-      <Card title={words.details}>
+      <Card title={common.details}>
         <Facts
           facts={[
             [fields.url, endpoint.url],
-            [staffWords.account, <AnyId id={endpoint.accountId} />],
+            [fields.account_id, <AnyId id={endpoint.accountId} />],
             [
               fields.status,
               <>
@@ -117,7 +117,7 @@ async function showEndpoint(
               </>,
             ],
             [fields.events, endpoint.events.join(', ')],
-            [words.id, <Copyable text={endpoint.id} label={words.id} />],
+            [common.endpointId, <Copyable text={endpoint.id} label={common.endpointId} />],
           ]}
         />
         {mayAct ? (
@@ -129,9 +129,9 @@ async function showEndpoint(
         ) : null}
       </Card>
       <Filters>
-        <ChoiceFilter name="status" all={tasks.allStatuses} values={DELIVERY_STATUSES} />
+        <ChoiceFilter name="status" all={common.allStatuses} values={DELIVERY_STATUSES} />
       </Filters>
-      <Deliveries {...{ deliveries, temporal }} none={words.noDeliveries} redeliverPath={mayAct ? path : null} />
+      <Deliveries {...{ deliveries, temporal }} none={webhooks.noneMatch} redeliverPath={mayAct ? path : null} />
       <Pages path={path} next={next} />
     </>,
     problem,
