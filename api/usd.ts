@@ -15,7 +15,7 @@ interface UsdRule {
 }
 
 /** Amounts may be numbers or decimal strings; both are read exactly. */
-function usd({ kind, isAllowed, sentence, openapi }: UsdRule): Joi.AnySchema {
+function usd({ kind, isAllowed, sentence, openapi }: UsdRule): Joi.AnySchema<string | number> {
   return Joi.alternatives(Joi.string(), Joi.number().unsafe())
     .custom((value: string | number, helpers) => {
       try {

@@ -78,6 +78,46 @@ function refusalOf({ message, path, type, context = {} }: Joi.ValidationErrorIte
   return badRequest(message, { path, kind, values: { limit, min, max, valids, index } });
 }
 
+/** A field that a body must have. */
+interface SentField<Value> {
+  readonly required: Joi.AnySchema<Value>;
+}
+
+export function sent<Value>(schema: Joi.AnySchema<Value>): SentField<Value> {
+  return { required: schema.required() };
+}
+
+/** The values of a schema, and null. */
+export function orNull<Value>(schema: Joi.AnySchema<Value>): Joi.AnySchema<Value | null> {
+  return schema.allow(null);
+}
+
+/** The fields of a body in the order in which their errors are reported. Those that are not {@link sent} may be left out. */
+type BodyFields = Readonly<Record<string, Joi.AnySchema | SentField<unknown>>>;
+
+/** What a body with such fields is. */
+type Accepted<Fields extends BodyFields> = {
+  readonly [
+    Name in keyof Fields as Fields[Name] extends SentField<unknown> ? Name : never
+  ]: Fields[Name] extends SentField<infer Value> ? Value : never;
+} & {
+  readonly [
+    Name in keyof Fields as Fields[Name] extends SentField<unknown> ? never : Name
+  ]?: Fields[Name] extends Joi.AnySchema<infer Value> ? Value : never;
+};
+
+/** The schema of a JSON object, whose type follows from its fields. */
+export function bodySchema<Fields extends BodyFields>(fields: Fields): Joi.ObjectSchema<Accepted<Fields>> {
+  return Joi.object(
+    Object.fromEntries(
+      Object.entries(fields).map(([name, field]) => [name, Joi.isSchema(field) ? field : field.required]),
+    ),
+  );
+}
+
+/** What a schema accepts. */
+export type BodyOf<Schema> = Schema extends Joi.ObjectSchema<infer Body> ? Body : never;
+
 /** The body as an object. @throws ServiceError `bad_request` for a list, a string, null and so on */
 export function requireObject(body: unknown): JsonObject {
   if (!isObject(body)) throw badRequest('The request body must be a JSON object');
@@ -85,7 +125,7 @@ export function requireObject(body: unknown): JsonObject {
 }
 
 /** One of a few strings; for anything else, of whatever type, the message lists them. */
-export function choice(values: readonly string[]): Joi.AnySchema {
+export function choice<const Value extends string>(values: readonly Value[]): Joi.AnySchema<Value> {
   return Joi.valid(...values).messages({ 'any.only': `{{#label}} must be one of: [${values.join(' ')}]` });
 }
 

@@ -26,6 +26,7 @@ import {
   type ShownPriceList,
   showPriceList,
 } from '../../services/price-lists.ts';
+import type { BodyOf } from '../../validation.ts';
 import { ACCOUNT } from './present.ts';
 import { changePriceListSchema, createPriceListSchema, setPriceListSchema } from './schema.ts';
 import { showAccount } from './show-account.ts';
@@ -185,16 +186,7 @@ export const setPriceList = endpoint({
   },
 });
 
-function toVersion(
-  body: {
-    readonly factor?: string;
-    readonly rules?: NewPriceListVersion['rules'];
-    readonly valid_from?: string;
-    readonly author?: string;
-    readonly reason: string;
-  },
-  caller: Administrator,
-): NewPriceListVersion {
+function toVersion(body: BodyOf<typeof changePriceListSchema>, caller: Administrator): NewPriceListVersion {
   const { factor = '1', rules = [], valid_from: validFrom } = body;
   return {
     factor,

@@ -1,14 +1,12 @@
-import Joi from 'joi';
 import { positiveUsd } from '../../usd.ts';
+import { bodySchema, orNull, sent } from '../../validation.ts';
 
-export interface UpdateBalanceBody {
-  readonly low_balance_usd: string | number | null;
-}
-
-export const updateBalanceSchema = Joi.object<UpdateBalanceBody>({
-  low_balance_usd: positiveUsd
-    .allow(null)
-    .required()
-    .description('The event `account.balance_low` is sent when the balance falls below it; null for never')
-    .example(20),
+export const updateBalanceSchema = bodySchema({
+  low_balance_usd: sent(
+    orNull(
+      positiveUsd
+        .description('The event `account.balance_low` is sent when the balance falls below it; null for never')
+        .example(20),
+    ),
+  ),
 });
