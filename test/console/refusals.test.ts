@@ -92,6 +92,15 @@ describe('a form that is refused', () => {
     });
   }
 
+  it('keeps the entries of the refused form, and no other form of the page takes them', async () => {
+    const { 'billing/low-balance': lowBalance = '', 'staff/rest': rest = '' } = paths;
+    const { text: billing } = await owner.send(lowBalance, { low_balance_usd: '-1' });
+    expect(/name="low_balance_usd"[^>]* value="([^"]*)"/.exec(billing)?.[1]).to.equal('-1');
+    const { text: upstreams } = await operator.send(rest, { upstream: 'simulator', minutes: '0', reason: '维护' });
+    const reasons = [...upstreams.matchAll(/name="reason"[^>]* value="([^"]*)"/g)].map(([, reason]) => reason);
+    expect(reasons).to.deep.equal(['维护', '']);
+  });
+
   it('says it in English to a reader of English, with the label of the field', async () => {
     const { accountId } = await app.createAccount();
     const visitor = await Visitor.invited(app, { email: 'english@example.com', account_id: accountId });
