@@ -4,6 +4,7 @@ import { CHANGE, CHARGES } from '../ledger-sql.ts';
 import { type IdPage, newestFirst } from '../page.ts';
 import { columnsOf, type Given, readRow, type RowOf } from '../row.ts';
 import { recallAllowances } from './allowances.ts';
+import { anyWith } from './search.ts';
 
 export interface Account {
   readonly id: string;
@@ -72,6 +73,11 @@ export interface AccountTotals {
 
 type AccountRow = RowOf<Account>;
 
+/** The amounts in a row of an account. */
+export const BALANCES = {
+  amounts: ['signup_available', 'signup_reserved', 'funded_available', 'funded_reserved', 'low_balance'],
+} as const;
+
 /** Creates an account without credit. @throws ExternalIdTakenError */
 export async function insertAccount(
   database: Database,
@@ -114,8 +120,7 @@ export async function listAccounts(
 ): Promise<readonly Account[]> {
   const query = database<AccountRow>('accounts').where(columnsOf({ externalId }));
   if (search !== undefined) {
-    const part = `%${search.replace(/[\\%_]/g, String.raw`\$&`)}%`;
-    void query.whereRaw('(id = ? OR concat_ws(?, name, email, external_id) ILIKE ?)', [search, '\n', part]);
+    void query.whereRaw('(id = ? OR concat_ws(?, name, email, external_id) ILIKE ?)', [search, '\n', anyWith(search)]);
   }
   if (email !== undefined) void query.whereRaw('lower(email) = lower(?)', [email]);
   if (suspended !== undefined) void (suspended ? query.whereNotNull('suspended_at') : query.whereNull('suspended_at'));
@@ -174,7 +179,5 @@ async function unlessTaken<Result>(change: PromiseLike<Result>): Promise<Result>
 }
 
 function toAccount(row: AccountRow): Account {
-  return readRow(row, {
-    amounts: ['signup_available', 'signup_reserved', 'funded_available', 'funded_reserved', 'low_balance'],
-  });
+  return readRow(row, BALANCES);
 }

@@ -1,3 +1,5 @@
+import { columnsOf } from '../row.ts';
+
 /** Limits on delivery attempts, across all processes. */
 export const ATTEMPT_LIMITS = {
   /** Concurrent attempts. */
@@ -13,11 +15,4 @@ export const ATTEMPT_LIMITS = {
 } as const;
 
 /** As the functions of `db/functions/delivery-attempts.ts` read them. */
-export const ATTEMPT_LIMITS_JSON = JSON.stringify({
-  per_endpoint: ATTEMPT_LIMITS.perEndpoint,
-  per_account: ATTEMPT_LIMITS.perAccount,
-  timeouts_until_pause: ATTEMPT_LIMITS.timeoutsUntilPause,
-  pause_seconds: ATTEMPT_LIMITS.pauseSeconds,
-  lease_seconds: ATTEMPT_LIMITS.leaseSeconds,
-  failing_days: ATTEMPT_LIMITS.failingDays,
-});
+export const ATTEMPT_LIMITS_JSON = JSON.stringify(columnsOf(ATTEMPT_LIMITS));

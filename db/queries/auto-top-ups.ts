@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { PicoUsd } from '../../domain/money.ts';
 import { AUTO_TOP_UP } from '../../domain/policy.ts';
 import type { Database } from '../database.ts';
-import { readRow, type RowOf } from '../row.ts';
+import { columnsOf, readRow, type RowOf } from '../row.ts';
 
 export interface AutoTopUp {
   readonly accountId: string;
@@ -48,16 +48,9 @@ export async function setAutoTopUp(
   database: Database,
   { accountId, threshold, amount, customer, paymentMethod }: Omit<AutoTopUp, 'stoppedBecause'>,
 ): Promise<void> {
+  const agreed = columnsOf({ accountId, threshold, amount, customer, paymentMethod });
   await database('auto_top_ups')
-    .insert({
-      account_id: accountId,
-      threshold: threshold.toString(),
-      amount: amount.toString(),
-      customer,
-      payment_method: paymentMethod,
-      stopped_because: null,
-      attempt_id: null,
-    })
+    .insert({ ...agreed, stopped_because: null, attempt_id: null })
     .onConflict('account_id')
     .merge();
 }

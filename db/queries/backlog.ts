@@ -1,6 +1,6 @@
 import { toUsdNumber } from '../../domain/money.ts';
-import { type Database, picoUsd } from '../database.ts';
-import type { RowOf } from '../row.ts';
+import { type Database, onlyRow } from '../database.ts';
+import { readRow, type RowOf } from '../row.ts';
 
 /** Unfinished work. */
 export interface Backlog {
@@ -29,7 +29,7 @@ export async function readBacklog(database: Database): Promise<Backlog> {
       coalesce(extract(epoch FROM now() - min(created_at) FILTER (WHERE workflow_started_at IS NULL)), 0)::float8
         AS oldest_unstarted_seconds,
       count(*) FILTER (WHERE deadline_at < now())::int AS overdue,
-      coalesce(sum(price), 0)::text AS reserved,
+      coalesce(sum(price), 0) AS reserved,
       (SELECT count(*)::int FROM deliveries
         WHERE workflow_started_at IS NULL AND status = 'pending' AND next_start_at <= now()) AS unstarted_deliveries,
       (SELECT coalesce(extract(epoch FROM now() - min(next_start_at)), 0)::float8
@@ -41,18 +41,8 @@ export async function readBacklog(database: Database): Promise<Backlog> {
         + (SELECT count(*)::int FROM deliveries WHERE status = 'pending' AND workflow_started_at IS NOT NULL)
         AS pending_deliveries
     FROM tasks WHERE status IN ('queued', 'processing')`);
-  const row = rows[0];
-  if (!row) throw new Error('an aggregate always has a row');
-  return {
-    running: row.running,
-    unstarted: row.unstarted,
-    oldestUnstartedSeconds: row.oldest_unstarted_seconds,
-    overdue: row.overdue,
-    reservedUsd: toUsdNumber(picoUsd(row.reserved)),
-    unstartedDeliveries: row.unstarted_deliveries,
-    oldestUnstartedDeliverySeconds: row.oldest_unstarted_delivery_seconds,
-    pendingDeliveries: row.pending_deliveries,
-  };
+  const { reserved, ...backlog } = readRow(onlyRow(rows), { amounts: ['reserved'] });
+  return { ...backlog, reservedUsd: toUsdNumber(reserved) };
 }
 
 type BacklogRow = Omit<RowOf<Backlog>, 'reserved_usd'> & { readonly reserved: string };

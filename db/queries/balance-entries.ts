@@ -218,9 +218,7 @@ export interface BalanceWithHolds {
 
 /** The balance of an account, with its holds apart. */
 export async function readBalanceWithHolds(database: Database, accountId: string): Promise<BalanceWithHolds> {
-  const { rows } = await database.raw<{
-    rows: { available: string; held_by_tasks: string; running_tasks: string; held_by_text: string }[];
-  }>(
+  const { rows } = await database.raw<{ rows: RowOf<BalanceWithHolds, 'runningTasks'>[] }>(
     /* sql */ `
     SELECT funded_available + signup_available AS available, running.price AS held_by_tasks, running.tasks AS running_tasks,
       funded_reserved + signup_reserved - running.price AS held_by_text
@@ -233,10 +231,5 @@ export async function readBalanceWithHolds(database: Database, accountId: string
   );
   const [row] = rows;
   if (!row) throw new Error(`there is no account ${accountId}`);
-  return {
-    available: picoUsd(row.available),
-    heldByTasks: picoUsd(row.held_by_tasks),
-    runningTasks: Number(row.running_tasks),
-    heldByText: picoUsd(row.held_by_text),
-  };
+  return readRow(row, { counts: ['running_tasks'], amounts: ['available', 'held_by_tasks', 'held_by_text'] });
 }

@@ -14,7 +14,7 @@ import { type Month, parseMonth } from '../../domain/month.ts';
 import { type Database, onlyRow, picoUsd } from '../database.ts';
 import { CHARGES, isFirstCharge } from '../ledger-sql.ts';
 import { type IdPage, newestFirst } from '../page.ts';
-import { camelCased, columnsOf } from '../row.ts';
+import { camelCased, columnsOf, type RowOf } from '../row.ts';
 import { findAccount } from './accounts.ts';
 import { MAX_CHAIN_MS } from './month-export.ts';
 
@@ -191,16 +191,9 @@ type WithTextAmounts<Value> = Value extends bigint
     ? { readonly [Name in keyof Value]: WithTextAmounts<Value[Name]> }
     : Value;
 
-interface DocumentRow {
-  readonly id: string;
-  readonly account_id: string;
-  readonly kind: DocumentKind;
-  readonly number: string;
-  readonly issued_at: Date;
-  readonly month: string | null;
-  readonly reference: string | null;
+type DocumentRow = RowOf<Omit<BillingDocument, keyof DocumentContent>> & {
   readonly content: WithTextAmounts<DocumentContent>;
-}
+};
 
 /** The documents of an account, newest first. */
 export async function listDocuments(

@@ -1,5 +1,5 @@
 import { toUsdNumber } from '../../domain/money.ts';
-import { type Database, picoUsd } from '../database.ts';
+import { type Database, onlyRow, picoUsd } from '../database.ts';
 
 /** Whether the books are in order, and the losses in them. */
 export interface BooksState {
@@ -11,14 +11,10 @@ export interface BooksState {
   readonly secondsSinceReconciliation: number;
 }
 
-interface BooksRow {
-  absorbed: string;
-  findings: number;
-  seconds_since: number;
-}
-
 export async function readBooksState(database: Database): Promise<BooksState> {
-  const { rows } = await database.raw<{ rows: BooksRow[] }>(/* sql */ `
+  const { rows } = await database.raw<{
+    rows: { absorbed: string; findings: number; seconds_since: number }[];
+  }>(/* sql */ `
     SELECT
       (SELECT coalesce(sum(amount), 0)::text FROM transfers
         WHERE kind = 'absorbed_loss' AND created_at > now() - interval '24 hours') AS absorbed,
@@ -28,11 +24,6 @@ export async function readBooksState(database: Database): Promise<BooksState> {
     FROM (SELECT 1) AS always LEFT JOIN LATERAL (
       SELECT checks, finished_at FROM reconciliations WHERE finished_at IS NOT NULL ORDER BY id DESC LIMIT 1) AS last
       ON true`);
-  const row = rows[0];
-  if (!row) throw new Error('there is always one row');
-  return {
-    absorbedUsd: toUsdNumber(picoUsd(row.absorbed)),
-    findings: row.findings,
-    secondsSinceReconciliation: row.seconds_since,
-  };
+  const { absorbed, findings, seconds_since: secondsSinceReconciliation } = onlyRow(rows);
+  return { absorbedUsd: toUsdNumber(picoUsd(absorbed)), findings, secondsSinceReconciliation };
 }

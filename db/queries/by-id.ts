@@ -1,6 +1,7 @@
 /** Rows by their ids alone, of any account and deleted ones too: for operators who look something up. */
-import { createdAtMsOf, firstIdAt } from '../../domain/ids.ts';
+import { firstIdAt } from '../../domain/ids.ts';
 import type { Database } from '../database.ts';
+import { periodOfRequest } from '../period.ts';
 import { camelCased, readRow, type RowOf } from '../row.ts';
 import type { ApiKey } from './api-keys.ts';
 import type { AccountAction, OperatorAction } from './operator-actions.ts';
@@ -69,11 +70,6 @@ export async function findActionById(database: Database, id: string) {
   return row ? camelCased(row) : null;
 }
 
-/** The row of a task or text request exists within so long after its request was admitted. */
-const LEFT_WITHIN_MS = 10 * 60_000;
-/** Two processes may read their clocks so differently. */
-const CLOCKS_APART_MS = 60_000;
-
 /**
  * Finds the rows that a request left behind. Requests have no rows of their own, and no index: the time in the id says where to look.
  *
@@ -81,8 +77,7 @@ const CLOCKS_APART_MS = 60_000;
  * @returns the id of its task or text request; null when it left none, because it was refused or only read
  */
 export async function findLeftByRequest(database: Database, requestId: string): Promise<string | null> {
-  const atMs = createdAtMsOf('request', requestId);
-  const [from, to] = [atMs - CLOCKS_APART_MS, atMs + LEFT_WITHIN_MS];
+  const { from, to } = periodOfRequest(requestId);
   const { rows } = await database.raw<{ rows: { id: string }[] }>(
     /* sql */ `
     SELECT id FROM tasks WHERE request_id = :requestId AND id >= :firstTask AND id < :lastTask
@@ -92,12 +87,12 @@ export async function findLeftByRequest(database: Database, requestId: string): 
       AND created_at >= :from AND created_at < :to`,
     {
       requestId,
-      firstTask: firstIdAt('task', from),
-      lastTask: firstIdAt('task', to),
-      firstText: firstIdAt('textRequest', from),
-      lastText: firstIdAt('textRequest', to),
-      from: new Date(from),
-      to: new Date(to),
+      firstTask: firstIdAt('task', from.getTime()),
+      lastTask: firstIdAt('task', to.getTime()),
+      firstText: firstIdAt('textRequest', from.getTime()),
+      lastText: firstIdAt('textRequest', to.getTime()),
+      from,
+      to,
     },
   );
   return rows[0]?.id ?? null;

@@ -3,7 +3,7 @@ import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { Database } from '../database.ts';
 import { type IdPage, newestFirst } from '../page.ts';
-import { readRow } from '../row.ts';
+import { columnsOf, readRow, type RowOf } from '../row.ts';
 import { withPartitions } from '../partitions.ts';
 import { lockAccount } from './accounts.ts';
 import { issueDocument } from './billing-documents.ts';
@@ -17,13 +17,14 @@ export interface TopUp {
   readonly applied: boolean;
 }
 
-interface TopUpRow {
-  account_id: string;
-  reference: string;
-  amount: string;
-  transfer_id: string;
-  created_at: Date;
+/** A payment to credit. Its reference is the payer's or payment service's name for it. */
+interface Payment {
+  readonly accountId: string;
+  readonly amount: PicoUsd;
+  readonly reference: string;
 }
+
+type TopUpRow = RowOf<Payment & Omit<TopUp, 'applied'>>;
 
 /** The payment was credited to another account. */
 export class PaymentOfAnotherAccountError extends Error {
@@ -33,31 +34,22 @@ export class PaymentOfAnotherAccountError extends Error {
 /**
  * Credits an account once per reference, however often it is called.
  *
- * @param reference the payer's or payment service's name for the payment, 1 to 255 characters; one that starts with
- *   `payment:` identifies the same payment across all accounts
+ * @param payment whose reference has 1 to 255 characters; one that starts with `payment:` identifies the same payment across all accounts
  * @returns the top-up for this reference: this one or an earlier one, whose amount may differ
  * @throws PaymentOfAnotherAccountError
  */
-export async function topUp(
-  database: Database,
-  { accountId, amount, reference }: { accountId: string; amount: PicoUsd; reference: string },
-): Promise<TopUp> {
-  return withPartitions(database, () => creditOnce(database, { accountId, amount, reference }));
+export async function topUp(database: Database, payment: Payment): Promise<TopUp> {
+  return withPartitions(database, () => creditOnce(database, payment));
 }
 
-async function creditOnce(
-  database: Database,
-  { accountId, amount, reference }: { accountId: string; amount: PicoUsd; reference: string },
-): Promise<TopUp> {
+async function creditOnce(database: Database, payment: Payment): Promise<TopUp> {
+  const { accountId, amount, reference } = payment;
   return database.transaction(async (transaction) => {
     await lockAccount(transaction, accountId);
     const transferId = newId('transfer');
     const [inserted] = await transaction('top_ups')
       .insert({
-        account_id: accountId,
-        reference,
-        amount: amount.toString(),
-        transfer_id: transferId,
+        ...columnsOf({ accountId, reference, amount, transferId }),
         created_at: transaction.raw('clock_timestamp()'),
       })
       .onConflict()
@@ -91,12 +83,10 @@ export async function findPayment(
 /** Records that a payment was announced otherwise than it was credited; a reconciliation reports it. */
 export async function recordContradictedPayment(
   database: Database,
-  { accountId, amount, reference }: { accountId: string; amount: PicoUsd; reference: string },
+  { accountId, amount, reference }: Payment,
 ): Promise<void> {
-  await database('contradicted_payments')
-    .insert({ account_id: accountId, amount: amount.toString(), reference })
-    .onConflict()
-    .ignore();
+  const columns = columnsOf({ accountId, amount, reference });
+  await database('contradicted_payments').insert(columns).onConflict().ignore();
 }
 
 /** A payment that was credited. */
@@ -115,13 +105,7 @@ export async function listTopUps(
 /** Grants signup credit. @returns the id of the transfer */
 export async function grantSignupCredit(database: Database, accountId: string, amount: PicoUsd): Promise<string> {
   const id = newId('transfer');
-  await insertTransfer(database, {
-    id,
-    kind: 'signup_grant',
-    accountId,
-    amount,
-    signupAmount: amount,
-  });
+  await insertTransfer(database, { id, kind: 'signup_grant', accountId, amount, signupAmount: amount });
   return id;
 }
 

@@ -8,11 +8,32 @@ export type Claim =
   /** The key belongs to this request until the lease ends. */
   | { readonly outcome: 'claimed'; readonly claimToken: string }
   /** The same request was answered before; this is the encrypted response. */
-  | { readonly outcome: 'replay'; readonly status: number; readonly sealedBody: Buffer }
+  | ({ readonly outcome: 'replay' } & StoredResponse)
   /** The same request is still being processed. */
   | { readonly outcome: 'in_progress' }
   /** The key belongs to another request. */
   | { readonly outcome: 'different_request' };
+
+/** A key of an account, and the token of whoever claims it. */
+interface ClaimedKey {
+  readonly accountId: string;
+  readonly key: string;
+  readonly claimToken: string;
+}
+
+/** A claim to make. */
+interface NewClaim extends Pick<ClaimedKey, 'accountId' | 'key'> {
+  /** SHA-256 of method, path and canonical body. */
+  readonly requestDigest: Buffer;
+  /** How long the claim lasts if its holder dies. */
+  readonly leaseSeconds: number;
+}
+
+/** A stored, encrypted response. */
+interface StoredResponse {
+  readonly status: number;
+  readonly sealedBody: Buffer;
+}
 
 interface KeyRow {
   account_id: string;
@@ -27,22 +48,11 @@ interface KeyRow {
 /**
  * Claims a key. Takes over a claim whose lease has ended or an entry that has expired; otherwise says why the key
  * cannot be claimed.
- *
- * @param requestDigest SHA-256 of method, path and canonical body
- * @param leaseSeconds how long the claim lasts if its holder dies
  */
-export async function claimIdempotencyKey(
-  database: Database,
-  {
-    accountId,
-    key,
-    requestDigest,
-    leaseSeconds,
-  }: { accountId: string; key: string; requestDigest: Buffer; leaseSeconds: number },
-): Promise<Claim> {
+export async function claimIdempotencyKey(database: Database, claim: NewClaim): Promise<Claim> {
+  const { accountId, key, requestDigest } = claim;
   const claimToken = crypto.randomUUID();
-  const claim = { accountId, key, requestDigest, claimToken, leaseSeconds };
-  if (await againIfLost(() => takeKey(database, claim))) return { outcome: 'claimed', claimToken };
+  if (await againIfLost(() => takeKey(database, { ...claim, claimToken }))) return { outcome: 'claimed', claimToken };
 
   const row = await database<KeyRow>('idempotency_keys').where({ account_id: accountId, key }).first();
   // Released between the two statements because its holder failed, so the caller may simply try again.
@@ -53,10 +63,7 @@ export async function claimIdempotencyKey(
 }
 
 /** Taking the key again with the same token has no further effect. @returns whether the caller has the key */
-async function takeKey(
-  database: Database,
-  claim: { accountId: string; key: string; requestDigest: Buffer; claimToken: string; leaseSeconds: number },
-): Promise<boolean> {
+async function takeKey(database: Database, claim: NewClaim & ClaimedKey): Promise<boolean> {
   const claimed = await database.raw<{ rows: unknown[] }>(
     /* sql */ `
     INSERT INTO idempotency_keys AS held (account_id, key, request_digest, claim_token, lease_until)
@@ -67,7 +74,7 @@ async function takeKey(
     WHERE held.expires_at <= now()
       OR (held.completed_at IS NULL AND (held.lease_until <= now() OR held.claim_token = EXCLUDED.claim_token))
     RETURNING 1`,
-    claim,
+    { ...claim },
   );
   return claimed.rows.length > 0;
 }
@@ -80,8 +87,8 @@ async function takeKey(
  */
 export async function releaseIdempotencyKey(
   database: Database,
-  { accountId, key, claimToken }: { accountId: string; key: string; claimToken: string },
-): Promise<{ readonly status: number; readonly sealedBody: Buffer } | null> {
+  { accountId, key, claimToken }: ClaimedKey,
+): Promise<StoredResponse | null> {
   const claim = { account_id: accountId, key, claim_token: claimToken };
   const released = await database('idempotency_keys').where(claim).whereNull('completed_at').delete();
   if (released > 0) return null;
@@ -96,13 +103,7 @@ export async function releaseIdempotencyKey(
  */
 export async function completeIdempotencyKey(
   transaction: Database,
-  {
-    accountId,
-    key,
-    claimToken,
-    status,
-    sealedBody,
-  }: { accountId: string; key: string; claimToken: string; status: number; sealedBody: Buffer },
+  { accountId, key, claimToken, status, sealedBody }: ClaimedKey & StoredResponse,
 ): Promise<boolean> {
   const completed = await transaction('idempotency_keys')
     .where({ account_id: accountId, key, claim_token: claimToken })

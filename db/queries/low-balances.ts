@@ -2,18 +2,10 @@
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { LOW_BALANCE_EVENT, renderLowBalanceEvent } from '../../domain/webhook-event.ts';
-import { type Database, picoUsd } from '../database.ts';
+import type { Database } from '../database.ts';
+import { readRow, type RowOf } from '../row.ts';
+import { type Account, BALANCES } from './accounts.ts';
 import { insertEvent } from './events.ts';
-
-interface LowAccountRow {
-  id: string;
-  signup_available: string;
-  signup_reserved: string;
-  funded_available: string;
-  funded_reserved: string;
-  low_balance: string;
-  low_balance_since: Date;
-}
 
 /** Below the threshold, and not announced since the balance was last above it. */
 const IS_NEWLY_LOW = /* sql */ `low_balance IS NOT NULL AND low_balance_since IS NULL
@@ -45,19 +37,23 @@ async function announce(transaction: Database, accountId: string): Promise<void>
     // Again, under the lock: another process may have announced it, or a credit come in between.
     .whereRaw(IS_NEWLY_LOW)
     .update({ low_balance_since: transaction.raw('clock_timestamp()') })
-    .returning<LowAccountRow[]>('*');
+    .returning<(RowOf<Account> & { low_balance: string; low_balance_since: Date })[]>('*');
   if (!account) return;
   const id = newId('event');
-  const at = account.low_balance_since;
-  const payload = renderLowBalanceEvent({ id, at, balance: balanceOf(account) });
-  await insertEvent(transaction, { id, accountId, type: LOW_BALANCE_EVENT, taskId: null, payload, at });
-}
-
-function balanceOf(account: LowAccountRow) {
-  return {
-    accountId: account.id,
-    available: picoUsd(account.signup_available) + picoUsd(account.funded_available),
-    reserved: picoUsd(account.signup_reserved) + picoUsd(account.funded_reserved),
-    lowBalance: picoUsd(account.low_balance),
+  const {
+    signupAvailable,
+    signupReserved,
+    fundedAvailable,
+    fundedReserved,
+    lowBalance,
+    lowBalanceSince: at,
+  } = readRow(account, BALANCES);
+  const balance = {
+    accountId,
+    available: signupAvailable + fundedAvailable,
+    reserved: signupReserved + fundedReserved,
+    lowBalance,
   };
+  const payload = renderLowBalanceEvent({ id, at, balance });
+  await insertEvent(transaction, { id, accountId, type: LOW_BALANCE_EVENT, taskId: null, payload, at });
 }

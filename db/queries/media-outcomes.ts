@@ -7,8 +7,9 @@ import {
   type MediaOutcome,
   type MediaVerdict,
 } from '../../domain/media-health.ts';
-import type { Submission, SubmissionOutcome } from '../../domain/media-route.ts';
+import type { Submission } from '../../domain/media-route.ts';
 import type { Database } from '../database.ts';
+import type { RowOf } from '../row.ts';
 import type { UpstreamOverride } from './upstream-overrides.ts';
 
 /** The health of one model at one upstream. */
@@ -18,14 +19,7 @@ export interface ModelHealth extends MediaHealth {
   readonly model: string;
 }
 
-interface OutcomeRow {
-  provider: string;
-  model: string;
-  submitted_at: Date;
-  settled_at: Date | null;
-  outcome: SubmissionOutcome | null;
-  code: Submission['code'];
-}
+type OutcomeRow = RowOf<Pick<Submission, 'provider' | 'model' | 'submittedAt' | 'settledAt' | 'outcome' | 'code'>>;
 
 /** Submissions of older tasks are not looked at. */
 const OUTCOMES_OF_MS = 15 * 60_000;

@@ -5,6 +5,7 @@ import type { TaskKind } from '../../domain/task.ts';
 import { type Database, onlyRow, picoUsd } from '../database.ts';
 import { CHARGES, isFirstCharge } from '../ledger-sql.ts';
 import { FAILED_ATTEMPTS_WITH_RATES } from '../functions/text-costs.ts';
+import type { RowOf } from '../row.ts';
 import { MAX_CHAIN_MS } from './month-export.ts';
 import { readStatementOfAll, type Statement } from './statements.ts';
 
@@ -51,22 +52,19 @@ export interface MonthSums {
   readonly countedAt: Date;
 }
 
-interface Row {
-  part: 'total' | 'model' | 'vendor' | 'customer' | 'others' | 'day';
-  day: string | null;
-  kind: TaskKind | 'text' | null;
-  model: string | null;
-  vendor: string | null;
-  account_id: string | null;
-  account_name: string | null;
-  charges: string;
-  refunds: string;
-  revenue: string;
-  cost: string | null;
-  uncosted: string;
-  margin: string | null;
-  counted_at: Date;
+/** Whose sum a row is. */
+interface Sum {
+  readonly part: 'total' | 'model' | 'vendor' | 'customer' | 'others' | 'day';
+  readonly day: string | null;
+  readonly kind: TaskKind | 'text' | null;
+  readonly model: string | null;
+  readonly vendor: string | null;
+  readonly accountId: string | null;
+  readonly accountName: string | null;
+  readonly countedAt: Date;
 }
+
+type Row = RowOf<Sum & Earnings, 'charges' | 'refunds'>;
 
 /** @param mostCustomers how many customers are listed separately, by revenue, and how many by their losses */
 export async function sumMonth(database: Database, month: Month, mostCustomers: number): Promise<MonthSums> {

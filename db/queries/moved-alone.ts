@@ -1,6 +1,7 @@
 /** Manual adjustments by one person alone: see `db/migrations/0009-finance.ts`. */
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
+import { columnsOf } from '../row.ts';
 
 export interface MovedAlone {
   /** The id of the transfer, or of the grant of promo credit. */
@@ -28,10 +29,5 @@ export async function insertMovedAlone(
   database: Database,
   { id, accountId, amount, author }: MovedAlone,
 ): Promise<void> {
-  await database('moved_alone').insert({
-    id,
-    account_id: accountId,
-    amount: amount.toString(),
-    author,
-  });
+  await database('moved_alone').insert(columnsOf({ id, accountId, amount, author }));
 }

@@ -2,7 +2,7 @@
 import type { Database } from '../database.ts';
 import type { CheckResult, Finding, ReconciliationReport } from '../reconciliation/check.ts';
 import { type IdPage, newestFirst } from '../page.ts';
-import type { RowOf } from '../row.ts';
+import { camelCased, type RowOf } from '../row.ts';
 
 export interface Reconciliation {
   readonly id: string;
@@ -52,12 +52,6 @@ export async function listReconciliations(database: Database, page: IdPage): Pro
   return (await newestFirst(database<ReconciliationRow>('reconciliations'), page)).map(toReconciliation);
 }
 
-function toReconciliation(row: ReconciliationRow): Reconciliation {
-  return {
-    id: row.id,
-    requestedBy: row.requested_by,
-    createdAt: row.created_at,
-    finishedAt: row.finished_at,
-    report: row.checks && row.findings ? { checks: row.checks, findings: row.findings } : null,
-  };
+function toReconciliation({ checks, findings, ...row }: ReconciliationRow): Reconciliation {
+  return { ...camelCased(row), report: checks && findings ? { checks, findings } : null };
 }

@@ -1,6 +1,7 @@
 /** Finds things by a part of what people know of them: a name, an address, an id, the end of a key, a payment. */
-import { createdAtMsOf, firstIdAt, ID_PREFIX, isId } from '../../domain/ids.ts';
+import { firstIdAt, ID_PREFIX, isId } from '../../domain/ids.ts';
 import { type Database, isDatabaseError } from '../database.ts';
+import { periodOfRequest } from '../period.ts';
 
 /** The kinds of things that a search finds. */
 export const MATCH_KINDS = [
@@ -40,8 +41,6 @@ const TIMEOUT_MS = 2_000;
 /** https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const QUERY_CANCELED = '57014';
 const REQUEST_TIME_LENGTH = ID_PREFIX.request.length + 10;
-/** The row of a request exists within so long; see `findLeftByRequest`. */
-const LEFT_WITHIN_MS = 11 * 60_000;
 
 /** Tables whose rows are few enough for an index of all three-letter parts: each condition reads such an index. */
 const INDEXED: Readonly<Partial<Record<MatchKind, string>>> = {
@@ -114,7 +113,7 @@ function searchIn(database: Database, scope: SearchScope): Search {
 
 async function searchIndexed(search: Search, wanted: string): Promise<FoundOfKind[]> {
   const found: FoundOfKind[] = [];
-  const part = `%${escaped(wanted)}%`;
+  const part = anyWith(wanted);
   const tail = KEY_TAIL.exec(wanted)?.[1];
   const hint = tail === undefined ? '' : `sk-…${tail}`;
   for (const kind of MATCH_KINDS) {
@@ -148,13 +147,13 @@ async function searchBeginnings(search: Search, wanted: string): Promise<FoundOf
 async function searchRequests(search: Search, part: string): Promise<FoundOfKind[]> {
   const whole = part.padEnd(ID_PREFIX.request.length + 32, '0');
   if (part.length < REQUEST_TIME_LENGTH || !isId('request', whole)) return [];
-  const atMs = createdAtMsOf('request', whole);
+  const period = periodOfRequest(whole);
   const found: FoundOfKind[] = [];
   for (const kind of ['task', 'textRequest'] as const) {
     const sqlOf = (isInScope: string): string =>
       `SELECT id, account_id, request_id AS label FROM ${GROWING[kind]}
       WHERE request_id LIKE :part AND id >= :from AND id < :to AND ${isInScope}`;
-    const [from, to] = [firstIdAt(kind, atMs - 60_000), firstIdAt(kind, atMs + LEFT_WITHIN_MS)];
+    const [from, to] = [firstIdAt(kind, period.from.getTime()), firstIdAt(kind, period.to.getTime())];
     found.push(...(await search(kind, sqlOf, { part: `${escaped(part)}%`, from, to })));
   }
   return found;
@@ -166,7 +165,7 @@ async function searchRows(search: Search, wanted: string): Promise<FoundOfKind[]
   for (const kind of GROWING_KINDS) {
     const sqlOf = (isInScope: string): string =>
       `SELECT id, account_id, id AS label FROM ${GROWING[kind]} WHERE id LIKE :part AND ${isInScope}`;
-    const found = await search(kind, sqlOf, { part: `%${escaped(body)}%` });
+    const found = await search(kind, sqlOf, { part: anyWith(body) });
     if (found.length > 0) return found;
   }
   return [];
@@ -195,6 +194,11 @@ export async function findAccountNames(
     .whereIn('id', [...new Set(accountIds)])
     .select('id', 'name');
   return new Map(rows.map(({ id, name }) => [id, name]));
+}
+
+/** The pattern of LIKE for texts that have this part. */
+export function anyWith(part: string): string {
+  return `%${escaped(part)}%`;
 }
 
 function escaped(part: string): string {

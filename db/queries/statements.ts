@@ -30,13 +30,7 @@ export interface Statement {
   readonly closing: BooksOfAccount;
 }
 
-interface PeriodRow {
-  part: 'before' | 'within';
-  kind: string;
-  transfers: string;
-  available: string;
-  reserved: string;
-}
+type PeriodRow = RowOf<Activity, 'transfers'> & { readonly part: 'before' | 'within' };
 
 /**
  * The statement of an account over a period of days. Reads sums of days, and only the transfers since they were made; the sums

@@ -93,8 +93,9 @@ export interface Settlement {
 export async function settleSubmission(
   database: Database,
   { taskId, attempt }: Pick<Submission, 'taskId' | 'attempt'>,
-  settlement: Settlement,
+  { outcome, learntFrom, code = null, detail = null, jobId = null, isRouteExcluded = false, possibleLoss }: Settlement,
 ): Promise<boolean> {
+  const settled = { outcome, learntFrom, code, detail, jobId, isRouteExcluded };
   const { rows } = await database.raw<{ rows: unknown[] }>(
     /* sql */ `
     WITH settled AS (
@@ -108,16 +109,11 @@ export async function settleSubmission(
         AND tasks.status IN ('queued', 'processing'))
     SELECT FROM settled`,
     {
+      ...settled,
       taskId,
       createdAt: createdAtOf(taskId),
       attempt,
-      outcome: settlement.outcome,
-      learntFrom: settlement.learntFrom,
-      code: settlement.code ?? null,
-      detail: settlement.detail ?? null,
-      jobId: settlement.jobId ?? null,
-      isRouteExcluded: settlement.isRouteExcluded ?? false,
-      possibleLoss: settlement.possibleLoss?.toString() ?? null,
+      possibleLoss: possibleLoss?.toString() ?? null,
     },
   );
   return rows.length > 0;

@@ -5,7 +5,7 @@ import type { PicoUsd } from '../../domain/money.ts';
 import { readTokens, type TextTokens, type TokensRow } from '../../domain/text-tokens.ts';
 import { type Database, onlyRow } from '../database.ts';
 import type { IdPage } from '../page.ts';
-import { createdIn, type Period } from '../period.ts';
+import { createdIn, type Period, periodOfRequest } from '../period.ts';
 import { streamPages } from '../stream-pages.ts';
 import { columnsOf, type Given, readRow, type RowOf } from '../row.ts';
 
@@ -117,21 +117,14 @@ export async function findTextUsage(database: Database, id: string): Promise<Tex
   return row ? toTextUsage(row) : null;
 }
 
-/** A request starts to be served within so long after it arrived. */
-const BEGINS_WITHIN_MS = 10 * 60_000;
-/** Two processes may read their clocks so differently. */
-const CLOCKS_APART_MS = 60_000;
-
 /** The usage of a request of the account, once it has ended. @param requestId `req_…` */
 export async function findTextUsageOfRequest(
   database: Database,
   accountId: string,
   requestId: string,
 ): Promise<TextUsage | null> {
-  const atMs = createdAtMsOf('request', requestId);
-  const period = { from: new Date(atMs - CLOCKS_APART_MS), to: new Date(atMs + BEGINS_WITHIN_MS) };
   const query = database<TextRow>('text_requests').where({ account_id: accountId, request_id: requestId });
-  createdIn(query, period);
+  createdIn(query, periodOfRequest(requestId));
   const row = await query.first();
   return row ? toTextUsage(row) : null;
 }

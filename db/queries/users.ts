@@ -2,7 +2,8 @@
 import type { AdminRole, MemberRole } from '../../domain/roles.ts';
 import type { Database } from '../database.ts';
 import { type IdPage, newestFirst } from '../page.ts';
-import { columnsOf, type Given, type RowOf } from '../row.ts';
+import { camelCased, columnsOf, type Given, type RowOf } from '../row.ts';
+import { anyWith } from './search.ts';
 
 /** A list of the console with filters, under a name. */
 export interface SavedView {
@@ -80,8 +81,7 @@ export async function listUsers(
 ): Promise<readonly User[]> {
   const query = database<UserRow>('users');
   if (search !== undefined) {
-    const part = `%${search.replace(/[\\%_]/g, String.raw`\$&`)}%`;
-    void query.whereRaw('(id = ? OR concat_ws(?, name, email) ILIKE ?)', [search, '\n', part]);
+    void query.whereRaw('(id = ? OR concat_ws(?, name, email) ILIKE ?)', [search, '\n', anyWith(search)]);
   }
   if (accountId !== undefined) {
     void query.whereIn('id', database('account_members').where({ account_id: accountId }).select('user_id'));
@@ -206,12 +206,12 @@ export async function useSecondFactorStep(database: Database, userId: string, st
 
 /** The accounts that a user belongs to, by name. */
 export async function listMemberships(database: Database, userId: string): Promise<readonly Membership[]> {
-  const rows = await database<{ account_id: string; name: string; role: MemberRole }>('account_members')
+  const rows = await database('account_members')
     .join('accounts', 'accounts.id', 'account_members.account_id')
     .where({ user_id: userId })
     .orderBy(['accounts.name', 'accounts.id'])
-    .select('account_id', 'accounts.name', 'role');
-  return rows.map(({ account_id: accountId, name, role }) => ({ accountId, accountName: name, role }));
+    .select<RowOf<Membership>[]>('account_id', 'accounts.name as account_name', 'role');
+  return rows.map(camelCased);
 }
 
 /** The members of an account, by name. */
