@@ -10,6 +10,7 @@ import { type Catalogue } from '../../catalogue/types.ts';
 import { type PicoUsd, parseUsd } from '../../domain/money.ts';
 import { priceText } from '../../domain/pricing.ts';
 import { openAccount as openAnAccount } from '../stack/accounts.ts';
+import { dataReader } from '../stack/answers.ts';
 import type { Vendor } from './vendor.ts';
 
 export interface Victim {
@@ -43,9 +44,10 @@ const TIMEOUT_MS = 120_000;
 const SETTLED_TIMEOUT_MS = 60_000;
 const agent = new Agent({ connections: 512, headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS });
 
-const shown = Joi.object<{ data: { balances: Record<string, number>; totals: Record<string, number> } }>({
-  data: Joi.object({ balances: Joi.object().required(), totals: Joi.object().required() }).unknown(true).required(),
-}).required();
+const readShown = dataReader<Record<'balances' | 'totals', Record<string, number>>>({
+  balances: Joi.object(),
+  totals: Joi.object(),
+});
 
 /** @param usd topped up; 0 leaves the account as one that never paid */
 export async function openAccount({ stack }: Victim, usd: number, key: object = {}): Promise<Account> {
@@ -104,7 +106,7 @@ export async function settledCharge({ stack }: Victim, { id }: Account): Promise
   return waitUntil(
     async () => {
       const { text } = await call(`${stack.base_url}/admin/v1/accounts/${id}`, stack.admin_token, {});
-      const { balances, totals } = Joi.attempt(JSON.parse(text), shown).data;
+      const { balances, totals } = readShown(text);
       if (balances['reserved_usd'] !== 0) throw new Error(`${balances['reserved_usd']} USD are still held`);
       return parseUsd((totals['charged_usd'] ?? 0).toFixed(12));
     },

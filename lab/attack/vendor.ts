@@ -1,6 +1,6 @@
 /**
  * A malicious upstream, in three of the text formats. It keeps its own books of what it was made to produce, whether or
- * not anyone waited for it. The prompt says what it does: `[vendor:tokens=5000,unbounded]`.
+ * not anyone waited for it. The prompt says what it does: `[vendor:tokens=5000,drop]`.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -124,7 +124,7 @@ function readOrder(body: string, path: string): Order {
   const number = (name: string, otherwise: number): number => Number(words.get(name) ?? otherwise);
   const bound = /"(?:max_tokens|max_completion_tokens|max_output_tokens|maxOutputTokens)":(\d+)/.exec(body)?.[1];
   const choices = Number(/"(?:n|candidateCount)":(\d+)/.exec(body)?.[1] ?? 1);
-  const limit = bound === undefined || words.has('unbounded') ? Infinity : Number(bound);
+  const limit = bound === undefined ? Infinity : Number(bound);
   const hidden = Math.min(number('hidden', 0), limit);
   const tokens = Math.min(number('tokens', 10), limit - hidden);
   const text = words.get('text') ?? null;

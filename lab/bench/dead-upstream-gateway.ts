@@ -7,12 +7,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { DEFAULT_CATALOGUE } from '../../catalogue/load.ts';
-import { percentile, rounded } from './statistics.ts';
+import { measureByTurns } from './load/by-turns.ts';
 import { MODEL, startTextStack } from './text-stack.ts';
 
 const PAIRS = 2_000;
 const WARM_UP_PAIRS = 200;
-const CLIENTS = 4;
 /** A model of the same family as {@link MODEL}. */
 const WITH_DEAD = 'textd-v2.6-flash';
 const ROUTES = `routes: [{ provider: dead, format: chat-completions }, { provider: simulator, format: chat-completions }]`;
@@ -27,44 +26,17 @@ await writeFile(catalogue, text.replace(`- id: ${WITH_DEAD}\n`, `- id: ${WITH_DE
 const dead = { name: 'dead', base_url: `http://127.0.0.1:${await findFreePort()}`, api_key: 'none' };
 const stack = await startTextStack({ moreUpstreams: [dead], catalogue });
 try {
-  await measure(WARM_UP_PAIRS);
-  const { alone, withDead } = await measure(PAIRS);
-  const at = (share: number) => [percentile(alone, share), percentile(withDead, share)] as const;
-  const [[aloneP50, deadP50], [aloneP95, deadP95]] = [at(0.5), at(0.95)];
-  console.log(
-    JSON.stringify({
-      dead_upstream: 'refuses connections, through the whole gateway',
-      added_p50_ms: rounded(deadP50 - aloneP50, 2),
-      added_p95_ms: rounded(deadP95 - aloneP95, 2),
-      p95_ms: rounded(deadP95, 2),
-      p95_alone_ms: rounded(aloneP95, 2),
-      requests_each: PAIRS,
-    }),
-  );
+  const either = { alone: () => ask(MODEL), withDead: () => ask(WITH_DEAD) };
+  await measureByTurns(either, WARM_UP_PAIRS);
+  const figures = await measureByTurns(either, PAIRS);
+  console.log(JSON.stringify({ dead_upstream: 'refuses connections, through the whole gateway', ...figures }));
 } finally {
   await stack.stop();
   await rm(folder, { recursive: true, force: true });
 }
 
-/** Each client sends one request to each model in turn, the other one first each time. @returns milliseconds of each */
-async function measure(pairs: number): Promise<{ readonly alone: number[]; readonly withDead: number[] }> {
-  const latencies = { alone: [] as number[], withDead: [] as number[] };
-  const kinds = [
-    { model: MODEL, taken: latencies.alone },
-    { model: WITH_DEAD, taken: latencies.withDead },
-  ] as const;
-  await Promise.all(
-    Array.from({ length: CLIENTS }, async () => {
-      for (let pair = 0; pair < pairs / CLIENTS; pair += 1) {
-        for (const { model, taken } of pair % 2 === 0 ? kinds : kinds.toReversed()) {
-          const startedAt = performance.now();
-          const { statusCode, body } = await stack.ask(stack.gateway, undefined, model);
-          await body.dump();
-          if (statusCode !== 200) throw new Error(`a request to ${model} was answered ${statusCode}`);
-          taken.push(performance.now() - startedAt);
-        }
-      }
-    }),
-  );
-  return latencies;
+async function ask(model: string): Promise<void> {
+  const { statusCode, body } = await stack.ask(stack.gateway, undefined, model);
+  await body.dump();
+  if (statusCode !== 200) throw new Error(`a request to ${model} was answered ${statusCode}`);
 }

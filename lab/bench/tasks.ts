@@ -8,6 +8,7 @@
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { Client, Connection } from '@temporalio/client';
+import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { createDatabase } from '../../db/database.ts';
 import { openAccount } from '../stack/accounts.ts';
 import { startStack } from '../stack/stack.ts';
@@ -97,8 +98,8 @@ async function measureTasks(target: CreateTarget): Promise<Omit<Round, 'barePerS
 
 async function allFinal(): Promise<void> {
   await until(async () => {
-    const rows = await database('tasks').whereIn('status', ['queued', 'processing']).count('* as running');
-    return Number(rows[0]?.['running']) === 0;
+    const [left] = await database('tasks').whereIn('status', ['queued', 'processing']).count('* as running');
+    return Number(left?.['running']) === 0;
   });
 }
 
@@ -161,11 +162,10 @@ function print(line: object): void {
 }
 
 async function until(isReached: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + TIMEOUT_MS;
-  while (!(await isReached())) {
-    if (performance.now() > deadline) throw new Error('the tasks did not finish in time');
-    await new Promise((resolve) => setTimeout(resolve, 250));
-  }
+  const attempt = async (): Promise<void> => {
+    if (!(await isReached())) throw new Error('the tasks did not finish in time');
+  };
+  await waitUntil(attempt, { timeoutMs: TIMEOUT_MS, pauseMs: 250 });
 }
 
 function seconds(since: number): number {

@@ -1,8 +1,7 @@
 /** Carries out the plan: each fault begins at its time and ends on its own. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Stage } from './faults/fault.ts';
-import { FAULTS } from './faults/kinds.ts';
-import type { FaultName } from './faults/names.ts';
+import { type FaultName, FAULTS } from './faults/kinds.ts';
 import type { PlannedFault } from './plan.ts';
 import type { Random } from './random.ts';
 import { formatClock } from './report.ts';

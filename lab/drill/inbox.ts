@@ -1,5 +1,6 @@
 /** The events that the receiver of the drill got: each event once, however often it came, and the invalid ones. */
 import type { IncomingMessage } from 'node:http';
+import Joi from 'joi';
 import { verifySignature } from '../../net/webhook-signature.ts';
 
 /** One event, as often as it came. */
@@ -46,6 +47,19 @@ export class Inbox {
     this.events.set(key, event);
     return event;
   }
+}
+
+interface TaskEvent {
+  readonly type: string;
+  readonly data: { readonly id: string; readonly status: string; readonly completed_at: number };
+}
+
+const TASK = { id: Joi.string(), status: Joi.string(), completed_at: Joi.number() };
+const TASK_EVENT = Joi.object<TaskEvent>({ type: Joi.string(), data: Joi.object(TASK).unknown(true) }).unknown(true);
+
+/** Reads the body of an event of a task that has ended. */
+export function readEvent(body: string): TaskEvent {
+  return Joi.attempt(JSON.parse(body), TASK_EVENT, { presence: 'required', convert: false });
 }
 
 function newEvent(id: string, path: string, body: string): ReceivedEvent {

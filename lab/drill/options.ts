@@ -1,7 +1,6 @@
 /** The command-line options of a drill. */
 import { parseArgs } from 'node:util';
-import { FAULTS } from './faults/kinds.ts';
-import { FAULT_NAMES, type FaultName } from './faults/names.ts';
+import { FAULT_NAMES, type FaultName, FAULTS } from './faults/kinds.ts';
 
 export interface DrillOptions {
   /** How long there is load. */

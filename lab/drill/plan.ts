@@ -1,6 +1,5 @@
 /** The faults of a drill and their times, which follow from the seed alone. */
-import { FAULTS } from './faults/kinds.ts';
-import type { FaultName } from './faults/names.ts';
+import { type FaultName, FAULTS } from './faults/kinds.ts';
 import type { Random } from './random.ts';
 
 export interface PlannedFault {

@@ -1,6 +1,7 @@
 /** The webhook receiver of the drill: it flaps while there is load, and remembers what it was sent. */
 import { once, setMaxListeners } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { serveLocally } from '../stack/local-server.ts';
 import { pause } from '../stack/pause.ts';
 import { Inbox, type ReceivedEvent } from './inbox.ts';
 import type { Random } from './random.ts';
@@ -76,16 +77,13 @@ export async function startReceiver(random: Random): Promise<Receiver> {
     else accept(event, response);
   }
 
-  const server = createServer((request, response) => {
+  const server = await serveLocally((request, response) => {
     void receive(request, response).catch(() => response.destroy());
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the receiver has no port');
   const flapping = flap();
 
   return {
-    url: `http://127.0.0.1:${address.port}`,
+    url: server.url,
     setSecret: (path, secret) => void inbox.secrets.set(path, secret),
     paths: () => [...inbox.secrets.keys()],
     hang: (path) => hanging.begin(path),
@@ -96,10 +94,7 @@ export async function startReceiver(random: Random): Promise<Receiver> {
     close: async () => {
       calm.abort();
       await flapping;
-      await new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      });
+      await server.close();
     },
   };
 }

@@ -4,7 +4,7 @@ import type { MediaLoad } from './load/media.ts';
 import type { TextLoad } from './load/text.ts';
 import type { Waits } from './checks/waits.ts';
 import { seconds } from './faults/fault.ts';
-import { FAULT_NAMES } from './faults/names.ts';
+import { FAULT_NAMES } from './faults/kinds.ts';
 import { lengthOf, type Period } from '../stack/period.ts';
 import type { PlannedFault } from './plan.ts';
 import type { Receiver } from './receiver.ts';

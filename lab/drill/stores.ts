@@ -6,7 +6,6 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { s3ServerObstacle } from '../stack/s3-server.ts';
 import type { Settings } from '../stack/stack.ts';
-import type { FaultName } from './faults/names.ts';
 import { openS3Store, type S3Store } from '../stack/s3-store.ts';
 import { mountSmallDisk, type SmallDisk } from './small-disk.ts';
 
@@ -22,14 +21,14 @@ export interface Stores {
   close(): Promise<void>;
 }
 
-const LOCAL_KINDS: readonly FaultName[] = ['store', 'full'];
-const S3_KINDS: readonly FaultName[] = ['s3', 's3-outage'];
+const LOCAL_KINDS: readonly string[] = ['store', 'full'];
+const S3_KINDS: readonly string[] = ['s3', 's3-outage'];
 const EVERY_SECOND_WORKER = /^worker-\d*[02468]$/;
 
 /** @param report gets a line for each store that was requested and cannot be started */
 export async function openStores(
   home: string,
-  kinds: readonly FaultName[],
+  kinds: readonly string[],
   report: (line: string) => void,
 ): Promise<Stores> {
   const place = join(home, 'disk');
@@ -56,6 +55,6 @@ export async function openStores(
 }
 
 /** The kinds of faults that have a target. */
-export function possibleKinds(kinds: readonly FaultName[], { disk, s3 }: Stores): readonly FaultName[] {
+export function possibleKinds<Kind extends string>(kinds: readonly Kind[], { disk, s3 }: Stores): readonly Kind[] {
   return kinds.filter((kind) => (kind !== 'full' || disk !== null) && (!S3_KINDS.includes(kind) || s3 !== null));
 }

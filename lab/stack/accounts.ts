@@ -1,6 +1,7 @@
 /** Accounts of a stack, made over its API as operators and clients make them. */
 import Joi from 'joi';
 import { request } from 'undici';
+import { dataReader } from './answers.ts';
 
 /** Where accounts are made. */
 export interface Administration {
@@ -20,15 +21,11 @@ interface Made {
   readonly secret: string;
 }
 
-const answered = Joi.object<{ data: Made }>({
-  data: Joi.object({
-    id: Joi.string().required(),
-    api_key: Joi.string().default(''),
-    secret: Joi.string().default(''),
-  })
-    .unknown(true)
-    .required(),
-}).required();
+const readMade = dataReader<Made>({
+  id: Joi.string(),
+  api_key: Joi.string().optional().default(''),
+  secret: Joi.string().optional().default(''),
+});
 
 /**
  * Opens an account with one key.
@@ -58,5 +55,5 @@ export async function make(url: string, token: string, body: object): Promise<Ma
   });
   const text = await answer.body.text();
   if (answer.statusCode !== 201) throw new Error(`POST ${url} was answered ${answer.statusCode}: ${text}`);
-  return Joi.attempt(JSON.parse(text), answered).data;
+  return readMade(text);
 }

@@ -1,6 +1,7 @@
 /** An S3 server that can fail in two ways: by answering 503, or by not answering. */
-import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
+import { request, type IncomingMessage, type ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
+import { serveLocally } from './local-server.ts';
 import { startS3Server } from './s3-server.ts';
 import type { Settings } from './stack.ts';
 
@@ -28,7 +29,7 @@ export async function openS3Store(): Promise<S3Store> {
   let door: Door = 'open';
   const waiting = new Set<ServerResponse>();
 
-  const front = createServer((incoming, response) => {
+  const front = await serveLocally((incoming, response) => {
     if (door === 'open') {
       void pass(incoming, response, target).catch(() => response.destroy());
       return;
@@ -38,17 +39,13 @@ export async function openS3Store(): Promise<S3Store> {
     if (door === 'hanging') waiting.add(response);
     else response.writeHead(503, { 'content-type': 'application/xml' }).end(SLOW_DOWN);
   });
-  await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve));
-  const address = front.address();
-  if (address === null || typeof address === 'string') throw new Error('the door has no port');
-  const endpoint = `http://127.0.0.1:${address.port}`;
   return {
     settings: {
       GENWAY_STORAGE: 's3',
       GENWAY_S3_BUCKET: BUCKET,
       GENWAY_S3_REGION: REGION,
-      GENWAY_S3_ENDPOINT: endpoint,
-      GENWAY_S3_PUBLIC_URL: `${endpoint}/${BUCKET}`,
+      GENWAY_S3_ENDPOINT: front.url,
+      GENWAY_S3_PUBLIC_URL: `${front.url}/${BUCKET}`,
       GENWAY_S3_FORCE_PATH_STYLE: 'true',
       GENWAY_S3_ACCESS_KEY_ID: CREDENTIALS.accessKeyId,
       GENWAY_S3_SECRET_ACCESS_KEY: CREDENTIALS.secretAccessKey,
@@ -59,10 +56,7 @@ export async function openS3Store(): Promise<S3Store> {
       waiting.clear();
     },
     close: async () => {
-      await new Promise<void>((resolve) => {
-        front.close(() => resolve());
-        front.closeAllConnections();
-      });
+      await front.close();
       await server.close();
     },
   };

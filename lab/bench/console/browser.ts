@@ -3,6 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import Joi from 'joi';
 import { request } from 'undici';
 import type { Administration } from '../../stack/accounts.ts';
+import { dataReader } from '../../stack/answers.ts';
 
 export interface Looked {
   readonly status: number;
@@ -20,9 +21,7 @@ export interface Browser {
   look(address: Address): Promise<Looked>;
 }
 
-const invitation = Joi.object<{ data: { link: string } }>({
-  data: Joi.object({ link: Joi.string().required() }).unknown(true).required(),
-}).required();
+const readInvitation = dataReader<{ link: string }>({ link: Joi.string() });
 
 /** An operator of the gateway who is a member of that account, too. @throws Error when the invitation does not work */
 export async function signIn({ apiUrl, adminToken }: Administration, accountId: string): Promise<Browser> {
@@ -37,9 +36,9 @@ export async function signIn({ apiUrl, adminToken }: Administration, accountId: 
       member_role: 'owner',
     }),
   });
-  const { data } = Joi.attempt(await invited.body.json(), invitation);
+  const { link } = readInvitation(await invited.body.text());
   const password = randomBytes(12).toString('hex');
-  const welcomed = await request(apiUrl + new URL(data.link).pathname, {
+  const welcomed = await request(apiUrl + new URL(link).pathname, {
     method: 'POST',
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
     body: new URLSearchParams({ password, repeated: password, form_id: randomUUID() }).toString(),

@@ -1,6 +1,6 @@
 /** Create calls, from as many clients as are busy with them or at a rate of their own. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
+import { arriveAt } from '../load/steady.ts';
 
 export interface Creates {
   readonly perSecond: number;
@@ -46,23 +46,17 @@ export async function createInOpenLoop(
   { perSecond, seconds }: { readonly perSecond: number; readonly seconds: number },
 ): Promise<Creates> {
   const agent = new Agent();
-  const durationsMs: number[] = [];
-  const calls: Promise<void>[] = [];
-  let failed = 0;
   const startedAt = performance.now();
+  const isAnswered = (): Promise<boolean> =>
+    create(target, agent).then(
+      () => true,
+      () => false,
+    );
   try {
-    for (let number = 0; number < perSecond * seconds; number += 1) {
-      const dueAt = startedAt + (number * 1_000) / perSecond;
-      if (dueAt > performance.now()) await sleep(dueAt - performance.now());
-      calls.push(
-        create(target, agent).then(
-          () => void durationsMs.push(performance.now() - dueAt),
-          () => void (failed += 1),
-        ),
-      );
-    }
-    await Promise.all(calls);
-    return { perSecond: (durationsMs.length * 1_000) / (performance.now() - startedAt), durationsMs, failed };
+    const calls = await arriveAt(perSecond, seconds, isAnswered);
+    const durationsMs = calls.filter(({ result }) => result).map(({ latencyMs }) => latencyMs);
+    const rate = (durationsMs.length * 1_000) / (performance.now() - startedAt);
+    return { perSecond: rate, durationsMs, failed: calls.length - durationsMs.length };
   } finally {
     await agent.close();
   }

@@ -4,6 +4,7 @@ import Joi from 'joi';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { createDatabase, type Database } from '../../../db/database.ts';
 import { openAccount } from '../../stack/accounts.ts';
+import { listReader } from '../../stack/answers.ts';
 import { type Stack, startStack } from '../../stack/stack.ts';
 import { rounded } from '../statistics.ts';
 import { createInClosedLoop } from './creates.ts';
@@ -15,11 +16,7 @@ const CLIENTS_EACH = 4;
 const TOP_UP_USD = 1_000;
 const TIMEOUT_MS = 180_000;
 
-const simulatedJobs = Joi.object<{ data: readonly { readonly key: string; readonly submissions: number }[] }>({
-  data: Joi.array()
-    .items(Joi.object({ key: Joi.string(), submissions: Joi.number() }).unknown(true))
-    .required(),
-}).required();
+const readJobs = listReader<{ key: string; submissions: number }>({ key: Joi.string(), submissions: Joi.number() });
 
 export interface ManyProcesses {
   readonly api_processes: number;
@@ -105,8 +102,7 @@ async function countWronglyRendered(
   tasks: readonly { readonly id: string }[],
 ): Promise<number> {
   const answer = await fetch(`${simulatorUrl}/_sim/jobs?limit=2000`);
-  const { data } = Joi.attempt(await answer.json(), simulatedJobs);
-  const submissions = new Map(data.map((job) => [job.key, job.submissions]));
+  const submissions = new Map(readJobs(await answer.text()).map((job) => [job.key, job.submissions]));
   return tasks.filter(({ id }) => submissions.get(id) !== 1).length;
 }
 

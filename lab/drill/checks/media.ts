@@ -1,5 +1,6 @@
 /** Did every order become one task, one render, one charge or refund? */
 import Joi from 'joi';
+import { dataReader, listReader } from '../../stack/answers.ts';
 import { ask } from '../client.ts';
 import type { MediaOrder } from '../load/media.ts';
 import { type Check, type CheckResult, type Evidence, isForgotten, sqlCheck } from './check.ts';
@@ -20,29 +21,19 @@ interface Job {
   readonly ended_at: string | null;
 }
 
-const taskSchema = Joi.object<{ data: Task }>({
-  data: Joi.object({
-    id: Joi.string().required(),
-    status: Joi.string().required(),
-    error_code: Joi.string().allow(null).required(),
-    output: Joi.object().allow(null).required(),
-  })
-    .unknown(true)
-    .required(),
-}).required();
-const jobsSchema = Joi.object<{ data: Job[] }>({
-  data: Joi.array()
-    .items(
-      Joi.object({
-        id: Joi.string().required(),
-        key: Joi.string().required(),
-        status: Joi.string().required(),
-        created_at: Joi.string().required(),
-        ended_at: Joi.string().allow(null).required(),
-      }).unknown(true),
-    )
-    .required(),
-}).required();
+const readTask = dataReader<Task>({
+  id: Joi.string(),
+  status: Joi.string(),
+  error_code: Joi.string().allow(null),
+  output: Joi.object().allow(null),
+});
+const readJobs = listReader<Job>({
+  id: Joi.string(),
+  key: Joi.string(),
+  status: Joi.string(),
+  created_at: Joi.string(),
+  ended_at: Joi.string().allow(null),
+});
 
 const ASKED_AT_ONCE = 8;
 /** The simulator lists no more at a time. */
@@ -105,12 +96,12 @@ async function checkTasks(evidence: Evidence): Promise<CheckResult> {
     const { status, text } = await ask(`${stack.apiUrls[0]}/v1/tasks/${taskId}`, { token: customer.apiKey });
     if (status === 404 && mayBeGone(evidence, order)) return [];
     if (status !== 200 || isGone) return [`${taskId} answers ${status}${isGone ? ', and was gone for a while' : ''}`];
-    const { data } = Joi.attempt(JSON.parse(text), taskSchema, { convert: false });
-    if (data.status !== 'succeeded' && data.status !== 'failed') return [`${taskId} is ${data.status}`];
+    const task = readTask(text);
+    if (task.status !== 'succeeded' && task.status !== 'failed') return [`${taskId} is ${task.status}`];
     if (final !== null && final.text !== text && !isForgotten(evidence, final.endedAtMs)) {
       return [`${taskId} was final and has changed: ${final.text} became ${text}`];
     }
-    return unfetchable(data);
+    return unfetchable(task);
   });
   return {
     promise: 'every 201 has a final task that never changed, and its results are there',
@@ -163,7 +154,7 @@ const checkResolutions = sqlCheck(
 
 async function listJobs({ stack }: Evidence): Promise<readonly Job[]> {
   const { text } = await ask(`${stack.simulatorUrl}/_sim/jobs?limit=${MOST_JOBS}`, { token: '' });
-  return Joi.attempt(JSON.parse(text), jobsSchema, { convert: false }).data;
+  return readJobs(text);
 }
 
 async function checkRenders(evidence: Evidence): Promise<CheckResult> {

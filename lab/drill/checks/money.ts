@@ -1,6 +1,7 @@
 /** Does every pico-USD add up, by sums of the drill's own and by the product's reconciliation? */
 import { setTimeout as sleep } from 'node:timers/promises';
 import Joi from 'joi';
+import { dataReader } from '../../stack/answers.ts';
 import { ask } from '../client.ts';
 import { type Check, type CheckResult, type Evidence, sqlCheck } from './check.ts';
 
@@ -49,11 +50,11 @@ interface Reconciliation {
   readonly findings?: readonly { readonly check: string; readonly subject: string; readonly detail: string }[];
 }
 
-const reconciliationSchema = Joi.object<{ data: Reconciliation }>({
-  data: Joi.object({ id: Joi.string().required(), status: Joi.string().required(), findings: Joi.array() })
-    .unknown(true)
-    .required(),
-}).required();
+const readReconciliation = dataReader<Reconciliation>({
+  id: Joi.string(),
+  status: Joi.string(),
+  findings: Joi.array().optional(),
+});
 
 const RECONCILIATION_TIMEOUT_MS = 120_000;
 
@@ -61,7 +62,7 @@ async function checkReconciliation({ stack }: Pick<Evidence, 'stack'>): Promise<
   const url = `${stack.apiUrls[0]}/admin/v1/reconciliations`;
   const call = async (path: string, body?: object): Promise<Reconciliation> => {
     const { text } = await ask(url + path, { token: stack.adminToken, ...(body && { body }) });
-    return Joi.attempt(JSON.parse(text), reconciliationSchema, { convert: false }).data;
+    return readReconciliation(text);
   };
   const { id } = await call('', {});
   const deadline = performance.now() + RECONCILIATION_TIMEOUT_MS;

@@ -1,6 +1,6 @@
 /** How long did clients go without an answer, and endpoints without an event? */
-import Joi from 'joi';
 import { seconds } from '../faults/fault.ts';
+import { readEvent } from '../inbox.ts';
 import type { Member, Role } from '../../stack/member.ts';
 import { commonTo, coveredOf, gapsBetween, lengthOf, longestOf, type Period } from '../../stack/period.ts';
 import type { Check, CheckResult, Evidence } from './check.ts';
@@ -75,13 +75,6 @@ function tooLong(gaps: readonly Period[], excused: readonly Period[], longestMs:
     .map(({ length, unexcused }) => `nothing for ${seconds(length)}, ${seconds(unexcused)} of it without reason`);
 }
 
-const eventSchema = Joi.object<{ type: string; data: { id: string; completed_at: number } }>({
-  type: Joi.string().required(),
-  data: Joi.object({ id: Joi.string().required(), completed_at: Joi.number().required() }).unknown(true).required(),
-})
-  .unknown(true)
-  .required();
-
 interface Lag {
   readonly what: string;
   readonly lagMs: number;
@@ -100,7 +93,7 @@ function lagsOf(evidence: Evidence): readonly Lag[] {
   ];
   return [...receiver.events.values()].flatMap(({ path, body, acceptedAtMs }) => {
     if (acceptedAtMs === null) return [];
-    const { type, data } = Joi.attempt(JSON.parse(body), eventSchema, { convert: false });
+    const { type, data } = readEvent(body);
     const endedAtMs = data.completed_at * 1000;
     const hung = receiver.hangs.some(
       (hang) => hang.path === path && hang.fromMs < acceptedAtMs && endedAtMs < hang.untilMs + MISTRUSTED_MS,

@@ -1,7 +1,6 @@
 /** Did every due event arrive, and no other? */
-import Joi from 'joi';
 import type { Role } from '../../stack/member.ts';
-import type { ReceivedEvent } from '../inbox.ts';
+import { readEvent, type ReceivedEvent } from '../inbox.ts';
 import { type Check, type CheckResult, type Evidence, isForgotten, sqlCheck } from './check.ts';
 
 interface EndedTask {
@@ -10,14 +9,6 @@ interface EndedTask {
   readonly status: string;
   readonly error_code: string | null;
 }
-
-const eventSchema = Joi.object<{ id: string; type: string; data: { id: string; status: string } }>({
-  id: Joi.string().required(),
-  type: Joi.string().required(),
-  data: Joi.object({ id: Joi.string().required(), status: Joi.string().required() }).unknown(true).required(),
-})
-  .unknown(true)
-  .required();
 
 /** A task at an endpoint, as one word. */
 function about(path: string, taskId: string, type: string): string {
@@ -40,7 +31,7 @@ async function dueEvents({ customers, database }: Evidence): Promise<Set<string>
 }
 
 function subjectOf({ path, body }: ReceivedEvent): string {
-  const { type, data } = Joi.attempt(JSON.parse(body), eventSchema, { convert: false });
+  const { type, data } = readEvent(body);
   return about(path, data.id, type);
 }
 

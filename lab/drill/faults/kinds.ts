@@ -1,12 +1,9 @@
 /** Every kind of fault, by its name on the command line. */
 import { CLOCKS } from './clocks.ts';
-import { FAILOVER, TEMPORAL_OUTAGE } from './cluster.ts';
 import type { FaultKind } from './fault.ts';
 import { FREEZE, NODE_FREEZE, TEXT_FREEZE } from './freeze.ts';
-import { killOf } from './kill.ts';
-import { LATE } from './late.ts';
+import { FAILOVER, killOf, LATE, TEMPORAL_OUTAGE } from './kill.ts';
 import { MONTHS } from './months.ts';
-import type { FaultName } from './names.ts';
 import { CUT, DELAY, LOST, NODE_CUT, SILENCE, TEXT_CUT } from './network.ts';
 import { POSTGRES_PAUSE } from './postgres-pause.ts';
 import { RESTORE, WIPE } from './restores.ts';
@@ -15,7 +12,7 @@ import { FULL, S3, S3_OUTAGE, STORE } from './store.ts';
 import { DOWNLOADS, SUBMISSIONS } from './upstreams.ts';
 import { WEBHOOKS } from './webhooks.ts';
 
-export const FAULTS: Readonly<Record<FaultName, FaultKind>> = {
+export const FAULTS = {
   api: killOf('api', 'an api process is killed, and with it the relay in it'),
   text: killOf('text', 'a text process is killed'),
   worker: killOf('worker', 'a worker is killed'),
@@ -46,4 +43,9 @@ export const FAULTS: Readonly<Record<FaultName, FaultKind>> = {
   late: LATE,
   roll: ROLL,
   webhooks: WEBHOOKS,
-};
+} as const satisfies Readonly<Record<string, FaultKind>>;
+
+export type FaultName = keyof typeof FAULTS;
+
+/** In the order in which they are listed. */
+export const FAULT_NAMES = Object.keys(FAULTS).filter((name): name is FaultName => name in FAULTS);

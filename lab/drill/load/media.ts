@@ -1,6 +1,7 @@
 /** Clients that create media tasks and poll them, as real ones do: unanswered calls are repeated under the same key. */
 import { randomUUID } from 'node:crypto';
 import Joi from 'joi';
+import { dataReader } from '../../stack/answers.ts';
 import { pause } from '../../stack/pause.ts';
 import { type Answer, tryToAsk } from '../client.ts';
 import type { Customer } from '../customers.ts';
@@ -51,9 +52,7 @@ const RETRY_PAUSE_MS = 500;
 const LONGEST_RETRY_PAUSE_MS = 4_000;
 const POLL_MS = 3_000;
 
-const taskSchema = Joi.object<{ data: { id: string; status: string } }>({
-  data: Joi.object({ id: Joi.string().required(), status: Joi.string().required() }).unknown(true).required(),
-}).required();
+const readTask = dataReader<{ id: string; status: string }>({ id: Joi.string(), status: Joi.string() });
 
 interface MediaLoadOptions {
   readonly random: Random;
@@ -124,7 +123,7 @@ class Client {
       const answer = await this.#ask(path, question);
       if (answer?.status === 201) {
         order.answeredAtMs = answer.endedAtMs;
-        order.taskId = Joi.attempt(JSON.parse(answer.text), taskSchema, { convert: false }).data.id;
+        order.taskId = readTask(answer.text).id;
         order.isReplay = answer.headers['idempotent-replayed'] === 'true';
         return;
       }
@@ -146,7 +145,7 @@ class Client {
         return;
       }
       if (answer?.status !== 200) continue;
-      const { status } = Joi.attempt(JSON.parse(answer.text), taskSchema, { convert: false }).data;
+      const { status } = readTask(answer.text);
       if (status !== 'succeeded' && status !== 'failed') continue;
       order.final = answer;
       return;

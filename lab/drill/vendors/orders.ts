@@ -1,6 +1,7 @@
 /** Tasks of a drill of vendors, each with a mark by which the simulator counts its renders. */
 import { randomUUID } from 'node:crypto';
 import Joi from 'joi';
+import { dataReader } from '../../stack/answers.ts';
 import { ask } from '../client.ts';
 import type { VendorFault } from './faults.ts';
 import type { Product } from './products.ts';
@@ -19,9 +20,7 @@ export interface Counter {
   readonly apiKey: string;
 }
 
-const taskSchema = Joi.object<{ data: { id: string } }>({
-  data: Joi.object({ id: Joi.string().required() }).unknown(true).required(),
-}).required();
+const readTask = dataReader<{ id: string }>({ id: Joi.string() });
 
 /**
  * @param furtherEndings how the task may end beside what the fault says
@@ -40,7 +39,7 @@ export async function placeOrder(
     body: { model: product.model, prompt: `A lighthouse [sim:${words.join(',')}]` },
   });
   if (status !== 201) throw new Error(`${product.model} was refused with ${status}: ${text}`);
-  const { id } = Joi.attempt(JSON.parse(text), taskSchema, { convert: false }).data;
+  const { id } = readTask(text);
   return { product, fault, endings: [...fault.endings(product), ...furtherEndings], mark, taskId: id };
 }
 

@@ -2,6 +2,7 @@
 import Joi from 'joi';
 import { request } from 'undici';
 import type { Database } from '../../../db/database.ts';
+import { listReader } from '../../stack/answers.ts';
 import type { VendorOrder } from './orders.ts';
 
 export interface Outcome {
@@ -29,11 +30,10 @@ interface TaskRow {
   readonly given_up: number;
 }
 
-const rendersSchema = Joi.object<{ data: { mark: string | null; state: string }[] }>({
-  data: Joi.array()
-    .items(Joi.object({ mark: Joi.string().allow(null).required(), state: Joi.string().required() }).unknown(true))
-    .required(),
-}).required();
+const readMarkedRenders = listReader<{ mark: string | null; state: string }>({
+  mark: Joi.string().allow(null),
+  state: Joi.string(),
+});
 
 export async function readOutcomes(
   orders: readonly VendorOrder[],
@@ -69,8 +69,8 @@ async function readTasks(database: Database): Promise<ReadonlyMap<string, TaskRo
 
 async function readRenders(simulatorUrl: string): Promise<ReadonlyMap<string, readonly string[]>> {
   const { body } = await request(`${simulatorUrl}/_sim/renders`);
-  const { data } = Joi.attempt(await body.json(), rendersSchema, { convert: false });
   const states = new Map<string, string[]>();
-  for (const { mark, state } of data) if (mark !== null) states.set(mark, [...(states.get(mark) ?? []), state]);
+  for (const { mark, state } of readMarkedRenders(await body.text()))
+    if (mark !== null) states.set(mark, [...(states.get(mark) ?? []), state]);
   return states;
 }

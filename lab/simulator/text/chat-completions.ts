@@ -1,23 +1,11 @@
 /** The chat-completions format: https://platform.openai.com/docs/api-reference/chat */
-import {
-  listOf,
-  numberOf,
-  objectOf,
-  readContent,
-  stringOf,
-  stringsOf,
-  type Conversation,
-  type Entry,
-  type OfferedTool,
-  type ToolChoice,
-} from './conversation.ts';
+import type { Conversation, Entry, OfferedTool, ToolChoice } from './conversation.ts';
 import { badRequest } from './failure.ts';
+import { type Fields, listOf, numberOf, objectOf, readContent, stringOf, stringsOf } from './fields.ts';
 import { newId, nowSeconds, streamBlocks, type Block, type StreamedAnswer, type SimulatedFormat } from './format.ts';
 import { openaiCommon, openaiError } from './openai.ts';
 import type { Finish, Script, ScriptedCall, Usage } from './script.ts';
 import { splitIntoPieces } from './tokens.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 const MAX_CHOICES = 8;
 

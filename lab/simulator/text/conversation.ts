@@ -1,6 +1,4 @@
 /** The content of a request in any format: everything that the script needs. */
-import { isObject } from '../../../domain/json.ts';
-
 /** One step of the history, in the order in which it happened. */
 export type Entry = TextEntry | CallEntry | ResultEntry;
 
@@ -58,56 +56,4 @@ export interface Conversation {
   readonly answerSchema: unknown;
   /** How many answers are wanted. */
   readonly choiceCount: number;
-}
-
-const MEDIA_FIELDS = [
-  'image_url',
-  'file',
-  'file_data',
-  'file_id',
-  'file_url',
-  'input_audio',
-  'source',
-  'inlineData',
-  'inline_data',
-  'fileData',
-] as const;
-
-/** Reads a message's content: a string, or a list of strings and of parts with a `text` or with some kind of file. */
-export function readContent(content: unknown): { readonly text: string; readonly mediaCount: number } {
-  if (typeof content === 'string') return { text: content, mediaCount: 0 };
-  const parts = listOf(content);
-  return {
-    text: parts.flatMap(textOfPart).join('\n'),
-    mediaCount: parts.filter((part) => isObject(part) && MEDIA_FIELDS.some((field) => part[field] !== undefined))
-      .length,
-  };
-}
-
-function textOfPart(part: unknown): string[] {
-  const text = isObject(part) ? part['text'] : part;
-  return typeof text === 'string' ? [text] : [];
-}
-
-/** Readers of fields: a field of another type counts as absent. */
-export function stringOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
-
-export function numberOf(value: unknown): number | undefined {
-  return typeof value === 'number' ? value : undefined;
-}
-
-export function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-export function objectOf(value: unknown): Readonly<Record<string, unknown>> {
-  return isObject(value) ? value : {};
-}
-
-/** A list of strings, or a single one. */
-export function stringsOf(value: unknown): readonly string[] {
-  const list: readonly unknown[] = typeof value === 'string' ? [value] : listOf(value);
-  return list.filter((item) => typeof item === 'string');
 }

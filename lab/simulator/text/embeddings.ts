@@ -1,7 +1,8 @@
 /** Embeddings: https://platform.openai.com/docs/api-reference/embeddings. The same input always has the same vector. */
 import { hash } from 'node:crypto';
-import { listOf, numberOf, objectOf, stringOf, type Conversation, type Entry } from './conversation.ts';
+import type { Conversation, Entry } from './conversation.ts';
 import { badRequest } from './failure.ts';
+import { listOf, numberOf, objectOf, stringOf } from './fields.ts';
 import type { SimulatedFormat } from './format.ts';
 import { openaiCommon } from './openai.ts';
 import type { Script } from './script.ts';

@@ -1,23 +1,11 @@
 /** The native format: https://ai.google.dev/api/generate-content */
 import type { SimulatorRequest } from '../router.ts';
 import { isObject } from '../../../domain/json.ts';
-import {
-  listOf,
-  numberOf,
-  objectOf,
-  readContent,
-  stringOf,
-  stringsOf,
-  type Conversation,
-  type Entry,
-  type OfferedTool,
-  type ToolChoice,
-} from './conversation.ts';
+import type { Conversation, Entry, OfferedTool, ToolChoice } from './conversation.ts';
 import { badRequest, RETRY_AFTER_SECONDS, TextFailure, type FailureKind } from './failure.ts';
+import { type Fields, listOf, numberOf, objectOf, readContent, stringOf, stringsOf } from './fields.ts';
 import { newId, streamBlocks, type Block, type StreamedAnswer, type SimulatedFormat } from './format.ts';
 import type { Finish, Script, ScriptedCall, Usage } from './script.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 const STREAMING_PATH = '/v1beta/models/{model}:streamGenerateContent';
 const MAX_CANDIDATES = 8;

@@ -1,22 +1,10 @@
 /** The messages format: https://docs.anthropic.com/en/api/messages and /en/docs/build-with-claude/streaming */
-import {
-  listOf,
-  numberOf,
-  objectOf,
-  readContent,
-  stringOf,
-  stringsOf,
-  type Conversation,
-  type Entry,
-  type OfferedTool,
-  type ToolChoice,
-} from './conversation.ts';
+import type { Conversation, Entry, OfferedTool, ToolChoice } from './conversation.ts';
 import { badRequest, RETRY_AFTER_SECONDS, TextFailure, type FailureKind } from './failure.ts';
+import { type Fields, listOf, numberOf, objectOf, readContent, stringOf, stringsOf } from './fields.ts';
 import { bearerOf, newId, streamBlocks, type Block, type StreamedAnswer, type SimulatedFormat } from './format.ts';
 import type { Finish, Script, ScriptedCall, Usage } from './script.ts';
 import { splitIntoPieces } from './tokens.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 type Wording = readonly [status: number, type: string, message: string];
 

@@ -1,13 +1,12 @@
 /** The responses format: https://platform.openai.com/docs/api-reference/responses and …/responses-streaming */
 import { readTool, readToolChoice } from './chat-completions.ts';
-import { listOf, numberOf, objectOf, readContent, stringOf, type Conversation, type Entry } from './conversation.ts';
+import type { Conversation, Entry } from './conversation.ts';
 import { badRequest } from './failure.ts';
+import { type Fields, listOf, numberOf, objectOf, readContent, stringOf } from './fields.ts';
 import { newId, nowSeconds, streamBlocks, type Block, type StreamedAnswer, type SimulatedFormat } from './format.ts';
 import { openaiCommon, openaiError } from './openai.ts';
 import type { Script, ScriptedCall, Usage } from './script.ts';
 import { splitIntoPieces } from './tokens.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 const MIN_OUTPUT_TOKENS = 16;
 

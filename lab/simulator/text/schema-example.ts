@@ -1,6 +1,6 @@
 /** Small values that fit a JSON schema: what a simulated model calls a tool with. */
 import { isObject } from '../../../domain/json.ts';
-import { listOf, numberOf, objectOf, stringOf } from './conversation.ts';
+import { listOf, numberOf, objectOf, stringOf } from './fields.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 

@@ -8,7 +8,6 @@ import { listTasks, promptIn, TASK_STATES, textIn } from './content-items.ts';
 import {
   bodyOf,
   type Fault,
-  hasCredential,
   invalid,
   pixelsOf,
   type Play,
@@ -41,7 +40,6 @@ const TOKENS = 50_638;
 
 export const ark: Vendor = {
   name: 'ark',
-  isAuthorized: (request, apiKey) => hasCredential(request, apiKey),
   words: arkWords,
 
   routes: (play) => [

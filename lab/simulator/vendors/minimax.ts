@@ -8,7 +8,6 @@ import { isFramed, listTasks, promptIn, TASK_STATES, textIn } from './content-it
 import {
   bodyOf,
   type Fault,
-  hasCredential,
   invalid,
   type Play,
   type Render,
@@ -29,7 +28,6 @@ const PAGE = { size: 20, maxSize: 50 };
 
 export const minimax: Vendor = {
   name: 'minimax',
-  isAuthorized: (request, apiKey) => hasCredential(request, apiKey),
   words: minimaxWords,
 
   routes: (play) => [

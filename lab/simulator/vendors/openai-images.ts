@@ -6,7 +6,7 @@ import type { Rendering } from '../jobs/submission.ts';
 import { route } from '../router.ts';
 import { type Form, type FormFile, readForm } from './form.ts';
 import { openaiWords } from './openai-words.ts';
-import { bodyOf, hasCredential, invalid, onlyFields, type Play, throwIfFailed, type Vendor } from './play.ts';
+import { bodyOf, invalid, onlyFields, type Play, throwIfFailed, type Vendor } from './play.ts';
 
 const FIELDS = ['model', 'prompt', 'n', 'size', 'quality', 'background', 'output_format', 'output_compression', 'user'];
 const GENERATION_FIELDS = [...FIELDS, 'moderation'];
@@ -22,7 +22,6 @@ const TOKENS = { input: 50, output: 1_056 };
 
 export const openaiImages: Vendor = {
   name: 'openai-images',
-  isAuthorized: (request, apiKey) => hasCredential(request, apiKey),
   words: openaiWords,
 
   routes: (play) => [

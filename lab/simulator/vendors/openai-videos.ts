@@ -5,7 +5,7 @@
 import { route, sendJson } from '../router.ts';
 import { readForm } from './form.ts';
 import { openaiCodeOf, openaiWords } from './openai-words.ts';
-import { hasCredential, invalid, onlyFields, pixelsOf, type Play, type Render, type Vendor } from './play.ts';
+import { invalid, onlyFields, pixelsOf, type Play, type Render, type Vendor } from './play.ts';
 
 const FIELDS = ['model', 'prompt', 'seconds', 'size'];
 const FILES = ['input_reference'];
@@ -14,7 +14,6 @@ const MAX_PAGE = 100;
 
 export const openaiVideos: Vendor = {
   name: 'openai-videos',
-  isAuthorized: (request, apiKey) => hasCredential(request, apiKey),
   words: openaiWords,
 
   routes: (play) => [

@@ -56,7 +56,8 @@ export class VendorFault extends Error {
 export interface Vendor {
   /** The protocol, which is also the path below `/vendors`. */
   readonly name: string;
-  isAuthorized(request: SimulatorRequest, apiKey: string | undefined): boolean;
+  /** Whether the request has the credential; by default as a bearer token. */
+  isAuthorized?(request: SimulatorRequest, apiKey: string | undefined): boolean;
   words(fault: Fault): VendorAnswer;
   /** Paths are below `/vendors/<name>`. */
   routes(play: Play): readonly Route[];
@@ -281,7 +282,8 @@ function routesOf(vendor: Vendor, play: Play): readonly Route[] {
     ...route,
     path: `${prefix}${route.path}`,
     handle: async (request: SimulatorRequest, response: ServerResponse) => {
-      if (!vendor.isAuthorized(request, play.apiKey)) throw new VendorFault({ kind: 'unauthorized' });
+      const isAuthorized = vendor.isAuthorized?.(request, play.apiKey) ?? hasCredential(request, play.apiKey);
+      if (!isAuthorized) throw new VendorFault({ kind: 'unauthorized' });
       await route.handle(request, response);
     },
   }));

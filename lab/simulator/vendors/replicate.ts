@@ -11,7 +11,6 @@ import { route, sendJson, type SimulatorRequest } from '../router.ts';
 import {
   bodyOf,
   type Fault,
-  hasCredential,
   invalid,
   isListed,
   onlyFields,
@@ -74,7 +73,6 @@ const PAGE = 100;
 
 export const replicate: Vendor = {
   name: 'replicate',
-  isAuthorized: (request, apiKey) => hasCredential(request, apiKey),
   words: wordsOf,
 
   routes: (play) => [

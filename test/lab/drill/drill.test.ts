@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { runDrill } from '../../../lab/drill/drill.ts';
-import { type FaultName } from '../../../lab/drill/faults/names.ts';
+import { type FaultName } from '../../../lab/drill/faults/kinds.ts';
 import { describeChecks } from '../../../lab/drill/report.ts';
 import { testBuild } from '../../support/services.ts';
 

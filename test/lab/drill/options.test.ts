@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { parseOptions } from '../../../lab/drill/options.ts';
-import { FAULT_NAMES } from '../../../lab/drill/faults/names.ts';
+import { FAULT_NAMES } from '../../../lab/drill/faults/kinds.ts';
 
 describe('the options of a drill', () => {
   it('are ten minutes with eighty faults by a new seed', () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { FAULTS } from '../../../lab/drill/faults/kinds.ts';
-import { FAULT_NAMES, type FaultName } from '../../../lab/drill/faults/names.ts';
+import { FAULT_NAMES, type FaultName } from '../../../lab/drill/faults/kinds.ts';
 import { planFaults } from '../../../lab/drill/plan.ts';
 import { createRandom } from '../../../lab/drill/random.ts';
 
