@@ -7,7 +7,7 @@ import { openaiCommon, openaiError } from './openai.ts';
 import type { Finish, Script, ScriptedCall, Usage } from './script.ts';
 import { splitIntoPieces } from './tokens.ts';
 
-const MAX_CHOICES = 8;
+const MAX_CHOICES = 128;
 
 export const chatCompletions: SimulatedFormat = {
   ...openaiCommon,
