@@ -8,6 +8,8 @@ import {
   type FamilyEntry,
   type ImageEntry,
   type MediaRouteEntry,
+  type Routed,
+  type SoldText,
   type TextEntry,
   type TextRouteEntry,
   type VideoEntry,
@@ -18,6 +20,7 @@ import { IMAGE_TIERS } from '../domain/image-size.ts';
 import { WIRE_FORMAT_NAMES } from '../domain/wire-format-name.ts';
 import type { FieldNames, RankedRoute, RouteCost } from '../domain/media-route.ts';
 import { NO_PARAMETERS } from '../domain/model-parameters.ts';
+import { camelCased } from '../domain/field-names.ts';
 import { type ReadVariable, writePath } from '../domain/fill-in.ts';
 import { toAnswerTimeouts } from './answer-timeouts.ts';
 import { findIdlePrices } from './check-prices.ts';
@@ -178,7 +181,7 @@ function toMediaModel(
   return {
     id: entry.id,
     capabilityVersion: entry.capability_version,
-    routes: toRoutes(entry),
+    routes: readRoutes(routesOf(entry), toRoute),
     resultCheck: entry.result_check,
     images: entry.images,
     aspectRatios: entry.aspect_ratios,
@@ -200,36 +203,26 @@ function toTierPrices(prices: ImageEntry['usd_per_image']): ImageModel['pricing'
   return Object.fromEntries(IMAGE_TIERS.map((tier) => [tier, prices]));
 }
 
-function toRoutes({ route, routes }: Pick<VideoEntry, 'route' | 'routes'>): VideoModel['routes'] {
-  const [first, ...others] = routes ?? (route ? [route] : []);
-  if (!first) throw new CatalogueError('a model without a route passed the check');
+function routesOf<Entry>({ route, routes }: Routed<Entry>): readonly Entry[] | undefined {
+  return route === undefined ? routes : [route];
+}
+
+/** @param toRoute gets an entry and its place in the list */
+function readRoutes<Entry, Route>(
+  entries: readonly Entry[] | undefined,
+  toRoute: (entry: Entry, index: number) => Route,
+): readonly [Route, ...Route[]] {
+  const [first, ...others] = entries ?? [];
+  if (first === undefined) throw new CatalogueError('a model without a route has passed the check');
   return [toRoute(first, 0), ...others.map((entry, index) => toRoute(entry, index + 1))];
 }
 
 /** @param index its place in the list, which is its default order */
-function toRoute(entry: MediaRouteEntry, index: number): RankedRoute {
-  const {
-    provider,
-    model,
-    order = index,
-    weight,
-    model_with_images,
-    images_as,
-    params,
-    fields,
-    parameters,
-    cost,
-  } = entry;
+function toRoute({ fields, cost, ...entry }: MediaRouteEntry, index: number): RankedRoute {
   return {
-    provider,
-    model,
-    order,
-    weight,
-    ...(model_with_images !== undefined && { modelWithImages: model_with_images }),
-    ...(images_as !== undefined && { imagesAs: images_as }),
-    ...(params !== undefined && { params }),
+    order: index,
+    ...camelCased(entry),
     ...(fields !== undefined && { fields: toFieldNames(fields) }),
-    ...(parameters !== undefined && { parameters }),
     ...(cost !== undefined && { cost: toCost(cost) }),
   };
 }
@@ -259,12 +252,9 @@ function toCost({
 }
 
 function toTextModel(family: FamilyEntry, entry: TextEntry, assumed: NonNullable<CatalogueFile['text']>): TextModel {
-  const [first, ...others] = routesOf(entry) ?? routesOf(family) ?? [];
-  if (first === undefined) throw new CatalogueError('a model without a route has passed the check');
   return {
-    id: entry.id,
+    ...toSoldText(entry),
     family: family.family,
-    contextTokens: entry.context_tokens,
     maxOutputTokens: entry.max_output_tokens,
     mostInputTokens: entry.context_tokens ?? assumed.assumed_context_tokens,
     mostOutputTokens: entry.max_output_tokens ?? assumed.assumed_max_output_tokens,
@@ -275,13 +265,13 @@ function toTextModel(family: FamilyEntry, entry: TextEntry, assumed: NonNullable
     responsesFields: family.responses_fields,
     compatibility: entry.compatibility ?? family.compatibility,
     formats: family.formats ?? WIRE_FORMAT_NAMES,
-    routes: [toTextRoute(first, 0, entry.id), ...others.map((route, index) => toTextRoute(route, index + 1, entry.id))],
+    routes: readRoutes(routesOf(entry) ?? routesOf(family), (route, index) => toTextRoute(route, index, entry.id)),
     pricing: toTextPricing(entry),
-    free: entry.free ?? false,
-    fundedOnly: entry.funded_only,
-    requiresTopUp: entry.requires_top_up,
-    legacy: entry.legacy,
   };
+}
+
+function toSoldText({ id, context_tokens, free, funded_only, requires_top_up, legacy }: SoldText) {
+  return { ...camelCased({ id, context_tokens, funded_only, requires_top_up, legacy }), free: free ?? false };
 }
 
 /** The family and the only format of models that make embeddings. */
@@ -292,19 +282,15 @@ function toEmbeddingsModel(
   entry: EmbeddingsEntry,
   { assumed_context_tokens, media_tokens }: NonNullable<CatalogueFile['text']>,
 ): TextModel {
-  const { id, context_tokens: contextTokens, prices, route, routes = route && [route] } = entry;
-  const [first, ...others] = routes ?? [];
-  if (first === undefined) throw new CatalogueError('a model without a route has passed the check');
   const toRoute = ({ cost, ...written }: EmbeddingsRouteEntry, index: number): TextRoute => ({
-    ...toTextRoute(written, index, id),
+    ...toTextRoute(written, index, entry.id),
     ...(cost !== undefined && { cost: toEmbeddingsPricing(cost) }),
   });
   return {
-    id,
+    ...toSoldText(entry),
     family: EMBEDDINGS_NAME,
-    contextTokens,
     maxOutputTokens: null,
-    mostInputTokens: (contextTokens ?? assumed_context_tokens) * EMBEDDINGS.maxInputs,
+    mostInputTokens: (entry.context_tokens ?? assumed_context_tokens) * EMBEDDINGS.maxInputs,
     mostOutputTokens: 0,
     assumedOutputTokens: 0,
     mediaTokens: media_tokens,
@@ -313,46 +299,19 @@ function toEmbeddingsModel(
     responsesFields: [],
     compatibility: 'full',
     formats: [EMBEDDINGS_NAME],
-    routes: [toRoute(first, 0), ...others.map((other, index) => toRoute(other, index + 1))],
-    pricing: toEmbeddingsPricing(prices),
-    free: entry.free ?? false,
-    fundedOnly: entry.funded_only,
-    requiresTopUp: entry.requires_top_up,
-    legacy: entry.legacy,
+    routes: readRoutes(routesOf(entry), toRoute),
+    pricing: toEmbeddingsPricing(entry.prices),
   };
-}
-
-function routesOf({ route, routes }: Pick<FamilyEntry, 'route' | 'routes'>): readonly TextRouteEntry[] | undefined {
-  return route === undefined ? routes : [route];
 }
 
 /** @param index its place in the list, which is its default order */
 function toTextRoute(route: TextRouteEntry, index: number, id: string): TextRoute {
-  const {
-    provider,
-    format,
-    model = id,
-    order = index,
-    weight,
-    max_tokens_field,
-    chat_fields,
-    structured_output,
-    check_output,
-    auto_cache,
-    cost,
-  } = route;
+  const { cost, first_byte_timeout_s: _firstByte, silence_timeout_s: _silence, ...written } = route;
   return {
-    provider,
-    format,
-    model,
-    order,
-    weight,
+    model: id,
+    order: index,
+    ...camelCased(written),
     ...toAnswerTimeouts(route),
-    ...(max_tokens_field !== undefined && { maxTokensField: max_tokens_field }),
-    ...(chat_fields !== undefined && { chatFields: chat_fields }),
-    ...(structured_output !== undefined && { structuredOutput: structured_output }),
-    ...(check_output === true && { checkOutput: true }),
-    ...(auto_cache === true && { autoCache: true }),
     ...(cost !== undefined && { cost: toCostPricing(cost) }),
   };
 }

@@ -1,6 +1,7 @@
 /** The schema of a catalogue file. Validation turns prices, factors and times of day into numbers. */
 import Joi from 'joi';
 import { COMPATIBILITIES, type Compatibility } from '../domain/compatibility.ts';
+import type { SnakeCased } from '../domain/field-names.ts';
 import { IMAGE_CHOICES, type ImageChoiceEntries } from '../domain/image-choices.ts';
 import { IMAGE_TIERS, type ImageTier, imageSizeFor } from '../domain/image-size.ts';
 import {
@@ -8,22 +9,15 @@ import {
   FIELD_INPUTS,
   type FieldInput,
   type FieldName,
+  type RankedRoute,
   IMAGE_ROLES,
-  type ImageRole,
-  type ParameterNames,
   RESULT_CHECKS,
-  type ResultCheck,
 } from '../domain/media-route.ts';
 import type { PicoUsd } from '../domain/money.ts';
 import { assertExactMediaPricing, parseFactor, parsePricePerMillionTokens } from '../domain/pricing.ts';
 import { videoSizeFor } from '../domain/video-size.ts';
-import {
-  UPSTREAM_FORMAT_NAMES,
-  type UpstreamFormatName,
-  WIRE_FORMAT_NAMES,
-  type WireFormatName,
-} from '../domain/wire-format-name.ts';
-import { ANSWER_TIMEOUT_FIELDS, type AnswerTimeoutsEntry } from './answer-timeouts.ts';
+import { UPSTREAM_FORMAT_NAMES, WIRE_FORMAT_NAMES, type WireFormatName } from '../domain/wire-format-name.ts';
+import { ANSWER_TIMEOUT_FIELDS, type AnswerTimeouts, type AnswerTimeoutsEntry } from './answer-timeouts.ts';
 import {
   PARAMETER_KEYS,
   type ParameterEntries,
@@ -44,11 +38,12 @@ import {
   CHAT_FIELDS,
   MAX_TOKENS_FIELDS,
   STRUCTURED_OUTPUTS,
-  type ChatField,
-  type MaxTokensField,
-  type StructuredOutput,
   MEDIA_KINDS,
   type MediaKind,
+  type MediaModelBase,
+  type TextModel,
+  type TextRoute,
+  type VideoModel,
 } from './types.ts';
 
 export interface CatalogueFile {
@@ -69,28 +64,19 @@ export interface CatalogueFile {
   };
 }
 
-interface MediaEntry extends ParameterEntries {
-  readonly id: string;
-  readonly capability_version: number | null;
-  readonly images: { readonly max: number; readonly required: boolean };
-  readonly aspect_ratios: readonly string[];
-  readonly default_aspect_ratio: string;
-  readonly result_check: ResultCheck;
-  /** Either this or the list. */
-  readonly route?: MediaRouteEntry;
-  readonly routes?: readonly MediaRouteEntry[];
+type MediaFields = 'id' | 'capabilityVersion' | 'images' | 'aspectRatios' | 'defaultAspectRatio' | 'resultCheck';
+
+type MediaEntry = SnakeCased<Pick<MediaModelBase, MediaFields>> & ParameterEntries & Routed<MediaRouteEntry>;
+
+/** Either one route or a list. */
+export interface Routed<Route> {
+  readonly route?: Route;
+  readonly routes?: readonly Route[];
 }
 
-export interface MediaRouteEntry {
-  readonly provider: string;
-  readonly model: string;
+export interface MediaRouteEntry extends SnakeCased<Omit<RankedRoute, 'order' | 'fields' | 'cost'>> {
   readonly order?: number;
-  readonly weight: number;
-  readonly model_with_images?: string;
-  readonly images_as?: ImageRole;
-  readonly params?: Readonly<Record<string, unknown>>;
   readonly fields?: Readonly<Partial<Record<FieldInput, string | FieldName>>>;
-  readonly parameters?: ParameterNames;
   readonly cost?: {
     readonly usd_per_second?: PicoUsd | Readonly<Record<string, PicoUsd>>;
     readonly usd_per_render?: PicoUsd | Readonly<Record<string, PicoUsd>>;
@@ -99,17 +85,15 @@ export interface MediaRouteEntry {
   };
 }
 
-export interface VideoEntry extends MediaEntry {
-  readonly prompt_characters: { readonly min: number; readonly max: number };
-  readonly max_reference_videos: number | null;
-  readonly max_reference_audios: number | null;
+type VideoFields = 'promptCharacters' | 'maxReferenceVideos' | 'maxReferenceAudios' | 'defaultResolution';
+
+export interface VideoEntry extends MediaEntry, SnakeCased<Pick<VideoModel, VideoFields>> {
   /** Either bounds or a list. */
   readonly duration_seconds?: { readonly min: number; readonly max: number; readonly default: number };
   readonly durations_seconds?: readonly number[];
   /** Either per second or per video. */
   readonly usd_per_second?: Readonly<Record<string, PicoUsd>>;
   readonly usd_per_video?: Readonly<Record<string, PicoUsd>>;
-  readonly default_resolution: string;
 }
 
 export interface ImageEntry extends MediaEntry, ImageChoiceEntries {
@@ -117,66 +101,43 @@ export interface ImageEntry extends MediaEntry, ImageChoiceEntries {
   readonly default_resolution: ImageTier;
 }
 
-export interface FamilyEntry {
-  readonly family: string;
-  readonly compatibility: Compatibility;
+type FamilyFields = 'family' | 'compatibility' | 'responsesFields' | 'reasoningEfforts';
+
+export interface FamilyEntry extends SnakeCased<Pick<TextModel, FamilyFields>>, Routed<TextRouteEntry> {
   readonly formats?: readonly WireFormatName[];
-  readonly route?: TextRouteEntry;
-  readonly routes?: TextRouteEntries;
-  readonly responses_fields: readonly string[];
-  readonly reasoning_efforts: readonly string[];
   readonly models: readonly TextEntry[];
 }
 
-type TextRouteEntries = readonly [TextRouteEntry, ...TextRouteEntry[]];
+type GivenOfTextRoute = 'model' | 'order' | 'cost' | keyof AnswerTimeouts;
 
-export interface TextRouteEntry extends AnswerTimeoutsEntry {
-  readonly provider: string;
-  readonly format: UpstreamFormatName;
+export interface TextRouteEntry extends AnswerTimeoutsEntry, SnakeCased<Omit<TextRoute, GivenOfTextRoute>> {
   readonly model?: string;
   readonly order?: number;
-  readonly weight: number;
-  readonly max_tokens_field?: MaxTokensField;
-  readonly chat_fields?: readonly ChatField[];
-  readonly structured_output?: StructuredOutput;
-  readonly check_output?: boolean;
-  readonly auto_cache?: boolean;
   readonly cost?: CostEntry;
 }
 
-export interface TextEntry extends PricingEntry {
-  readonly id: string;
-  readonly context_tokens: number | null;
+type SoldFields = 'id' | 'contextTokens' | 'fundedOnly' | 'requiresTopUp' | 'legacy';
+
+/** What every model of text says for itself. */
+export interface SoldText extends SnakeCased<Pick<TextModel, SoldFields>> {
+  readonly free?: true;
+}
+
+export interface TextEntry extends PricingEntry, SoldText, Routed<TextRouteEntry> {
   readonly max_output_tokens: number | null;
   readonly assumed_output_tokens?: number;
   readonly media_tokens?: Readonly<Partial<Record<MediaKind, number>>>;
   readonly reasoning: boolean;
   readonly reasoning_efforts?: readonly string[];
   readonly compatibility?: Compatibility;
-  readonly route?: TextRouteEntry;
-  readonly routes?: TextRouteEntries;
-  readonly free?: true;
-  readonly funded_only: boolean;
-  readonly requires_top_up: boolean;
-  readonly legacy: boolean;
 }
 
-export interface EmbeddingsEntry extends Pick<
-  TextEntry,
-  'id' | 'context_tokens' | 'free' | 'funded_only' | 'requires_top_up' | 'legacy'
-> {
+export interface EmbeddingsEntry extends SoldText, Routed<EmbeddingsRouteEntry> {
   /** Absent on a free model. */
   readonly prices?: InputPriceEntry;
-  readonly route?: EmbeddingsRouteEntry;
-  readonly routes?: readonly [EmbeddingsRouteEntry, ...EmbeddingsRouteEntry[]];
 }
 
-export interface EmbeddingsRouteEntry extends AnswerTimeoutsEntry {
-  readonly provider: string;
-  readonly format: 'chat-completions';
-  readonly model?: string;
-  readonly order?: number;
-  readonly weight: number;
+export interface EmbeddingsRouteEntry extends Omit<TextRouteEntry, 'cost'> {
   readonly cost?: InputPriceEntry;
 }
 
@@ -204,6 +165,8 @@ const fieldName = Joi.alternatives(name, Joi.object({ to: name.required(), as: J
 /** One price for all, or one per resolution. */
 const costs = Joi.alternatives(usd.optional(), Joi.object().pattern(name, usd).min(1));
 
+const routed = (route: Joi.Schema): Joi.SchemaMap => ({ route, routes: Joi.array().items(route).min(1) });
+
 const mediaRoute = Joi.object<MediaRouteEntry>({
   provider: name.required(),
   model: name.required(),
@@ -230,8 +193,7 @@ const mediaKeys = {
   default_aspect_ratio: oneOf('aspect_ratios'),
   result_check: Joi.valid(...RESULT_CHECKS).default('exact'),
   ...PARAMETER_KEYS,
-  route: mediaRoute,
-  routes: Joi.array().items(mediaRoute).min(1),
+  ...routed(mediaRoute),
 };
 
 const video = Joi.object<VideoEntry>({
@@ -320,25 +282,27 @@ const textRoute = Joi.object({
   auto_cache: Joi.boolean(),
   cost: tokenPrices.keys(factors).custom(assertExactCost),
 });
-const textRoutes = Joi.array().items(textRoute).min(1);
 
-const textModel = Joi.object<TextEntry>({
+const soldText = {
   id: name.required(),
   context_tokens: published,
+  free: Joi.valid(true),
+  funded_only: flag,
+  requires_top_up: flag,
+  legacy: flag,
+};
+
+const textModel = Joi.object<TextEntry>({
+  ...soldText,
   max_output_tokens: published,
   assumed_output_tokens: count,
   media_tokens: Joi.object(Object.fromEntries(MEDIA_KINDS.map((kind) => [kind, count]))),
   reasoning: Joi.boolean().required(),
   reasoning_efforts: names,
   compatibility: Joi.valid(...COMPATIBILITIES),
-  route: textRoute,
-  routes: textRoutes,
+  ...routed(textRoute),
   prices: tokenPrices,
   ...factors,
-  free: Joi.valid(true),
-  funded_only: flag,
-  requires_top_up: flag,
-  legacy: flag,
 })
   .xor('prices', 'free')
   .oxor('route', 'routes')
@@ -352,15 +316,9 @@ const embeddingsRoute = Joi.object({
 });
 
 const embeddingsModel = Joi.object<EmbeddingsEntry>({
-  id: name.required(),
-  context_tokens: published,
-  route: embeddingsRoute,
-  routes: Joi.array().items(embeddingsRoute).min(1),
+  ...soldText,
+  ...routed(embeddingsRoute),
   prices: inputPrice,
-  free: Joi.valid(true),
-  funded_only: flag,
-  requires_top_up: flag,
-  legacy: flag,
 })
   .xor('prices', 'free')
   .xor('route', 'routes');
@@ -389,8 +347,7 @@ export const catalogueSchema = Joi.object<CatalogueFile>({
             .unique()
             .min(1)
             .when('compatibility', { is: 'full', otherwise: Joi.required() }),
-          route: textRoute,
-          routes: textRoutes,
+          ...routed(textRoute),
           responses_fields: names.default([]),
           reasoning_efforts: names.default([]),
           models: Joi.array().items(textModel).min(1).required(),

@@ -1,4 +1,5 @@
 /** Turns a text model's prices in the catalogue file into the pricing that `domain/pricing.ts` computes with. */
+import { camelCased } from '../domain/field-names.ts';
 import type { PicoUsd } from '../domain/money.ts';
 import { type TextPricing, assertExactPricing } from '../domain/pricing.ts';
 import type { Rational } from '../domain/rational.ts';
@@ -62,11 +63,7 @@ export function toTextPricing(entry: PricingEntry): TextPricing {
   const cacheWrite1h = cache_write_1h ?? input * INPUTS_PER_1H_WRITE;
   const pricing = {
     rates: { input, cachedInput, cacheWrite, cacheWrite1h, output },
-    tiers: entry.tiers.map((tier) => ({
-      thresholdTokens: tier.threshold_tokens,
-      applies: tier.applies,
-      factor: tier.factor,
-    })),
+    tiers: entry.tiers.map(camelCased),
     peaks: entry.peaks.map((peak) => ({
       utcOffsetMinutes: peak.utc_offset,
       weekdays: peak.days.map((day) => WEEKDAYS.indexOf(day)),

@@ -2,6 +2,7 @@
 import Joi from 'joi';
 import { type OperatorFile, readOperatorFile, writeFindings } from '../catalogue/operator-file.ts';
 import { checkAgainst, type Checked } from '../catalogue/schema-findings.ts';
+import { camelCased, type SnakeCased } from '../domain/field-names.ts';
 import type { ReadVariable } from '../domain/fill-in.ts';
 import { OperatorError } from '../domain/operator-error.ts';
 import type { MediaAdapter } from './media/adapter.ts';
@@ -34,19 +35,15 @@ export interface Upstreams {
   readonly text: readonly TextUpstreamSettings[];
 }
 
-interface MediaEntry {
-  readonly name: string;
+type MediaFields = 'name' | 'baseUrl' | 'callbackSecret' | 'keysUrl' | 'onUnknown' | 'resultOrigins';
+
+interface MediaEntry extends SnakeCased<Pick<MediaUpstreamSettings, MediaFields>> {
   readonly protocol: MediaProtocol;
   readonly api?: string;
-  readonly base_url: string | null;
   readonly api_key?: string;
   readonly access_key?: string;
   readonly secret_key?: string;
-  readonly callback_secret: string | null;
-  readonly keys_url: string | null;
   readonly requests_url?: string;
-  readonly on_unknown: MediaUpstreamSettings['onUnknown'];
-  readonly result_origins: readonly string[];
   readonly poll: { readonly first_ms: number; readonly every_ms: number } | null;
   readonly steps_per_second: number | null;
   readonly concurrent_steps: number | null;
@@ -137,19 +134,14 @@ function adapterOf({ protocol, api }: Pick<MediaEntry, 'protocol' | 'api'>): Med
 }
 
 function toMediaUpstream(entry: MediaEntry): LimitedMediaUpstream {
-  const { access_key: accessKey, secret_key: secretKey = '', api_key: apiKey = '', requests_url: requests } = entry;
+  const { api: _api, api_key = '', access_key, secret_key = '', requests_url, poll, ...others } = entry;
+  const { stepsPerSecond, concurrentSteps, ...settings } = camelCased(others);
   return {
-    name: entry.name,
-    protocol: entry.protocol,
+    ...settings,
     adapter: adapterOf(entry),
-    baseUrl: entry.base_url,
-    credential: accessKey === undefined ? { apiKey } : { accessKey, secretKey },
-    callbackSecret: entry.callback_secret,
-    keysUrl: entry.keys_url,
-    addresses: requests === undefined ? {} : { requests },
-    onUnknown: entry.on_unknown,
-    resultOrigins: entry.result_origins,
-    poll: entry.poll && { firstMs: entry.poll.first_ms, everyMs: entry.poll.every_ms },
-    limits: { stepsPerSecond: entry.steps_per_second, concurrentSteps: entry.concurrent_steps },
+    credential: access_key === undefined ? { apiKey: api_key } : { accessKey: access_key, secretKey: secret_key },
+    addresses: requests_url === undefined ? {} : { requests: requests_url },
+    poll: poll && camelCased(poll),
+    limits: { stepsPerSecond, concurrentSteps },
   };
 }
