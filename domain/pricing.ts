@@ -303,12 +303,21 @@ function multiplyRates(rates: TokenRates, factors: readonly Rational[]): TokenRa
   if (factors.length === 0) return rates;
   const numerator = productOf(factors, 'numerator');
   const denominator = productOf(factors, 'denominator');
-  const multiply = (rate: PicoUsd): PicoUsd => (rate * numerator) / denominator;
+  return mapRates(rates, (rate) => (rate * numerator) / denominator);
+}
+
+type RatesAs<Value> = { readonly [Name in keyof TokenRates]: Value };
+
+/** The same rates in another form. */
+export function mapRates<From, To>(
+  { input, cachedInput, cacheWrite, cacheWrite1h, output }: RatesAs<From>,
+  change: (rate: From, name: keyof TokenRates) => To,
+): RatesAs<To> {
   return {
-    input: multiply(rates.input),
-    cachedInput: multiply(rates.cachedInput),
-    cacheWrite: multiply(rates.cacheWrite),
-    cacheWrite1h: multiply(rates.cacheWrite1h),
-    output: multiply(rates.output),
+    input: change(input, 'input'),
+    cachedInput: change(cachedInput, 'cachedInput'),
+    cacheWrite: change(cacheWrite, 'cacheWrite'),
+    cacheWrite1h: change(cacheWrite1h, 'cacheWrite1h'),
+    output: change(output, 'output'),
   };
 }

@@ -16,9 +16,9 @@ import { claimTasksToStart, findTasksOutOfTime, markWorkflowsStarted } from '../
 import { ServiceError } from '../domain/errors.ts';
 import { repeat, type Repetition } from '../domain/repeat.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { createDeliveryRepair } from './delivery-repair.ts';
+import { repairDeliveries } from './delivery-repair.ts';
 import type { DeliveryStarter } from './delivery-starter.ts';
-import { createTaskRepair } from './task-repair.ts';
+import { repairTasks } from './task-repair.ts';
 import type { TaskStarter } from './task-starter.ts';
 import type { WorkflowAccess } from './workflow-access.ts';
 
@@ -52,10 +52,8 @@ type Pass = () => Promise<boolean>;
 
 /** @returns stops when the current passes have ended */
 export function startRelay(dependencies: RelayDependencies): Repetition {
-  const { database, starter, workflows, metrics, log } = dependencies;
+  const { database, log } = dependencies;
   const stopped = new AbortController();
-  const repair = createTaskRepair({ database, workflows, starter, metrics, log });
-  const deliveryRepair = createDeliveryRepair({ database, workflows, log });
   const run = (pass: Pass, what: string, pauseMs: number): Repetition =>
     repeat(pass, { pauseMs, onError: (error) => log.error({ err: error }, `the relay could not ${what}`) });
   // Concurrently, so that none waits for another.
@@ -63,8 +61,8 @@ export function startRelay(dependencies: RelayDependencies): Repetition {
     run(startTasks(dependencies, stopped.signal), 'start tasks', PAUSE_MS),
     run(endTasksOutOfTime(dependencies), 'end tasks that could not begin in time', PAUSE_MS),
     run(startDeliveries(dependencies, stopped.signal), 'start deliveries', PAUSE_MS),
-    run(() => deliveryRepair.repairSome(), 'repair overdue deliveries', REPAIR_PAUSE_MS),
-    run(() => repair.repairSome(), 'repair overdue tasks', REPAIR_PAUSE_MS),
+    run(() => repairDeliveries(dependencies), 'repair overdue deliveries', REPAIR_PAUSE_MS),
+    run(() => repairTasks(dependencies), 'repair overdue tasks', REPAIR_PAUSE_MS),
     run(inBatches(database, expirePromoCredit), 'take back promo credit whose time is over', BALANCES_PAUSE_MS),
     run(inBatches(database, announceLowBalances), 'announce low balances', BALANCES_PAUSE_MS),
     run(createPartitions(dependencies), 'create the partitions of coming months', PARTITIONS_PAUSE_MS),

@@ -7,17 +7,12 @@
 import type { Logger } from 'pino';
 import type { Database } from '../db/database.ts';
 import { eventOf, finishTask, type TaskEnding } from '../db/queries/finish-task.ts';
-import { claimOverdueTasks } from '../db/queries/overdue-tasks.ts';
+import { claimOverdueTasks } from '../db/queries/recovery.ts';
 import type { TaskToStart } from '../db/queries/tasks.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { endAsRecorded } from './end-as-recorded.ts';
 import type { TaskStarter } from './task-starter.ts';
 import type { WorkflowAccess } from './workflow-access.ts';
-
-export interface TaskRepair {
-  /** Repairs some overdue tasks. @returns whether there may be more */
-  repairSome(): Promise<boolean>;
-}
 
 const BATCH_SIZE = 32;
 /** Far more than servers' clocks may differ by. */
@@ -33,51 +28,49 @@ export const LOST: TaskEnding = {
   },
 };
 
-export function createTaskRepair({
-  database,
-  workflows,
-  starter,
-  metrics,
-  log,
-  graceSeconds = GRACE_SECONDS,
-}: {
-  database: Database;
-  workflows: WorkflowAccess;
-  starter: Pick<TaskStarter, 'start'>;
-  metrics: Metrics;
-  log: Logger;
-  /** How long after its deadline a task is left to its workflow. */
-  graceSeconds?: number;
-}): TaskRepair {
-  async function repair(task: TaskToStart): Promise<void> {
-    const workflow = await workflows.describe(task.id);
-    const state = { task_id: task.id, workflow: workflow?.status ?? 'missing' };
-    if (workflow && workflow.closedAt === null) {
-      log.warn(state, 'the task is overdue but its workflow is still running; are there workers?');
-      return;
-    }
-    const recorded = workflow && (await workflows.readEnding(task.id));
-    if (recorded || workflow?.status === 'COMPLETED') {
-      const { applied, task: ended } = recorded
-        ? await endAsRecorded({ database, workflows }, task.id, recorded)
-        : await finishTask(database, task.id, LOST, eventOf(LOST));
-      if (!applied) return;
-      metrics.taskEnded(ended);
-      log.warn({ ...state, status: ended.status }, 'ended a task whose workflow had ended');
-    } else if (await starter.start(task)) {
-      log.warn(state, 'started the workflow of an abandoned task again, to find out how the task ends');
-    }
-  }
+interface RepairDependencies {
+  readonly database: Database;
+  readonly workflows: WorkflowAccess;
+  readonly starter: Pick<TaskStarter, 'start'>;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+}
 
-  return {
-    repairSome: async () => {
-      const tasks = await claimOverdueTasks(database, {
-        graceSeconds,
-        againSeconds: AGAIN_SECONDS,
-        limit: BATCH_SIZE,
-      });
-      for (const task of tasks) await repair(task);
-      return tasks.length === BATCH_SIZE;
-    },
-  };
+/**
+ * Repairs some overdue tasks.
+ *
+ * @param graceSeconds how long after its deadline a task is left to its workflow
+ * @returns whether there may be more
+ */
+export async function repairTasks(
+  dependencies: RepairDependencies,
+  graceSeconds: number = GRACE_SECONDS,
+): Promise<boolean> {
+  const claim = { graceSeconds, againSeconds: AGAIN_SECONDS, limit: BATCH_SIZE };
+  const tasks = await claimOverdueTasks(dependencies.database, claim);
+  for (const task of tasks) await repair(dependencies, task);
+  return tasks.length === BATCH_SIZE;
+}
+
+async function repair(
+  { database, workflows, starter, metrics, log }: RepairDependencies,
+  task: TaskToStart,
+): Promise<void> {
+  const workflow = await workflows.describe(task.id);
+  const state = { task_id: task.id, workflow: workflow?.status ?? 'missing' };
+  if (workflow && workflow.closedAt === null) {
+    log.warn(state, 'the task is overdue but its workflow is still running; are there workers?');
+    return;
+  }
+  const recorded = workflow && (await workflows.readEnding(task.id));
+  if (recorded || workflow?.status === 'COMPLETED') {
+    const { applied, task: ended } = recorded
+      ? await endAsRecorded({ database, workflows }, task.id, recorded)
+      : await finishTask(database, task.id, LOST, eventOf(LOST));
+    if (!applied) return;
+    metrics.taskEnded(ended);
+    log.warn({ ...state, status: ended.status }, 'ended a task whose workflow had ended');
+  } else if (await starter.start(task)) {
+    log.warn(state, 'started the workflow of an abandoned task again, to find out how the task ends');
+  }
 }

@@ -1,7 +1,7 @@
 /** The prices of each edition of the catalogue, kept as long as the usage that they priced. */
 import { parseRational } from '../../domain/rational.ts';
 import { OperatorError } from '../../domain/operator-error.ts';
-import type { MediaPricing, TextPricing } from '../../domain/pricing.ts';
+import { mapRates, type MediaPricing, type TextPricing } from '../../domain/pricing.ts';
 import type { Database } from '../database.ts';
 
 interface RateCardKey {
@@ -99,13 +99,7 @@ function fromStoredMedia({ byResolution, ...rest }: StoredMediaPricing): MediaPr
 /** As JSON that can be stored. */
 export function toStored({ rates, tiers, peaks }: TextPricing): StoredPricing {
   return {
-    rates: {
-      input: rates.input.toString(),
-      cachedInput: rates.cachedInput.toString(),
-      cacheWrite: rates.cacheWrite.toString(),
-      cacheWrite1h: rates.cacheWrite1h.toString(),
-      output: rates.output.toString(),
-    },
+    rates: mapRates(rates, String),
     tiers: tiers.map((tier) => ({ ...tier, factor: tier.factor.decimal })),
     peaks: peaks.map((peak) => ({ ...peak, factor: peak.factor.decimal })),
   };
@@ -113,13 +107,7 @@ export function toStored({ rates, tiers, peaks }: TextPricing): StoredPricing {
 
 export function fromStored({ rates, tiers, peaks }: StoredPricing): TextPricing {
   return {
-    rates: {
-      input: BigInt(rates.input),
-      cachedInput: BigInt(rates.cachedInput),
-      cacheWrite: BigInt(rates.cacheWrite),
-      cacheWrite1h: BigInt(rates.cacheWrite1h),
-      output: BigInt(rates.output),
-    },
+    rates: mapRates(rates, BigInt),
     tiers: tiers.map((tier) => ({ ...tier, factor: parseRational(tier.factor) })),
     peaks: peaks.map((peak) => ({ ...peak, factor: parseRational(peak.factor) })),
   };

@@ -7,26 +7,6 @@ import { createdIn, type Period } from '../period.ts';
 import { streamPages } from '../stream-pages.ts';
 import { columnsOf, readRow, type RowOf } from '../row.ts';
 
-export interface NewTransfer {
-  readonly id: string;
-  readonly kind: TransferKind;
-  readonly accountId: string;
-  readonly amount: PicoUsd;
-  /** The part of `amount` that was given: signup and promo credit. */
-  readonly signupAmount?: PicoUsd;
-  /** By default, now by the database's clock. */
-  readonly createdAt?: Date;
-  /** The reservation that this transfer resolves, and when it was made. */
-  readonly resolves?: { readonly reservationId: string; readonly openedAt: Date };
-  readonly apiKeyId?: string | null;
-  readonly taskId?: string | null;
-  readonly reference?: string;
-  readonly author?: string;
-  readonly reason?: string;
-  /** Whether an adjustment takes money from the account. */
-  readonly taken?: boolean;
-}
-
 /** A row of the ledger. */
 export interface Transfer {
   readonly id: string;
@@ -36,6 +16,7 @@ export interface Transfer {
   readonly debit: Book;
   readonly credit: Book;
   readonly amount: PicoUsd;
+  /** The part of `amount` that was given: signup and promo credit. */
   readonly signupAmount: PicoUsd;
   readonly pendingId: string | null;
   readonly accountId: string;
@@ -46,6 +27,17 @@ export interface Transfer {
   readonly reference: string | null;
   readonly author: string | null;
   readonly reason: string | null;
+}
+
+type GivenOfTransfer = 'signupAmount' | 'createdAt' | 'apiKeyId' | 'taskId' | 'reference' | 'author' | 'reason';
+
+/** By default it is made now, by the database's clock. */
+export interface NewTransfer
+  extends Pick<Transfer, 'id' | 'kind' | 'accountId' | 'amount'>, Partial<Pick<Transfer, GivenOfTransfer>> {
+  /** The reservation that this transfer resolves, and when it was made. */
+  readonly resolves?: { readonly reservationId: string; readonly openedAt: Date };
+  /** Whether an adjustment takes money from the account. */
+  readonly taken?: boolean;
 }
 
 type TransferRow = RowOf<Transfer>;

@@ -33,8 +33,7 @@ ${FAULT_NAMES.map((name) => `    ${name.padEnd(14)}  ${FAULTS[name].meaning}`).j
 
 const FAULTS_PER_MINUTE = 8;
 
-const WHOLE = /^\d+$/;
-const DECIMAL = /^\d+(\.\d+)?$/;
+export const MOST_SEED = 2 ** 32 - 1;
 
 const DEFAULTS = {
   copies: 2,
@@ -62,28 +61,29 @@ export function parseOptions(args: readonly string[], newSeed: number): DrillOpt
       only: { type: 'string' },
     },
   });
-  const minutes = number('minutes', values.minutes, { form: DECIMAL, from: 0.1, to: 120 });
+  const minutes = numberOf('minutes', values.minutes, { from: 0.1, to: 120 });
   return {
     ...DEFAULTS,
     durationMs: minutes * 60_000,
-    seed: number('seed', values.seed, { form: WHOLE, from: 0, to: 2 ** 32 - 1 }),
-    faults: number('faults', values.faults ?? String(Math.ceil(minutes * FAULTS_PER_MINUTE)), {
-      form: WHOLE,
-      from: 0,
-      to: 10_000,
-    }),
+    seed: wholeNumber('seed', values.seed, MOST_SEED),
+    faults: wholeNumber('faults', values.faults ?? String(Math.ceil(minutes * FAULTS_PER_MINUTE)), 10_000),
     isCluster: values.cluster,
     kinds: kindsOf(values.only, values.cluster ? 'cluster' : 'development'),
   };
 }
 
-function number(
+/** Reads an option from 0 on. @throws Error */
+export function wholeNumber(name: string, text: string, most: number): number {
+  return numberOf(name, text, { from: 0, to: most, isWhole: true });
+}
+
+function numberOf(
   name: string,
   text: string,
-  { form, from, to }: { readonly form: RegExp; readonly from: number; readonly to: number },
+  { from, to, isWhole = false }: { readonly from: number; readonly to: number; readonly isWhole?: boolean },
 ): number {
-  const value = form.test(text) ? Number(text) : Number.NaN;
-  const kind = form === WHOLE ? 'whole number' : 'number';
+  const value = (isWhole ? /^\d+$/ : /^\d+(\.\d+)?$/).test(text) ? Number(text) : Number.NaN;
+  const kind = isWhole ? 'whole number' : 'number';
   if (!(value >= from && value <= to)) throw new Error(`--${name} must be a ${kind} from ${from} to ${to}`);
   return value;
 }

@@ -49,14 +49,16 @@ export interface Built {
 }
 
 export interface Stack {
+  /** Where PostgreSQL and Temporal keep their state. */
   readonly home: string;
   /** The addresses of all api processes. */
   readonly apiUrls: readonly string[];
   /** The addresses of all processes that answer text requests, by name. */
   readonly textUrls: ReadonlyMap<string, string>;
   readonly simulatorUrl: string;
+  /** The address of PostgreSQL without a proxy. */
   readonly databaseUrl: string;
-  /** Empty where nothing needs Temporal. */
+  /** `host:port` without a proxy; empty where nothing needs Temporal. */
   readonly temporalAddress: string;
   /** Empty without a UI: only a cluster has one. */
   readonly temporalUiUrl: string;

@@ -1,7 +1,7 @@
 import { Client, Connection } from '@temporalio/client';
 import { expect } from 'chai';
 import { pino } from 'pino';
-import { createDeliveryRepair } from '../../temporal/delivery-repair.ts';
+import { repairDeliveries } from '../../temporal/delivery-repair.ts';
 import { createWorkflowAccess } from '../../temporal/workflow-access.ts';
 import { claimDeliveriesToStart, insertTestDelivery } from '../../db/queries/deliveries.ts';
 import { newId } from '../../domain/ids.ts';
@@ -41,11 +41,11 @@ describe('the repair of abandoned deliveries', function () {
   }
 
   const repair = (temporal = client) =>
-    createDeliveryRepair({
+    repairDeliveries({
       database: testDatabase.database,
       workflows: createWorkflowAccess(temporal),
       log: pino({ level: 'silent' }),
-    }).repairSome();
+    });
 
   const toStart = async (): Promise<string[]> => {
     const due = await claimDeliveriesToStart(testDatabase.database, { limit: 10, retryAfterSeconds: 3600 });

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { pino } from 'pino';
 import { recoverTasks } from '../../temporal/recovery/recover-tasks.ts';
 import { startRelay } from '../../temporal/relay.ts';
-import { createTaskRepair, type TaskRepair } from '../../temporal/task-repair.ts';
+import { repairTasks } from '../../temporal/task-repair.ts';
 import { createTaskStarter } from '../../temporal/task-starter.ts';
 import { createWorkflowAccess } from '../../temporal/workflow-access.ts';
 import { markWorkflowsStarted } from '../../db/queries/tasks.ts';
@@ -47,10 +47,10 @@ describe('the repair of abandoned tasks', function () {
     await client.workflow.start('mediaTask', { workflowId: id, taskQueue: 'nobody' });
   }
 
-  function repair({ temporal = client, ...settings }: { graceSeconds?: number; temporal?: Client } = {}): TaskRepair {
+  function repair({ temporal = client, graceSeconds }: { graceSeconds?: number; temporal?: Client } = {}) {
     const common = { database: testDatabase.database, metrics: createMetrics(), log: silent };
     const starter = createTaskStarter({ ...common, client: temporal });
-    return createTaskRepair({ ...common, workflows: createWorkflowAccess(temporal), starter, ...settings });
+    return repairTasks({ ...common, workflows: createWorkflowAccess(temporal), starter }, graceSeconds);
   }
 
   /** What the latest workflow of a task is doing, where one is known. */
@@ -72,7 +72,7 @@ describe('the repair of abandoned tasks', function () {
     const [terminated, missing] = await Promise.all([overdueTask(), overdueTask()]);
     await startWorkflow(terminated);
     await client.workflow.getHandle(terminated.id).terminate();
-    await repair().repairSome();
+    await repair();
     expect(await Promise.all([terminated, missing].map(workflowOf))).to.deep.equal(['RUNNING', 'RUNNING']);
     expect(await Promise.all([terminated, missing].map(stand))).to.deep.equal(['queued', 'queued']);
   });
@@ -80,21 +80,21 @@ describe('the repair of abandoned tasks', function () {
   it('leaves a task alone whose workflow runs, and looks again later', async () => {
     const task = await overdueTask();
     await startWorkflow(task);
-    await repair().repairSome();
+    await repair();
     await client.workflow.getHandle(task.id).terminate();
-    await repair().repairSome();
+    await repair();
     expect(await workflowOf(task), 'not at once').to.equal('TERMINATED');
     await testDatabase.database('tasks').where({ id: task.id }).update({ next_start_at: new Date() });
-    await repair().repairSome();
+    await repair();
     expect(await workflowOf(task)).to.equal('RUNNING');
   });
 
   it('leaves a task to its workflow until the grace has passed, and a task that was never started to the relay', async () => {
     const inTime = await overdueTask({ deadlineAt: new Date(Date.now() - 1_000) });
     const notStarted = await createTaskRow(testDatabase.database, key, { id: newId('task', Date.now() - HOUR_MS) });
-    await repair().repairSome();
+    await repair();
     expect(await Promise.all([inTime, notStarted].map(workflowOf))).to.deep.equal(['missing', 'missing']);
-    await repair({ graceSeconds: 0 }).repairSome();
+    await repair({ graceSeconds: 0 });
     expect(await Promise.all([inTime, notStarted].map(workflowOf))).to.deep.equal(['RUNNING', 'missing']);
   });
 
@@ -130,9 +130,7 @@ describe('the repair of abandoned tasks', function () {
   it('decides nothing while Temporal does not answer', async () => {
     const task = await overdueTask();
     const nowhere = Connection.lazy({ address: '127.0.0.1:9' });
-    const failure = await repair({ temporal: new Client({ connection: nowhere }) })
-      .repairSome()
-      .catch((error: unknown) => error);
+    const failure = await repair({ temporal: new Client({ connection: nowhere }) }).catch((error: unknown) => error);
     await nowhere.close();
     expect(failure).to.have.property('code', 'processing_unavailable');
     expect(await stand(task)).to.equal('queued');

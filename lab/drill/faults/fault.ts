@@ -5,30 +5,21 @@ import type { Scenario } from '../load/scenarios.ts';
 import type { Member, Role } from '../../stack/member.ts';
 import type { Random } from '../random.ts';
 import type { Period } from '../../stack/period.ts';
-import type { PostgresPair } from '../../stack/postgres-pair.ts';
 import type { Stack } from '../../stack/stack.ts';
 import type { Receiver } from '../receiver.ts';
 import type { Stores } from '../stores.ts';
 
 /** The targets of faults. */
-export interface Stage {
-  readonly members: readonly Member[];
-  readonly join: Stack['join'];
-  readonly leave: Stack['leave'];
-  /** `host:port` of Temporal without a proxy. */
-  readonly temporalAddress: string;
+export interface Stage
+  extends
+    Pick<Stack, 'home' | 'databaseUrl' | 'temporalAddress' | 'members' | 'join' | 'leave'>,
+    Partial<Pick<Stack, 'failOver'>> {
   readonly stores: Pick<Stores, 'folder' | 'disk' | 's3'>;
-  /** The address of PostgreSQL without a proxy. */
-  readonly databaseUrl: string;
-  /** Where PostgreSQL and Temporal keep their state. */
-  readonly home: string;
   /** The command `genway`, as an operator calls it. */
   readonly genway: (...words: readonly string[]) => Promise<void>;
   readonly receiver: Pick<Receiver, 'paths' | 'hang'>;
   /** The scenarios of new media tasks. */
   readonly upstreams: { scenarios: readonly Scenario[] };
-  /** Only in a cluster. @see PostgresPair */
-  readonly failOver?: PostgresPair['failOver'] | undefined;
   /** The names of those to whom something is being done. */
   readonly struck: Set<string>;
   /** The reactions to faults that were expected and did not happen; a line each. */

@@ -1,18 +1,14 @@
 /** The command-line options of a drill of vendors. */
 import { parseArgs } from 'node:util';
+import { type DrillOptions, MOST_SEED, wholeNumber } from '../options.ts';
 
-export interface VendorDrillOptions {
-  readonly seed: number;
+export interface VendorDrillOptions extends Pick<DrillOptions, 'seed' | 'taskDeadlineMs' | 'quietMs'> {
   /** How many tasks meet each fault at each vendor while nobody is killed. */
   readonly copies: number;
   /** How often the worker is killed inside a submission, or a render, of each vendor and kind. */
   readonly kills: number;
   /** How many tasks of each vendor and kind, with faults, come with each kill. */
   readonly loadPerKill: number;
-  /** How long a task may take. */
-  readonly taskDeadlineMs: number;
-  /** How long unfinished work may take to end. */
-  readonly quietMs: number;
 }
 
 export const VENDORS_USAGE = `usage: npm run drill -- --vendors [options]
@@ -41,12 +37,6 @@ export function parseVendorOptions(args: readonly string[], newSeed: number): Ve
     ...DEFAULTS,
     kills: wholeNumber('kills', values.kills, 1_000),
     copies: wholeNumber('copies', values.copies, 100),
-    seed: wholeNumber('seed', values.seed, 2 ** 32 - 1),
+    seed: wholeNumber('seed', values.seed, MOST_SEED),
   };
-}
-
-function wholeNumber(name: string, text: string, most: number): number {
-  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-  if (!(value <= most)) throw new Error(`--${name} must be a whole number from 0 to ${most}`);
-  return value;
 }

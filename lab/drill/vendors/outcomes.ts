@@ -2,6 +2,7 @@
 import Joi from 'joi';
 import { request } from 'undici';
 import type { Database } from '../../../db/database.ts';
+import type { RowOf } from '../../../db/row.ts';
 import { listReader } from '../../stack/answers.ts';
 import type { VendorOrder } from './orders.ts';
 
@@ -20,15 +21,11 @@ export interface Outcome {
   readonly givenUp: number;
 }
 
-interface TaskRow {
+type TaskRow = RowOf<Omit<Outcome, 'order' | 'ending' | 'renders'>> & {
   readonly id: string;
   readonly status: string;
   readonly error_code: string | null;
-  readonly resolutions: readonly string[];
-  readonly submissions: number;
-  readonly open: number;
-  readonly given_up: number;
-}
+};
 
 const readMarkedRenders = listReader<{ mark: string | null; state: string }>({
   mark: Joi.string().allow(null),
