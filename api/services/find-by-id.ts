@@ -41,42 +41,21 @@ export interface Found extends Timeline {
 
 type Finder = (sources: Sources, id: string) => Promise<OwnedTimeline | null>;
 
-const FINDERS = {
-  account: findAccountStory,
-  apiKey: findKeyStory,
-  task: findTaskStory,
-  textRequest: findTextStory,
-  request: findRequestStory,
-  transfer: findTransferStory,
-  webhookEndpoint: findEndpointStory,
-  event: findEventStory,
-  delivery: findDeliveryStory,
-  file: findFileStory,
-  operatorAction: findActionStory,
-  promoGrant: findPromoStory,
-} as const satisfies Partial<Record<IdKind, Finder>>;
+type Told = Omit<Timeline, 'id'>;
 
-export type FindableKind = keyof typeof FINDERS;
-
-export const FINDABLE_KINDS = Object.keys(FINDERS).filter((kind): kind is FindableKind => kind in FINDERS);
-/** The prefixes of ids that can be found, including the ids of answers. */
-export const FINDABLE_PREFIXES = [...FINDABLE_KINDS.map((kind) => ID_PREFIX[kind]), 'chatcmpl-', 'resp_', 'msg_'];
-
-/** Answers that Genway puts into words itself have the letters of their request's id. */
-const ANSWER_ID = /^(?:chatcmpl-|resp_|msg_)([0-9a-z]{32})$/;
+/** Finds what has an id, and tells its story. */
+function storyOf<Subject extends { readonly accountId: string }>(
+  find: (database: Database, id: string) => Promise<Subject | null>,
+  tell: (subject: Subject, sources: Sources, id: string) => Told | Promise<Told>,
+): Finder {
+  return async (sources, id) => {
+    const subject = await find(sources.database, id);
+    return subject && { id, accountId: subject.accountId, ...(await tell(subject, sources, id)) };
+  };
+}
 
 const MAX_KEYS = 500;
 const MAX_DELIVERIES = 500;
-
-/** @returns null for an id that nothing has, and for a request that left nothing behind */
-export async function findById(sources: Sources, given: string): Promise<Found | null> {
-  const answer = ANSWER_ID.exec(given)?.[1];
-  const id = answer === undefined ? given : `${ID_PREFIX.request}${answer}`;
-  const kind = FINDABLE_KINDS.find((candidate) => isId(candidate, id));
-  const timeline = kind && (await FINDERS[kind](sources, id));
-  const account = timeline && (await findAccount(sources.database, timeline.accountId));
-  return account ? { ...timeline, kind, account } : null;
-}
 
 async function findAccountStory({ database }: Sources, id: string): Promise<OwnedTimeline | null> {
   const account = await findAccount(database, id);
@@ -110,15 +89,11 @@ async function findAccountStory({ database }: Sources, id: string): Promise<Owne
   };
 }
 
-async function findKeyStory({ database }: Sources, id: string): Promise<OwnedTimeline | null> {
-  const key = await findKeyById(database, id);
-  if (!key) return null;
+const findKeyStory = storyOf(findKeyById, (key) => {
   const { deletedAt, disabledAt, expiresAt, createdAt, usageLimit } = key;
   const state = deletedAt ? 'deleted' : disabledAt ? 'disabled' : 'enabled';
   const limit = usageLimit === null ? 'without a limit' : `of at most ${formatUsd(usageLimit)} USD`;
   return {
-    id,
-    accountId: key.accountId,
     verdict: `${key.hint} is ${state}; it used ${formatUsd(key.used)} USD ${limit}.`,
     events: oldestFirst([
       { at: createdAt, source: 'key', text: key.name === '' ? 'Created' : `Created as ${key.name}` },
@@ -127,18 +102,14 @@ async function findKeyStory({ database }: Sources, id: string): Promise<OwnedTim
       ...at(deletedAt, 'key', 'Deleted'),
     ]),
   };
-}
+});
 
-async function findTaskStory(sources: Sources, id: string): Promise<OwnedTimeline | null> {
-  const task = await findTask(sources.database, id);
-  if (!task) return null;
+const findTaskStory = storyOf(findTask, async (task, sources) => {
   const { verdict, events, workflow } = await explainTask(sources, task);
-  return { id, accountId: task.accountId, verdict, events, pending: workflow?.pending ?? [] };
-}
+  return { verdict, events, pending: workflow?.pending ?? [] };
+});
 
-async function findTextStory({ database }: Sources, id: string): Promise<OwnedTimeline | null> {
-  const request = await findTextUsage(database, id);
-  if (!request) return null;
+const findTextStory = storyOf(findTextUsage, async (request, { database }, id) => {
   const { accountId, createdAt, requestId, apiKeyId, model } = request;
   const [transfers, attempts, failed] = await Promise.all([
     listTransfersOfText(database, { accountId, textRequestId: id, since: createdAt }),
@@ -160,8 +131,6 @@ async function findTextStory({ database }: Sources, id: string): Promise<OwnedTi
     text: `${upstream ?? 'Nobody'} as ${upstreamModel ?? model}: ${outcome}, ${inputTokens} tokens in, ${outputTokens} out`,
   };
   return {
-    id,
-    accountId,
     verdict: `${outcome}${errorCode === null ? '' : ` with ${errorCode}`}; ${formatUsd(charged)} USD were charged${loss}.`,
     events: oldestFirst([
       began,
@@ -171,7 +140,7 @@ async function findTextStory({ database }: Sources, id: string): Promise<OwnedTi
       ...transfers.map(transferEvent),
     ]),
   };
-}
+});
 
 function attemptEvent(attempt: RecordedAttempt): TimelineEvent {
   const { number, upstream, format, model, key, decision, fault, status, message, durationMs, endedAt } = attempt;
@@ -218,14 +187,10 @@ async function findTransferStory(sources: Sources, id: string): Promise<OwnedTim
   return { id, accountId, verdict: `${what}: ${why}`, events: [transferEvent(transfer)] };
 }
 
-async function findEndpointStory({ database }: Sources, id: string): Promise<OwnedTimeline | null> {
-  const endpoint = await findEndpointById(database, id);
-  if (!endpoint) return null;
-  const { accountId, url, deletedAt, disabledAt, disabledReason, failingSince, createdAt } = endpoint;
+const findEndpointStory = storyOf(findEndpointById, (endpoint) => {
+  const { url, deletedAt, disabledAt, disabledReason, failingSince, createdAt } = endpoint;
   const state = deletedAt ? 'deleted' : disabledAt ? 'disabled' : failingSince ? 'failing' : 'enabled';
   return {
-    id,
-    accountId,
     verdict: `${url} is ${state}.`,
     events: oldestFirst([
       { at: createdAt, source: 'webhook', text: `Created for ${url}` },
@@ -234,44 +199,34 @@ async function findEndpointStory({ database }: Sources, id: string): Promise<Own
       ...at(deletedAt, 'webhook', 'Deleted'),
     ]),
   };
-}
+});
 
-async function findEventStory({ database }: Sources, id: string): Promise<OwnedTimeline | null> {
-  const event = await findEventById(database, id);
-  if (!event) return null;
-  const { accountId, type, taskId, createdAt } = event;
+const findEventStory = storyOf(findEventById, async ({ accountId, type, taskId, createdAt }, { database }, id) => {
   const deliveries = await listDeliveries(database, { accountId, eventId: id, limit: MAX_DELIVERIES });
   const about = taskId === null ? '' : ` of ${taskId}`;
   return {
-    id,
-    accountId,
     verdict: `${type}${about}, for ${deliveries.length} endpoints.`,
     events: oldestFirst([
       { at: createdAt, source: 'webhook', text: `${type}${about} happened` },
       ...deliveries.flatMap(deliveryEvents),
     ]),
   };
-}
+});
 
-async function findDeliveryStory({ database }: Sources, id: string): Promise<OwnedTimeline | null> {
-  const delivery = await findDelivery(database, { deliveryId: id });
-  if (!delivery) return null;
-  const { accountId, eventType, endpointId, status, attempts } = delivery;
-  return {
-    id,
-    accountId,
-    verdict: `${eventType} to ${endpointId} is ${status} after ${attempts.length} attempts.`,
-    events: oldestFirst(deliveryEvents(delivery)),
-  };
-}
+const findDeliveryStory = storyOf(
+  (database, deliveryId) => findDelivery(database, { deliveryId }),
+  (delivery) => {
+    const { eventType, endpointId, status, attempts } = delivery;
+    return {
+      verdict: `${eventType} to ${endpointId} is ${status} after ${attempts.length} attempts.`,
+      events: oldestFirst(deliveryEvents(delivery)),
+    };
+  },
+);
 
-async function findFileStory({ database }: Sources, id: string): Promise<OwnedTimeline | null> {
-  const file = await findUploadById(database, id);
-  if (!file) return null;
-  const { accountId, filename, mimeType, bytes, createdAt, storedAt, usedAt, deletedAt } = file;
+const findFileStory = storyOf(findUploadById, (file) => {
+  const { filename, mimeType, bytes, createdAt, storedAt, usedAt, deletedAt } = file;
   return {
-    id,
-    accountId,
     verdict: `${filename ?? 'a file without a name'}, ${mimeType}, ${bytes} bytes.`,
     events: oldestFirst([
       { at: createdAt, source: 'file', text: 'The upload began' },
@@ -280,7 +235,7 @@ async function findFileStory({ database }: Sources, id: string): Promise<OwnedTi
       ...at(deletedAt, 'file', 'Deleted'),
     ]),
   };
-}
+});
 
 async function findActionStory(sources: Sources, id: string): Promise<OwnedTimeline | null> {
   const action = await findActionById(sources.database, id);
@@ -292,20 +247,50 @@ async function findActionStory(sources: Sources, id: string): Promise<OwnedTimel
   return subject ? { ...subject, id, verdict: `${kind} of ${subject.id} by ${author}: ${reason}` } : null;
 }
 
-async function findPromoStory({ database }: Sources, id: string): Promise<OwnedTimeline | null> {
-  const grant = await findPromoGrantById(database, id);
-  if (!grant) return null;
-  const { accountId, amount, available, reserved, spent, expired, createdAt, expiresAt, author, reason } = grant;
+const findPromoStory = storyOf(findPromoGrantById, (grant) => {
+  const { amount, available, reserved, spent, expired, createdAt, expiresAt, author, reason } = grant;
   const parts = `${formatUsd(available)} available, ${formatUsd(reserved)} held, ${formatUsd(spent)} spent, ${formatUsd(expired)} expired`;
   return {
-    id,
-    accountId,
     verdict: `promo credit of ${formatUsd(amount)} USD (${grant.reference}): ${parts}.`,
     events: oldestFirst([
       { at: createdAt, source: 'operator', text: `${formatUsd(amount)} USD given by ${author}: ${reason}` },
       { at: expiresAt, source: 'ledger', text: 'What is left expires' },
     ]),
   };
+});
+
+const FINDERS = {
+  account: findAccountStory,
+  apiKey: findKeyStory,
+  task: findTaskStory,
+  textRequest: findTextStory,
+  request: findRequestStory,
+  transfer: findTransferStory,
+  webhookEndpoint: findEndpointStory,
+  event: findEventStory,
+  delivery: findDeliveryStory,
+  file: findFileStory,
+  operatorAction: findActionStory,
+  promoGrant: findPromoStory,
+} as const satisfies Partial<Record<IdKind, Finder>>;
+
+export type FindableKind = keyof typeof FINDERS;
+
+export const FINDABLE_KINDS = Object.keys(FINDERS).filter((kind): kind is FindableKind => kind in FINDERS);
+/** The prefixes of ids that can be found, including the ids of answers. */
+export const FINDABLE_PREFIXES = [...FINDABLE_KINDS.map((kind) => ID_PREFIX[kind]), 'chatcmpl-', 'resp_', 'msg_'];
+
+/** Answers that Genway puts into words itself have the letters of their request's id. */
+const ANSWER_ID = /^(?:chatcmpl-|resp_|msg_)([0-9a-z]{32})$/;
+
+/** @returns null for an id that nothing has, and for a request that left nothing behind */
+export async function findById(sources: Sources, given: string): Promise<Found | null> {
+  const answer = ANSWER_ID.exec(given)?.[1];
+  const id = answer === undefined ? given : `${ID_PREFIX.request}${answer}`;
+  const kind = FINDABLE_KINDS.find((candidate) => isId(candidate, id));
+  const timeline = kind && (await FINDERS[kind](sources, id));
+  const account = timeline && (await findAccount(sources.database, timeline.accountId));
+  return account ? { ...timeline, kind, account } : null;
 }
 
 /** The event of a moment that may not have come. */
