@@ -3,7 +3,7 @@ import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { ensurePartitions } from '../../db/partitions.ts';
 import { findTask } from '../../db/queries/tasks.ts';
 import { newId } from '../../domain/ids.ts';
-import { invite, PASSWORD } from '../support/console.ts';
+import { invite, PASSWORD, Visitor } from '../support/console.ts';
 import { pngFile } from '../support/media-files.ts';
 import type { Page } from 'playwright-core';
 import { describeInBrowser, type Tab } from '../support/browser.ts';
@@ -34,23 +34,27 @@ describeInBrowser('the console in a browser', (browser) => {
     expect(complaints).to.deep.equal([]);
   });
 
-  /** Follows an invitation and chooses a password. @returns the e-mail address */
-  async function signUp(): Promise<string> {
+  function newOwner() {
     invitations += 1;
-    const email = `person-${invitations}@example.com`;
-    await tab.page.goto(await invite(stack, { email, account_id: accountId, member_role: 'owner' }));
+    return { email: `person-${invitations}@example.com`, account_id: accountId, member_role: 'owner' } as const;
+  }
+
+  /** Signs in a new owner of the account, in the tab that is open unless another is given. */
+  async function signUp(where: Tab = tab): Promise<void> {
+    await where.signIn(await Visitor.invited(stack, newOwner()));
+  }
+
+  async function openFromMenu(name: string): Promise<void> {
+    await tab.page.goto('/console');
+    await tab.page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name }).click();
+  }
+
+  it('lets somebody who is invited in, to what the account has', async () => {
+    await tab.page.goto(await invite(stack, newOwner()));
     await tab.page.getByLabel('New password').fill(PASSWORD);
     await tab.page.getByLabel('Once more').fill(PASSWORD);
     await tab.page.getByRole('button', { name: 'Save and sign in' }).click();
     await tab.page.getByRole('heading', { level: 1, name: 'Home' }).waitFor();
-    return email;
-  }
-
-  const openFromMenu = (name: string) =>
-    tab.page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name }).click();
-
-  it('lets somebody who is invited in, to what the account has', async () => {
-    await signUp();
     expect(await tab.page.getByText('$100.00').first().isVisible()).to.equal(true);
   });
 
@@ -168,13 +172,9 @@ describeInBrowser('the console in a browser', (browser) => {
 
   for (const hasScript of [true, false]) {
     it(`makes one task of two clicks over a slow network ${hasScript ? 'with' : 'without'} script`, async () => {
-      const email = await signUp();
       const other = await browser.open(stack.baseUrl, { hasScript });
+      await signUp(other);
       const { page } = other;
-      await page.goto('/console/sign-in');
-      await page.getByLabel('E-mail address').fill(email);
-      await page.getByLabel('Password').fill(PASSWORD);
-      await page.getByRole('button', { name: 'Sign in' }).click();
       await page.goto(`/console/accounts/${accountId}/playground?model=imageb-2`);
       const prompt = `Two clicks, ${hasScript}`;
       await page.getByLabel('Prompt').fill(prompt);
@@ -312,7 +312,7 @@ describeInBrowser('the console in a browser', (browser) => {
     const receiver = await startRecordingReceiver((response) => response.writeHead(204).end());
     await signUp();
     const { page } = tab;
-    await page.getByRole('link', { name: 'Webhooks' }).click();
+    await openFromMenu('Webhooks');
     await page.getByLabel('Address').fill(`${receiver.url}/hooks`);
     await page.getByRole('button', { name: 'Create' }).click();
     expect(await page.getByLabel('The secret of your endpoint').innerText()).to.match(/^whsec_/);
@@ -330,13 +330,15 @@ describeInBrowser('the console in a browser', (browser) => {
   });
 
   it('is used by the keyboard alone, from signing in to a task', async () => {
-    const email = await signUp();
+    const owner = newOwner();
+    await tab.signIn(await Visitor.invited(stack, owner));
     const { page } = tab;
+    await page.goto('/console');
     await tab.tabTo('.who button');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor();
     await tab.tabTo('[name=email]');
-    await page.keyboard.type(email);
+    await page.keyboard.type(owner.email);
     await tab.tabTo('[name=password]');
     await page.keyboard.type(PASSWORD);
     await page.keyboard.press('Enter');
@@ -354,11 +356,9 @@ describeInBrowser('the console in a browser', (browser) => {
   /** As staff of the gateway, who belong to no account. */
   async function signUpAsStaff(role: 'operator' | 'finance'): Promise<void> {
     invitations += 1;
-    await tab.page.goto(await invite(stack, { email: `staff-${invitations}@example.com`, staff_role: role }));
-    await tab.page.getByLabel('New password').fill(PASSWORD);
-    await tab.page.getByLabel('Once more').fill(PASSWORD);
-    await tab.page.getByRole('button', { name: 'Save and sign in' }).click();
-    await tab.page.getByRole('navigation').first().waitFor();
+    const email = `staff-${invitations}@example.com`;
+    await tab.signIn(await Visitor.invited(stack, { email, staff_role: role }));
+    await tab.page.goto('/console');
   }
 
   it('explains a task to an operator, who cancels it and sees the refund', async () => {

@@ -4,7 +4,7 @@ import { createStripeCheckout } from '../../providers/stripe-checkout.ts';
 import { mountConsole } from '../../console/serve.ts';
 import { startTestApp, type TestApp } from '../support/app.ts';
 import { describeInBrowser } from '../support/browser.ts';
-import { invite, PASSWORD, Visitor } from '../support/console.ts';
+import { Visitor } from '../support/console.ts';
 import { announcePaymentEvent } from '../support/payments.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 
@@ -93,10 +93,7 @@ describeInBrowser('paying on the pages of Stripe', (browser) => {
   it('leads a member from an amount to the page that takes it, and credits what is paid there', async () => {
     const tab = await browser.open(app.baseUrl);
     const { page } = tab;
-    await page.goto(await invite(app, { email: 'payer@example.com', account_id: accountId, member_role: 'finance' }));
-    await page.getByLabel('New password').fill(PASSWORD);
-    await page.getByLabel('Once more').fill(PASSWORD);
-    await page.getByRole('button', { name: 'Save and sign in' }).click();
+    await tab.signIn(await payer('payer@example.com'));
     await page.goto(`${app.baseUrl}/console/accounts/${accountId}/billing`);
     await page.getByLabel('Amount', { exact: true }).fill('25.50');
     await page.getByRole('button', { name: 'Add funds' }).click();

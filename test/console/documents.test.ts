@@ -4,7 +4,7 @@ import { topUp } from '../../db/queries/credits.ts';
 import { parseUsd } from '../../domain/money.ts';
 import type { TestCaller } from '../support/app.ts';
 import { describeInBrowser } from '../support/browser.ts';
-import { invite, PASSWORD, useTestConsole, Visitor } from '../support/console.ts';
+import { useTestConsole, Visitor } from '../support/console.ts';
 
 const SELLER = {
   name: 'Acme GmbH',
@@ -94,11 +94,7 @@ describe('the pages of receipts and invoices', () => {
       const tab = await browser.open(app.baseUrl);
       const { page } = tab;
       try {
-        await page.goto(await invite(app, { email: 'printer@example.com', account_id: customer.accountId }));
-        await page.getByLabel('New password').fill(PASSWORD);
-        await page.getByLabel('Once more').fill(PASSWORD);
-        await page.getByRole('button').click();
-        await page.getByRole('navigation').first().waitFor();
+        await tab.signIn(await Visitor.invited(app, { email: 'printer@example.com', account_id: customer.accountId }));
         await page.goto(`${path}/documents/${id}`);
         const pdf = (await page.pdf({ format: 'A4' })).toString('latin1');
         expect(pdf.match(/\/Type\s*\/Page\b/g)).to.have.length(1);

@@ -16,7 +16,7 @@ import { createOpenIdProvider } from '../../net/openid-provider.ts';
 import type { CheckoutPages } from '../../providers/checkout.ts';
 import type { TestApp, TestCaller } from '../support/app.ts';
 import { describeInBrowser, type Screen, type Tab } from '../support/browser.ts';
-import { invite, PASSWORD, startTestConsole, Visitor } from '../support/console.ts';
+import { invite, startTestConsole, Visitor } from '../support/console.ts';
 import {
   createEndpoint,
   createTaskRow,
@@ -84,11 +84,7 @@ describeInBrowser('every page of the console', (browser) => {
     payer = customer.accountId;
     [stranger, user] = await Promise.all([browser.open(app.baseUrl), browser.open(app.baseUrl)]);
     const person = { email: 'all@example.com', account_id: customer.accountId, staff_role: 'operator' } as const;
-    await user.page.goto(await invite(app, person));
-    await user.page.getByLabel('New password').fill(PASSWORD);
-    await user.page.getByLabel('Once more').fill(PASSWORD);
-    await user.page.getByRole('button').click();
-    await user.page.getByRole('navigation').first().waitFor();
+    await user.signIn(await Visitor.invited(app, person));
   });
   after(async () => {
     await Promise.all([stranger?.close(), user?.close()]);

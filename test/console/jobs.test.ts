@@ -6,7 +6,7 @@ import { createPriceList } from '../../db/queries/price-lists.ts';
 import { newId } from '../../domain/ids.ts';
 import { make } from '../../lab/stack/accounts.ts';
 import { describeInBrowser, type Tab } from '../support/browser.ts';
-import { invite, PASSWORD } from '../support/console.ts';
+import { Visitor } from '../support/console.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { useTestStack } from '../support/stack.ts';
 import { createTask, taskWhenFinal } from '../support/tasks.ts';
@@ -156,11 +156,7 @@ describeInBrowser('the jobs of a day in the console', (browser) => {
     for (const by of ['owner', 'operator', 'finance'] as const) {
       const tab = await browser.open(stack.baseUrl);
       tabs.set(by, tab);
-      await tab.page.goto(await invite(stack, { email: `${by}@people.example`, ...people[by] }));
-      await tab.page.getByLabel('New password').fill(PASSWORD);
-      await tab.page.getByLabel('Once more').fill(PASSWORD);
-      await tab.page.getByRole('button').click();
-      await tab.page.getByRole('navigation').first().waitFor();
+      await tab.signIn(await Visitor.invited(stack, { email: `${by}@people.example`, ...people[by] }));
       await tab.page.route('**/namespaces/**', (route) => route.fulfill({ body: 'A history of Temporal' }));
     }
   });

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import type { TestCaller } from '../support/app.ts';
 import { describeInBrowser } from '../support/browser.ts';
-import { invite, PASSWORD, useTestConsole, Visitor } from '../support/console.ts';
+import { useTestConsole, Visitor } from '../support/console.ts';
 import { createTaskRow } from '../support/factories.ts';
 import { pngFile } from '../support/media-files.ts';
 
@@ -252,11 +252,7 @@ describeInBrowser('the playground in a browser', (browser) => {
     const tab = await browser.open(app.baseUrl);
     try {
       const { page } = tab;
-      await page.goto(await invite(app, { email: 'owner@example.com', account_id: accountId }));
-      await page.getByLabel('New password').fill(PASSWORD);
-      await page.getByLabel('Once more').fill(PASSWORD);
-      await page.getByRole('button', { name: 'Save and sign in' }).click();
-      await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor();
+      await tab.signIn(await Visitor.invited(app, { email: 'owner@example.com', account_id: accountId }));
       const playground = `/console/accounts/${accountId}/playground?model=textc-M3`;
       await page.goto(playground);
       expect(await page.getByText('Asked before').isVisible()).to.equal(false);

@@ -5,7 +5,7 @@ import { newId } from '../../domain/ids.ts';
 import { parseUsd } from '../../domain/money.ts';
 import type { TestCaller } from '../support/app.ts';
 import { describeInBrowser } from '../support/browser.ts';
-import { invite, PASSWORD, type Shown, UNLIMITED, useTestConsole, Visitor } from '../support/console.ts';
+import { type Shown, UNLIMITED, useTestConsole, Visitor } from '../support/console.ts';
 import { createEndpoint, createTaskRow, createTextRequestRow } from '../support/factories.ts';
 
 describe('the search of the console', () => {
@@ -207,11 +207,8 @@ describeInBrowser('the search of the console in a browser', (browser) => {
     await Visitor.invited(app, { email: 'ada@kites.example', account_id: accountId });
     const tab = await browser.open(app.baseUrl);
     const { page } = tab;
-    await page.goto(await invite(app, { email: 'op@example.com', staff_role: 'operator' }));
-    await page.getByLabel('New password').fill(PASSWORD);
-    await page.getByLabel('Once more').fill(PASSWORD);
-    await page.getByRole('button', { name: 'Save and sign in' }).click();
-    await page.getByRole('navigation').first().waitFor();
+    await tab.signIn(await Visitor.invited(app, { email: 'op@example.com', staff_role: 'operator' }));
+    await page.goto('/console');
     await page.keyboard.press('Control+k');
     await page.keyboard.type('ada@kites');
     await page.keyboard.press('Enter');

@@ -9,7 +9,7 @@ import { newId } from '../../domain/ids.ts';
 import { formatUsd, parseUsd } from '../../domain/money.ts';
 import { type Month, parseMonth } from '../../domain/month.ts';
 import { describeInBrowser } from '../support/browser.ts';
-import { invite, PASSWORD, startTestConsole, useTestConsole, Visitor } from '../support/console.ts';
+import { startTestConsole, useTestConsole, Visitor } from '../support/console.ts';
 import { checkBooks } from '../support/reconciliation.ts';
 import { createTaskRow, finishAsSucceeded, submitTask } from '../support/factories.ts';
 
@@ -140,11 +140,7 @@ describeInBrowser('the import of a bill in a browser', (browser) => {
     const tab = await browser.open(app.baseUrl);
     try {
       const { page } = tab;
-      await page.goto(await invite(app, { email: 'fin@example.com', staff_role: 'finance' }));
-      await page.getByLabel('New password').fill(PASSWORD);
-      await page.getByLabel('Once more').fill(PASSWORD);
-      await page.getByRole('button').click();
-      await page.getByRole('navigation').first().waitFor();
+      await tab.signIn(await Visitor.invited(app, { email: 'fin@example.com', staff_role: 'finance' }));
       await page.goto(`/console/staff/months/${thisMonth().name}`);
       await page.getByRole('link', { name: 'Import a bill' }).click();
       await page.getByRole('link', { name: 'openai' }).click();

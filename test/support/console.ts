@@ -64,7 +64,10 @@ export class Visitor {
   }
 
   /** Follows an invitation, and is signed in then. */
-  static async invited(app: TestApp, person: Parameters<typeof invite>[1]): Promise<Visitor> {
+  static async invited(
+    app: Pick<TestApp, 'baseUrl' | 'adminToken'>,
+    person: Parameters<typeof invite>[1],
+  ): Promise<Visitor> {
     const visitor = new Visitor(app);
     await visitor.send(await invite(app, person), { password: PASSWORD, repeated: PASSWORD });
     return visitor;
