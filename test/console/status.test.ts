@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import axe from 'axe-core';
 import pino from 'pino';
 import type { Database } from '../../db/database.ts';
-import { loadCatalogue } from '../../catalogue/load.ts';
+import { CATALOGUE } from '../support/catalogue.ts';
 import { createCallRecorder } from '../../db/call-recorder.ts';
 import { WEBHOOK_CHECKS } from '../../db/queries/availability.ts';
 import { startWebhookChecks } from '../../api/services/webhook-checks.ts';
@@ -28,7 +28,7 @@ interface Status {
 
 const DAYS = Array.from({ length: 90 }, (_, day) => day);
 const VENDOR = 'simulator';
-const FAMILIES = [...new Set([...loadCatalogue().textModels.values()].map(({ family }) => family))];
+const FAMILIES = [...new Set([...CATALOGUE.textModels.values()].map(({ family }) => family))];
 
 const startApp = () =>
   startTestConsole({
@@ -42,7 +42,7 @@ async function recordCalls(
   days: readonly number[],
   failures: (daysAgo: number) => number,
 ): Promise<void> {
-  const models = [...loadCatalogue().textModels.values()].filter((model) => model.family === family);
+  const models = [...CATALOGUE.textModels.values()].filter((model) => model.family === family);
   const targets = new Map(models.flatMap(({ routes }) => routes).map((route) => [route.model, route]));
   await database('upstream_calls').insert(
     [...targets.values()].flatMap(({ provider, format, model }) =>
@@ -152,7 +152,7 @@ describe('the public status of a gateway', () => {
   it('has an outage of a family while its only upstream does not answer, and not of families elsewhere', async () => {
     const app = await startApp();
     const { apiKey } = await app.createAccount({ fundedUsd: 1 });
-    const model = [...loadCatalogue().textModels.values()].find(({ family }) => family === 'textf')?.id ?? '';
+    const model = [...CATALOGUE.textModels.values()].find(({ family }) => family === 'textf')?.id ?? '';
     const { path, body } = ASK['chat-completions'](model, 'Hi', false);
     for (let request = 0; request < 6; request += 1) {
       expect((await call(app.baseUrl + path, { key: apiKey, body })).status).to.equal(503);

@@ -9,7 +9,7 @@ import { ignored, passedOn } from '../../text/fields.ts';
 import { GENERATION_CONFIG, READ_REQUEST as READ_NATIVE } from '../../text/generate-content/request-shape.ts';
 import { READ_REQUEST as READ_MESSAGES } from '../../text/messages/request-shape.ts';
 import { READ_REQUEST as READ_RESPONSES } from '../../text/responses/request-shape.ts';
-import { loadCatalogue } from '../../catalogue/load.ts';
+import { CATALOGUE } from '../support/catalogue.ts';
 import { PACE_CHECK_MS, SLOWEST_BYTES_PER_SECOND } from '../../api/receiving.ts';
 import { VARIABLE_GROUPS } from '../../config-variables.ts';
 import { ATTEMPT_LIMITS } from '../../db/queries/attempt-limits.ts';
@@ -32,7 +32,6 @@ import { type PicoUsd, parseUsd } from '../../domain/money.ts';
 import { STORE_LIMIT_MS } from '../../domain/step-limits.ts';
 
 const root = join(import.meta.dirname, '../..');
-const catalogue = loadCatalogue();
 const DEFAULTS: ReadonlyMap<string, string | undefined> = new Map(
   Object.values(VARIABLE_GROUPS).flatMap((group) =>
     Object.entries(group).map(([name, { defaultText }]) => [name, defaultText]),
@@ -264,10 +263,10 @@ describe('docs/contract.md', () => {
     // contract 3:12 4.2:33 9:4
     expect(namesAfter('A failed task has one of these codes: ', '3')).to.deep.equal([...TASK_ERROR_CODES]);
     const named = textOf('4.2');
-    for (const { unsupportedFields } of catalogue.imageModels.values()) {
+    for (const { unsupportedFields } of CATALOGUE.imageModels.values()) {
       for (const field of unsupportedFields) expect(named, field).to.contain(`\`${field}\``);
     }
-    const older = [...catalogue.textModels.values()].filter(({ legacy }) => legacy);
+    const older = [...CATALOGUE.textModels.values()].filter(({ legacy }) => legacy);
     const olderNamed = namesAfter('Older models still work and are marked ', '9').filter((name) =>
       name.startsWith('text'),
     );
@@ -283,7 +282,7 @@ describe('docs/contract.md', () => {
 
   it('says in 2.2 that the files of this edition are checked exactly', () => {
     // contract 2.2:13
-    const models = [...catalogue.videoModels.values(), ...catalogue.imageModels.values()];
+    const models = [...CATALOGUE.videoModels.values(), ...CATALOGUE.imageModels.values()];
     expect(new Set(models.map(({ resultCheck }) => resultCheck))).to.deep.equal(new Set(['exact']));
   });
 
@@ -305,7 +304,7 @@ describe('docs/contract.md', () => {
 
   it('lists the media models in force, with their limits and prices', () => {
     // contract 2.5:1
-    const { videoModels, imageModels } = catalogue;
+    const { videoModels, imageModels } = CATALOGUE;
     const rows = rowsIn('2.5');
     expect([...rows.keys()]).to.have.members([...videoModels.keys(), ...imageModels.keys()]);
     const upTo = (most: number | null): string => (most === null ? '–' : `0–${most}`);
@@ -364,8 +363,8 @@ describe('docs/contract.md', () => {
   it('lists the text models in force, with their limits and prices', () => {
     // contract 2.6:3 2.6:4
     const rows = rowsIn('2.6');
-    expect([...rows.keys()].filter((id) => /^text[c-m]/.test(id))).to.have.members([...catalogue.textModels.keys()]);
-    for (const model of catalogue.textModels.values()) {
+    expect([...rows.keys()].filter((id) => /^text[c-m]/.test(id))).to.have.members([...CATALOGUE.textModels.keys()]);
+    for (const model of CATALOGUE.textModels.values()) {
       const [context, maxOutput, input, cached, output, notes = ''] = rows.get(model.id) ?? [];
       const { rates, tiers, peaks } = model.pricing;
       expect([numberIn(context), numberIn(maxOutput)], model.id).to.deep.equal([

@@ -7,7 +7,7 @@ import { type AppDependencies, type AppSettings, createApp, createTextApp } from
 import { digestApiKey, newApiKey } from '../../api/services/api-key-digest.ts';
 import { listen, type RunningServer } from '../../net/http-server.ts';
 import { findFreePort } from '../../bin/stack/ports.ts';
-import { loadCatalogue } from '../../catalogue/load.ts';
+import { CATALOGUE } from './catalogue.ts';
 import type { KeySettings } from '../../db/queries/api-keys.ts';
 import { createDatabase, type Database } from '../../db/database.ts';
 import { createCallRecorder } from '../../db/call-recorder.ts';
@@ -96,27 +96,32 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const port = await findFreePort();
   const baseUrl = `http://127.0.0.1:${port}`;
   let log = '';
-  const catalogue = loadCatalogue();
   const metrics = createMetrics();
   const logger = pino({ level: 'trace' }, { write: (line) => void (log += line) });
-  const billing = createTextBilling({ database, databaseUrl: testDatabase.url, catalogue, log: logger, metrics });
+  const billing = createTextBilling({
+    database,
+    databaseUrl: testDatabase.url,
+    catalogue: CATALOGUE,
+    log: logger,
+    metrics,
+  });
   const calls = createCallRecorder(database, logger);
   const upstreams = createTextUpstreams(
     simulator ? [simulator.settings] : textUpstreams,
     1_000,
     observeUpstreams({ log: logger, metrics, tracing: NO_TRACING, calls }),
   );
-  const control = startUpstreamControl({ database, catalogue: () => catalogue, upstreams, calls, log: logger });
+  const control = startUpstreamControl({ database, catalogue: () => CATALOGUE, upstreams, calls, log: logger });
   const models = startModelControl({ database, log: logger, pauseMs: 50 });
   const dependencies = testDependencies({
     database,
-    catalogue,
+    catalogue: CATALOGUE,
     storage: createLocalStorage({ directory: filesFolder, publicUrl: `${baseUrl}/files` }),
     guardedClient,
     metrics,
     log: logger,
     text: testTextService(database, {
-      catalogue,
+      catalogue: CATALOGUE,
       billing,
       upstreams,
       log: logger,

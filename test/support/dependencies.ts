@@ -5,7 +5,7 @@ import { createFindBudget } from '../../api/services/end-user-budgets.ts';
 import type { AppDependencies, AppSettings } from '../../api/app.ts';
 import { createTextService, type TextService } from '../../api/text/text-service.ts';
 import type { TextServices, TextSettings } from '../../api/text/services.ts';
-import { loadCatalogue } from '../../catalogue/load.ts';
+import { CATALOGUE } from './catalogue.ts';
 import type { Catalogue } from '../../catalogue/types.ts';
 import { MACHINE_CLOCK } from '../../db/database-clock.ts';
 import { hasCredit } from '../../db/queries/accounts.ts';
@@ -81,7 +81,7 @@ export interface GivenDependencies
 
 export function testDependencies({
   database,
-  catalogue = loadCatalogue(),
+  catalogue = CATALOGUE,
   settings = {},
   ...given
 }: GivenDependencies): AppDependencies {

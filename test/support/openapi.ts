@@ -3,12 +3,9 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { endpointsFor } from '../../api/endpoints.ts';
 import { createOpenApiDocument, type OpenApiDocument } from '../../api/openapi/document.ts';
-import { loadCatalogue } from '../../catalogue/load.ts';
+import { CATALOGUE } from './catalogue.ts';
 
-export const document: OpenApiDocument = createOpenApiDocument(
-  endpointsFor({ canTakePayments: false }),
-  loadCatalogue(),
-);
+export const document: OpenApiDocument = createOpenApiDocument(endpointsFor({ canTakePayments: false }), CATALOGUE);
 
 export interface SchemaChecks {
   /** The faults of a value, by a schema of the description or a pointer into it; none when it fits. */

@@ -10,7 +10,7 @@ import { observeUpstreams } from '../../api/text/observe-upstreams.ts';
 import type { TextSettings } from '../../api/text/services.ts';
 import { digestApiKey, newApiKey } from '../../api/services/api-key-digest.ts';
 import { listen } from '../../net/http-server.ts';
-import { loadCatalogue } from '../../catalogue/load.ts';
+import { CATALOGUE } from './catalogue.ts';
 import { type Catalogue, type TextModel, type TextRoute } from '../../catalogue/types.ts';
 import type { Clock } from '../../db/database-clock.ts';
 import type { KeySettings } from '../../db/queries/api-keys.ts';
@@ -230,11 +230,10 @@ export function modelVia(format: WireFormatName): string {
 }
 
 function testCatalogue(models: readonly TextModel[]): Catalogue {
-  const catalogue = loadCatalogue();
   const added = [...WIRE_FORMAT_NAMES.map((format) => textModel(modelVia(format), [{ format }])), ...models];
   return {
-    ...catalogue,
-    textModels: new Map([...catalogue.textModels, ...added.map((one) => [one.id, one] as const)]),
+    ...CATALOGUE,
+    textModels: new Map([...CATALOGUE.textModels, ...added.map((one) => [one.id, one] as const)]),
   };
 }
 
@@ -251,7 +250,7 @@ export function textModel(
     weight: 1,
     ...route,
   }));
-  const example = loadCatalogue().textModels.get('textg-6-sol');
+  const example = CATALOGUE.textModels.get('textg-6-sol');
   if (first === undefined || example === undefined) throw new Error('a model needs a route and an example');
   return { ...example, id, formats: WIRE_FORMAT_NAMES, routes: [first, ...others], ...settings };
 }

@@ -2,7 +2,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect } from 'chai';
 import { endpointsFor } from '../../../api/endpoints.ts';
 import { createOpenApiDocument } from '../../../api/openapi/document.ts';
-import { loadCatalogue } from '../../../catalogue/load.ts';
+import { CATALOGUE } from '../../support/catalogue.ts';
 import { useTestApp } from '../../support/app.ts';
 import { document, schemaChecks } from '../../support/openapi.ts';
 
@@ -63,10 +63,9 @@ describe('the API description', () => {
   });
 
   it('lists the models of the current catalogue, and has no example with another', async () => {
-    const catalogue = loadCatalogue();
-    const textModels = new Map([...catalogue.textModels].slice(0, 2));
+    const textModels = new Map([...CATALOGUE.textModels].slice(0, 2));
     const own = createOpenApiDocument(endpointsFor({ canTakePayments: false }), {
-      ...catalogue,
+      ...CATALOGUE,
       version: 'of-an-operator',
       videoModels: new Map(),
       textModels,

@@ -14,7 +14,7 @@ import { createImageRequestParser } from '../../../api/routes/images/schema.ts';
 import { createVideoRequestParser } from '../../../api/routes/videos/schema.ts';
 import { createEndpointSchema, redeliverSchema, updateEndpointSchema } from '../../../api/routes/webhooks/schema.ts';
 import { createValidator } from '../../../api/validation.ts';
-import { loadCatalogue } from '../../../catalogue/load.ts';
+import { CATALOGUE } from '../../support/catalogue.ts';
 import { readRequest as readChatRequest } from '../../../text/chat-completions/request-shape.ts';
 import { FORMATS } from '../../../text/formats.ts';
 import { READ_REQUEST as READ_NATIVE_REQUEST } from '../../../text/generate-content/request-shape.ts';
@@ -23,7 +23,6 @@ import { READ_REQUEST as READ_RESPONSES_REQUEST } from '../../../text/responses/
 import { schemaChecks } from '../../support/openapi.ts';
 import { createRefusalReader } from '../../support/refusal.ts';
 
-const catalogue = loadCatalogue();
 const { faultsOf } = schemaChecks({ closed: false });
 const isPublicHttpsUrl = (text: string): boolean => text.startsWith('https://');
 
@@ -62,7 +61,7 @@ const links = [
 const ratios = ['16:9', '1:1', '21:9', 'adaptive', null];
 
 const videoFields = {
-  model: [...catalogue.videoModels.keys(), 'imagea-2.5-sunburst', 7],
+  model: [...CATALOGUE.videoModels.keys(), 'imagea-2.5-sunburst', 7],
   prompt: [...texts, '漢'.repeat(5_000), '漢'.repeat(5_001)],
   images: links,
   reference_videos: links,
@@ -73,7 +72,7 @@ const videoFields = {
   seed: [1],
 };
 const imageFields = {
-  model: [...catalogue.imageModels.keys(), 'vidone-3.0'],
+  model: [...CATALOGUE.imageModels.keys(), 'vidone-3.0'],
   prompt: texts,
   images: links,
   aspect_ratio: ratios,
@@ -109,13 +108,13 @@ interface DescribedRequest {
 const requests: readonly DescribedRequest[] = [
   {
     schema: 'CreateVideoTask',
-    parse: createVideoRequestParser(catalogue, { isInputLink: isPublicHttpsUrl }),
+    parse: createVideoRequestParser(CATALOGUE, { isInputLink: isPublicHttpsUrl }),
     good: { model: 'vidone-3.0', prompt: 'A lighthouse' },
     values: videoFields,
   },
   {
     schema: 'CreateImageTask',
-    parse: createImageRequestParser(catalogue, { isInputLink: isPublicHttpsUrl }),
+    parse: createImageRequestParser(CATALOGUE, { isInputLink: isPublicHttpsUrl }),
     good: { model: 'imagea-2.5-sunburst', prompt: 'A lighthouse' },
     values: imageFields,
   },

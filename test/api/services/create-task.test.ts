@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import pino from 'pino';
 import type { PricedTaskRequest } from '../../../api/services/create-task.ts';
 import { createAffordabilityCheck, createTaskCreator } from '../../../api/services/create-task.ts';
-import { loadCatalogue } from '../../../catalogue/load.ts';
+import { CATALOGUE } from '../../support/catalogue.ts';
 import { SERVING_LIMITS } from '../../../db/connections.ts';
 import { createDatabase, type Database } from '../../../db/database.ts';
 import { Allowances } from '../../../db/text-money/allowances.ts';
@@ -42,7 +42,7 @@ describe('a create call whose commit is not acknowledged', () => {
       typicalSeconds: async () => null,
     });
     const key = await createFundedKey(testDatabase.database);
-    const model = loadCatalogue().videoModels.get('vidone-3.0');
+    const model = CATALOGUE.videoModels.get('vidone-3.0');
     if (!model) throw new Error('the catalogue has no such model');
     const request: PricedTaskRequest = {
       model,
@@ -106,7 +106,7 @@ describe('a create call that the balance does not cover', () => {
         key,
         account: { id: key.accountId, toppedUpAt: new Date(), suspendedAt: null, prices: [], budgetsVersion: 0 },
       };
-      const model = loadCatalogue().videoModels.get('vidone-3.0');
+      const model = CATALOGUE.videoModels.get('vidone-3.0');
       if (!model) throw new Error('the catalogue has no such model');
       expect(await database('text_allowances').where({ account_id: key.accountId })).to.have.length(1);
       await check(caller, { model, price: parseUsd(1), endUser: null }, 1);

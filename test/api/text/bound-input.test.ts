@@ -3,7 +3,7 @@ import { assert, constantFrom, integer, property, tuple } from 'fast-check';
 import { encode as encodeCl100k } from 'gpt-tokenizer/encoding/cl100k_base';
 import { encode as encodeO200k } from 'gpt-tokenizer/encoding/o200k_base';
 import { mostInputTokens, mostTokensOf } from '../../../api/text/bound-input.ts';
-import { loadCatalogue } from '../../../catalogue/load.ts';
+import { CATALOGUE } from '../../support/catalogue.ts';
 import type { MediaKind, TextModel } from '../../../catalogue/types.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { FilePart, ImagePart, InputPart, Source, TextRequest } from '../../../text/canonical.ts';
@@ -33,7 +33,6 @@ const ALPHABETS = [
   '\u1000\u2fff',
 ] as const;
 
-const catalogue = loadCatalogue();
 const OPTIONS = { model: 'any', apiKey: 'sk-any' };
 const WORDS = 'Of all the things that a gateway has to count, tokens are the ones it can least be sure of. '.repeat(50);
 
@@ -167,7 +166,7 @@ function mostOfAll(request: TextRequest, model: TextModel): number {
 }
 
 function modelOf(id: string): TextModel {
-  const model = catalogue.textModels.get(id);
+  const model = CATALOGUE.textModels.get(id);
   if (!model) throw new Error(`there is no model ${id}`);
   return model;
 }

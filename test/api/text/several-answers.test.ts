@@ -1,7 +1,7 @@
 /** Several answers to one request from upstreams that give one to a call: the call is made once for each. */
 import type { RequestListener } from 'node:http';
 import { expect } from 'chai';
-import { loadCatalogue } from '../../../catalogue/load.ts';
+import { CATALOGUE } from '../../support/catalogue.ts';
 import type { WireFormatName } from '../../../domain/wire-format-name.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { type TextPricing, priceText } from '../../../domain/pricing.ts';
@@ -141,7 +141,7 @@ describe('several answers from an upstream that gives one to a call', () => {
           const row = await record();
           expect(row).to.include({ calls: 3, outcome: 'succeeded', input_tokens: '63', cache_read_tokens: '15' });
           expect(row['output_tokens']).to.equal(String(answer.usage.outputTotal));
-          const pricing = loadCatalogue().textModels.get('textg-6-sol')?.pricing ?? TIERED;
+          const pricing = CATALOGUE.textModels.get('textg-6-sol')?.pricing ?? TIERED;
           const used = {
             inputTotal: 63,
             cacheRead: 15,

@@ -1,6 +1,6 @@
 /** The commands of finance, run in this process against a real application. */
 import { expect } from 'chai';
-import { loadCatalogue } from '../../../catalogue/load.ts';
+import { CATALOGUE } from '../../support/catalogue.ts';
 import { recordRateCards } from '../../../db/queries/rate-cards.ts';
 import { finishReconciliation, insertReconciliation } from '../../../db/queries/reconciliations.ts';
 import { reconcile } from '../../../db/reconciliation/reconcile.ts';
@@ -97,7 +97,7 @@ describe('the commands of finance', () => {
   it('print usage by day, and text requests one by one, with small amounts written out', async () => {
     const { accountId, keyId } = await app.createAccount({ fundedUsd: 1 });
     const hold = newHold({ id: keyId, accountId }, { amount: 10n ** 9n });
-    const model = loadCatalogue().textModels.get(hold.model);
+    const model = CATALOGUE.textModels.get(hold.model);
     if (!model) throw new Error(`there is no model ${hold.model}`);
     const { id, family, pricing } = model;
     await recordRateCards(app.database, [{ version: CATALOGUE_VERSION, model: id, kind: 'text', family, pricing }]);

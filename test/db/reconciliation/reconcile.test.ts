@@ -1,6 +1,6 @@
 /** Each kind of damage is done here, with the rules of the database switched off, and must be found and named. */
 import { expect } from 'chai';
-import { loadCatalogue } from '../../../catalogue/load.ts';
+import { CATALOGUE } from '../../support/catalogue.ts';
 import type { Database } from '../../../db/database.ts';
 import { setEndUserBudget } from '../../../db/queries/end-user-budgets.ts';
 import { finishTask } from '../../../db/queries/finish-task.ts';
@@ -675,7 +675,7 @@ async function allowanceOf(database: Database, { id }: TestKey): Promise<string>
 
 /** The price by the catalogue, for 10 tokens of input. */
 function priceOf(hold: NewTextHold, outputTotal: number): bigint {
-  const pricing = loadCatalogue().textModels.get(hold.model)?.pricing;
+  const pricing = CATALOGUE.textModels.get(hold.model)?.pricing;
   if (!pricing) throw new Error(`there is no model ${hold.model}`);
   const usage = { inputTotal: 10, cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, outputTotal };
   return priceText(pricing, usage, hold.createdAt.getTime()).charge;
@@ -687,7 +687,7 @@ async function prepareText(
   url: string,
   key: TestKey,
 ): Promise<Pick<Given, 'poorAccount' | 'charged' | 'overrun' | 'allowance'>> {
-  const models = loadCatalogue().textModels;
+  const models = CATALOGUE.textModels;
   await recordRateCards(
     database,
     [...models.values()].map(({ id, family, pricing }) => ({

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import pino from 'pino';
 import type { TextCharge, TextOutcome } from '../../../db/text-money/billing.ts';
 import { createTextBilling, type TextBillingService } from '../../../db/text-money/create-billing.ts';
-import { loadCatalogue } from '../../../catalogue/load.ts';
+import { CATALOGUE } from '../../support/catalogue.ts';
 import { startTcpProxy, type TcpProxy } from '../../../lab/stack/tcp-proxy.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import type { TextModel } from '../../../catalogue/types.ts';
@@ -21,7 +21,6 @@ import { createAccount, createKey, reloadAccount, type TestKey } from '../../sup
 import { rejectionOf } from '../../support/rejection.ts';
 import { newHold, openTextLedger } from '../../support/text-money.ts';
 
-const catalogue = loadCatalogue();
 const metrics = createMetrics();
 /** Today at 12:00 UTC+8: a peak of texte-3 on every day. */
 const NOON_IN_CHINA = new Date().setUTCHours(4, 0, 0, 0);
@@ -63,7 +62,7 @@ describe('billing of text', () => {
   });
 
   function open(databaseUrl: string): TextBillingService {
-    return createTextBilling({ database, databaseUrl, catalogue, log: pino({ level: 'silent' }), metrics });
+    return createTextBilling({ database, databaseUrl, catalogue: CATALOGUE, log: pino({ level: 'silent' }), metrics });
   }
 
   async function chargeOf(
@@ -75,7 +74,7 @@ describe('billing of text', () => {
     return {
       caller,
       model: modelOf(settings.modelId ?? 'texte-3'),
-      catalogueVersion: catalogue.version,
+      catalogueVersion: CATALOGUE.version,
       priceList: null,
       endUser: null,
       budget: null,
@@ -129,7 +128,7 @@ describe('billing of text', () => {
       output_tokens: '50',
       reasoning_tokens: '20',
       estimated: false,
-      catalogue_version: catalogue.version,
+      catalogue_version: CATALOGUE.version,
       upstream: 'simulator',
       latency_ms: 120,
     });
@@ -362,7 +361,7 @@ describe('billing of text', () => {
     const other = createTextBilling({
       database,
       databaseUrl: testDatabase.url,
-      catalogue: { ...catalogue, textModels: models },
+      catalogue: { ...CATALOGUE, textModels: models },
       log: pino({ level: 'silent' }),
       metrics,
     });
@@ -576,7 +575,7 @@ describe('billing of text', () => {
 });
 
 function modelOf(id: string): TextModel {
-  const model = catalogue.textModels.get(id);
+  const model = CATALOGUE.textModels.get(id);
   if (!model) throw new Error(`there is no model ${id}`);
   return model;
 }

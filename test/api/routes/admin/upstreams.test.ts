@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createCallRecorder } from '../../../../db/call-recorder.ts';
 import { startUpstreamControl } from '../../../../api/services/upstream-control.ts';
-import { loadCatalogue } from '../../../../catalogue/load.ts';
+import { CATALOGUE } from '../../../support/catalogue.ts';
 import { baseUrlsAt } from '../../../../providers/text/settings.ts';
 import pino from 'pino';
 import { createTextUpstreams } from '../../../../providers/text/text-upstreams.ts';
@@ -183,7 +183,6 @@ describe('api/routes/admin/upstreams', () => {
 
   it('holds in every process, also in those that start later', async () => {
     // contract 4.11:36
-    const catalogue = loadCatalogue();
     const upstreams = createTextUpstreams(
       [{ name: 'simulator', apiKeys: ['k'], baseUrls: baseUrlsAt(upstream.url) }],
       1_000,
@@ -195,7 +194,7 @@ describe('api/routes/admin/upstreams', () => {
     const other = startUpstreamControl({
       database: app.database,
       calls,
-      catalogue: () => catalogue,
+      catalogue: () => CATALOGUE,
       upstreams,
       log,
       pauseMs: 5,

@@ -2,15 +2,14 @@ import { expect } from 'chai';
 import { priceOf } from '../../../../api/services/customer-prices.ts';
 import * as fc from 'fast-check';
 import { createImageRequestParser, imageRequestSchema } from '../../../../api/routes/images/schema.ts';
-import { loadCatalogue } from '../../../../catalogue/load.ts';
+import { CATALOGUE } from '../../../support/catalogue.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
 import { parseUsd } from '../../../../domain/money.ts';
 import { createRefusalReader } from '../../../support/refusal.ts';
 import { RATIOS } from '../../../support/ratios.ts';
 
-const catalogue = loadCatalogue();
 const context = { isInputLink: (text: string): boolean => text.startsWith('https://') };
-const parse = createImageRequestParser(catalogue, context);
+const parse = createImageRequestParser(CATALOGUE, context);
 
 const links = (count: number): string[] =>
   Array.from({ length: count }, (_, index) => `https://files.example/${index}.png`);
@@ -194,10 +193,10 @@ describe('the body of an image task', () => {
   });
 
   it('refuses a background of a model whose entry lists none', () => {
-    const entry = catalogue.imageModels.get('imagea-2.5-sunburst');
+    const entry = CATALOGUE.imageModels.get('imagea-2.5-sunburst');
     if (!entry) throw new Error('no imagea-2.5-sunburst');
     const parsePlain = createImageRequestParser(
-      { ...catalogue, imageModels: new Map([[entry.id, { ...entry, choices: new Map() }]]) },
+      { ...CATALOGUE, imageModels: new Map([[entry.id, { ...entry, choices: new Map() }]]) },
       context,
     );
     expect(parsePlain(imagea()).render).to.not.have.property('background');
@@ -215,7 +214,7 @@ describe('the body of an image task', () => {
   });
 
   it('describes its rules for the API description', () => {
-    const model = catalogue.imageModels.get('imagea-2.5-sunburst');
+    const model = CATALOGUE.imageModels.get('imagea-2.5-sunburst');
     if (!model) throw new Error('no imagea-2.5-sunburst');
     const { keys } = imageRequestSchema(model, context).describe();
     expect(Object.keys(keys)).to.deep.equal([

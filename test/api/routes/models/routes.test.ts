@@ -3,7 +3,7 @@ import { GoogleGenAI } from '@google/genai';
 import OpenAI from 'openai';
 import { presentModel } from '../../../../api/routes/models/present.ts';
 import { whyUnavailable } from '../../../../api/services/unavailable-model.ts';
-import { loadCatalogue } from '../../../../catalogue/load.ts';
+import { CATALOGUE } from '../../../support/catalogue.ts';
 import { allModels, type MediaModel, type TextModel } from '../../../../catalogue/types.ts';
 import { baseUrlsAt } from '../../../../providers/text/settings.ts';
 import { type ErrorBody, useTestApp } from '../../../support/app.ts';
@@ -21,7 +21,6 @@ interface ModelBody {
   readonly prices: Readonly<Record<string, unknown>>;
 }
 
-const CATALOGUE = loadCatalogue();
 const CREATED = Date.parse('2026-10-01') / 1000;
 
 describe('GET /v1/models', () => {

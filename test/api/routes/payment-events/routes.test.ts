@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { endpointsFor } from '../../../../api/endpoints.ts';
 import { createOpenApiDocument } from '../../../../api/openapi/document.ts';
-import { loadCatalogue } from '../../../../catalogue/load.ts';
+import { CATALOGUE } from '../../../support/catalogue.ts';
 import { reopenAccount } from '../../../../api/services/account-actions.ts';
 import { findAccount } from '../../../../db/queries/accounts.ts';
 import { claimTopUps, setAutoTopUp } from '../../../../db/queries/auto-top-ups.ts';
@@ -385,7 +385,7 @@ describe('POST /v1/payment-events', () => {
   it('is described where it is served', async () => {
     const served: unknown = await (await fetch(`${app.baseUrl}/openapi.json`)).json();
     expect(served).to.have.nested.property('paths./v1/payment-events.post');
-    const document = createOpenApiDocument(endpointsFor({ canTakePayments: true }), loadCatalogue());
+    const document = createOpenApiDocument(endpointsFor({ canTakePayments: true }), CATALOGUE);
     expect(served).to.deep.equal(JSON.parse(JSON.stringify(document)));
   });
 });

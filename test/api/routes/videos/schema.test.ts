@@ -2,13 +2,12 @@ import { expect } from 'chai';
 import { priceOf } from '../../../../api/services/customer-prices.ts';
 import * as fc from 'fast-check';
 import { createVideoRequestParser, videoRequestSchema } from '../../../../api/routes/videos/schema.ts';
-import { loadCatalogue } from '../../../../catalogue/load.ts';
+import { CATALOGUE } from '../../../support/catalogue.ts';
 import { parseUsd } from '../../../../domain/money.ts';
 import { createRefusalReader } from '../../../support/refusal.ts';
 
-const catalogue = loadCatalogue();
 const context = { isInputLink: (text: string): boolean => text.startsWith('https://') };
-const parse = createVideoRequestParser(catalogue, context);
+const parse = createVideoRequestParser(CATALOGUE, context);
 
 const link = (index = 0): string => `https://files.example/${index}.png`;
 const links = (count: number): string[] => Array.from({ length: count }, (_, index) => link(index));
@@ -370,7 +369,7 @@ describe('the body of a video task', () => {
   });
 
   it('describes its rules for the API description', () => {
-    const model = catalogue.videoModels.get('vidone-3.0');
+    const model = CATALOGUE.videoModels.get('vidone-3.0');
     if (!model) throw new Error('no vidone-3.0');
     const { keys } = videoRequestSchema(model, context).describe();
     expect(Object.keys(keys)).to.deep.equal([
@@ -389,11 +388,11 @@ describe('the body of a video task', () => {
   });
 
   it('sells a resolution with a name of its own under that name, at its price', () => {
-    const vidone = catalogue.videoModels.get('vidone-3.0');
+    const vidone = CATALOGUE.videoModels.get('vidone-3.0');
     if (!vidone) throw new Error('there is no such model');
     const byResolution = { ...vidone.pricing.byResolution, '4k': parseUsd('0.60') };
     const model = { ...vidone, pricing: { ...vidone.pricing, byResolution } };
-    const parseOrder = createVideoRequestParser({ ...catalogue, videoModels: new Map([[vidone.id, model]]) }, context);
+    const parseOrder = createVideoRequestParser({ ...CATALOGUE, videoModels: new Map([[vidone.id, model]]) }, context);
     const body = { model: vidone.id, prompt: 'A lighthouse', duration: 5, resolution: '4k' };
     expect(priceOf(parseOrder(body), null)).to.equal(parseUsd('3'));
     expect(parseOrder(body).render).to.include({ resolution: '4k' });
