@@ -6,7 +6,13 @@
 
 /** Every book: those of accounts, and Genway's own. */
 export type Book =
-  AccountBook | 'payments' | 'signup_credit' | 'promo_credit' | 'adjustments' | 'absorbed_loss' | 'revenue';
+  | AccountBook
+  | 'payments'
+  | 'signup_credit'
+  | 'promo_credit'
+  | 'adjustments'
+  | 'absorbed_loss'
+  | 'revenue';
 
 /** The balances of an account: what it can spend, and what tasks and text processes hold. */
 const ACCOUNT_BOOKS = ['available', 'reserved'] as const;

@@ -20,7 +20,8 @@ export interface ReturnedPayment {
 
 /** What an event says: what is refunded by now, or how a dispute stands. */
 export type PaymentReturn =
-  { readonly refunded: PicoUsd } | { readonly dispute: Omit<Dispute, 'hasSuspended'> & { readonly id: string } };
+  | { readonly refunded: PicoUsd }
+  | { readonly dispute: Omit<Dispute, 'hasSuspended'> & { readonly id: string } };
 
 /** The payment after an event, which may be an old one: refunds only grow, and a won dispute stays won. */
 export function withReturn(payment: ReturnedPayment, change: PaymentReturn): ReturnedPayment {

@@ -40,7 +40,9 @@ export interface ReturnOfPayment {
 
 /** The effect of an event: a payment to credit, one that went back, or the reason to ignore it. */
 export type PaymentEvent =
-  { readonly payment: Payment } | { readonly returned: ReturnOfPayment } | { readonly ignored: string };
+  | { readonly payment: Payment }
+  | { readonly returned: ReturnOfPayment }
+  | { readonly ignored: string };
 
 /**
  * Checks the header `Stripe-Signature`: `t=<Unix seconds>,v1=<hex HMAC-SHA256 of "t.body">`, with several `v1` while

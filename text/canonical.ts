@@ -101,7 +101,8 @@ export interface Tool extends Cacheable {
 }
 
 export type ToolChoice =
-  { readonly type: 'auto' | 'none' | 'required' } | { readonly type: 'tool'; readonly name: string };
+  | { readonly type: 'auto' | 'none' | 'required' }
+  | { readonly type: 'tool'; readonly name: string };
 
 export const REASONING_EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 export type ReasoningEffort = (typeof REASONING_EFFORTS)[number];
@@ -177,7 +178,8 @@ export interface TextRequest extends Cacheable {
   readonly functions?: { readonly answers: boolean } | undefined;
   /** Responses only: what the answer repeats from the request. */
   readonly echo?:
-    { readonly instructions?: string | undefined; readonly metadata?: JsonObject | undefined } | undefined;
+    | { readonly instructions?: string | undefined; readonly metadata?: JsonObject | undefined }
+    | undefined;
   /** What the answer's headers report as without effect. */
   readonly unused?: UnusedFields | undefined;
   /** Chat completions only: fields passed on unchanged to upstreams whose route asks for them, and to no others. */

@@ -7,12 +7,12 @@
 import { writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { format, resolveConfig } from 'prettier';
 import { endpointsFor } from '../../api/endpoints.ts';
 import { createOpenApiDocument } from '../../api/openapi/document.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
 import { isObject } from '../../domain/json.ts';
 import type { JsonSchema } from '../../domain/json-schema.ts';
+import { formatText } from './format.ts';
 
 /** The types that the packages export; types to which these refer are written, too. */
 const ROOTS = [
@@ -70,9 +70,8 @@ export async function writeTypeScript(schemas: ReadonlyMap<string, JsonSchema>):
   const types = [...schemas].map(
     ([name, schema]) => `${comment(schema, '')}export type ${name} = ${typeOf(schema, '')};\n`,
   );
-  const options = await resolveConfig(TYPESCRIPT_FILE);
   const lines = ['/** Written by `npm run clients:types` from the API description. */\n', ...types];
-  return format(lines.join('\n'), { ...options, parser: 'typescript' });
+  return formatText(TYPESCRIPT_FILE, lines.join('\n'));
 }
 
 function typeOf(schema: JsonSchema, indent: string): string {

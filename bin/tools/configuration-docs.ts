@@ -2,8 +2,8 @@
 import { writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { format, resolveConfig } from 'prettier';
 import { VARIABLE_GROUPS, type Variable } from '../../config-variables.ts';
+import { formatText } from './format.ts';
 
 export const CONFIGURATION_DOCS = join(import.meta.dirname, '../../docs/configuration.md');
 
@@ -20,8 +20,7 @@ This page is generated from \`config-variables.ts\` by \`npm run docs:configurat
 /** The page as it has to be in the repository. */
 export async function renderConfigurationDocs(): Promise<string> {
   const groups = Object.entries(VARIABLE_GROUPS).map(([title, group]) => `## ${title}\n\n${renderTable(group)}`);
-  const options = await resolveConfig(CONFIGURATION_DOCS);
-  return format([INTRODUCTION, ...groups].join('\n\n'), { ...options, parser: 'markdown' });
+  return formatText(CONFIGURATION_DOCS, [INTRODUCTION, ...groups].join('\n\n'));
 }
 
 function renderTable(group: Readonly<Record<string, Variable>>): string {

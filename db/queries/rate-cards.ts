@@ -28,7 +28,8 @@ interface StoredMediaPricing extends Omit<MediaPricing, 'byResolution'> {
 }
 
 type RateCardRow = { version: string; model: string } & (
-  { kind: 'text'; family: string; pricing: StoredPricing } | { kind: 'video' | 'image'; pricing: StoredMediaPricing }
+  | { kind: 'text'; family: string; pricing: StoredPricing }
+  | { kind: 'video' | 'image'; pricing: StoredMediaPricing }
 );
 
 /** Prices were changed without changing the version. */

@@ -29,7 +29,8 @@ export interface UploadQuota {
 
 /** The bytes granted to an upload, or what the account already keeps. */
 export type Room =
-  { readonly granted: number } | { readonly granted: null; readonly keptBytes: number; readonly keptFiles: number };
+  | { readonly granted: number }
+  | { readonly granted: null; readonly keptBytes: number; readonly keptFiles: number };
 
 /** An upload to be removed from storage. */
 export interface UploadToRemove {

@@ -7,7 +7,8 @@ export interface Client {
   readonly name: string;
   /** Where the packages come from; `none` for a client that the project has anyway. */
   readonly packages:
-    { readonly from: 'pypi' | 'npm'; readonly names: readonly [string, ...string[]] } | { readonly from: 'none' };
+    | { readonly from: 'pypi' | 'npm'; readonly names: readonly [string, ...string[]] }
+    | { readonly from: 'none' };
   /** A file of `programs`. */
   readonly program: string;
   readonly model: string;

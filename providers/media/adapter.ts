@@ -143,7 +143,8 @@ export interface MediaAdapter {
 
 /** A job to wait for, under a name that only its adapter understands, or the files; none if the render has none. */
 export type Accepted =
-  { readonly jobId: string } | { readonly files: readonly ResultFile[]; readonly cost?: VendorCost };
+  | { readonly jobId: string }
+  | { readonly files: readonly ResultFile[]; readonly cost?: VendorCost };
 
 /** A submission whose outcome must be found out. */
 export interface SentSubmission {

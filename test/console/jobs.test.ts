@@ -82,7 +82,7 @@ interface Job {
   readonly seen: (page: Page) => Locator;
 }
 
-// prettier-ignore
+// oxfmt-ignore
 const JOBS: readonly Job[] = [
   { by: 'owner', job: 'makes a video', most: 2,
     steps: [follow('Playground'), fill('Prompt', 'A red kite over the sea', 'Create'), press('Create')],

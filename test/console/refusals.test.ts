@@ -17,7 +17,7 @@ interface Refused {
 const ADJUSTMENT = { adjustment_id: 'x', amount_usd: '1', reason: '多收' };
 const LIST = { name: 'partners', factor: '0.9', rules: '', valid_from: '', reason: '长期客户' };
 
-// prettier-ignore
+// oxfmt-ignore
 const REFUSED: readonly Refused[] = [
   { form: 'keys', fields: { ...UNLIMITED, unlimited: '', usage_limit_usd: 'much' }, field: 'usage_limit_usd', told: '支出上限（USD）：请输入不小于 0 的美元金额。' },
   { form: 'keys', fields: { all_models: 'on' }, field: 'usage_limit_usd', told: '请设置支出上限，或勾选不限。' },

@@ -13,7 +13,8 @@ export interface MessagesUsage {
   readonly cache_creation_input_tokens?: number | undefined;
   /** The same by how long it is kept. */
   readonly cache_creation?:
-    { readonly ephemeral_5m_input_tokens: number; readonly ephemeral_1h_input_tokens: number } | undefined;
+    | { readonly ephemeral_5m_input_tokens: number; readonly ephemeral_1h_input_tokens: number }
+    | undefined;
   readonly cache_read_input_tokens?: number | undefined;
   readonly output_tokens: number;
   readonly output_tokens_details?: { readonly thinking_tokens: number } | undefined;

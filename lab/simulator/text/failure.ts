@@ -11,7 +11,12 @@ export const SCRIPTED_FAILURES = [
 ] as const;
 
 export type FailureKind =
-  (typeof SCRIPTED_FAILURES)[number] | 'unauthenticated' | 'no_funds' | 'forbidden' | 'not_found' | 'too_large';
+  | (typeof SCRIPTED_FAILURES)[number]
+  | 'unauthenticated'
+  | 'no_funds'
+  | 'forbidden'
+  | 'not_found'
+  | 'too_large';
 
 const KIND_BY_STATUS: Readonly<Record<number, FailureKind>> = {
   401: 'unauthenticated',

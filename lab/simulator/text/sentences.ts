@@ -2,7 +2,8 @@
 
 /** The request of a message in plain words. */
 export type PlainWish =
-  { readonly kind: 'say'; readonly text: string } | { readonly kind: 'call'; readonly calls: readonly WishedCall[] };
+  | { readonly kind: 'say'; readonly text: string }
+  | { readonly kind: 'call'; readonly calls: readonly WishedCall[] };
 
 export interface WishedCall {
   readonly name: string;
