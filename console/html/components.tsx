@@ -200,7 +200,8 @@ function FieldNotes({ id, hint, fault }: Notes & { readonly id: string }) {
 
 /** The label of a field is that of the API's field with its name, unless another is given. */
 export type Labelled =
-  { readonly name: FieldName; readonly label?: string } | { readonly name: string; readonly label: string };
+  | { readonly name: FieldName; readonly label?: string }
+  | { readonly name: string; readonly label: string };
 
 interface InputProps {
   /** The API's name of the field, if it is another. */
