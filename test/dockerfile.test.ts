@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { NODE_OPTIONS } from '../lab/stack/node-process.ts';
 import { VARIABLE_GROUPS, type Variable } from '../config-variables.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -120,6 +121,10 @@ describe('the Dockerfile', () => {
     }
   });
 
+  it('gives processes the options of Node with which the laboratory measures them', () => {
+    for (const image of images) expect(textsOf(image, 'ENV').join(' ')).to.include(`NODE_OPTIONS=${NODE_OPTIONS}`);
+  });
+
   it('runs nothing as root, and lets nothing be written but the folder of files', () => {
     for (const image of images) {
       expect(textsOf(image, 'USER')).to.deep.equal(['node']);
@@ -131,9 +136,9 @@ describe('the Dockerfile', () => {
 
   it('sets only variables that Genway reads, and names the ports that it listens on', () => {
     const set = images.flatMap((image) =>
-      textsOf(image, 'ENV').flatMap((text) => [...text.matchAll(/(\w+)=/g)].map(([, name = '']) => name)),
+      textsOf(image, 'ENV').flatMap((text) => [...text.matchAll(/(?<=^|\s)(\w+)=/g)].map(([, name = '']) => name)),
     );
-    expect(set.filter((name) => name !== 'NODE_ENV' && !variables.has(name))).to.deep.equal([]);
+    expect(set.filter((name) => !name.startsWith('NODE_') && !variables.has(name))).to.deep.equal([]);
     const portOf = (name: string) => variables.get(name)?.defaultText;
     const exposed = images.map((one) => textsOf(one, 'EXPOSE').join(' '));
     expect(exposed).to.have.members([

@@ -11,7 +11,7 @@ import { childEnvironment } from '../../config.ts';
 import { createSimulator } from '../simulator/simulator.ts';
 import { type Ground, layClusterGround, layDevelopmentGround } from './ground.ts';
 import { type Killable, type Member, startMember } from './member.ts';
-import { runNode, startServer } from './node-process.ts';
+import { NODE_OPTIONS, runNode, startServer } from './node-process.ts';
 import type { PostgresPair } from './postgres-pair.ts';
 import { startTcpProxy } from './tcp-proxy.ts';
 
@@ -176,7 +176,7 @@ async function startProcesses(beginning: Beginning): Promise<Omit<Stack, 'stop'>
     worker: await findPorts(options.processes.worker),
   };
   const adminToken = randomBytes(32).toString('hex');
-  const environment = childEnvironment({
+  const settings = childEnvironment({
     GENWAY_HOME: home,
     DATABASE_URL: databaseUrl,
     ...(temporalAddress !== '' && { TEMPORAL_ADDRESS: temporalAddress }),
@@ -192,6 +192,7 @@ async function startProcesses(beginning: Beginning): Promise<Omit<Stack, 'stop'>
     ...WITHOUT_LIMITS,
     ...options.settings,
   });
+  const environment = { ...settings, NODE_OPTIONS };
   const run: Stack['run'] = (file, args) =>
     runNode(programOf(file, options), args, {
       env: { ...environment, ...options.settingsOf?.(file) },
