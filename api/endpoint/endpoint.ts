@@ -22,7 +22,7 @@ export interface Endpoint extends Operation {
 }
 
 /** A method and a path, with parameters in braces: `GET /v1/tasks/{task_id}`. */
-export type RequestLine = `${'GET' | 'POST' | 'PATCH' | 'DELETE'} /${string}`;
+export type RequestLine = `${Uppercase<Method>} /${string}`;
 
 /** A request as a handler sees it, with everything checked. */
 export interface EndpointRequest<Path extends string, Rule extends Access, Query> {

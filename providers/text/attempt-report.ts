@@ -54,7 +54,7 @@ export function decisionOn(
   return left.isCancelled ? 'cancelled' : following;
 }
 
-/** What is known of an attempt apart from its candidate and its failure. */
+/** The facts of an attempt apart from its candidate and its failure. */
 type AttemptFacts = Pick<
   AttemptReport,
   'account' | 'requestId' | 'number' | 'decision' | 'unreadableEvents' | 'seconds'

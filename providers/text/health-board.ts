@@ -76,16 +76,16 @@ const PROVOCABLE: ReadonlySet<UpstreamFault> = new Set(['access_refused', 'model
 
 /** The health of one candidate: its circuit is open while that of any part is. */
 export class CandidateHealth {
-  readonly parts: readonly (readonly [Part, Health])[];
+  readonly #parts: readonly (readonly [Part, Health])[];
   /** The account that was refused last since an answer started; null if none was. */
   #refusedAccount: string | null = null;
 
   constructor(parts: readonly (readonly [Part, Health])[]) {
-    this.parts = parts;
+    this.#parts = parts;
   }
 
   state(nowMs: number): CircuitState {
-    const states = this.parts.map(([, health]) => health.state(nowMs));
+    const states = this.#parts.map(([, health]) => health.state(nowMs));
     return (['open', 'half-open'] as const).find((state) => states.includes(state)) ?? 'closed';
   }
 
@@ -97,7 +97,7 @@ export class CandidateHealth {
 
   /** Starts a request. */
   start(nowMs: number, account: string): CandidateCall {
-    const calls = this.parts.map(([, health]) => health.start(nowMs));
+    const calls = this.#parts.map(([part, health]) => ({ part, health, call: health.start(nowMs) }));
     return new CandidateCall(this, calls, account);
   }
 
@@ -117,7 +117,7 @@ export class CandidateHealth {
   /** Clears the record of failures. */
   reset(): void {
     this.#refusedAccount = null;
-    for (const [, health] of this.parts) health.reset();
+    for (const [, health] of this.#parts) health.reset();
   }
 
   circuit(nowMs: number): ShownCircuit<UpstreamFault> {
@@ -126,22 +126,28 @@ export class CandidateHealth {
 
   #latestOpening(): Opening<UpstreamFault> | null {
     let latest: Opening<UpstreamFault> | null = null;
-    for (const [, { opening }] of this.parts) {
+    for (const [, { opening }] of this.#parts) {
       if (opening !== null && (latest === null || opening.untilMs > latest.untilMs)) latest = opening;
     }
     return latest;
   }
 }
 
+/** A request, as one part of its candidate counts it. */
+interface PartCall {
+  readonly part: Part;
+  readonly health: Health;
+  readonly call: Call;
+}
+
 /** A request over one candidate whose outcome will be reported. */
 export class CandidateCall {
   readonly #candidate: CandidateHealth;
-  /** In the order of the candidate's parts. */
-  readonly #calls: readonly Call[];
+  readonly #calls: readonly PartCall[];
   readonly #account: string;
   #hasFailed = false;
 
-  constructor(candidate: CandidateHealth, calls: readonly Call[], account: string) {
+  constructor(candidate: CandidateHealth, calls: readonly PartCall[], account: string) {
     this.#candidate = candidate;
     this.#calls = calls;
     this.#account = account;
@@ -150,12 +156,12 @@ export class CandidateCall {
   /** The answer has started. */
   begun(): void {
     this.#candidate.answered();
-    this.#report((health, call) => health.begun(call));
+    for (const { health, call } of this.#calls) health.begun(call);
   }
 
   /** The answer was complete. */
   ended(nowMs: number): void {
-    this.#report((health, call) => health.ended(call, nowMs));
+    for (const { health, call } of this.#calls) health.ended(call, nowMs);
   }
 
   /**
@@ -167,22 +173,15 @@ export class CandidateCall {
     if (this.#hasFailed) return;
     this.#hasFailed = true;
     const isCertain = this.#candidate.met(fault, this.#account);
-    this.#report((health, call, part) => {
+    for (const { part, health, call } of this.#calls) {
       if (isCertain && part === PART_OF_FAULT[fault]) health.failed(call, fault, nowMs, askedWaitMs);
       else if (part === 'address') health.begun(call);
       else health.released(call);
-    });
+    }
   }
 
   /** The request ended without showing anything about the upstream. */
   released(): void {
-    this.#report((health, call) => health.released(call));
-  }
-
-  #report(report: (health: Health, call: Call, part: Part) => void): void {
-    this.#candidate.parts.forEach(([part, health], index) => {
-      const call = this.#calls[index];
-      if (call !== undefined) report(health, call, part);
-    });
+    for (const { health, call } of this.#calls) health.released(call);
   }
 }

@@ -70,7 +70,7 @@ describe('the bill of a vendor', () => {
     });
   }
 
-  it('is not read in US dollars if it names no currency after a bill in another one', async () => {
+  it('a bill that names no currency after one in another is not read in US dollars', async () => {
     const [inYuan, withoutCurrency] = ['request,model,cost\nj,m,¥10\n', 'request,model,cost\nj,m,10\n'];
     expect((await importBill('kling', inYuan, { usd_per_unit: '0.14' })).body.data).to.include({
       billed_usd: '1.4',
