@@ -1,5 +1,5 @@
 /** A worker for the bare workflow, with the settings of the real one. Arguments: address, namespace, task queue. */
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { NativeConnection, Runtime, Worker } from '@temporalio/worker';
 
 const [address = '', namespace = '', taskQueue = ''] = process.argv.slice(2);
@@ -9,7 +9,7 @@ const worker = await Worker.create({
   connection,
   namespace,
   taskQueue,
-  workflowsPath: fileURLToPath(new URL('./ceiling-workflow.ts', import.meta.url)),
+  workflowsPath: join(import.meta.dirname, 'ceiling-workflow.js'),
   activities: { nothing: async () => undefined },
   maxConcurrentActivityTaskExecutions: 2_000,
   maxConcurrentWorkflowTaskExecutions: 100,

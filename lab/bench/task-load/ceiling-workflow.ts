@@ -1,8 +1,8 @@
-/** The least a durable task can do: four activities that do nothing. */
+/** The least a durable task of five steps can do: five activities that do nothing. */
 import { proxyActivities } from '@temporalio/workflow';
 
 const { nothing } = proxyActivities<{ nothing(): Promise<void> }>({ startToCloseTimeout: '1 minute' });
 
 export async function bare(): Promise<void> {
-  for (let step = 0; step < 4; step += 1) await nothing();
+  for (let step = 0; step < 5; step += 1) await nothing();
 }

@@ -1,14 +1,13 @@
-/** The best that the Temporal server could do: a bare workflow of four empty activities. */
+/** The best that the Temporal server could do: a bare workflow of five empty activities. */
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
+import { build } from 'esbuild';
 import { childEnvironment } from '../../../config.ts';
-import { startNode } from '../../stack/node-process.ts';
+import { NODE_OPTIONS, startNode } from '../../stack/node-process.ts';
 import type { Stack } from '../../stack/stack.ts';
 
 const QUEUE = 'ceiling';
 const STARTS_AT_ONCE = 8;
-const WARM_UP = 10;
-
 export interface Ceiling {
   readonly pid: number;
   /** Runs so many bare workflows to their end. @returns the id of one of them */
@@ -16,14 +15,20 @@ export interface Ceiling {
   readonly stop: () => Promise<void>;
 }
 
-/** Starts a worker for the bare workflow, with as many slots as the real one has. */
-export async function startCeiling(stack: Stack, temporal: Client): Promise<Ceiling> {
+/**
+ * Starts a worker for the bare workflow. It is built, and has the options of Node, as the real one.
+ *
+ * @param programs the folder with the built programs
+ */
+export async function startCeiling(stack: Stack, temporal: Client, programs: string): Promise<Ceiling> {
   const { namespace } = temporal.options;
-  const worker = await startNode('lab/bench/task-load/ceiling-worker.ts', [stack.temporalAddress, namespace, QUEUE], {
-    env: childEnvironment({}),
+  const folder = join(programs, 'lab/bench/task-load');
+  const sources = ['ceiling-worker.ts', 'ceiling-workflow.ts'].map((name) => join(import.meta.dirname, name));
+  await build({ entryPoints: sources, outdir: folder, format: 'esm', target: 'node20' });
+  const worker = await startNode(join(folder, 'ceiling-worker.js'), [stack.temporalAddress, namespace, QUEUE], {
+    env: { ...childEnvironment({}), NODE_OPTIONS },
     logFile: join(stack.home, 'ceiling.log'),
   });
-  await runBare(temporal, WARM_UP);
   return {
     pid: worker.pid,
     run: (count) => runBare(temporal, count),
