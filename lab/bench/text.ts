@@ -1,10 +1,12 @@
 /**
  * Measures the cost of serving text, with every request held, settled and recorded: requests a second beside two bare Node proxies
  * in the same run, CPU time a request, the latency of requests that arrive at a steady rate, the time that is added to the first
- * byte, and 1,000 streams at once with the memory they take and what is added to each of their chunks. Prints one JSON line. All requests are of one account, with one key.
+ * byte, and 1,000 streams with the memory they take and what is added to each of their chunks, when the streams start within three
+ * seconds and when all start in one moment. Prints one JSON line. All requests are of one account, with one key.
  * With `--cluster`, PostgreSQL has a synchronous standby, and two idle nodes of Temporal run beside it.
  */
 import { cpus } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { mean, percentile, rounded } from './statistics.ts';
 import { cpuTimeUs } from './load/cpu-time.ts';
@@ -24,6 +26,8 @@ const STREAMS = 1_000;
 /** So that they keep about half of two cores busy, with their clients and the upstream. */
 const STREAM_PAUSE_MS = 100;
 const CHUNKS = 200;
+/** Over how long streams start; in one moment, a second's worth of requests delays the first chunks. */
+const STARTS_MS = { spread: 3_000, atOnce: 0 } as const;
 
 // An interrupted run must stop its servers.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
@@ -37,9 +41,9 @@ try {
   const steady = await arriveSteadily(throughput.find(({ clients }) => clients === 32)?.requests_per_second ?? 0);
   const direct = await firstBytesMs(() => stack.ask(stack.upstream, 0), FIRST_BYTES);
   const added = await firstBytesMs(() => stack.ask(gateway, 0), FIRST_BYTES);
-  const directStreams = await streamAll(stack.upstream, stack.pids.gateway);
-  const streams = await streamAll(gateway, stack.pids.gateway);
-  report({ throughput, steady, direct, added, directStreams, streams });
+  const spread = await compareStreams(STARTS_MS.spread);
+  const atOnce = await compareStreams(STARTS_MS.atOnce);
+  report({ throughput, steady, direct, added, spread, atOnce });
 } finally {
   await stack.stop();
 }
@@ -128,23 +132,37 @@ async function arriveSteadily(saturationPerSecond: number): Promise<Figures> {
 }
 
 interface Streams {
-  readonly seconds: number;
   readonly residentMegabytesBefore: number;
   readonly residentMegabytes: number;
   /** From the upstream to the client, for each chunk. */
   readonly chunkMs: readonly number[];
 }
 
+/** Streams of the upstream itself, and then of the gateway. */
+async function compareStreams(startsMs: number): Promise<Figures> {
+  const direct = await streamAll(stack.upstream, startsMs);
+  const streams = await streamAll(stack.gateway, startsMs);
+  const addedAt = (share: number): number =>
+    rounded(percentile(streams.chunkMs, share) - percentile(direct.chunkMs, share), 2);
+  return {
+    chunk_added_p50_ms: addedAt(0.5),
+    chunk_added_p99_ms: addedAt(0.99),
+    resident_mb_before: rounded(streams.residentMegabytesBefore),
+    resident_mb: rounded(streams.residentMegabytes),
+  };
+}
+
 /** Many concurrent streams, each of which must arrive complete. */
-async function streamAll(target: Target, pid: number): Promise<Streams> {
+async function streamAll(target: Target, startsMs: number): Promise<Streams> {
+  const { gateway: pid } = stack.pids;
   const residentMegabytesBefore = residentMegabytesOf(pid);
   let residentMegabytes = residentMegabytesBefore;
   const chunkMs: number[] = [];
   const watch = setInterval(() => {
     residentMegabytes = Math.max(residentMegabytes, residentMegabytesOf(pid));
   }, 500);
-  const startedAt = performance.now();
-  const one = async (): Promise<void> => {
+  const one = async (index: number): Promise<void> => {
+    await sleep((index * startsMs) / STREAMS);
     const { statusCode, body } = await stack.ask(target, STREAM_PAUSE_MS);
     let chunks = 0;
     let rest = '';
@@ -164,9 +182,9 @@ async function streamAll(target: Target, pid: number): Promise<Streams> {
       throw new Error(`a stream is not whole: ${statusCode}, ${chunks} chunks`);
     }
   };
-  await Promise.all(Array.from({ length: STREAMS }, one));
+  await Promise.all(Array.from({ length: STREAMS }, (_, index) => one(index)));
   clearInterval(watch);
-  return { seconds: (performance.now() - startedAt) / 1000, residentMegabytesBefore, residentMegabytes, chunkMs };
+  return { residentMegabytesBefore, residentMegabytes, chunkMs };
 }
 
 interface Measured {
@@ -174,14 +192,12 @@ interface Measured {
   readonly steady: Figures;
   readonly direct: readonly number[];
   readonly added: readonly number[];
-  readonly directStreams: Streams;
-  readonly streams: Streams;
+  readonly spread: Figures;
+  readonly atOnce: Figures;
 }
 
-function report({ throughput, steady, direct, added, directStreams, streams }: Measured): void {
+function report({ throughput, steady, direct, added, spread, atOnce }: Measured): void {
   const addedAt = (share: number): number => rounded(percentile(added, share) - percentile(direct, share), 2);
-  const addedToChunks = (share: number): number =>
-    rounded(percentile(streams.chunkMs, share) - percentile(directStreams.chunkMs, share), 2);
   console.log(
     JSON.stringify({
       throughput,
@@ -190,11 +206,8 @@ function report({ throughput, steady, direct, added, directStreams, streams }: M
       first_byte_added_p95_ms: addedAt(0.95),
       concurrent_streams: STREAMS,
       chunks_per_stream: CHUNKS,
-      streams_seconds: rounded(streams.seconds),
-      chunk_added_p50_ms: addedToChunks(0.5),
-      chunk_added_p99_ms: addedToChunks(0.99),
-      resident_mb_before_streams: rounded(streams.residentMegabytesBefore),
-      resident_mb_with_streams: rounded(streams.residentMegabytes),
+      streams_that_start_within_3_seconds: spread,
+      streams_that_start_at_once: atOnce,
       cores: cpus().length,
     }),
   );
