@@ -1,9 +1,15 @@
 import { END_USERS } from '../../domain/policy.ts';
-import { SUMMED_TOKEN_COUNTS } from '../../domain/text-tokens.ts';
+import { SUMMED_TOKEN_COUNTS, TOKEN_COUNTS } from '../../domain/text-tokens.ts';
 import { CHARGE_TEXT } from '../functions/charge-text.ts';
 import { WRITE_TEXT } from '../functions/write-text.ts';
 import { SETTLEMENT_FIELDS } from '../text-money/settlement.ts';
 import { appendOnly, neverDeleted } from './0001-foundations.ts';
+
+/** The default lets processes write that run the version before a column. */
+const TOKEN_COLUMNS = TOKEN_COUNTS.map((count) => {
+  const nullable = 'ofDay' in count ? 'NOT NULL DEFAULT 0 ' : '';
+  return `${count.column} bigint ${nullable}CHECK (${count.column} >= 0)`;
+}).join(',\n  ');
 
 /**
  * Text: the processes that serve it, the allowances that they spend, and the usage of completed requests.
@@ -77,12 +83,7 @@ CREATE TABLE text_requests (
   -- The end user whom the request names; null for none, and once the name is erased.
   end_user text COLLATE "C" CHECK (length(end_user) BETWEEN 1 AND ${END_USERS.maxNameLength}),
   modifiers jsonb,
-  input_tokens bigint NOT NULL CHECK (input_tokens >= 0),
-  cache_read_tokens bigint NOT NULL CHECK (cache_read_tokens >= 0),
-  cache_write_tokens bigint NOT NULL CHECK (cache_write_tokens >= 0),
-  cache_write_1h_tokens bigint NOT NULL CHECK (cache_write_1h_tokens >= 0),
-  output_tokens bigint NOT NULL CHECK (output_tokens >= 0),
-  reasoning_tokens bigint CHECK (reasoning_tokens >= 0),
+  ${TOKEN_COLUMNS},
   -- How many calls of the upstream used the tokens.
   calls smallint NOT NULL DEFAULT 1 CHECK (calls >= 1),
   estimated boolean NOT NULL,
@@ -128,12 +129,7 @@ CREATE TABLE failed_text_attempts (
   upstream text NOT NULL,
   upstream_model text NOT NULL,
   catalogue_version text NOT NULL,
-  input_tokens bigint NOT NULL CHECK (input_tokens >= 0),
-  cache_read_tokens bigint NOT NULL CHECK (cache_read_tokens >= 0),
-  cache_write_tokens bigint NOT NULL CHECK (cache_write_tokens >= 0),
-  cache_write_1h_tokens bigint NOT NULL CHECK (cache_write_1h_tokens >= 0),
-  output_tokens bigint NOT NULL CHECK (output_tokens >= 0),
-  reasoning_tokens bigint CHECK (reasoning_tokens >= 0),
+  ${TOKEN_COLUMNS},
   estimated boolean NOT NULL,
   PRIMARY KEY (text_request_id, number)
 );

@@ -1,6 +1,7 @@
 import { BILL_DIFFERENCES } from '../functions/bill-differences.ts';
 import { TEXT_COSTS } from '../functions/text-costs.ts';
 import { DOCUMENT_KINDS } from '../../domain/billing-document.ts';
+import { SUMMED_TOKEN_COUNTS } from '../../domain/text-tokens.ts';
 import { appendOnly, neverDeleted, oneOf } from './0001-foundations.ts';
 
 /**
@@ -77,11 +78,7 @@ CREATE TABLE daily_usage (
   api_key_id text COLLATE "C" NOT NULL,
   requests bigint NOT NULL,
   failed bigint NOT NULL,
-  input_tokens bigint NOT NULL,
-  cache_read_tokens bigint NOT NULL,
-  cache_write_tokens bigint NOT NULL,
-  cache_write_1h_tokens bigint NOT NULL,
-  output_tokens bigint NOT NULL,
+  ${SUMMED_TOKEN_COUNTS.map(({ column }) => `${column} bigint NOT NULL DEFAULT 0`).join(',\n  ')},
   billable_seconds bigint NOT NULL,
   charged pico_usd NOT NULL,
   PRIMARY KEY (account_id, day, kind, model, api_key_id)

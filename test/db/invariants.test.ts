@@ -11,6 +11,7 @@ import { createPriceList } from '../../db/queries/price-lists.ts';
 import { recordOperatorAction } from '../../db/queries/operator-actions.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import type { Task } from '../../domain/task.ts';
+import { TOKEN_COUNTS } from '../../domain/text-tokens.ts';
 import { useTestDatabase } from '../support/database.ts';
 import {
   createAccount,
@@ -1242,9 +1243,7 @@ describe('the rules of the database', () => {
       ['usage of no call', { calls: 0 }],
       ['an unknown format', { format: 'smoke' }],
       ['an unknown outcome', { outcome: 'lost', held: 0, charge: 0 }],
-      ...['input', 'cache_read', 'cache_write', 'cache_write_1h', 'output', 'reasoning'].map((tokens): Refusal => {
-        return [`fewer than no ${tokens} tokens`, { [`${tokens}_tokens`]: -1 }];
-      }),
+      ...TOKEN_COUNTS.map(({ column }): Refusal => [`less than zero ${column}`, { [column]: -1 }]),
       [
         'more tokens kept for an hour than were written to a cache',
         { cache_write_tokens: 1, cache_write_1h_tokens: 2 },

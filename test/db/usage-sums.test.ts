@@ -9,6 +9,7 @@ import { readStatement, type Statement } from '../../db/queries/statements.ts';
 import { USAGE_CHECKS } from '../../db/reconciliation/usage-checks.ts';
 import { sumUsage } from '../../db/usage-sums.ts';
 import { newId } from '../../domain/ids.ts';
+import { readSummedTokens, SUMMED_TOKEN_COUNTS, type SummedTokensRow } from '../../domain/text-tokens.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { createFundedKey, createTaskRow, finishAsFailed, finishAsSucceeded } from '../support/factories.ts';
 import { checkBooks } from '../support/reconciliation.ts';
@@ -287,41 +288,29 @@ async function expectSumsOfRows(database: Database, keys: readonly { readonly ac
   );
 }
 
-type PlainRow = Readonly<Record<'date' | 'kind' | 'model' | 'api_key_id' | (typeof NUMBERS)[number], string>>;
-const NUMBERS = [
-  'requests',
-  'failed',
-  'input',
-  'cache_read',
-  'cache_write',
-  'cache_write_1h',
-  'output',
-  'seconds',
-  'charged',
-] as const;
+type PlainRow = SummedTokensRow &
+  Readonly<Record<'date' | 'kind' | 'model' | 'api_key_id' | 'requests' | 'failed' | 'seconds' | 'charged', string>>;
 
 async function plainSums(
   database: Database,
   period: { readonly accountId: string; readonly from: Date; readonly to: Date },
 ): Promise<readonly DailyUsage[]> {
+  const tokens = SUMMED_TOKEN_COUNTS.map(({ column }) => column);
   const { rows } = await database.raw<{ rows: PlainRow[] }>(
     `WITH used AS (
-      SELECT created_at, 'text' AS kind, model, api_key_id, outcome = 'failed' AS failed,
-        input_tokens AS input, cache_read_tokens AS cache_read, cache_write_tokens AS cache_write,
-        cache_write_1h_tokens AS cache_write_1h, output_tokens AS output,
+      SELECT created_at, 'text' AS kind, model, api_key_id, outcome = 'failed' AS failed, ${tokens.join(', ')},
         0 AS seconds, charge - absorbed AS charged
       FROM text_requests WHERE account_id = :accountId AND created_at >= :from AND created_at < :to
       UNION ALL
-      SELECT created_at, kind, model, api_key_id, status = 'failed', 0, 0, 0, 0, 0,
+      SELECT created_at, kind, model, api_key_id, status = 'failed', ${tokens.map(() => '0').join(', ')},
         CASE status WHEN 'succeeded' THEN billable_duration_seconds ELSE 0 END,
         CASE status WHEN 'succeeded' THEN price ELSE 0 END
       FROM tasks WHERE account_id = :accountId AND created_at >= :from AND created_at < :to
         AND status IN ('succeeded', 'failed')
     )
     SELECT to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS date, kind, model, api_key_id,
-      count(*) FILTER (WHERE NOT failed) AS requests, count(*) FILTER (WHERE failed) AS failed, sum(input) AS input,
-      sum(cache_read) AS cache_read, sum(cache_write) AS cache_write,
-      sum(cache_write_1h) AS cache_write_1h, sum(output) AS output, sum(seconds) AS seconds,
+      count(*) FILTER (WHERE NOT failed) AS requests, count(*) FILTER (WHERE failed) AS failed,
+      ${tokens.map((column) => `sum(${column}) AS ${column}`).join(', ')}, sum(seconds) AS seconds,
       sum(charged) AS charged
     FROM used GROUP BY 1, 2, 3, 4 ORDER BY 1 DESC, 2, 3, 4`,
     period,
@@ -333,11 +322,7 @@ async function plainSums(
     apiKeyId: row.api_key_id,
     requests: Number(row.requests),
     failed: Number(row.failed),
-    inputTokens: BigInt(row.input),
-    cacheReadTokens: BigInt(row.cache_read),
-    cacheWriteTokens: BigInt(row.cache_write),
-    cacheWrite1hTokens: BigInt(row.cache_write_1h),
-    outputTokens: BigInt(row.output),
+    ...readSummedTokens((column) => BigInt(row[column])),
     billableSeconds: BigInt(row.seconds),
     charged: BigInt(row.charged),
   }));

@@ -16,7 +16,7 @@ import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { ConsumptionPrice } from '../../domain/text-price.ts';
 import type { RefusedHold } from '../../domain/text-refusal.ts';
-import type { TextTokens } from '../../domain/text-tokens.ts';
+import { type TextTokens, tokensOf } from '../../domain/text-tokens.ts';
 
 export const CATALOGUE_VERSION = 'test';
 
@@ -187,14 +187,7 @@ export function newFreeHold(key: Pick<ApiKey, 'id' | 'accountId'>, settings: Hol
   return newHold(key, { amount: 0n, free: true, isTopUpRequired: false, model: 'textk-5.3-free', ...settings });
 }
 
-const TOKENS: TextTokens = {
-  inputTokens: 10,
-  cacheReadTokens: 0,
-  cacheWriteTokens: 0,
-  cacheWrite1hTokens: 0,
-  outputTokens: 20,
-  reasoningTokens: null,
-};
+const TOKENS = tokensOf(null, 10, 20);
 
 export interface SettlementSettings extends Partial<UnpaidSettlement> {
   readonly charge?: bigint;
