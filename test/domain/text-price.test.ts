@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import * as fc from 'fast-check';
 import type { TextPricing } from '../../domain/pricing.ts';
 import { chargedUsage, holdAmounts, priceConsumption, type TextEstimate } from '../../domain/text-price.ts';
-import type { ReportedUsage } from '../../domain/text-tokens.ts';
+import { usageOf } from '../../domain/text-tokens.ts';
 
 const PRICING: TextPricing = {
   rates: { input: 100n, cachedInput: 10n, cacheWrite: 125n, cacheWrite1h: 200n, output: 500n },
@@ -30,10 +30,12 @@ function estimateOf(settings: Partial<TextEstimate> = {}): TextEstimate {
   };
 }
 
+const NO_USAGE = usageOf(() => null);
+
 describe('the price of a text request', () => {
   it('is at most what was held, whatever an upstream reports of a prompt within its bound', () => {
     const count = fc.option(fc.nat(2_000));
-    const reported: fc.Arbitrary<ReportedUsage> = fc.record({
+    const counts = fc.record({
       inputTotal: fc.option(fc.nat(1_000)),
       cacheRead: count,
       cacheWrite: count,
@@ -41,6 +43,7 @@ describe('the price of a text request', () => {
       outputTotal: count,
       reasoning: count,
     });
+    const reported = counts.map((some) => ({ ...NO_USAGE, ...some }));
     const calls = fc.array(reported, { minLength: 1, maxLength: 3 });
     fc.assert(
       fc.property(calls, fc.boolean(), fc.constantFrom(null, 50), ([first, ...others], isCachedFor1h, bound) => {
@@ -60,14 +63,7 @@ describe('the price of a text request', () => {
   });
 
   it('counts what a cache keeps for an hour only if the request asked for it', () => {
-    const usage = {
-      inputTotal: 900,
-      cacheRead: 100,
-      cacheWrite: 600,
-      cacheWrite1h: 700,
-      outputTotal: 9,
-      reasoning: null,
-    };
+    const usage = { ...NO_USAGE, inputTotal: 900, cacheRead: 100, cacheWrite: 600, cacheWrite1h: 700, outputTotal: 9 };
     const consumption = { usage, countedOutputTokens: 9 };
     const told = (isCachedFor1h: boolean) => chargedUsage(estimateOf({ isCachedFor1h }), 50, consumption);
     expect(told(false)).to.deep.equal({ ...usage, cacheWrite1h: 0 });

@@ -1,15 +1,16 @@
 /** Generators of canonical requests, answers and event sequences, for the laws that every wire format keeps. */
 import * as fc from 'fast-check';
-import type {
-  AnswerPart,
-  FinishReason,
-  StreamEvent,
-  TextRequest,
-  TextResult,
-  ToolCallPart,
-  ToolResultPart,
-  Turn,
-  Usage,
+import {
+  type AnswerPart,
+  type FinishReason,
+  type StreamEvent,
+  type TextRequest,
+  type TextResult,
+  type ToolCallPart,
+  type ToolResultPart,
+  type Turn,
+  type Usage,
+  UNREPORTED_USAGE,
 } from '../../text/canonical.ts';
 import { eventsOf } from './answers.ts';
 import { compact } from '../../text/read.ts';
@@ -63,6 +64,7 @@ export const usage: fc.Arbitrary<Usage> = fc
     output: fc.nat(1000),
   })
   .map(({ cacheRead, cacheWrite, cacheWrite1h, reasoning, input, output }) => ({
+    ...UNREPORTED_USAGE,
     inputTotal: input + (cacheRead ?? 0) + (cacheWrite ?? 0),
     cacheRead,
     cacheWrite,

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { StreamEvent } from '../../text/canonical.ts';
+import { type StreamEvent, UNREPORTED_USAGE } from '../../text/canonical.ts';
 import { chatCompletions } from '../../text/chat-completions/index.ts';
 import { planConversion } from '../../text/convert.ts';
 import { FORMATS } from '../../text/formats.ts';
@@ -16,7 +16,7 @@ const events: readonly StreamEvent[] = [
   { type: 'text-end', id: 't' },
   {
     type: 'usage',
-    usage: { inputTotal: 4, cacheRead: 1, cacheWrite: null, cacheWrite1h: null, outputTotal: 2, reasoning: null },
+    usage: { ...UNREPORTED_USAGE, inputTotal: 4, cacheRead: 1, outputTotal: 2 },
   },
   { type: 'finish', reason: 'stop' },
 ];

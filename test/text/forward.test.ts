@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { ServiceError } from '../../domain/errors.ts';
-import type { StreamEvent } from '../../text/canonical.ts';
+import { type StreamEvent, UNREPORTED_USAGE } from '../../text/canonical.ts';
 import { readRequest as readChat } from '../../text/chat-completions/request-shape.ts';
 import { ignored, passedOn } from '../../text/fields.ts';
 import { WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
@@ -24,7 +24,7 @@ const events: readonly StreamEvent[] = [
   { type: 'text-end', id: 't' },
   {
     type: 'usage',
-    usage: { inputTotal: 4, cacheRead: 1, cacheWrite: null, cacheWrite1h: null, outputTotal: 2, reasoning: null },
+    usage: { ...UNREPORTED_USAGE, inputTotal: 4, cacheRead: 1, outputTotal: 2 },
   },
   { type: 'finish', reason: 'stop' },
 ];

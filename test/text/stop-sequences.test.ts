@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import type { StreamEvent } from '../../text/canonical.ts';
+import { type StreamEvent, UNREPORTED_USAGE } from '../../text/canonical.ts';
 import { collect } from '../../text/collect.ts';
 import { runStage } from '../../text/stage.ts';
 import { cutAtStopSequences } from '../../text/stop-sequences.ts';
@@ -15,7 +15,7 @@ function answer(deltas: readonly string[], after: readonly StreamEvent[] = []): 
     ...after,
     {
       type: 'usage',
-      usage: { inputTotal: 1, cacheRead: null, cacheWrite: null, cacheWrite1h: null, outputTotal: 2, reasoning: null },
+      usage: { ...UNREPORTED_USAGE, inputTotal: 1, outputTotal: 2 },
     },
     { type: 'finish', reason: 'stop' },
   ];

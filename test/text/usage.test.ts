@@ -113,10 +113,9 @@ describe('the usage of an upstream', () => {
     fc.assert(
       fc.property(counts, fc.boolean(), fc.boolean(), fc.boolean(), (of, cachedInside, reasoningInside, hasTotal) => {
         const usage = settleUsage({
+          ...UNREPORTED_USAGE,
           input: of.plain + (cachedInside ? of.cached : 0),
           cacheRead: of.cached,
-          cacheWrite: null,
-          cacheWrite1h: null,
           output: of.said + (reasoningInside ? of.reasoning : 0),
           reasoning: of.reasoning,
           total: hasTotal ? of.plain + of.cached + of.said + of.reasoning : null,
@@ -139,7 +138,10 @@ describe('the usage of an upstream', () => {
     });
     fc.assert(
       fc.property(told, (counts) => {
-        const { inputTotal, cacheRead, cacheWrite, cacheWrite1h, outputTotal, reasoning } = settleUsage(counts);
+        const { inputTotal, cacheRead, cacheWrite, cacheWrite1h, outputTotal, reasoning } = settleUsage({
+          ...UNREPORTED_USAGE,
+          ...counts,
+        });
         if (inputTotal !== null) expect(inputTotal).to.be.at.least((cacheRead ?? 0) + (cacheWrite ?? 0));
         expect(cacheWrite ?? 0).to.be.at.least(cacheWrite1h ?? 0);
         if (outputTotal !== null) expect(outputTotal).to.be.at.least(reasoning ?? 0);

@@ -10,6 +10,7 @@ import { createDatabase } from '../../../db/database.ts';
 import { type Caller, findCallers } from '../../../db/queries/api-keys.ts';
 import type { TextHold, TextOutcome } from '../../../db/text-money/billing.ts';
 import { createTextBilling } from '../../../db/text-money/create-billing.ts';
+import { usageOf } from '../../../domain/text-tokens.ts';
 import { createMetrics } from '../../../telemetry/metrics.ts';
 import { percentile } from '../statistics.ts';
 import type { LedgerLoad } from './run.ts';
@@ -21,7 +22,7 @@ const WAIT_EVERY = 50;
 const OUTCOME: TextOutcome = {
   status: 'succeeded',
   errorCode: null,
-  usage: { inputTotal: 120, cacheRead: null, cacheWrite: null, cacheWrite1h: null, outputTotal: 200, reasoning: null },
+  usage: { ...usageOf(() => null), inputTotal: 120, outputTotal: 200 },
   countedOutputTokens: 200,
   upstream: { provider: 'simulator', format: 'chat-completions', model: 'textc-M3' },
   failedAttempts: [],

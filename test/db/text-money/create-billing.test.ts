@@ -25,17 +25,18 @@ const metrics = createMetrics();
 /** Today at 12:00 UTC+8: a peak of texte-3 on every day. */
 const NOON_IN_CHINA = new Date().setUTCHours(4, 0, 0, 0);
 
+const NO_USAGE = usageOf(() => null);
+
 const ANSWERED: TextOutcome = {
   status: 'succeeded',
   errorCode: null,
-  usage: { inputTotal: 100, cacheRead: null, cacheWrite: null, cacheWrite1h: null, outputTotal: 50, reasoning: 20 },
+  usage: { ...NO_USAGE, inputTotal: 100, outputTotal: 50, reasoning: 20 },
   countedOutputTokens: 47,
   upstream: { provider: 'simulator', format: 'chat-completions', model: 'textc-M3' },
   failedAttempts: [],
   latencyMs: 120.4,
   firstByteMs: 30,
 };
-const NO_USAGE = usageOf(() => null);
 const FAILED: TextOutcome = {
   ...ANSWERED,
   status: 'failed',
@@ -137,7 +138,7 @@ describe('billing of text', () => {
 
   it('charges cached input at its own rate', async () => {
     // contract 2.6:15
-    const usage = { inputTotal: 100, cacheRead: 60, cacheWrite: 10, cacheWrite1h: 0, outputTotal: 0, reasoning: null };
+    const usage = { ...NO_USAGE, inputTotal: 100, cacheRead: 60, cacheWrite: 10, cacheWrite1h: 0, outputTotal: 0 };
     const { spent } = await bill({ ...ANSWERED, usage }, { modelId: 'texth-4-argon' });
     // 40 × 1 + 60 × 0.05 USD per million.
     expect(spent).to.equal('0.000043');
@@ -184,14 +185,7 @@ describe('billing of text', () => {
 
   it('charges no more than the context and the limit, whatever the upstream reports, and warns the operator', async () => {
     // contract 8.3:7
-    const usage = {
-      inputTotal: 9e15,
-      cacheRead: 9e15,
-      cacheWrite: null,
-      cacheWrite1h: null,
-      outputTotal: 9e15,
-      reasoning: 9e15,
-    };
+    const usage = { ...NO_USAGE, inputTotal: 9e15, cacheRead: 9e15, outputTotal: 9e15, reasoning: 9e15 };
     const { usage: row } = await bill({ ...ANSWERED, usage }, { choiceCount: 3 });
     expect(row).to.include({ input_tokens: '256000', cache_read_tokens: '256000', output_tokens: '600' });
     expect(await metrics.render()).to.match(/genway_text_usage_clamped_total\{upstream="simulator"\} [1-9]/);

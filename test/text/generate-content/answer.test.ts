@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { ServiceError } from '../../../domain/errors.ts';
 import type { JsonObject } from '../../../domain/json.ts';
-import type { AnswerPart, FinishReason, StreamEvent } from '../../../text/canonical.ts';
+import { type AnswerPart, type FinishReason, type StreamEvent, UNREPORTED_USAGE } from '../../../text/canonical.ts';
 import { chatCompletions } from '../../../text/chat-completions/index.ts';
 import { generateContent } from '../../../text/generate-content/index.ts';
 import { DONE } from '../../../text/sse.ts';
@@ -43,7 +43,7 @@ describe('native answer', () => {
       { type: 'reasoning', text: 'Hm' },
       { type: 'text', text: 'Hi' },
     ];
-    const usage = { inputTotal: 10, cacheRead: 4, cacheWrite: null, cacheWrite1h: null, outputTotal: 8, reasoning: 5 };
+    const usage = { ...UNREPORTED_USAGE, inputTotal: 10, cacheRead: 4, outputTotal: 8, reasoning: 5 };
     expect(client.renderResult({ ...textResult({ parts }), usage }, renderContext())).to.deep.equal({
       candidates: [{ content: { role: 'model', parts: [{ text: 'Hi' }] }, finishReason: 'STOP', index: 0 }],
       usageMetadata: {

@@ -2,7 +2,13 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { ServiceError } from '../../../domain/errors.ts';
 import type { JsonObject } from '../../../domain/json.ts';
-import type { TextRequest, TextResult, ToolCallPart, Turn } from '../../../text/canonical.ts';
+import {
+  type TextRequest,
+  type TextResult,
+  type ToolCallPart,
+  type Turn,
+  UNREPORTED_USAGE,
+} from '../../../text/canonical.ts';
 import { generateContent } from '../../../text/generate-content/index.ts';
 import { encodeEvent } from '../../../text/sse.ts';
 import { resultOf } from '../answers.ts';
@@ -80,10 +86,9 @@ describe('native upstream', () => {
         },
       ]);
       expect(usage).to.deep.equal({
+        ...UNREPORTED_USAGE,
         inputTotal: 14,
         cacheRead: 8,
-        cacheWrite: null,
-        cacheWrite1h: null,
         outputTotal: 192,
         reasoning: 171,
       });

@@ -93,7 +93,15 @@ describe('messages answer', () => {
 
   it('counts cached tokens apart from the input, and takes them in again', () => {
     // contract 4.8.3:17
-    const usage = { inputTotal: 100, cacheRead: 60, cacheWrite: 30, cacheWrite1h: 20, outputTotal: 9, reasoning: 4 };
+    const usage = {
+      ...UNREPORTED_USAGE,
+      inputTotal: 100,
+      cacheRead: 60,
+      cacheWrite: 30,
+      cacheWrite1h: 20,
+      outputTotal: 9,
+      reasoning: 4,
+    };
     expect(client.renderResult({ ...textResult(), usage }, renderContext())['usage']).to.deep.equal({
       input_tokens: 10,
       cache_creation_input_tokens: 30,

@@ -3,7 +3,13 @@ import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { ServiceError } from '../../../domain/errors.ts';
 import type { JsonObject } from '../../../domain/json.ts';
-import type { AnswerPart, TextRequest, TextResult, Turn } from '../../../text/canonical.ts';
+import {
+  type AnswerPart,
+  type TextRequest,
+  type TextResult,
+  type Turn,
+  UNREPORTED_USAGE,
+} from '../../../text/canonical.ts';
 import { chatCompletions } from '../../../text/chat-completions/index.ts';
 import { planConversion } from '../../../text/convert.ts';
 import { messages } from '../../../text/messages/index.ts';
@@ -58,12 +64,12 @@ describe('messages upstream', () => {
           },
         ],
         usage: {
+          ...UNREPORTED_USAGE,
           inputTotal: 1233,
           cacheRead: 1024,
           cacheWrite: 188,
           cacheWrite1h: 0,
           outputTotal: 14,
-          reasoning: null,
         },
       });
     });
@@ -88,6 +94,7 @@ describe('messages upstream', () => {
         },
       ]);
       expect(usage).to.deep.equal({
+        ...UNREPORTED_USAGE,
         inputTotal: 512,
         cacheRead: 0,
         cacheWrite: 0,

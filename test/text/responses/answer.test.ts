@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { ServiceError } from '../../../domain/errors.ts';
 import type { JsonObject } from '../../../domain/json.ts';
-import type { AnswerPart, StreamEvent } from '../../../text/canonical.ts';
+import { type AnswerPart, type StreamEvent, UNREPORTED_USAGE } from '../../../text/canonical.ts';
 import { eventsOf } from '../answers.ts';
 import { responses } from '../../../text/responses/index.ts';
 import { eventsOfText, renderContext, streamedTo, textResult } from '../support.ts';
@@ -129,7 +129,7 @@ describe('responses answer', () => {
   });
 
   it('reports the whole usage, with 0 for what was not reported, and only at the end', () => {
-    const usage = { inputTotal: 30, cacheRead: 20, cacheWrite: null, cacheWrite1h: null, outputTotal: 9, reasoning: 4 };
+    const usage = { ...UNREPORTED_USAGE, inputTotal: 30, cacheRead: 20, outputTotal: 9, reasoning: 4 };
     expect(client.renderResult({ ...textResult(), usage }, renderContext())['usage']).to.deep.equal({
       input_tokens: 30,
       input_tokens_details: { cached_tokens: 20, cache_write_tokens: 0 },

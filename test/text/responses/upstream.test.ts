@@ -3,7 +3,14 @@ import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { ServiceError } from '../../../domain/errors.ts';
 import type { JsonObject } from '../../../domain/json.ts';
-import type { AnswerPart, StreamEvent, TextRequest, TextResult, Turn } from '../../../text/canonical.ts';
+import {
+  type AnswerPart,
+  type StreamEvent,
+  type TextRequest,
+  type TextResult,
+  type Turn,
+  UNREPORTED_USAGE,
+} from '../../../text/canonical.ts';
 import { chatCompletions } from '../../../text/chat-completions/index.ts';
 import { planConversion } from '../../../text/convert.ts';
 import { planForwarding } from '../../../text/forward.ts';
@@ -103,10 +110,10 @@ describe('responses upstream', () => {
           },
         ],
         usage: {
+          ...UNREPORTED_USAGE,
           inputTotal: 1210,
           cacheRead: 1024,
           cacheWrite: 128,
-          cacheWrite1h: null,
           outputTotal: 143,
           reasoning: 64,
         },
