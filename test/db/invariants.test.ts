@@ -1286,9 +1286,10 @@ describe('the rules of the database', () => {
     refusesRows('failed_text_attempts', failedAttempt, [
       ['a failed attempt of another id', { text_request_id: 'txt_1' }],
       ['a failed attempt before the first', { number: 0 }],
-      ...['input', 'cache_read', 'cache_write', 'cache_write_1h', 'output', 'reasoning'].map((tokens): Refusal => {
-        return [`a failed attempt with fewer than no ${tokens} tokens`, { [`${tokens}_tokens`]: -1 }];
-      }),
+      ...TOKEN_COUNTS.map(({ column }): Refusal => [
+        `a failed attempt with less than zero ${column}`,
+        { [column]: -1 },
+      ]),
     ]);
     refusesRemoval('failed_text_attempts', failedAttempt);
 
