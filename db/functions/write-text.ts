@@ -1,4 +1,5 @@
 import { TOKEN_COUNTS } from '../../domain/text-tokens.ts';
+import { RECORDED_COLUMNS } from '../text-money/settlement.ts';
 import { HEARD_WITHIN_SECONDS, isLeaseValid } from '../text-lease.ts';
 
 const TOKENS = TOKEN_COUNTS.map(({ column }) => column).join(', ');
@@ -153,12 +154,8 @@ BEGIN
         allowance_id
       FROM ended WHERE is_paid
     ), recorded AS (
-      INSERT INTO text_requests (id, created_at, account_id, api_key_id, request_id, model, format, streamed, upstream,
-        upstream_format, upstream_model, outcome, error_code, catalogue_version, price_list, end_user, modifiers, ${TOKENS}, calls,
-        estimated, held, charge, excess, absorbed, latency_ms, first_byte_ms)
-      SELECT id, created_at, account_id, api_key_id, request_id, model, format, streamed, upstream,
-        upstream_format, upstream_model, outcome, error_code, catalogue_version, price_list, end_user, modifiers, ${TOKENS}, calls,
-        estimated, amount_held, charge, 0, 0, latency_ms, first_byte_ms
+      INSERT INTO text_requests (${RECORDED_COLUMNS}, held, excess, absorbed)
+      SELECT ${RECORDED_COLUMNS}, amount_held, 0, 0
       FROM ended WHERE charge <= amount_held
     )
     SELECT jsonb_agg(to_jsonb(ended) || jsonb_build_object('held', amount_held)) INTO overruns

@@ -5,12 +5,13 @@ import type { PicoUsd } from '../../domain/money.ts';
 import { readTokens, type TextTokens, type TokensRow } from '../../domain/text-tokens.ts';
 import { type Database, onlyRow } from '../database.ts';
 import type { IdPage } from '../page.ts';
+import type { Measured } from '../text-money/settlement.ts';
 import { createdIn, type Period, periodOfRequest } from '../period.ts';
 import { streamPages } from '../stream-pages.ts';
 import { columnsOf, type Given, readRow, type RowOf } from '../row.ts';
 
 /** A finished text request. */
-export interface TextUsage extends TextTokens {
+export interface TextUsage extends TextTokens, Measured {
   readonly id: string;
   readonly createdAt: Date;
   readonly accountId: string;
@@ -39,8 +40,6 @@ export interface TextUsage extends TextTokens {
   readonly charged: PicoUsd;
   /** The amount that the account could not pay. */
   readonly absorbed: PicoUsd;
-  readonly latencyMs: number | null;
-  readonly firstByteMs: number | null;
 }
 
 type TextRow = RowOf<Omit<TextUsage, keyof TextTokens | 'charged' | 'modifiers'>> &

@@ -14,6 +14,7 @@ import type {
 import type { RequestFormatName, UpstreamFormatName } from '../../domain/wire-format-name.ts';
 import type { Caller } from '../queries/api-keys.ts';
 import type { RequestWindow } from '../queries/request-windows.ts';
+import type { Measured } from './settlement.ts';
 
 /** The properties of a text model that determine payment. */
 export interface BilledModel extends TextTerms {
@@ -71,15 +72,12 @@ export interface FailedAttempt extends CallConsumption {
 }
 
 /** The outcome of a request. */
-export interface TextOutcome extends TextConsumption {
+export interface TextOutcome extends TextConsumption, Measured {
   /** The error code that the client got, if `failed`. */
   readonly errorCode: string | null;
   readonly upstream: { readonly provider: string; readonly format: UpstreamFormatName; readonly model: string } | null;
   /** What attempts used that failed: the operator may be billed for it, and the client is not. */
   readonly failedAttempts: readonly FailedAttempt[];
-  readonly latencyMs: number;
-  /** Milliseconds until the first byte of the answer; null if there was none. */
-  readonly firstByteMs: number | null;
 }
 
 export interface TextHold {

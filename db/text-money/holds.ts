@@ -94,8 +94,7 @@ function toSettlement(
       upstream,
       ...usedTokens(charge, bound, used),
     })),
-    latencyMs: outcome.latencyMs,
-    firstByteMs: outcome.firstByteMs,
+    measured: outcome,
     givesSlotBack: hold.free && outcome.status === 'failed' && !wasDelivered(outcome),
   };
 }

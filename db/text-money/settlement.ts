@@ -33,6 +33,13 @@ export interface UsedInVain extends TextTokens {
   readonly estimated: boolean;
 }
 
+/** What is measured of a request while it is answered. Each has a column of `text_requests`, and a row in `RECORDED`. */
+export interface Measured {
+  readonly latencyMs: number | null;
+  /** Milliseconds until the first byte of the answer; null if there was none. */
+  readonly firstByteMs: number | null;
+}
+
 /** The outcome and cost of a request. */
 export interface TextSettlement {
   readonly hold: TextRequestRow;
@@ -50,8 +57,7 @@ export interface TextSettlement {
   readonly upstream: { readonly provider: string; readonly format: string; readonly model: string } | null;
   /** Most requests have none. */
   readonly failedAttempts: readonly UsedInVain[];
-  readonly latencyMs: number | null;
-  readonly firstByteMs: number | null;
+  readonly measured: Measured;
   /** Whether to return the slot that a free model's request used. */
   readonly givesSlotBack: boolean;
 }
@@ -60,7 +66,8 @@ type Value = string | number | bigint | boolean | Date | null;
 
 type Field = readonly [name: string, type: string, read: (settlement: TextSettlement) => Value];
 
-const FIELDS: readonly Field[] = [
+/** The columns of `text_requests` that the settlement fills as they are. */
+const RECORDED: readonly Field[] = [
   ['id', 'text', ({ hold }) => hold.id],
   ['created_at', 'timestamptz(3)', ({ hold }) => hold.createdAt],
   ['account_id', 'text', ({ hold }) => hold.accountId],
@@ -82,10 +89,14 @@ const FIELDS: readonly Field[] = [
   ...TOKEN_COUNTS.map(({ name, column }): Field => [column, 'bigint', ({ price }) => price.tokens[name]]),
   ['calls', 'smallint', ({ price }) => price.calls],
   ['estimated', 'boolean', ({ price }) => price.estimated],
-  ['held', 'numeric', ({ held }) => held],
   ['charge', 'numeric', ({ price }) => price.charge],
-  ['latency_ms', 'integer', ({ latencyMs }) => wholeMs(latencyMs)],
-  ['first_byte_ms', 'integer', ({ firstByteMs }) => wholeMs(firstByteMs)],
+  ['latency_ms', 'integer', ({ measured }) => wholeMs(measured.latencyMs)],
+  ['first_byte_ms', 'integer', ({ measured }) => wholeMs(measured.firstByteMs)],
+];
+
+const FIELDS: readonly Field[] = [
+  ...RECORDED,
+  ['held', 'numeric', ({ held }) => held],
   ['allowance_id', 'text', ({ allowanceId }) => allowanceId],
   // What the allowance pays, and the part of it that is signup credit.
   ['paid', 'numeric', ({ paid }) => paid.signup + paid.funded],
@@ -107,6 +118,8 @@ function failedAttemptsOf(attempts: TextSettlement['failedAttempts']): string | 
     })),
   );
 }
+
+export const RECORDED_COLUMNS = RECORDED.map(([name]) => name).join(', ');
 
 /** The fields of the type `text_settlement`, as its definition has them. */
 export const SETTLEMENT_FIELDS = FIELDS.map(([name, type]) => `${name} ${type}`).join(', ');

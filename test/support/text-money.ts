@@ -208,8 +208,7 @@ export function settlementOf(
     errorCode: null,
     upstream: { provider: 'simulator', format: 'chat-completions', model: 'textc-M3' },
     failedAttempts: [],
-    latencyMs: 12,
-    firstByteMs: 3,
+    measured: { latencyMs: 12, firstByteMs: 3 },
     givesSlotBack: false,
     ...settings,
   };
