@@ -10,19 +10,12 @@ import { isObject } from '../../domain/json.ts';
 import { OperatorError } from '../../domain/operator-error.ts';
 import type { Administration } from './administration.ts';
 
-export interface EndpointCommand {
-  /**
-   * The words of the command, then its arguments: the parameters of the path, and any fields of the query or the body.
-   * The other fields are options.
-   */
-  readonly usage: string;
-  /** The `operationId` of the endpoint. */
-  readonly call: string;
-  /** The columns of a list, separated by spaces. */
-  readonly columns?: string;
-  /** The default command of its group. */
-  readonly isDefault?: true;
-}
+/**
+ * A command and the endpoint that it calls, by its `operationId`. The usage has the words of the command, then its arguments: the
+ * parameters of the path, and any fields of the query or the body. The other fields are options. The columns are those of a list,
+ * separated by spaces.
+ */
+export type EndpointCommand = readonly [usage: string, call: string, columns?: string, role?: 'default'];
 
 /** A field of the query or the body. */
 interface Input {
@@ -39,8 +32,11 @@ type Given = string | boolean | undefined;
 const ADMIN_PATH = '/admin/v1';
 
 /** Adds a command to a program, within the groups that its words name. */
-export function addEndpointCommand(program: Command, definition: EndpointCommand, admin: Administration): void {
-  const { usage, call, columns = '', isDefault = false } = definition;
+export function addEndpointCommand(
+  program: Command,
+  [usage, call, columns = '', role]: EndpointCommand,
+  admin: Administration,
+): void {
   const operation = operationOf(call);
   const words = usage.split(' ');
   const names = words.filter((word) => /^[a-z]/.test(word));
@@ -48,7 +44,9 @@ export function addEndpointCommand(program: Command, definition: EndpointCommand
   const inputs = inputsOf(operation);
 
   const group = names.slice(0, -1).reduce(groupOf, program);
-  const command = group.command([names.at(-1), ...words.slice(names.length)].join(' '), { isDefault });
+  const command = group.command([names.at(-1), ...words.slice(names.length)].join(' '), {
+    isDefault: role === 'default',
+  });
   command.description(operation.summary);
   for (const input of inputs) {
     if (!parameters.includes(input.name)) for (const option of optionsOf(input, operation)) command.addOption(option);
