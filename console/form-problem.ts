@@ -1,6 +1,5 @@
-/** Forms that are refused: how a page learns of it, and what the reader is told. */
+/** Forms that are refused, and what the reader is told. */
 import { type ErrorCode, ServiceError } from '../domain/errors.ts';
-import type { PageResult } from './page.ts';
 import type { Texts } from './texts/texts.ts';
 
 /** A refusal that says why in the reader's language. */
@@ -17,25 +16,9 @@ export class FormError extends ServiceError {
   }
 }
 
-/** Runs the work of a form. @returns why the form was refused, or null if the work was done */
-export async function problemOf(work: () => Promise<unknown>): Promise<ServiceError | null> {
-  try {
-    await work();
-    return null;
-  } catch (error) {
-    if (error instanceof ServiceError && error.status < 500) return error;
-    throw error;
-  }
-}
-
-/** Runs the work of a form, then redirects. @param showAgain shows the page of the form again, with the reason of a refusal */
-export async function carryOut(
-  work: () => Promise<unknown>,
-  path: string,
-  showAgain: (problem: ServiceError) => PageResult | Promise<PageResult>,
-): Promise<PageResult> {
-  const problem = await problemOf(work);
-  return problem ? showAgain(problem) : { kind: 'redirect', path };
+/** Whether an error says why a form is refused, so that its page is shown again. Other errors have a page of their own. */
+export function isRefusal(error: unknown): error is ServiceError {
+  return error instanceof FormError || (error instanceof ServiceError && error.status < 500);
 }
 
 /** The wrong field of a form, and what to do about it in the reader's language. */

@@ -12,8 +12,9 @@ export interface ListPage<Entry> {
 /** Reads the page that the query's cursor asks for. An invalid cursor asks for the first page. */
 export async function readListPage<Entry extends { readonly id: string }>(
   query: URLSearchParams,
-  { kind, size }: { readonly kind: IdKind; readonly size: number },
+  kind: IdKind,
   read: (slice: Slice) => Promise<readonly Entry[]>,
+  size = 50,
 ): Promise<ListPage<Entry>> {
   const cursor = query.get('cursor') ?? '';
   const { rows, last } = await readPage({ before: isId(kind, cursor) ? cursor : undefined, limit: size }, read);

@@ -84,7 +84,11 @@ export async function earlierOutcome(
 export async function once(
   visit: Visit,
   services: ApiServices,
-  { form, draw, act }: { readonly form: FormToSend; readonly draw: Draw; readonly act: () => Promise<PageResult> },
+  {
+    form,
+    draw,
+    act,
+  }: { readonly form: FormToSend; readonly draw: Draw; readonly act: () => PageResult | Promise<PageResult> },
 ): Promise<PageResult> {
   const { database, sealer } = services;
   if (!(await insertSentForm(database, form.id, form.digest))) {
@@ -97,11 +101,13 @@ export async function once(
     const completed = againIfLost(() => completeSentForm(database, form.id, { userId, sealedAnswer }));
     await (kept.kind === 'unknown' ? completed.catch(() => undefined) : completed);
   };
-  const result = await act().catch(async (error: unknown) => {
-    if (error instanceof ServiceError && error.status < 500) await deleteSentForm(database, form.id);
-    else await keep(UNKNOWN);
-    throw error;
-  });
+  const result = await Promise.resolve()
+    .then(act)
+    .catch(async (error: unknown) => {
+      if (error instanceof ServiceError && error.status < 500) await deleteSentForm(database, form.id);
+      else await keep(UNKNOWN);
+      throw error;
+    });
   if (statusOf(result, visit) >= 400) {
     await deleteSentForm(database, form.id);
     return result;
@@ -122,9 +128,11 @@ export async function shownOutcome({ params, session, texts }: Visit, services: 
   return { kind: 'part', content: raw(withNewFormIds(kept.html)) };
 }
 
-function statusOf(result: PageResult, { context }: Visit): number {
+/** The HTTP status of a response. */
+export function statusOf(result: PageResult, { context }: Visit): number {
   if (result.kind === 'sent') return context.status;
-  return 'status' in result ? (result.status ?? 200) : 200;
+  if (result.kind !== 'page' && result.kind !== 'part') return 200;
+  return result.status ?? result.refused?.problem?.status ?? 200;
 }
 
 function toKept(result: PageResult, draw: Draw): StoredResult {

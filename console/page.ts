@@ -4,11 +4,12 @@
  */
 import type { Child } from 'hono/jsx';
 import type { Membership, User } from '../db/queries/users.ts';
-import type { ServiceError } from '../domain/errors.ts';
-import { mayAsStaff, type MemberPermission, type StaffPermission } from '../domain/roles.ts';
+import { ServiceError } from '../domain/errors.ts';
+import { mayAsMember, mayAsStaff, type MemberPermission, type StaffPermission } from '../domain/roles.ts';
 import type { Context } from '../api/state.ts';
 import type { ApiServices } from '../api/services/services.ts';
 import type { Form } from './form.ts';
+import { isRefusal } from './form-problem.ts';
 import type { OpenSession } from '../api/services/people/sessions.ts';
 import type { Texts } from './texts/texts.ts';
 
@@ -16,6 +17,7 @@ import type { Texts } from './texts/texts.ts';
 export interface Visit {
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
+  /** The address of the page. A form that is refused has the address of its page. */
   readonly path: string;
   readonly texts: Texts;
   readonly requestId: string;
@@ -32,6 +34,8 @@ export interface Visit {
   readonly attempt: string | null;
   /** The path of the page that the user was on when the session ended; empty for none. */
   readonly back: string;
+  /** Why the form was refused that was sent from the page; null for none. */
+  readonly problem: ServiceError | null;
   /** Null for strangers. */
   readonly session: OpenSession | null;
   readonly memberships: readonly Membership[];
@@ -53,21 +57,19 @@ export type PageResult =
   | (Cookies & {
       readonly kind: 'page';
       readonly title: string;
-      /** The current entry of the navigation. */
-      readonly current?: string;
       readonly content: Child;
-      readonly problem?: ServiceError | null;
       readonly status?: number;
       /** Hides the navigation: for strangers. */
       readonly bare?: boolean;
+      /** The visit of a refused form, whose page is shown again. */
+      readonly refused?: Visit;
     })
   /** A part that htmx puts into the page. */
   | {
       readonly kind: 'part';
       readonly content: Child;
-      /** Why the form was refused that the part shows again. */
-      readonly problem?: ServiceError;
       readonly status?: number;
+      readonly refused?: Visit;
     }
   /** The browser opens a path of the console next. After a form, the page there says "Saved", unless it shows what was made. */
   | (Cookies & { readonly kind: 'redirect'; readonly path: string; readonly showsResult?: true })
@@ -93,29 +95,21 @@ interface Cookies {
   readonly back?: Cookie;
 }
 
-/**
- * A page within the console.
- *
- * @param current the current entry of the navigation
- * @param problem why a form was not carried out; shown above the content
- */
-export function showPage(
-  current: string,
-  title: string,
-  content: Child,
-  problem: ServiceError | null = null,
-  status = problem?.status ?? 200,
-): PageResult {
-  return { kind: 'page', current, title, content, problem, status };
+/** A page within the console. */
+export function showPage(title: string, ...content: Child[]): Extract<PageResult, { kind: 'page' }> {
+  return { kind: 'page', title, content };
 }
 
-interface Definition extends Options {
+/** Returns what a page is about. @throws ServiceError `not_found` */
+export function existing<Thing>(thing: Thing | null | undefined): Thing {
+  if (thing === null || thing === undefined) throw new ServiceError('not_found', 'There is nothing like that.');
+  return thing;
+}
+
+interface Definition {
   readonly method: 'get' | 'post';
   /** Below `/console`, with parameters in braces. */
   readonly path: string;
-}
-
-interface Options {
   /** The body of the request is a form by default. An upload has its tokens in `x-form-token` and `x-form-id`. */
   readonly receives?: 'file';
   /** For a form with a file: the most bytes of the file. */
@@ -124,66 +118,132 @@ interface Options {
   readonly changesNothing?: true;
 }
 
-type Handle<By extends Visit> = (visit: By, services: ApiServices) => Promise<PageResult>;
+type Handle<By extends Visit> = (visit: By, services: ApiServices) => PageResult | Promise<PageResult>;
 
-/** A page with its access: everybody, users who have signed in, members of the account in the path, or operators. */
-export type Page = Definition &
-  (
-    | { readonly access: 'everybody'; readonly handle: Handle<Visit> }
-    | { readonly access: 'user'; readonly handle: Handle<UserVisit> }
-    | { readonly access: 'member'; readonly permission: MemberPermission; readonly handle: Handle<MemberVisit> }
-    | { readonly access: 'staff'; readonly permission: StaffPermission; readonly handle: Handle<UserVisit> }
-  );
+/** Who sees a page: everybody, users who have signed in, members of the account in the path, or operators. */
+type Access =
+  | { readonly access: 'everybody'; readonly handle: Handle<Visit> }
+  | { readonly access: 'user'; readonly handle: Handle<UserVisit> }
+  | { readonly access: 'member'; readonly permission: MemberPermission; readonly handle: Handle<MemberVisit> }
+  | { readonly access: 'staff'; readonly permission: StaffPermission; readonly handle: Handle<UserVisit> };
 
-/** Makes definers for GET pages and POST forms. */
-function byMethod<Make>(makerFor: (method: Definition['method']) => Make) {
-  return { page: makerFor('get'), form: makerFor('post') };
+export type Page = Definition & Access;
+
+/** A page with forms. */
+type FormPage<By extends Visit, Permission> = Page & {
+  /**
+   * A form on the page. A form that is refused shows the page again, with the reason.
+   *
+   * @param below the rest of the path, behind that of the page
+   * @param act the work, which refuses a form by a ServiceError
+   * @param next what the browser shows afterwards, or the path of the console that the browser opens; by default the page
+   */
+  readonly form: <Made>(
+    below: string,
+    permission: Permission,
+    act: (visit: By, services: ApiServices) => Made | Promise<Made>,
+    next?: (visit: By, made: Made) => PageResult | string,
+  ) => Page;
+};
+
+/** @param prefix of all paths */
+function definers<By extends Visit, Permission>(
+  accessOf: (permission: Permission, handle: Handle<By>) => Access,
+  prefix = '',
+) {
+  const form = (path: string, permission: Permission, handle: Handle<By>): Page => ({
+    ...accessOf(permission, handle),
+    method: 'post',
+    path: prefix + path,
+  });
+  const page = (path: string, permission: Permission, handle: Handle<By>): FormPage<By, Permission> => ({
+    ...accessOf(permission, handle),
+    method: 'get',
+    path: prefix + path,
+    form: (below, permission, act, next) =>
+      form(path + below, permission, async (visit, services) => {
+        const address = filled(prefix + path, visit);
+        try {
+          const made = await act(visit, services);
+          const shown = next ? next(visit, made) : address;
+          return typeof shown === 'string' ? { kind: 'redirect', path: shown } : shown;
+        } catch (problem) {
+          // The path of the form names what does not exist: that has a page of its own.
+          const isUnknown = below.includes('{') && isRefusal(problem) && problem.code === 'not_found';
+          if (!isRefusal(problem) || isUnknown) throw problem;
+          const refused = { ...visit, problem, path: `/console${address}` };
+          return { ...(await handle(refused, services)), refused };
+        }
+      }),
+  });
+  return { page, form };
+}
+
+function withoutPermission<By extends Visit>(accessOf: (handle: Handle<By>) => Access) {
+  const { page, form } = definers((_: null, handle: Handle<By>) => accessOf(handle));
+  return {
+    page: (path: string, handle: Handle<By>) => page(path, null, handle),
+    form: (path: string, handle: Handle<By>) => form(path, null, handle),
+  };
+}
+
+/** Puts the parameters of the visit's path into another path. */
+function filled(path: string, { params }: Visit): string {
+  return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
 }
 
 /** Pages for everybody. */
-export const everybody = byMethod((method) => (path: string, handle: Handle<Visit>): Page => ({
-  access: 'everybody',
-  method,
-  path,
-  handle,
-}));
+export const everybody = withoutPermission((handle: Handle<Visit>) => ({ access: 'everybody', handle }));
 
 /** Pages for users who have signed in. */
-export const user = byMethod((method) => (path: string, handle: Handle<UserVisit>, options: Options = {}): Page => ({
-  access: 'user',
-  method,
-  path,
-  handle,
-  ...options,
-}));
+export const user = withoutPermission((handle: Handle<UserVisit>) => ({ access: 'user', handle }));
 
 /** Pages of an account. The paths start with `/accounts/{account_id}`. */
-export const member = byMethod(
-  (method) =>
-    (path: string, permission: MemberPermission, handle: Handle<MemberVisit>, options: Options = {}): Page => ({
-      access: 'member',
-      method,
-      path,
-      permission,
-      handle,
-      ...options,
-    }),
-);
+export const member = definers((permission: MemberPermission, handle: Handle<MemberVisit>) => ({
+  access: 'member',
+  permission,
+  handle,
+}));
 
 /** Pages for operators. The paths start with `/staff`. */
-export const staff = byMethod(
-  (method) =>
-    (path: string, permission: StaffPermission, handle: Handle<UserVisit>, options: Options = {}): Page => ({
-      access: 'staff',
-      method,
-      path,
-      permission,
-      handle,
-      ...options,
-    }),
-);
+export const staff = definers((permission: StaffPermission, handle: Handle<UserVisit>) => ({
+  access: 'staff',
+  permission,
+  handle,
+}));
+
+/** What members need for a page of their account, and operators for theirs. */
+type Permissions = readonly [member: MemberPermission, staff: StaffPermission];
+
+const PLACES = [
+  definers(
+    ([permission]: Permissions, handle: Handle<UserVisit>) => ({ access: 'member', permission, handle }),
+    '/accounts/{account_id}',
+  ),
+  definers(
+    ([, permission]: Permissions, handle: Handle<UserVisit>) => ({ access: 'staff', permission, handle }),
+    '/staff/accounts/{account_id}',
+  ),
+];
+
+/** The same pages of an account for its members and for operators. The paths start behind that of the account. */
+export function inBothPlaces(pagesIn: (place: (typeof PLACES)[number]) => readonly Page[]): readonly Page[] {
+  return PLACES.flatMap(pagesIn);
+}
+
+/** Whether a page is one of those for operators. */
+export function isOfStaff({ path }: Visit): boolean {
+  return path.startsWith('/console/staff/');
+}
 
 /** Whether an operator has a permission, for the parts of a page that not all operators see. */
 export function may({ user: { staffRole } }: UserVisit, permission: StaffPermission): boolean {
   return mayAsStaff(staffRole, permission);
+}
+
+/** Whether the visitor of a page {@link inBothPlaces} has the permission that the place needs. */
+export function mayHere(visit: UserVisit, [ofMembers, ofStaff]: Permissions): boolean {
+  if (isOfStaff(visit)) return may(visit, ofStaff);
+  const membership = visit.memberships.find(({ accountId }) => accountId === visit.params['account_id']);
+  return membership !== undefined && mayAsMember(membership.role, ofMembers);
 }

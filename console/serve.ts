@@ -17,8 +17,8 @@ import { Form, readForm, readFormWithFile } from './form.ts';
 import { ErrorContent } from './html/error.tsx';
 import { withAccountNames } from './html/linked-ids.tsx';
 import { renderPage, renderPart, type SignedIn } from './html/layout.tsx';
-import { earlierOutcome, formToSend, once } from './once.ts';
-import type { Cookie, PageResult, Page, UserVisit, Visit } from './page.ts';
+import { earlierOutcome, formToSend, once, statusOf } from './once.ts';
+import { type Cookie, everybody, type PageResult, type Page, type UserVisit, type Visit } from './page.ts';
 import { PAGES } from './pages.ts';
 import { mountStatus } from './status.tsx';
 import { ATTEMPT_COOKIE, ATTEMPT_LIFETIME_SECONDS } from '../api/services/people/provider-sign-in.ts';
@@ -51,14 +51,9 @@ export function mountConsole(router: Router<RequestState>, services: ApiServices
   router.get(`${PREFIX}/{*rest}`, (context) => handle(context, NOTHING_HERE));
 }
 
-const NOTHING_HERE: Page = {
-  method: 'get',
-  path: '/',
-  access: 'everybody',
-  handle: async () => {
-    throw nothingHere();
-  },
-};
+const NOTHING_HERE = everybody.page('/', () => {
+  throw nothingHere();
+});
 
 async function serve(context: Context, page: Page, services: ApiServices): Promise<void> {
   context.state.endpoint = { path: `${PREFIX}${page.path}`, tag: 'Service' };
@@ -89,6 +84,7 @@ function strangerOf(context: Context): Visit {
     context,
     attempt: context.cookies.get(ATTEMPT_COOKIE) ?? null,
     back: pathBelow(context.cookies.get(BACK_COOKIE)),
+    problem: null,
     session: null,
     memberships: [],
   };
@@ -154,7 +150,7 @@ function refuseUnstorable({ params, query }: Visit): void {
 }
 
 /** The work of a page, or the redirect of a visitor without a session. */
-type Opened = PageResult | (() => Promise<PageResult>);
+type Opened = PageResult | (() => PageResult | Promise<PageResult>);
 
 async function open(page: Page, visit: Visit, services: ApiServices): Promise<Opened> {
   if (page.access === 'everybody') return () => page.handle(visit, services);
@@ -192,7 +188,7 @@ async function send(context: Context, visit: Visit, { database }: ApiServices, r
   switch (result.kind) {
     case 'page':
     case 'part':
-      context.status = result.status ?? 200;
+      context.status = statusOf(result, visit);
       context.type = 'html';
       context.body = await withAccountNames(draw(visit, result), (ids) => findAccountNames(database, ids));
       if (isJustSaved(visit) && result.kind === 'page') setCookie(context, SAVED_COOKIE, 'end', 0);
@@ -247,33 +243,17 @@ function isJustSaved({ context }: Visit): boolean {
 }
 
 function draw(visit: Visit, result: Extract<PageResult, { kind: 'page' | 'part' }>): string {
-  const { texts, path, query, form, session } = visit;
-  const { savedViews = [] } = session?.user ?? {};
-  const page = {
-    texts,
-    path,
-    query,
-    form,
-    savedViews,
-    formToken: session?.formToken ?? null,
-    problem: result.problem ?? null,
-  };
+  const page = result.refused ?? visit;
   if (result.kind === 'part') return renderPart(result.content, page);
-  const { title, content, bare, current } = result;
-  const signedIn = bare ? null : signedInOf(visit, current);
-  return renderPage({ title, content, signedIn, isSaved: isJustSaved(visit) }, page);
+  const { title, content, bare } = result;
+  return renderPage({ title, content, signedIn: bare ? null : signedInOf(visit), isSaved: isJustSaved(visit) }, page);
 }
 
 /** Returns null for a stranger, and for a user whose second factor is pending: both see no navigation. */
-function signedInOf(visit: Visit, current: string | undefined): SignedIn | null {
-  const { session } = visit;
+function signedInOf(visit: Visit): SignedIn | null {
+  const { session, memberships } = visit;
   if (!session || session.secondFactorPending) return null;
-  return {
-    user: session.user,
-    memberships: visit.memberships,
-    account: accountOf(visit),
-    current,
-  };
+  return { user: session.user, memberships, account: accountOf(visit) };
 }
 
 /** The account of the page. A page without an account shows the first membership. */

@@ -42,7 +42,7 @@ function draw(status: PublicStatus | null, texts: Texts): string {
   return `<!doctype html>${renderToString(<StatusPage status={status} texts={texts} />)}`;
 }
 
-function StatusPage({ status, texts }: { readonly status: PublicStatus | null; readonly texts: Texts }) {
+function StatusPage({ status, texts }: { status: PublicStatus | null; texts: Texts }) {
   const { status: words } = texts;
   return (
     <html lang={texts.language}>
@@ -77,7 +77,7 @@ function StatusPage({ status, texts }: { readonly status: PublicStatus | null; r
   );
 }
 
-function ServiceCard({ service, words }: { readonly service: ServiceReport; readonly words: Texts['status'] }) {
+function ServiceCard({ service, words }: { service: ServiceReport; words: Texts['status'] }) {
   const { kind, family, status, availability, days } = service;
   const share = availability === null ? words.noRequests : words.available(percent(availability));
   return (

@@ -4,7 +4,7 @@ import type { Tag } from '../../api/openapi/operation.ts';
 import { useTexts } from './page-context.ts';
 
 /** @param tag of the endpoints that the link leads to; all of them by default */
-export function ApiReference({ tag }: { readonly tag?: Tag }) {
+export function ApiReference({ tag }: { tag?: Tag }) {
   const { common } = useTexts();
   return (
     <p class="reference">

@@ -81,17 +81,7 @@ function wordsOf(
   return parts.length < 2 ? whole : `${whole} (${parts.join(', ')})`;
 }
 
-function Bar({
-  x,
-  amounts,
-  top,
-  words,
-}: {
-  readonly x: number;
-  readonly amounts: readonly PicoUsd[];
-  readonly top: PicoUsd;
-  readonly words: string;
-}) {
+function Bar({ x, amounts, top, words }: { x: number; amounts: readonly PicoUsd[]; top: PicoUsd; words: string }) {
   let y = HEIGHT;
   return (
     <>

@@ -21,7 +21,7 @@ export function exactUsd(amount: PicoUsd): string {
   return `${sign}$${grouped}.${fraction.padEnd(2, '0')}`;
 }
 
-export function Money({ amount }: { readonly amount: PicoUsd }) {
+export function Money({ amount }: { amount: PicoUsd }) {
   return (
     <span class="money" title={`${formatUsd(amount)} USD`}>
       {usd(amount)}
@@ -30,7 +30,7 @@ export function Money({ amount }: { readonly amount: PicoUsd }) {
 }
 
 /** A headline of two decimal places. A click copies all digits, which are the hint as well. */
-export function Headline({ amount }: { readonly amount: PicoUsd }) {
+export function Headline({ amount }: { amount: PicoUsd }) {
   const { common } = useTexts();
   return (
     <p class="big">
@@ -57,7 +57,7 @@ export function roundedUsd(amount: PicoUsd): string {
 }
 
 /** An amount in cents, for a list that adds nothing up. All digits are the hint. */
-export function RoundedMoney({ amount }: { readonly amount: PicoUsd }) {
+export function RoundedMoney({ amount }: { amount: PicoUsd }) {
   return (
     <span class="money" title={`${formatUsd(amount)} USD`}>
       {roundedUsd(amount)}
@@ -66,7 +66,7 @@ export function RoundedMoney({ amount }: { readonly amount: PicoUsd }) {
 }
 
 /** An exact amount: the rows of a table add up to the total. @param isSigned whether a plus is shown as well */
-export function ExactMoney({ amount, isSigned = false }: { readonly amount: PicoUsd; readonly isSigned?: boolean }) {
+export function ExactMoney({ amount, isSigned = false }: { amount: PicoUsd; isSigned?: boolean }) {
   return (
     <span class="money">
       {isSigned && amount > 0n ? '+' : ''}
@@ -76,7 +76,7 @@ export function ExactMoney({ amount, isSigned = false }: { readonly amount: Pico
 }
 
 /** A moment in UTC. The exact moment is the hint. */
-export function Time({ at }: { readonly at: Date }) {
+export function Time({ at }: { at: Date }) {
   const iso = at.toISOString();
   return (
     <time dateTime={iso} title={iso}>
@@ -85,20 +85,12 @@ export function Time({ at }: { readonly at: Date }) {
   );
 }
 
-export function Badge({ tone, children }: { readonly tone: Tone; readonly children: Child }) {
+export function Badge({ tone, children }: { tone: Tone; children: Child }) {
   return <span class={`badge badge-${tone}`}>{children}</span>;
 }
 export type Tone = 'good' | 'bad' | 'busy' | 'calm';
 
-export function Card({
-  title,
-  children,
-  wide,
-}: {
-  readonly title?: string;
-  readonly wide?: boolean;
-  readonly children: Child;
-}) {
+export function Card({ title, children, wide }: { title?: string; wide?: boolean; children: Child }) {
   return (
     <section class={wide ? 'card card-wide' : 'card'}>
       {title === undefined ? null : <h2>{title}</h2>}
@@ -107,12 +99,28 @@ export function Card({
   );
 }
 
-export function Empty({ children }: { readonly children: Child }) {
+/** @param facts null for a fact to leave out */
+export function Facts({ facts }: { readonly facts: readonly (readonly [name: Child, fact: Child] | null)[] }) {
+  return (
+    <dl>
+      {facts.map((fact) =>
+        fact === null ? null : (
+          <>
+            <dt>{fact[0]}</dt>
+            <dd>{fact[1]}</dd>
+          </>
+        ),
+      )}
+    </dl>
+  );
+}
+
+export function Empty({ children }: { children: Child }) {
   return <p class="empty">{children}</p>;
 }
 
 /** Content with a note below. Without a note, the content only. */
-export function Noted({ note, children }: { readonly note: Child; readonly children: Child }) {
+export function Noted({ note, children }: { note: Child; children: Child }) {
   return (
     <>
       {children}
@@ -122,7 +130,7 @@ export function Noted({ note, children }: { readonly note: Child; readonly child
 }
 
 /** Why a form was not carried out. Screen readers announce the text. @param of in the reader's language, if it is a text */
-export function Problem({ of }: { readonly of: ServiceError | string | null }) {
+export function Problem({ of }: { of: ServiceError | string | null }) {
   return of === null ? null : (
     <p class="problem" role="alert">
       {typeof of === 'string' ? of : <ProblemText of={of} />}
@@ -130,7 +138,7 @@ export function Problem({ of }: { readonly of: ServiceError | string | null }) {
   );
 }
 
-export function ProblemText({ of }: { readonly of: ServiceError }) {
+export function ProblemText({ of }: { of: ServiceError }) {
   const { words, english } = problemWords(of, useTexts());
   return (
     <>
@@ -152,8 +160,8 @@ const RefusedForm = createContext<Refusal | null>(null);
 
 /** Returns the refusal of the form that is sent to this address; null if the page does not answer the form, or accepted it. */
 export function useRefusal(action: string): Refusal | null {
-  const { path, problem, form, texts } = usePage();
-  return problem !== null && action === path ? { problem: fieldProblemOf(problem, texts), sent: form } : null;
+  const { context, problem, form, texts } = usePage();
+  return problem !== null && action === context.path ? { problem: fieldProblemOf(problem, texts), sent: form } : null;
 }
 
 /** The fault of a field of the form around a component, in the reader's language; null for none. @param wireName as the API calls it */
@@ -167,23 +175,51 @@ function useEntry(name: string, value: string | number | null | undefined): stri
   return useContext(RefusedForm)?.sent.text(name) ?? String(value ?? '');
 }
 
-/** Ties an input to what stands below it. A wrong field gets the focus. */
-function noteAttributes(id: string, { hint, fault }: Notes) {
+/** The label of a field is that of the API's field with its name, unless another is given. */
+export type Labelled =
+  | { readonly name: FieldName; readonly label?: string }
+  | { readonly name: string; readonly label: string };
+
+type InputProps = Labelled & {
+  /** The API's name of the field, if it is another. */
+  readonly wireName?: string;
+  /** Needed if two forms of a page have fields with the same name. */
+  readonly id?: string;
+  readonly hint?: string;
+  readonly value?: string | number | null | undefined;
+};
+
+interface InputAttributes {
+  readonly id: string;
+  readonly name: string;
+}
+
+/**
+ * An input with its label above, and its fault and its hint below, which screen readers read with the input. A wrong field gets
+ * the focus.
+ */
+function Input({
+  name,
+  wireName = name,
+  id = `field-${name}`,
+  label,
+  hint,
+  value,
+  draw,
+}: InputProps & { draw: (attributes: InputAttributes, entry: string) => Child }) {
+  const { texts } = usePage();
+  const fault = useFault(wireName);
   const notes = [...(hint === undefined ? [] : [`${id}-hint`]), ...(fault === null ? [] : [`${id}-fault`])];
-  return {
+  const attributes = {
+    id,
+    name,
     ...(notes.length > 0 && { 'aria-describedby': notes.join(' ') }),
     ...(fault !== null && { 'aria-invalid': 'true' as const, autofocus: true }),
   };
-}
-
-interface Notes {
-  readonly hint?: string | undefined;
-  readonly fault: string | null;
-}
-
-function FieldNotes({ id, hint, fault }: Notes & { readonly id: string }) {
   return (
-    <>
+    <div class="field">
+      <label for={id}>{label ?? fieldLabel(name, texts)}</label>
+      {draw(attributes, useEntry(name, value))}
       {fault === null ? null : (
         <p class="fault" id={`${id}-fault`}>
           {fault}
@@ -194,149 +230,77 @@ function FieldNotes({ id, hint, fault }: Notes & { readonly id: string }) {
           {hint}
         </p>
       )}
-    </>
-  );
-}
-
-/** The label of a field is that of the API's field with its name, unless another is given. */
-export type Labelled =
-  | { readonly name: FieldName; readonly label?: string }
-  | { readonly name: string; readonly label: string };
-
-interface InputProps {
-  /** The API's name of the field, if it is another. */
-  readonly wireName?: string;
-  /** Needed if two forms of a page have fields with the same name. */
-  readonly id?: string;
-  readonly value?: string | number | null | undefined;
-}
-
-export type FieldProps = Labelled &
-  InputProps & {
-    readonly hint?: string;
-    readonly type?: 'text' | 'email' | 'password' | 'number' | 'date' | 'datetime-local' | 'url' | 'search';
-    readonly required?: boolean;
-    readonly autocomplete?: string;
-    readonly inputMode?: 'numeric' | 'decimal' | 'text';
-    readonly lines?: number;
-  };
-
-/** An input with its label. Screen readers read the hint with the input. */
-export function Field({
-  name,
-  wireName = name,
-  id = `field-${name}`,
-  label,
-  hint,
-  type = 'text',
-  value,
-  required,
-  autocomplete,
-  inputMode,
-  lines,
-}: FieldProps) {
-  const { texts } = usePage();
-  const fault = useFault(wireName);
-  const entry = useEntry(name, value);
-  const common = {
-    id,
-    name,
-    required: required === true,
-    ...noteAttributes(id, { hint, fault }),
-    ...(autocomplete === undefined ? {} : { autocomplete }),
-  };
-  return (
-    <div class="field">
-      <label for={id}>{label ?? fieldLabel(name, texts)}</label>
-      {lines === undefined ? (
-        <input
-          {...common}
-          type={type}
-          value={type === 'password' ? '' : entry}
-          {...(inputMode === undefined ? {} : { inputMode })}
-        />
-      ) : (
-        <textarea {...common} rows={lines}>
-          {entry}
-        </textarea>
-      )}
-      <FieldNotes id={id} hint={hint} fault={fault} />
     </div>
   );
 }
 
-/** An input for a file of at most so many bytes. The script of the page says `tooLarge` before a larger one is sent. */
-export function FileField({
-  name,
-  label,
-  hint,
-  accept,
-  maxBytes,
-  tooLarge,
-}: {
+export type FieldProps = InputProps & {
+  readonly type?: 'text' | 'email' | 'password' | 'number' | 'date' | 'datetime-local' | 'url' | 'search';
+  readonly required?: boolean;
+  readonly autocomplete?: string;
+  readonly inputMode?: 'numeric' | 'decimal' | 'text';
+  readonly lines?: number;
+};
+
+/** A field to type into. */
+export function Field({ type = 'text', required = false, autocomplete, inputMode, lines, ...field }: FieldProps) {
+  const draw = (attributes: InputAttributes, entry: string) => {
+    const common = { ...attributes, required, autocomplete };
+    return lines === undefined ? (
+      <input {...common} type={type} value={type === 'password' ? '' : entry} inputMode={inputMode} />
+    ) : (
+      <textarea {...common} rows={lines}>
+        {entry}
+      </textarea>
+    );
+  };
+  return <Input {...field} draw={draw} />;
+}
+
+interface FileFieldProps {
   readonly name: string;
   readonly label: string;
   readonly hint: string;
   readonly accept: string;
   readonly maxBytes: number;
   readonly tooLarge: string;
-}) {
-  const id = `field-${name}`;
-  const fault = useFault(name);
+}
+
+/** An input for a file of at most so many bytes. The script of the page says `tooLarge` before a larger one is sent. */
+export function FileField({ accept, maxBytes, tooLarge, ...field }: FileFieldProps) {
+  const limits = { 'data-max-bytes': String(maxBytes), 'data-too-large': tooLarge };
   return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      <input
-        id={id}
-        name={name}
-        type="file"
-        accept={accept}
-        required
-        data-max-bytes={String(maxBytes)}
-        data-too-large={tooLarge}
-        {...noteAttributes(id, { hint, fault })}
-      />
-      <FieldNotes id={id} hint={hint} fault={fault} />
-    </div>
+    <Input
+      {...field}
+      draw={(attributes) => <input {...attributes} type="file" accept={accept} required {...limits} />}
+    />
   );
 }
 
-type ChoiceProps = Labelled &
-  InputProps & {
-    readonly options: readonly (readonly [value: string, label: string])[];
-  };
+type ChoiceProps = InputProps & { readonly options: readonly (readonly [value: string, label: string])[] };
 
-export function Choice({ name, wireName = name, id = `field-${name}`, label, value, options }: ChoiceProps) {
-  const { texts } = usePage();
-  const fault = useFault(wireName);
-  const entry = useEntry(name, value);
-  return (
-    <div class="field">
-      <label for={id}>{label ?? fieldLabel(name, texts)}</label>
-      <select id={id} name={name} {...noteAttributes(id, { fault })}>
-        {options.map(([option, words]) => (
-          <option value={option} selected={option === entry}>
-            {words}
-          </option>
-        ))}
-      </select>
-      <FieldNotes id={id} fault={fault} />
-    </div>
+export function Choice({ options, ...field }: ChoiceProps) {
+  const draw = (attributes: InputAttributes, entry: string) => (
+    <select {...attributes}>
+      {options.map(([option, words]) => (
+        <option value={option} selected={option === entry}>
+          {words}
+        </option>
+      ))}
+    </select>
   );
+  return <Input {...field} draw={draw} />;
 }
 
-/** A box to tick. Boxes with the same name send all their ticked values. */
-export function Check({
-  name,
-  value,
-  label,
-  isChecked,
-}: {
+interface CheckProps {
   readonly name: string;
   readonly value: string;
   readonly label: Child;
   readonly isChecked: boolean;
-}) {
+}
+
+/** A box to tick. Boxes with the same name send all their ticked values. */
+export function Check({ name, value, label, isChecked }: CheckProps) {
   const refusal = useContext(RefusedForm);
   const checked = refusal ? refusal.sent.all(name).includes(value) : isChecked;
   return (
@@ -346,15 +310,10 @@ export function Check({
   );
 }
 
-/**
- * A form that changes something. The form carries the session's token, and an id so that the form is carried out once. When the
- * page answers the form with a refusal, the wrong field says so, and all entries stay but passwords.
- */
-export function Form({
-  action,
-  children,
-  ...rest
-}: {
+/** How a button looks; by default, as the main one. */
+export type Look = 'quiet' | 'danger' | '';
+
+interface FormProps {
   readonly action: string;
   readonly class?: string;
   readonly id?: string;
@@ -362,35 +321,49 @@ export function Form({
   /** For a form with a file. */
   readonly enctype?: 'multipart/form-data';
   readonly [data: `data-${string}` | `hx-${string}`]: string;
-  readonly children: Child;
-}) {
-  const { formToken } = usePage();
+  /** The text of the button at the end. A form without it has its own buttons. */
+  readonly submit?: string;
+  readonly look?: Look;
+  readonly children?: Child;
+}
+
+/**
+ * A form that changes something. The form carries the session's token, and an id so that the form is carried out once. When the
+ * page answers the form with a refusal, the wrong field says so, and all entries stay but passwords.
+ */
+export function Form({ action, submit, look, children, ...rest }: FormProps) {
+  const { session } = usePage();
+  const button = (
+    <button type="submit" class={look}>
+      {submit}
+    </button>
+  );
   return (
     <form method="post" action={action} {...rest}>
-      {formToken === null ? null : <input type="hidden" name="form_token" value={formToken} />}
+      {session === null ? null : <input type="hidden" name="form_token" value={session.formToken} />}
       <FormId />
       <RefusedForm.Provider value={useRefusal(action)}>{children}</RefusedForm.Provider>
+      {submit === undefined ? null : rest.class === 'grid' ? <div>{button}</div> : button}
     </form>
   );
 }
 
-/** A form that is only a button. With a question, the button appears together with the question, behind its label. */
-export function FormButton({
-  action,
-  label,
-  look = 'quiet',
-  question,
-}: {
+interface FormButtonProps {
   readonly action: string;
   readonly label: string;
-  readonly look?: 'quiet' | 'danger' | '';
+  readonly look?: Look;
   readonly question?: string;
-}) {
+  /** What the form sends. */
+  readonly entries?: Readonly<Record<string, string>>;
+}
+
+/** A form that is only a button. With a question, the button appears together with the question, behind its label. */
+export function FormButton({ action, label, look = 'quiet', question, entries = {} }: FormButtonProps) {
   const form = (
-    <Form action={action}>
-      <button type="submit" class={look}>
-        {label}
-      </button>
+    <Form action={action} submit={label} look={look}>
+      {Object.entries(entries).map(([name, value]) => (
+        <input type="hidden" name={name} value={value} />
+      ))}
     </Form>
   );
   if (question === undefined) return form;
@@ -403,28 +376,31 @@ export function FormButton({
   );
 }
 
+/** A link that looks like a button. */
+export function ButtonLink({ href, label, look }: { href: string; label: Child; look?: Look }) {
+  return (
+    <a class={look ? `button ${look}` : 'button'} href={href}>
+      {label}
+    </a>
+  );
+}
+
 /** Asks before deletion. The form is sent to `path` + `/delete`. */
-export function ConfirmDeletion({ path, backTo }: { readonly path: string; readonly backTo: string }) {
+export function ConfirmDeletion({ path, backTo }: { path: string; backTo: string }) {
   const { common } = useTexts();
   return (
     <div class="row">
-      <Form action={`${path}/delete`}>
-        <button type="submit" class="danger">
-          {common.delete}
-        </button>
-      </Form>
-      <a class="button quiet" href={backTo}>
-        {common.cancel}
-      </a>
+      <FormButton action={`${path}/delete`} label={common.delete} look="danger" />
+      <ButtonLink href={backTo} label={common.cancel} look="quiet" />
     </div>
   );
 }
 
-/** Links to older entries and to the newest entries. @param path of the list, if another page shows the list */
-export function Pages({ next, path }: { readonly next: string | null; readonly path?: string }) {
-  const { texts, query, path: current } = usePage();
+/** Links to older entries and to the newest entries. */
+export function Pages({ next }: { next: string | null }) {
+  const { texts, query, path } = usePage();
   const queryWith = useQuery();
-  const withCursor = (cursor: string | null): string => (path ?? current) + queryWith({ cursor });
+  const withCursor = (cursor: string | null): string => path + queryWith({ cursor });
   return (
     <nav class="pages" aria-label={texts.common.older}>
       {query.has('cursor') ? <a href={withCursor(null)}>{texts.common.newest}</a> : null}
@@ -434,15 +410,7 @@ export function Pages({ next, path }: { readonly next: string | null; readonly p
 }
 
 /** Text to copy, such as a key; `lines` keeps line breaks. */
-export function Copyable({
-  text,
-  label,
-  lines,
-}: {
-  readonly text: string;
-  readonly label: string;
-  readonly lines?: boolean;
-}) {
+export function Copyable({ text, label, lines }: { text: string; label: string; lines?: boolean }) {
   const texts = useTexts();
   return (
     <div class={lines ? 'copyable copyable-lines' : 'copyable'}>

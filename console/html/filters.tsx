@@ -12,21 +12,18 @@ import { wordFor } from './resource-table.tsx';
 import { usePage, useQuery, useTexts } from './page-context.ts';
 import { SavedViews } from './saved-views.tsx';
 
-/**
- * @param hasViews whether the reader can save the filters under a name; false for filters that name people
- * @param keeps the names of filters in other forms of the page, which stay as they are
- */
-export function Filters({
-  downloads,
-  hasViews = true,
-  keeps = [],
-  children,
-}: {
+interface FiltersProps {
   readonly downloads?: Child;
   readonly hasViews?: boolean;
   readonly keeps?: readonly string[];
   readonly children: Child;
-}) {
+}
+
+/**
+ * @param hasViews whether the reader can save the filters under a name; false for filters that name people
+ * @param keeps the names of filters in other forms of the page, which stay as they are
+ */
+export function Filters({ downloads, hasViews = true, keeps = [], children }: FiltersProps) {
   const { texts, query } = usePage();
   return (
     <>
@@ -87,7 +84,7 @@ export function FieldFilter(props: FieldProps) {
 export const MAX_KEYS = 100;
 
 /** Filters a list by a key of the account. */
-export function KeyFilter({ keys }: { readonly keys: readonly ApiKey[] }) {
+export function KeyFilter({ keys }: { keys: readonly ApiKey[] }) {
   const { texts, query } = usePage();
   if (keys.length === 0) return null;
   const options = keys.map(({ id, name, hint }) => [id, name === '' ? hint : `${name} (${hint})`] as const);
@@ -102,7 +99,7 @@ export function keyIn(query: URLSearchParams): string | undefined {
 }
 
 /** Filters a list by days in UTC, or by a usual period with one click. @param standing the period without days */
-export function DayFilters({ standing }: { readonly standing?: Period }) {
+export function DayFilters({ standing }: { standing?: Period }) {
   const { query, texts } = usePage();
   const queryWith = useQuery();
   const periods = usualPeriods(Date.now());
@@ -133,7 +130,7 @@ export function DayFilters({ standing }: { readonly standing?: Period }) {
 }
 
 /** What a filter may mean, for the reader to choose. Shows nothing if that is clear. */
-export function Candidates({ filters }: { readonly filters: readonly PartFilter[] }) {
+export function Candidates({ filters }: { filters: readonly PartFilter[] }) {
   const { common } = useTexts();
   const queryWith = useQuery();
   const open = filters.filter(({ candidates }) => candidates.length > 0);
@@ -153,7 +150,7 @@ export function Candidates({ filters }: { readonly filters: readonly PartFilter[
 }
 
 /** Links to a file of each format, at `/export` below the list. @param filters of the list, if not those of the page */
-export function Downloads({ filters }: { readonly filters?: URLSearchParams }) {
+export function Downloads({ filters }: { filters?: URLSearchParams }) {
   const { texts, path, query } = usePage();
   const hrefOf = (format: string): string => {
     const asked = new URLSearchParams(filters ?? query);

@@ -25,7 +25,6 @@ export interface SignedIn {
   readonly memberships: readonly Membership[];
   /** The account of the page. A page without an account shows the user's first account. */
   readonly account: Membership | null;
-  readonly current: string | undefined;
 }
 
 interface Entry {
@@ -150,9 +149,9 @@ function Document({ title, content, signedIn, isSaved }: Frame) {
   );
 }
 
-function Navigation({ signedIn }: { readonly signedIn: SignedIn }) {
+function Navigation({ signedIn }: { signedIn: SignedIn }) {
   const texts = useTexts();
-  const { user, account, memberships, current } = signedIn;
+  const { user, account, memberships } = signedIn;
   const { navigation: words } = texts;
   return (
     <header class="side">
@@ -175,10 +174,8 @@ function Navigation({ signedIn }: { readonly signedIn: SignedIn }) {
       <details class="menu" open>
         <summary>{words.menu}</summary>
         <nav aria-label={words.label}>
-          {user.staffRole === null ? null : (
-            <Groups title={words.staff} path="/console/staff" groups={STAFF_GROUPS} current={current} />
-          )}
-          {account === null ? null : <AccountEntries account={account} current={current} />}
+          {user.staffRole === null ? null : <Groups title={words.staff} path="/console/staff" groups={STAFF_GROUPS} />}
+          {account === null ? null : <AccountEntries {...account} />}
           {memberships.length < 2 ? null : (
             <>
               <h2>{words.accounts}</h2>
@@ -199,46 +196,32 @@ function Navigation({ signedIn }: { readonly signedIn: SignedIn }) {
         </nav>
         <div class="who">
           <a href="/console/profile">{user.name}</a>
-          <Form action="/console/sign-out">
-            <button type="submit" class="quiet">
-              {words.signOut}
-            </button>
-          </Form>
+          <Form action="/console/sign-out" submit={words.signOut} look="quiet" />
         </div>
       </details>
     </header>
   );
 }
 
-function AccountEntries({
-  account: { accountId, accountName, role },
-  current,
-}: {
-  readonly account: Membership;
-  readonly current: string | undefined;
-}) {
+function AccountEntries({ accountId, accountName, role }: Membership) {
   const groups = ACCOUNT_GROUPS.map((group) => ({
     ...group,
     entries: group.entries.filter(({ permission = 'see' }) => mayAsMember(role, permission)),
   }));
-  return <Groups title={accountName} path={`/console/accounts/${accountId}`} groups={groups} current={current} />;
+  return <Groups title={accountName} path={`/console/accounts/${accountId}`} groups={groups} />;
 }
 
-function Groups({
-  title,
-  path: parent,
-  groups,
-  current,
-}: {
+interface GroupsProps {
   readonly title: string;
   readonly path: string;
   readonly groups: readonly Group<Entry>[];
-  readonly current: string | undefined;
-}) {
+}
+
+function Groups({ title, path: parent, groups }: GroupsProps) {
   const { texts, path: shown } = usePage();
   const { navigation, titles } = texts;
-  // The staff and the accounts have entries with the same names.
-  const isHere = shown.startsWith(parent);
+  const paths = groups.flatMap(({ entries }) => entries.map(({ path }) => path));
+  const current = currentOf(paths, shown.startsWith(parent) ? shown.slice(parent.length) : null);
   return (
     <>
       <h2>{title}</h2>
@@ -249,7 +232,7 @@ function Groups({
             <ul>
               {group.entries.map(({ name, path, icon }) => (
                 <li>
-                  <a href={`${parent}${path}`} {...(isHere && name === current && { 'aria-current': 'page' })}>
+                  <a href={`${parent}${path}`} {...(path === current && { 'aria-current': 'page' })}>
                     <Icon name={icon} />
                     {titles[name]}
                   </a>
@@ -261,4 +244,13 @@ function Groups({
       )}
     </>
   );
+}
+
+/** The entry of the navigation to which a page belongs: the longest path that the page's path starts with. */
+function currentOf(entries: readonly string[], shown: string | null): string | undefined {
+  if (shown === null) return undefined;
+  const path = shown.replace(/^\/people\b/, '/accounts');
+  return entries
+    .filter((entry) => path === entry || (entry !== '' && path.startsWith(`${entry}/`)))
+    .toSorted((one, other) => other.length - one.length)[0];
 }

@@ -5,7 +5,7 @@ import { usePage, useTexts } from './page-context.ts';
 
 const ID = new RegExp(`((?:${FINDABLE_KINDS.map((kind) => ID_PREFIX[kind]).join('|')})[0-9a-z]{32})`);
 
-export function LinkedIds({ text }: { readonly text: string }) {
+export function LinkedIds({ text }: { text: string }) {
   return <>{text.split(ID).map((part) => (isFindable(part) ? <AnyId id={part} /> : part))}</>;
 }
 
@@ -53,7 +53,7 @@ function memberPathOf(account: string, id: string): string | null {
 const PAGES_OF_ACCOUNT = /^\/console\/accounts\/\w+/;
 
 /** An id as a link for members on the pages of their account, and for operators elsewhere. */
-export function AnyId({ id }: { readonly id: string }) {
+export function AnyId({ id }: { id: string }) {
   const [account] = PAGES_OF_ACCOUNT.exec(usePage().path) ?? [];
   if (account !== undefined) return <ShortId id={id} href={memberPathOf(account, id)} />;
   const href = `/console${pathOfId(id)}`;
@@ -67,7 +67,7 @@ export function AnyId({ id }: { readonly id: string }) {
 }
 
 /** An id, of which as much is shown as there is room for, and always its end. Whoever points at it can copy it. */
-export function ShortId({ id, href }: { readonly id: string; readonly href: string | null }) {
+export function ShortId({ id, href }: { id: string; href: string | null }) {
   const { common } = useTexts();
   const code = (
     <code class="id" title={id}>

@@ -1,17 +1,10 @@
 /** The values that are the same for all components of a page. */
 import { createContext, useContext } from 'hono/jsx';
-import type { ServiceError } from '../../domain/errors.ts';
-import type { User } from '../../db/queries/users.ts';
 import type { Visit } from '../page.ts';
 import type { Texts } from '../texts/texts.ts';
 
 /** The facts about a visit that the parts of its page read. */
-export interface PageContext extends Pick<User, 'savedViews'>, Pick<Visit, 'path' | 'query' | 'texts' | 'form'> {
-  /** The token that the session's forms carry; null for strangers. */
-  readonly formToken: string | null;
-  /** Why the form that the page answers was refused. */
-  readonly problem: ServiceError | null;
-}
+export type PageContext = Pick<Visit, 'path' | 'query' | 'texts' | 'form' | 'problem' | 'session' | 'context'>;
 
 export const CurrentPage = createContext<PageContext | null>(null);
 

@@ -3,13 +3,7 @@ import type { Child } from 'hono/jsx';
 import { Card, Field, Form } from './components.tsx';
 import { useTexts } from './page-context.ts';
 
-export function ReasonCard({
-  title,
-  hint,
-  action,
-  look,
-  children,
-}: {
+interface ReasonCardProps {
   /** The text of the button, too. */
   readonly title: string;
   readonly hint: string;
@@ -18,17 +12,16 @@ export function ReasonCard({
   readonly look: 'danger' | 'quiet' | '';
   /** The fields before the reason. */
   readonly children?: Child;
-}) {
+}
+
+export function ReasonCard({ title, hint, action, look, children }: ReasonCardProps) {
   const { fields } = useTexts();
   return (
     <Card title={title}>
       <p class="soft">{hint}</p>
-      <Form action={`/console/staff/${action}`}>
+      <Form action={`/console/staff/${action}`} submit={title} look={look}>
         {children}
         <Field name="reason" id={`${action}-reason`} label={fields.reason} required />
-        <button type="submit" class={look}>
-          {title}
-        </button>
       </Form>
     </Card>
   );

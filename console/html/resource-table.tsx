@@ -3,9 +3,8 @@ import type { Child } from 'hono/jsx';
 import type { Field } from '../../domain/resource/field.ts';
 import type { Fields } from '../../domain/resource/resource.ts';
 import type { Texts } from '../texts/texts.ts';
-import { Badge, Card, Empty, ExactMoney, Noted, Time, type Tone } from './components.tsx';
+import { Badge, Card, Empty, ExactMoney, Noted, Pages, Time, type Tone, Facts } from './components.tsx';
 import { type CellClass, chosenColumns, type Column, ColumnMenu, type Columns } from './columns.tsx';
-import { Facts } from './facts.tsx';
 import { AnyId } from './linked-ids.tsx';
 import { usePage, useTexts } from './page-context.ts';
 
@@ -36,24 +35,23 @@ export interface TableProps<Row> {
   readonly hasColumnMenu?: boolean;
 }
 
-/** A card with a table, and other content below the table. */
-export function TableCard<Row>({
-  title,
-  label = title ?? '',
-  wide = false,
-  children,
-  ...table
-}: Omit<TableProps<Row>, 'label'> & {
+interface TableCardProps<Row> extends Omit<TableProps<Row>, 'label'> {
   readonly title?: string;
   /** For a table without a title. */
   readonly label?: string;
   readonly wide?: boolean;
+  /** For a list that has pages: the cursor of the next one; null on the last one. */
+  readonly next?: string | null;
   readonly children?: Child;
-}) {
+}
+
+/** A card with a table, other content below the table, and links to the other pages of the list. */
+export function TableCard<Row>({ title, wide = false, next, children, ...table }: TableCardProps<Row>) {
   return (
     <Card {...(title !== undefined && { title })} wide={wide}>
-      <ResourceTable label={label} {...table} />
+      <ResourceTable label={title ?? ''} {...table} />
       {children}
+      {next === undefined ? null : <Pages next={next} />}
     </Card>
   );
 }
@@ -159,7 +157,7 @@ function toneOf(value: string): Tone {
 }
 
 /** The value of a field that has few values, in the reader's language. */
-export function Chosen({ name, value }: { readonly name: string; readonly value: string }) {
+export function Chosen({ name, value }: { name: string; value: string }) {
   const texts = useTexts();
   const word = wordFor(name, value, texts);
   return BADGES.has(name) ? <Badge tone={toneOf(value)}>{word}</Badge> : <>{word}</>;

@@ -3,11 +3,11 @@ import { Field, Form } from './components.tsx';
 import { usePage, useQuery } from './page-context.ts';
 
 export function SavedViews() {
-  const { savedViews, texts, path: address, query: asked } = usePage();
+  const { session, texts, path: address, query: asked } = usePage();
   const queryWith = useQuery();
   const path = address.replace(/^\/console/, '');
   const query = queryWith({}).slice(1);
-  const own = savedViews.filter((view) => view.path === path);
+  const own = (session?.user.savedViews ?? []).filter((view) => view.path === path);
   const current = own.find((view) => view.query === query);
   if (own.length === 0 && asked.size === 0) return null;
   const words = texts.views;
@@ -21,7 +21,11 @@ export function SavedViews() {
       {asked.size === 0 ? null : (
         <details>
           <summary>{current ? words.delete : words.save}</summary>
-          <Form action={current ? '/console/views/delete' : '/console/views'}>
+          <Form
+            action={current ? '/console/views/delete' : '/console/views'}
+            submit={current ? texts.common.delete : texts.common.save}
+            look="quiet"
+          >
             <input type="hidden" name="path" value={path} />
             <input type="hidden" name="query" value={query} />
             {current ? (
@@ -29,9 +33,6 @@ export function SavedViews() {
             ) : (
               <Field name="view" label={texts.fields.name} required />
             )}
-            <button type="submit" class="quiet">
-              {current ? texts.common.delete : texts.common.save}
-            </button>
           </Form>
         </details>
       )}

@@ -3,16 +3,14 @@ import { STATEMENT_LINE, type StatementLine } from '../../api/routes/admin/prese
 import { ResourceTable } from './resource-table.tsx';
 import { useTexts } from './page-context.ts';
 
-export function StatementTable({
-  lines,
-  label,
-  names,
-}: {
+interface StatementTableProps {
   readonly lines: readonly StatementLine[];
   readonly label: string;
   /** The words for each line. A line without words is shown by its name. */
   readonly names: Readonly<Record<string, string>>;
-}) {
+}
+
+export function StatementTable({ lines, label, names }: StatementTableProps) {
   const { billing: words, fields, common } = useTexts();
   const what = [common.what, ({ line }: StatementLine) => names[line] ?? line] as const;
   return (

@@ -1,23 +1,22 @@
 /** The prices and terms of a model, under their names in the catalogue file. */
 import type { Terms } from '../../catalogue/offer.ts';
 import { parseUsd } from '../../domain/money.ts';
-import { exactUsd } from './components.tsx';
-import { Facts } from './facts.tsx';
+import { exactUsd, Facts } from './components.tsx';
 import { useTexts } from './page-context.ts';
 import type { Texts } from '../texts/texts.ts';
 
-export function TermFacts({ terms }: { readonly terms: Terms }) {
+export function TermFacts({ terms }: { terms: Terms }) {
   return <Facts facts={Object.entries(terms).map(([name, value]) => [name.replaceAll('_', ' '), value])} />;
 }
 
-export function PriceFacts({ prices }: { readonly prices: Terms }) {
+export function PriceFacts({ prices }: { prices: Terms }) {
   const texts = useTexts();
   return (
     <Facts facts={Object.entries(prices).map(([name, price]) => [priceName(name, texts), priceText(name, price)])} />
   );
 }
 
-export function InlinePrices({ prices }: { readonly prices: Terms }) {
+export function InlinePrices({ prices }: { prices: Terms }) {
   const texts = useTexts();
   return (
     <ul class="inline">

@@ -3,14 +3,13 @@ import type { TimelineEvent } from '../../api/services/timeline.ts';
 import { LinkedIds } from './linked-ids.tsx';
 import { useTexts } from './page-context.ts';
 
-export function Timeline({
-  events,
-  pending = [],
-}: {
+interface TimelineProps {
   readonly events: readonly TimelineEvent[];
   /** The steps in progress. */
   readonly pending?: readonly string[];
-}) {
+}
+
+export function Timeline({ events, pending = [] }: TimelineProps) {
   const { staff: words } = useTexts();
   return (
     <ol class="timeline">
@@ -37,7 +36,7 @@ export function Timeline({
 }
 
 /** Shows seconds, because the events of a task are seconds apart. */
-function Moment({ at }: { readonly at: Date }) {
+function Moment({ at }: { at: Date }) {
   const iso = at.toISOString();
   return (
     <time dateTime={iso} title={iso}>

@@ -3,11 +3,10 @@ import type { ApiServices } from '../../api/services/services.ts';
 import { type Account, findAccount } from '../../db/queries/accounts.ts';
 import { findPlannedVersions } from '../../db/queries/price-lists.ts';
 import { findAccountTask } from '../../db/queries/tasks.ts';
-import { ServiceError } from '../../domain/errors.ts';
 import { isId } from '../../domain/ids.ts';
 import type { Task } from '../../domain/task.ts';
 import type { PriceList } from '../../domain/price-list.ts';
-import type { MemberVisit } from '../page.ts';
+import { existing, type MemberVisit } from '../page.ts';
 import { monthsBetween } from './usage/period.ts';
 
 export async function ownAccount(
@@ -39,7 +38,5 @@ export async function ownTask(
   { database }: Pick<ApiServices, 'database'>,
 ): Promise<Task> {
   const { task_id: taskId = '' } = params;
-  const task = isId('task', taskId) ? await findAccountTask(database, account.accountId, taskId) : null;
-  if (!task) throw new ServiceError('not_found', 'There is no such task.');
-  return task;
+  return existing(isId('task', taskId) ? await findAccountTask(database, account.accountId, taskId) : null);
 }

@@ -6,7 +6,7 @@ import { Card, Noted } from '../html/components.tsx';
 import { useTexts } from '../html/page-context.ts';
 import { Chosen, ResourceFacts } from '../html/resource-table.tsx';
 
-export function TokensCard({ usage }: { readonly usage: TextUsage }) {
+export function TokensCard({ usage }: { usage: TextUsage }) {
   const { staffTextRequests: words } = useTexts();
   return (
     <Card title={words.tokenCounts}>
@@ -22,7 +22,7 @@ export function TokensCard({ usage }: { readonly usage: TextUsage }) {
   );
 }
 
-export function Outcome({ usage: { outcome, errorCode } }: { readonly usage: TextUsage }) {
+export function Outcome({ usage: { outcome, errorCode } }: { usage: TextUsage }) {
   return (
     <Noted note={errorCode}>
       <Chosen name="outcome" value={outcome} />
@@ -31,7 +31,7 @@ export function Outcome({ usage: { outcome, errorCode } }: { readonly usage: Tex
 }
 
 /** @param ms null if nobody measured the duration */
-export function Duration({ ms }: { readonly ms: number | null }) {
+export function Duration({ ms }: { ms: number | null }) {
   const { staffTasks, staffTextRequests: words } = useTexts();
   return <>{ms === null ? staffTasks.notKnown : words.milliseconds(ms)}</>;
 }

@@ -9,8 +9,6 @@ import type { ListPage } from '../list-page.ts';
 import type { PartFilter } from '../part-filter.ts';
 import { periodOf } from '../period.ts';
 
-export const REQUEST_LIST = { kind: 'textRequest', size: 50 } as const;
-
 /** Reads the filters that all lists of text requests have. An invalid one has no effect. */
 export function requestFilterOf(query: URLSearchParams, model: PartFilter): TextUsageFilter {
   return {
@@ -21,19 +19,15 @@ export function requestFilterOf(query: URLSearchParams, model: PartFilter): Text
   };
 }
 
-/** @param children the filters that only this list has */
-export function RequestList({
-  page: { entries, next },
-  filters,
-  downloads,
-  children,
-  ...table
-}: Pick<TableProps<TextUsage>, 'of' | 'columns' | 'notes'> & {
+interface RequestListProps extends Pick<TableProps<TextUsage>, 'of' | 'columns' | 'notes'> {
   readonly page: ListPage<TextUsage>;
   readonly filters: readonly PartFilter[];
   readonly downloads?: Child;
   readonly children: Child;
-}) {
+}
+
+/** @param children the filters that only this list has */
+export function RequestList({ page: { entries, next }, filters, downloads, children, ...table }: RequestListProps) {
   const { staffTextRequests: words, common, titles } = useTexts();
   return (
     <>

@@ -23,9 +23,8 @@ export function AddFunds({
   const billing = `/console/accounts/${accountId}/billing`;
   if (checkout !== null && withForm) {
     return (
-      <Form action={`${billing}/checkout`} class="row">
+      <Form action={`${billing}/checkout`} class="row" submit={words.addFunds}>
         <Field name="amount_usd" inputMode="decimal" required />
-        <button type="submit">{words.addFunds}</button>
       </Form>
     );
   }
@@ -41,25 +40,16 @@ export function AddFunds({
 }
 
 /** Paying by a saved card when the balance is low: what was agreed on, or the form to agree. */
-export function AutomaticTopUp({
-  accountId,
-  agreed,
-}: {
-  readonly accountId: string;
-  readonly agreed: AutoTopUp | null;
-}) {
+export function AutomaticTopUp({ accountId, agreed }: { accountId: string; agreed: AutoTopUp | null }) {
   const { billing: words } = useTexts();
   const path = `/console/accounts/${accountId}/billing/automatic`;
   return (
     <Card title={words.automatic}>
       {agreed === null ? (
-        <Form action={path}>
+        <Form action={path} submit={words.giveCard} look="quiet">
           <Field name="threshold_usd" label={words.threshold} inputMode="decimal" required />
           <Field name="amount_usd" id="automatic-amount" label={words.automaticAmount} inputMode="decimal" required />
           <p class="hint">{words.automaticHint(AUTO_TOP_UP.mostADay)}</p>
-          <button type="submit" class="quiet">
-            {words.giveCard}
-          </button>
         </Form>
       ) : (
         <>

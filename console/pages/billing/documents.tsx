@@ -9,34 +9,25 @@ import { createValidator } from '../../../api/validation.ts';
 import type { Account } from '../../../db/queries/accounts.ts';
 import { type BillingDocument, findDocument, listDocuments } from '../../../db/queries/billing-documents.ts';
 import { DOCUMENT_KINDS, netOf, type Party } from '../../../domain/billing-document.ts';
-import { ServiceError } from '../../../domain/errors.ts';
 import type { Form as SentForm } from '../../form.ts';
-import { Card, exactUsd, Field, Form, Pages, Time, useRefusal } from '../../html/components.tsx';
-import { Facts } from '../../html/facts.tsx';
+import { Card, exactUsd, Field, Form, Pages, Time, useRefusal, Facts } from '../../html/components.tsx';
 import { ChoiceFilter, Filters } from '../../html/filters.tsx';
 import { monthName } from '../../html/months.ts';
 import { useTexts } from '../../html/page-context.ts';
 import { Chosen, ResourceTable } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
-import { member, type PageResult, showPage, staff, type UserVisit } from '../../page.ts';
+import { existing, member, type PageResult, showPage, staff, type UserVisit } from '../../page.ts';
 
-const LIST = { kind: 'billingDocument', size: 50 } as const;
 const validate = createValidator(billingDetailsSchema);
 
 export const documentPages = [
-  member.page('/accounts/{account_id}/billing/documents', 'pay', (visit, services) =>
-    showList(visit, services, visit.account.accountId, 'billing'),
-  ),
-  member.page('/accounts/{account_id}/billing/documents/{document_id}', 'pay', (visit, services) =>
-    showDocument(visit, services, visit.account.accountId),
-  ),
+  member.page('/accounts/{account_id}/billing/documents', 'pay', showList),
+  member.page('/accounts/{account_id}/billing/documents/{document_id}', 'pay', showDocument),
   staff.page('/staff/accounts/{account_id}/documents', 'read', async (visit, services) => {
-    const { id } = await existingAccount(services.reports, visit.params['account_id'] ?? '');
-    return showList(visit, services, id, 'accounts');
+    await existingAccount(services.reports, visit.params['account_id'] ?? '');
+    return showList(visit, services);
   }),
-  staff.page('/staff/accounts/{account_id}/documents/{document_id}', 'read', (visit, services) =>
-    showDocument(visit, services, visit.params['account_id'] ?? ''),
-  ),
+  staff.page('/staff/accounts/{account_id}/documents/{document_id}', 'read', showDocument),
 ];
 
 /** Sets what documents say of the account from now on. @throws ServiceError `bad_request` */
@@ -58,46 +49,26 @@ export function readBillingDetails(form: SentForm) {
   };
 }
 
-async function showList(
-  { query, texts }: UserVisit,
-  { database }: ApiServices,
-  accountId: string,
-  current: string,
-): Promise<PageResult> {
+async function showList({ query, texts, params, path }: UserVisit, { database }: ApiServices): Promise<PageResult> {
+  const accountId = params['account_id'] ?? '';
   const kind = DOCUMENT_KINDS.find((known) => known === query.get('kind'));
-  const { entries: documents, next } = await readListPage(query, LIST, (slice) =>
+  const { entries: documents, next } = await readListPage(query, 'billingDocument', (slice) =>
     listDocuments(database, { accountId, kind, ...slice }),
   );
   const { billing: words } = texts;
   return showPage(
-    current,
     words.documents,
-    <>
-      <Filters>
-        <ChoiceFilter name="kind" all={words.allDocuments} values={DOCUMENT_KINDS} />
-      </Filters>
-      <Card>
-        <Documents documents={documents} path={pathOf(accountId, current === 'accounts')} />
-        <Pages next={next} />
-      </Card>
-    </>,
+    <Filters>
+      <ChoiceFilter name="kind" all={words.allDocuments} values={DOCUMENT_KINDS} />
+    </Filters>,
+    <Card>
+      <Documents documents={documents} path={path} />
+      <Pages next={next} />
+    </Card>,
   );
 }
 
-/** The page of the documents of an account. */
-export function pathOf(accountId: string, isOfStaff: boolean): string {
-  return isOfStaff
-    ? `/console/staff/accounts/${accountId}/documents`
-    : `/console/accounts/${accountId}/billing/documents`;
-}
-
-export function Documents({
-  documents,
-  path,
-}: {
-  readonly documents: readonly BillingDocument[];
-  readonly path: string;
-}) {
+export function Documents({ documents, path }: { documents: readonly BillingDocument[]; path: string }) {
   const { billing: words, fields, language } = useTexts();
   return (
     <ResourceTable
@@ -117,15 +88,11 @@ export function Documents({
   );
 }
 
-async function showDocument(
-  { params, texts }: UserVisit,
-  { database }: ApiServices,
-  accountId: string,
-): Promise<PageResult> {
-  const document = await findDocument(database, { id: params['document_id'] ?? '', accountId });
-  if (!document) throw new ServiceError('not_found', 'There is no such document.');
+async function showDocument({ params, texts }: UserVisit, { database }: ApiServices): Promise<PageResult> {
+  const { document_id: id = '', account_id: accountId = '' } = params;
+  const document = existing(await findDocument(database, { id, accountId }));
   const { kind, number } = document;
-  return showPage('billing', `${texts.values.kind[kind]} ${number}`, <Document {...document} />);
+  return showPage(`${texts.values.kind[kind]} ${number}`, <Document {...document} />);
 }
 
 function Document(document: BillingDocument) {
@@ -188,7 +155,7 @@ function Document(document: BillingDocument) {
   );
 }
 
-function PartyLines({ title, party: { name, address, taxId } }: { readonly title: string; readonly party: Party }) {
+function PartyLines({ title, party: { name, address, taxId } }: { title: string; party: Party }) {
   const { fields } = useTexts();
   return (
     <div>
@@ -205,7 +172,7 @@ function PartyLines({ title, party: { name, address, taxId } }: { readonly title
   );
 }
 
-export function BillingDetailsFields({ stored }: { readonly stored: Account | null }) {
+export function BillingDetailsFields({ stored }: { stored: Account | null }) {
   const { billing: words } = useTexts();
   return (
     <>
@@ -217,16 +184,11 @@ export function BillingDetailsFields({ stored }: { readonly stored: Account | nu
 }
 
 /** The latest documents, and what the next ones will say of the account. */
-export function DocumentsCard({
-  account,
-  documents,
-}: {
-  readonly account: Account;
-  readonly documents: readonly BillingDocument[];
-}) {
+export function DocumentsCard({ account, documents }: { account: Account; documents: readonly BillingDocument[] }) {
   const { billing: words, common } = useTexts();
-  const action = `/console/accounts/${account.id}/billing/details`;
-  const path = pathOf(account.id, false);
+  const billing = `/console/accounts/${account.id}/billing`;
+  const action = `${billing}/details`;
+  const path = `${billing}/documents`;
   return (
     <Card title={words.documents}>
       <Documents documents={documents} path={path} />
@@ -238,11 +200,8 @@ export function DocumentsCard({
       <details open={useRefusal(action) !== null}>
         <summary>{words.details}</summary>
         <p class="hint">{words.detailsHint}</p>
-        <Form action={action}>
+        <Form action={action} submit={common.save} look="quiet">
           <BillingDetailsFields stored={account} />
-          <button type="submit" class="quiet">
-            {common.save}
-          </button>
         </Form>
       </details>
     </Card>

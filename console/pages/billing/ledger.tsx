@@ -30,7 +30,6 @@ const PAGE_SIZE = 50;
 export const ledgerPages = [
   member.page('/accounts/{account_id}/billing/ledger', 'pay', async ({ account, query, texts }, services) =>
     showPage(
-      'billing',
       texts.billing.ledger,
       <Ledger {...await readLedger(services, account.accountId, query)} pageOf={pagesOfMember(account.accountId)} />,
     ),
@@ -96,14 +95,12 @@ function readPosition(cursor: string | null): EntryPosition | undefined {
   return isId('transfer', id) ? { createdAt: new Date(Number(time)), id } : undefined;
 }
 
-export function Ledger({
-  entries,
-  next,
-  balance,
-  keys,
-  pageOf,
-  isOfStaff = false,
-}: ShownLedger & { readonly pageOf: PageOfEntry; readonly isOfStaff?: boolean }) {
+interface LedgerProps extends ShownLedger {
+  readonly pageOf: PageOfEntry;
+  readonly isOfStaff?: boolean;
+}
+
+export function Ledger({ entries, next, balance, keys, pageOf, isOfStaff = false }: LedgerProps) {
   const { billing: words, common } = useTexts();
   return (
     <>
@@ -123,7 +120,7 @@ export function Ledger({
 }
 
 /** The balance, and apart from it what is held of it. */
-export function Holds({ balance }: { readonly balance: BalanceWithHolds }) {
+export function Holds({ balance }: { balance: BalanceWithHolds }) {
   const { billing: words, common, fields } = useTexts();
   const { available, heldByTasks, runningTasks, heldByText } = balance;
   const held = heldByTasks + heldByText;
@@ -148,18 +145,15 @@ export function Holds({ balance }: { readonly balance: BalanceWithHolds }) {
   );
 }
 
-/** A table of entries: one signed amount each, and the balance after it. */
-export function Entries({
-  entries,
-  pageOf,
-  isOfStaff = false,
-  hasColumnMenu = false,
-}: {
+interface EntriesProps {
   readonly entries: readonly BalanceEntry[];
   readonly pageOf: PageOfEntry;
   readonly isOfStaff?: boolean;
   readonly hasColumnMenu?: boolean;
-}) {
+}
+
+/** A table of entries: one signed amount each, and the balance after it. */
+export function Entries({ entries, pageOf, isOfStaff = false, hasColumnMenu = false }: EntriesProps) {
   const texts = useTexts();
   const { billing: words, fields, common } = texts;
   const hasBalances = entries.some(({ balance }) => balance !== null);
@@ -191,7 +185,7 @@ export function Entries({
   );
 }
 
-function Linked({ href, children }: { readonly href: string | null; readonly children: Child }) {
+function Linked({ href, children }: { href: string | null; children: Child }) {
   return href === null ? <>{children}</> : <a href={href}>{children}</a>;
 }
 

@@ -16,13 +16,12 @@ import { sumPromoCredit } from '../../../db/queries/promo-grants.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { formatUsd, parseUsd, type PicoUsd } from '../../../domain/money.ts';
 import { CHECKOUT } from '../../../domain/policy.ts';
-import { Card, ExactMoney, exactUsd, Field, Form, Headline, Pages } from '../../html/components.tsx';
-import { Facts } from '../../html/facts.tsx';
+import { Card, ExactMoney, exactUsd, Field, Form, Headline, Pages, Facts } from '../../html/components.tsx';
 import { monthName } from '../../html/months.ts';
 import { ResourceTable } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
-import { carryOut, FormError } from '../../form-problem.ts';
-import { member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
+import { FormError } from '../../form-problem.ts';
+import { member, type MemberVisit, showPage } from '../../page.ts';
 import { monthsOf, ownAccount } from '../own-account.ts';
 import { AddFunds, AutomaticTopUp } from './add-funds.tsx';
 import { Entries, ledgerPages, pagesOfMember } from './ledger.tsx';
@@ -33,20 +32,22 @@ import { useTexts } from '../../html/page-context.ts';
 /** The length of each list on the first page. */
 const LATEST = 10;
 const LATEST_MONTHS = 12;
-const TOP_UP_LIST = { kind: 'transfer', size: 50 } as const;
+
+const page = member.page('/accounts/{account_id}/billing', 'pay', async (visit, services) =>
+  showPage(visit.texts.titles.billing, await Overview({ visit, services })),
+);
 
 export const billingPages = [
-  member.page('/accounts/{account_id}/billing', 'pay', (visit, services) => showOverview(visit, services)),
+  page,
   member.page(
     '/accounts/{account_id}/billing/top-ups',
     'pay',
     async ({ account: { accountId }, query, texts }, { reports }) => {
-      const { entries: topUps, next } = await readListPage(query, TOP_UP_LIST, async (slice) => {
+      const { entries: topUps, next } = await readListPage(query, 'transfer', async (slice) => {
         const found = await listTopUps(reports, { accountId, ...slice });
         return found.map((topUp) => ({ ...topUp, id: topUp.transferId }));
       });
       return showPage(
-        'billing',
         texts.billing.topUps,
         <Card>
           <TopUps topUps={topUps} />
@@ -58,65 +59,44 @@ export const billingPages = [
   member.page('/accounts/{account_id}/billing/statements', 'pay', async (visit, services) => {
     const months = await monthsOf(visit, services);
     return showPage(
-      'billing',
       visit.texts.billing.statements,
       <Card>
         <Months months={months} visit={visit} />
       </Card>,
     );
   }),
-  member.form('/accounts/{account_id}/billing/low-balance', 'pay', async (visit, services) => {
-    const { accountId } = visit.account;
-    return carryOut(
-      async () => {
-        const { low_balance_usd: usd } = readThreshold({ low_balance_usd: visit.form.optional('low_balance_usd') });
-        await setLowBalance(services.database, accountId, usd === null ? null : parseUsd(usd));
-      },
-      `/accounts/${accountId}/billing`,
-      (problem) => showOverview(visit, services, problem),
-    );
+  page.form('/low-balance', 'pay', ({ account, form }, { database }) => {
+    const { low_balance_usd: usd } = readThreshold({ low_balance_usd: form.optional('low_balance_usd') });
+    return setLowBalance(database, account.accountId, usd === null ? null : parseUsd(usd));
   }),
-  member.form('/accounts/{account_id}/billing/details', 'pay', (visit, services) => {
-    const { accountId } = visit.account;
-    return carryOut(
-      () => changeBillingDetails(visit, services, accountId),
-      `/accounts/${accountId}/billing`,
-      (problem) => showOverview(visit, services, problem),
-    );
-  }),
-  member.form('/accounts/{account_id}/billing/checkout', 'pay', async (visit, services) => {
-    const { accountId } = visit.account;
-    const description = visit.texts.billing.credit;
-    try {
-      const id = await openCheckout(services, { accountId, amount: paidAmount(visit), description });
-      return { kind: 'redirect', path: `/accounts/${accountId}/billing/checkout/${id}` };
-    } catch (error) {
-      return showRefused(visit, services, error);
-    }
-  }),
-  member.form('/accounts/{account_id}/billing/automatic', 'pay', async (visit, services) => {
-    const { accountId } = visit.account;
-    try {
+  page.form('/details', 'pay', (visit, services) => changeBillingDetails(visit, services, visit.account.accountId)),
+  page.form(
+    '/checkout',
+    'pay',
+    (visit, services) => {
+      const { account, texts } = visit;
+      const payment = { accountId: account.accountId, amount: paidAmount(visit), description: texts.billing.credit };
+      return openCheckout(services, payment).catch((error: unknown) => refuseOutage(error, visit));
+    },
+    checkoutPath,
+  ),
+  page.form(
+    '/automatic',
+    'pay',
+    (visit, services) => {
       const [threshold, amount] = [paidAmount(visit, 'threshold_usd'), paidAmount(visit)];
-      const id = await openAutoTopUp(services, { accountId, threshold, amount });
-      return { kind: 'redirect', path: `/accounts/${accountId}/billing/checkout/${id}` };
-    } catch (error) {
-      return showRefused(visit, services, error);
-    }
-  }),
+      const { accountId } = visit.account;
+      const opened = openAutoTopUp(services, { accountId, threshold, amount });
+      return opened.catch((error: unknown) => refuseOutage(error, visit));
+    },
+    checkoutPath,
+  ),
   member.page('/accounts/{account_id}/billing/automatic/{checkout_id}', 'pay', async (visit, services) => {
     const { accountId } = visit.account;
     await confirmAutoTopUp(services, accountId, visit.params['checkout_id'] ?? '');
     return { kind: 'redirect', path: `/accounts/${accountId}/billing` };
   }),
-  member.form(
-    '/accounts/{account_id}/billing/automatic/stop',
-    'pay',
-    async ({ account: { accountId } }, { database }) => {
-      await deleteAutoTopUp(database, accountId);
-      return { kind: 'redirect', path: `/accounts/${accountId}/billing` };
-    },
-  ),
+  page.form('/automatic/stop', 'pay', ({ account }, { database }) => deleteAutoTopUp(database, account.accountId)),
   member.page('/accounts/{account_id}/billing/checkout/{checkout_id}', 'pay', async (visit, services) => {
     const { accountId } = visit.account;
     const url = await findCheckoutUrl(services, accountId, visit.params['checkout_id'] ?? '');
@@ -127,12 +107,14 @@ export const billingPages = [
   ...ledgerPages,
 ];
 
-/** Shows the page again with why nothing is paid. @throws what else happened */
-function showRefused(visit: MemberVisit, services: ApiServices, error: unknown): Promise<PageResult> {
+/** @throws FormError if the payment provider is unavailable, and any other error unchanged */
+function refuseOutage(error: unknown, { texts }: MemberVisit): never {
   const isAway = error instanceof ServiceError && error.code === 'processing_unavailable';
-  const problem = isAway ? new FormError(visit.texts.billing.providerAway, { code: error.code }) : error;
-  if (problem instanceof FormError) return showOverview(visit, services, problem);
-  throw error;
+  throw isAway ? new FormError(texts.billing.providerAway, { code: error.code }) : error;
+}
+
+function checkoutPath({ account }: MemberVisit, id: string): string {
+  return `/accounts/${account.accountId}/billing/checkout/${id}`;
 }
 
 /** @throws FormError unless it is an amount in whole cents that customers may pay at once */
@@ -148,15 +130,7 @@ function paidAmount({ form, texts }: MemberVisit, field = 'amount_usd'): PicoUsd
 
 const readThreshold = createValidator(updateBalanceSchema);
 
-async function showOverview(
-  visit: MemberVisit,
-  services: ApiServices,
-  problem: ServiceError | null = null,
-): Promise<PageResult> {
-  return showPage('billing', visit.texts.titles.billing, await Overview({ visit, services }), problem);
-}
-
-async function Overview({ visit, services }: { readonly visit: MemberVisit; readonly services: ApiServices }) {
+async function Overview({ visit, services }: { visit: MemberVisit; services: ApiServices }) {
   const { account, texts } = visit;
   const { accountId } = account;
   const { database, reports, topUpUrl, checkout } = services;
@@ -176,16 +150,13 @@ async function Overview({ visit, services }: { readonly visit: MemberVisit; read
       <Balance account={found} promo={promo}>
         <AddFunds account={account} services={services} withForm />
         {topUpUrl === null && checkout === null ? <p class="soft">{words.noAddFunds}</p> : null}
-        <Form action={`${path}/low-balance`}>
+        <Form action={`${path}/low-balance`} submit={texts.common.save} look="quiet">
           <Field
             name="low_balance_usd"
             hint={words.lowBalanceHint}
             inputMode="decimal"
             value={found.lowBalance === null ? null : formatUsd(found.lowBalance)}
           />
-          <button type="submit" class="quiet">
-            {texts.common.save}
-          </button>
         </Form>
       </Balance>
       <div class="grid">
@@ -254,7 +225,7 @@ function Balance({
   );
 }
 
-function TopUps({ topUps }: { readonly topUps: readonly CreditedTopUp[] }) {
+function TopUps({ topUps }: { topUps: readonly CreditedTopUp[] }) {
   const { billing: words, fields, common } = useTexts();
   return (
     <ResourceTable
@@ -271,7 +242,7 @@ function TopUps({ topUps }: { readonly topUps: readonly CreditedTopUp[] }) {
   );
 }
 
-function Months({ months, visit }: { readonly months: readonly string[]; readonly visit: MemberVisit }) {
+function Months({ months, visit }: { months: readonly string[]; visit: MemberVisit }) {
   const path = `/console/accounts/${visit.account.accountId}/billing/statements`;
   return (
     <ul class="plain">

@@ -10,77 +10,34 @@ import { createValidator } from '../../../api/validation.ts';
 import { deleteEndUserBudget, type KeptBudget, listEndUserBudgets } from '../../../db/queries/end-user-budgets.ts';
 import { type EndUserUsage, sumEndUserUsage } from '../../../db/queries/end-user-usage.ts';
 import { renewalOf } from '../../../domain/api-key.ts';
-import type { ServiceError } from '../../../domain/errors.ts';
-import { mayAsMember } from '../../../domain/roles.ts';
 import { exportFile } from '../../export.ts';
-import { carryOut } from '../../form-problem.ts';
-import { Card, Choice, Field, Form, FormButton, Money, Noted, Pages, Time, usd } from '../../html/components.tsx';
+import { Card, Choice, Field, Form, FormButton, Money, Noted, Time, usd } from '../../html/components.tsx';
 import { DayFilters, Downloads, FieldFilter, Filters } from '../../html/filters.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import { TableCard } from '../../html/resource-table.tsx';
 import { type ListPage, readListPage } from '../../list-page.ts';
-import { may, member, type Page, type PageResult, showPage, staff, type UserVisit } from '../../page.ts';
+import { inBothPlaces, mayHere, type PageResult, showPage, type UserVisit } from '../../page.ts';
 import { type NamedPeriod, readPeriod } from '../usage/period.ts';
 
-const BUDGET_LIST = { kind: 'endUserBudget', size: 50 } as const;
+/** What a visitor needs to change budgets. */
+const TO_CHANGE = ['develop', 'operate'] as const;
 const validate = createValidator(endUserBudgetSchema);
 
-/** The pages about end users, in one part of the console. */
-interface Place {
-  readonly path: string;
-  /** The entry of the navigation. */
-  readonly current: string;
-  readonly page: (path: string, handle: Handle) => Page;
-  readonly form: (path: string, handle: Handle) => Page;
-  readonly mayChange: (visit: UserVisit) => boolean;
-}
-
-type Handle = (visit: UserVisit, services: ApiServices) => Promise<PageResult>;
-
-export const endUserPages = [
-  ...pagesAt({
-    path: '/accounts/{account_id}/end-users',
-    current: 'endUsers',
-    page: (path, handle) => member.page(path, 'see', handle),
-    form: (path, handle) => member.form(path, 'develop', handle),
-    mayChange: ({ memberships, params }) =>
-      memberships.some(({ accountId, role }) => accountId === params['account_id'] && mayAsMember(role, 'develop')),
-  }),
-  ...pagesAt({
-    path: '/staff/accounts/{account_id}/end-users',
-    current: 'accounts',
-    page: (path, handle) => staff.page(path, 'read', handle),
-    form: (path, handle) => staff.form(path, 'operate', handle),
-    mayChange: (visit) => may(visit, 'operate'),
-  }),
-];
-
-function pagesAt(place: Place): readonly Page[] {
-  const { path, page, form } = place;
+export const endUserPages = inBothPlaces((place) => {
+  const page = place.page('/end-users', ['see', 'read'], showEndUsers);
   return [
-    page(path, (visit, services) => showEndUsers(visit, services, place)),
-    page(`${path}/export`, async (visit, services) => {
+    page,
+    place.page('/end-users/export', ['see', 'read'], async (visit, services) => {
       const { period, rows } = await askedUsage(visit, services);
       return exportFile(`end-users-${period.name}`, visit.query, rows, END_USER_USAGE);
     }),
-    form(path, (visit, services) =>
-      carryOut(
-        () => set(visit, services),
-        pathOf(visit, place),
-        (problem) => showEndUsers(visit, services, place, problem),
-      ),
-    ),
-    form(`${path}/{budget_id}/delete`, async (visit, { database }) => {
-      const { budget_id: id = '', account_id: accountId = '' } = visit.params;
-      await deleteEndUserBudget(database, { id, accountId });
-      return { kind: 'redirect', path: pathOf(visit, place) };
+    page.form('', TO_CHANGE, set),
+    page.form('/{budget_id}/delete', TO_CHANGE, ({ params }, { database }) => {
+      const { budget_id: id = '', account_id: accountId = '' } = params;
+      return deleteEndUserBudget(database, { id, accountId });
     }),
   ];
-}
-
-function pathOf({ params }: UserVisit, { path }: Place): string {
-  return path.replace('{account_id}', params['account_id'] ?? '');
-}
+});
 
 async function set({ form, params }: UserVisit, { database }: ApiServices): Promise<void> {
   const { id: accountId } = await existingAccount(database, params['account_id'] ?? '');
@@ -100,36 +57,26 @@ async function askedUsage({ params, query }: UserVisit, { reports, inTurn, clock
   return { account, period, rows };
 }
 
-async function showEndUsers(
-  visit: UserVisit,
-  services: ApiServices,
-  place: Place,
-  problem: ServiceError | null = null,
-): Promise<PageResult> {
+async function showEndUsers(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const { endUsers: words, titles } = visit.texts;
   const { account, period, rows } = await askedUsage(visit, services);
   const named = visit.query.get('end_user')?.trim() || undefined;
-  const budgets = await readListPage(visit.query, BUDGET_LIST, (slice) =>
+  const budgets = await readListPage(visit.query, 'endUserBudget', (slice) =>
     listEndUserBudgets(services.database, { accountId: account.id, endUser: named, ...slice }),
   );
-  const address = `/console${pathOf(visit, place)}`;
-  const mayChange = place.mayChange(visit);
+  const mayChange = mayHere(visit, TO_CHANGE);
   return showPage(
-    place.current,
     titles.endUsers,
-    <>
-      <Filters downloads={<Downloads />} hasViews={false} keeps={['end_user']}>
-        <DayFilters standing={period} />
-      </Filters>
-      <UsageTable rows={rows} />
-      <BudgetTable page={budgets} path={address} mayChange={mayChange} />
-      {mayChange ? (
-        <Card title={words.set}>
-          <BudgetForm action={address} />
-        </Card>
-      ) : null}
-    </>,
-    problem,
+    <Filters downloads={<Downloads />} hasViews={false} keeps={['end_user']}>
+      <DayFilters standing={period} />
+    </Filters>,
+    <UsageTable rows={rows} />,
+    <BudgetTable page={budgets} path={visit.path} mayChange={mayChange} />,
+    mayChange ? (
+      <Card title={words.set}>
+        <BudgetForm action={visit.path} />
+      </Card>
+    ) : null,
   );
 }
 
@@ -137,11 +84,11 @@ async function showEndUsers(
 const MAX_ROWS = 100;
 
 /** The name may be long, and without a space. */
-function Name({ endUser }: { readonly endUser: string }) {
+function Name({ endUser }: { endUser: string }) {
   return <span class="narrow">{endUser}</span>;
 }
 
-function UsageTable({ rows }: { readonly rows: readonly EndUserUsage[] }) {
+function UsageTable({ rows }: { rows: readonly EndUserUsage[] }) {
   const { endUsers: words, fields, titles } = useTexts();
   return (
     <TableCard
@@ -164,18 +111,17 @@ function UsageTable({ rows }: { readonly rows: readonly EndUserUsage[] }) {
   );
 }
 
-function BudgetTable({
-  page: { entries, next },
-  path,
-  mayChange,
-}: {
+interface BudgetTableProps {
   readonly page: ListPage<KeptBudget>;
   readonly path: string;
   readonly mayChange: boolean;
-}) {
+}
+
+function BudgetTable({ page: { entries, next }, path, mayChange }: BudgetTableProps) {
   const { endUsers: words, keys, fields, common, values } = useTexts();
   return (
     <TableCard
+      next={next}
       title={words.budgets}
       of={END_USER_BUDGET}
       rows={entries}
@@ -210,22 +156,20 @@ function BudgetTable({
       <Filters hasViews={false} keeps={['from', 'to']}>
         <FieldFilter name="end_user" />
       </Filters>
-      <Pages next={next} />
     </TableCard>
   );
 }
 
-function BudgetForm({ action }: { readonly action: string }) {
+function BudgetForm({ action }: { action: string }) {
   const { endUsers: words, common, values } = useTexts();
   return (
-    <Form action={action}>
+    <Form action={action} submit={common.save}>
       <p class="soft">{words.explanation}</p>
       <div class="grid">
         <Field name="end_user" hint={words.asNamed} />
         <Field name="usage_limit_usd" inputMode="decimal" />
         <Choice name="limit_period" label={words.renews} options={Object.entries(values.limit_period)} />
       </div>
-      <button type="submit">{common.save}</button>
     </Form>
   );
 }

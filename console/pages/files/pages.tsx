@@ -1,45 +1,21 @@
 /** The files that an account has uploaded, for its tasks to use. */
 import type { ApiServices } from '../../../api/services/services.ts';
 import { findUpload, listUploads, type Upload } from '../../../db/queries/uploads.ts';
-import { ServiceError } from '../../../domain/errors.ts';
 import { Card, ConfirmDeletion, Empty, Pages, Time } from '../../html/components.tsx';
 import { readListPage } from '../../list-page.ts';
-import { member, type MemberVisit, showPage } from '../../page.ts';
+import { existing, member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
 
-const FILE_LIST = { kind: 'file', size: 24 } as const;
+const PAGE_SIZE = 24;
+
+const page = member.page('/accounts/{account_id}/files', 'develop', showFiles);
 
 export const filePages = [
-  member.page('/accounts/{account_id}/files', 'develop', async (visit, services) => {
-    const { account, query, texts } = visit;
-    const { entries: uploads, next } = await readListPage(query, FILE_LIST, (slice) =>
-      listUploads(services.database, { accountId: account.accountId, ...slice }),
-    );
-    return showPage(
-      'files',
-      texts.titles.files,
-      <>
-        {uploads.length === 0 ? (
-          <Card>
-            <Empty>{texts.files.none}</Empty>
-          </Card>
-        ) : (
-          <ul class="gallery">
-            {uploads.map((upload) => (
-              <Tile upload={upload} visit={visit} services={services} />
-            ))}
-          </ul>
-        )}
-        <Pages next={next} />
-      </>,
-    );
-  }),
+  page,
   member.page('/accounts/{account_id}/files/{file_id}/delete', 'develop', async (visit, services) => {
     const { texts, account, params } = visit;
-    const upload = await findUpload(services.database, account.accountId, params['file_id'] ?? '');
-    if (!upload) throw noSuchFile();
-    const list = `/console${pathOf(visit)}`;
+    const upload = existing(await findUpload(services.database, account.accountId, params['file_id'] ?? ''));
+    const list = `/console/accounts/${account.accountId}/files`;
     return showPage(
-      'files',
       texts.files.deleteTitle(upload.filename ?? upload.id),
       <Card>
         <p>{texts.files.delete}</p>
@@ -47,30 +23,43 @@ export const filePages = [
       </Card>,
     );
   }),
-  member.form('/accounts/{account_id}/files/{file_id}/delete', 'develop', async (visit, { uploads }) => {
-    const { account, params } = visit;
-    if (!(await uploads.remove(account.accountId, params['file_id'] ?? ''))) throw noSuchFile();
-    return { kind: 'redirect', path: pathOf(visit) };
+  page.form('/{file_id}/delete', 'develop', async ({ account, params }, { uploads }) => {
+    existing((await uploads.remove(account.accountId, params['file_id'] ?? '')) || null);
   }),
 ];
 
-function pathOf({ account: { accountId } }: MemberVisit): string {
-  return `/accounts/${accountId}/files`;
+async function showFiles(visit: MemberVisit, services: ApiServices): Promise<PageResult> {
+  const { account, query, texts } = visit;
+  const { entries: uploads, next } = await readListPage(
+    query,
+    'file',
+    (slice) => listUploads(services.database, { accountId: account.accountId, ...slice }),
+    PAGE_SIZE,
+  );
+  return showPage(
+    texts.titles.files,
+    uploads.length === 0 ? (
+      <Card>
+        <Empty>{texts.files.none}</Empty>
+      </Card>
+    ) : (
+      <ul class="gallery">
+        {uploads.map((upload) => (
+          <Tile upload={upload} visit={visit} services={services} />
+        ))}
+      </ul>
+    ),
+    <Pages next={next} />,
+  );
 }
 
-function noSuchFile(): ServiceError {
-  return new ServiceError('not_found', 'There is no such file.');
-}
-
-function Tile({
-  upload,
-  visit,
-  services: { storage, uploadExpiryMs },
-}: {
+interface TileProps {
   readonly upload: Upload;
   readonly visit: MemberVisit;
   readonly services: ApiServices;
-}) {
+}
+
+function Tile({ upload, visit, services: { storage, uploadExpiryMs } }: TileProps) {
   const { files: words, common, language } = visit.texts;
   const { id, filename, bytes, mimeType, createdAt, usedAt, storageKey } = upload;
   const url = storage.urlOf(storageKey);
@@ -103,7 +92,7 @@ function Tile({
           <button type="button" class="quiet" data-copy={url} data-copied={common.copied}>
             {words.copyLink}
           </button>
-          <a href={`/console${pathOf(visit)}/${id}/delete`} aria-label={words.deleteLabel(name)}>
+          <a href={`${visit.path}/${id}/delete`} aria-label={words.deleteLabel(name)}>
             {common.delete}
           </a>
         </div>
@@ -112,7 +101,7 @@ function Tile({
   );
 }
 
-function Preview({ url, mimeType, name }: { readonly url: string; readonly mimeType: string; readonly name: string }) {
+function Preview({ url, mimeType, name }: { url: string; mimeType: string; name: string }) {
   if (mimeType.startsWith('image/')) return <img src={url} alt={name} loading="lazy" />;
   if (mimeType.startsWith('video/')) {
     return <video src={url} muted playsinline preload="metadata" aria-label={name}></video>;

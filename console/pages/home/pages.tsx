@@ -4,7 +4,7 @@ import { sumDailyUsage } from '../../../db/queries/daily-usage.ts';
 import { mayAsMember } from '../../../domain/roles.ts';
 import { ApiReference } from '../../html/api-reference.tsx';
 import { DayChart, seriesOf } from '../../html/chart.tsx';
-import { Card, Empty, Headline, usd } from '../../html/components.tsx';
+import { ButtonLink, Card, Empty, Headline, usd } from '../../html/components.tsx';
 import { member, type MemberVisit, showPage, user } from '../../page.ts';
 import { dayOf } from '../../period.ts';
 import { ownAccount } from '../own-account.ts';
@@ -40,42 +40,39 @@ export const homePages = [
     const signup = account.signupAvailable;
     const running = tasks.filter(({ completedAt }) => completedAt === null).length;
     return showPage(
-      'home',
       titles.home,
-      <>
-        <div class="grid">
-          <Card title={common.balance}>
-            <Headline amount={account.fundedAvailable + signup} />
-            <p class="soft">{home.held(usd(account.fundedReserved + account.signupReserved))}</p>
-            {signup > 0n ? <p class="soft">{home.signup(usd(signup))}</p> : null}
-            <AddFunds account={membership} services={services} />
-          </Card>
-          <Card title={home.running}>
-            {running === 0 ? <Empty>{home.nothingRunning}</Empty> : <p class="big number">{running}</p>}
-          </Card>
-          <Card title={home.spend} wide>
-            <DayChart
-              days={daysSince(from)}
-              series={seriesOf(
-                days.map(({ date, model, charged }) => ({ name: model, day: date, amount: charged })),
-                usageWords.others,
-              )}
-              label={home.spend}
-              describe={common.perDay}
-              dayHref={(day) => `${usage}&day=${day}`}
-              nameHref={(model) => `${usage}&model=${encodeURIComponent(model)}`}
-            />
-          </Card>
-        </div>
-        <h2>{common.latestTasks}</h2>
-        {tasks.length === 0 ? <FirstSteps visit={visit} /> : <Gallery tasks={tasks} accountId={accountId} />}
-      </>,
+      <div class="grid">
+        <Card title={common.balance}>
+          <Headline amount={account.fundedAvailable + signup} />
+          <p class="soft">{home.held(usd(account.fundedReserved + account.signupReserved))}</p>
+          {signup > 0n ? <p class="soft">{home.signup(usd(signup))}</p> : null}
+          <AddFunds account={membership} services={services} />
+        </Card>
+        <Card title={home.running}>
+          {running === 0 ? <Empty>{home.nothingRunning}</Empty> : <p class="big number">{running}</p>}
+        </Card>
+        <Card title={home.spend} wide>
+          <DayChart
+            days={daysSince(from)}
+            series={seriesOf(
+              days.map(({ date, model, charged }) => ({ name: model, day: date, amount: charged })),
+              usageWords.others,
+            )}
+            label={home.spend}
+            describe={common.perDay}
+            dayHref={(day) => `${usage}&day=${day}`}
+            nameHref={(model) => `${usage}&model=${encodeURIComponent(model)}`}
+          />
+        </Card>
+      </div>,
+      <h2>{common.latestTasks}</h2>,
+      tasks.length === 0 ? <FirstSteps visit={visit} /> : <Gallery tasks={tasks} accountId={accountId} />,
     );
   }),
 ];
 
 /** Where a new account starts. */
-function FirstSteps({ visit: { account, texts } }: { readonly visit: MemberVisit }) {
+function FirstSteps({ visit: { account, texts } }: { visit: MemberVisit }) {
   const { home, titles } = texts;
   const path = `/console/accounts/${account.accountId}`;
   return (
@@ -83,12 +80,8 @@ function FirstSteps({ visit: { account, texts } }: { readonly visit: MemberVisit
       <Empty>{home.noTasks}</Empty>
       {mayAsMember(account.role, 'develop') ? (
         <div class="row actions after">
-          <a class="button" href={`${path}/playground`}>
-            {titles.playground}
-          </a>
-          <a class="button quiet" href={`${path}/keys`}>
-            {titles.keys}
-          </a>
+          <ButtonLink href={`${path}/playground`} label={titles.playground} />
+          <ButtonLink href={`${path}/keys`} label={titles.keys} look="quiet" />
         </div>
       ) : null}
       <ApiReference />

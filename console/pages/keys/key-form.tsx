@@ -47,15 +47,13 @@ function expiryOf(day: string | null, stored: ApiKey | null): string | null {
   return before?.startsWith(day) ? before : `${day}T23:59:59Z`;
 }
 
-export function KeyForm({
-  action,
-  stored,
-  catalogue,
-}: {
+interface KeyFormProps {
   readonly action: string;
   readonly stored: ApiKey | null;
   readonly catalogue: Catalogue;
-}) {
+}
+
+export function KeyForm({ action, stored, catalogue }: KeyFormProps) {
   const { keys: words, common, fields, values } = useTexts();
   const { usageLimit = null, models = null } = stored ?? {};
   const sent = useRefusal(action)?.sent;
@@ -63,7 +61,7 @@ export function KeyForm({
   const { videoModels, imageModels, textModels } = catalogue;
   const ids = [videoModels, imageModels, textModels].flatMap((models) => [...models.keys()]);
   return (
-    <Form action={action}>
+    <Form action={action} submit={stored === null ? common.create : common.save}>
       <div class="grid">
         <Field name="name" value={stored?.name} />
         <div>
@@ -103,7 +101,6 @@ export function KeyForm({
           </div>
         </details>
       </fieldset>
-      <button type="submit">{stored === null ? common.create : common.save}</button>
     </Form>
   );
 }

@@ -1,8 +1,7 @@
 /** The keys of an account as a table, and one key as facts. */
 import { API_KEY } from '../../../api/routes/admin/present.ts';
 import type { ApiKey } from '../../../db/queries/api-keys.ts';
-import { FormButton, Money, Noted, Time, usd } from '../../html/components.tsx';
-import { Facts } from '../../html/facts.tsx';
+import { FormButton, Money, Noted, Time, usd, Facts } from '../../html/components.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import { Chosen, TableCard } from '../../html/resource-table.tsx';
 
@@ -50,7 +49,7 @@ export function KeyTable({ keys: rows, path, mayChange, ...table }: Props) {
   );
 }
 
-export function KeyFacts({ apiKey }: { readonly apiKey: ApiKey }) {
+export function KeyFacts({ apiKey }: { apiKey: ApiKey }) {
   const { keys: words, fields } = useTexts();
   return (
     <Facts
@@ -67,7 +66,7 @@ export function KeyFacts({ apiKey }: { readonly apiKey: ApiKey }) {
 }
 
 /** The amount that counts towards the limit, and when the limit renews. */
-function Spent({ apiKey: { usedOfLimit, usageLimit, limitPeriod } }: { readonly apiKey: ApiKey }) {
+function Spent({ apiKey: { usedOfLimit, usageLimit, limitPeriod } }: { apiKey: ApiKey }) {
   const { keys: words, values } = useTexts();
   return (
     <Noted note={limitPeriod === null ? null : words.renewal(values.limit_period[limitPeriod])}>
@@ -76,7 +75,7 @@ function Spent({ apiKey: { usedOfLimit, usageLimit, limitPeriod } }: { readonly 
   );
 }
 
-function LastUsed({ apiKey: { lastUsedAt } }: { readonly apiKey: ApiKey }) {
+function LastUsed({ apiKey: { lastUsedAt } }: { apiKey: ApiKey }) {
   const { staffAccounts: words } = useTexts();
   return lastUsedAt === null ? <>{words.never}</> : <Time at={lastUsedAt} />;
 }

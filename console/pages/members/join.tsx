@@ -6,7 +6,7 @@ import type { Database } from '../../../db/database.ts';
 import type { Invitation } from '../../../db/queries/invitations.ts';
 import { findUserByEmail } from '../../../db/queries/users.ts';
 import { isPersonName, PERSON_NAME_LENGTH } from '../../../domain/person-name.ts';
-import { Card, Field, Form, Problem } from '../../html/components.tsx';
+import { ButtonLink, Card, Field, Form, Problem } from '../../html/components.tsx';
 import { faultWords, NewPassword } from '../../html/new-password.tsx';
 import { type PageResult, everybody, type Visit } from '../../page.ts';
 import { enter } from '../sign-in/enter.ts';
@@ -52,9 +52,8 @@ async function join(visit: Visit, invitation: Invitation, database: Database): P
     return bare(
       visit,
       invitation,
-      <Form action={visit.path}>
+      <Form action={visit.path} submit={words.joinAccount(accountName)}>
         <p>{words.joinAs(texts.values.role[role])}</p>
-        <button type="submit">{words.joinAccount(accountName)}</button>
       </Form>,
     );
   }
@@ -65,9 +64,7 @@ async function join(visit: Visit, invitation: Invitation, database: Database): P
     <>
       <p>{words.signInFirst(email)}</p>
       <p>
-        <a class="button" href="/console/sign-in">
-          {texts.signIn.title}
-        </a>
+        <ButtonLink href="/console/sign-in" label={texts.signIn.title} />
       </p>
     </>,
   );
@@ -81,11 +78,10 @@ function newUserForm(visit: Visit, invitation: Invitation, problem: string | nul
     <>
       <Problem of={problem} />
       <p>{words.joinAs(values.role[invitation.role])}</p>
-      <Form action={visit.path}>
+      <Form action={visit.path} submit={words.joinAccount(invitation.accountName)}>
         <Field name="email" label={signIn.email} type="email" value={invitation.email} autocomplete="username" />
         <Field name="name" value={visit.form.text('name')} required autocomplete="name" />
         <NewPassword />
-        <button type="submit">{words.joinAccount(invitation.accountName)}</button>
       </Form>
     </>,
     problem === null ? 200 : 400,

@@ -11,63 +11,84 @@ import type { ApiServices } from '../../../api/services/services.ts';
 import { type Invitation, listInvitations } from '../../../db/queries/invitations.ts';
 import { listMembers, type Member } from '../../../db/queries/users.ts';
 import { isEmailAddress } from '../../../domain/email-address.ts';
-import { badRequest, ServiceError } from '../../../domain/errors.ts';
+import { badRequest } from '../../../domain/errors.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested } from '../../../domain/resource/resource.ts';
 import { MEMBER_ROLES, type MemberRole } from '../../../domain/roles.ts';
-import { Badge, Card, Choice, Copyable, Field, Form, FormButton, Problem } from '../../html/components.tsx';
+import { ButtonLink, Badge, Card, Choice, Copyable, Field, Form, FormButton } from '../../html/components.tsx';
 import { TableCard } from '../../html/resource-table.tsx';
-import { type PageResult, member, type MemberVisit, showPage } from '../../page.ts';
+import { FormError } from '../../form-problem.ts';
+import { existing, type PageResult, member, type MemberVisit, showPage } from '../../page.ts';
 import { joinPages } from './join.tsx';
 import { useTexts } from '../../html/page-context.ts';
 
+const listPage = member.page('/accounts/{account_id}/members', 'own', showMembers);
+const memberPage = member.page('/accounts/{account_id}/members/{user_id}', 'own', showMember);
+
 export const memberPages = [
   ...joinPages,
-  member.page('/accounts/{account_id}/members', 'own', (visit, services) => showMembers(visit, services, null)),
-  member.form('/accounts/{account_id}/members', 'own', async (visit, services) => {
-    const { members: words } = visit.texts;
-    const email = visit.form.text('email').toLowerCase();
-    if (!isEmailAddress(email)) return showMembers(visit, services, { words: words.notAnAddress, status: 400 });
-    const { database, canSendMail } = services;
-    const made = await inviteMember(database, ownerOf(visit), { email, role: roleIn(visit), canSendMail });
-    if (typeof made === 'string') return showMembers(visit, services, { words: words.refusals[made], status: 409 });
-    if ('mailedTo' in made)
-      return showLink(visit, { title: words.invitedTitle, explained: words.invitationMailed(made.mailedTo) });
-    return showLink(visit, {
-      title: words.invitedTitle,
-      explained: words.invited(email),
-      link: services.publicUrl + made.path,
-    });
-  }),
-  member.form('/accounts/{account_id}/members/withdraw', 'own', async (visit, { database }) => {
-    await withdrawInvitation(database, ownerOf(visit), visit.form.text('email'));
-    return { kind: 'redirect', path: pathOf(visit) };
-  }),
-  member.page('/accounts/{account_id}/members/{user_id}', 'own', (visit, services) =>
-    showMember(visit, services, null),
+  listPage,
+  listPage.form(
+    '',
+    'own',
+    async (visit, { database, canSendMail, publicUrl }) => {
+      const { members: words } = visit.texts;
+      const email = visit.form.text('email').toLowerCase();
+      if (!isEmailAddress(email)) throw new FormError(words.notAnAddress, { field: 'email' });
+      const invited = inviteMember(database, ownerOf(visit), { email, role: roleIn(visit), canSendMail });
+      const made = orRefused(await invited, visit);
+      const title = words.invitedTitle;
+      if ('mailedTo' in made) return { title, explained: words.invitationMailed(made.mailedTo) };
+      return { title, explained: words.invited(email), link: publicUrl + made.path };
+    },
+    showLink,
   ),
-  member.form('/accounts/{account_id}/members/{user_id}/role', 'own', async (visit, services) => {
-    const change = { userId: visit.params['user_id'] ?? '', role: roleIn(visit) };
-    const refusal = await changeRole(services.database, ownerOf(visit), change);
-    if (refusal) return showMember(visit, services, refusal);
-    return { kind: 'redirect', path: change.userId === visit.user.id ? '' : pathOf(visit) };
-  }),
-  member.form('/accounts/{account_id}/members/{user_id}/link', 'own', async (visit, services) => {
-    const { members: words } = visit.texts;
-    const { database, canSendMail, publicUrl } = services;
-    const userId = visit.params['user_id'] ?? '';
-    const made = await makeMemberLink(database, ownerOf(visit), { userId, canSendMail });
-    if (typeof made === 'string') return showMember(visit, services, made);
-    if ('mailedTo' in made) return showLink(visit, { title: words.linkTitle, explained: words.mailed(made.mailedTo) });
-    return showLink(visit, { title: words.linkTitle, explained: words.linkMade, link: publicUrl + made.path });
-  }),
-  member.form('/accounts/{account_id}/members/{user_id}/remove', 'own', async (visit, services) => {
-    const userId = visit.params['user_id'] ?? '';
-    const refusal = await removeMember(services.database, ownerOf(visit), userId);
-    if (refusal) return showMember(visit, services, refusal);
-    return { kind: 'redirect', path: userId === visit.user.id ? '' : pathOf(visit) };
-  }),
+  listPage.form('/withdraw', 'own', (visit, { database }) =>
+    withdrawInvitation(database, ownerOf(visit), visit.form.text('email')),
+  ),
+  memberPage,
+  memberPage.form(
+    '/role',
+    'own',
+    async (visit, { database }) => {
+      const change = { userId: visit.params['user_id'] ?? '', role: roleIn(visit) };
+      orRefused(await changeRole(database, ownerOf(visit), change), visit);
+    },
+    pathAfterChange,
+  ),
+  memberPage.form(
+    '/link',
+    'own',
+    async (visit, { database, canSendMail, publicUrl }) => {
+      const { members: words } = visit.texts;
+      const userId = visit.params['user_id'] ?? '';
+      const made = orRefused(await makeMemberLink(database, ownerOf(visit), { userId, canSendMail }), visit);
+      const title = words.linkTitle;
+      if ('mailedTo' in made) return { title, explained: words.mailed(made.mailedTo) };
+      return { title, explained: words.linkMade, link: publicUrl + made.path };
+    },
+    showLink,
+  ),
+  memberPage.form(
+    '/remove',
+    'own',
+    async (visit, { database }) => {
+      orRefused(await removeMember(database, ownerOf(visit), visit.params['user_id'] ?? ''), visit);
+    },
+    pathAfterChange,
+  ),
 ];
+
+/** @throws FormError for a refusal */
+function orRefused<Made extends object | null>(made: Made | Refusal, { texts }: MemberVisit): Made {
+  if (typeof made === 'string') throw new FormError(texts.members.refusals[made], { code: 'idempotency_conflict' });
+  return made;
+}
+
+/** Owners who changed what they may do themselves may no longer see the list of members. */
+function pathAfterChange(visit: MemberVisit): string {
+  return visit.params['user_id'] === visit.user.id ? '' : pathOf(visit);
+}
 
 function pathOf({ account: { accountId } }: MemberVisit): string {
   return `/accounts/${accountId}/members`;
@@ -84,44 +105,33 @@ function roleIn({ form }: MemberVisit): MemberRole {
   return role;
 }
 
-function RoleChoice({ value }: { readonly value: MemberRole }) {
+function RoleChoice({ value }: { value: MemberRole }) {
   const { members: words, values } = useTexts();
   const options = MEMBER_ROLES.map((role) => [role, `${values.role[role]}: ${words.rolesDo[role]}`] as const);
   return <Choice name="role" value={value} options={options} />;
 }
 
-async function showMembers(
-  visit: MemberVisit,
-  { database }: ApiServices,
-  problem: { readonly words: string; readonly status: number } | null,
-): Promise<PageResult> {
+async function showMembers(visit: MemberVisit, { database }: ApiServices): Promise<PageResult> {
   const { texts, account, form } = visit;
   const { members: words, titles } = texts;
   const members = await listMembers(database, account.accountId);
   return showPage(
-    'members',
     titles.members,
-    <>
-      <Members members={members} visit={visit} />
-      {await Invitations({ visit, database })}
-      <Card title={words.invite}>
-        <Problem of={problem?.words ?? null} />
-        <Form action={`/console${pathOf(visit)}`}>
-          <Field
-            name="email"
-            label={texts.signIn.email}
-            type="email"
-            value={form.text('email')}
-            required
-            autocomplete="off"
-          />
-          <RoleChoice value="developer" />
-          <button type="submit">{words.makeLink}</button>
-        </Form>
-      </Card>
-    </>,
-    null,
-    problem?.status,
+    <Members members={members} visit={visit} />,
+    await Invitations({ visit, database }),
+    <Card title={words.invite}>
+      <Form action={`/console${pathOf(visit)}`} submit={words.makeLink}>
+        <Field
+          name="email"
+          label={texts.signIn.email}
+          type="email"
+          value={form.text('email')}
+          required
+          autocomplete="off"
+        />
+        <RoleChoice value="developer" />
+      </Form>
+    </Card>,
   );
 }
 
@@ -138,7 +148,7 @@ const INVITATION = nested<Invitation>({
   mail: field.oneOf(['ordered', 'sent', 'failed']).orNull('mail'),
 });
 
-function Members({ members, visit }: { readonly members: readonly Member[]; readonly visit: MemberVisit }) {
+function Members({ members, visit }: { members: readonly Member[]; visit: MemberVisit }) {
   const { members: words, fields, titles, common } = visit.texts;
   return (
     <TableCard
@@ -170,13 +180,7 @@ function Members({ members, visit }: { readonly members: readonly Member[]; read
   );
 }
 
-async function Invitations({
-  visit,
-  database,
-}: {
-  readonly visit: MemberVisit;
-  readonly database: ApiServices['database'];
-}) {
+async function Invitations({ visit, database }: { visit: MemberVisit; database: ApiServices['database'] }) {
   const { members: words } = visit.texts;
   const invitations = await listInvitations(database, visit.account.accountId);
   if (invitations.length === 0) return null;
@@ -206,45 +210,33 @@ async function Invitations({
   );
 }
 
-async function showMember(visit: MemberVisit, { database }: ApiServices, refusal: Refusal | null): Promise<PageResult> {
+async function showMember(visit: MemberVisit, { database }: ApiServices): Promise<PageResult> {
   const { texts, account, params } = visit;
   const { members: words, common } = texts;
-  const member = (await listMembers(database, account.accountId)).find(({ id }) => id === params['user_id']);
-  if (!member) throw new ServiceError('not_found', 'Nobody like that belongs to the account.');
+  const member = existing((await listMembers(database, account.accountId)).find(({ id }) => id === params['user_id']));
   const path = `/console${pathOf(visit)}/${member.id}`;
   return showPage(
-    'members',
     member.name,
-    <>
-      <Problem of={refusal && words.refusals[refusal]} />
-      <Card title={texts.fields.role}>
-        <p class="soft">{member.email}</p>
-        <Form action={`${path}/role`}>
-          <RoleChoice value={member.role} />
-          <button type="submit">{texts.common.save}</button>
-        </Form>
+    <Card title={texts.fields.role}>
+      <p class="soft">{member.email}</p>
+      <Form action={`${path}/role`} submit={texts.common.save}>
+        <RoleChoice value={member.role} />
+      </Form>
+    </Card>,
+    member.id === visit.user.id ? null : (
+      <Card title={words.lostPassword}>
+        <p>{words.linkExplained}</p>
+        <Form action={`${path}/link`} submit={words.makeNewLink} look="quiet" />
       </Card>
-      {member.id === visit.user.id ? null : (
-        <Card title={words.lostPassword}>
-          <p>{words.linkExplained}</p>
-          <Form action={`${path}/link`}>
-            <button type="submit" class="quiet">
-              {words.makeNewLink}
-            </button>
-          </Form>
-        </Card>
-      )}
-      <Card title={words.remove}>
-        <FormButton
-          action={`${path}/remove`}
-          label={common.remove(member.name)}
-          look="danger"
-          question={words.removeExplained}
-        />
-      </Card>
-    </>,
-    null,
-    refusal ? 409 : 200,
+    ),
+    <Card title={words.remove}>
+      <FormButton
+        action={`${path}/remove`}
+        label={common.remove(member.name)}
+        look="danger"
+        question={words.removeExplained}
+      />
+    </Card>,
   );
 }
 
@@ -255,15 +247,12 @@ function showLink(
 ): PageResult {
   const { texts } = visit;
   return showPage(
-    'members',
     title,
     <Card>
       <p>{explained}</p>
       {link === undefined ? null : <Copyable text={link} label={title} />}
       <p>
-        <a class="button" href={`/console${pathOf(visit)}`}>
-          {texts.common.done}
-        </a>
+        <ButtonLink href={`/console${pathOf(visit)}`} label={texts.common.done} />
       </p>
     </Card>,
   );

@@ -36,30 +36,27 @@ export const modelPages = [
     );
     const playground = `/console/accounts/${account.accountId}/playground?model=`;
     return showPage(
-      'models',
       titles.models,
-      <>
-        <Filters>
-          <FieldFilter name="model" label={words.part} />
-          <ChoiceFilter name="kind" all={words.allKinds} values={KINDS} />
-        </Filters>
-        <p class="soft">{words.units}</p>
-        <ApiReference tag="Models" />
-        <TableCard
-          of={PRICED_MODEL}
-          label={titles.models}
-          rows={rows}
-          none={words.none}
-          columns={[
-            [fields.model, 'id'],
-            'kind',
-            [common.prices, (model) => <InlinePrices prices={model.prices} />],
-            mayAsMember(account.role, 'develop')
-              ? ['', ({ id }) => <a href={playground + encodeURIComponent(id)}>{words.tryIt}</a>]
-              : null,
-          ]}
-        />
-      </>,
+      <Filters>
+        <FieldFilter name="model" label={words.part} />
+        <ChoiceFilter name="kind" all={words.allKinds} values={KINDS} />
+      </Filters>,
+      <p class="soft">{words.units}</p>,
+      <ApiReference tag="Models" />,
+      <TableCard
+        of={PRICED_MODEL}
+        label={titles.models}
+        rows={rows}
+        none={words.none}
+        columns={[
+          [fields.model, 'id'],
+          'kind',
+          [common.prices, (model) => <InlinePrices prices={model.prices} />],
+          mayAsMember(account.role, 'develop')
+            ? ['', ({ id }) => <a href={playground + encodeURIComponent(id)}>{words.tryIt}</a>]
+            : null,
+        ]}
+      />,
     );
   }),
 ];

@@ -12,13 +12,7 @@ export interface WholeAnswer {
   readonly usage: TextUsage | null;
 }
 
-export function ChatFields({
-  model,
-  visit: { form, texts },
-}: {
-  readonly model: TextModel;
-  readonly visit: MemberVisit;
-}) {
+export function ChatFields({ model, visit: { form, texts } }: { model: TextModel; visit: MemberVisit }) {
   const words = texts.playground;
   return (
     <>
@@ -35,7 +29,7 @@ export function ChatFields({
 }
 
 /** The script of the page streams the answer into this card. Without script, the card holds the whole answer. */
-export function AnswerCard({ answer }: { readonly answer: WholeAnswer | null }) {
+export function AnswerCard({ answer }: { answer: WholeAnswer | null }) {
   const texts = useTexts();
   return (
     <section class="card" id="answer" hidden={answer === null} aria-labelledby="answer-title">
@@ -70,7 +64,7 @@ export function Asked() {
   );
 }
 
-export function Cost({ usage: { inputTokens, outputTokens, charged } }: { readonly usage: TextUsage }) {
+export function Cost({ usage: { inputTokens, outputTokens, charged } }: { usage: TextUsage }) {
   const texts = useTexts();
   return (
     <p class="soft">

@@ -12,24 +12,19 @@ import { useTexts } from '../../html/page-context.ts';
 const PICTURES = 'image/png,image/jpeg,image/webp';
 
 export const filePages = [
-  member.form(
-    '/accounts/{account_id}/playground/files',
-    'develop',
-    async (visit, services) => {
+  {
+    ...member.form('/accounts/{account_id}/playground/files', 'develop', async (visit, services) => {
       try {
         const upload = await receive(visit, services);
         const url = services.storage.urlOf(upload.storageKey);
-        return {
-          kind: 'part',
-          content: <Thumbnail url={url} name={upload.filename ?? upload.id} />,
-        };
+        return { kind: 'part', content: <Thumbnail url={url} name={upload.filename ?? upload.id} /> };
       } catch (error) {
         if (!(error instanceof ServiceError) || error.code === 'internal_error') throw error;
         return { kind: 'part', content: <Problem of={error} />, status: error.status };
       }
-    },
-    { receives: 'file' },
-  ),
+    }),
+    receives: 'file' as const,
+  },
 ];
 
 /** @throws ServiceError for a file that is not a picture, and when the account keeps too many files */
@@ -43,7 +38,7 @@ async function receive(visit: MemberVisit, services: ApiServices): Promise<Uploa
 }
 
 /** An input for files. The script of the page shows the input; without script, people enter links. */
-export function FileDrop({ visit: { account, session, texts } }: { readonly visit: MemberVisit }) {
+export function FileDrop({ visit: { account, session, texts } }: { visit: MemberVisit }) {
   const words = texts.playground;
   return (
     <div
@@ -61,7 +56,7 @@ export function FileDrop({ visit: { account, session, texts } }: { readonly visi
   );
 }
 
-function Thumbnail({ url, name }: { readonly url: string; readonly name: string }) {
+function Thumbnail({ url, name }: { url: string; name: string }) {
   const texts = useTexts();
   return (
     <li>

@@ -57,17 +57,14 @@ function Parameters({ model: { parameters }, visit }: Props<MediaModel>) {
   );
 }
 
-function Parameter({
-  name,
-  schema,
-  isRequired,
-  visit: { texts, form },
-}: {
+interface ParameterProps {
   readonly name: string;
   readonly schema: ParameterSchema;
   readonly isRequired: boolean;
   readonly visit: MemberVisit;
-}) {
+}
+
+function Parameter({ name, schema, isRequired, visit: { texts, form } }: ParameterProps) {
   const words = texts.playground;
   const { type, description, default: usual } = schema;
   const field = { name: fieldOf(name), wireName: name, label: name, value: form.text(fieldOf(name)) };

@@ -14,7 +14,7 @@ import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { FormError, problemWords } from '../../form-problem.ts';
-import { type PageResult, member, type MemberVisit } from '../../page.ts';
+import { existing, type PageResult, member, type MemberVisit } from '../../page.ts';
 import { ownTask, pricesOf } from '../own-account.ts';
 import { bodyOf, formOfTask, withPrompt } from './bodies.ts';
 import { consoleCaller, latestRuns } from './caller.ts';
@@ -49,26 +49,25 @@ export const playgroundPages = [
       return await (isMedia(model) ? place(visit, services, model) : ask(visit, services, model));
     } catch (error) {
       if (!(error instanceof ServiceError) || error.code === 'internal_error') throw error;
-      return visit.isPartRequest && model
-        ? showFormAgain(visit, model, error)
-        : show(visit, services, model, { problem: error });
+      const refused = { ...visit, problem: error };
+      const again = visit.isPartRequest && model ? showFormAgain(visit, model) : await show(visit, services, model);
+      return { ...again, status: 400, refused };
     }
   }),
-  member.form(
-    `${PATH}/price`,
-    'develop',
-    async (visit, services) => {
+  {
+    ...member.form(`${PATH}/price`, 'develop', async (visit, services) => {
       await countAction(services.database, visit.account.accountId, PRICES);
       const model = findTried(services.catalogue, visit.form.text('model'));
       if (!visit.isPartRequest || !model) return show(visit, services, model);
       return { kind: 'part', content: <PriceAndCalls priced={await price(visit, services, model)} /> };
-    },
-    { changesNothing: true },
-  ),
+    }),
+    changesNothing: true as const,
+  },
   member.page(`${PATH}/cost/{request_id}`, 'develop', async ({ account, params }, { database }) => {
     const { request_id: requestId = '' } = params;
-    const usage = isId('request', requestId) ? await findRecorded(database, account.accountId, requestId) : null;
-    if (!usage) throw new ServiceError('not_found', 'There is no such request.');
+    const usage = existing(
+      isId('request', requestId) ? await findRecorded(database, account.accountId, requestId) : null,
+    );
     return { kind: 'part', content: <Cost usage={usage} /> };
   }),
   member.page(`${PATH}/tasks/{task_id}`, 'develop', async (visit, services) => {
@@ -80,10 +79,10 @@ export const playgroundPages = [
 ];
 
 /** The form in its own place instead of the result, which may be of an earlier task. */
-function showFormAgain(visit: MemberVisit, model: Tried, problem: ServiceError): PageResult {
+function showFormAgain(visit: MemberVisit, model: Tried): PageResult {
   visit.context.set({ 'HX-Retarget': '#order', 'HX-Reswap': 'outerHTML' });
   const content = <TryForm model={model} visit={visit} path={pathOf(visit)} />;
-  return { kind: 'part', content, problem, status: 400 };
+  return { kind: 'part', content };
 }
 
 /** A stream ends a moment before its charge is recorded. */

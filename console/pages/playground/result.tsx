@@ -11,7 +11,7 @@ export function ResultPlace() {
 }
 
 /** The browser asks for the result again until the task is final. The answer is empty while the status stays the same. */
-export function TaskResult({ task }: { readonly task: Task }) {
+export function TaskResult({ task }: { task: Task }) {
   const { playground: words, common } = useTexts();
   const account = `/console/accounts/${task.accountId}`;
   const live = isFinal(task.status)

@@ -1,5 +1,4 @@
 /** The page of the playground. Another choice of the model replaces the fields, and keeps the prompt. */
-import type { ServiceError } from '../../../domain/errors.ts';
 import type { Task } from '../../../domain/task.ts';
 import { Field, Form, Problem } from '../../html/components.tsx';
 import { type PageResult, type MemberVisit, showPage } from '../../page.ts';
@@ -18,42 +17,36 @@ export interface Shown {
   readonly priced: Priced | null;
   /** What was made in the console last. */
   readonly latest: readonly Task[];
-  readonly problem?: ServiceError;
   readonly answer?: WholeAnswer;
 }
 
-export function playground(visit: MemberVisit, { groups, model, priced, latest, problem, answer }: Shown): PageResult {
+export function playground(visit: MemberVisit, { groups, model, priced, latest, answer }: Shown): PageResult {
   const { texts } = visit;
   const path = pathOf(visit);
   return showPage(
-    'playground',
     texts.titles.playground,
-    <>
-      <ModelChoice groups={groups} model={model} path={path} />
-      <div id="tried" class="grid">
-        {model === null || priced === null ? null : (
-          <>
-            <TryForm model={model} visit={visit} path={path} />
-            <div>
-              {isMedia(model) ? null : <AnswerCard answer={answer ?? null} />}
-              <ResultPlace />
-              <Asked />
-              <PriceCard priced={priced} path={path} />
-            </div>
-          </>
-        )}
-      </div>
-      <LatestRuns tasks={latest} path={path} />
-    </>,
-    problem,
-    problem && 400,
+    <ModelChoice groups={groups} model={model} path={path} />,
+    <div id="tried" class="grid">
+      {model === null || priced === null ? null : (
+        <>
+          <TryForm model={model} visit={visit} path={path} />
+          <div>
+            {isMedia(model) ? null : <AnswerCard answer={answer ?? null} />}
+            <ResultPlace />
+            <Asked />
+            <PriceCard priced={priced} path={path} />
+          </div>
+        </>
+      )}
+    </div>,
+    <LatestRuns tasks={latest} path={path} />,
   );
 }
 
 /** The event that a task was placed, by which the page asks for the latest runs again. */
 export const PLACED = 'placed';
 
-function LatestRuns({ tasks, path }: { readonly tasks: readonly Task[]; readonly path: string }) {
+function LatestRuns({ tasks, path }: { tasks: readonly Task[]; path: string }) {
   const { playground: words, tasks: taskWords } = useTexts();
   const [latest] = tasks;
   const live = { 'hx-get': path, 'hx-select': '#latest', 'hx-swap': 'outerHTML', 'hx-trigger': `${PLACED} from:body` };
@@ -110,15 +103,7 @@ function ModelChoice({ groups, model, path }: Pick<Shown, 'groups' | 'model'> & 
 }
 
 /** With script, the answer appears beside the form. A refused form comes back in its place. */
-export function TryForm({
-  model,
-  visit,
-  path,
-}: {
-  readonly model: Tried;
-  readonly visit: MemberVisit;
-  readonly path: string;
-}) {
+export function TryForm({ model, visit, path }: { model: Tried; visit: MemberVisit; path: string }) {
   const { texts, form } = visit;
   const { problem } = usePage();
   const words = texts.playground;

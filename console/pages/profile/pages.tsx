@@ -1,74 +1,113 @@
 /** The pages of the profile: language, password, second factor, the provider they sign in with, and their sessions. */
+import { attemptOf, type OpenIdProvider, ProviderDownError } from '../../../api/services/people/provider-sign-in.ts';
+import { makeRecoveryCodes } from '../../../api/services/people/recovery-codes.ts';
+import { openOffer, stepOfCode } from '../../../api/services/people/second-factor.ts';
+import { inOpenSession, newToken } from '../../../api/services/people/sessions.ts';
+import { changePassword, confirmPassword, passwordFault } from '../../../api/services/people/sign-in.ts';
+import type { ApiServices } from '../../../api/services/services.ts';
+import { deleteIdentities } from '../../../db/queries/identities.ts';
 import { deleteSessionOf, deleteSessionsOf } from '../../../db/queries/sessions.ts';
 import { removeSecondFactor, setLanguage, setSecondFactor } from '../../../db/queries/users.ts';
-import { user } from '../../page.ts';
-import { makeRecoveryCodes } from '../../../api/services/people/recovery-codes.ts';
-import { inOpenSession } from '../../../api/services/people/sessions.ts';
-import { openOffer, stepOfCode } from '../../../api/services/people/second-factor.ts';
-import { changePassword, passwordFault } from '../../../api/services/people/sign-in.ts';
-import { LANGUAGE_NAMES } from '../../texts/texts.ts';
+import { FormError } from '../../form-problem.ts';
+import { ButtonLink, Card } from '../../html/components.tsx';
 import { faultWords } from '../../html/new-password.tsx';
-import { passwordProblem } from './password-problem.ts';
-import { providerProfilePages } from './provider.tsx';
+import { type PageResult, showPage, user, type UserVisit } from '../../page.ts';
+import { LANGUAGE_NAMES } from '../../texts/texts.ts';
 import { recoveryCodes } from './second-factor.tsx';
 import { profile } from './view.tsx';
 
+const page = user.page('/profile', profile);
+
 export const profilePages = [
-  user.page('/profile', async (visit, services) => profile(visit, services)),
-  user.form('/profile/language', async ({ user, form }, { database }) => {
+  page,
+  page.form('/language', null, async ({ user, form }, { database }) => {
     const language = form.text('language');
     if (Object.hasOwn(LANGUAGE_NAMES, language)) await setLanguage(database, user.id, language);
-    return { kind: 'redirect', path: '/profile' };
   }),
-  user.form('/profile/password', async (visit, services) => {
+  page.form('/password', null, async (visit, services) => {
     const { user, form, texts, session } = visit;
-    const { database } = services;
-    const problem = await passwordProblem(visit, database);
-    if (problem !== null) return profile(visit, services, { password: problem });
+    await assertPassword(visit, services);
     const password = form.exact('password');
     const fault = passwordFault(password, form.exact('repeated'));
-    if (fault) return profile(visit, services, { password: faultWords(texts, fault) });
-    await changePassword(database, { user, password, session });
-    return { kind: 'redirect', path: '/profile' };
+    if (fault) throw new FormError(faultWords(texts, fault), { field: 'password' });
+    await changePassword(services.database, { user, password, session });
   }),
-  user.form('/profile/second-factor', async (visit, services) => {
-    const { user, form, texts, session } = visit;
-    const { database, sealer, clock } = services;
-    if (user.hasSecondFactor) return { kind: 'redirect', path: '/profile' };
-    const secret = openOffer(sealer, session, form.text('offer'));
-    const again = (problem: string) => profile(visit, services, { secondFactor: problem }, secret);
-    const problem = await passwordProblem(visit, database);
-    if (problem !== null) return again(problem);
-    const step = secret === null ? null : stepOfCode(secret, form.text('code'), clock.nowMs());
-    if (secret === null || step === null) return again(texts.signIn.wrongCode);
-    const codes = await inOpenSession(database, session, async (transaction) => {
-      await setSecondFactor(transaction, user.id, { sealedSecret: sealer.seal(secret, user.id), step });
-      await deleteSessionsOf(transaction, user.id, session.digest);
-      return makeRecoveryCodes(transaction, user.id);
-    });
-    return codes ? recoveryCodes(visit, codes) : { kind: 'redirect', path: '/sign-in' };
-  }),
-  user.form('/profile/second-factor/remove', async (visit, services) => {
-    const problem = await passwordProblem(visit, services.database);
-    if (problem !== null) return profile(visit, services, { secondFactor: problem });
+  page.form('/second-factor', null, addSecondFactor, (visit, codes) =>
+    codes === null ? '/profile' : recoveryCodes(visit, codes),
+  ),
+  page.form('/second-factor/remove', null, async (visit, services) => {
+    await assertPassword(visit, services);
     await removeSecondFactor(services.database, visit.user.id);
-    return { kind: 'redirect', path: '/profile' };
   }),
-  user.form('/profile/recovery-codes', async (visit, services) => {
-    const { database } = services;
-    if (!visit.user.hasSecondFactor) return { kind: 'redirect', path: '/profile' };
-    const problem = await passwordProblem(visit, database);
-    if (problem !== null) return profile(visit, services, { recoveryCodes: problem });
-    const codes = await database.transaction((transaction) => makeRecoveryCodes(transaction, visit.user.id));
-    return recoveryCodes(visit, codes);
+  page.form(
+    '/recovery-codes',
+    null,
+    async (visit, services) => {
+      if (!visit.user.hasSecondFactor) return null;
+      await assertPassword(visit, services);
+      return services.database.transaction((transaction) => makeRecoveryCodes(transaction, visit.user.id));
+    },
+    (visit, codes) => (codes === null ? '/profile' : recoveryCodes(visit, codes)),
+  ),
+  page.form('/provider', null, connectProvider, (_visit, shown) => shown),
+  page.form('/provider/disconnect', null, async (visit, services) => {
+    const { openIdProvider, database } = services;
+    if (openIdProvider === null) return;
+    await assertPassword(visit, services);
+    await deleteIdentities(database, visit.user.id, openIdProvider.issuer);
   }),
-  ...providerProfilePages,
-  user.form('/profile/sessions/end', async ({ user, form }, { database }) => {
-    await deleteSessionOf(database, user.id, Buffer.from(form.text('session'), 'base64url'));
-    return { kind: 'redirect', path: '/profile' };
-  }),
-  user.form('/profile/sessions/end-others', async ({ user, session }, { database }) => {
-    await deleteSessionsOf(database, user.id, session.digest);
-    return { kind: 'redirect', path: '/profile' };
-  }),
+  page.form('/sessions/end', null, ({ user, form }, { database }) =>
+    deleteSessionOf(database, user.id, Buffer.from(form.text('session'), 'base64url')),
+  ),
+  page.form('/sessions/end-others', null, ({ user, session }, { database }) =>
+    deleteSessionsOf(database, user.id, session.digest),
+  ),
 ];
+
+/** Checks the current password before a change that could lock the user out. @throws FormError */
+async function assertPassword({ user, form, texts }: UserVisit, { database }: ApiServices): Promise<void> {
+  const result = await confirmPassword(database, user, form.exact('current'));
+  if (result === 'right') return;
+  const words = result === 'wrong' ? texts.profile.wrongPassword : texts.signIn.tooMany;
+  throw new FormError(words, { field: 'current' });
+}
+
+/** @returns the recovery codes, or null if the user had a second factor already or the session ended */
+async function addSecondFactor(visit: UserVisit, services: ApiServices): Promise<readonly string[] | null> {
+  const { user, form, texts, session } = visit;
+  const { database, sealer, clock } = services;
+  if (user.hasSecondFactor) return null;
+  await assertPassword(visit, services);
+  const secret = openOffer(sealer, session, form.text('offer'));
+  const step = secret === null ? null : stepOfCode(secret, form.text('code'), clock.nowMs());
+  if (secret === null || step === null) throw new FormError(texts.signIn.wrongCode, { field: 'code' });
+  return inOpenSession(database, session, async (transaction) => {
+    await setSecondFactor(transaction, user.id, { sealedSecret: sealer.seal(secret, user.id), step });
+    await deleteSessionsOf(transaction, user.id, session.digest);
+    return makeRecoveryCodes(transaction, user.id);
+  });
+}
+
+async function connectProvider(visit: UserVisit, services: ApiServices): Promise<PageResult | string> {
+  const { openIdProvider } = services;
+  if (openIdProvider === null) return '/profile';
+  await assertPassword(visit, services);
+  const token = newToken();
+  try {
+    const url = await openIdProvider.authorizationUrl(attemptOf(token, visit.session.formToken));
+    return { ...leadOn(visit, openIdProvider, url), attempt: { token } };
+  } catch (error) {
+    if (!(error instanceof ProviderDownError)) throw error;
+    throw new FormError(visit.texts.signIn.providerDown(openIdProvider.name));
+  }
+}
+
+/** Shows a link instead of a redirect, because the policy of the pages lets forms lead to this origin only. */
+function leadOn({ texts: { profile: words, signIn } }: UserVisit, { name }: OpenIdProvider, url: string) {
+  return showPage(
+    signIn.withProvider(name),
+    <Card>
+      <ButtonLink href={url} label={words.continue(name)} />
+    </Card>,
+  );
+}

@@ -1,58 +1,53 @@
 /** The second factor on the profile, and its recovery codes. */
-import { newSecondFactorSecret, sealOffer, secondFactorAddress } from '../../../api/services/people/second-factor.ts';
+import {
+  newSecondFactorSecret,
+  openOffer,
+  sealOffer,
+  secondFactorAddress,
+} from '../../../api/services/people/second-factor.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
-import { Card, Copyable, Field, Form, Problem } from '../../html/components.tsx';
+import { ButtonLink, Card, Copyable, Field, Form } from '../../html/components.tsx';
 import { QrCode } from '../../html/qr-code.tsx';
-import type { PageResult, UserVisit } from '../../page.ts';
+import { showPage, type UserVisit } from '../../page.ts';
 import { useTexts } from '../../html/page-context.ts';
 
 /** Shows the codes. No other page shows them. */
 export function recoveryCodes({ texts }: UserVisit, codes: readonly string[]) {
-  const { profile: words } = texts;
-  return {
-    kind: 'page',
-    title: words.recoveryCodes,
-    content: (
-      <Card>
-        <p>{words.keepCodes}</p>
-        <ul class="codes">
-          {codes.map((code) => (
-            <li>
-              <code>{code}</code>
-            </li>
-          ))}
-        </ul>
-        <div class="row">
-          <button type="button" class="quiet" data-copy={codes.join('\n')} data-copied={texts.common.copied}>
-            {texts.common.copy}
-          </button>
-          <a class="button" href="/console/profile">
-            {words.codesKept}
-          </a>
-        </div>
-      </Card>
-    ),
-  } satisfies PageResult;
+  const { profile: words, common } = texts;
+  return showPage(
+    words.recoveryCodes,
+    <Card>
+      <p>{words.keepCodes}</p>
+      <ul class="codes">
+        {codes.map((code) => (
+          <li>
+            <code>{code}</code>
+          </li>
+        ))}
+      </ul>
+      <div class="row">
+        <button type="button" class="quiet" data-copy={codes.join('\n')} data-copied={common.copied}>
+          {common.copy}
+        </button>
+        <ButtonLink href="/console/profile" label={words.codesKept} />
+      </div>
+    </Card>,
+  );
 }
 
-export function AddSecondFactor({
-  visit: { user, texts, session },
-  sealer,
-  offered,
-  problem,
-}: Pick<ApiServices, 'sealer'> & {
+interface AddProps {
   readonly visit: UserVisit;
-  /** The secret offered before, so that a mistyped code does not need a new entry in the app. */
-  readonly offered: string | null;
-  readonly problem: string | null;
-}) {
+  readonly sealer: ApiServices['sealer'];
+}
+
+export function AddSecondFactor({ visit: { user, texts, session, form }, sealer }: AddProps) {
   const { profile: words, common } = texts;
-  const secret = offered ?? newSecondFactorSecret();
+  // A mistyped code needs no new entry in the app.
+  const secret = openOffer(sealer, session, form.text('offer')) ?? newSecondFactorSecret();
   const address = secondFactorAddress(secret, user.email);
   return (
     <Card title={common.secondFactor}>
-      <Problem of={problem} />
-      <Form action="/console/profile/second-factor">
+      <Form action="/console/profile/second-factor" submit={words.turnOn}>
         <p>
           {words.addSecondFactor} <a href={address}>{words.openApp}</a>
         </p>
@@ -60,41 +55,26 @@ export function AddSecondFactor({
         <input type="hidden" name="offer" value={sealOffer(sealer, session, secret)} />
         <Copyable text={secret} label={words.secret} />
         <Field name="code" label={texts.signIn.code} required autocomplete="one-time-code" inputMode="numeric" />
-        <CurrentPassword label={words.current} id="second-factor" />
-        <button type="submit">{words.turnOn}</button>
+        <CurrentPassword id="second-factor" />
       </Form>
     </Card>
   );
 }
 
-export function OwnSecondFactor({
-  codesLeft,
-  problem,
-  codesProblem,
-}: {
-  readonly codesLeft: number;
-  readonly problem: string | null;
-  readonly codesProblem: string | null;
-}) {
+export function OwnSecondFactor({ codesLeft }: { codesLeft: number }) {
   const { profile: words, common } = useTexts();
   return (
     <>
       <Card title={common.secondFactor}>
-        <Problem of={problem} />
         <p>{words.hasSecondFactor}</p>
-        <Form action="/console/profile/second-factor/remove">
-          <CurrentPassword label={words.current} id="second-factor" />
-          <button type="submit" class="danger">
-            {words.removeSecondFactor}
-          </button>
+        <Form action="/console/profile/second-factor/remove" submit={words.removeSecondFactor} look="danger">
+          <CurrentPassword id="second-factor" />
         </Form>
       </Card>
       <Card title={words.recoveryCodes}>
-        <Problem of={codesProblem} />
         <p>{words.codesLeft(codesLeft)}</p>
-        <Form action="/console/profile/recovery-codes">
-          <CurrentPassword label={words.current} id="recovery-codes" />
-          <button type="submit">{words.newCodes}</button>
+        <Form action="/console/profile/recovery-codes" submit={words.newCodes}>
+          <CurrentPassword id="recovery-codes" />
         </Form>
       </Card>
     </>
@@ -102,12 +82,13 @@ export function OwnSecondFactor({
 }
 
 /** @param id distinguishes the fields of several forms on the page */
-export function CurrentPassword({ label, id }: { readonly label: string; readonly id: string }) {
+export function CurrentPassword({ id }: { id: string }) {
+  const { profile: words } = useTexts();
   return (
     <Field
       name="current"
       id={`field-current-${id}`}
-      label={label}
+      label={words.current}
       type="password"
       required
       autocomplete="current-password"

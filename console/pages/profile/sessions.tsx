@@ -1,7 +1,7 @@
 /** The sessions of a user. */
 import { SESSION } from '../../../api/routes/admin/present-users.ts';
 import type { ListedSession } from '../../../db/queries/sessions.ts';
-import { Badge, Form, FormButton } from '../../html/components.tsx';
+import { Badge, FormButton } from '../../html/components.tsx';
 import { TableCard } from '../../html/resource-table.tsx';
 import type { UserVisit } from '../../page.ts';
 
@@ -22,13 +22,12 @@ const SYSTEMS = [
   ['Linux', 'Linux'],
 ] as const;
 
-export function Sessions({
-  visit: { session: own, texts },
-  sessions,
-}: {
+interface SessionsProps {
   readonly visit: UserVisit;
   readonly sessions: readonly ListedSession[];
-}) {
+}
+
+export function Sessions({ visit: { session: own, texts }, sessions }: SessionsProps) {
   const { profile: words } = texts;
   return (
     <TableCard
@@ -46,12 +45,11 @@ export function Sessions({
             digest.equals(own.digest) ? (
               <Badge tone="good">{words.thisSession}</Badge>
             ) : (
-              <Form action="/console/profile/sessions/end">
-                <input type="hidden" name="session" value={digest.toString('base64url')} />
-                <button type="submit" class="quiet">
-                  {words.endSession}
-                </button>
-              </Form>
+              <FormButton
+                action="/console/profile/sessions/end"
+                label={words.endSession}
+                entries={{ session: digest.toString('base64url') }}
+              />
             ),
         ],
       ]}

@@ -34,7 +34,7 @@ const NEEDED: Readonly<Record<MatchKind, MemberPermission>> = {
 
 export const searchPages = [
   user.page('/search', async (visit) => showFound(visit, '', [])),
-  user.form('/search', search, { changesNothing: true }),
+  { ...user.form('/search', search), changesNothing: true as const },
 ];
 
 async function search(visit: UserVisit, services: ApiServices): Promise<PageResult> {
@@ -77,18 +77,15 @@ function showFound(visit: UserVisit, text: string, found: readonly Match[] | nul
   const none =
     found === null ? words.tooLong : visit.form.text('text').length < MIN_SEARCH_LENGTH ? words.short : words.none;
   return showPage(
-    'search',
     navigation.search,
-    <>
-      {text === '' ? null : <p class="soft">{words.for(text)}</p>}
-      <Card>
-        {found === null || found.length === 0 ? <Empty>{none}</Empty> : <Matches matches={found} visit={visit} />}
-      </Card>
-    </>,
+    text === '' ? null : <p class="soft">{words.for(text)}</p>,
+    <Card>
+      {found === null || found.length === 0 ? <Empty>{none}</Empty> : <Matches matches={found} visit={visit} />}
+    </Card>,
   );
 }
 
-function Matches({ matches, visit }: { readonly matches: readonly Match[]; readonly visit: UserVisit }) {
+function Matches({ matches, visit }: { matches: readonly Match[]; visit: UserVisit }) {
   const { search: words } = useTexts();
   return (
     <ul class="matches">

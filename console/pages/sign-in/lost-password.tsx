@@ -39,9 +39,8 @@ function lostPassword(
     <Card>
       <Problem of={problem} />
       <p>{words.lostIntro}</p>
-      <Form action="/console/lost-password">
+      <Form action="/console/lost-password" submit={words.sendLink}>
         <Field name="email" label={words.email} type="email" value={email} required autocomplete="username" />
-        <button type="submit">{words.sendLink}</button>
       </Form>
       <p class="hint">
         <a href="/console/sign-in">{words.back}</a>

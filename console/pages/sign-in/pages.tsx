@@ -1,5 +1,5 @@
 /** Signing in and out. */
-import { Card, Field, Form, Problem } from '../../html/components.tsx';
+import { ButtonLink, Card, Field, Form, Problem } from '../../html/components.tsx';
 import { faultWords, NewPassword } from '../../html/new-password.tsx';
 import { type PageResult, everybody, type Visit } from '../../page.ts';
 import { closeSession } from '../../../api/services/people/sessions.ts';
@@ -73,15 +73,10 @@ function secondFactor({ signIn: words, common }: Texts, problem: string | null):
     common.secondFactor,
     <Card>
       <Problem of={problem} />
-      <Form action="/console/sign-in/code">
+      <Form action="/console/sign-in/code" submit={words.submit}>
         <Field name="code" label={words.code} hint={words.recoveryHint} required autocomplete="one-time-code" />
-        <button type="submit">{words.submit}</button>
       </Form>
-      <Form action="/console/sign-out" class="start-over">
-        <button type="submit" class="quiet">
-          {words.startOver}
-        </button>
-      </Form>
+      <Form action="/console/sign-out" class="start-over" submit={words.startOver} look="quiet" />
     </Card>,
     problem === null ? 200 : 401,
   );
@@ -96,10 +91,9 @@ function welcome(
     words.title,
     <Card>
       <Problem of={problem} />
-      <Form action={path}>
+      <Form action={path} submit={words.submit}>
         <Field name="email" label={labels.email} type="email" value={email} autocomplete="username" />
         <NewPassword />
-        <button type="submit">{words.submit}</button>
       </Form>
     </Card>,
     problem === null ? 200 : 400,
@@ -113,9 +107,7 @@ function signedOut({ signIn: words }: Texts, name: string, there: string) {
     <Card>
       <p>{words.stillSignedIn(name)}</p>
       <div class="row">
-        <a class="button" href={there}>
-          {words.signOutThere(name)}
-        </a>
+        <ButtonLink href={there} label={words.signOutThere(name)} />
         <a href="/console/sign-in">{words.back}</a>
       </div>
     </Card>,

@@ -15,8 +15,7 @@ import {
 import { mayAskProvider } from '../../../api/services/people/sign-in.ts';
 import { newToken } from '../../../api/services/people/sessions.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
-import { ServiceError } from '../../../domain/errors.ts';
-import { type PageResult, everybody, type Visit } from '../../page.ts';
+import { existing, type PageResult, everybody, type Visit } from '../../page.ts';
 import { enter } from './enter.ts';
 import { signInForm } from './views.tsx';
 
@@ -97,6 +96,5 @@ function refused(visit: Visit, services: ApiServices, problem: string, status = 
 }
 
 function providerOf({ openIdProvider }: ApiServices): OpenIdProvider {
-  if (openIdProvider === null) throw new ServiceError('not_found', 'No provider is configured.');
-  return openIdProvider;
+  return existing(openIdProvider);
 }

@@ -27,10 +27,9 @@ export function signInForm(
           </a>
         </p>
       )}
-      <Form action="/console/sign-in">
+      <Form action="/console/sign-in" submit={words.submit}>
         <Field name="email" label={words.email} type="email" value={email} required autocomplete="username" />
         <Field name="password" label={words.password} type="password" required autocomplete="current-password" />
-        <button type="submit">{words.submit}</button>
       </Form>
       <p class="hint">{canSendMail ? <a href="/console/lost-password">{words.lostPassword}</a> : words.invitation}</p>
     </Card>,

@@ -7,18 +7,15 @@ import { AnyId } from '../../html/linked-ids.tsx';
 import { TableCard } from '../../html/resource-table.tsx';
 import { useTexts } from '../../html/page-context.ts';
 
-export function Deliveries({
-  deliveries,
-  none,
-  temporal,
-  redeliverPath = null,
-}: {
+interface DeliveriesProps {
   readonly deliveries: readonly Delivery[];
   readonly none: string;
   readonly temporal: HistoryLinks;
   /** The path of redelivery; null for operators without the permission. */
   readonly redeliverPath?: string | null;
-}) {
+}
+
+export function Deliveries({ deliveries, none, temporal, redeliverPath = null }: DeliveriesProps) {
   const { staffTasks: words, fields, common } = useTexts();
   return (
     <TableCard

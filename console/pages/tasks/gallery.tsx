@@ -39,18 +39,15 @@ export function RunningTasks({ tasks, accountId }: Tasks) {
   return <div hx-get={path} hx-trigger="every 2s" hx-swap="outerHTML"></div>;
 }
 
-/** @param isUpdate whether the tile takes the place of the one that the page has */
-export function TaskTile({
-  task,
-  accountId,
-  isUpdate = false,
-  children,
-}: {
+interface TaskTileProps {
   readonly task: Task;
   readonly accountId: string;
   readonly isUpdate?: boolean;
   readonly children?: Child;
-}) {
+}
+
+/** @param isUpdate whether the tile takes the place of the one that the page has */
+export function TaskTile({ task, accountId, isUpdate = false, children }: TaskTileProps) {
   const path = `/console/accounts/${accountId}/tasks/${task.id}`;
   return (
     <li id={`tile-${task.id}`} {...(isUpdate && { 'hx-swap-oob': 'true' })}>
@@ -80,7 +77,7 @@ export function durationOf({ createdAt, completedAt }: Task, { tasks: words }: T
   return completedAt && words.seconds(Math.round((completedAt.getTime() - createdAt.getTime()) / 1000));
 }
 
-export function DownloadLinks({ task: { output } }: { readonly task: Task }) {
+export function DownloadLinks({ task: { output } }: { task: Task }) {
   const { tasks: words } = useTexts();
   return (
     <>
@@ -93,17 +90,15 @@ export function DownloadLinks({ task: { output } }: { readonly task: Task }) {
   );
 }
 
-/** The pictures and videos of a task, or its status in words. */
-export function Result({
-  task,
-  controls,
-  description = task.request.prompt.slice(0, 300),
-}: {
+interface ResultProps {
   readonly task: Task;
   readonly controls: boolean;
   /** Replaces the prompt on operators' pages: operators read prompts only on request. */
   readonly description?: string;
-}) {
+}
+
+/** The pictures and videos of a task, or its status in words. */
+export function Result({ task, controls, description = task.request.prompt.slice(0, 300) }: ResultProps) {
   const texts = useTexts();
   const { output, failure, price } = task;
   if (output === null)

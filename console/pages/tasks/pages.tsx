@@ -8,8 +8,7 @@ import { findAccountTask, findAccountTasks, listTasks } from '../../../db/querie
 import { isId, newId } from '../../../domain/ids.ts';
 import type { LateResult } from '../../../domain/task-object.ts';
 import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../domain/task.ts';
-import { Card, Copyable, Empty, Field, Form, Money, Pages, Time, usd } from '../../html/components.tsx';
-import { Facts } from '../../html/facts.tsx';
+import { Card, Copyable, Empty, Field, Form, Money, Pages, Time, usd, Facts } from '../../html/components.tsx';
 import { Candidates, ChoiceFilter, ChoiceLinks, DayFilters, FieldFilter, Filters } from '../../html/filters.tsx';
 import { readListPage } from '../../list-page.ts';
 import { modelIn, unlessOpen } from '../../part-filter.ts';
@@ -24,7 +23,6 @@ import { useTexts } from '../../html/page-context.ts';
 import type { Texts } from '../../texts/texts.ts';
 
 const PAGE_SIZE = 24;
-const TASK_LIST = { kind: 'task', size: PAGE_SIZE } as const;
 
 export const taskPages = [
   member.page(
@@ -39,25 +37,25 @@ export const taskPages = [
       // An id that names no task of the account matches none.
       const model = modelIn(query, catalogue);
       const filter = { accountId, status, kind, model: model.value ?? undefined, ...periodOf(query) };
-      const { entries: tasks, next } = await readListPage(query, TASK_LIST, async (slice) =>
-        id === '' ? unlessOpen([model], () => listTasks(database, { ...filter, ...slice })) : [],
+      const { entries: tasks, next } = await readListPage(
+        query,
+        'task',
+        async (slice) => (id === '' ? unlessOpen([model], () => listTasks(database, { ...filter, ...slice })) : []),
+        PAGE_SIZE,
       );
       const words = texts.tasks;
       return showPage(
-        'tasks',
         texts.titles.tasks,
-        <>
-          <Filters>
-            <ChoiceLinks name="status" all={texts.common.allStatuses} values={TASK_STATUSES} />
-            <ChoiceFilter name="kind" label={texts.common.result} all={words.allKinds} values={TASK_KINDS} />
-            <FieldFilter name="model" label={texts.common.partOfModel} />
-            <DayFilters />
-            <Field name="id" label={words.id} value={id} />
-          </Filters>
-          <Candidates filters={[model]} />
-          {tasks.length === 0 ? <Empty>{words.none}</Empty> : <Gallery tasks={tasks} accountId={accountId} />}
-          <Pages next={next} />
-        </>,
+        <Filters>
+          <ChoiceLinks name="status" all={texts.common.allStatuses} values={TASK_STATUSES} />
+          <ChoiceFilter name="kind" label={texts.common.result} all={words.allKinds} values={TASK_KINDS} />
+          <FieldFilter name="model" label={texts.common.partOfModel} />
+          <DayFilters />
+          <Field name="id" label={words.id} value={id} />
+        </Filters>,
+        <Candidates filters={[model]} />,
+        tasks.length === 0 ? <Empty>{words.none}</Empty> : <Gallery tasks={tasks} accountId={accountId} />,
+        <Pages next={next} />,
       );
     },
   ),
@@ -81,12 +79,9 @@ export const taskPages = [
   member.page('/accounts/{account_id}/tasks/{task_id}', 'see', async (visit, services) => {
     const task = await ownTask(visit, services);
     return showPage(
-      'tasks',
       visit.texts.fields.task_id,
-      <>
-        {await detailsOf(task, visit, services)}
-        <SentEvents deliveries={await deliveriesOf(task, services)} visit={visit} />
-      </>,
+      await detailsOf(task, visit, services),
+      <SentEvents deliveries={await deliveriesOf(task, services)} visit={visit} />,
     );
   }),
   member.form('/accounts/{account_id}/tasks/{task_id}/claim', 'develop', async (visit, services) => {
@@ -117,17 +112,14 @@ async function detailsOf(task: Task, { account }: MemberVisit, { database }: Api
   return <Details task={task} apiKey={keys.get(task.apiKeyId)} late={late} mayRepeat={mayRepeat} />;
 }
 
-function Details({
-  task,
-  apiKey,
-  late,
-  mayRepeat,
-}: {
+interface DetailsProps {
   readonly task: Task;
   readonly apiKey: KeyName | undefined;
   readonly late: LateResult | null;
   readonly mayRepeat: boolean;
-}) {
+}
+
+function Details({ task, apiKey, late, mayRepeat }: DetailsProps) {
   const texts = useTexts();
   const { tasks: words, common, fields } = texts;
   const path = `/console/accounts/${task.accountId}/tasks/${task.id}/details`;
@@ -202,11 +194,7 @@ function LateOffer({ task, late, mayClaim }: { task: Task; late: LateResult; may
       <p>
         {words.lateHint} <Time at={late.expiresAt} />
       </p>
-      {mayClaim ? (
-        <Form action={`${path}/${task.id}/claim`}>
-          <button type="submit">{words.claim(usd(task.price))}</button>
-        </Form>
-      ) : null}
+      {mayClaim ? <Form action={`${path}/${task.id}/claim`} submit={words.claim(usd(task.price))} /> : null}
     </Card>
   );
 }

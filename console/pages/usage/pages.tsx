@@ -37,21 +37,18 @@ export const usagePages = [
     const before = await usageBefore(visit, services, period);
     const keys = await findKeyNames(services.database, visit.account.accountId);
     return showPage(
-      'usage',
       titles.usage,
-      <>
-        <Filters downloads={<Downloads />}>
-          <DayFilters standing={period} />
-        </Filters>
-        <Narrowed keys={keys} />
-        {rows.length === 0 ? (
-          <Card>
-            <Empty>{words.none}</Empty>
-          </Card>
-        ) : (
-          <Usage rows={rows} before={before} days={daysOf(period, services.clock.nowMs())} keys={keys} />
-        )}
-      </>,
+      <Filters downloads={<Downloads />}>
+        <DayFilters standing={period} />
+      </Filters>,
+      <Narrowed keys={keys} />,
+      rows.length === 0 ? (
+        <Card>
+          <Empty>{words.none}</Empty>
+        </Card>
+      ) : (
+        <Usage rows={rows} before={before} days={daysOf(period, services.clock.nowMs())} keys={keys} />
+      ),
     );
   }),
   member.page('/accounts/{account_id}/usage/export', 'see', async (visit, services) => {
@@ -97,7 +94,7 @@ function isIn(row: DailyUsage, name: Narrowing, asked: string | null): boolean {
 }
 
 /** To what the page is narrowed, each with a link that takes it back. */
-function Narrowed({ keys }: { readonly keys: ReadonlyMap<string, KeyName> }) {
+function Narrowed({ keys }: { keys: ReadonlyMap<string, KeyName> }) {
   const { texts, query } = usePage();
   const queryWith = useQuery();
   const { usage: words, fields } = texts;
@@ -118,17 +115,14 @@ function Narrowed({ keys }: { readonly keys: ReadonlyMap<string, KeyName> }) {
   );
 }
 
-function Usage({
-  rows,
-  before,
-  days,
-  keys,
-}: {
+interface UsageProps {
   readonly rows: readonly DailyUsage[];
   readonly before: Before | null;
   readonly days: readonly string[];
   readonly keys: ReadonlyMap<string, KeyName>;
-}) {
+}
+
+function Usage({ rows, before, days, keys }: UsageProps) {
   const texts = useTexts();
   const { usage: words, common, fields } = texts;
   const total = sumOf(rows);
@@ -193,18 +187,15 @@ function Usage({
   );
 }
 
-/** How much more or less it was than in the days directly before. */
-function Compared({
-  before,
-  now,
-  of,
-  inWords,
-}: {
+interface ComparedProps {
   readonly before: Before | null;
   readonly now: UsageCounts;
   readonly of: (counts: UsageCounts) => bigint;
   readonly inWords: (amount: bigint) => string;
-}) {
+}
+
+/** How much more or less it was than in the days directly before. */
+function Compared({ before, now, of, inWords }: ComparedProps) {
   const { usage: words, language } = useTexts();
   if (before === null) return null;
   const [was, is] = [of(before.sum), of(now)];
@@ -213,15 +204,7 @@ function Compared({
   return <p class="soft">{words.before(change, inWords(was), before.days)}</p>;
 }
 
-function NameOfKey({
-  apiKey,
-  id,
-  unnamed,
-}: {
-  readonly apiKey: KeyName | undefined;
-  readonly id: string;
-  readonly unnamed: string;
-}) {
+function NameOfKey({ apiKey, id, unnamed }: { apiKey: KeyName | undefined; id: string; unnamed: string }) {
   return (
     <>
       {apiKey?.name || unnamed} <code title={id}>{apiKey?.hint ?? id}</code>
@@ -229,22 +212,17 @@ function NameOfKey({
   );
 }
 
-/** @param by what a click on the head of a row narrows the page to */
-function SumTable({
-  by,
-  title,
-  head,
-  sums,
-  total,
-  nameOf,
-}: {
+interface SumTableProps {
   readonly by: Narrowing;
   readonly title: string;
   readonly head: string;
   readonly sums: readonly NamedSum[];
   readonly total: UsageCounts;
   readonly nameOf: (name: string) => Child;
-}) {
+}
+
+/** @param by what a click on the head of a row narrows the page to */
+function SumTable({ by, title, head, sums, total, nameOf }: SumTableProps) {
   const { usage: words, common } = useTexts();
   const queryWith = useQuery();
   const rest = sums.slice(MAX_ROWS);

@@ -1,8 +1,14 @@
 /** The periods of pages about money. */
 import { usagePeriod } from '../../../api/routes/usage/period.ts';
-import type { Month } from '../../../domain/month.ts';
+import { type Month, parseMonth } from '../../../domain/month.ts';
 import { USAGE } from '../../../domain/policy.ts';
+import { existing, type Visit } from '../../page.ts';
 import { dayOf, periodOrMonth } from '../../period.ts';
+
+/** The month in the path of a page. @throws ServiceError `not_found` for an invalid month */
+export function monthIn({ params }: Pick<Visit, 'params'>): Month {
+  return existing(parseMonth(params['month'] ?? ''));
+}
 
 /** A period with its name in files: a month such as `2026-11`, or the first and the last day. */
 export type NamedPeriod = Month;

@@ -2,7 +2,6 @@
 import { TEXT_REQUEST } from '../../../api/routes/usage/present.ts';
 import { findKeyNames, type KeyName, listApiKeys } from '../../../db/queries/api-keys.ts';
 import { findTextUsage, listTextUsage, streamTextUsage, type TextUsage } from '../../../db/queries/usage.ts';
-import { ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
 import { exportFile } from '../../export.ts';
 import { Card, Copyable } from '../../html/components.tsx';
@@ -10,10 +9,10 @@ import { Downloads, KeyFilter, keyIn, MAX_KEYS } from '../../html/filters.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import { ResourceFacts } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
-import { member, type MemberVisit, showPage } from '../../page.ts';
+import { existing, member, type MemberVisit, showPage } from '../../page.ts';
 import { modelIn, type PartFilter } from '../../part-filter.ts';
 import { Duration, modifierFacts, Outcome, TokensCard } from '../text-request-cards.tsx';
-import { REQUEST_LIST, requestFilterOf, RequestList } from '../text-request-list.tsx';
+import { requestFilterOf, RequestList } from '../text-request-list.tsx';
 
 const PATH = '/accounts/{account_id}/usage/requests';
 
@@ -23,12 +22,11 @@ export const requestPages = [
     const { staffTextRequests: words, fields, titles } = texts;
     const model = modelIn(query, catalogue);
     const [page, names, keys] = await Promise.all([
-      readListPage(query, REQUEST_LIST, (slice) => listTextUsage(reports, { ...filterOf(visit, model), ...slice })),
+      readListPage(query, 'textRequest', (slice) => listTextUsage(reports, { ...filterOf(visit, model), ...slice })),
       findKeyNames(database, account.accountId),
       listApiKeys(database, { accountId: account.accountId, limit: MAX_KEYS }),
     ]);
     return showPage(
-      'textRequests',
       titles.textRequests,
       <RequestList
         page={page}
@@ -58,16 +56,10 @@ export const requestPages = [
   }),
   member.page(`${PATH}/{text_request_id}`, 'see', async ({ account, params, texts }, { database, reports }) => {
     const id = params['text_request_id'] ?? '';
-    const usage = isId('textRequest', id) ? await findTextUsage(reports, id) : null;
-    if (usage?.accountId !== account.accountId) {
-      throw new ServiceError('not_found', 'There is no such text request, or it has not ended.');
-    }
+    const found = isId('textRequest', id) ? await findTextUsage(reports, id) : null;
+    const usage = existing(found?.accountId === account.accountId ? found : null);
     const keys = await findKeyNames(database, account.accountId);
-    return showPage(
-      'textRequests',
-      texts.staffTextRequests.request,
-      <Request usage={usage} apiKey={keys.get(usage.apiKeyId)} />,
-    );
+    return showPage(texts.staffTextRequests.request, <Request usage={usage} apiKey={keys.get(usage.apiKeyId)} />);
   }),
 ];
 
@@ -79,7 +71,7 @@ function nameOf(key: KeyName | undefined): string {
   return key?.name || key?.hint || '–';
 }
 
-function Request({ usage, apiKey }: { readonly usage: TextUsage; readonly apiKey: KeyName | undefined }) {
+function Request({ usage, apiKey }: { usage: TextUsage; apiKey: KeyName | undefined }) {
   const { staffTextRequests: words, fields } = useTexts();
   return (
     <div class="grid">

@@ -32,20 +32,19 @@ export function Deliveries({ deliveries, next, path, visit }: Props) {
           <ChoiceFilter name="status" all={texts.common.allStatuses} values={DELIVERY_STATUSES} />
         </Filters>
         <DeliveryTable deliveries={deliveries} path={path} visit={visit} />
-        <Pages path={path} next={next} />
+        <Pages next={next} />
       </Card>
     </div>
   );
 }
 
-/** The deliveries about a task. Shows nothing if there are none. */
-export function SentEvents({
-  deliveries,
-  visit: { texts, account },
-}: {
+interface SentEventsProps {
   readonly deliveries: readonly Delivery[];
   readonly visit: MemberVisit;
-}) {
+}
+
+/** The deliveries about a task. Shows nothing if there are none. */
+export function SentEvents({ deliveries, visit: { texts, account } }: SentEventsProps) {
   if (deliveries.length === 0) return null;
   const { webhooks: words, fields } = texts;
   return (
@@ -114,7 +113,7 @@ function DeliveryTable({ deliveries, path, visit }: Omit<Props, 'next'>) {
 }
 
 /** The last attempt. Earlier attempts unfold. */
-function Attempts({ attempts }: { readonly attempts: readonly DeliveryAttempt[] }) {
+function Attempts({ attempts }: { attempts: readonly DeliveryAttempt[] }) {
   const texts = useTexts();
   const last = attempts.at(-1);
   if (last === undefined) return <span class="soft">{texts.webhooks.noAttempt}</span>;
@@ -133,7 +132,7 @@ function Attempts({ attempts }: { readonly attempts: readonly DeliveryAttempt[] 
   );
 }
 
-function Attempt({ attempt: { number, latencyMs, status, error } }: { readonly attempt: DeliveryAttempt }) {
+function Attempt({ attempt: { number, latencyMs, status, error } }: { attempt: DeliveryAttempt }) {
   const { webhooks: words } = useTexts();
   const outcome = error ?? (status === null ? '' : words.answered(status));
   return <span>{`${words.attempt(number, latencyMs)} ${outcome}`}</span>;

@@ -1,8 +1,11 @@
 /** The webhook endpoints of an account and their deliveries. */
+import { ENDPOINT } from '../../../api/routes/webhooks/present.ts';
 import { registerEndpoint } from '../../../api/routes/webhooks/register.ts';
+import { createEndpointSchema, updateEndpointSchema } from '../../../api/routes/webhooks/schema.ts';
 import { redeliverOne } from '../../../api/services/redeliver.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { countRedelivery, rotateSecret, sendTestEvent } from '../../../api/services/webhooks.ts';
+import { createValidator } from '../../../api/validation.ts';
 import { DELIVERY_STATUSES, listDeliveries } from '../../../db/queries/deliveries.ts';
 import {
   deleteWebhookEndpoint,
@@ -11,42 +14,55 @@ import {
   updateWebhookEndpoint,
   type WebhookEndpoint,
 } from '../../../db/queries/webhook-endpoints.ts';
-import { ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
 import { WEBHOOKS } from '../../../domain/policy.ts';
+import { SUBSCRIBABLE_EVENTS, TASK_EVENTS } from '../../../domain/webhook-event.ts';
+import type { Form as SentForm } from '../../form.ts';
+import { ApiReference } from '../../html/api-reference.tsx';
+import {
+  ButtonLink,
+  Card,
+  Check,
+  ConfirmDeletion,
+  Copyable,
+  Facts,
+  Field,
+  Form,
+  FormButton,
+  Time,
+} from '../../html/components.tsx';
+import { EndpointState } from '../../html/endpoint-state.tsx';
+import { useTexts } from '../../html/page-context.ts';
+import { TableCard } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
-import { type PageResult, member, type MemberVisit } from '../../page.ts';
-import { readChanges, readNewEndpoint } from './endpoint-form.tsx';
-import { confirmDeletion, endpointList, endpointPage, secretPage } from './views.tsx';
+import { existing, member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
+import { Deliveries } from './deliveries.tsx';
+
+const validateNew = createValidator(createEndpointSchema);
+const validateChanges = createValidator(updateEndpointSchema);
 
 const PATH = '/accounts/{account_id}/webhooks';
-const DELIVERY_LIST = { kind: 'delivery', size: 20 } as const;
+const DELIVERIES_SHOWN = 20;
+
+const listPage = member.page(PATH, 'develop', list);
+const page = member.page(`${PATH}/{webhook_id}`, 'develop', show);
 
 export const webhookPages = [
-  member.page(PATH, 'develop', (visit, services) => list(visit, services, null)),
-  member.form(PATH, 'develop', (visit, services) =>
-    orProblem(
-      async () => secretPage(visit, await create(visit, services)),
-      (problem) => list(visit, services, problem),
-    ),
-  ),
-  member.page(`${PATH}/{webhook_id}`, 'develop', async (visit, services) =>
-    show(visit, services, await ownEndpoint(visit, services), null),
-  ),
+  listPage,
+  listPage.form('', 'develop', create, secretPage),
+  page,
   change('', async (visit, { database, checkWebhookAddress }, { id }) => {
-    const changes = readChanges(visit.form);
+    const changes = validateChanges(fieldsOf(visit.form));
     if (changes.url !== undefined) await checkWebhookAddress(changes.url);
     await updateWebhookEndpoint(database, visit.account.accountId, id, changes);
   }),
-  change('/enable', async ({ account }, { database }, { id }) => {
-    await updateWebhookEndpoint(database, account.accountId, id, { enabled: true });
-  }),
-  change('/disable', async ({ account }, { database }, { id }) => {
-    await updateWebhookEndpoint(database, account.accountId, id, { enabled: false });
-  }),
-  change('/test', async (_visit, { database }, endpoint) => {
-    await sendTestEvent(database, endpoint);
-  }),
+  change('/enable', ({ account }, { database }, { id }) =>
+    updateWebhookEndpoint(database, account.accountId, id, { enabled: true }),
+  ),
+  change('/disable', ({ account }, { database }, { id }) =>
+    updateWebhookEndpoint(database, account.accountId, id, { enabled: false }),
+  ),
+  change('/test', (_visit, { database }, endpoint) => sendTestEvent(database, endpoint)),
   change('/deliveries/{delivery_id}/redeliver', async ({ account, params }, { database }, { id: endpointId }) => {
     const { accountId } = account;
     await countRedelivery(database, accountId);
@@ -55,52 +71,39 @@ export const webhookPages = [
   member.form(`${PATH}/{webhook_id}/rotate-secret`, 'develop', async (visit, services) => {
     const { account, params, texts } = visit;
     const of = { accountId: account.accountId, endpointId: params['webhook_id'] ?? '' };
-    const rotated = isId('webhookEndpoint', of.endpointId) ? await rotateSecret(services, of) : null;
-    if (!rotated) throw noSuchEndpoint();
+    const rotated = existing(isId('webhookEndpoint', of.endpointId) ? await rotateSecret(services, of) : null);
     return secretPage(visit, { ...rotated, hint: texts.webhooks.rotated });
   }),
-  member.page(`${PATH}/{webhook_id}/delete`, 'develop', async (visit, services) =>
-    confirmDeletion(visit, await ownEndpoint(visit, services)),
-  ),
-  member.form(`${PATH}/{webhook_id}/delete`, 'develop', async (visit, services) => {
+  member.page(`${PATH}/{webhook_id}/delete`, 'develop', async (visit, services) => {
+    const { id, url } = await ownEndpoint(visit, services);
+    const { webhooks: words } = visit.texts;
+    const path = pathOf(visit, id);
+    return showPage(
+      words.deleteTitle,
+      <Card title={url}>
+        <p>{words.delete}</p>
+        <ConfirmDeletion path={path} backTo={path} />
+      </Card>,
+    );
+  }),
+  listPage.form('/{webhook_id}/delete', 'develop', async (visit, services) => {
     const { id } = await ownEndpoint(visit, services);
     await deleteWebhookEndpoint(services.database, visit.account.accountId, id);
-    return { kind: 'redirect', path: `/accounts/${visit.account.accountId}/webhooks` };
   }),
 ];
 
-/** A form on the page of an endpoint. The page is shown again afterwards. */
+/** A form on the page of an endpoint. */
 function change(
-  path: string,
-  act: (visit: MemberVisit, services: ApiServices, endpoint: WebhookEndpoint) => Promise<void>,
+  below: string,
+  act: (visit: MemberVisit, services: ApiServices, endpoint: WebhookEndpoint) => Promise<unknown>,
 ) {
-  return member.form(`${PATH}/{webhook_id}${path}`, 'develop', async (visit, services) => {
-    const endpoint = await ownEndpoint(visit, services);
-    return orProblem(
-      async () => {
-        await act(visit, services, endpoint);
-        return { kind: 'redirect', path: `/accounts/${endpoint.accountId}/webhooks/${endpoint.id}` };
-      },
-      (problem) => show(visit, services, endpoint, problem),
-    );
-  });
-}
-
-/** Shows the problem of a form. `not_found` stays an error. */
-async function orProblem(
-  act: () => Promise<PageResult>,
-  showAgain: (problem: ServiceError) => Promise<PageResult>,
-): Promise<PageResult> {
-  try {
-    return await act();
-  } catch (error) {
-    if (!(error instanceof ServiceError) || error.status >= 500 || error.code === 'not_found') throw error;
-    return showAgain(error);
-  }
+  return page.form(below, 'develop', async (visit, services) =>
+    act(visit, services, await ownEndpoint(visit, services)),
+  );
 }
 
 async function create({ form, account }: MemberVisit, { database, sealer, checkWebhookAddress }: ApiServices) {
-  const body = readNewEndpoint(form);
+  const body = validateNew(fieldsOf(form));
   await checkWebhookAddress(body.url);
   const { created, secret } = await database.transaction((transaction) =>
     registerEndpoint(transaction, sealer, account.accountId, body),
@@ -108,36 +111,140 @@ async function create({ form, account }: MemberVisit, { database, sealer, checkW
   return { updated: created, secret };
 }
 
-async function list(visit: MemberVisit, { database }: ApiServices, problem: ServiceError | null): Promise<PageResult> {
-  const { accountId } = visit.account;
-  const endpoints = await listWebhookEndpoints(database, { accountId, limit: WEBHOOKS.maxEndpoints });
-  return endpointList(visit, { endpoints, problem });
+async function list({ account, texts, path }: MemberVisit, { database }: ApiServices): Promise<PageResult> {
+  const { webhooks: words, fields, titles } = texts;
+  const { accountId } = account;
+  return showPage(
+    titles.webhooks,
+    <ApiReference tag="Webhooks" />,
+    <TableCard
+      of={ENDPOINT}
+      label={titles.webhooks}
+      rows={await listWebhookEndpoints(database, { accountId, limit: WEBHOOKS.maxEndpoints })}
+      none={words.none}
+      pageOf={({ id }) => `${path}/${id}`}
+      notes={{ url: 'description' }}
+      columns={['url', 'events', [fields.status, (endpoint) => <EndpointState endpoint={endpoint} />], 'created_at']}
+    />,
+    <Card title={words.create}>
+      <EndpointForm endpoint={null} action={path} />
+    </Card>,
+  );
 }
 
-async function show(
-  visit: MemberVisit,
-  { database }: ApiServices,
-  endpoint: WebhookEndpoint,
-  problem: ServiceError | null,
-): Promise<PageResult> {
+async function show(visit: MemberVisit, services: ApiServices): Promise<PageResult> {
+  const { query, path, texts } = visit;
+  const endpoint = await ownEndpoint(visit, services);
   const filter = {
-    accountId: visit.account.accountId,
+    accountId: endpoint.accountId,
     endpointId: endpoint.id,
-    status: DELIVERY_STATUSES.find((status) => status === visit.query.get('status')),
+    status: DELIVERY_STATUSES.find((status) => status === query.get('status')),
   };
-  const { entries: deliveries, next } = await readListPage(visit.query, DELIVERY_LIST, (slice) =>
-    listDeliveries(database, { ...filter, ...slice }),
+  const { entries: deliveries, next } = await readListPage(
+    query,
+    'delivery',
+    (slice) => listDeliveries(services.database, { ...filter, ...slice }),
+    DELIVERIES_SHOWN,
   );
-  return endpointPage(visit, { endpoint, deliveries, next, problem });
+  const { webhooks: words, fields, common } = texts;
+  return showPage(
+    fields.webhook_id,
+    <div class="grid">
+      <Card title={endpoint.url}>
+        <Facts
+          facts={[
+            [fields.status, <EndpointState endpoint={endpoint} />],
+            endpoint.failingSince && [fields.failing_since, <Time at={endpoint.failingSince} />],
+            [fields.created_at, <Time at={endpoint.createdAt} />],
+            [common.endpointId, <code>{endpoint.id}</code>],
+          ]}
+        />
+        <Actions endpoint={endpoint} path={path} />
+      </Card>
+      <Card title={words.edit}>
+        <EndpointForm endpoint={endpoint} action={path} />
+      </Card>
+    </div>,
+    <Deliveries deliveries={deliveries} next={next} path={path} visit={visit} />,
+  );
 }
 
 /** @throws ServiceError `not_found`, also for another account's endpoint */
 async function ownEndpoint({ account, params }: MemberVisit, { database }: ApiServices): Promise<WebhookEndpoint> {
-  const endpoint = await findWebhookEndpoint(database, account.accountId, params['webhook_id'] ?? '');
-  if (!endpoint) throw noSuchEndpoint();
-  return endpoint;
+  return existing(await findWebhookEndpoint(database, account.accountId, params['webhook_id'] ?? ''));
 }
 
-function noSuchEndpoint(): ServiceError {
-  return new ServiceError('not_found', 'There is no such webhook endpoint.');
+function pathOf({ account: { accountId } }: MemberVisit, id: string): string {
+  return `/console/accounts/${accountId}/webhooks/${id}`;
+}
+
+/** Shows a secret. No other page shows it. */
+function secretPage(
+  visit: MemberVisit,
+  { updated, secret, hint }: { readonly updated: WebhookEndpoint; readonly secret: string; readonly hint?: string },
+): PageResult {
+  const { texts } = visit;
+  const words = texts.webhooks;
+  return showPage(
+    words.secretTitle,
+    <Card title={updated.url}>
+      <p>{words.secret}</p>
+      {hint === undefined ? null : <p>{hint}</p>}
+      <Copyable text={secret} label={words.secretTitle} />
+      <p>
+        <ButtonLink href={pathOf(visit, updated.id)} label={texts.common.done} />
+      </p>
+    </Card>,
+  );
+}
+
+function Actions({ endpoint: { disabledAt }, path }: { endpoint: WebhookEndpoint; path: string }) {
+  const texts = useTexts();
+  const words = texts.webhooks;
+  const actions: readonly (readonly [name: string, label: string])[] =
+    disabledAt === null
+      ? [
+          ['test', words.test],
+          ['rotate-secret', words.rotate],
+          ['disable', texts.common.disable],
+        ]
+      : [
+          ['enable', texts.common.enable],
+          ['rotate-secret', words.rotate],
+        ];
+  return (
+    <div class="row actions">
+      {actions.map(([name, label]) => (
+        <FormButton
+          action={`${path}/${name}`}
+          label={label}
+          look={name === 'test' || name === 'enable' ? '' : 'quiet'}
+          {...(name === 'rotate-secret' && { look: 'danger', question: words.rotateQuestion })}
+        />
+      ))}
+      <a href={`${path}/delete`}>{texts.common.delete}</a>
+    </div>
+  );
+}
+
+function fieldsOf(form: SentForm) {
+  return { url: form.text('url'), description: form.optional('description'), events: form.all('events') };
+}
+
+/** @param endpoint the endpoint to change; null for a new endpoint */
+function EndpointForm({ endpoint, action }: { endpoint: WebhookEndpoint | null; action: string }) {
+  const { webhooks: words, common, fields, values } = useTexts();
+  const events: readonly string[] = endpoint?.events ?? TASK_EVENTS;
+  return (
+    <Form action={action} submit={endpoint === null ? common.create : common.save}>
+      <Field name="url" hint={words.addressHint} type="url" value={endpoint?.url} required />
+      <Field name="description" hint={common.optional} value={endpoint?.description} />
+      <fieldset>
+        <legend>{fields.events}</legend>
+        {SUBSCRIBABLE_EVENTS.map((event) => (
+          <Check name="events" value={event} label={values.events[event]} isChecked={events.includes(event)} />
+        ))}
+      </fieldset>
+    </Form>
+  );
 }

@@ -1,15 +1,15 @@
 /** An account: balance, keys, tasks, members and actions. */
 import type { Account } from '../../../../db/queries/accounts.ts';
-import type { BalanceEntry } from '../../../../db/queries/balance-entries.ts';
 import type { ApiKey } from '../../../../db/queries/api-keys.ts';
+import type { BalanceEntry } from '../../../../db/queries/balance-entries.ts';
 import { ACCOUNT_ACTIONS, type AccountAction } from '../../../../db/queries/operator-actions.ts';
 import type { PriceListSummary } from '../../../../db/queries/price-lists.ts';
 import type { Member } from '../../../../db/queries/users.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
 import type { Task } from '../../../../domain/task.ts';
-import { Card, Choice, Copyable, Field, Form, Headline, Time, usd } from '../../../html/components.tsx';
-import { Facts } from '../../../html/facts.tsx';
+import { Card, Choice, Copyable, Facts, Field, Form, Headline, Time, usd } from '../../../html/components.tsx';
+import { useTexts } from '../../../html/page-context.ts';
 import { ReasonCard } from '../../../html/reason-card.tsx';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { may, type UserVisit } from '../../../page.ts';
@@ -19,8 +19,6 @@ import { MEMBER } from '../../members/pages.tsx';
 import { InviteForm } from '../people/pages.tsx';
 import { TaskTable } from '../tasks/list.tsx';
 import { DetailsForm } from './details.tsx';
-import { accountStateOf } from './search.tsx';
-import { useTexts } from '../../../html/page-context.ts';
 
 const ACTION = nested<AccountAction>({
   created_at: field.isoTime('createdAt'),
@@ -118,18 +116,48 @@ export function AccountContent(props: Props) {
   );
 }
 
-function Actions(props: Props) {
+function Actions({ account, lists, adjustmentId, visit }: Props) {
+  const { staffAccounts: words, priceLists, common, fields } = visit.texts;
+  const isOpen = account.suspendedAt === null;
+  const path = `accounts/${account.id}`;
+  const stateCard = (
+    <ReasonCard
+      title={isOpen ? words.suspend : words.reopen}
+      hint={isOpen ? words.suspendHint : words.reopenHint}
+      action={`${path}/${isOpen ? 'suspend' : 'reopen'}`}
+      look={isOpen ? 'danger' : ''}
+    />
+  );
   return (
     <div class="grid forms">
-      {may(props.visit, 'operate') ? <StateForm {...props} /> : null}
-      {may(props.visit, 'moveMoney') ? <AdjustmentForm {...props} /> : null}
-      {may(props.visit, 'moveMoney') ? <PriceListForm {...props} /> : null}
-      {may(props.visit, 'operate') ? <ErasureForm {...props} /> : null}
+      {may(visit, 'operate') ? stateCard : null}
+      {may(visit, 'moveMoney') ? (
+        <>
+          <Card title={words.adjust}>
+            <Form action={`/console/staff/${path}/adjust`} submit={words.adjust}>
+              <input type="hidden" name="adjustment_id" value={adjustmentId} />
+              <Field name="amount_usd" label={common.amountInUsd} hint={common.amountHint} inputMode="text" required />
+              <Field name="reason" id="adjustment-reason" label={fields.reason} required />
+            </Form>
+          </Card>
+          <ReasonCard title={priceLists.assign} hint={priceLists.assignHint} action={`${path}/price-list`} look="">
+            <Choice
+              name="price_list"
+              label={priceLists.pays}
+              value={account.priceList}
+              options={[['', priceLists.catalogue], ...lists.map(({ name }) => [name, name] as const)]}
+            />
+          </ReasonCard>
+        </>
+      ) : null}
+      {may(visit, 'operate') ? (
+        <ReasonCard title={words.erase} hint={words.eraseHint} action={`${path}/erase`} look="danger" />
+      ) : null}
     </div>
   );
 }
 
-function Details({ account }: { readonly account: Account }) {
+function Details({ account }: { account: Account }) {
   const texts = useTexts();
   const { staffAccounts: words, fields, common } = texts;
   return (
@@ -163,51 +191,6 @@ function Details({ account }: { readonly account: Account }) {
   );
 }
 
-function StateForm({ account, visit }: Props) {
-  const { staffAccounts: words } = visit.texts;
-  const isOpen = account.suspendedAt === null;
-  return (
-    <ReasonCard
-      title={isOpen ? words.suspend : words.reopen}
-      hint={isOpen ? words.suspendHint : words.reopenHint}
-      action={`accounts/${account.id}/${isOpen ? 'suspend' : 'reopen'}`}
-      look={isOpen ? 'danger' : ''}
-    />
-  );
-}
-
-function PriceListForm({ account, lists, visit }: Props) {
-  const { priceLists: words } = visit.texts;
-  return (
-    <ReasonCard title={words.assign} hint={words.assignHint} action={`accounts/${account.id}/price-list`} look="">
-      <Choice
-        name="price_list"
-        label={words.pays}
-        value={account.priceList}
-        options={[['', words.catalogue], ...lists.map(({ name }) => [name, name] as const)]}
-      />
-    </ReasonCard>
-  );
-}
-
-function ErasureForm({ account, visit }: Props) {
-  const { staffAccounts: words } = visit.texts;
-  return (
-    <ReasonCard title={words.erase} hint={words.eraseHint} action={`accounts/${account.id}/erase`} look="danger" />
-  );
-}
-
-function AdjustmentForm({ account, adjustmentId, visit }: Props) {
-  const { texts } = visit;
-  const { staffAccounts: words, common, fields } = texts;
-  return (
-    <Card title={words.adjust}>
-      <Form action={`/console/staff/accounts/${account.id}/adjust`}>
-        <input type="hidden" name="adjustment_id" value={adjustmentId} />
-        <Field name="amount_usd" label={common.amountInUsd} hint={common.amountHint} inputMode="text" required />
-        <Field name="reason" id="adjustment-reason" label={fields.reason} required />
-        <button type="submit">{words.adjust}</button>
-      </Form>
-    </Card>
-  );
+export function accountStateOf({ suspendedAt }: Account): string {
+  return suspendedAt === null ? 'open' : 'suspended';
 }

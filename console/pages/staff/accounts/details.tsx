@@ -34,10 +34,10 @@ export function readDetails(form: SentForm) {
   return { ...toDetails(body), name: body.name };
 }
 
-export function DetailsForm({ action, stored }: { readonly action: string; readonly stored: Account | null }) {
+export function DetailsForm({ action, stored }: { action: string; stored: Account | null }) {
   const { staffAccounts: words, common } = useTexts();
   return (
-    <Form action={action} class="grid">
+    <Form action={action} class="grid" submit={stored === null ? common.create : common.save}>
       <Field name="name" value={stored?.name} required />
       <Field name="email" id="details-email" type="email" value={stored?.email} />
       <Field name="external_id" value={stored?.externalId} />
@@ -49,9 +49,6 @@ export function DetailsForm({ action, stored }: { readonly action: string; reado
       />
       <Field name="content_days" hint={words.contentDaysHint} inputMode="numeric" value={stored?.contentDays} />
       <BillingDetailsFields stored={stored} />
-      <div>
-        <button type="submit">{stored === null ? common.create : common.save}</button>
-      </div>
     </Form>
   );
 }

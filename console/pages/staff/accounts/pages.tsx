@@ -1,36 +1,38 @@
 /** Searching and changing accounts. */
 import { ADMIN_BALANCE_ENTRY } from '../../../../api/routes/admin/present-finance.ts';
+import { LISTED_ACCOUNT } from '../../../../api/routes/admin/present.ts';
 import { adjustmentSchema } from '../../../../api/routes/admin/schema.ts';
 import { eraseContentOf, reopenAccount, suspendAccount } from '../../../../api/services/account-actions.ts';
 import { createAccount, editAccount } from '../../../../api/services/account-details.ts';
 import { adjustBalanceOnce } from '../../../../api/services/adjust-balance.ts';
 import { existingAccount } from '../../../../api/services/existing-account.ts';
-import { findById } from '../../../../api/services/find-by-id.ts';
+import { findById, type Found } from '../../../../api/services/find-by-id.ts';
 import { setPriceList } from '../../../../api/services/price-lists.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { createValidator } from '../../../../api/validation.ts';
 import { listAccounts } from '../../../../db/queries/accounts.ts';
-import { listBalanceEntries, streamBalanceEntries } from '../../../../db/queries/balance-entries.ts';
 import { listApiKeys } from '../../../../db/queries/api-keys.ts';
+import { listBalanceEntries, streamBalanceEntries } from '../../../../db/queries/balance-entries.ts';
 import { listAccountActions } from '../../../../db/queries/operator-actions.ts';
 import { listPriceLists } from '../../../../db/queries/price-lists.ts';
 import { listTasks } from '../../../../db/queries/tasks.ts';
 import { listMembers } from '../../../../db/queries/users.ts';
-import { ServiceError } from '../../../../domain/errors.ts';
 import { newId } from '../../../../domain/ids.ts';
 import { parseUsd } from '../../../../domain/money.ts';
 import { exportFile } from '../../../export.ts';
-import { carryOut } from '../../../form-problem.ts';
-import { Card, Choice, Pages } from '../../../html/components.tsx';
+import { Card, Choice, Pages, RoundedMoney } from '../../../html/components.tsx';
+import { AnyId } from '../../../html/linked-ids.tsx';
+import { useTexts } from '../../../html/page-context.ts';
+import { Chosen, TableCard } from '../../../html/resource-table.tsx';
+import { Timeline } from '../../../html/timeline.tsx';
 import { readListPage } from '../../../list-page.ts';
 import { may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { filterOf, Ledger, pagesOfStaff, readLedger } from '../../billing/ledger.tsx';
+import { invite } from '../people/pages.tsx';
 import { authorshipOf } from '../reason.ts';
-import { AccountContent } from './account.tsx';
+import { AccountContent, accountStateOf } from './account.tsx';
 import { DETAIL_NAMES, DetailsForm, readDetails } from './details.tsx';
-import { AccountTable, FoundTimeline } from './search.tsx';
 
-const ACCOUNT_LIST = { kind: 'account', size: 50 } as const;
 /** The keys that the page shows. The search finds other keys by id. */
 const MAX_KEYS = 50;
 const LATEST_TASKS = 10;
@@ -38,98 +40,119 @@ const LATEST_ENTRIES = 10;
 
 const validateAdjustment = createValidator(adjustmentSchema);
 
+const accountList = staff.page('/staff/accounts', 'read', search);
+const accountPage = staff.page('/staff/accounts/{account_id}', 'read', showAccount);
+
 export const staffAccountPages = [
-  staff.page('/staff/accounts', 'read', (visit, services) => search(visit, services)),
-  staff.form('/staff/accounts', 'operate', (visit, services) => create(visit, services)),
-  staff.form('/staff/accounts/{account_id}/details', 'operate', (visit, services) =>
-    change(visit, services, () =>
-      editAccount(services, {
-        accountId: accountIdOf(visit),
-        details: readDetails(visit.form),
-        names: DETAIL_NAMES,
-        author: visit.user.email,
-      }),
-    ),
+  accountList,
+  accountList.form(
+    '',
+    'operate',
+    ({ form, user }, services) => createAccount(services, readDetails(form), { author: user.email }),
+    (_visit, id) => `/staff/accounts/${id}`,
   ),
-  staff.page('/staff/accounts/{account_id}', 'read', (visit, services) => showAccount(visit, services)),
-  staff.page('/staff/accounts/{account_id}/ledger', 'read', (visit, services) => showLedger(visit, services)),
+  accountPage,
+  accountPage.form('/details', 'operate', (visit, services) => {
+    const details = readDetails(visit.form);
+    return editAccount(services, {
+      accountId: accountIdOf(visit),
+      details,
+      names: DETAIL_NAMES,
+      author: visit.user.email,
+    });
+  }),
+  accountPage.form('/members', 'operate', invite, (_visit, shown) => shown),
+  staff.page('/staff/accounts/{account_id}/ledger', 'read', showLedger),
   staff.page('/staff/accounts/{account_id}/ledger/export', 'read', async ({ params, query }, { reports }) => {
     const { id } = await existingAccount(reports, params['account_id'] ?? '');
     const entries = streamBalanceEntries(reports, filterOf(id, query));
     return exportFile(`ledger-${id}`, query, entries, ADMIN_BALANCE_ENTRY);
   }),
-  staff.form('/staff/accounts/{account_id}/suspend', 'operate', (visit, services) =>
-    change(visit, services, () => suspendAccount(services.database, accountIdOf(visit), authorshipOf(visit))),
+  accountPage.form('/suspend', 'operate', (visit, { database }) =>
+    suspendAccount(database, accountIdOf(visit), authorshipOf(visit)),
   ),
-  staff.form('/staff/accounts/{account_id}/reopen', 'operate', (visit, services) =>
-    change(visit, services, () => reopenAccount(services.database, accountIdOf(visit), authorshipOf(visit))),
+  accountPage.form('/reopen', 'operate', (visit, { database }) =>
+    reopenAccount(database, accountIdOf(visit), authorshipOf(visit)),
   ),
-  staff.form('/staff/accounts/{account_id}/erase', 'operate', (visit, services) =>
-    change(visit, services, () => eraseContentOf(services.database, accountIdOf(visit), authorshipOf(visit))),
+  accountPage.form('/erase', 'operate', (visit, { database }) =>
+    eraseContentOf(database, accountIdOf(visit), authorshipOf(visit)),
   ),
-  staff.form('/staff/accounts/{account_id}/price-list', 'moveMoney', (visit, services) =>
-    change(visit, services, async () => {
-      const list = visit.form.optional('price_list');
-      await setPriceList(services, { accountId: accountIdOf(visit), list, ...authorshipOf(visit) });
-    }),
-  ),
-  staff.form('/staff/accounts/{account_id}/adjust', 'moveMoney', (visit, services) =>
-    change(visit, services, () => adjust(visit, services)),
-  ),
+  accountPage.form('/price-list', 'moveMoney', (visit, services) => {
+    const list = visit.form.optional('price_list');
+    return setPriceList(services, { accountId: accountIdOf(visit), list, ...authorshipOf(visit) });
+  }),
+  accountPage.form('/adjust', 'moveMoney', adjust),
 ];
 
-async function create(visit: UserVisit, services: ApiServices): Promise<PageResult> {
-  try {
-    const id = await createAccount(services, readDetails(visit.form), { author: visit.user.email });
-    return { kind: 'redirect', path: `/staff/accounts/${id}` };
-  } catch (error) {
-    if (!(error instanceof ServiceError) || error.status >= 500) throw error;
-    return search(visit, services, error);
-  }
-}
-
-async function search(
-  visit: UserVisit,
-  services: ApiServices,
-  problem: ServiceError | null = null,
-): Promise<PageResult> {
+async function search(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const { query, texts } = visit;
   const wanted = (query.get('search') ?? '').trim();
   const suspended = query.get('suspended');
   const filter = { search: wanted || undefined, suspended: suspended === 'true' ? true : undefined };
   const [found, { entries: accounts, next }] = await Promise.all([
     findById(services, wanted),
-    readListPage(query, ACCOUNT_LIST, (slice) => listAccounts(services.reports, { ...filter, ...slice })),
+    readListPage(query, 'account', (slice) => listAccounts(services.reports, { ...filter, ...slice })),
   ]);
-  const words = texts.staffAccounts;
+  const { staffAccounts: words, fields, titles } = texts;
   return showPage(
-    'accounts',
     texts.titles.accounts,
-    <>
-      <form method="get" class="filters" role="search">
-        <Choice
-          name="suspended"
-          label={texts.fields.status}
-          value={suspended}
-          options={[
-            ['', words.all],
-            ['true', texts.values.state.suspended],
-          ]}
-        />
-        <button type="submit" class="quiet">
-          {texts.common.filter}
-        </button>
-      </form>
-      {found === null ? null : <FoundTimeline found={found} />}
-      {found !== null && accounts.length === 0 ? null : <AccountTable accounts={accounts} />}
-      <Pages next={next} />
-      {may(visit, 'operate') ? (
-        <Card title={words.create}>
-          <DetailsForm action="/console/staff/accounts" stored={null} />
-        </Card>
-      ) : null}
-    </>,
-    problem,
+    <form method="get" class="filters" role="search">
+      <Choice
+        name="suspended"
+        label={texts.fields.status}
+        value={suspended}
+        options={[
+          ['', words.all],
+          ['true', texts.values.state.suspended],
+        ]}
+      />
+      <button type="submit" class="quiet">
+        {texts.common.filter}
+      </button>
+    </form>,
+    found === null ? null : <FoundTimeline found={found} />,
+    found !== null && accounts.length === 0 ? null : (
+      <TableCard
+        of={LISTED_ACCOUNT}
+        label={titles.accounts}
+        rows={accounts}
+        none={words.none}
+        pageOf={({ id }) => `/console/staff/accounts/${id}`}
+        columns={[
+          [fields.name, ({ id, name }) => name || id],
+          'email',
+          'external_id',
+          [
+            fields.available_usd,
+            (account) => <RoundedMoney amount={account.fundedAvailable + account.signupAvailable} />,
+            'number',
+          ],
+          [fields.status, (account) => <Chosen name="state" value={accountStateOf(account)} />],
+          'created_at',
+        ]}
+      />
+    ),
+    <Pages next={next} />,
+    may(visit, 'operate') ? (
+      <Card title={words.create}>
+        <DetailsForm action="/console/staff/accounts" stored={null} />
+      </Card>
+    ) : null,
+  );
+}
+
+function FoundTimeline({ found: { id, kind, account, verdict, events, pending } }: { found: Found }) {
+  const texts = useTexts();
+  const words = texts.staffAccounts;
+  return (
+    <Card title={words.kinds[kind]}>
+      <p>{verdict}</p>
+      <p class="row">
+        <a href={`/console/staff/accounts/${account.id}`}>{words.ofAccount(account.name || account.id)}</a>
+        {kind === 'account' ? null : <AnyId id={id} />}
+      </p>
+      <Timeline events={events} {...(pending && { pending })} />
+    </Card>
   );
 }
 
@@ -137,11 +160,7 @@ function accountIdOf({ params }: UserVisit): string {
   return params['account_id'] ?? '';
 }
 
-async function showAccount(
-  visit: UserVisit,
-  { database, reports }: ApiServices,
-  problem: ServiceError | null = null,
-): Promise<PageResult> {
+async function showAccount(visit: UserVisit, { database, reports }: ApiServices): Promise<PageResult> {
   const accountId = accountIdOf(visit);
   const account = await existingAccount(database, accountId);
   const [keys, members, tasks, actions, entries, lists] = await Promise.all([
@@ -154,10 +173,8 @@ async function showAccount(
   ]);
   const adjustmentId = visit.form.optional('adjustment_id') ?? newId('transfer');
   return showPage(
-    'accounts',
     account.name,
     <AccountContent {...{ account, keys, members, tasks, entries, actions, lists, adjustmentId, visit }} />,
-    problem,
   );
 }
 
@@ -165,23 +182,12 @@ async function showLedger(visit: UserVisit, services: ApiServices): Promise<Page
   const { id, name } = await existingAccount(services.reports, accountIdOf(visit));
   const ledger = await readLedger(services, id, visit.query);
   return showPage(
-    'accounts',
     visit.texts.billing.ledgerOf(name || id),
-    <>
-      <p>
-        <a href={`/console/staff/accounts/${id}`}>{visit.texts.fields.account_id}</a>
-      </p>
-      <Ledger {...ledger} pageOf={pagesOfStaff} isOfStaff />
-    </>,
+    <p>
+      <a href={`/console/staff/accounts/${id}`}>{visit.texts.fields.account_id}</a>
+    </p>,
+    <Ledger {...ledger} pageOf={pagesOfStaff} isOfStaff />,
   );
-}
-
-/** Changes an account, and shows the account afterwards, or the form again with its problem. */
-async function change(visit: UserVisit, services: ApiServices, work: () => Promise<unknown>): Promise<PageResult> {
-  return carryOut(work, `/staff/accounts/${accountIdOf(visit)}`, (problem) => {
-    if (problem.code === 'not_found') throw problem;
-    return showAccount(visit, services, problem);
-  });
 }
 
 async function adjust(visit: UserVisit, services: ApiServices): Promise<void> {

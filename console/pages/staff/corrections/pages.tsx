@@ -11,21 +11,18 @@ import {
   listPendingCorrections,
 } from '../../../../db/queries/corrections.ts';
 import { listAdjustments, type Transfer } from '../../../../db/queries/transfers.ts';
-import type { ServiceError } from '../../../../domain/errors.ts';
 import { newId } from '../../../../domain/ids.ts';
 import { parseUsd } from '../../../../domain/money.ts';
 import { CORRECTIONS } from '../../../../domain/policy.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
-import { carryOut } from '../../../form-problem.ts';
-import { Card, ExactMoney, Field, Form, FormButton, Pages, Time, usd } from '../../../html/components.tsx';
+import { Card, ExactMoney, Field, Form, FormButton, Time, usd } from '../../../html/components.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
 import { readListPage } from '../../../list-page.ts';
 import { may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 
 const PATH = '/staff/corrections';
-const ADJUSTMENT_LIST = { kind: 'transfer', size: 50 } as const;
 /** More than finance leaves pending. */
 const MAX_PENDING = 100;
 const DECIDED_SHOWN = 25;
@@ -33,27 +30,20 @@ const DECIDED_SHOWN = 25;
 const validateAdjustment = createValidator(adjustmentSchema);
 const validateTopUp = createValidator(topUpSchema);
 
+const page = staff.page(PATH, 'read', showCorrections);
+
 export const staffCorrectionPages = [
-  staff.page(PATH, 'read', (visit, services) => showCorrections(visit, services, null)),
-  staff.form(PATH, 'moveMoney', (visit, services) => act(visit, services, () => correct(visit, services))),
+  page,
+  page.form('', 'moveMoney', correct),
   deciding('approve', 'approved'),
   deciding('reject', 'rejected'),
   deciding('withdraw', 'withdrawn'),
 ];
 
 function deciding(name: string, outcome: CorrectionOutcome) {
-  return staff.form(`${PATH}/{correction_id}/${name}`, 'moveMoney', (visit, services) =>
-    act(visit, services, () =>
-      decide(services.database, { id: visit.params['correction_id'] ?? '', outcome, by: visit.user.email }),
-    ),
+  return page.form(`/{correction_id}/${name}`, 'moveMoney', ({ params, user }, { database }) =>
+    decide(database, { id: params['correction_id'] ?? '', outcome, by: user.email }),
   );
-}
-
-async function act(visit: UserVisit, services: ApiServices, work: () => Promise<void>): Promise<PageResult> {
-  return carryOut(work, PATH, (problem) => {
-    if (visit.params['correction_id'] !== undefined && problem.code === 'not_found') throw problem;
-    return showCorrections(visit, services, problem);
-  });
 }
 
 /** Books a correction, or creates a pending correction for a second person. */
@@ -69,38 +59,33 @@ async function correct({ form, user: { email: author } }: UserVisit, services: A
 async function showCorrections(
   visit: UserVisit,
   { database, reports, fourEyesAbove }: ApiServices,
-  problem: ServiceError | null,
 ): Promise<PageResult> {
   const [pending, decided, { entries: adjustments, next }] = await Promise.all([
     listPendingCorrections(database, MAX_PENDING),
     listDecidedCorrections(database, DECIDED_SHOWN),
-    readListPage(visit.query, ADJUSTMENT_LIST, (slice) => listAdjustments(reports, slice)),
+    readListPage(visit.query, 'transfer', (slice) => listAdjustments(reports, slice)),
   ]);
-  const isSentBefore = problem?.code === 'idempotency_conflict';
+  const isSentBefore = visit.problem?.code === 'idempotency_conflict';
   const idOf = (kind: 'transfer' | 'correction', name: string): string =>
     (isSentBefore ? null : visit.form.optional(name)) ?? newId(kind);
   const { corrections: words, titles } = visit.texts;
   return showPage(
-    'corrections',
     titles.corrections,
-    <>
-      <p class="soft">
-        {words.explained}{' '}
-        {fourEyesAbove === null
-          ? words.oneIsEnough
-          : words.requiresSecondApproval(usd(fourEyesAbove), CORRECTIONS.addUpHours, CORRECTIONS.pendingDays)}
-      </p>
-      {fourEyesAbove === null && pending.length === 0 ? null : <Pending pending={pending} visit={visit} />}
-      {may(visit, 'moveMoney') ? (
-        <CorrectionForm
-          correctionId={idOf('correction', 'correction_id')}
-          adjustmentId={idOf('transfer', 'adjustment_id')}
-        />
-      ) : null}
-      {decided.length === 0 ? null : <Decided decided={decided} />}
-      <Adjustments adjustments={adjustments} next={next} />
-    </>,
-    problem,
+    <p class="soft">
+      {words.explained}{' '}
+      {fourEyesAbove === null
+        ? words.oneIsEnough
+        : words.requiresSecondApproval(usd(fourEyesAbove), CORRECTIONS.addUpHours, CORRECTIONS.pendingDays)}
+    </p>,
+    fourEyesAbove === null && pending.length === 0 ? null : <Pending pending={pending} visit={visit} />,
+    may(visit, 'moveMoney') ? (
+      <CorrectionForm
+        correctionId={idOf('correction', 'correction_id')}
+        adjustmentId={idOf('transfer', 'adjustment_id')}
+      />
+    ) : null,
+    decided.length === 0 ? null : <Decided decided={decided} />,
+    <Adjustments adjustments={adjustments} next={next} />,
   );
 }
 
@@ -109,16 +94,13 @@ function CorrectionForm({ correctionId, adjustmentId }: Readonly<Record<'correct
   const { corrections: words, common } = useTexts();
   return (
     <Card title={words.ask}>
-      <Form action={`/console${PATH}`} class="grid">
+      <Form action={`/console${PATH}`} class="grid" submit={words.submit}>
         <input type="hidden" name="correction_id" value={correctionId} />
         <input type="hidden" name="adjustment_id" value={adjustmentId} />
         <Field name="account_id" label={common.accountId} required />
         <Field name="amount_usd" label={common.amountInUsd} hint={common.amountHint} inputMode="text" required />
         <Field name="reason" required />
         <Field name="reference" label={`${words.reference} (${common.optional})`} hint={words.referenceHint} />
-        <div>
-          <button type="submit">{words.submit}</button>
-        </div>
       </Form>
     </Card>
   );
@@ -150,7 +132,7 @@ const SHARED = {
   pageOf: ({ accountId }: Correction) => `/console/staff/accounts/${accountId}`,
 } as const;
 
-function ByAt({ author, at }: { readonly author: string | null; readonly at: Date }) {
+function ByAt({ author, at }: { author: string | null; at: Date }) {
   return (
     <>
       {author}
@@ -160,7 +142,7 @@ function ByAt({ author, at }: { readonly author: string | null; readonly at: Dat
   );
 }
 
-function Pending({ pending, visit }: { readonly pending: readonly Correction[]; readonly visit: UserVisit }) {
+function Pending({ pending, visit }: { pending: readonly Correction[]; visit: UserVisit }) {
   const { corrections: words } = visit.texts;
   return (
     <TableCard
@@ -177,7 +159,7 @@ function Pending({ pending, visit }: { readonly pending: readonly Correction[]; 
   );
 }
 
-function Decisions({ correction, visit }: { readonly correction: Correction; readonly visit: UserVisit }) {
+function Decisions({ correction, visit }: { correction: Correction; visit: UserVisit }) {
   const { texts, user } = visit;
   if (!may(visit, 'moveMoney')) return <>–</>;
   const decisions = correction.author === user.email ? (['withdraw'] as const) : (['approve', 'reject'] as const);
@@ -194,7 +176,7 @@ function Decisions({ correction, visit }: { readonly correction: Correction; rea
   );
 }
 
-function Decided({ decided }: { readonly decided: readonly Correction[] }) {
+function Decided({ decided }: { decided: readonly Correction[] }) {
   const texts = useTexts();
   const { corrections: words, common } = texts;
   return (
@@ -224,13 +206,7 @@ function Decided({ decided }: { readonly decided: readonly Correction[] }) {
 }
 
 /** Corrections of all accounts, newest first. */
-function Adjustments({
-  adjustments,
-  next,
-}: {
-  readonly adjustments: readonly Transfer[];
-  readonly next: string | null;
-}) {
+function Adjustments({ adjustments, next }: { adjustments: readonly Transfer[]; next: string | null }) {
   const { corrections: words, fields, common } = useTexts();
   return (
     <TableCard
@@ -249,8 +225,7 @@ function Adjustments({
         'author',
         'account_id',
       ]}
-    >
-      <Pages path={`/console${PATH}`} next={next} />
-    </TableCard>
+      next={next}
+    />
   );
 }

@@ -1,8 +1,7 @@
 /** The operators' home: what is wrong now, the dependencies of the gateway, and pending and late work. */
 import { type Concern, readState, type State } from '../../../../api/services/concerns.ts';
 import type { Backlog } from '../../../../db/queries/backlog.ts';
-import { Badge, Card, Empty, type Tone } from '../../../html/components.tsx';
-import { Facts } from '../../../html/facts.tsx';
+import { Badge, Card, Empty, type Tone, Facts } from '../../../html/components.tsx';
 import { wordFor } from '../../../html/resource-table.tsx';
 import { showPage, staff, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
@@ -18,7 +17,7 @@ const LATE_SECONDS = 30;
 
 export const staffLivePages = [
   staff.page('/staff/live', 'read', async ({ texts }: UserVisit, services) =>
-    showPage('live', texts.titles.live, <Live state={await readState(services)} />),
+    showPage(texts.titles.live, <Live state={await readState(services)} />),
   ),
   staff.page('/staff/live/state', 'read', async (_visit, services) => ({
     kind: 'part',
@@ -27,7 +26,7 @@ export const staffLivePages = [
 ];
 
 /** The browser fetches the state again while the page is open. */
-function Live({ state: { backlog, readiness, concerns } }: { readonly state: State }) {
+function Live({ state: { backlog, readiness, concerns } }: { state: State }) {
   const texts = useTexts();
   const words = texts.staffLive;
   const { status, database, temporal } = readiness;
@@ -44,13 +43,7 @@ function Live({ state: { backlog, readiness, concerns } }: { readonly state: Sta
             ]}
           />
         </Card>
-        {backlog === null ? null : (
-          <>
-            <Tasks backlog={backlog} />
-            <Relay backlog={backlog} />
-            <Deliveries backlog={backlog} />
-          </>
-        )}
+        {backlog === null ? null : <Work backlog={backlog} />}
       </div>
     </div>
   );
@@ -122,52 +115,44 @@ function wordsOf(concern: Concern, texts: Texts): string {
   }
 }
 
-function Tasks({ backlog }: { readonly backlog: Backlog }) {
+function Work({ backlog }: { backlog: Backlog }) {
   const { staffLive: words } = useTexts();
   const isDrained = backlog.running === 0 && backlog.pendingDeliveries === 0;
+  const { overdue, unstarted, oldestUnstartedSeconds, unstartedDeliveries, oldestUnstartedDeliverySeconds } = backlog;
   return (
-    <Card title={words.tasks}>
-      <p class="big number">{backlog.running}</p>
-      <p class="soft">{words.held(backlog.reservedUsd)}</p>
-      <Facts
-        facts={[
-          [words.overdue, <Count count={backlog.overdue} isBad={backlog.overdue > 0} />],
-          [words.drained, isDrained ? words.nothingLeft : words.workLeft],
-        ]}
-      />
-    </Card>
-  );
-}
-
-function Relay({ backlog }: { readonly backlog: Backlog }) {
-  const { staffLive: words } = useTexts();
-  const { unstarted, oldestUnstartedSeconds, unstartedDeliveries, oldestUnstartedDeliverySeconds } = backlog;
-  return (
-    <Card title={words.relay}>
-      <p class="soft">{words.relayHint}</p>
-      <Facts
-        facts={[
-          [words.tasksToStart, <Waiting count={unstarted} seconds={oldestUnstartedSeconds} words={words} />],
-          [
-            words.deliveriesToStart,
-            <Waiting count={unstartedDeliveries} seconds={oldestUnstartedDeliverySeconds} words={words} />,
-          ],
-        ]}
-      />
-    </Card>
+    <>
+      <Card title={words.tasks}>
+        <p class="big number">{backlog.running}</p>
+        <p class="soft">{words.held(backlog.reservedUsd)}</p>
+        <Facts
+          facts={[
+            [words.overdue, <Count count={overdue} isBad={overdue > 0} />],
+            [words.drained, isDrained ? words.nothingLeft : words.workLeft],
+          ]}
+        />
+      </Card>
+      <Card title={words.relay}>
+        <p class="soft">{words.relayHint}</p>
+        <Facts
+          facts={[
+            [words.tasksToStart, <Waiting count={unstarted} seconds={oldestUnstartedSeconds} />],
+            [words.deliveriesToStart, <Waiting count={unstartedDeliveries} seconds={oldestUnstartedDeliverySeconds} />],
+          ]}
+        />
+      </Card>
+      <Card title={words.deliveries}>
+        <p class="big number">{backlog.pendingDeliveries}</p>
+        <p>
+          <a href="/console/staff/webhooks">{words.failing}</a>
+        </p>
+      </Card>
+    </>
   );
 }
 
 /** @param seconds the waiting time of the oldest entry */
-function Waiting({
-  count,
-  seconds,
-  words,
-}: {
-  readonly count: number;
-  readonly seconds: number;
-  readonly words: Texts['staffLive'];
-}) {
+function Waiting({ count, seconds }: { count: number; seconds: number }) {
+  const { staffLive: words } = useTexts();
   return (
     <>
       <Count count={count} isBad={seconds > LATE_SECONDS} />
@@ -176,18 +161,6 @@ function Waiting({
   );
 }
 
-function Deliveries({ backlog }: { readonly backlog: Backlog }) {
-  const { staffLive: words } = useTexts();
-  return (
-    <Card title={words.deliveries}>
-      <p class="big number">{backlog.pendingDeliveries}</p>
-      <p>
-        <a href="/console/staff/webhooks">{words.failing}</a>
-      </p>
-    </Card>
-  );
-}
-
-function Count({ count, isBad }: { readonly count: number; readonly isBad: boolean }) {
+function Count({ count, isBad }: { count: number; isBad: boolean }) {
   return <Badge tone={isBad ? 'bad' : 'calm'}>{count}</Badge>;
 }

@@ -5,156 +5,130 @@ import { overrideModel } from '../../../../api/services/override-model.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { listSoldModels, type SoldModel } from '../../../../api/services/sold-models.ts';
 import { type ConfigurationRecord, listConfigurations } from '../../../../db/queries/configurations.ts';
-import { badRequest, ServiceError } from '../../../../domain/errors.ts';
+import { badRequest } from '../../../../domain/errors.ts';
 import { OperatorError } from '../../../../domain/operator-error.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
-import { carryOut } from '../../../form-problem.ts';
-import { Badge, Card, Empty, FormButton, Noted, Problem, Time } from '../../../html/components.tsx';
-import { Facts } from '../../../html/facts.tsx';
+import { Badge, Card, Empty, FormButton, Noted, Problem, Time, Facts } from '../../../html/components.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { ReasonCard } from '../../../html/reason-card.tsx';
 import { ResourceTable, TableCard } from '../../../html/resource-table.tsx';
 import { InlinePrices, PriceFacts, TermFacts } from '../../../html/terms.tsx';
-import { may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { existing, may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { authorshipOf } from '../reason.ts';
 
 const LATEST_RECORDS = 20;
 
+const configurationPage = staff.page('/staff/models/configuration', 'read', showConfiguration);
+const modelPage = staff.page('/staff/models/{model_id}', 'read', showModel);
+
 export const staffModelPages = [
   staff.page('/staff/models', 'read', showModels),
-  staff.page('/staff/models/configuration', 'read', (visit, services) => showConfiguration(visit, services)),
-  staff.form('/staff/models/configuration', 'operate', async (visit, services) => {
-    return carryOut(
-      () => services.configuration.apply().catch(asBadRequest),
-      '/staff/models/configuration',
-      (problem) => showConfiguration(visit, services, problem),
-    );
-  }),
-  staff.page('/staff/models/{model_id}', 'read', async (visit, services) => showModel(visit, services)),
+  configurationPage,
+  configurationPage.form('', 'operate', (_visit, { configuration }) => configuration.apply().catch(asBadRequest)),
+  modelPage,
   ...(['disable', 'enable'] as const).map((kind) =>
-    staff.form(`/staff/models/{model_id}/${kind}`, 'operate', async (visit, services) => {
-      const model = visit.params['model_id'] ?? '';
-      return carryOut(
-        async () => overrideModel(services, { model, kind, ...authorshipOf(visit) }),
-        `/staff/models/${encodeURIComponent(model)}`,
-        (problem) => showModel(visit, services, problem),
-      );
-    }),
+    modelPage.form(`/${kind}`, 'operate', (visit, services) =>
+      overrideModel(services, { model: visit.params['model_id'] ?? '', kind, ...authorshipOf(visit) }),
+    ),
   ),
 ];
 
-async function showModels({ texts }: UserVisit, services: ApiServices): Promise<PageResult> {
+function showModels({ texts }: UserVisit, services: ApiServices): PageResult {
   const { staffModels: words, fields, titles, common } = texts;
   const { catalogueVersion, refusal } = services.configuration.show();
   return showPage(
-    'models',
     titles.models,
-    <>
-      <p>
-        {words.inForce(catalogueVersion)} <a href="/console/staff/models/configuration">{words.files}</a>
-      </p>
-      {refusal === null ? null : <Problem of={words.refused} />}
-      <TableCard
-        of={OFFERED}
-        label={titles.models}
-        rows={listSoldModels(services)}
-        pageOf={({ id }) => `/console/staff/models/${encodeURIComponent(id)}`}
-        columns={[
-          [fields.model, 'id'],
-          'kind',
-          [fields.status, (model) => <ModelState model={model} />],
-          [common.prices, ({ prices }) => <InlinePrices prices={prices} />],
-        ]}
-      />
-    </>,
+    <p>
+      {words.inForce(catalogueVersion)} <a href="/console/staff/models/configuration">{words.files}</a>
+    </p>,
+    refusal === null ? null : <Problem of={words.refused} />,
+    <TableCard
+      of={OFFERED}
+      label={titles.models}
+      rows={listSoldModels(services)}
+      pageOf={({ id }) => `/console/staff/models/${encodeURIComponent(id)}`}
+      columns={[
+        [fields.model, 'id'],
+        'kind',
+        [fields.status, (model) => <ModelState model={model} />],
+        [common.prices, ({ prices }) => <InlinePrices prices={prices} />],
+      ]}
+    />,
   );
 }
 
-function showModel(visit: UserVisit, services: ApiServices, problem: ServiceError | null = null): PageResult {
-  const model = listSoldModels(services).find(({ id }) => id === visit.params['model_id']);
-  if (!model) throw new ServiceError('not_found', 'There is no such model.');
+function showModel(visit: UserVisit, services: ApiServices): PageResult {
+  const model = existing(listSoldModels(services).find(({ id }) => id === visit.params['model_id']));
   const { staffModels: words, fields, values, common } = visit.texts;
   const { disabledBy } = model;
   const action = disabledBy === null ? 'disable' : 'enable';
   return showPage(
-    'models',
     model.id,
-    <>
-      <Card title={common.details}>
-        <Facts
-          facts={[
-            [
-              fields.status,
-              <>
-                <ModelState model={model} />{' '}
-                {disabledBy === null ? null : (
-                  <>
-                    <Time at={disabledBy.createdAt} /> {words.by(disabledBy.author, disabledBy.reason)}
-                  </>
-                )}
-              </>,
-            ],
-            [fields.kind, values.kind[model.kind]],
-          ]}
-        />
-      </Card>
-      <Card title={common.prices}>
-        <p class="soft">{model.kind === 'text' ? words.perMillion : words.inUsd}</p>
-        <PriceFacts prices={model.prices} />
-      </Card>
-      <Card title={words.terms}>
-        <TermFacts terms={model.terms} />
-      </Card>
-      {may(visit, 'operate') ? (
-        <ReasonCard
-          title={common[action]}
-          hint={words.orderHints[action]}
-          action={`models/${encodeURIComponent(model.id)}/${action}`}
-          look={action === 'disable' ? 'danger' : ''}
-        />
-      ) : null}
-    </>,
-    problem,
+    <Card title={common.details}>
+      <Facts
+        facts={[
+          [
+            fields.status,
+            <>
+              <ModelState model={model} />{' '}
+              {disabledBy === null ? null : (
+                <>
+                  <Time at={disabledBy.createdAt} /> {words.by(disabledBy.author, disabledBy.reason)}
+                </>
+              )}
+            </>,
+          ],
+          [fields.kind, values.kind[model.kind]],
+        ]}
+      />
+    </Card>,
+    <Card title={common.prices}>
+      <p class="soft">{model.kind === 'text' ? words.perMillion : words.inUsd}</p>
+      <PriceFacts prices={model.prices} />
+    </Card>,
+    <Card title={words.terms}>
+      <TermFacts terms={model.terms} />
+    </Card>,
+    may(visit, 'operate') ? (
+      <ReasonCard
+        title={common[action]}
+        hint={words.orderHints[action]}
+        action={`models/${encodeURIComponent(model.id)}/${action}`}
+        look={action === 'disable' ? 'danger' : ''}
+      />
+    ) : null,
   );
 }
 
-async function showConfiguration(
-  visit: UserVisit,
-  { configuration, database }: ApiServices,
-  problem: ServiceError | null = null,
-): Promise<PageResult> {
+async function showConfiguration(visit: UserVisit, { configuration, database }: ApiServices): Promise<PageResult> {
   const [preview, records] = await Promise.all([configuration.preview(), listConfigurations(database, LATEST_RECORDS)]);
   const { staffModels: words, fields } = visit.texts;
   const state = configuration.show();
   return showPage(
-    'models',
     words.files,
-    <>
-      <Card title={words.now}>
-        <Facts
-          facts={[
-            [fields.catalogue_version, state.catalogueVersion],
-            [words.since, <Time at={state.since} />],
-            [fields.process, state.process],
-          ]}
-        />
-        {state.refusal === null ? null : (
-          <>
-            <p class="problem">{words.refused}</p>
-            <pre>{state.refusal}</pre>
-          </>
-        )}
-      </Card>
-      <Card title={words.wouldChange}>
-        <Changes preview={preview} state={state} />
-        {may(visit, 'operate') && (preview !== null || state.refusal !== null) ? (
-          <FormButton action="/console/staff/models/configuration" label={words.apply} look="" />
-        ) : null}
-      </Card>
-      <History records={records} />
-    </>,
-    problem,
+    <Card title={words.now}>
+      <Facts
+        facts={[
+          [fields.catalogue_version, state.catalogueVersion],
+          [words.since, <Time at={state.since} />],
+          [fields.process, state.process],
+        ]}
+      />
+      {state.refusal === null ? null : (
+        <>
+          <p class="problem">{words.refused}</p>
+          <pre>{state.refusal}</pre>
+        </>
+      )}
+    </Card>,
+    <Card title={words.wouldChange}>
+      <Changes preview={preview} state={state} />
+      {may(visit, 'operate') && (preview !== null || state.refusal !== null) ? (
+        <FormButton action="/console/staff/models/configuration" label={words.apply} look="" />
+      ) : null}
+    </Card>,
+    <History records={records} />,
   );
 }
 
@@ -164,7 +138,7 @@ function asBadRequest(error: unknown): never {
 
 const OFFERED = nested<SoldModel>({ id: field.text('id'), kind: field.oneOf(['video', 'image', 'text'])('kind') });
 
-function ModelState({ model }: { readonly model: SoldModel }) {
+function ModelState({ model }: { model: SoldModel }) {
   const { staffModels: words, values } = useTexts();
   return model.disabledBy === null ? (
     <Badge tone="good">{words.sold}</Badge>
@@ -179,13 +153,7 @@ const OFFER_CHANGE = nested<ConfigurationPreview['changes'][number]>({
   after: field.text.orNull('after'),
 });
 
-function Changes({
-  preview,
-  state,
-}: {
-  readonly preview: ConfigurationPreview | null;
-  readonly state: ConfigurationState;
-}) {
+function Changes({ preview, state }: { preview: ConfigurationPreview | null; state: ConfigurationState }) {
   const { staffModels: words, common, staff } = useTexts();
   if (preview === null) return <Empty>{state.refusal === null ? words.sameFiles : words.wrongFiles}</Empty>;
   if (preview.changes.length === 0) return <Empty>{words.onlyUpstreams}</Empty>;
@@ -214,7 +182,7 @@ function Changes({
   );
 }
 
-function History({ records }: { readonly records: readonly ConfigurationRecord[] }) {
+function History({ records }: { records: readonly ConfigurationRecord[] }) {
   const { staffModels: words, fields, common } = useTexts();
   return (
     <TableCard

@@ -1,25 +1,89 @@
 /** The bills of vendors in a month, and where they differ from our records. */
 import { BILL, DIFFERENCE } from '../../../../api/routes/admin/bills.ts';
-import type { ComparedBill } from '../../../../api/services/finance/bills.ts';
+import { compareBill, type ComparedBill, existingBill, forgetBill } from '../../../../api/services/finance/bills.ts';
+import type { ApiServices } from '../../../../api/services/services.ts';
+import { findClosedMonth } from '../../../../db/queries/closed-months.ts';
 import type { VendorBill } from '../../../../db/queries/vendor-bills.ts';
 import type { Month } from '../../../../domain/month.ts';
-import { Card, FormButton, Money, Time } from '../../../html/components.tsx';
+import { exportFile } from '../../../export.ts';
+import { ButtonLink, Card, FormButton, Money, Time } from '../../../html/components.tsx';
 import { Downloads } from '../../../html/filters.tsx';
+import { monthName } from '../../../html/months.ts';
 import { useTexts } from '../../../html/page-context.ts';
 import { TableCard } from '../../../html/resource-table.tsx';
+import { may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { monthIn } from '../../usage/period.ts';
+import { importForm, importPage } from './import-bill.tsx';
+import { pathOfMonth } from './months.ts';
 
+const PATH = '/staff/months/{month}/bills/{vendor}';
 const MOST_SHOWN = 500;
 
+const page = staff.page(PATH, 'read', showBill);
+
+export const billPages = [
+  page,
+  staff.page(`${PATH}/export`, 'read', async (visit, services) => {
+    const bill = await askedBill(visit, services);
+    return exportFile(`bill-${bill.vendor}-${bill.month}`, visit.query, bill.differences, DIFFERENCE);
+  }),
+  page.form(
+    '/forget',
+    'moveMoney',
+    (visit, { database }) => forgetBill(database, visit.params['vendor'] ?? '', monthIn(visit)),
+    pathOfMonth,
+  ),
+  importPage,
+  importForm,
+];
+
+async function askedBill(visit: UserVisit, services: ApiServices): Promise<ComparedBill> {
+  const bill = await existingBill(services.reports, visit.params['vendor'] ?? '', monthIn(visit));
+  return compareBill(services, visit.user.id, bill);
+}
+
+async function showBill(visit: UserVisit, services: ApiServices): Promise<PageResult> {
+  const bill = await askedBill(visit, services);
+  const canForget = may(visit, 'moveMoney') && !(await findClosedMonth(services.reports, bill.month));
+  const { months: words, language } = visit.texts;
+  const { differences } = bill;
+  return showPage(
+    words.billTitle(bill.vendor, monthName(bill.month, language)),
+    <Card>
+      <p>
+        <Money amount={bill.amount} /> {words.billOf(bill.lines, bill.upstreams.join(', '))}{' '}
+        <Time at={bill.importedAt} />, {bill.author}
+      </p>
+      <div class="row actions">
+        <Downloads />
+        <ButtonLink href={`/console/staff/months/${bill.month}`} label={words.backToMonth} look="quiet" />
+        {differences.length === 0 ? null : (
+          <ButtonLink href="/console/staff/reconciliations" label={words.toReconciliation} look="quiet" />
+        )}
+        {canForget ? (
+          <FormButton
+            action={`${visit.path}/forget`}
+            label={words.forgetBill}
+            look="danger"
+            question={words.forgetBillQuestion}
+          />
+        ) : null}
+      </div>
+    </Card>,
+    <TableCard
+      title={words.differences}
+      of={DIFFERENCE}
+      rows={differences.slice(0, MOST_SHOWN)}
+      none={words.noDifferences}
+      columns={['difference', 'model', 'job_id', 'task_id', 'line', 'billed_usd', 'cost_usd']}
+    >
+      <p class="hint">{words.differencesExplained(differences.length)}</p>
+    </TableCard>,
+  );
+}
+
 /** Shows nothing if there is no bill and none can be imported. */
-export function Bills({
-  bills,
-  month,
-  canImport,
-}: {
-  readonly bills: readonly VendorBill[];
-  readonly month: Month;
-  readonly canImport: boolean;
-}) {
+export function Bills({ bills, month, canImport }: { bills: readonly VendorBill[]; month: Month; canImport: boolean }) {
   const { months: words } = useTexts();
   if (bills.length === 0 && !canImport) return null;
   return (
@@ -34,54 +98,9 @@ export function Bills({
       <p class="hint">{words.billsExplained}</p>
       {canImport ? (
         <div class="row actions">
-          <a class="button quiet" href={`/console/staff/months/${month.name}/import-bill`}>
-            {words.importBill}
-          </a>
+          <ButtonLink href={`/console/staff/months/${month.name}/import-bill`} label={words.importBill} look="quiet" />
         </div>
       ) : null}
     </TableCard>
-  );
-}
-
-export function BillContent({ bill, canForget }: { readonly bill: ComparedBill; readonly canForget: boolean }) {
-  const { differences } = bill;
-  const { months: words } = useTexts();
-  return (
-    <>
-      <Card>
-        <p>
-          <Money amount={bill.amount} /> {words.billOf(bill.lines, bill.upstreams.join(', '))}{' '}
-          <Time at={bill.importedAt} />, {bill.author}
-        </p>
-        <div class="row actions">
-          <Downloads />
-          <a class="button quiet" href={`/console/staff/months/${bill.month}`}>
-            {words.backToMonth}
-          </a>
-          {differences.length === 0 ? null : (
-            <a class="button quiet" href="/console/staff/reconciliations">
-              {words.toReconciliation}
-            </a>
-          )}
-          {canForget ? (
-            <FormButton
-              action={`/console/staff/months/${bill.month}/bills/${encodeURIComponent(bill.vendor)}/forget`}
-              label={words.forgetBill}
-              look="danger"
-              question={words.forgetBillQuestion}
-            />
-          ) : null}
-        </div>
-      </Card>
-      <TableCard
-        title={words.differences}
-        of={DIFFERENCE}
-        rows={differences.slice(0, MOST_SHOWN)}
-        none={words.noDifferences}
-        columns={['difference', 'model', 'job_id', 'task_id', 'line', 'billed_usd', 'cost_usd']}
-      >
-        <p class="hint">{words.differencesExplained(differences.length)}</p>
-      </TableCard>
-    </>
   );
 }

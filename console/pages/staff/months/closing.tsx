@@ -1,70 +1,121 @@
 /** Asks before a month is closed, and shows what closing freezes. */
+import { ACKNOWLEDGED_FINDING } from '../../../../api/routes/admin/months.ts';
+import { closeMonth, whyNotToClose } from '../../../../api/services/finance/close-month.ts';
 import { revenueOfBooks } from '../../../../api/services/finance/month-rows.ts';
-import type { AcknowledgedFinding, Books } from '../../../../db/queries/closed-months.ts';
-import type { ServiceError } from '../../../../domain/errors.ts';
-import type { Month } from '../../../../domain/month.ts';
+import type { ApiServices } from '../../../../api/services/services.ts';
+import {
+  type AcknowledgedFinding,
+  type Books,
+  findClosedMonth,
+  listAcknowledged,
+  readBooks,
+} from '../../../../db/queries/closed-months.ts';
+import { ServiceError } from '../../../../domain/errors.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
-import { Card, ExactMoney, FormButton, Problem } from '../../../html/components.tsx';
-import { TableCard } from '../../../html/resource-table.tsx';
-import { AcknowledgedFindings } from './acknowledged.tsx';
+import { ButtonLink, Card, ExactMoney, FormButton, Problem } from '../../../html/components.tsx';
+import { LinkedIds } from '../../../html/linked-ids.tsx';
+import { monthName } from '../../../html/months.ts';
 import { useTexts } from '../../../html/page-context.ts';
+import { ResourceTable, TableCard } from '../../../html/resource-table.tsx';
+import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { monthIn } from '../../usage/period.ts';
+import { FoundRow } from '../found-row.tsx';
+import { pathOfMonth } from './months.ts';
+
+const closing = staff.page('/staff/months/{month}/close', 'moveMoney', confirmClosing);
+
+export const closingPages = [
+  closing,
+  closing.form(
+    '',
+    'moveMoney',
+    (visit, services) => closeMonth(services.closing, monthIn(visit), visit.user.email),
+    pathOfMonth,
+  ),
+];
 
 type Booked = Books['amounts'] extends Iterable<infer Entry> ? Entry : never;
 
 const BOOKED = nested<Booked>({ amount_usd: field.usd(([, amount]: Booked) => amount) });
 
-export function ClosingContent({
-  month,
-  books,
-  refusal,
-  acknowledged,
-}: {
-  readonly month: Month;
-  readonly books: Books;
-  /** Why the month cannot be closed now. */
-  readonly refusal: ServiceError | null;
-  readonly acknowledged: readonly AcknowledgedFinding[];
-}) {
-  const texts = useTexts();
-  const { months: words, common, titles } = texts;
-  const path = `/console/staff/months/${month.name}`;
+/** Shows what closing freezes, and why a month cannot be closed yet. */
+async function confirmClosing(visit: UserVisit, { reports }: ApiServices): Promise<PageResult> {
+  const month = monthIn(visit);
+  if (await findClosedMonth(reports, month.name)) return { kind: 'redirect', path: pathOfMonth(visit) };
+  const [reason, books, acknowledged] = await Promise.all([
+    whyNotToClose(reports, month),
+    readBooks(reports, month),
+    listAcknowledged(reports),
+  ]);
+  const refusal = reason === null ? null : new ServiceError('idempotency_conflict', reason);
+  const { months: words, common, titles, fields, language } = visit.texts;
+  const path = `/console${pathOfMonth(visit)}`;
   const names: Readonly<Record<string, string>> = words.lines;
+  const page = showPage(
+    words.closeTitle(monthName(month.name, language)),
+    // A refused form says why at the top of the page.
+    visit.problem === null ? <Problem of={refusal} /> : null,
+    <Card title={words.freezes}>
+      <ul>
+        {words.frozen.map((sentence) => (
+          <li>{sentence}</li>
+        ))}
+      </ul>
+      <div class="row actions">
+        {(visit.problem ?? refusal) === null ? (
+          <FormButton action={`${path}/close`} label={words.close} look="danger" />
+        ) : (
+          <ButtonLink href="/console/staff/reconciliations" label={titles.reconciliation} look="quiet" />
+        )}
+        <ButtonLink href={path} label={common.cancel} look="quiet" />
+      </div>
+    </Card>,
+    <AcknowledgedFindings findings={acknowledged} />,
+    <TableCard
+      title={words.books}
+      of={BOOKED}
+      rows={[...books.amounts]}
+      none={words.nothingBooked}
+      columns={[[common.what, ([kind]) => names[kind] ?? kind], 'amount_usd']}
+    >
+      <p class="hint">{words.booksAre(books.transfers.toLocaleString(language))}</p>
+      <p>
+        {fields.revenue_usd}: <ExactMoney amount={revenueOfBooks(books)} />
+      </p>
+    </TableCard>,
+  );
+  return visit.problem === null ? page : { ...page, status: 409 };
+}
+
+/** The acknowledged findings of a month, with author and reason. Shows nothing if there are none. */
+export function AcknowledgedFindings({ findings }: { findings: readonly AcknowledgedFinding[] }) {
+  const { months: words, reconciliation } = useTexts();
+  if (findings.length === 0) return null;
   return (
-    <>
-      <Problem of={refusal} />
-      <Card title={words.freezes}>
-        <ul>
-          {words.frozen.map((sentence) => (
-            <li>{sentence}</li>
-          ))}
-        </ul>
-        <div class="row actions">
-          {refusal === null ? (
-            <FormButton action={`${path}/close`} label={words.close} look="danger" />
-          ) : (
-            <a class="button quiet" href="/console/staff/reconciliations">
-              {titles.reconciliation}
-            </a>
-          )}
-          <a class="button quiet" href={path}>
-            {common.cancel}
-          </a>
-        </div>
-      </Card>
-      <AcknowledgedFindings findings={acknowledged} />
-      <TableCard
-        title={words.books}
-        of={BOOKED}
-        rows={[...books.amounts]}
-        none={words.nothingBooked}
-        columns={[[common.what, ([kind]) => names[kind] ?? kind], 'amount_usd']}
-      >
-        <p class="hint">{words.booksAre(books.transfers.toLocaleString(texts.language))}</p>
-        <p>
-          {texts.fields.revenue_usd}: <ExactMoney amount={revenueOfBooks(books)} />
-        </p>
-      </TableCard>
-    </>
+    <Card title={words.acknowledged}>
+      <p class="soft">{words.acknowledgedExplained}</p>
+      <ResourceTable
+        of={ACKNOWLEDGED_FINDING}
+        label={words.acknowledged}
+        rows={findings}
+        columns={[
+          [reconciliation.row, (finding) => <FoundRow {...finding} />],
+          [reconciliation.wrong, ({ detail }) => <LinkedIds text={detail} />],
+          [
+            reconciliation.acknowledged,
+            ({ reason, author, confirmedBy }) => (
+              <>
+                {reason}
+                <p class="hint">
+                  {author}
+                  {confirmedBy === author ? '' : `, ${reconciliation.confirmedBy(confirmedBy)}`}
+                </p>
+              </>
+            ),
+          ],
+        ]}
+      />
+    </Card>
   );
 }

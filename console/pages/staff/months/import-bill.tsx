@@ -4,18 +4,16 @@ import { importBill, layoutsOf } from '../../../../api/services/finance/bills.ts
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { createValidator } from '../../../../api/validation.ts';
 import { listLatestBills, type VendorBill } from '../../../../db/queries/vendor-bills.ts';
-import type { ServiceError } from '../../../../domain/errors.ts';
 import { KNOWN_BILLS } from '../../../../domain/known-bills.ts';
 import { parseUsd } from '../../../../domain/money.ts';
 import type { Month } from '../../../../domain/month.ts';
 import { BODIES } from '../../../../domain/policy.ts';
 import type { BillColumns } from '../../../../domain/vendor-bill.ts';
-import { carryOut } from '../../../form-problem.ts';
-import { Card, Field, FileField, Form } from '../../../html/components.tsx';
+import { ButtonLink, Card, Field, FileField, Form } from '../../../html/components.tsx';
 import { ChoiceLinks } from '../../../html/filters.tsx';
 import { monthName } from '../../../html/months.ts';
-import { type PageResult, showPage, type UserVisit } from '../../../page.ts';
-import { monthOf } from './months.ts';
+import { type Page, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { monthIn } from '../../usage/period.ts';
 
 /** As many bytes as a body of the API may have for it. */
 export const MAX_BILL_BYTES = BODIES.bill.maxBytes;
@@ -35,17 +33,24 @@ interface Entries {
   readonly columnsOf: 'previous' | 'known' | 'none';
 }
 
-export async function showImport(
-  visit: UserVisit,
-  services: ApiServices,
-  problem: ServiceError | null = null,
-): Promise<PageResult> {
-  const month = monthOf(visit);
+export const importPage = staff.page('/staff/months/{month}/import-bill', 'moveMoney', showImport);
+
+export const importForm: Page = {
+  ...importPage.form(
+    '',
+    'moveMoney',
+    receiveBill,
+    (visit, vendor) => `/staff/months/${monthIn(visit).name}/bills/${encodeURIComponent(vendor)}`,
+  ),
+  maxFileBytes: MAX_BILL_BYTES,
+};
+
+async function showImport(visit: UserVisit, services: ApiServices): Promise<PageResult> {
+  const month = monthIn(visit);
   const bills = await listLatestBills(services.reports);
-  const vendor = problem ? visit.form.text('vendor') : (visit.query.get('vendor') ?? '').trim();
+  const vendor = visit.problem ? visit.form.text('vendor') : (visit.query.get('vendor') ?? '').trim();
   const upstreams = [...new Set((await services.upstreams.list()).map(({ name }) => name))];
   return showPage(
-    'months',
     visit.texts.months.importTitle(monthName(month.name, visit.texts.language)),
     <ImportContent
       month={month}
@@ -55,41 +60,35 @@ export async function showImport(
       entries={suggest(vendor, bills, upstreams)}
       visit={visit}
     />,
-    problem,
   );
 }
 
-export function receiveBill(visit: UserVisit, services: ApiServices): Promise<PageResult> {
-  const month = monthOf(visit);
+/** @returns the vendor */
+async function receiveBill(visit: UserVisit, { database }: ApiServices): Promise<string> {
   const { form, user } = visit;
   const vendor = form.text('vendor');
-  return carryOut(
-    async () => {
-      const usdPerUnit = form.text('usd_per_unit');
-      const columns = { model: form.text('model'), amount: form.text('amount'), job: form.optional('job') };
-      const { job, ...required } = columns;
-      const body = validate({
-        vendor,
-        csv: form.file,
-        upstreams: form.words('upstreams', MAX_UPSTREAMS, /[^\s,]+/g),
-        columns: { ...(job !== null && { job }), ...required },
-        ...(usdPerUnit !== '' && { usd_per_unit: usdPerUnit }),
-      });
-      const latest = (await listLatestBills(services.database)).find((bill) => bill.vendor === vendor) ?? null;
-      await importBill(services.database, {
-        month,
-        vendor,
-        author: user.email,
-        csv: body.csv,
-        usdPerUnit: body.usd_per_unit === undefined ? null : parseUsd(body.usd_per_unit),
-        upstreams: body.upstreams,
-        // The vendor may have exports with other columns, which are tried unless the columns were chosen.
-        columns: isSame(columns, layoutsOf(vendor, latest)[0]) ? undefined : columns,
-      });
-    },
-    `/staff/months/${month.name}/bills/${encodeURIComponent(vendor)}`,
-    (problem) => showImport(visit, services, problem),
-  );
+  const usdPerUnit = form.text('usd_per_unit');
+  const columns = { model: form.text('model'), amount: form.text('amount'), job: form.optional('job') };
+  const { job, ...required } = columns;
+  const body = validate({
+    vendor,
+    csv: form.file,
+    upstreams: form.words('upstreams', MAX_UPSTREAMS, /[^\s,]+/g),
+    columns: { ...(job !== null && { job }), ...required },
+    ...(usdPerUnit !== '' && { usd_per_unit: usdPerUnit }),
+  });
+  const latest = (await listLatestBills(database)).find((bill) => bill.vendor === vendor) ?? null;
+  await importBill(database, {
+    month: monthIn(visit),
+    vendor,
+    author: user.email,
+    csv: body.csv,
+    usdPerUnit: body.usd_per_unit === undefined ? null : parseUsd(body.usd_per_unit),
+    upstreams: body.upstreams,
+    // The vendor may have exports with other columns, which are tried unless the columns were chosen.
+    columns: isSame(columns, layoutsOf(vendor, latest)[0]) ? undefined : columns,
+  });
+  return vendor;
 }
 
 function isSame(one: BillColumns, other: BillColumns | undefined): boolean {
@@ -108,21 +107,16 @@ function suggest(vendor: string, bills: readonly VendorBill[], upstreams: readon
   };
 }
 
-function ImportContent({
-  month,
-  vendors,
-  upstreams,
-  vendor,
-  entries,
-  visit,
-}: {
+interface ImportContentProps {
   readonly month: Month;
   readonly vendors: readonly string[];
   readonly upstreams: readonly string[];
   readonly vendor: string;
   readonly entries: Entries;
   readonly visit: UserVisit;
-}) {
+}
+
+function ImportContent({ month, vendors, upstreams, vendor, entries, visit }: ImportContentProps) {
   const { months: words, common, fields } = visit.texts;
   const path = `/console/staff/months/${month.name}`;
   return (
@@ -161,9 +155,7 @@ function ImportContent({
           <Field name="usd_per_unit" label={words.usdPerUnit} hint={words.usdPerUnitHint} inputMode="decimal" />
           <div class="row actions">
             <button type="submit">{words.importBill}</button>
-            <a class="button quiet" href={path}>
-              {common.cancel}
-            </a>
+            <ButtonLink href={path} label={common.cancel} look="quiet" />
           </div>
         </Form>
       </Card>

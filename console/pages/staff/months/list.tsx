@@ -1,14 +1,19 @@
 import type { Child } from 'hono/jsx';
+import type { ApiServices } from '../../../../api/services/services.ts';
+import { listClosedMonths } from '../../../../db/queries/closed-months.ts';
 import type { Earnings, MonthSums } from '../../../../db/queries/month-sums.ts';
+import { percentOf, type PicoUsd } from '../../../../domain/money.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
-import { Badge, ExactMoney, Pages, RoundedMoney, Time } from '../../../html/components.tsx';
+import { Badge, ExactMoney, RoundedMoney, Time } from '../../../html/components.tsx';
 import { monthName } from '../../../html/months.ts';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
-import { percentOf, type PicoUsd } from '../../../../domain/money.ts';
+import { type PageResult, showPage, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
-import type { UserVisit } from '../../../page.ts';
-import type { MonthOverview } from './months.ts';
+import { listMonths, overviewOf } from './months.ts';
+
+/** The number of months on a page. */
+const MONTHS_SHOWN = 12;
 
 /** The earnings of a month; null for unknown amounts. */
 type ShownEarnings = { readonly [Name in keyof Earnings]: Earnings[Name] | null };
@@ -81,22 +86,22 @@ export function owedAfter({ customersMoney: { closing } }: MonthSums): PicoUsd {
   return closing.available + closing.reserved;
 }
 
-function KnownMoney({ amount }: { readonly amount: PicoUsd | null }) {
+function KnownMoney({ amount }: { amount: PicoUsd | null }) {
   return amount === null ? <>–</> : <RoundedMoney amount={amount} />;
 }
 
-export function MonthList({
-  months,
-  next,
-  visit: { texts },
-}: {
-  readonly months: readonly MonthOverview[];
-  readonly next: string | null;
-  readonly visit: UserVisit;
-}) {
+export async function showMonths(visit: UserVisit, services: ApiServices): Promise<PageResult> {
+  const { query, texts } = visit;
+  const before = query.get('cursor') ?? '~';
+  const [all, closed] = await Promise.all([listMonths(services), listClosedMonths(services.reports)]);
+  const found = all.filter(({ name }) => name < before);
+  const months = await Promise.all(found.slice(0, MONTHS_SHOWN).map((month) => overviewOf(month, closed, services)));
+  const next = found.length > MONTHS_SHOWN ? (months.at(-1)?.month.name ?? null) : null;
   const { months: words, fields, titles, common } = texts;
-  return (
+  return showPage(
+    titles.months,
     <TableCard
+      next={next}
       of={EARNINGS}
       label={titles.months}
       rows={months.map((overview) => ({ ...UNKNOWN, ...overview.sums?.total, ...overview }))}
@@ -122,7 +127,6 @@ export function MonthList({
       ]}
     >
       <p class="hint">{words.explained}</p>
-      <Pages next={next} />
-    </TableCard>
+    </TableCard>,
   );
 }

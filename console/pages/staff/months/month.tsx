@@ -2,18 +2,22 @@
 import type { Child } from 'hono/jsx';
 import { linesOf } from '../../../../api/routes/admin/present-finance.ts';
 import { closableFrom } from '../../../../api/services/finance/close-month.ts';
+import type { ApiServices } from '../../../../api/services/services.ts';
+import { findClosedMonth } from '../../../../db/queries/closed-months.ts';
 import type { Earnings, MonthSums } from '../../../../db/queries/month-sums.ts';
-import type { VendorBill } from '../../../../db/queries/vendor-bills.ts';
+import { listVendorBills } from '../../../../db/queries/vendor-bills.ts';
 import type { Month } from '../../../../domain/month.ts';
 import { DayChart } from '../../../html/chart.tsx';
-import { Card, Empty, Headline, Time } from '../../../html/components.tsx';
+import { ButtonLink, Card, Empty, Headline, Time } from '../../../html/components.tsx';
 import { Downloads } from '../../../html/filters.tsx';
-import { StatementTable } from '../../../html/statement-table.tsx';
+import { monthName } from '../../../html/months.ts';
+import { usePage, useTexts } from '../../../html/page-context.ts';
 import { Chosen, TableCard } from '../../../html/resource-table.tsx';
-import { may, type UserVisit } from '../../../page.ts';
-import { daysOf } from '../../usage/period.ts';
+import { StatementTable } from '../../../html/statement-table.tsx';
+import { may, type PageResult, showPage, type UserVisit } from '../../../page.ts';
+import { daysOf, monthIn } from '../../usage/period.ts';
 import { Bills } from './bills.tsx';
-import { AcknowledgedFindings } from './acknowledged.tsx';
+import { AcknowledgedFindings } from './closing.tsx';
 import {
   EARNING_NAMES,
   earningColumns,
@@ -23,58 +27,55 @@ import {
   percentOfMargin,
   receivedIn,
 } from './list.tsx';
-import type { MonthOverview } from './months.ts';
-import { usePage, useTexts } from '../../../html/page-context.ts';
+import { type MonthOverview, overviewOf } from './months.ts';
 
-interface Props {
-  readonly overview: MonthOverview;
-  readonly bills: readonly VendorBill[];
-  readonly nowMs: number;
-  readonly visit: UserVisit;
-}
-
-export function MonthContent(props: Props) {
-  const { overview, bills, nowMs, visit } = props;
-  const { sums, month, state } = overview;
-  const { months: words, common } = visit.texts;
-  const billsCard = <Bills bills={bills} month={month} canImport={state !== 'closed' && may(visit, 'moveMoney')} />;
-  return (
-    <>
-      <Actions {...props} />
-      <AcknowledgedFindings findings={overview.closed?.acknowledged ?? []} />
-      {sums === null ? (
-        <>
-          <Card>
-            <Empty>{words.detached}</Empty>
-          </Card>
-          {billsCard}
-        </>
-      ) : (
-        <>
-          <Totals overview={overview} sums={sums} />
-          <Card title={words.byDay}>
-            <DayChart
-              days={daysOf(month, nowMs)}
-              series={[{ name: words.byDay, amounts: sums.revenueByDay }]}
-              label={words.byDay}
-              describe={common.perDay}
-            />
-          </Card>
-          {billsCard}
-          <EarningTables sums={sums} month={month} visit={visit} />
-          <Card title={words.customersMoney}>
-            <StatementTable lines={linesOf(sums.customersMoney)} label={words.customersMoney} names={words.lines} />
-          </Card>
-          <p class="hint">
-            {words.explained} {words.counted} <Time at={sums.countedAt} />.
-          </p>
-        </>
-      )}
-    </>
+export async function showMonth(visit: UserVisit, services: ApiServices): Promise<PageResult> {
+  const month = monthIn(visit);
+  const closed = await findClosedMonth(services.reports, month.name);
+  const [overview, bills] = await Promise.all([
+    overviewOf(month, closed ? [closed] : [], services),
+    listVendorBills(services.reports, month),
+  ]);
+  const { sums, state } = overview;
+  const { months: words, common, language } = visit.texts;
+  const canImport = state !== 'closed' && may(visit, 'moveMoney');
+  return showPage(
+    monthName(month.name, language),
+    <Actions overview={overview} visit={visit} />,
+    <AcknowledgedFindings findings={closed?.acknowledged ?? []} />,
+    sums === null ? (
+      <Card>
+        <Empty>{words.detached}</Empty>
+      </Card>
+    ) : (
+      <>
+        <Totals overview={overview} sums={sums} />
+        <Card title={words.byDay}>
+          <DayChart
+            days={daysOf(month, services.clock.nowMs())}
+            series={[{ name: words.byDay, amounts: sums.revenueByDay }]}
+            label={words.byDay}
+            describe={common.perDay}
+          />
+        </Card>
+      </>
+    ),
+    <Bills bills={bills} month={month} canImport={canImport} />,
+    sums === null ? null : (
+      <>
+        <EarningTables sums={sums} month={month} visit={visit} />
+        <Card title={words.customersMoney}>
+          <StatementTable lines={linesOf(sums.customersMoney)} label={words.customersMoney} names={words.lines} />
+        </Card>
+        <p class="hint">
+          {words.explained} {words.counted} <Time at={sums.countedAt} />.
+        </p>
+      </>
+    ),
   );
 }
 
-function Actions({ overview: { month, state, closed }, visit }: Props) {
+function Actions({ overview: { month, state, closed }, visit }: { overview: MonthOverview; visit: UserVisit }) {
   const { texts } = visit;
   const { months: words } = texts;
   const path = `/console/staff/months/${month.name}`;
@@ -94,20 +95,16 @@ function Actions({ overview: { month, state, closed }, visit }: Props) {
       </p>
       <div class="row actions">
         {state === 'to close' && may(visit, 'moveMoney') ? (
-          <a class="button" href={`${path}/close`}>
-            {words.close}
-          </a>
+          <ButtonLink href={`${path}/close`} label={words.close} />
         ) : null}
         <Downloads />
-        <a class="button quiet" href={`${path}/statements`}>
-          {words.statements}
-        </a>
+        <ButtonLink href={`${path}/statements`} label={words.statements} look="quiet" />
       </div>
     </>
   );
 }
 
-function Totals({ overview, sums }: { readonly overview: MonthOverview; readonly sums: MonthSums }) {
+function Totals({ overview, sums }: { overview: MonthOverview; sums: MonthSums }) {
   const { total } = sums;
   const { months: words, fields } = useTexts();
   const percent = percentOfMargin(total);
@@ -134,15 +131,7 @@ function Totals({ overview, sums }: { readonly overview: MonthOverview; readonly
   );
 }
 
-function EarningTables({
-  sums,
-  month,
-  visit,
-}: {
-  readonly sums: MonthSums;
-  readonly month: Month;
-  readonly visit: UserVisit;
-}) {
+function EarningTables({ sums, month, visit }: { sums: MonthSums; month: Month; visit: UserVisit }) {
   const { months: words, fields, common } = visit.texts;
   const { total, models, vendors, customers, otherCustomers } = sums;
   return (
@@ -176,7 +165,7 @@ function EarningTables({
 }
 
 /** The title of a column that sorts the tables. */
-function SortLink({ name }: { readonly name: EarningName }) {
+function SortLink({ name }: { name: EarningName }) {
   const { path, query, texts } = usePage();
   const isSorted = sortOf(query) === name;
   const arrow = name === 'revenue_usd' || name === 'cost_usd' ? '↓' : '↑';
@@ -219,17 +208,14 @@ interface EarningRow extends Earnings {
   readonly name: Child;
 }
 
-function EarningTable({
-  title,
-  head,
-  rows,
-  total,
-}: {
+interface EarningTableProps {
   readonly title: string;
   readonly head: string;
   readonly rows: readonly EarningRow[];
   readonly total: Earnings;
-}) {
+}
+
+function EarningTable({ title, head, rows, total }: EarningTableProps) {
   const texts = useTexts();
   const { months: words, common } = texts;
   const { query } = usePage();

@@ -5,11 +5,10 @@ import type { ApiServices } from '../../../../api/services/services.ts';
 import { findOldestAccount } from '../../../../db/queries/accounts.ts';
 import { type ClosedMonth, listClosedMonths } from '../../../../db/queries/closed-months.ts';
 import type { MonthSums } from '../../../../db/queries/month-sums.ts';
-import { ServiceError } from '../../../../domain/errors.ts';
 import type { PicoUsd } from '../../../../domain/money.ts';
 import { type Month, parseMonth } from '../../../../domain/month.ts';
 import type { UserVisit } from '../../../page.ts';
-import { monthsBetween } from '../../usage/period.ts';
+import { monthIn, monthsBetween } from '../../usage/period.ts';
 
 export type MonthState = 'running' | 'over' | 'to close' | 'closed';
 
@@ -23,11 +22,9 @@ export interface MonthOverview {
   readonly sums: MonthSums | null;
 }
 
-/** The month in the path. @throws ServiceError `not_found` for an invalid month */
-export function monthOf({ params }: UserVisit): Month {
-  const month = parseMonth(params['month'] ?? '');
-  if (!month) throw new ServiceError('not_found', 'There is no such month.');
-  return month;
+/** The path of the page of the month in a path, below the console. */
+export function pathOfMonth(visit: UserVisit): string {
+  return `/staff/months/${monthIn(visit).name}`;
 }
 
 /** Returns the months from the first account's creation to now, latest first. */

@@ -1,75 +1,76 @@
 /** Statements of customers for a month. */
+import { linesOf, STATEMENT_LINE } from '../../../../api/routes/admin/present-finance.ts';
 import { LISTED_ACCOUNT } from '../../../../api/routes/admin/present.ts';
-import { linesOf } from '../../../../api/routes/admin/present-finance.ts';
-import type { Account } from '../../../../db/queries/accounts.ts';
-import type { Statement } from '../../../../db/queries/statements.ts';
-import type { Month } from '../../../../domain/month.ts';
-import { Card, Pages } from '../../../html/components.tsx';
+import { existingAccount } from '../../../../api/services/existing-account.ts';
+import type { ApiServices } from '../../../../api/services/services.ts';
+import { listAccounts } from '../../../../db/queries/accounts.ts';
+import { exportFile } from '../../../export.ts';
+import { ButtonLink, Card } from '../../../html/components.tsx';
 import { Downloads, FieldFilter, Filters } from '../../../html/filters.tsx';
+import { monthName } from '../../../html/months.ts';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { StatementTable } from '../../../html/statement-table.tsx';
-import type { UserVisit } from '../../../page.ts';
+import { readListPage } from '../../../list-page.ts';
+import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { monthIn } from '../../usage/period.ts';
 
-export function CustomerList({
-  month,
-  accounts,
-  next,
-  visit: { texts },
-}: {
-  readonly month: Month;
-  readonly accounts: readonly Account[];
-  readonly next: string | null;
-  readonly visit: UserVisit;
-}) {
-  const { months: words, common, fields } = texts;
-  return (
-    <>
-      <Filters>
-        <FieldFilter name="search" label={words.searchCustomer} type="search" />
-      </Filters>
-      <TableCard
-        of={LISTED_ACCOUNT}
-        label={words.statements}
-        rows={accounts}
-        none={words.noCustomers}
-        pageOf={({ id }) => `/console/staff/months/${month.name}/statements/${id}`}
-        columns={[
-          [common.customer, 'name'],
-          [fields.account_id, 'id'],
-        ]}
-      >
-        <Pages next={next} />
-      </TableCard>
-    </>
+const PATH = '/staff/months/{month}/statements';
+
+export const statementPages = [
+  staff.page(PATH, 'read', showCustomers),
+  staff.page(`${PATH}/{account_id}`, 'read', showStatement),
+  staff.page(`${PATH}/{account_id}/export`, 'read', async (visit, services) => {
+    const { month, account, lines } = await askedStatement(visit, services);
+    return exportFile(`statement-${month.name}-${account.id}`, visit.query, lines, STATEMENT_LINE);
+  }),
+];
+
+async function showCustomers(visit: UserVisit, { reports }: ApiServices): Promise<PageResult> {
+  const { query, texts, path } = visit;
+  const search = (query.get('search') ?? '').trim() || undefined;
+  const { entries: accounts, next } = await readListPage(query, 'account', (slice) =>
+    listAccounts(reports, { search, ...slice }),
+  );
+  const { months: words, common, fields, language } = texts;
+  return showPage(
+    words.statementsOf(monthName(monthIn(visit).name, language)),
+    <Filters>
+      <FieldFilter name="search" label={words.searchCustomer} type="search" />
+    </Filters>,
+    <TableCard
+      of={LISTED_ACCOUNT}
+      label={words.statements}
+      rows={accounts}
+      none={words.noCustomers}
+      pageOf={({ id }) => `${path}/${id}`}
+      columns={[
+        [common.customer, 'name'],
+        [fields.account_id, 'id'],
+      ]}
+      next={next}
+    />,
   );
 }
 
-export function StatementContent({
-  month,
-  account,
-  statement,
-  visit: { texts },
-}: {
-  readonly month: Month;
-  readonly account: Account;
-  readonly statement: Statement;
-  readonly visit: UserVisit;
-}) {
-  const { months: words, fields } = texts;
-  return (
-    <>
-      <div class="row actions">
-        <Downloads />
-        <a class="button quiet" href={`/console/staff/accounts/${account.id}`}>
-          {fields.account_id}
-        </a>
-        <a class="button quiet" href={`/console/staff/months/${month.name}`}>
-          {words.backToMonth}
-        </a>
-      </div>
-      <Card>
-        <StatementTable lines={linesOf(statement)} label={words.statements} names={words.lines} />
-      </Card>
-    </>
+async function showStatement(visit: UserVisit, services: ApiServices): Promise<PageResult> {
+  const { month, account, lines } = await askedStatement(visit, services);
+  const { months: words, fields, language } = visit.texts;
+  return showPage(
+    words.statementOf(account.name, monthName(month.name, language)),
+    <div class="row actions">
+      <Downloads />
+      <ButtonLink href={`/console/staff/accounts/${account.id}`} label={fields.account_id} look="quiet" />
+      <ButtonLink href={`/console/staff/months/${month.name}`} label={words.backToMonth} look="quiet" />
+    </div>,
+    <Card>
+      <StatementTable lines={lines} label={words.statements} names={words.lines} />
+    </Card>,
   );
+}
+
+async function askedStatement(visit: UserVisit, { reports, readStatement }: ApiServices) {
+  const month = monthIn(visit);
+  const account = await existingAccount(reports, visit.params['account_id'] ?? '');
+  const statement = await readStatement({ accountId: account.id, from: month.from, to: month.to });
+  return { month, account, lines: linesOf(statement) };
 }

@@ -15,18 +15,18 @@ import {
 import { badRequest, ServiceError } from '../../../../domain/errors.ts';
 import { isPersonName, PERSON_NAME_LENGTH } from '../../../../domain/person-name.ts';
 import { type MemberRole, MEMBER_ROLES } from '../../../../domain/roles.ts';
-import { carryOut, FormError } from '../../../form-problem.ts';
+import { FormError } from '../../../form-problem.ts';
 import { Card, Choice, Copyable, Empty, Field, Form, FormButton } from '../../../html/components.tsx';
 import { Chosen } from '../../../html/resource-table.tsx';
 import { useTexts } from '../../../html/page-context.ts';
-import { may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { existing, may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 
 const validate = createValidator(createUserSchema);
-const USER = '/staff/people/{user_id}';
+
+const page = staff.page('/staff/people/{user_id}', 'read', showPerson);
 
 export const staffPeoplePages = [
-  staff.form('/staff/accounts/{account_id}/members', 'operate', invite),
-  staff.page(USER, 'read', (visit, services) => showPerson(visit, services)),
+  page,
   change('', (visit, { database }, { id }) => {
     const name = visit.form.text('name');
     if (!isPersonName(name)) throw new FormError(visit.texts.members.nameFault(PERSON_NAME_LENGTH), { field: 'name' });
@@ -39,10 +39,8 @@ export const staffPeoplePages = [
     const { id: accountId } = await existingAccount(database, form.text('account_id'));
     await setMember(database, { accountId, userId: id, role: roleIn(form.text('role')) });
   }),
-  change('/leave', async ({ form }, { database }, { id }) => {
-    await removeMember(database, form.text('account_id'), id);
-  }),
-  staff.form(`${USER}/link`, 'operate', async (visit, services) => {
+  change('/leave', ({ form }, { database }, { id }) => removeMember(database, form.text('account_id'), id)),
+  staff.form('/staff/people/{user_id}/link', 'operate', async (visit, services) => {
     const user = await customerOf(visit, services);
     const { members: words } = visit.texts;
     const link = await makeUserLink(services, user);
@@ -50,22 +48,13 @@ export const staffPeoplePages = [
   }),
 ];
 
-/** A form on the page of a person, which is shown again afterwards. */
-function change(path: string, act: (visit: UserVisit, services: ApiServices, user: User) => Promise<void>) {
-  return staff.form(`${USER}${path}`, 'operate', async (visit, services) => {
-    const user = await customerOf(visit, services);
-    return carryOut(
-      async () => act(visit, services, user),
-      `/staff/people/${user.id}`,
-      (problem) => showPerson(visit, services, problem),
-    );
-  });
+/** A form that changes the person. */
+function change(path: string, act: (visit: UserVisit, services: ApiServices, user: User) => Promise<unknown>) {
+  return page.form(path, 'operate', async (visit, services) => act(visit, services, await customerOf(visit, services)));
 }
 
 async function personOf({ params }: UserVisit, { database }: ApiServices): Promise<User> {
-  const user = await findUser(database, params['user_id'] ?? '');
-  if (!user) throw new ServiceError('not_found', 'There is no such person.');
-  return user;
+  return existing(await findUser(database, params['user_id'] ?? ''));
 }
 
 /** @throws ServiceError `forbidden` for staff: an operator must not become another one */
@@ -83,7 +72,7 @@ function roleIn(text: string): MemberRole {
 }
 
 /** Invites somebody new by a link. Somebody who is known becomes a member at once. */
-async function invite(visit: UserVisit, services: ApiServices): Promise<PageResult> {
+export async function invite(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const { form, texts, params } = visit;
   const { id: accountId } = await existingAccount(services.database, params['account_id'] ?? '');
   const role = roleIn(form.text('role'));
@@ -102,58 +91,49 @@ async function invite(visit: UserVisit, services: ApiServices): Promise<PageResu
   );
 }
 
-async function showPerson(
-  visit: UserVisit,
-  services: ApiServices,
-  problem: ServiceError | null = null,
-): Promise<PageResult> {
+async function showPerson(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const user = await personOf(visit, services);
   const memberships = await listMemberships(services.database, user.id);
   const { staffPeople: words, members, staffAccounts, common } = visit.texts;
   const path = `/console/staff/people/${user.id}`;
   const mayChange = may(visit, 'operate') && user.staffRole === null;
   return showPage(
-    'accounts',
     user.name,
-    <>
-      <Card>
+    <Card>
+      <p>
+        {user.email} <Chosen name="state" value={user.disabledAt === null ? 'enabled' : 'disabled'} />
+      </p>
+      {user.staffRole === null ? null : <p class="soft">{words.isStaff}</p>}
+      {mayChange ? <PersonForms user={user} path={path} /> : null}
+    </Card>,
+    memberships.map(({ accountId, accountName, role }) => (
+      <Card title={accountName}>
         <p>
-          {user.email} <Chosen name="state" value={user.disabledAt === null ? 'enabled' : 'disabled'} />
+          <a href={`/console/staff/accounts/${accountId}`}>{staffAccounts.ofAccount(accountName)}</a>
         </p>
-        {user.staffRole === null ? null : <p class="soft">{words.isStaff}</p>}
-        {mayChange ? <PersonForms user={user} path={path} /> : null}
+        {mayChange ? (
+          <div class="row">
+            <Form action={`${path}/role`} class="row" submit={common.save}>
+              <input type="hidden" name="account_id" value={accountId} />
+              <RoleChoice id={`role-${accountId}`} value={role} />
+            </Form>
+            <FormButton
+              action={`${path}/leave`}
+              label={members.remove}
+              look="danger"
+              entries={{ account_id: accountId }}
+            />
+          </div>
+        ) : (
+          <Chosen name="role" value={role} />
+        )}
       </Card>
-      {memberships.map(({ accountId, accountName, role }) => (
-        <Card title={accountName}>
-          <p>
-            <a href={`/console/staff/accounts/${accountId}`}>{staffAccounts.ofAccount(accountName)}</a>
-          </p>
-          {mayChange ? (
-            <div class="row">
-              <Form action={`${path}/role`} class="row">
-                <input type="hidden" name="account_id" value={accountId} />
-                <RoleChoice id={`role-${accountId}`} value={role} />
-                <button type="submit">{common.save}</button>
-              </Form>
-              <Form action={`${path}/leave`}>
-                <input type="hidden" name="account_id" value={accountId} />
-                <button type="submit" class="danger">
-                  {members.remove}
-                </button>
-              </Form>
-            </div>
-          ) : (
-            <Chosen name="role" value={role} />
-          )}
-        </Card>
-      ))}
-      {memberships.length === 0 ? <Empty>{words.noAccounts}</Empty> : null}
-    </>,
-    problem,
+    )),
+    memberships.length === 0 ? <Empty>{words.noAccounts}</Empty> : null,
   );
 }
 
-function PersonForms({ user, path }: { readonly user: User; readonly path: string }) {
+function PersonForms({ user, path }: { user: User; path: string }) {
   const { staffPeople: words, members, common } = useTexts();
   const disable = (
     <>
@@ -163,9 +143,8 @@ function PersonForms({ user, path }: { readonly user: User; readonly path: strin
   );
   return (
     <>
-      <Form action={path}>
+      <Form action={path} submit={common.save}>
         <Field name="name" value={user.name} required />
-        <button type="submit">{common.save}</button>
       </Form>
       <div class="row actions">
         {user.disabledAt === null ? disable : <FormButton action={`${path}/enable`} label={common.enable} />}
@@ -182,23 +161,20 @@ function PersonForms({ user, path }: { readonly user: User; readonly path: strin
   );
 }
 
-function RoleChoice({ id, value }: { readonly id: string; readonly value: MemberRole }) {
+function RoleChoice({ id, value }: { id: string; value: MemberRole }) {
   const { values } = useTexts();
   const options = MEMBER_ROLES.map((role) => [role, values.role[role]] as const);
   return <Choice name="role" id={id} value={value} options={options} />;
 }
 
 /** The form that invites somebody to an account. */
-export function InviteForm({ accountId }: { readonly accountId: string }) {
+export function InviteForm({ accountId }: { accountId: string }) {
   const { members: words } = useTexts();
   return (
-    <Form action={`/console/staff/accounts/${accountId}/members`} class="grid">
+    <Form action={`/console/staff/accounts/${accountId}/members`} class="grid" submit={words.makeLink}>
       <Field name="email" id="invited-email" type="email" required autocomplete="off" />
       <Field name="name" id="invited-name" required autocomplete="off" />
       <RoleChoice id="invited-role" value="owner" />
-      <div>
-        <button type="submit">{words.makeLink}</button>
-      </div>
     </Form>
   );
 }
@@ -206,7 +182,6 @@ export function InviteForm({ accountId }: { readonly accountId: string }) {
 /** Shows a link. No other page shows it. */
 function showLink(title: string, explained: string, link: string): PageResult {
   return showPage(
-    'accounts',
     title,
     <Card>
       <p>{explained}</p>

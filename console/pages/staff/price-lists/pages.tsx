@@ -11,12 +11,9 @@ import {
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { createValidator } from '../../../../api/validation.ts';
 import { listPriceLists, listPriceListVersions, type NewPriceListVersion } from '../../../../db/queries/price-lists.ts';
-import type { ServiceError } from '../../../../domain/errors.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
-import { carryOut } from '../../../form-problem.ts';
-import { Badge, Card, ExactMoney, Field, Form, Time } from '../../../html/components.tsx';
-import { Facts } from '../../../html/facts.tsx';
+import { Badge, Card, ExactMoney, Field, Form, Time, Facts } from '../../../html/components.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { priceName, priceText } from '../../../html/terms.tsx';
@@ -29,78 +26,60 @@ const SHOWN_VERSIONS = 50;
 const validateNew = createValidator(createPriceListSchema);
 const validateChange = createValidator(changePriceListSchema);
 
+const listsPage = staff.page(PATH, 'read', showLists);
+const listPage = staff.page(`${PATH}/{price_list}`, 'read', showList);
+
 export const staffPriceListPages = [
-  staff.page(PATH, 'read', (visit, services) => showLists(visit, services)),
-  staff.form(PATH, 'moveMoney', (visit, services) =>
-    carryOut(
-      async () => {
-        const { name, ...version } = validateNew({ name: visit.form.text('name'), ...bodyOf(visit) });
-        await createPriceList(services, name, toVersion(visit, version));
-      },
-      `${PATH}/${encodeURIComponent(visit.form.text('name'))}`,
-      (problem) => showLists(visit, services, problem),
-    ),
+  listsPage,
+  listsPage.form(
+    '',
+    'moveMoney',
+    async (visit, services) => {
+      const { name, ...version } = validateNew({ name: visit.form.text('name'), ...bodyOf(visit) });
+      await createPriceList(services, name, toVersion(visit, version));
+      return name;
+    },
+    (_visit, name) => `${PATH}/${name}`,
   ),
-  staff.page(`${PATH}/{price_list}`, 'read', (visit, services) => showList(visit, services)),
-  staff.form(`${PATH}/{price_list}`, 'moveMoney', (visit, services) =>
-    carryOut(
-      async () => changePriceList(services, nameOf(visit), toVersion(visit, validateChange(bodyOf(visit)))),
-      `${PATH}/${encodeURIComponent(nameOf(visit))}`,
-      (problem) => showList(visit, services, problem),
-    ),
+  listPage,
+  listPage.form('', 'moveMoney', (visit, services) =>
+    changePriceList(services, visit.params['price_list'] ?? '', toVersion(visit, validateChange(bodyOf(visit)))),
   ),
 ];
 
-function nameOf({ params }: UserVisit): string {
-  return params['price_list'] ?? '';
-}
-
-async function showLists(
-  visit: UserVisit,
-  { reports }: ApiServices,
-  problem: ServiceError | null = null,
-): Promise<PageResult> {
+async function showLists(visit: UserVisit, { reports }: ApiServices): Promise<PageResult> {
   const lists = await listPriceLists(reports);
   const { priceLists: words, fields, titles } = visit.texts;
   return showPage(
-    'priceLists',
     titles.priceLists,
-    <>
-      <p class="soft">{words.hint}</p>
-      <TableCard
-        of={PRICE_LIST}
-        label={titles.priceLists}
-        rows={lists}
-        none={words.none}
-        pageOf={({ name }) => `/console${PATH}/${name}`}
-        columns={[
-          [fields.name, 'name'],
-          [words.accounts, ({ accounts }) => accounts, 'number'],
-          [words.inForce, ({ inForce }) => inForce ?? words.notYet, 'number'],
-          [words.latest, ({ latest }) => latest, 'number'],
-          'created_at',
-        ]}
-      />
-      {may(visit, 'moveMoney') ? (
-        <Card title={words.create}>
-          <Form action={`/console${PATH}`}>
-            <Field name="name" hint={words.nameHint} required />
-            <VersionFields factor="1" rules="" />
-            <button type="submit">{words.create}</button>
-          </Form>
-        </Card>
-      ) : null}
-    </>,
-    problem,
+    <p class="soft">{words.hint}</p>,
+    <TableCard
+      of={PRICE_LIST}
+      label={titles.priceLists}
+      rows={lists}
+      none={words.none}
+      pageOf={({ name }) => `/console${PATH}/${name}`}
+      columns={[
+        [fields.name, 'name'],
+        [words.accounts, ({ accounts }) => accounts, 'number'],
+        [words.inForce, ({ inForce }) => inForce ?? words.notYet, 'number'],
+        [words.latest, ({ latest }) => latest, 'number'],
+        'created_at',
+      ]}
+    />,
+    may(visit, 'moveMoney') ? (
+      <Card title={words.create}>
+        <Form action={`/console${PATH}`} submit={words.create}>
+          <Field name="name" hint={words.nameHint} required />
+          <VersionFields factor="1" rules="" />
+        </Form>
+      </Card>
+    ) : null,
   );
 }
 
-async function showList(
-  visit: UserVisit,
-  services: ApiServices,
-  problem: ServiceError | null = null,
-): Promise<PageResult> {
-  const name = nameOf(visit);
+async function showList(visit: UserVisit, services: ApiServices): Promise<PageResult> {
+  const name = visit.params['price_list'] ?? '';
   const asked = visit.query.get('version') ?? '';
   const [shown, versions] = await Promise.all([
     showPriceList(services, name, /^[1-9]\d{0,8}$/.test(asked) ? Number(asked) : undefined),
@@ -109,66 +88,61 @@ async function showList(
   const { priceLists: words, common, fields } = visit.texts;
   const { summary, version, models, belowCost } = shown;
   return showPage(
-    'priceLists',
     name,
-    <>
-      <Card title={words.version(version)}>
-        <Facts
-          facts={[
-            [fields.status, <Status shown={shown} />],
-            [fields.valid_from, <Time at={shown.validFrom} />],
-            [fields.factor, `× ${shown.factor}`],
-            [words.accounts, summary.accounts],
-            [fields.author, shown.author],
-            [fields.reason, shown.reason],
-          ]}
-        />
-      </Card>
-      {belowCost.length === 0 ? null : (
-        <TableCard
-          title={words.belowCost}
-          of={BELOW_COST}
-          rows={belowCost}
-          columns={[
-            [fields.model, 'model'],
-            [fields.upstream, 'upstream'],
-            [words.what, ({ what }) => priceName(what, visit.texts)],
-            [common.price, ({ price }) => <ExactMoney amount={price} />, 'number'],
-            'cost_usd',
-          ]}
-        />
-      )}
-      {may(visit, 'moveMoney') ? (
-        <Card title={words.change}>
-          <p class="soft">{words.changeHint}</p>
-          <Form action={`/console${PATH}/${shown.list}`}>
-            <VersionFields factor={shown.factor} rules={writeRules(shown.rules)} />
-            <button type="submit">{words.change}</button>
-          </Form>
-        </Card>
-      ) : null}
-      <TableCard
-        title={words.changed}
-        of={MODEL}
-        rows={models.map(onlyChanged).filter(({ prices }) => prices.length > 0)}
-        none={words.nothingChanged}
-        columns={[[fields.model, 'id'], 'kind', [common.prices, ({ prices }) => <Prices prices={prices} />]]}
-      />
-      <TableCard
-        title={words.versions}
-        of={PRICE_LIST_VERSION}
-        rows={versions}
-        pageOf={(one) => `/console${PATH}/${one.list}?version=${one.version}`}
-        columns={[
-          [words.latest, (one) => one.version],
-          [fields.valid_from, ({ validFrom }) => <Time at={validFrom} />],
-          [fields.factor, ({ factor }) => `× ${factor}`],
-          'author',
-          [fields.reason, 'reason'],
+    <Card title={words.version(version)}>
+      <Facts
+        facts={[
+          [fields.status, <Status shown={shown} />],
+          [fields.valid_from, <Time at={shown.validFrom} />],
+          [fields.factor, `× ${shown.factor}`],
+          [words.accounts, summary.accounts],
+          [fields.author, shown.author],
+          [fields.reason, shown.reason],
         ]}
       />
-    </>,
-    problem,
+    </Card>,
+    belowCost.length === 0 ? null : (
+      <TableCard
+        title={words.belowCost}
+        of={BELOW_COST}
+        rows={belowCost}
+        columns={[
+          [fields.model, 'model'],
+          [fields.upstream, 'upstream'],
+          [words.what, ({ what }) => priceName(what, visit.texts)],
+          [common.price, ({ price }) => <ExactMoney amount={price} />, 'number'],
+          'cost_usd',
+        ]}
+      />
+    ),
+    may(visit, 'moveMoney') ? (
+      <Card title={words.change}>
+        <p class="soft">{words.changeHint}</p>
+        <Form action={`/console${PATH}/${shown.list}`} submit={words.change}>
+          <VersionFields factor={shown.factor} rules={writeRules(shown.rules)} />
+        </Form>
+      </Card>
+    ) : null,
+    <TableCard
+      title={words.changed}
+      of={MODEL}
+      rows={models.map(onlyChanged).filter(({ prices }) => prices.length > 0)}
+      none={words.nothingChanged}
+      columns={[[fields.model, 'id'], 'kind', [common.prices, ({ prices }) => <Prices prices={prices} />]]}
+    />,
+    <TableCard
+      title={words.versions}
+      of={PRICE_LIST_VERSION}
+      rows={versions}
+      pageOf={(one) => `/console${PATH}/${one.list}?version=${one.version}`}
+      columns={[
+        [words.latest, (one) => one.version],
+        [fields.valid_from, ({ validFrom }) => <Time at={validFrom} />],
+        [fields.factor, ({ factor }) => `× ${factor}`],
+        'author',
+        [fields.reason, 'reason'],
+      ]}
+    />,
   );
 }
 
@@ -194,7 +168,7 @@ const RULE_LINES = 8;
 
 const MODEL = nested<PricedModel>({ id: field.text('id'), kind: field.oneOf(['video', 'image', 'text'])('kind') });
 
-function Status({ shown: { summary, version, validFrom } }: { readonly shown: ShownPriceList }) {
+function Status({ shown: { summary, version, validFrom } }: { shown: ShownPriceList }) {
   const { priceLists: words } = useTexts();
   if (summary.inForce === version) return <Badge tone="good">{words.inForce}</Badge>;
   return summary.inForce !== null && version < summary.inForce ? (
@@ -226,7 +200,7 @@ function Prices({ prices }: Pick<PricedModel, 'prices'>) {
   );
 }
 
-function VersionFields({ factor, rules }: { readonly factor: string; readonly rules: string }) {
+function VersionFields({ factor, rules }: { factor: string; rules: string }) {
   const { priceLists: words, fields } = useTexts();
   return (
     <>

@@ -1,5 +1,11 @@
 /** Reconciliations: reports, acknowledgements, and starting a reconciliation. */
-import { CHECK, FINDING, readFindings, type ReportedFinding } from '../../../../api/routes/admin/reconciliations.ts';
+import {
+  CHECK,
+  FINDING,
+  readFindings,
+  RECONCILIATION,
+  type ReportedFinding,
+} from '../../../../api/routes/admin/reconciliations.ts';
 import { acknowledgeSchema } from '../../../../api/routes/admin/schema.ts';
 import { acknowledgeFindings, decideAcknowledgement } from '../../../../api/services/finance/acknowledgements.ts';
 import { runReconciliation } from '../../../../api/services/finance/run-reconciliation.ts';
@@ -11,56 +17,49 @@ import {
   listReconciliations,
   type Reconciliation,
 } from '../../../../db/queries/reconciliations.ts';
-import { ServiceError } from '../../../../domain/errors.ts';
 import { exportFile } from '../../../export.ts';
-import { carryOut } from '../../../form-problem.ts';
-import { Badge, Card, Empty, Field, Form, Time } from '../../../html/components.tsx';
+import { Badge, Card, Empty, Field, Form, FormButton, Time } from '../../../html/components.tsx';
 import { Downloads } from '../../../html/filters.tsx';
 import { LinkedIds } from '../../../html/linked-ids.tsx';
+import { useTexts } from '../../../html/page-context.ts';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { readListPage } from '../../../list-page.ts';
-import { may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
-import { findingsOf, FoundRow, ReconciliationBadge, ReconciliationList } from './list.tsx';
+import { existing, may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { FoundRow } from '../found-row.tsx';
 
 const validate = createValidator(acknowledgeSchema);
-const REPORT_LIST = { kind: 'reconciliation', size: 25 } as const;
+const REPORTS_SHOWN = 25;
 /** A reconciliation that takes longer has lost its worker. Another reconciliation may start. */
 const LONGEST_RUN_MS = 10 * 60_000;
+
+const PATH = '/staff/reconciliations/{reconciliation_id}';
+const page = staff.page(PATH, 'read', async (visit, services) =>
+  showPage(visit.texts.titles.reconciliation, await reportOf(visit, services)),
+);
 
 export const staffReconciliationPages = [
   staff.page('/staff/reconciliations', 'read', showAll),
   staff.form('/staff/reconciliations', 'moveMoney', runNow),
-  staff.page('/staff/reconciliations/{reconciliation_id}', 'read', (visit, services) => showOne(visit, services)),
-  staff.page('/staff/reconciliations/{reconciliation_id}/report', 'read', async (visit, services) => ({
+  page,
+  staff.page(`${PATH}/report`, 'read', async (visit, services) => ({
     kind: 'part',
     content: await reportOf(visit, services),
   })),
-  staff.page('/staff/reconciliations/{reconciliation_id}/export', 'read', async (visit, services) => {
-    const reconciliation = await existing(visit, services);
+  staff.page(`${PATH}/export`, 'read', async (visit, services) => {
+    const reconciliation = await reconciliationOf(visit, services);
     const findings = await readFindings(services.database, reconciliation);
     return exportFile(`findings-${reconciliation.id}`, visit.query, findings, FINDING);
   }),
-  staff.form('/staff/reconciliations/{reconciliation_id}/acknowledge', 'moveMoney', (visit, services) =>
-    act(visit, services, () => acknowledge(visit, services)),
-  ),
+  page.form('/acknowledge', 'moveMoney', acknowledge),
   deciding('confirm', 'confirmed'),
   deciding('reject', 'rejected'),
   deciding('withdraw', 'withdrawn'),
 ];
 
 function deciding(name: string, outcome: AcknowledgementOutcome) {
-  return staff.form(`/staff/reconciliations/{reconciliation_id}/${name}`, 'moveMoney', (visit, services) =>
-    act(visit, services, () => {
-      const id = visit.form.text('acknowledgement_id');
-      return decideAcknowledgement(services.database, { id, outcome, by: visit.user.email });
-    }),
+  return page.form(`/${name}`, 'moveMoney', ({ form, user }, { database }) =>
+    decideAcknowledgement(database, { id: form.text('acknowledgement_id'), outcome, by: user.email }),
   );
-}
-
-/** Carries an action out, and shows the report afterwards. */
-async function act(visit: UserVisit, services: ApiServices, work: () => Promise<void>): Promise<PageResult> {
-  const { id } = await existing(visit, services);
-  return carryOut(work, `/staff/reconciliations/${id}`, (problem) => showOne(visit, services, problem));
 }
 
 async function acknowledge({ params, form, user }: UserVisit, services: ApiServices): Promise<void> {
@@ -73,13 +72,52 @@ async function acknowledge({ params, form, user }: UserVisit, services: ApiServi
 }
 
 async function showAll(visit: UserVisit, { database }: ApiServices): Promise<PageResult> {
-  const { entries: reconciliations, next } = await readListPage(visit.query, REPORT_LIST, (slice) =>
-    listReconciliations(database, slice),
+  const { query, texts, path } = visit;
+  const { reconciliation: words, titles, common } = texts;
+  const { entries: reconciliations, next } = await readListPage(
+    query,
+    'reconciliation',
+    (slice) => listReconciliations(database, slice),
+    REPORTS_SHOWN,
   );
   return showPage(
-    'reconciliation',
-    visit.texts.titles.reconciliation,
-    <ReconciliationList reconciliations={reconciliations} next={next} visit={visit} />,
+    titles.reconciliation,
+    <p class="soft">{words.explained}</p>,
+    may(visit, 'moveMoney') ? (
+      <div class="row actions">
+        <FormButton action={path} label={words.runNow} look="" />
+      </div>
+    ) : null,
+    <TableCard
+      of={RECONCILIATION}
+      label={titles.reconciliation}
+      rows={reconciliations}
+      none={words.none}
+      pageOf={({ id }) => `${path}/${id}`}
+      columns={[
+        [words.begun, 'created_at'],
+        [common.result, (found) => <ReconciliationBadge reconciliation={found} />],
+        'finished_at',
+        'requested_by',
+      ]}
+      next={next}
+    />,
+  );
+}
+
+/** Returns the number of findings, or null while the reconciliation runs. */
+function findingsOf({ report }: Reconciliation): number | null {
+  return report && report.checks.reduce((total, { findings }) => total + findings, 0);
+}
+
+function ReconciliationBadge({ reconciliation }: { reconciliation: Reconciliation }) {
+  const { reconciliation: words, values } = useTexts();
+  const findings = findingsOf(reconciliation);
+  if (findings === null) return <Badge tone="busy">{values.state.running}</Badge>;
+  return findings === 0 ? (
+    <Badge tone="good">{words.clean}</Badge>
+  ) : (
+    <Badge tone="bad">{words.findings(findings)}</Badge>
   );
 }
 
@@ -94,24 +132,14 @@ function isRunning({ finishedAt, createdAt }: Reconciliation, { clock }: ApiServ
   return finishedAt === null && clock.nowMs() - createdAt.getTime() < LONGEST_RUN_MS;
 }
 
-async function showOne(
-  visit: UserVisit,
-  services: ApiServices,
-  problem: ServiceError | null = null,
-): Promise<PageResult> {
-  return showPage('reconciliation', visit.texts.titles.reconciliation, await reportOf(visit, services), problem);
-}
-
 async function reportOf(visit: UserVisit, services: ApiServices) {
-  const reconciliation = await existing(visit, services);
+  const reconciliation = await reconciliationOf(visit, services);
   const findings = await readFindings(services.database, reconciliation);
   return <Report reconciliation={reconciliation} findings={findings} visit={visit} />;
 }
 
-async function existing({ params }: UserVisit, { database }: ApiServices): Promise<Reconciliation> {
-  const reconciliation = await findReconciliation(database, params['reconciliation_id'] ?? '');
-  if (!reconciliation) throw new ServiceError('not_found', 'There is no such reconciliation.');
-  return reconciliation;
+async function reconciliationOf({ params }: UserVisit, { database }: ApiServices): Promise<Reconciliation> {
+  return existing(await findReconciliation(database, params['reconciliation_id'] ?? ''));
 }
 
 interface Props {
@@ -189,15 +217,7 @@ function Findings({ reconciliation, findings, visit }: Props) {
   );
 }
 
-function Box({
-  number,
-  subject,
-  visit,
-}: {
-  readonly number: number;
-  readonly subject: string;
-  readonly visit: UserVisit;
-}) {
+function Box({ number, subject, visit }: { number: number; subject: string; visit: UserVisit }) {
   if (!may(visit, 'moveMoney')) return <>–</>;
   const label = visit.texts.reconciliation.choose(subject);
   return <input type="checkbox" name="finding" value={String(number)} form={FORM_ID} aria-label={label} />;
@@ -227,12 +247,12 @@ function Acknowledged({
       {outcome === null && may(visit, 'moveMoney') ? (
         <div class="row">
           {(author === user.email ? (['withdraw'] as const) : (['confirm', 'reject'] as const)).map((decision) => (
-            <Form action={`${path}/${decision}`}>
-              <input type="hidden" name="acknowledgement_id" value={id} />
-              <button type="submit" class={decision === 'confirm' ? '' : 'quiet'}>
-                {words.decisions[decision]}
-              </button>
-            </Form>
+            <FormButton
+              action={`${path}/${decision}`}
+              label={words.decisions[decision]}
+              look={decision === 'confirm' ? '' : 'quiet'}
+              entries={{ acknowledgement_id: id }}
+            />
           ))}
         </div>
       ) : null}
@@ -245,9 +265,8 @@ function AcknowledgeForm({ reconciliation, visit: { texts } }: Props) {
   return (
     <Card title={words.acknowledge}>
       <p>{words.acknowledgeExplained}</p>
-      <Form action={`${pathOf(reconciliation)}/acknowledge`} id={FORM_ID}>
+      <Form action={`${pathOf(reconciliation)}/acknowledge`} id={FORM_ID} submit={words.acknowledge}>
         <Field name="reason" label={words.reason} required />
-        <button type="submit">{words.acknowledge}</button>
       </Form>
     </Card>
   );

@@ -5,7 +5,7 @@ import { listRefunds, type RefundFilter, type RefundSum, sumRefunds } from '../.
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
 import { exportFile } from '../../../export.ts';
-import { Choice, Field, Pages } from '../../../html/components.tsx';
+import { Choice, Field } from '../../../html/components.tsx';
 import { DayFilters, Downloads, Filters } from '../../../html/filters.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { TableCard } from '../../../html/resource-table.tsx';
@@ -14,7 +14,6 @@ import { type PageResult, showPage, staff, type UserVisit } from '../../../page.
 import { periodOrMonth } from '../../../period.ts';
 import type { Texts } from '../../../texts/texts.ts';
 
-const REFUND_LIST = { kind: 'transfer', size: 50 } as const;
 const CAUSE = /^[a-z_]{1,100}$/;
 
 export const staffRefundPages = [
@@ -28,45 +27,41 @@ export const staffRefundPages = [
 async function showRefunds(visit: UserVisit, { reports, inTurn, clock }: ApiServices): Promise<PageResult> {
   const filter = filterOf(visit, clock.nowMs());
   const [{ entries: refunds, next }, sums] = await Promise.all([
-    readListPage(visit.query, REFUND_LIST, (slice) => listRefunds(reports, { ...filter, ...slice })),
+    readListPage(visit.query, 'transfer', (slice) => listRefunds(reports, { ...filter, ...slice })),
     inTurn(visit.user.email, () => sumRefunds(reports, filter)),
   ]);
   const { refunds: words, fields, titles, common } = visit.texts;
   return showPage(
-    'refunds',
     titles.refunds,
-    <>
-      <RefundFilters sums={sums} filter={filter} />
-      <Sums sums={sums} />
-      {refunds.length === 0 ? null : (
-        <TableCard
-          title={titles.refunds}
-          of={LISTED_REFUND}
-          rows={refunds}
-          hasColumnMenu
-          columns={[
-            [common.when, 'created_at'],
-            'amount_usd',
-            [
-              fields.cause,
-              ({ cause, message }) => (
-                <>
-                  {causeInWords(cause, visit.texts)}
-                  {message === null ? null : <p class="hint">{message}</p>}
-                </>
-              ),
-              null,
-              'cause',
-            ],
-            'model',
-            [words.of, 'task_id'],
-            'account_id',
-          ]}
-        >
-          <Pages next={next} />
-        </TableCard>
-      )}
-    </>,
+    <RefundFilters sums={sums} filter={filter} />,
+    <Sums sums={sums} />,
+    refunds.length === 0 ? null : (
+      <TableCard
+        title={titles.refunds}
+        of={LISTED_REFUND}
+        rows={refunds}
+        hasColumnMenu
+        columns={[
+          [common.when, 'created_at'],
+          'amount_usd',
+          [
+            fields.cause,
+            ({ cause, message }) => (
+              <>
+                {causeInWords(cause, visit.texts)}
+                {message === null ? null : <p class="hint">{message}</p>}
+              </>
+            ),
+            null,
+            'cause',
+          ],
+          'model',
+          [words.of, 'task_id'],
+          'account_id',
+        ]}
+        next={next}
+      />
+    ),
   );
 }
 
@@ -80,7 +75,7 @@ function filterOf({ query }: UserVisit, nowMs: number): RefundFilter {
   };
 }
 
-function RefundFilters({ sums, filter }: { readonly sums: readonly RefundSum[]; readonly filter: RefundFilter }) {
+function RefundFilters({ sums, filter }: { sums: readonly RefundSum[]; filter: RefundFilter }) {
   const texts = useTexts();
   const { refunds: words, common } = texts;
   const causes = [...new Set([filter.cause ?? null, ...sums.map(({ cause }) => cause)])].flatMap(
@@ -104,7 +99,7 @@ const REFUND_SUM = nested<Omit<RefundSum, 'cause'>>({
   amount_usd: field.usd('amount'),
 });
 
-function Sums({ sums }: { readonly sums: readonly RefundSum[] }) {
+function Sums({ sums }: { sums: readonly RefundSum[] }) {
   const texts = useTexts();
   const { refunds: words, common, fields } = texts;
   const rows = sums.map((sum) => ({ ...sum, name: causeInWords(sum.cause, texts) }));

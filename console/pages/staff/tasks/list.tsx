@@ -1,53 +1,20 @@
 /** A table of tasks, without prompts. */
 import { LISTED_TASK } from '../../../../api/routes/admin/present.ts';
-import { type Task, TASK_KINDS, TASK_STATUSES } from '../../../../domain/task.ts';
-import { Card, Money, Pages } from '../../../html/components.tsx';
-import { Candidates, ChoiceFilter, ChoiceLinks, DayFilters, FieldFilter, Filters } from '../../../html/filters.tsx';
-import type { ListPage } from '../../../list-page.ts';
-import type { PartFilter } from '../../../part-filter.ts';
+import type { Task } from '../../../../domain/task.ts';
+import { Money } from '../../../html/components.tsx';
+import { useTexts } from '../../../html/page-context.ts';
 import { ResourceTable } from '../../../html/resource-table.tsx';
 import { durationOf } from '../../tasks/gallery.tsx';
-import { useTexts } from '../../../html/page-context.ts';
 
-export function TaskList({
-  page: { entries: tasks, next },
-  filters,
-}: {
-  readonly page: ListPage<Task>;
-  readonly filters: readonly PartFilter[];
-}) {
-  const texts = useTexts();
-  const { staffTasks: words, tasks: taskWords, common, fields } = texts;
-  return (
-    <>
-      <Filters>
-        <ChoiceLinks name="status" all={common.allStatuses} values={TASK_STATUSES} />
-        <FieldFilter name="account" label={common.partOfAccount} />
-        <FieldFilter name="model" label={common.partOfModel} />
-        <ChoiceFilter name="kind" label={fields.kind} all={taskWords.allKinds} values={TASK_KINDS} />
-        <DayFilters />
-      </Filters>
-      <Candidates filters={filters} />
-      <Card>
-        <TaskTable tasks={tasks} none={words.none} hasColumnMenu />
-      </Card>
-      <Pages next={next} />
-    </>
-  );
-}
-
-/** @param hasAccounts whether the table shows the account of each task */
-export function TaskTable({
-  tasks,
-  none,
-  hasAccounts = true,
-  hasColumnMenu = false,
-}: {
+interface TaskTableProps {
   readonly tasks: readonly Task[];
   readonly none: string;
   readonly hasAccounts?: boolean;
   readonly hasColumnMenu?: boolean;
-}) {
+}
+
+/** @param hasAccounts whether the table shows the account of each task */
+export function TaskTable({ tasks, none, hasAccounts = true, hasColumnMenu = false }: TaskTableProps) {
   const texts = useTexts();
   const { common, titles, fields } = texts;
   return (

@@ -9,12 +9,10 @@ import type { ApiServices } from '../../../../api/services/services.ts';
 import { recordPromptsRead } from '../../../../db/queries/operator-actions.ts';
 import type { KeptSubmission } from '../../../../db/queries/submissions.ts';
 import { listTasks } from '../../../../db/queries/tasks.ts';
-import type { ServiceError } from '../../../../domain/errors.ts';
 import { noteOf } from '../../../../domain/media-route.ts';
-import { isFinal, TASK_KINDS, TASK_STATUSES } from '../../../../domain/task.ts';
-import { carryOut, problemOf } from '../../../form-problem.ts';
-import { Badge, Card, Copyable, Money, Noted, Time } from '../../../html/components.tsx';
-import { Facts } from '../../../html/facts.tsx';
+import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../../domain/task.ts';
+import { Badge, Card, Copyable, Facts, Money, Noted, Pages, Time } from '../../../html/components.tsx';
+import { Candidates, ChoiceFilter, ChoiceLinks, DayFilters, FieldFilter, Filters } from '../../../html/filters.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { ReasonCard } from '../../../html/reason-card.tsx';
@@ -27,31 +25,39 @@ import { periodOf } from '../../../period.ts';
 import { Result } from '../../tasks/gallery.tsx';
 import { Deliveries } from '../deliveries.tsx';
 import { authorshipOf } from '../reason.ts';
-import { TaskList } from './list.tsx';
+import { TaskTable } from './list.tsx';
 
-const TASK_LIST = { kind: 'task', size: 50 } as const;
+const page = staff.page('/staff/tasks/{task_id}', 'read', showTask);
 
 export const staffTaskPages = [
   staff.page('/staff/tasks', 'read', list),
-  staff.page('/staff/tasks/{task_id}', 'read', (visit, services) => showTask(visit, services)),
-  staff.page('/staff/tasks/{task_id}/story', 'read', async ({ params }, services) => {
-    const explanation = await explainTask(services, await existingTask(services.database, params['task_id'] ?? ''));
+  page,
+  staff.page('/staff/tasks/{task_id}/story', 'read', async (visit, services) => {
+    const explanation = await explainTask(services, await taskOf(visit, services));
     return { kind: 'part', content: <TaskTimeline explanation={explanation} /> };
   }),
-  staff.form('/staff/tasks/{task_id}/cancel', 'operate', (visit, services) =>
-    act(visit, services, async (taskId) =>
-      cancelTask(services, await existingTask(services.database, taskId), authorshipOf(visit)),
-    ),
+  page.form('/cancel', 'operate', async (visit, services) =>
+    cancelTask(services, await taskOf(visit, services), authorshipOf(visit)),
   ),
-  staff.form('/staff/tasks/{task_id}/redeliver', 'operate', (visit, services) =>
-    act(visit, services, (taskId) => redeliverTask(services.database, taskId, authorshipOf(visit))),
-  ),
-  staff.form('/staff/tasks/{task_id}/prompt', 'operate', async (visit, services) => {
-    const { id } = await existingTask(services.database, visit.params['task_id'] ?? '');
-    const problem = await problemOf(async () => recordPromptsRead(services.database, [id], authorshipOf(visit)));
-    return showTask(visit, services, { problem, prompt: problem === null });
+  page.form('/redeliver', 'operate', async (visit, services) => {
+    const { id } = await taskOf(visit, services);
+    return redeliverTask(services.database, id, authorshipOf(visit));
   }),
+  page.form(
+    '/prompt',
+    'operate',
+    async (visit, services) => {
+      const { id } = await taskOf(visit, services);
+      await recordPromptsRead(services.database, [id], authorshipOf(visit));
+      return showTask(visit, services, true);
+    },
+    (_visit, shown) => shown,
+  ),
 ];
+
+function taskOf({ params }: UserVisit, { database }: ApiServices): Promise<Task> {
+  return existingTask(database, params['task_id'] ?? '');
+}
 
 async function list({ query, texts }: UserVisit, services: ApiServices): Promise<PageResult> {
   const { database, catalogue } = services;
@@ -63,72 +69,63 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
     kind: TASK_KINDS.find((known) => known === query.get('kind')),
     ...periodOf(query),
   };
-  const page = await readListPage(query, TASK_LIST, (slice) =>
+  const { entries: tasks, next } = await readListPage(query, 'task', (slice) =>
     unlessOpen([account, model], () => listTasks(database, { ...filter, ...slice })),
   );
-  return showPage('allTasks', texts.titles.allTasks, <TaskList page={page} filters={[account, model]} />);
+  const { staffTasks: words, tasks: taskWords, common, fields, titles } = texts;
+  return showPage(
+    titles.allTasks,
+    <Filters>
+      <ChoiceLinks name="status" all={common.allStatuses} values={TASK_STATUSES} />
+      <FieldFilter name="account" label={common.partOfAccount} />
+      <FieldFilter name="model" label={common.partOfModel} />
+      <ChoiceFilter name="kind" label={fields.kind} all={taskWords.allKinds} values={TASK_KINDS} />
+      <DayFilters />
+    </Filters>,
+    <Candidates filters={[account, model]} />,
+    <Card>
+      <TaskTable tasks={tasks} none={words.none} hasColumnMenu />
+    </Card>,
+    <Pages next={next} />,
+  );
 }
 
-interface Shown {
-  readonly problem?: ServiceError | null;
-  /** Whether the page shows the prompt; reading a prompt is recorded. */
-  readonly prompt?: boolean;
-}
-
-async function showTask(visit: UserVisit, services: ApiServices, shown: Shown = {}): Promise<PageResult> {
-  const task = await existingTask(services.database, visit.params['task_id'] ?? '');
+/** @param isPromptShown whether the page shows the prompt; reading a prompt is recorded */
+async function showTask(visit: UserVisit, services: ApiServices, isPromptShown = false): Promise<PageResult> {
+  const task = await taskOf(visit, services);
   const explanation = await explainTask(services, task);
   const { staffTasks: words, fields, common } = visit.texts;
   const { submissions, deliveries } = explanation;
   const { temporal } = services;
-  const isPromptShown = shown.prompt ?? false;
   return showPage(
-    'allTasks',
     fields.task_id,
-    <>
-      <TaskTimeline explanation={explanation} />
-      <div class="grid forms">
-        <Card title={common.details}>
-          <Details explanation={explanation} temporal={temporal} />
+    <TaskTimeline explanation={explanation} />,
+    <div class="grid forms">
+      <Card title={common.details}>
+        <Details explanation={explanation} temporal={temporal} />
+      </Card>
+      {task.output === null ? null : (
+        <Card title={common.result}>
+          <div class="result">
+            <Result task={task} controls description={task.id} />
+          </div>
         </Card>
-        {task.output === null ? null : (
-          <Card title={common.result}>
-            <div class="result">
-              <Result task={task} controls description={task.id} />
-            </div>
-          </Card>
-        )}
-        {isPromptShown ? (
-          <Card title={fields.prompt}>
-            <p class="soft">{words.promptNoted}</p>
-            <p class="prose">{task.request.prompt}</p>
-          </Card>
-        ) : null}
-      </div>
-      <Renders submissions={submissions} />
-      <Deliveries deliveries={deliveries} none={words.noDeliveries} temporal={temporal} />
-      {may(visit, 'operate') ? <Actions explanation={explanation} isPromptShown={isPromptShown} /> : null}
-    </>,
-    shown.problem,
-  );
-}
-
-/** Carries an action out, and shows the task afterwards. */
-async function act(
-  visit: UserVisit,
-  services: ApiServices,
-  work: (taskId: string) => Promise<unknown>,
-): Promise<PageResult> {
-  const { id } = await existingTask(services.database, visit.params['task_id'] ?? '');
-  return carryOut(
-    () => work(id),
-    `/staff/tasks/${id}`,
-    (problem) => showTask(visit, services, { problem }),
+      )}
+      {isPromptShown ? (
+        <Card title={fields.prompt}>
+          <p class="soft">{words.promptNoted}</p>
+          <p class="prose">{task.request.prompt}</p>
+        </Card>
+      ) : null}
+    </div>,
+    <Renders submissions={submissions} />,
+    <Deliveries deliveries={deliveries} none={words.noDeliveries} temporal={temporal} />,
+    may(visit, 'operate') ? <Actions explanation={explanation} isPromptShown={isPromptShown} /> : null,
   );
 }
 
 /** The timeline of a task. The browser fetches the timeline again until the task is final. */
-function TaskTimeline({ explanation }: { readonly explanation: TaskExplanation }) {
+function TaskTimeline({ explanation }: { explanation: TaskExplanation }) {
   const texts = useTexts();
   const { task, verdict, events, workflow } = explanation;
   const live = isFinal(task.status)
@@ -146,13 +143,12 @@ function TaskTimeline({ explanation }: { readonly explanation: TaskExplanation }
   );
 }
 
-function Details({
-  explanation: { task, workflow },
-  temporal,
-}: {
+interface DetailsProps {
   readonly explanation: TaskExplanation;
   readonly temporal: HistoryLinks;
-}) {
+}
+
+function Details({ explanation: { task, workflow }, temporal }: DetailsProps) {
   const texts = useTexts();
   const { staffTasks: words, common, tasks: taskWords, fields } = texts;
   return (
@@ -183,7 +179,7 @@ function Details({
   );
 }
 
-function Renders({ submissions }: { readonly submissions: readonly KeptSubmission[] }) {
+function Renders({ submissions }: { submissions: readonly KeptSubmission[] }) {
   const { staffTasks: words, fields } = useTexts();
   return (
     <TableCard
@@ -224,13 +220,12 @@ function Renders({ submissions }: { readonly submissions: readonly KeptSubmissio
   );
 }
 
-function Actions({
-  explanation: { task, deliveries },
-  isPromptShown,
-}: {
+interface ActionsProps {
   readonly explanation: TaskExplanation;
   readonly isPromptShown: boolean;
-}) {
+}
+
+function Actions({ explanation: { task, deliveries }, isPromptShown }: ActionsProps) {
   const { staffTasks: words } = useTexts();
   const actions = [
     ...(isFinal(task.status) ? [] : [['cancel', words.cancel, words.cancelHint] as const]),

@@ -4,21 +4,19 @@ import { ADMIN_TEXT_REQUEST } from '../../../../api/routes/admin/present-finance
 import { findById, type Found } from '../../../../api/services/find-by-id.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { findTextUsage, listTextUsage, type TextUsage } from '../../../../db/queries/usage.ts';
-import { ServiceError } from '../../../../domain/errors.ts';
 import { isId } from '../../../../domain/ids.ts';
-import { Card, Copyable, Noted } from '../../../html/components.tsx';
-import { Facts } from '../../../html/facts.tsx';
+import { Card, Copyable, Noted, Facts } from '../../../html/components.tsx';
 import { FieldFilter } from '../../../html/filters.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { ResourceFacts } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import { readListPage } from '../../../list-page.ts';
-import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { existing, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { accountIn, modelIn, unlessOpen } from '../../../part-filter.ts';
 import type { Texts } from '../../../texts/texts.ts';
 import { Duration, modifierFacts, Outcome, TokensCard } from '../../text-request-cards.tsx';
-import { REQUEST_LIST, requestFilterOf, RequestList } from '../../text-request-list.tsx';
+import { requestFilterOf, RequestList } from '../../text-request-list.tsx';
 
 export const staffTextRequestPages = [
   staff.page('/staff/text-requests', 'read', list),
@@ -32,12 +30,11 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
   if (found) return { kind: 'redirect', path: `/staff/text-requests/${found.id}` };
   const [account, model] = [await accountIn(query, services), modelIn(query, catalogue)];
   const filter = { ...requestFilterOf(query, model), accountId: account.value ?? undefined };
-  const page = await readListPage(query, REQUEST_LIST, async (slice) =>
+  const page = await readListPage(query, 'textRequest', async (slice) =>
     id === '' ? unlessOpen([account, model], () => listTextUsage(database, { ...filter, ...slice })) : [],
   );
   const { staffTextRequests: words, fields, common, titles } = texts;
   return showPage(
-    'textRequests',
     titles.textRequests,
     <RequestList
       page={page}
@@ -74,20 +71,19 @@ async function findRequest(services: ApiServices, id: string): Promise<Found | n
 
 async function showRequest({ params, texts }: UserVisit, services: ApiServices): Promise<PageResult> {
   const id = params['text_request_id'] ?? '';
-  const found = await findRequest(services, id);
-  if (found?.id !== id) throw new ServiceError('not_found', 'There is no such text request.');
+  const request = await findRequest(services, id);
+  const found = existing(request?.id === id ? request : null);
   const usage: TextUsage | null = await findTextUsage(services.database, id);
-  return showPage('textRequests', texts.staffTextRequests.request, <RequestContent found={found} usage={usage} />);
+  return showPage(texts.staffTextRequests.request, <RequestContent found={found} usage={usage} />);
 }
 
-function RequestContent({
-  found: { id, account, verdict, events },
-  usage,
-}: {
+interface RequestContentProps {
   readonly found: Found;
   /** Null while the request is in progress. */
   readonly usage: TextUsage | null;
-}) {
+}
+
+function RequestContent({ found: { id, account, verdict, events }, usage }: RequestContentProps) {
   const texts = useTexts();
   const { staffTextRequests: words, staffTasks, common, fields } = texts;
   return (

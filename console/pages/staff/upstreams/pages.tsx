@@ -3,8 +3,7 @@ import { UPSTREAM } from '../../../../api/routes/admin/upstreams.ts';
 import { overrideUpstream } from '../../../../api/services/override-upstream.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { type CallSum, durationAtMs } from '../../../../domain/call-sum.ts';
-import type { ServiceError } from '../../../../domain/errors.ts';
-import { carryOut, FormError } from '../../../form-problem.ts';
+import { FormError } from '../../../form-problem.ts';
 import { Badge, Choice, Empty, Field, Noted, Time } from '../../../html/components.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { ReasonCard } from '../../../html/reason-card.tsx';
@@ -16,42 +15,31 @@ const MINUTE_SECONDS = 60;
 
 const MAX_MINUTES = 43_200;
 
+const page = staff.page('/staff/upstreams', 'read', showUpstreams);
+
 export const staffUpstreamPages = [
-  staff.page('/staff/upstreams', 'read', async (visit, services) => showUpstreams(visit, services)),
+  page,
   staff.page('/staff/upstreams/health', 'read', async (_visit, { upstreams }) => ({
     kind: 'part',
     content: <UpstreamTable routes={await upstreams.list()} />,
   })),
-  staff.form('/staff/upstreams/rest', 'operate', (visit, services) => order(visit, services, () => readSeconds(visit))),
-  staff.form('/staff/upstreams/resume', 'operate', (visit, services) => order(visit, services, () => null)),
+  page.form('/rest', 'operate', (visit, services) => order(visit, services, readSeconds(visit))),
+  page.form('/resume', 'operate', (visit, services) => order(visit, services, null)),
 ];
 
-async function showUpstreams(
-  visit: UserVisit,
-  { upstreams }: ApiServices,
-  problem: ServiceError | null = null,
-): Promise<PageResult> {
+async function showUpstreams(visit: UserVisit, { upstreams }: ApiServices): Promise<PageResult> {
   const { staffUpstreams: words, titles } = visit.texts;
   const routes = await upstreams.list();
   return showPage(
-    'upstreams',
     titles.upstreams,
-    <>
-      <p class="soft">{words.about}</p>
-      <UpstreamTable routes={routes} />
-      {may(visit, 'operate') && routes.length > 0 ? <Orders routes={routes} /> : null}
-    </>,
-    problem,
+    <p class="soft">{words.about}</p>,
+    <UpstreamTable routes={routes} />,
+    may(visit, 'operate') && routes.length > 0 ? <Orders routes={routes} /> : null,
   );
 }
 
-async function order(visit: UserVisit, services: ApiServices, secondsOf: () => number | null): Promise<PageResult> {
-  const upstream = visit.form.text('upstream');
-  return carryOut(
-    async () => overrideUpstream(services, { upstream, restSeconds: secondsOf(), ...authorshipOf(visit) }),
-    '/staff/upstreams',
-    (problem) => showUpstreams(visit, services, problem),
-  );
+function order(visit: UserVisit, services: ApiServices, restSeconds: number | null) {
+  return overrideUpstream(services, { upstream: visit.form.text('upstream'), restSeconds, ...authorshipOf(visit) });
 }
 
 function readSeconds({ form, texts }: UserVisit): number {
@@ -68,7 +56,7 @@ type Routes = Awaited<ReturnType<ApiServices['upstreams']['list']>>;
 const USUAL_MINUTES = '10';
 
 /** The browser fetches the table again while the page is open. */
-function UpstreamTable({ routes }: { readonly routes: Routes }) {
+function UpstreamTable({ routes }: { routes: Routes }) {
   const texts = useTexts();
   const { staffUpstreams: words, fields, titles } = texts;
   if (routes.length === 0) return <Empty>{words.none}</Empty>;
@@ -126,7 +114,7 @@ function UpstreamTable({ routes }: { readonly routes: Routes }) {
 }
 
 /** Requests of a span, how many failed, and how long they took. */
-function Calls({ sum }: { readonly sum: CallSum }) {
+function Calls({ sum }: { sum: CallSum }) {
   const { language, staffUpstreams: words } = useTexts();
   const { requests, failures } = sum;
   const [half, most] = [durationAtMs(sum, 0.5), durationAtMs(sum, 0.95)];
@@ -138,7 +126,7 @@ function Calls({ sum }: { readonly sum: CallSum }) {
   );
 }
 
-function Orders({ routes }: { readonly routes: Routes }) {
+function Orders({ routes }: { routes: Routes }) {
   const { staffUpstreams: words } = useTexts();
   const names = [...new Set(routes.map(({ name }) => name))].map((name) => [name, name] as const);
   const UpstreamChoice = ({ id }: { readonly id: string }) => <Choice name="upstream" id={id} options={names} />;

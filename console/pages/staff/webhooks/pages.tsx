@@ -8,35 +8,28 @@ import {
   listAllWebhookEndpoints,
   type WebhookEndpoint,
 } from '../../../../db/queries/webhook-endpoints.ts';
-import { ServiceError } from '../../../../domain/errors.ts';
 import { WEBHOOKS } from '../../../../domain/policy.ts';
-import { carryOut, FormError } from '../../../form-problem.ts';
-import { Card, Choice, Copyable, Form, Pages, Time } from '../../../html/components.tsx';
+import { FormError } from '../../../form-problem.ts';
+import { Card, Choice, Copyable, Form, Pages, Time, Facts } from '../../../html/components.tsx';
 import { EndpointState } from '../../../html/endpoint-state.tsx';
-import { Facts } from '../../../html/facts.tsx';
 import { Candidates, ChoiceFilter, FieldFilter, Filters } from '../../../html/filters.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { readListPage } from '../../../list-page.ts';
-import { may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
+import { existing, may, type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
 import { accountIn, unlessOpen } from '../../../part-filter.ts';
 import { Deliveries } from '../deliveries.tsx';
 
-const PAGE_SIZE = 50;
-const ENDPOINT_LIST = { kind: 'webhookEndpoint', size: PAGE_SIZE } as const;
-const DELIVERY_LIST = { kind: 'delivery', size: PAGE_SIZE } as const;
+const page = staff.page('/staff/webhooks/{webhook_id}', 'read', showEndpoint);
 
 export const staffWebhookPages = [
   staff.page('/staff/webhooks', 'read', list),
-  staff.page('/staff/webhooks/{webhook_id}', 'read', (visit, services) => showEndpoint(visit, services)),
-  staff.form('/staff/webhooks/{webhook_id}/redeliver', 'operate', (visit, services) =>
-    act(visit, services, (endpoint) => redeliverFailed(visit, services, endpoint)),
-  ),
-  staff.form('/staff/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver', 'operate', (visit, services) =>
-    act(visit, services, ({ id: endpointId }) =>
-      redeliverOne(services.database, { endpointId, deliveryId: visit.params['delivery_id'] ?? '' }, null),
-    ),
-  ),
+  page,
+  page.form('/redeliver', 'operate', redeliverFailed),
+  page.form('/deliveries/{delivery_id}/redeliver', 'operate', async (visit, { database }) => {
+    const { id: endpointId } = await existingEndpoint(visit, database);
+    await redeliverOne(database, { endpointId, deliveryId: visit.params['delivery_id'] ?? '' }, null);
+  }),
 ];
 
 async function list({ query, texts }: UserVisit, services: ApiServices): Promise<PageResult> {
@@ -45,128 +38,91 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
     accountId: account.value ?? undefined,
     failing: query.get('show') === 'all' ? undefined : true,
   };
-  const { entries: endpoints, next } = await readListPage(query, ENDPOINT_LIST, (slice) =>
+  const { entries: endpoints, next } = await readListPage(query, 'webhookEndpoint', (slice) =>
     unlessOpen([account], () => listAllWebhookEndpoints(services.database, { ...filter, ...slice })),
   );
   const { staffWebhooks: words, common, fields, titles } = texts;
   return showPage(
-    'failingWebhooks',
     titles.failingWebhooks,
-    <>
-      <Filters>
-        <FieldFilter name="account" label={common.partOfAccount} />
-        <Choice
-          name="show"
-          label={common.show}
-          value={query.get('show')}
-          options={[
-            ['', words.onlyFailing],
-            ['all', words.all],
-          ]}
-        />
-      </Filters>
-      <Candidates filters={[account]} />
-      <TableCard
-        of={ADMIN_ENDPOINT}
-        label={titles.failingWebhooks}
-        rows={endpoints}
-        none={words.none}
-        pageOf={({ id }) => `/console/staff/webhooks/${id}`}
-        columns={[
-          'url',
-          'account_id',
-          [fields.status, (endpoint) => <EndpointState endpoint={endpoint} />],
-          'failing_since',
+    <Filters>
+      <FieldFilter name="account" label={common.partOfAccount} />
+      <Choice
+        name="show"
+        label={common.show}
+        value={query.get('show')}
+        options={[
+          ['', words.onlyFailing],
+          ['all', words.all],
         ]}
       />
-      <Pages next={next} />
-    </>,
+    </Filters>,
+    <Candidates filters={[account]} />,
+    <TableCard
+      of={ADMIN_ENDPOINT}
+      label={titles.failingWebhooks}
+      rows={endpoints}
+      none={words.none}
+      pageOf={({ id }) => `/console/staff/webhooks/${id}`}
+      columns={[
+        'url',
+        'account_id',
+        [fields.status, (endpoint) => <EndpointState endpoint={endpoint} />],
+        'failing_since',
+      ]}
+    />,
+    <Pages next={next} />,
   );
 }
 
-async function showEndpoint(
-  visit: UserVisit,
-  { database, temporal }: ApiServices,
-  problem: ServiceError | null = null,
-): Promise<PageResult> {
+async function showEndpoint(visit: UserVisit, { database, temporal }: ApiServices): Promise<PageResult> {
   const endpoint = await existingEndpoint(visit, database);
   const filter = {
     endpointId: endpoint.id,
     status: DELIVERY_STATUSES.find((known) => known === visit.query.get('status')),
   };
-  const { entries: deliveries, next } = await readListPage(visit.query, DELIVERY_LIST, (slice) =>
+  const { entries: deliveries, next } = await readListPage(visit.query, 'delivery', (slice) =>
     listDeliveries(database, { ...filter, ...slice }),
   );
   const { staffWebhooks: words, fields, common, webhooks } = visit.texts;
   const path = `/console/staff/webhooks/${endpoint.id}`;
   const mayAct = may(visit, 'operate');
   return showPage(
-    'failingWebhooks',
     words.endpoint,
-    <>
-      <Card title={common.details}>
-        <Facts
-          facts={[
-            [fields.url, endpoint.url],
-            [fields.account_id, <AnyId id={endpoint.accountId} />],
-            [
-              fields.status,
-              <>
-                <EndpointState endpoint={endpoint} />{' '}
-                {endpoint.failingSince === null ? null : <Time at={endpoint.failingSince} />}
-              </>,
-            ],
-            [fields.events, endpoint.events.join(', ')],
-            [common.endpointId, <Copyable text={endpoint.id} label={common.endpointId} />],
-          ]}
-        />
-        {mayAct ? (
-          <Form action={`${path}/redeliver`} class="after">
-            <button type="submit" class="quiet">
-              {words.redeliverFailed}
-            </button>
-          </Form>
-        ) : null}
-      </Card>
-      <Filters>
-        <ChoiceFilter name="status" all={common.allStatuses} values={DELIVERY_STATUSES} />
-      </Filters>
-      <Deliveries {...{ deliveries, temporal }} none={webhooks.noneMatch} redeliverPath={mayAct ? path : null} />
-      <Pages path={path} next={next} />
-    </>,
-    problem,
+    <Card title={common.details}>
+      <Facts
+        facts={[
+          [fields.url, endpoint.url],
+          [fields.account_id, <AnyId id={endpoint.accountId} />],
+          [
+            fields.status,
+            <>
+              <EndpointState endpoint={endpoint} />{' '}
+              {endpoint.failingSince === null ? null : <Time at={endpoint.failingSince} />}
+            </>,
+          ],
+          [fields.events, endpoint.events.join(', ')],
+          [common.endpointId, <Copyable text={endpoint.id} label={common.endpointId} />],
+        ]}
+      />
+      {mayAct ? <Form action={`${path}/redeliver`} class="after" submit={words.redeliverFailed} look="quiet" /> : null}
+    </Card>,
+    <Filters>
+      <ChoiceFilter name="status" all={common.allStatuses} values={DELIVERY_STATUSES} />
+    </Filters>,
+    <Deliveries {...{ deliveries, temporal }} none={webhooks.noneMatch} redeliverPath={mayAct ? path : null} />,
+    <Pages next={next} />,
   );
 }
 
 async function existingEndpoint({ params }: UserVisit, database: ApiServices['database']): Promise<WebhookEndpoint> {
-  const endpoint = await findAnyWebhookEndpoint(database, params['webhook_id'] ?? '');
-  if (!endpoint) throw new ServiceError('not_found', 'There is no such webhook endpoint.');
-  return endpoint;
+  return existing(await findAnyWebhookEndpoint(database, params['webhook_id'] ?? ''));
 }
 
-async function redeliverFailed(
-  { texts: { staffWebhooks: words } }: UserVisit,
-  { database }: ApiServices,
-  { id, accountId, disabledAt }: WebhookEndpoint,
-): Promise<void> {
+async function redeliverFailed(visit: UserVisit, { database }: ApiServices): Promise<void> {
+  const { staffWebhooks: words } = visit.texts;
+  const { id, accountId, disabledAt } = await existingEndpoint(visit, database);
   if (disabledAt) throw new FormError(words.isDisabled);
   const limit = WEBHOOKS.redeliveriesPerCall;
   const { count } = await requestRedeliveries(database, { accountId, endpointId: id, status: 'failed', limit });
   if (count === 0) throw new FormError(words.nothingFailed);
-}
-
-async function act(
-  visit: UserVisit,
-  services: ApiServices,
-  work: (endpoint: WebhookEndpoint) => Promise<unknown>,
-): Promise<PageResult> {
-  const endpoint = await existingEndpoint(visit, services.database);
-  return carryOut(
-    () => work(endpoint),
-    `/staff/webhooks/${endpoint.id}`,
-    (problem) => {
-      if (problem.code === 'not_found') throw problem;
-      return showEndpoint(visit, services, problem);
-    },
-  );
 }
