@@ -10,7 +10,7 @@ import {
   type TextWrite,
   type WrittenText,
 } from '../../db/text-money/ledger.ts';
-import type { TextSettlement, UsedInVain } from '../../db/text-money/settlement.ts';
+import type { Measured, TextSettlement, UsedInVain } from '../../db/text-money/settlement.ts';
 import { amountOf, type Credit, NO_CREDIT, subtract, take } from '../../domain/allowance.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
@@ -187,6 +187,8 @@ export function newFreeHold(key: Pick<ApiKey, 'id' | 'accountId'>, settings: Hol
   return newHold(key, { amount: 0n, free: true, isTopUpRequired: false, model: 'textk-5.3-free', ...settings });
 }
 
+export const MEASURED: Measured = { latencyMs: 12, firstByteMs: 3 };
+
 const TOKENS = tokensOf(null, 10, 20);
 
 export interface SettlementSettings extends Partial<UnpaidSettlement> {
@@ -208,7 +210,7 @@ export function settlementOf(
     errorCode: null,
     upstream: { provider: 'simulator', format: 'chat-completions', model: 'textc-M3' },
     failedAttempts: [],
-    measured: { latencyMs: 12, firstByteMs: 3 },
+    measured: MEASURED,
     givesSlotBack: false,
     ...settings,
   };

@@ -12,6 +12,7 @@ import type { TextHold, TextOutcome } from '../../../db/text-money/billing.ts';
 import { createTextBilling } from '../../../db/text-money/create-billing.ts';
 import { usageOf } from '../../../domain/text-tokens.ts';
 import { createMetrics } from '../../../telemetry/metrics.ts';
+import { MEASURED } from '../../../test/support/text-money.ts';
 import { percentile } from '../statistics.ts';
 import type { LedgerLoad } from './run.ts';
 
@@ -26,8 +27,7 @@ const OUTCOME: TextOutcome = {
   countedOutputTokens: 200,
   upstream: { provider: 'simulator', format: 'chat-completions', model: 'textc-M3' },
   failedAttempts: [],
-  latencyMs: 10,
-  firstByteMs: 10,
+  ...MEASURED,
 };
 
 const database = createDatabase(databaseUrl, 2);

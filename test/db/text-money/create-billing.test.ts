@@ -19,7 +19,7 @@ import { createMetrics } from '../../../telemetry/metrics.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { createAccount, createKey, reloadAccount, type TestKey } from '../../support/factories.ts';
 import { rejectionOf } from '../../support/rejection.ts';
-import { newHold, openTextLedger } from '../../support/text-money.ts';
+import { MEASURED, newHold, openTextLedger } from '../../support/text-money.ts';
 
 const metrics = createMetrics();
 /** Today at 12:00 UTC+8: a peak of texte-3 on every day. */
@@ -34,6 +34,7 @@ const ANSWERED: TextOutcome = {
   countedOutputTokens: 47,
   upstream: { provider: 'simulator', format: 'chat-completions', model: 'textc-M3' },
   failedAttempts: [],
+  ...MEASURED,
   latencyMs: 120.4,
   firstByteMs: 30,
 };
