@@ -6,6 +6,7 @@ import { setEndUserBudget } from '../../db/queries/end-user-budgets.ts';
 import { createPriceList } from '../../db/queries/price-lists.ts';
 import { insertReconciliation } from '../../db/queries/reconciliations.ts';
 import { newId } from '../../domain/ids.ts';
+import { ADMIN_ROLES, mayAsMember, mayAsStaff, MEMBER_ROLES } from '../../domain/roles.ts';
 import type { TestApp, TestCaller } from '../support/app.ts';
 import { invite, useTestConsole, Visitor } from '../support/console.ts';
 import { createEndpoint, createTaskRow, createTextRequestRow, importSampleBill } from '../support/factories.ts';
@@ -31,7 +32,7 @@ const ACCESS = `
     post     /views
     post     /views/delete
     get+post /search
-  owner, developer, finance:
+  members who may see:
     get      /accounts/{account_id}
     get      /accounts/{account_id}/models|tasks|usage|end-users
     get      /accounts/{account_id}/tasks/tiles|{task_id}
@@ -39,7 +40,7 @@ const ACCESS = `
     get      /accounts/{account_id}/usage/export|requests
     get      /accounts/{account_id}/usage/requests/export|{text_request_id}
     get      /accounts/{account_id}/end-users/export
-  owner, developer:
+  members who may develop:
     get+post /accounts/{account_id}/playground
     post     /accounts/{account_id}/playground/price|files
     get      /accounts/{account_id}/playground/cost/{request_id}
@@ -57,7 +58,7 @@ const ACCESS = `
     post     /accounts/{account_id}/end-users/{budget_id}/delete
     get      /accounts/{account_id}/files
     get+post /accounts/{account_id}/files/{file_id}/delete
-  owner, finance:
+  members who may pay:
     get      /accounts/{account_id}/billing
     get      /accounts/{account_id}/billing/top-ups|statements|documents|ledger
     post     /accounts/{account_id}/billing/low-balance|details|checkout|automatic
@@ -68,12 +69,12 @@ const ACCESS = `
     get      /accounts/{account_id}/billing/statements/{month}
     get      /accounts/{account_id}/billing/statements/{month}/export
     get      /accounts/{account_id}/billing/ledger/export
-  owner:
+  members who may own:
     get+post /accounts/{account_id}/members
     post     /accounts/{account_id}/members/withdraw
     get      /accounts/{account_id}/members/{user_id}
     post     /accounts/{account_id}/members/{user_id}/role|link|remove
-  staff operator, staff finance, staff readonly:
+  staff who may read:
     get      /staff/accounts|months|refunds|reconciliations|corrections|tasks|live|models|price-lists
     get      /staff/text-requests|upstreams|webhooks
     get      /staff/accounts/{account_id}
@@ -99,7 +100,7 @@ const ACCESS = `
     get      /staff/text-requests/{text_request_id}
     get      /staff/upstreams/health
     get      /staff/webhooks/{webhook_id}
-  staff operator, staff finance:
+  staff who may moveMoney:
     post     /staff/accounts/{account_id}/price-list|adjust
     post     /staff/months/{month}/bills/{vendor}/forget
     get+post /staff/months/{month}/import-bill|close
@@ -107,7 +108,7 @@ const ACCESS = `
     post     /staff/reconciliations/{reconciliation_id}/acknowledge|confirm|reject|withdraw
     post     /staff/corrections/{correction_id}/approve|reject|withdraw
     post     /staff/price-lists/{price_list}
-  staff operator:
+  staff who may operate:
     post     /staff/accounts
     post     /staff/accounts/{account_id}/details|members|suspend|reopen|erase|end-users
     get+post /staff/accounts/{account_id}/keys
@@ -124,6 +125,21 @@ const ACCESS = `
     post     /staff/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver
 `;
 
+/** The visitors whom a line of `ACCESS` with a permission names. What each role may do stands in test/docs/roles.test.ts. */
+const VISITORS: ReadonlyMap<string, readonly string[]> = new Map([
+  ...(['see', 'develop', 'pay', 'own'] as const).map(
+    (permission) =>
+      [`members who may ${permission}`, MEMBER_ROLES.filter((role) => mayAsMember(role, permission))] as const,
+  ),
+  ...(['read', 'moveMoney', 'operate'] as const).map(
+    (permission) =>
+      [
+        `staff who may ${permission}`,
+        ADMIN_ROLES.filter((role) => mayAsStaff(role, permission)).map((role) => `staff ${role}`),
+      ] as const,
+  ),
+]);
+
 interface Row {
   readonly method: string;
   readonly path: string;
@@ -135,7 +151,10 @@ function readAccess(): readonly Row[] {
   return ACCESS.trim()
     .split('\n')
     .flatMap((line) => {
-      if (line.endsWith(':')) who = line.trim().slice(0, -1).split(', ');
+      if (line.endsWith(':')) {
+        const name = line.trim().slice(0, -1);
+        who = VISITORS.get(name) ?? [name];
+      }
       const [, methods = '', parent = '', names = ''] = /^ +(get|post|get\+post) +(.*\/)(.*)$/.exec(line) ?? [];
       return methods === ''
         ? []
@@ -206,11 +225,11 @@ describe('access to the pages of the console', () => {
     const customer = await app.createAccount({ fundedUsd: 10 });
     samples = await makeSamples(app, customer);
     strangersAccount = (await app.createAccount({ fundedUsd: 1 })).accountId;
-    for (const member_role of ['owner', 'developer', 'finance'] as const) {
+    for (const member_role of MEMBER_ROLES) {
       const person = { email: `${member_role}@example.com`, account_id: customer.accountId, member_role };
       visitors.set(member_role, await Visitor.invited(app, person));
     }
-    for (const staff_role of ['operator', 'finance', 'readonly'] as const) {
+    for (const staff_role of ADMIN_ROLES) {
       const person = { email: `staff-${staff_role}@example.com`, staff_role };
       visitors.set(`staff ${staff_role}`, await Visitor.invited(app, person));
     }

@@ -1,11 +1,28 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { ADMIN_ROLES, MEMBER_ROLES } from '../../domain/roles.ts';
+import { ADMIN_ROLES, mayAsMember, mayAsStaff, MEMBER_ROLES } from '../../domain/roles.ts';
 
 function documentOf(name: string): string {
   return readFileSync(join(import.meta.dirname, '../../docs', name), 'utf8');
 }
+
+/** The rows of the table of roles, each as the role and what stands under each permission. */
+function rolesIn(name: string): readonly (readonly string[])[] {
+  const [, , rows = ''] = /\n\| role \|(.*)\n\|[-|]+\n((?:\|.*\n)+)/.exec(documentOf(name)) ?? [];
+  return rows
+    .trimEnd()
+    .split('\n')
+    .map((row) =>
+      row
+        .split('|')
+        .slice(1, -1)
+        .map((cell) => cell.replaceAll('`', '').trim()),
+    )
+    .toSorted(([first = ''], [second = '']) => first.localeCompare(second));
+}
+
+const answer = (may: boolean): string => (may ? 'yes' : 'no');
 
 describe('the documents about roles', () => {
   it('name every role of the staff in 4.11 of docs/contract.md', () => {
@@ -14,8 +31,21 @@ describe('the documents about roles', () => {
     for (const role of ADMIN_ROLES) expect(section).to.contain(`\`${role}\``);
   });
 
-  it('have a row for every role: of the staff in docs/operations.md, of members in docs/console.md', () => {
-    for (const role of ADMIN_ROLES) expect(documentOf('operations.md')).to.contain(`\n| \`${role}\` |`);
-    for (const role of MEMBER_ROLES) expect(documentOf('console.md')).to.contain(`\n| \`${role}\` |`);
+  it('say in docs/operations.md what each role of the staff may do', () => {
+    const permissions = ['read', 'moveMoney', 'operate'] as const;
+    const rows = ADMIN_ROLES.toSorted().map((role) => [
+      role,
+      ...permissions.map((permission) => answer(mayAsStaff(role, permission))),
+    ]);
+    expect(rolesIn('operations.md')).to.deep.equal(rows);
+  });
+
+  it('say in docs/console.md what each role of a member may do', () => {
+    const permissions = ['see', 'develop', 'pay', 'own'] as const;
+    const rows = MEMBER_ROLES.toSorted().map((role) => [
+      role,
+      ...permissions.map((permission) => answer(mayAsMember(role, permission))),
+    ]);
+    expect(rolesIn('console.md')).to.deep.equal(rows);
   });
 });
