@@ -94,8 +94,8 @@ export const rotateWebhookSecret = endpoint({
     'For 24 hours, deliveries are also signed with the old secret, for receivers that accept several signatures.',
   body: ignoredJsonBody,
   answers: { 200: dataOf(ENDPOINT.schema, 'The endpoint with its new secret') },
-  handle: async ({ caller, params: { webhook_id: endpointId } }, { database, sealer }) => {
-    const rotated = await rotateSecret({ database, sealer }, { accountId: caller.account.id, endpointId });
+  handle: async ({ caller, params: { webhook_id: endpointId } }, services) => {
+    const rotated = await rotateSecret(services, { accountId: caller.account.id, endpointId });
     if (!rotated) throw noSuch('webhookEndpoint', caller);
     return { data: ENDPOINT.present({ ...rotated.updated, secret: rotated.secret }) };
   },
