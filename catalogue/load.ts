@@ -123,7 +123,7 @@ function repeatedIds(file: OperatorFile, models: readonly WrittenModel[]): reado
 
 function buildCatalogue({ version, media, text = NO_TEXT }: CatalogueFile): Catalogue {
   const own = [...media.videos, ...media.images].flatMap(({ parameters }) => Object.keys(parameters?.properties ?? {}));
-  const unsupportedFields = new Set([...media.unsupported_fields, ...own]);
+  const unsupportedFields = new Set([...media.unsupported_fields, ...IMAGE_CHOICES.map(({ name }) => name), ...own]);
   return {
     version,
     videoModels: byId(media.videos.map((entry) => toVideoModel(entry, unsupportedFields))),

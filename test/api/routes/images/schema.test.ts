@@ -3,6 +3,7 @@ import { priceOf } from '../../../../api/services/customer-prices.ts';
 import * as fc from 'fast-check';
 import { createImageRequestParser, imageRequestSchema } from '../../../../api/routes/images/schema.ts';
 import { CATALOGUE } from '../../../support/catalogue.ts';
+import { IMAGE_CHOICES } from '../../../../domain/image-choices.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
 import { parseUsd } from '../../../../domain/money.ts';
 import { createRefusalReader } from '../../../support/refusal.ts';
@@ -224,7 +225,7 @@ describe('the body of an image task', () => {
       'aspect_ratio',
       'resolution',
       'size',
-      'background',
+      ...IMAGE_CHOICES.map(({ name }) => name),
       'user',
     ]);
     expect(keys.background.flags.default).to.equal('auto');
