@@ -14,6 +14,7 @@ import { PACE_CHECK_MS, SLOWEST_BYTES_PER_SECOND } from '../../api/receiving.ts'
 import { VARIABLE_GROUPS } from '../../config-variables.ts';
 import { ATTEMPT_LIMITS } from '../../db/queries/attempt-limits.ts';
 import { ERRORS, TASK_ERROR_CODES } from '../../domain/errors.ts';
+import { IMAGE_CHOICES } from '../../domain/image-choices.ts';
 import {
   BODIES,
   EMBEDDINGS,
@@ -258,6 +259,11 @@ describe('docs/contract.md', () => {
       for (const field of fields) expect(textOf(section), field).to.contain(`\`${field}`);
     });
   }
+
+  it('names in 2.8 the list of every choice of images', () => {
+    // contract 2.8:3
+    for (const { list } of IMAGE_CHOICES) expect(textOf('2.8')).to.contain(`\`${list}\``);
+  });
 
   it('lists the codes of failed tasks in 3, the fields of other media models in 4.2 and the older models in 9', () => {
     // contract 3:12 4.2:33 9:4
