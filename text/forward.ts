@@ -11,7 +11,14 @@ import { cutShort } from './normalize.ts';
 import { ReadableEvents } from './skip-unreadable.ts';
 import { encodeEvent, parseServerSentEvents, type ServerSentEvent } from './sse.ts';
 import type { Emit, Stage } from './stage.ts';
-import type { Repairer, StreamRepairer, UpstreamFormat, UpstreamOptions, UpstreamRequest } from './wire-format.ts';
+import type {
+  Repairer,
+  StreamRepairer,
+  ForwardedFormat,
+  UpstreamFormat,
+  UpstreamOptions,
+  UpstreamRequest,
+} from './wire-format.ts';
 
 /** How one request is forwarded. */
 export interface Forwarding {
@@ -35,7 +42,7 @@ export interface Forwarding {
  * @param meter measures the answer
  */
 export function planForwarding(
-  upstream: UpstreamFormat,
+  upstream: ForwardedFormat,
   body: JsonObject,
   request: TextRequest,
   options: UpstreamOptions,

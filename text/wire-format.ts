@@ -161,10 +161,6 @@ export interface UpstreamFormat {
   /** @throws ServiceError `bad_request` when this format cannot express the request */
   buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest;
   /**
-   * The client's own body for an upstream of the same format. `request` is that body, parsed; its limit takes effect.
-   */
-  forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest;
-  /**
    * The events of a complete answer, to be normalized.
    *
    * @throws ServiceError when the answer is an error, or not an answer at all
@@ -172,13 +168,21 @@ export interface UpstreamFormat {
   parseResult(body: unknown): Iterable<StreamEvent>;
   /** The stage from an upstream's server-sent events to events to be normalized. Throws at an error event. */
   parseStream(): Stage<ServerSentEvent, StreamEvent>;
-  createRepairer(context: RepairContext): Repairer;
   /**
    * The error that the client gets when an upstream refuses or fails.
    *
    * @param body the answer's JSON, or its text if it is not JSON, or null when it could not be read
    */
   parseError(status: number, body: unknown, retryAfterSeconds?: number): UpstreamError;
+}
+
+/** The half towards upstreams of a format that clients use, too: their requests are passed on in it. */
+export interface ForwardedFormat extends UpstreamFormat {
+  /**
+   * The client's own body for an upstream of the same format. `request` is that body, parsed; its limit takes effect.
+   */
+  forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest;
+  createRepairer(context: RepairContext): Repairer;
 }
 
 /** A format that upstreams use. */
@@ -191,6 +195,7 @@ export interface UpstreamHalf {
 export interface WireFormat extends UpstreamHalf {
   readonly name: WireFormatName;
   readonly client: ClientFormat;
+  readonly upstream: ForwardedFormat;
 }
 
 /** What the body of a request for embeddings has; there is no other form of it. */

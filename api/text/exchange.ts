@@ -95,7 +95,7 @@ export function planExchange(
   };
   if (format.name === 'embeddings') return planEmbeddings(body, request, options, meter);
   if (isPassedOn(format, request, route, model)) {
-    const forwarding = planForwarding(upstream.upstream, body, request, options, meter);
+    const forwarding = planForwarding(format.upstream, body, request, options, meter);
     return {
       meter,
       unusedFields: unusedWhereForwarded(request),
