@@ -7,7 +7,8 @@ import { mayAsMember, type MemberPermission } from '../../domain/roles.ts';
 import type { Texts } from '../texts/texts.ts';
 import { Form, Problem } from './components.tsx';
 import { Icon, type IconName } from './icon.tsx';
-import { CurrentPage, type PageContext, usePage, useTexts } from './page-context.ts';
+import type { Visit } from '../page.ts';
+import { CurrentPage, usePage, useTexts } from './page-context.ts';
 
 const HTMX_SETTINGS = JSON.stringify({ includeIndicatorStyles: false, allowEval: false, selfRequestsOnly: true });
 
@@ -106,12 +107,12 @@ const STAFF_GROUPS: readonly Group<Entry>[] = [
   },
 ];
 
-export function renderPage(frame: Frame, page: PageContext): string {
-  return `<!doctype html>${renderPart(<Document {...frame} />, page)}`;
+export function renderPage(frame: Frame, visit: Visit): string {
+  return `<!doctype html>${renderPart(<Document {...frame} />, visit, frame.title)}`;
 }
 
-export function renderPart(content: Child, page: PageContext): string {
-  return renderToString(<CurrentPage.Provider value={page}>{content}</CurrentPage.Provider>);
+export function renderPart(content: Child, visit: Visit, title = ''): string {
+  return renderToString(<CurrentPage.Provider value={{ ...visit, title }}>{content}</CurrentPage.Provider>);
 }
 
 function Document({ title, content, signedIn, isSaved }: Frame) {

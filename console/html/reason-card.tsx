@@ -1,7 +1,6 @@
 /** A form by which operators do something, each with a reason. */
 import type { Child } from 'hono/jsx';
 import { Card, Field, Form } from './components.tsx';
-import { useTexts } from './page-context.ts';
 
 interface ReasonCardProps {
   /** The text of the button, too. */
@@ -15,13 +14,12 @@ interface ReasonCardProps {
 }
 
 export function ReasonCard({ title, hint, action, look, children }: ReasonCardProps) {
-  const { fields } = useTexts();
   return (
     <Card title={title}>
       <p class="soft">{hint}</p>
       <Form action={`/console/staff/${action}`} submit={title} look={look}>
         {children}
-        <Field name="reason" id={`${action}-reason`} label={fields.reason} required />
+        <Field name="reason" id={`${action}-reason`} required />
       </Form>
     </Card>
   );

@@ -37,7 +37,7 @@ export interface TableProps<Row> {
 
 interface TableCardProps<Row> extends Omit<TableProps<Row>, 'label'> {
   readonly title?: string;
-  /** For a table without a title. */
+  /** For a table without a title; by default the title of the page. */
   readonly label?: string;
   readonly wide?: boolean;
   /** For a list that has pages: the cursor of the next one; null on the last one. */
@@ -47,9 +47,10 @@ interface TableCardProps<Row> extends Omit<TableProps<Row>, 'label'> {
 
 /** A card with a table, other content below the table, and links to the other pages of the list. */
 export function TableCard<Row>({ title, wide = false, next, children, ...table }: TableCardProps<Row>) {
+  const page = usePage();
   return (
     <Card {...(title !== undefined && { title })} wide={wide}>
-      <ResourceTable label={title ?? ''} {...table} />
+      <ResourceTable label={title ?? page.title} {...table} />
       {children}
       {next === undefined ? null : <Pages next={next} />}
     </Card>

@@ -1,7 +1,7 @@
 /** Receipts, credit notes and invoices of an account, for its people and for the staff, and what they say of the account. */
-import { DOCUMENT_LINE, LISTED_DOCUMENT } from '../../../api/routes/balance/documents.ts';
 import { toDetails } from '../../../api/routes/admin/accounts.ts';
 import { billingDetailsSchema } from '../../../api/routes/admin/schema.ts';
+import { DOCUMENT_LINE, LISTED_DOCUMENT } from '../../../api/routes/balance/documents.ts';
 import { editAccount } from '../../../api/services/account-details.ts';
 import { existingAccount } from '../../../api/services/existing-account.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
@@ -10,7 +10,7 @@ import type { Account } from '../../../db/queries/accounts.ts';
 import { type BillingDocument, findDocument, listDocuments } from '../../../db/queries/billing-documents.ts';
 import { DOCUMENT_KINDS, netOf, type Party } from '../../../domain/billing-document.ts';
 import type { Form as SentForm } from '../../form.ts';
-import { Card, exactUsd, Field, Form, Pages, Time, useRefusal, Facts } from '../../html/components.tsx';
+import { Card, exactUsd, Facts, Field, Form, Pages, Time, useRefusal } from '../../html/components.tsx';
 import { ChoiceFilter, Filters } from '../../html/filters.tsx';
 import { monthName } from '../../html/months.ts';
 import { useTexts } from '../../html/page-context.ts';
@@ -91,19 +91,16 @@ export function Documents({ documents, path }: { documents: readonly BillingDocu
 async function showDocument({ params, texts }: UserVisit, { database }: ApiServices): Promise<PageResult> {
   const { document_id: id = '', account_id: accountId = '' } = params;
   const document = existing(await findDocument(database, { id, accountId }));
-  const { kind, number } = document;
-  return showPage(`${texts.values.kind[kind]} ${number}`, <Document {...document} />);
-}
-
-function Document(document: BillingDocument) {
-  const { kind, seller, customer, issuedAt, month, reference, lines, subtotal, total, taxes, corrects } = document;
-  const { billing: words, fields, language, common } = useTexts();
+  const { kind, number, seller, customer, issuedAt, month, reference, lines } = document;
+  const { subtotal, total, taxes, corrects } = document;
+  const { billing: words, fields, language, common, values } = texts;
   const sums: readonly (readonly [string, string])[] = [
     ...(subtotal === total ? [] : [[words.subtotal, exactUsd(subtotal)] as const]),
     ...(taxes.length === 0 ? [] : [[words.net, exactUsd(netOf(document))] as const]),
     ...taxes.map(({ name, percent, amount }) => [`${name} ${percent} %`, exactUsd(amount)] as const),
   ];
-  return (
+  return showPage(
+    `${values.kind[kind]} ${number}`,
     <Card>
       <div class="parties">
         <PartyLines title={words.seller} party={seller} />
@@ -151,7 +148,7 @@ function Document(document: BillingDocument) {
           {common.print}
         </button>
       </p>
-    </Card>
+    </Card>,
   );
 }
 

@@ -21,7 +21,7 @@ import { monthName } from '../../html/months.ts';
 import { ResourceTable } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
 import { FormError } from '../../form-problem.ts';
-import { member, type MemberVisit, showPage } from '../../page.ts';
+import { member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
 import { monthsOf, ownAccount } from '../own-account.ts';
 import { AddFunds, AutomaticTopUp } from './add-funds.tsx';
 import { Entries, ledgerPages, pagesOfMember } from './ledger.tsx';
@@ -33,9 +33,7 @@ import { useTexts } from '../../html/page-context.ts';
 const LATEST = 10;
 const LATEST_MONTHS = 12;
 
-const page = member.page('/accounts/{account_id}/billing', 'pay', async (visit, services) =>
-  showPage(visit.texts.titles.billing, await Overview({ visit, services })),
-);
+const page = member.page('/accounts/{account_id}/billing', 'pay', showOverview);
 
 export const billingPages = [
   page,
@@ -130,7 +128,7 @@ function paidAmount({ form, texts }: MemberVisit, field = 'amount_usd'): PicoUsd
 
 const readThreshold = createValidator(updateBalanceSchema);
 
-async function Overview({ visit, services }: { visit: MemberVisit; services: ApiServices }) {
+async function showOverview(visit: MemberVisit, services: ApiServices): Promise<PageResult> {
   const { account, texts } = visit;
   const { accountId } = account;
   const { database, reports, topUpUrl, checkout } = services;
@@ -145,39 +143,38 @@ async function Overview({ visit, services }: { visit: MemberVisit; services: Api
     findAutoTopUp(database, accountId),
     listDocuments(database, { accountId, limit: LATEST }),
   ]);
-  return (
-    <>
-      <Balance account={found} promo={promo}>
-        <AddFunds account={account} services={services} withForm />
-        {topUpUrl === null && checkout === null ? <p class="soft">{words.noAddFunds}</p> : null}
-        <Form action={`${path}/low-balance`} submit={texts.common.save} look="quiet">
-          <Field
-            name="low_balance_usd"
-            hint={words.lowBalanceHint}
-            inputMode="decimal"
-            value={found.lowBalance === null ? null : formatUsd(found.lowBalance)}
-          />
-        </Form>
-      </Balance>
-      <div class="grid">
-        <Card title={words.topUps} wide>
-          <TopUps topUps={topUps} />
-          {topUps.length < LATEST ? null : <a href={`${path}/top-ups`}>{words.allTopUps}</a>}
-        </Card>
-        {checkout === null ? null : <AutomaticTopUp accountId={accountId} agreed={automatic} />}
-        <Card title={words.statements}>
-          <Months months={months.slice(0, LATEST_MONTHS)} visit={visit} />
-          {months.length <= LATEST_MONTHS ? null : <a href={`${path}/statements`}>{words.allMonths}</a>}
-        </Card>
-      </div>
-      <DocumentsCard account={found} documents={documents} />
-      <Card title={words.ledger}>
-        <Entries entries={entries} pageOf={pagesOfMember(accountId)} />
-        <p class="pages">
-          <a href={`${path}/ledger`}>{words.wholeLedger}</a>
-        </p>
+  return showPage(
+    texts.titles.billing,
+    <Balance account={found} promo={promo}>
+      <AddFunds account={account} services={services} withForm />
+      {topUpUrl === null && checkout === null ? <p class="soft">{words.noAddFunds}</p> : null}
+      <Form action={`${path}/low-balance`} submit={texts.common.save} look="quiet">
+        <Field
+          name="low_balance_usd"
+          hint={words.lowBalanceHint}
+          inputMode="decimal"
+          value={found.lowBalance === null ? null : formatUsd(found.lowBalance)}
+        />
+      </Form>
+    </Balance>,
+    <div class="grid">
+      <Card title={words.topUps} wide>
+        <TopUps topUps={topUps} />
+        {topUps.length < LATEST ? null : <a href={`${path}/top-ups`}>{words.allTopUps}</a>}
       </Card>
-    </>
+      {checkout === null ? null : <AutomaticTopUp accountId={accountId} agreed={automatic} />}
+      <Card title={words.statements}>
+        <Months months={months.slice(0, LATEST_MONTHS)} visit={visit} />
+        {months.length <= LATEST_MONTHS ? null : <a href={`${path}/statements`}>{words.allMonths}</a>}
+      </Card>
+    </div>,
+    <DocumentsCard account={found} documents={documents} />,
+    <Card title={words.ledger}>
+      <Entries entries={entries} pageOf={pagesOfMember(accountId)} />
+      <p class="pages">
+        <a href={`${path}/ledger`}>{words.wholeLedger}</a>
+      </p>
+    </Card>,
   );
 }
 

@@ -14,9 +14,22 @@ export const statementPages = [
   member.page('/accounts/{account_id}/billing/statements/{month}', 'pay', async (visit, services) => {
     const month = monthIn(visit);
     const { billing: words, language } = visit.texts;
+    const names = { ...words.kinds, opening: words.opening, closing: words.closing };
+    const billing = `/console/accounts/${visit.account.accountId}/billing`;
     return showPage(
       words.statement(monthName(month.name, language)),
-      <Statement lines={await statementLines(visit, services)} month={month} visit={visit} services={services} />,
+      <Card>
+        {month.to.getTime() > services.clock.nowMs() ? <p class="soft">{words.soFar}</p> : null}
+        <StatementTable
+          lines={await statementLines(visit, services)}
+          label={words.statement(month.name)}
+          names={names}
+        />
+        <p class="row">
+          <Downloads />
+          <ButtonLink href={`${billing}/ledger?${daysOf(month)}`} label={words.ledger} look="quiet" />
+        </p>
+      </Card>,
     );
   }),
   member.page('/accounts/{account_id}/billing/statements/{month}/export', 'pay', async (visit, services) => {
@@ -34,27 +47,4 @@ async function statementLines(visit: MemberVisit, { readStatement }: ApiServices
 function daysOf({ from, to }: Month): string {
   const lastDay = new Date(to.getTime() - 1);
   return `from=${from.toISOString().slice(0, 10)}&to=${lastDay.toISOString().slice(0, 10)}`;
-}
-
-interface StatementProps {
-  readonly lines: Awaited<ReturnType<typeof statementLines>>;
-  readonly month: Month;
-  readonly visit: MemberVisit;
-  readonly services: ApiServices;
-}
-
-function Statement({ lines, month, visit: { account, texts }, services }: StatementProps) {
-  const { billing: words } = texts;
-  const billing = `/console/accounts/${account.accountId}/billing`;
-  const names = { ...words.kinds, opening: words.opening, closing: words.closing };
-  return (
-    <Card>
-      {month.to.getTime() > services.clock.nowMs() ? <p class="soft">{words.soFar}</p> : null}
-      <StatementTable lines={lines} label={words.statement(month.name)} names={names} />
-      <p class="row">
-        <Downloads />
-        <ButtonLink href={`${billing}/ledger?${daysOf(month)}`} label={words.ledger} look="quiet" />
-      </p>
-    </Card>
-  );
 }

@@ -8,7 +8,7 @@ import { existingAccount } from '../../../api/services/existing-account.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { createValidator } from '../../../api/validation.ts';
 import { deleteEndUserBudget, type KeptBudget, listEndUserBudgets } from '../../../db/queries/end-user-budgets.ts';
-import { type EndUserUsage, sumEndUserUsage } from '../../../db/queries/end-user-usage.ts';
+import { sumEndUserUsage } from '../../../db/queries/end-user-usage.ts';
 import { renewalOf } from '../../../domain/api-key.ts';
 import { exportFile } from '../../export.ts';
 import { Card, Choice, Field, Form, FormButton, Money, Noted, Time, usd } from '../../html/components.tsx';
@@ -58,7 +58,7 @@ async function askedUsage({ params, query }: UserVisit, { reports, inTurn, clock
 }
 
 async function showEndUsers(visit: UserVisit, services: ApiServices): Promise<PageResult> {
-  const { endUsers: words, titles } = visit.texts;
+  const { endUsers: words, titles, fields, common, values } = visit.texts;
   const { account, period, rows } = await askedUsage(visit, services);
   const named = visit.query.get('end_user')?.trim() || undefined;
   const budgets = await readListPage(visit.query, 'endUserBudget', (slice) =>
@@ -70,27 +70,6 @@ async function showEndUsers(visit: UserVisit, services: ApiServices): Promise<Pa
     <Filters downloads={<Downloads />} hasViews={false} keeps={['end_user']}>
       <DayFilters standing={period} />
     </Filters>,
-    <UsageTable rows={rows} />,
-    <BudgetTable page={budgets} path={visit.path} mayChange={mayChange} />,
-    mayChange ? (
-      <Card title={words.set}>
-        <BudgetForm action={visit.path} />
-      </Card>
-    ) : null,
-  );
-}
-
-/** The table shows the end users who were charged most. The export has more. */
-const MAX_ROWS = 100;
-
-/** The name may be long, and without a space. */
-function Name({ endUser }: { endUser: string }) {
-  return <span class="narrow">{endUser}</span>;
-}
-
-function UsageTable({ rows }: { rows: readonly EndUserUsage[] }) {
-  const { endUsers: words, fields, titles } = useTexts();
-  return (
     <TableCard
       title={titles.usage}
       of={END_USER_USAGE}
@@ -107,8 +86,29 @@ function UsageTable({ rows }: { rows: readonly EndUserUsage[] }) {
       ]}
     >
       {rows.length > MAX_ROWS ? <p class="soft">{words.more(MAX_ROWS)}</p> : null}
-    </TableCard>
+    </TableCard>,
+    <BudgetTable page={budgets} path={visit.path} mayChange={mayChange} />,
+    mayChange ? (
+      <Card title={words.set}>
+        <Form action={visit.path} submit={common.save}>
+          <p class="soft">{words.explanation}</p>
+          <div class="grid">
+            <Field name="end_user" hint={words.asNamed} />
+            <Field name="usage_limit_usd" inputMode="decimal" />
+            <Choice name="limit_period" label={words.renews} options={Object.entries(values.limit_period)} />
+          </div>
+        </Form>
+      </Card>
+    ) : null,
   );
+}
+
+/** The table shows the end users who were charged most. The export has more. */
+const MAX_ROWS = 100;
+
+/** The name may be long, and without a space. */
+function Name({ endUser }: { endUser: string }) {
+  return <span class="narrow">{endUser}</span>;
 }
 
 interface BudgetTableProps {
@@ -157,19 +157,5 @@ function BudgetTable({ page: { entries, next }, path, mayChange }: BudgetTablePr
         <FieldFilter name="end_user" />
       </Filters>
     </TableCard>
-  );
-}
-
-function BudgetForm({ action }: { action: string }) {
-  const { endUsers: words, common, values } = useTexts();
-  return (
-    <Form action={action} submit={common.save}>
-      <p class="soft">{words.explanation}</p>
-      <div class="grid">
-        <Field name="end_user" hint={words.asNamed} />
-        <Field name="usage_limit_usd" inputMode="decimal" />
-        <Choice name="limit_period" label={words.renews} options={Object.entries(values.limit_period)} />
-      </div>
-    </Form>
   );
 }

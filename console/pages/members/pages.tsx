@@ -15,12 +15,12 @@ import { badRequest } from '../../../domain/errors.ts';
 import * as field from '../../../domain/resource/field.ts';
 import { nested } from '../../../domain/resource/resource.ts';
 import { MEMBER_ROLES, type MemberRole } from '../../../domain/roles.ts';
-import { ButtonLink, Badge, Card, Choice, Copyable, Field, Form, FormButton } from '../../html/components.tsx';
-import { TableCard } from '../../html/resource-table.tsx';
 import { FormError } from '../../form-problem.ts';
-import { existing, type PageResult, member, type MemberVisit, showPage } from '../../page.ts';
-import { joinPages } from './join.tsx';
+import { Badge, ButtonLink, Card, Choice, Copyable, Field, Form, FormButton } from '../../html/components.tsx';
 import { useTexts } from '../../html/page-context.ts';
+import { TableCard } from '../../html/resource-table.tsx';
+import { existing, member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
+import { joinPages } from './join.tsx';
 
 const listPage = member.page('/accounts/{account_id}/members', 'own', showMembers);
 const memberPage = member.page('/accounts/{account_id}/members/{user_id}', 'own', showMember);
@@ -113,11 +113,34 @@ function RoleChoice({ value }: { value: MemberRole }) {
 
 async function showMembers(visit: MemberVisit, { database }: ApiServices): Promise<PageResult> {
   const { texts, account, form } = visit;
-  const { members: words, titles } = texts;
-  const members = await listMembers(database, account.accountId);
+  const { members: words, titles, fields, common } = texts;
   return showPage(
     titles.members,
-    <Members members={members} visit={visit} />,
+    <TableCard
+      of={MEMBER}
+      rows={await listMembers(database, account.accountId)}
+      columns={[
+        [
+          fields.name,
+          ({ id, name }) => (
+            <>
+              <a href={`/console${pathOf(visit)}/${id}`}>{name}</a> {id === visit.user.id ? words.you : ''}
+            </>
+          ),
+        ],
+        'email',
+        'role',
+        [
+          common.secondFactor,
+          ({ hasPassword, hasSecondFactor }) =>
+            hasSecondFactor ? (
+              <Badge tone="good">{words.hasSecondFactor}</Badge>
+            ) : (
+              <Badge tone="calm">{hasPassword ? words.noSecondFactor : words.neverSignedIn}</Badge>
+            ),
+        ],
+      ]}
+    />,
     await Invitations({ visit, database }),
     <Card title={words.invite}>
       <Form action={`/console${pathOf(visit)}`} submit={words.makeLink}>
@@ -147,38 +170,6 @@ const INVITATION = nested<Invitation>({
   expires_at: field.isoTime('expiresAt'),
   mail: field.oneOf(['ordered', 'sent', 'failed']).orNull('mail'),
 });
-
-function Members({ members, visit }: { members: readonly Member[]; visit: MemberVisit }) {
-  const { members: words, fields, titles, common } = visit.texts;
-  return (
-    <TableCard
-      of={MEMBER}
-      label={titles.members}
-      rows={members}
-      columns={[
-        [
-          fields.name,
-          ({ id, name }) => (
-            <>
-              <a href={`/console${pathOf(visit)}/${id}`}>{name}</a> {id === visit.user.id ? words.you : ''}
-            </>
-          ),
-        ],
-        'email',
-        'role',
-        [
-          common.secondFactor,
-          ({ hasPassword, hasSecondFactor }) =>
-            hasSecondFactor ? (
-              <Badge tone="good">{words.hasSecondFactor}</Badge>
-            ) : (
-              <Badge tone="calm">{hasPassword ? words.noSecondFactor : words.neverSignedIn}</Badge>
-            ),
-        ],
-      ]}
-    />
-  );
-}
 
 async function Invitations({ visit, database }: { visit: MemberVisit; database: ApiServices['database'] }) {
   const { members: words } = visit.texts;

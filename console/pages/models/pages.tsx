@@ -45,7 +45,6 @@ export const modelPages = [
       <ApiReference tag="Models" />,
       <TableCard
         of={PRICED_MODEL}
-        label={titles.models}
         rows={rows}
         none={words.none}
         columns={[

@@ -14,7 +14,6 @@ import {
 import { mayAsMember, type MemberPermission } from '../../../domain/roles.ts';
 import { Card, Empty } from '../../html/components.tsx';
 import { pathOfId } from '../../html/linked-ids.tsx';
-import { useTexts } from '../../html/page-context.ts';
 import { may, type PageResult, showPage, user, type UserVisit } from '../../page.ts';
 
 const MAX_LENGTH = 200;
@@ -80,22 +79,19 @@ function showFound(visit: UserVisit, text: string, found: readonly Match[] | nul
     navigation.search,
     text === '' ? null : <p class="soft">{words.for(text)}</p>,
     <Card>
-      {found === null || found.length === 0 ? <Empty>{none}</Empty> : <Matches matches={found} visit={visit} />}
+      {found === null || found.length === 0 ? (
+        <Empty>{none}</Empty>
+      ) : (
+        <ul class="matches">
+          {found.map((match) => (
+            <li>
+              <a href={`/console${pathOf(match, visit)}`}>{match.label}</a>{' '}
+              <span class="soft">{words.of(words.kinds[match.kind], match.accountName)}</span>
+            </li>
+          ))}
+        </ul>
+      )}
     </Card>,
-  );
-}
-
-function Matches({ matches, visit }: { matches: readonly Match[]; visit: UserVisit }) {
-  const { search: words } = useTexts();
-  return (
-    <ul class="matches">
-      {matches.map((match) => (
-        <li>
-          <a href={`/console${pathOf(match, visit)}`}>{match.label}</a>{' '}
-          <span class="soft">{words.of(words.kinds[match.kind], match.accountName)}</span>
-        </li>
-      ))}
-    </ul>
   );
 }
 

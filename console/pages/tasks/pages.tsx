@@ -1,26 +1,26 @@
 /** The tasks of an account. */
 import { claimLateResult } from '../../../api/services/claim-late-result.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
+import { findApiKey, findKeyNames } from '../../../db/queries/api-keys.ts';
 import { type Delivery, listDeliveries } from '../../../db/queries/deliveries.ts';
-import { findApiKey, findKeyNames, type KeyName } from '../../../db/queries/api-keys.ts';
 import { findLateResult } from '../../../db/queries/late-results.ts';
 import { findAccountTask, findAccountTasks, listTasks } from '../../../db/queries/tasks.ts';
 import { isId, newId } from '../../../domain/ids.ts';
+import { mayAsMember } from '../../../domain/roles.ts';
 import type { LateResult } from '../../../domain/task-object.ts';
 import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../domain/task.ts';
-import { Card, Copyable, Empty, Field, Form, Money, Pages, Time, usd, Facts } from '../../html/components.tsx';
+import { Card, Copyable, Empty, Facts, Field, Form, Money, Pages, Time, usd } from '../../html/components.tsx';
 import { Candidates, ChoiceFilter, ChoiceLinks, DayFilters, FieldFilter, Filters } from '../../html/filters.tsx';
+import { useTexts } from '../../html/page-context.ts';
+import { Chosen } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
-import { modelIn, unlessOpen } from '../../part-filter.ts';
-import { mayAsMember } from '../../../domain/roles.ts';
 import { member, type MemberVisit, showPage } from '../../page.ts';
+import { modelIn, unlessOpen } from '../../part-filter.ts';
 import { periodOf } from '../../period.ts';
+import type { Texts } from '../../texts/texts.ts';
 import { ownTask } from '../own-account.ts';
 import { SentEvents } from '../webhooks/deliveries.tsx';
 import { DownloadLinks, durationOf, Gallery, Result, RunningTasks, TaskTile } from './gallery.tsx';
-import { Chosen } from '../../html/resource-table.tsx';
-import { useTexts } from '../../html/page-context.ts';
-import type { Texts } from '../../texts/texts.ts';
 
 const PAGE_SIZE = 24;
 
@@ -101,26 +101,15 @@ function deliveriesOf({ accountId, id }: Task, { database }: ApiServices): Promi
   return listDeliveries(database, { accountId, taskId: id, limit: PAGE_SIZE });
 }
 
-async function detailsOf(task: Task, { account }: MemberVisit, { database }: ApiServices) {
+async function detailsOf(task: Task, { account, texts }: MemberVisit, { database }: ApiServices) {
   const [keys, late] = await Promise.all([
     findKeyNames(database, account.accountId),
     task.failure?.code === 'processing_timeout'
       ? findLateResult(database, { accountId: account.accountId, taskId: task.id })
       : null,
   ]);
+  const apiKey = keys.get(task.apiKeyId);
   const mayRepeat = mayAsMember(account.role, 'develop');
-  return <Details task={task} apiKey={keys.get(task.apiKeyId)} late={late} mayRepeat={mayRepeat} />;
-}
-
-interface DetailsProps {
-  readonly task: Task;
-  readonly apiKey: KeyName | undefined;
-  readonly late: LateResult | null;
-  readonly mayRepeat: boolean;
-}
-
-function Details({ task, apiKey, late, mayRepeat }: DetailsProps) {
-  const texts = useTexts();
   const { tasks: words, common, fields } = texts;
   const path = `/console/accounts/${task.accountId}/tasks/${task.id}/details`;
   const live = isFinal(task.status) ? {} : { 'hx-get': path, 'hx-trigger': 'every 2s', 'hx-swap': 'outerHTML' };

@@ -1,12 +1,11 @@
 /** The text requests of an account, with their tokens, charges and latency. */
 import { TEXT_REQUEST } from '../../../api/routes/usage/present.ts';
 import { findKeyNames, type KeyName, listApiKeys } from '../../../db/queries/api-keys.ts';
-import { findTextUsage, listTextUsage, streamTextUsage, type TextUsage } from '../../../db/queries/usage.ts';
+import { findTextUsage, listTextUsage, streamTextUsage } from '../../../db/queries/usage.ts';
 import { isId } from '../../../domain/ids.ts';
 import { exportFile } from '../../export.ts';
 import { Card, Copyable } from '../../html/components.tsx';
 import { Downloads, KeyFilter, keyIn, MAX_KEYS } from '../../html/filters.tsx';
-import { useTexts } from '../../html/page-context.ts';
 import { ResourceFacts } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';
 import { existing, member, type MemberVisit, showPage } from '../../page.ts';
@@ -59,7 +58,38 @@ export const requestPages = [
     const found = isId('textRequest', id) ? await findTextUsage(reports, id) : null;
     const usage = existing(found?.accountId === account.accountId ? found : null);
     const keys = await findKeyNames(database, account.accountId);
-    return showPage(texts.staffTextRequests.request, <Request usage={usage} apiKey={keys.get(usage.apiKeyId)} />);
+    const { staffTextRequests: words, fields } = texts;
+    return showPage(
+      words.request,
+      <div class="grid">
+        <Card wide>
+          <ResourceFacts
+            of={TEXT_REQUEST}
+            row={usage}
+            columns={[
+              [words.id, ({ id }) => <Copyable text={id} label={words.id} />],
+              [fields.request_id, ({ requestId }) => <Copyable text={requestId} label={fields.request_id} />],
+              'created_at',
+              'model',
+              [fields.key, () => nameOf(keys.get(usage.apiKeyId))],
+              [fields.format, ({ format, streamed }) => words.asked(format, streamed)],
+              usage.endUser === null ? null : 'end_user',
+              [fields.status, () => <Outcome usage={usage} />],
+              [words.firstByte, ({ firstByteMs }) => <Duration ms={firstByteMs} />],
+              [words.whole, ({ latencyMs }) => <Duration ms={latencyMs} />],
+            ]}
+          />
+        </Card>
+        <TokensCard usage={usage} />
+        <Card title={words.money}>
+          <ResourceFacts
+            of={TEXT_REQUEST}
+            row={usage}
+            columns={['charged_usd', 'rates_version', ...modifierFacts(usage)]}
+          />
+        </Card>
+      </div>,
+    );
   }),
 ];
 
@@ -69,38 +99,4 @@ function filterOf({ account: { accountId }, query }: MemberVisit, model: PartFil
 
 function nameOf(key: KeyName | undefined): string {
   return key?.name || key?.hint || '–';
-}
-
-function Request({ usage, apiKey }: { usage: TextUsage; apiKey: KeyName | undefined }) {
-  const { staffTextRequests: words, fields } = useTexts();
-  return (
-    <div class="grid">
-      <Card wide>
-        <ResourceFacts
-          of={TEXT_REQUEST}
-          row={usage}
-          columns={[
-            [words.id, ({ id }) => <Copyable text={id} label={words.id} />],
-            [fields.request_id, ({ requestId }) => <Copyable text={requestId} label={fields.request_id} />],
-            'created_at',
-            'model',
-            [fields.key, () => nameOf(apiKey)],
-            [fields.format, ({ format, streamed }) => words.asked(format, streamed)],
-            usage.endUser === null ? null : 'end_user',
-            [fields.status, () => <Outcome usage={usage} />],
-            [words.firstByte, ({ firstByteMs }) => <Duration ms={firstByteMs} />],
-            [words.whole, ({ latencyMs }) => <Duration ms={latencyMs} />],
-          ]}
-        />
-      </Card>
-      <TokensCard usage={usage} />
-      <Card title={words.money}>
-        <ResourceFacts
-          of={TEXT_REQUEST}
-          row={usage}
-          columns={['charged_usd', 'rates_version', ...modifierFacts(usage)]}
-        />
-      </Card>
-    </div>
-  );
 }

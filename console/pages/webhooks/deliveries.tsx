@@ -1,13 +1,13 @@
 /** The deliveries to an endpoint, with their attempts. The browser fetches the list again while a delivery is pending. */
 import { DELIVERY } from '../../../api/routes/webhooks/present.ts';
-import { DELIVERY_STATUSES, type Delivery, type DeliveryAttempt } from '../../../db/queries/deliveries.ts';
+import { type Delivery, DELIVERY_STATUSES, type DeliveryAttempt } from '../../../db/queries/deliveries.ts';
+import { mayAsMember } from '../../../domain/roles.ts';
 import { Card, FormButton, Noted, Pages, Time } from '../../html/components.tsx';
 import { ChoiceFilter, Filters } from '../../html/filters.tsx';
 import { ShortId } from '../../html/linked-ids.tsx';
-import { ResourceTable, TableCard } from '../../html/resource-table.tsx';
-import { mayAsMember } from '../../../domain/roles.ts';
-import type { MemberVisit } from '../../page.ts';
 import { useTexts } from '../../html/page-context.ts';
+import { ResourceTable, TableCard } from '../../html/resource-table.tsx';
+import type { MemberVisit } from '../../page.ts';
 
 interface Props {
   readonly deliveries: readonly Delivery[];
@@ -19,7 +19,8 @@ interface Props {
 }
 
 export function Deliveries({ deliveries, next, path, visit }: Props) {
-  const { texts, query } = visit;
+  const { texts, query, account } = visit;
+  const { webhooks: words, fields, common } = texts;
   const isPending = deliveries.some(({ status }) => status === 'pending');
   const asked = query.size === 0 ? path : `${path}?${query.toString()}`;
   const live = isPending
@@ -27,11 +28,49 @@ export function Deliveries({ deliveries, next, path, visit }: Props) {
     : {};
   return (
     <div id="deliveries" {...live}>
-      <Card title={texts.common.deliveries}>
+      <Card title={common.deliveries}>
         <Filters>
-          <ChoiceFilter name="status" all={texts.common.allStatuses} values={DELIVERY_STATUSES} />
+          <ChoiceFilter name="status" all={common.allStatuses} values={DELIVERY_STATUSES} />
         </Filters>
-        <DeliveryTable deliveries={deliveries} path={path} visit={visit} />
+        <ResourceTable
+          of={DELIVERY}
+          label={common.deliveries}
+          rows={deliveries}
+          none={query.size === 0 ? words.noDeliveries : words.noneMatch}
+          columns={[
+            [
+              fields.event,
+              ({ eventType, taskId }) => (
+                <Noted
+                  note={
+                    taskId && <ShortId id={taskId} href={`/console/accounts/${account.accountId}/tasks/${taskId}`} />
+                  }
+                >
+                  {eventType}
+                </Noted>
+              ),
+            ],
+            'status',
+            [
+              words.attempts,
+              ({ attempts, nextAttemptAt }) => (
+                <>
+                  <Attempts attempts={attempts} />
+                  {nextAttemptAt === null || attempts.length === 0 ? null : (
+                    <div class="soft">
+                      {words.next}: <Time at={nextAttemptAt} />
+                    </div>
+                  )}
+                </>
+              ),
+            ],
+            'created_at',
+            [
+              words.redeliver,
+              ({ id }) => <FormButton action={`${path}/deliveries/${id}/redeliver`} label={words.redeliver} />,
+            ],
+          ]}
+        />
         <Pages next={next} />
       </Card>
     </div>
@@ -62,50 +101,6 @@ export function SentEvents({ deliveries, visit: { texts, account } }: SentEvents
             const path = `/console/accounts/${account.accountId}/webhooks/${endpointId}`;
             return <ShortId id={endpointId} href={mayAsMember(account.role, 'develop') ? path : null} />;
           },
-        ],
-      ]}
-    />
-  );
-}
-
-function DeliveryTable({ deliveries, path, visit }: Omit<Props, 'next'>) {
-  const { texts, account, query } = visit;
-  const { webhooks: words, fields, common } = texts;
-  return (
-    <ResourceTable
-      of={DELIVERY}
-      label={common.deliveries}
-      rows={deliveries}
-      none={query.size === 0 ? words.noDeliveries : words.noneMatch}
-      columns={[
-        [
-          fields.event,
-          ({ eventType, taskId }) => (
-            <Noted
-              note={taskId && <ShortId id={taskId} href={`/console/accounts/${account.accountId}/tasks/${taskId}`} />}
-            >
-              {eventType}
-            </Noted>
-          ),
-        ],
-        'status',
-        [
-          words.attempts,
-          ({ attempts, nextAttemptAt }) => (
-            <>
-              <Attempts attempts={attempts} />
-              {nextAttemptAt === null || attempts.length === 0 ? null : (
-                <div class="soft">
-                  {words.next}: <Time at={nextAttemptAt} />
-                </div>
-              )}
-            </>
-          ),
-        ],
-        'created_at',
-        [
-          words.redeliver,
-          ({ id }) => <FormButton action={`${path}/deliveries/${id}/redeliver`} label={words.redeliver} />,
         ],
       ]}
     />

@@ -119,7 +119,6 @@ async function list({ account, texts, path }: MemberVisit, { database }: ApiServ
     <ApiReference tag="Webhooks" />,
     <TableCard
       of={ENDPOINT}
-      label={titles.webhooks}
       rows={await listWebhookEndpoints(database, { accountId, limit: WEBHOOKS.maxEndpoints })}
       none={words.none}
       pageOf={({ id }) => `${path}/${id}`}

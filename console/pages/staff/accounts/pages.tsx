@@ -11,13 +11,7 @@ import { setPriceList } from '../../../../api/services/price-lists.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { createValidator } from '../../../../api/validation.ts';
 import { listAccounts } from '../../../../db/queries/accounts.ts';
-import { listApiKeys } from '../../../../db/queries/api-keys.ts';
-import { listBalanceEntries, streamBalanceEntries } from '../../../../db/queries/balance-entries.ts';
-import { listAccountActions } from '../../../../db/queries/operator-actions.ts';
-import { listPriceLists } from '../../../../db/queries/price-lists.ts';
-import { listTasks } from '../../../../db/queries/tasks.ts';
-import { listMembers } from '../../../../db/queries/users.ts';
-import { newId } from '../../../../domain/ids.ts';
+import { streamBalanceEntries } from '../../../../db/queries/balance-entries.ts';
 import { parseUsd } from '../../../../domain/money.ts';
 import { exportFile } from '../../../export.ts';
 import { Card, Choice, Pages, RoundedMoney } from '../../../html/components.tsx';
@@ -30,13 +24,8 @@ import { may, type PageResult, showPage, staff, type UserVisit } from '../../../
 import { filterOf, Ledger, pagesOfStaff, readLedger } from '../../billing/ledger.tsx';
 import { invite } from '../people/pages.tsx';
 import { authorshipOf } from '../reason.ts';
-import { AccountContent, accountStateOf } from './account.tsx';
+import { accountStateOf, showAccount } from './account.tsx';
 import { DETAIL_NAMES, DetailsForm, readDetails } from './details.tsx';
-
-/** The keys that the page shows. The search finds other keys by id. */
-const MAX_KEYS = 50;
-const LATEST_TASKS = 10;
-const LATEST_ENTRIES = 10;
 
 const validateAdjustment = createValidator(adjustmentSchema);
 
@@ -93,7 +82,7 @@ async function search(visit: UserVisit, services: ApiServices): Promise<PageResu
     findById(services, wanted),
     readListPage(query, 'account', (slice) => listAccounts(services.reports, { ...filter, ...slice })),
   ]);
-  const { staffAccounts: words, fields, titles } = texts;
+  const { staffAccounts: words, fields } = texts;
   return showPage(
     texts.titles.accounts,
     <form method="get" class="filters" role="search">
@@ -114,7 +103,6 @@ async function search(visit: UserVisit, services: ApiServices): Promise<PageResu
     found !== null && accounts.length === 0 ? null : (
       <TableCard
         of={LISTED_ACCOUNT}
-        label={titles.accounts}
         rows={accounts}
         none={words.none}
         pageOf={({ id }) => `/console/staff/accounts/${id}`}
@@ -158,24 +146,6 @@ function FoundTimeline({ found: { id, kind, account, verdict, events, pending } 
 
 function accountIdOf({ params }: UserVisit): string {
   return params['account_id'] ?? '';
-}
-
-async function showAccount(visit: UserVisit, { database, reports }: ApiServices): Promise<PageResult> {
-  const accountId = accountIdOf(visit);
-  const account = await existingAccount(database, accountId);
-  const [keys, members, tasks, actions, entries, lists] = await Promise.all([
-    listApiKeys(database, { accountId, limit: MAX_KEYS }),
-    listMembers(database, accountId),
-    listTasks(database, { accountId, limit: LATEST_TASKS }),
-    listAccountActions(database, accountId),
-    listBalanceEntries(reports, { accountId, limit: LATEST_ENTRIES }),
-    listPriceLists(database),
-  ]);
-  const adjustmentId = visit.form.optional('adjustment_id') ?? newId('transfer');
-  return showPage(
-    account.name,
-    <AccountContent {...{ account, keys, members, tasks, entries, actions, lists, adjustmentId, visit }} />,
-  );
 }
 
 async function showLedger(visit: UserVisit, services: ApiServices): Promise<PageResult> {

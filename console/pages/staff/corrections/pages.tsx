@@ -10,7 +10,7 @@ import {
   listDecidedCorrections,
   listPendingCorrections,
 } from '../../../../db/queries/corrections.ts';
-import { listAdjustments, type Transfer } from '../../../../db/queries/transfers.ts';
+import { listAdjustments } from '../../../../db/queries/transfers.ts';
 import { newId } from '../../../../domain/ids.ts';
 import { parseUsd } from '../../../../domain/money.ts';
 import { CORRECTIONS } from '../../../../domain/policy.ts';
@@ -66,9 +66,10 @@ async function showCorrections(
     readListPage(visit.query, 'transfer', (slice) => listAdjustments(reports, slice)),
   ]);
   const isSentBefore = visit.problem?.code === 'idempotency_conflict';
+  // The ids of what the form creates, so that both are created once.
   const idOf = (kind: 'transfer' | 'correction', name: string): string =>
     (isSentBefore ? null : visit.form.optional(name)) ?? newId(kind);
-  const { corrections: words, titles } = visit.texts;
+  const { corrections: words, titles, fields, common } = visit.texts;
   return showPage(
     titles.corrections,
     <p class="soft">
@@ -79,30 +80,36 @@ async function showCorrections(
     </p>,
     fourEyesAbove === null && pending.length === 0 ? null : <Pending pending={pending} visit={visit} />,
     may(visit, 'moveMoney') ? (
-      <CorrectionForm
-        correctionId={idOf('correction', 'correction_id')}
-        adjustmentId={idOf('transfer', 'adjustment_id')}
-      />
+      <Card title={words.ask}>
+        <Form action={`/console${PATH}`} class="grid" submit={words.submit}>
+          <input type="hidden" name="correction_id" value={idOf('correction', 'correction_id')} />
+          <input type="hidden" name="adjustment_id" value={idOf('transfer', 'adjustment_id')} />
+          <Field name="account_id" label={common.accountId} required />
+          <Field name="amount_usd" label={common.amountInUsd} hint={common.amountHint} inputMode="text" required />
+          <Field name="reason" required />
+          <Field name="reference" label={`${words.reference} (${common.optional})`} hint={words.referenceHint} />
+        </Form>
+      </Card>
     ) : null,
     decided.length === 0 ? null : <Decided decided={decided} />,
-    <Adjustments adjustments={adjustments} next={next} />,
-  );
-}
-
-/** The ids are those of what the form creates, so that both are created once. */
-function CorrectionForm({ correctionId, adjustmentId }: Readonly<Record<'correctionId' | 'adjustmentId', string>>) {
-  const { corrections: words, common } = useTexts();
-  return (
-    <Card title={words.ask}>
-      <Form action={`/console${PATH}`} class="grid" submit={words.submit}>
-        <input type="hidden" name="correction_id" value={correctionId} />
-        <input type="hidden" name="adjustment_id" value={adjustmentId} />
-        <Field name="account_id" label={common.accountId} required />
-        <Field name="amount_usd" label={common.amountInUsd} hint={common.amountHint} inputMode="text" required />
-        <Field name="reason" required />
-        <Field name="reference" label={`${words.reference} (${common.optional})`} hint={words.referenceHint} />
-      </Form>
-    </Card>
+    <TableCard
+      title={words.booked}
+      of={TRANSFER}
+      rows={adjustments}
+      none={words.noneBooked}
+      columns={[
+        [common.when, 'created_at'],
+        [
+          fields.amount_usd,
+          ({ credit, amount }) => <ExactMoney amount={credit === 'available' ? amount : -amount} />,
+          'number',
+        ],
+        'reason',
+        'author',
+        'account_id',
+      ]}
+      next={next}
+    />,
   );
 }
 
@@ -201,31 +208,6 @@ function Decided({ decided }: { decided: readonly Correction[] }) {
         ],
         'transfer_id',
       ]}
-    />
-  );
-}
-
-/** Corrections of all accounts, newest first. */
-function Adjustments({ adjustments, next }: { adjustments: readonly Transfer[]; next: string | null }) {
-  const { corrections: words, fields, common } = useTexts();
-  return (
-    <TableCard
-      title={words.booked}
-      of={TRANSFER}
-      rows={adjustments}
-      none={words.noneBooked}
-      columns={[
-        [common.when, 'created_at'],
-        [
-          fields.amount_usd,
-          ({ credit, amount }) => <ExactMoney amount={credit === 'available' ? amount : -amount} />,
-          'number',
-        ],
-        'reason',
-        'author',
-        'account_id',
-      ]}
-      next={next}
     />
   );
 }

@@ -1,11 +1,11 @@
 /** The operators' home: what is wrong now, the dependencies of the gateway, and pending and late work. */
 import { type Concern, readState, type State } from '../../../../api/services/concerns.ts';
 import type { Backlog } from '../../../../db/queries/backlog.ts';
-import { Badge, Card, Empty, type Tone, Facts } from '../../../html/components.tsx';
+import { Badge, Card, Empty, Facts, type Tone } from '../../../html/components.tsx';
+import { useTexts } from '../../../html/page-context.ts';
 import { wordFor } from '../../../html/resource-table.tsx';
 import { showPage, staff, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
-import { useTexts } from '../../../html/page-context.ts';
 
 const TONES: Readonly<Record<State['readiness']['status'], Tone>> = {
   ready: 'good',
@@ -32,7 +32,21 @@ function Live({ state: { backlog, readiness, concerns } }: { state: State }) {
   const { status, database, temporal } = readiness;
   return (
     <div hx-get="/console/staff/live/state" hx-trigger="every 3s" hx-swap="outerHTML">
-      <Concerns concerns={concerns} />
+      <Card title={words.wrong}>
+        {concerns.length === 0 ? <Empty>{words.nothingWrong}</Empty> : null}
+        <ul class="plain">
+          {concerns.map((concern) => {
+            const page = pageOf(concern);
+            const line = wordsOf(concern, texts);
+            return (
+              <li>
+                <Badge tone="bad">{words.concerns[concern.kind]}</Badge>{' '}
+                {page === null ? line : <a href={page}>{line}</a>}
+              </li>
+            );
+          })}
+        </ul>
+      </Card>
       <div class="grid">
         <Card title={words.ready}>
           <Facts
@@ -63,28 +77,6 @@ const PAGES: Readonly<Record<Exclude<Concern['kind'], 'belowCost'>, string | nul
   findings: '/console/staff/reconciliations',
   files: '/console/staff/models',
 };
-
-function Concerns({ concerns }: Pick<State, 'concerns'>) {
-  const texts = useTexts();
-  const { staffLive: words } = texts;
-  return (
-    <Card title={words.wrong}>
-      {concerns.length === 0 ? <Empty>{words.nothingWrong}</Empty> : null}
-      <ul class="plain">
-        {concerns.map((concern) => {
-          const page = pageOf(concern);
-          const line = wordsOf(concern, texts);
-          return (
-            <li>
-              <Badge tone="bad">{words.concerns[concern.kind]}</Badge>{' '}
-              {page === null ? line : <a href={page}>{line}</a>}
-            </li>
-          );
-        })}
-      </ul>
-    </Card>
-  );
-}
 
 function pageOf(concern: Concern): string | null {
   if (concern.kind !== 'belowCost') return PAGES[concern.kind];

@@ -4,12 +4,12 @@ import type { ConfigurationPreview, ConfigurationState } from '../../../../api/s
 import { overrideModel } from '../../../../api/services/override-model.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { listSoldModels, type SoldModel } from '../../../../api/services/sold-models.ts';
-import { type ConfigurationRecord, listConfigurations } from '../../../../db/queries/configurations.ts';
+import { listConfigurations } from '../../../../db/queries/configurations.ts';
 import { badRequest } from '../../../../domain/errors.ts';
 import { OperatorError } from '../../../../domain/operator-error.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
-import { Badge, Card, Empty, FormButton, Noted, Problem, Time, Facts } from '../../../html/components.tsx';
+import { Badge, Card, Empty, Facts, FormButton, Noted, Problem, Time } from '../../../html/components.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { ReasonCard } from '../../../html/reason-card.tsx';
 import { ResourceTable, TableCard } from '../../../html/resource-table.tsx';
@@ -45,7 +45,6 @@ function showModels({ texts }: UserVisit, services: ApiServices): PageResult {
     refusal === null ? null : <Problem of={words.refused} />,
     <TableCard
       of={OFFERED}
-      label={titles.models}
       rows={listSoldModels(services)}
       pageOf={({ id }) => `/console/staff/models/${encodeURIComponent(id)}`}
       columns={[
@@ -103,7 +102,7 @@ function showModel(visit: UserVisit, services: ApiServices): PageResult {
 
 async function showConfiguration(visit: UserVisit, { configuration, database }: ApiServices): Promise<PageResult> {
   const [preview, records] = await Promise.all([configuration.preview(), listConfigurations(database, LATEST_RECORDS)]);
-  const { staffModels: words, fields } = visit.texts;
+  const { staffModels: words, fields, common } = visit.texts;
   const state = configuration.show();
   return showPage(
     words.files,
@@ -128,7 +127,27 @@ async function showConfiguration(visit: UserVisit, { configuration, database }: 
         <FormButton action="/console/staff/models/configuration" label={words.apply} look="" />
       ) : null}
     </Card>,
-    <History records={records} />,
+    <TableCard
+      of={CONFIGURATION_RECORD}
+      title={words.history}
+      rows={records}
+      none={words.noHistory}
+      columns={[
+        [common.when, 'created_at'],
+        'process',
+        'catalogue_version',
+        [
+          fields.status,
+          ({ refusal }) => (
+            <Noted note={refusal}>
+              <Badge tone={refusal === null ? 'good' : 'bad'}>
+                {refusal === null ? words.tookUp : words.refusedOne}
+              </Badge>
+            </Noted>
+          ),
+        ],
+      ]}
+    />,
   );
 }
 
@@ -179,32 +198,5 @@ function Changes({ preview, state }: { preview: ConfigurationPreview | null; sta
         ]}
       />
     </>
-  );
-}
-
-function History({ records }: { records: readonly ConfigurationRecord[] }) {
-  const { staffModels: words, fields, common } = useTexts();
-  return (
-    <TableCard
-      of={CONFIGURATION_RECORD}
-      title={words.history}
-      rows={records}
-      none={words.noHistory}
-      columns={[
-        [common.when, 'created_at'],
-        'process',
-        'catalogue_version',
-        [
-          fields.status,
-          ({ refusal }) => (
-            <Noted note={refusal}>
-              <Badge tone={refusal === null ? 'good' : 'bad'}>
-                {refusal === null ? words.tookUp : words.refusedOne}
-              </Badge>
-            </Noted>
-          ),
-        ],
-      ]}
-    />
   );
 }

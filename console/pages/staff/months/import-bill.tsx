@@ -6,7 +6,6 @@ import { createValidator } from '../../../../api/validation.ts';
 import { listLatestBills, type VendorBill } from '../../../../db/queries/vendor-bills.ts';
 import { KNOWN_BILLS } from '../../../../domain/known-bills.ts';
 import { parseUsd } from '../../../../domain/money.ts';
-import type { Month } from '../../../../domain/month.ts';
 import { BODIES } from '../../../../domain/policy.ts';
 import type { BillColumns } from '../../../../domain/vendor-bill.ts';
 import { ButtonLink, Card, Field, FileField, Form } from '../../../html/components.tsx';
@@ -46,20 +45,49 @@ export const importForm: Page = {
 };
 
 async function showImport(visit: UserVisit, services: ApiServices): Promise<PageResult> {
+  const { months: words, common, fields, language } = visit.texts;
   const month = monthIn(visit);
+  const path = `/console/staff/months/${month.name}`;
   const bills = await listLatestBills(services.reports);
+  const vendors = new Set([...bills, ...KNOWN_BILLS].map((bill) => bill.vendor));
   const vendor = visit.problem ? visit.form.text('vendor') : (visit.query.get('vendor') ?? '').trim();
   const upstreams = [...new Set((await services.upstreams.list()).map(({ name }) => name))];
+  const entries = suggest(vendor, bills, upstreams);
   return showPage(
-    visit.texts.months.importTitle(monthName(month.name, visit.texts.language)),
-    <ImportContent
-      month={month}
-      vendors={[...new Set([...bills.map((bill) => bill.vendor), ...KNOWN_BILLS.map((bill) => bill.vendor)])]}
-      upstreams={upstreams}
-      vendor={vendor}
-      entries={suggest(vendor, bills, upstreams)}
-      visit={visit}
-    />,
+    words.importTitle(monthName(month.name, language)),
+    <Card title={fields.vendor}>
+      <ChoiceLinks name="vendor" all={words.otherVendor} values={[...vendors].slice(0, MAX_VENDORS_SHOWN)} />
+    </Card>,
+    <Card title={words.importBill}>
+      <p class="soft">{words.importHint}</p>
+      <Form action={`${path}/import-bill`} enctype="multipart/form-data">
+        <Field name="vendor" hint={words.vendorHint} value={vendor} required />
+        <Field
+          name="upstreams"
+          label={words.upstreams}
+          hint={words.upstreamsHint(upstreams.join(', '))}
+          value={entries.upstreams}
+          required
+        />
+        <FileField
+          name="csv"
+          label={words.billFile}
+          hint={words.billFileHint(MEGABYTES)}
+          accept=".csv,.tsv,.txt,text/csv"
+          maxBytes={MAX_BILL_BYTES}
+          tooLarge={words.billTooLarge(MEGABYTES)}
+        />
+        <p class="soft">{words.columnsOf[entries.columnsOf]}</p>
+        <Field name="job" label={words.jobColumn} hint={words.jobColumnHint} value={entries.job} />
+        <Field name="model" label={words.modelColumn} value={entries.model} required />
+        <Field name="amount" label={words.amountColumn} value={entries.amount} required />
+        <Field name="usd_per_unit" label={words.usdPerUnit} hint={words.usdPerUnitHint} inputMode="decimal" />
+        <div class="row actions">
+          <button type="submit">{words.importBill}</button>
+          <ButtonLink href={path} label={common.cancel} look="quiet" />
+        </div>
+      </Form>
+    </Card>,
   );
 }
 
@@ -105,60 +133,4 @@ function suggest(vendor: string, bills: readonly VendorBill[], upstreams: readon
     amount: columns?.amount ?? '',
     columnsOf: latest ? 'previous' : columns ? 'known' : 'none',
   };
-}
-
-interface ImportContentProps {
-  readonly month: Month;
-  readonly vendors: readonly string[];
-  readonly upstreams: readonly string[];
-  readonly vendor: string;
-  readonly entries: Entries;
-  readonly visit: UserVisit;
-}
-
-function ImportContent({ month, vendors, upstreams, vendor, entries, visit }: ImportContentProps) {
-  const { months: words, common, fields } = visit.texts;
-  const path = `/console/staff/months/${month.name}`;
-  return (
-    <>
-      <Card title={fields.vendor}>
-        <ChoiceLinks
-          name="vendor"
-          label={fields.vendor}
-          all={words.otherVendor}
-          values={vendors.slice(0, MAX_VENDORS_SHOWN)}
-        />
-      </Card>
-      <Card title={words.importBill}>
-        <p class="soft">{words.importHint}</p>
-        <Form action={`${path}/import-bill`} enctype="multipart/form-data">
-          <Field name="vendor" label={fields.vendor} hint={words.vendorHint} value={vendor} required />
-          <Field
-            name="upstreams"
-            label={words.upstreams}
-            hint={words.upstreamsHint(upstreams.join(', '))}
-            value={entries.upstreams}
-            required
-          />
-          <FileField
-            name="csv"
-            label={words.billFile}
-            hint={words.billFileHint(MEGABYTES)}
-            accept=".csv,.tsv,.txt,text/csv"
-            maxBytes={MAX_BILL_BYTES}
-            tooLarge={words.billTooLarge(MEGABYTES)}
-          />
-          <p class="soft">{words.columnsOf[entries.columnsOf]}</p>
-          <Field name="job" label={words.jobColumn} hint={words.jobColumnHint} value={entries.job} />
-          <Field name="model" label={words.modelColumn} value={entries.model} required />
-          <Field name="amount" label={words.amountColumn} value={entries.amount} required />
-          <Field name="usd_per_unit" label={words.usdPerUnit} hint={words.usdPerUnitHint} inputMode="decimal" />
-          <div class="row actions">
-            <button type="submit">{words.importBill}</button>
-            <ButtonLink href={path} label={common.cancel} look="quiet" />
-          </div>
-        </Form>
-      </Card>
-    </>
-  );
 }

@@ -103,7 +103,6 @@ export async function showMonths(visit: UserVisit, services: ApiServices): Promi
     <TableCard
       next={next}
       of={EARNINGS}
-      label={titles.months}
       rows={months.map((overview) => ({ ...UNKNOWN, ...overview.sums?.total, ...overview }))}
       pageOf={({ month }) => `/console/staff/months/${month.name}`}
       columns={[

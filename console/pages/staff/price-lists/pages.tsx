@@ -49,18 +49,17 @@ export const staffPriceListPages = [
 
 async function showLists(visit: UserVisit, { reports }: ApiServices): Promise<PageResult> {
   const lists = await listPriceLists(reports);
-  const { priceLists: words, fields, titles } = visit.texts;
+  const { priceLists: words, titles } = visit.texts;
   return showPage(
     titles.priceLists,
     <p class="soft">{words.hint}</p>,
     <TableCard
       of={PRICE_LIST}
-      label={titles.priceLists}
       rows={lists}
       none={words.none}
       pageOf={({ name }) => `/console${PATH}/${name}`}
       columns={[
-        [fields.name, 'name'],
+        'name',
         [words.accounts, ({ accounts }) => accounts, 'number'],
         [words.inForce, ({ inForce }) => inForce ?? words.notYet, 'number'],
         [words.latest, ({ latest }) => latest, 'number'],
@@ -107,8 +106,8 @@ async function showList(visit: UserVisit, services: ApiServices): Promise<PageRe
         of={BELOW_COST}
         rows={belowCost}
         columns={[
-          [fields.model, 'model'],
-          [fields.upstream, 'upstream'],
+          'model',
+          'upstream',
           [words.what, ({ what }) => priceName(what, visit.texts)],
           [common.price, ({ price }) => <ExactMoney amount={price} />, 'number'],
           'cost_usd',
@@ -140,7 +139,7 @@ async function showList(visit: UserVisit, services: ApiServices): Promise<PageRe
         [fields.valid_from, ({ validFrom }) => <Time at={validFrom} />],
         [fields.factor, ({ factor }) => `× ${factor}`],
         'author',
-        [fields.reason, 'reason'],
+        'reason',
       ]}
     />,
   );
@@ -201,13 +200,13 @@ function Prices({ prices }: Pick<PricedModel, 'prices'>) {
 }
 
 function VersionFields({ factor, rules }: { factor: string; rules: string }) {
-  const { priceLists: words, fields } = useTexts();
+  const { priceLists: words } = useTexts();
   return (
     <>
       <Field name="factor" hint={words.factorHint} inputMode="decimal" value={factor} required />
       <Field name="rules" hint={words.rulesHint} lines={RULE_LINES} value={rules} />
       <Field name="valid_from" hint={words.validFromHint} type="datetime-local" />
-      <Field name="reason" label={fields.reason} required />
+      <Field name="reason" required />
     </>
   );
 }

@@ -90,7 +90,6 @@ async function showAll(visit: UserVisit, { database }: ApiServices): Promise<Pag
     ) : null,
     <TableCard
       of={RECONCILIATION}
-      label={titles.reconciliation}
       rows={reconciliations}
       none={words.none}
       pageOf={({ id }) => `${path}/${id}`}
@@ -135,21 +134,7 @@ function isRunning({ finishedAt, createdAt }: Reconciliation, { clock }: ApiServ
 async function reportOf(visit: UserVisit, services: ApiServices) {
   const reconciliation = await reconciliationOf(visit, services);
   const findings = await readFindings(services.database, reconciliation);
-  return <Report reconciliation={reconciliation} findings={findings} visit={visit} />;
-}
-
-async function reconciliationOf({ params }: UserVisit, { database }: ApiServices): Promise<Reconciliation> {
-  return existing(await findReconciliation(database, params['reconciliation_id'] ?? ''));
-}
-
-interface Props {
-  readonly reconciliation: Reconciliation;
-  readonly findings: readonly ReportedFinding[];
-  readonly visit: UserVisit;
-}
-
-function Report(props: Props) {
-  const { reconciliation, findings, visit } = props;
+  const props = { reconciliation, findings, visit };
   const { texts } = visit;
   const { reconciliation: words } = texts;
   const path = pathOf(reconciliation);
@@ -170,12 +155,29 @@ function Report(props: Props) {
             <Downloads />
           </div>
           <Findings {...props} />
-          {findings.some(isOpen) && may(visit, 'moveMoney') ? <AcknowledgeForm {...props} /> : null}
+          {findings.some(isOpen) && may(visit, 'moveMoney') ? (
+            <Card title={words.acknowledge}>
+              <p>{words.acknowledgeExplained}</p>
+              <Form action={`${path}/acknowledge`} id={FORM_ID} submit={words.acknowledge}>
+                <Field name="reason" label={words.reason} required />
+              </Form>
+            </Card>
+          ) : null}
         </>
       )}
       <Checks {...props} />
     </div>
   );
+}
+
+async function reconciliationOf({ params }: UserVisit, { database }: ApiServices): Promise<Reconciliation> {
+  return existing(await findReconciliation(database, params['reconciliation_id'] ?? ''));
+}
+
+interface Props {
+  readonly reconciliation: Reconciliation;
+  readonly findings: readonly ReportedFinding[];
+  readonly visit: UserVisit;
 }
 
 function pathOf({ id }: Reconciliation): string {
@@ -257,18 +259,6 @@ function Acknowledged({
         </div>
       ) : null}
     </>
-  );
-}
-
-function AcknowledgeForm({ reconciliation, visit: { texts } }: Props) {
-  const { reconciliation: words } = texts;
-  return (
-    <Card title={words.acknowledge}>
-      <p>{words.acknowledgeExplained}</p>
-      <Form action={`${pathOf(reconciliation)}/acknowledge`} id={FORM_ID} submit={words.acknowledge}>
-        <Field name="reason" label={words.reason} required />
-      </Form>
-    </Card>
   );
 }
 

@@ -7,7 +7,6 @@ import { nested } from '../../../../domain/resource/resource.ts';
 import { exportFile } from '../../../export.ts';
 import { Choice, Field } from '../../../html/components.tsx';
 import { DayFilters, Downloads, Filters } from '../../../html/filters.tsx';
-import { useTexts } from '../../../html/page-context.ts';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { readListPage } from '../../../list-page.ts';
 import { type PageResult, showPage, staff, type UserVisit } from '../../../page.ts';
@@ -30,11 +29,36 @@ async function showRefunds(visit: UserVisit, { reports, inTurn, clock }: ApiServ
     readListPage(visit.query, 'transfer', (slice) => listRefunds(reports, { ...filter, ...slice })),
     inTurn(visit.user.email, () => sumRefunds(reports, filter)),
   ]);
-  const { refunds: words, fields, titles, common } = visit.texts;
+  const { texts } = visit;
+  const { refunds: words, fields, titles, common } = texts;
+  const causes = new Set([filter.cause, ...sums.map(({ cause }) => cause)].flatMap((cause) => cause ?? []));
   return showPage(
     titles.refunds,
-    <RefundFilters sums={sums} filter={filter} />,
-    <Sums sums={sums} />,
+    <Filters downloads={<Downloads />}>
+      <DayFilters standing={filter} />
+      <Choice
+        name="cause"
+        value={filter.cause}
+        options={[
+          ['', words.allCauses],
+          ...Array.from(causes, (cause) => [cause, causeInWords(cause, texts)] as const),
+        ]}
+      />
+      <Field name="account_id" label={common.accountId} value={filter.accountId} />
+    </Filters>,
+    <TableCard
+      of={REFUND_SUM}
+      title={words.byCause}
+      rows={sums.map((sum) => ({ ...sum, name: causeInWords(sum.cause, texts) }))}
+      none={words.none}
+      total={{
+        name: common.total,
+        cause: null,
+        refunds: sums.reduce((all, { refunds }) => all + refunds, 0),
+        amount: sums.reduce((all, { amount }) => all + amount, 0n),
+      }}
+      columns={[[fields.cause, ({ name }) => name], 'refunds', 'amount_usd']}
+    />,
     refunds.length === 0 ? null : (
       <TableCard
         title={titles.refunds}
@@ -48,7 +72,7 @@ async function showRefunds(visit: UserVisit, { reports, inTurn, clock }: ApiServ
             fields.cause,
             ({ cause, message }) => (
               <>
-                {causeInWords(cause, visit.texts)}
+                {causeInWords(cause, texts)}
                 {message === null ? null : <p class="hint">{message}</p>}
               </>
             ),
@@ -75,50 +99,10 @@ function filterOf({ query }: UserVisit, nowMs: number): RefundFilter {
   };
 }
 
-function RefundFilters({ sums, filter }: { sums: readonly RefundSum[]; filter: RefundFilter }) {
-  const texts = useTexts();
-  const { refunds: words, common } = texts;
-  const causes = [...new Set([filter.cause ?? null, ...sums.map(({ cause }) => cause)])].flatMap(
-    (cause) => cause ?? [],
-  );
-  return (
-    <Filters downloads={<Downloads />}>
-      <DayFilters standing={filter} />
-      <Choice
-        name="cause"
-        value={filter.cause}
-        options={[['', words.allCauses], ...causes.map((cause) => [cause, causeInWords(cause, texts)] as const)]}
-      />
-      <Field name="account_id" label={common.accountId} value={filter.accountId} />
-    </Filters>
-  );
-}
-
 const REFUND_SUM = nested<Omit<RefundSum, 'cause'>>({
   refunds: field.count('refunds'),
   amount_usd: field.usd('amount'),
 });
-
-function Sums({ sums }: { sums: readonly RefundSum[] }) {
-  const texts = useTexts();
-  const { refunds: words, common, fields } = texts;
-  const rows = sums.map((sum) => ({ ...sum, name: causeInWords(sum.cause, texts) }));
-  return (
-    <TableCard
-      of={REFUND_SUM}
-      title={words.byCause}
-      rows={rows}
-      none={words.none}
-      total={{
-        name: common.total,
-        cause: null,
-        refunds: sums.reduce((all, { refunds }) => all + refunds, 0),
-        amount: sums.reduce((all, { amount }) => all + amount, 0n),
-      }}
-      columns={[[fields.cause, ({ name }) => name], 'refunds', 'amount_usd']}
-    />
-  );
-}
 
 /** Returns the words for an error code. A code without words is shown unchanged. */
 function causeInWords(cause: string | null, { refunds: words }: Texts): string {

@@ -1,5 +1,5 @@
 /** Tasks of all accounts. */
-import { type HistoryLinks, historyUrl } from '../../../../api/history-link.ts';
+import { historyUrl } from '../../../../api/history-link.ts';
 import { SUBMISSION } from '../../../../api/routes/admin/present-submissions.ts';
 import { cancelTask } from '../../../../api/services/cancel-task.ts';
 import { existingTask } from '../../../../api/services/existing-task.ts';
@@ -72,14 +72,14 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
   const { entries: tasks, next } = await readListPage(query, 'task', (slice) =>
     unlessOpen([account, model], () => listTasks(database, { ...filter, ...slice })),
   );
-  const { staffTasks: words, tasks: taskWords, common, fields, titles } = texts;
+  const { staffTasks: words, tasks: taskWords, common, titles } = texts;
   return showPage(
     titles.allTasks,
     <Filters>
       <ChoiceLinks name="status" all={common.allStatuses} values={TASK_STATUSES} />
       <FieldFilter name="account" label={common.partOfAccount} />
       <FieldFilter name="model" label={common.partOfModel} />
-      <ChoiceFilter name="kind" label={fields.kind} all={taskWords.allKinds} values={TASK_KINDS} />
+      <ChoiceFilter name="kind" all={taskWords.allKinds} values={TASK_KINDS} />
       <DayFilters />
     </Filters>,
     <Candidates filters={[account, model]} />,
@@ -94,15 +94,38 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
 async function showTask(visit: UserVisit, services: ApiServices, isPromptShown = false): Promise<PageResult> {
   const task = await taskOf(visit, services);
   const explanation = await explainTask(services, task);
-  const { staffTasks: words, fields, common } = visit.texts;
-  const { submissions, deliveries } = explanation;
+  const { staffTasks: words, tasks: taskWords, fields, common } = visit.texts;
+  const { submissions, deliveries, workflow } = explanation;
   const { temporal } = services;
   return showPage(
     fields.task_id,
     <TaskTimeline explanation={explanation} />,
     <div class="grid forms">
       <Card title={common.details}>
-        <Details explanation={explanation} temporal={temporal} />
+        <Facts
+          facts={[
+            [taskWords.id, <Copyable text={task.id} label={taskWords.id} />],
+            [fields.account_id, <AnyId id={task.accountId} />],
+            [fields.key, <AnyId id={task.apiKeyId} />],
+            [fields.model, task.model],
+            [fields.upstream, task.provider],
+            [common.price, <Money amount={task.price} />],
+            task.endUser === null ? null : [fields.end_user, task.endUser],
+            task.priceList === null ? null : [fields.price_list, task.priceList],
+            [fields.created_at, <Time at={task.createdAt} />],
+            [words.deadline, <Time at={task.deadlineAt} />],
+            [
+              words.workflow,
+              <>
+                <a href={historyUrl(temporal, task.id)} rel="noreferrer">
+                  {words.openTemporal}
+                </a>{' '}
+                {workflow === undefined ? words.noTemporal : null}
+                {workflow === null ? words.noWorkflow : null}
+              </>,
+            ],
+          ]}
+        />
       </Card>
       {task.output === null ? null : (
         <Card title={common.result}>
@@ -140,42 +163,6 @@ function TaskTimeline({ explanation }: { explanation: TaskExplanation }) {
         <Timeline events={events} pending={workflow?.pending ?? []} />
       </Card>
     </div>
-  );
-}
-
-interface DetailsProps {
-  readonly explanation: TaskExplanation;
-  readonly temporal: HistoryLinks;
-}
-
-function Details({ explanation: { task, workflow }, temporal }: DetailsProps) {
-  const texts = useTexts();
-  const { staffTasks: words, common, tasks: taskWords, fields } = texts;
-  return (
-    <Facts
-      facts={[
-        [taskWords.id, <Copyable text={task.id} label={taskWords.id} />],
-        [fields.account_id, <AnyId id={task.accountId} />],
-        [fields.key, <AnyId id={task.apiKeyId} />],
-        [fields.model, task.model],
-        [texts.fields.upstream, task.provider],
-        [common.price, <Money amount={task.price} />],
-        task.endUser === null ? null : [fields.end_user, task.endUser],
-        task.priceList === null ? null : [fields.price_list, task.priceList],
-        [fields.created_at, <Time at={task.createdAt} />],
-        [words.deadline, <Time at={task.deadlineAt} />],
-        [
-          words.workflow,
-          <>
-            <a href={historyUrl(temporal, task.id)} rel="noreferrer">
-              {words.openTemporal}
-            </a>{' '}
-            {workflow === undefined ? words.noTemporal : null}
-            {workflow === null ? words.noWorkflow : null}
-          </>,
-        ],
-      ]}
-    />
   );
 }
 

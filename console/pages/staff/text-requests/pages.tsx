@@ -5,10 +5,9 @@ import { findById, type Found } from '../../../../api/services/find-by-id.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { findTextUsage, listTextUsage, type TextUsage } from '../../../../db/queries/usage.ts';
 import { isId } from '../../../../domain/ids.ts';
-import { Card, Copyable, Noted, Facts } from '../../../html/components.tsx';
+import { Card, Copyable, Facts, Noted } from '../../../html/components.tsx';
 import { FieldFilter } from '../../../html/filters.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
-import { useTexts } from '../../../html/page-context.ts';
 import { ResourceFacts } from '../../../html/resource-table.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import { readListPage } from '../../../list-page.ts';
@@ -70,57 +69,45 @@ async function findRequest(services: ApiServices, id: string): Promise<Found | n
 }
 
 async function showRequest({ params, texts }: UserVisit, services: ApiServices): Promise<PageResult> {
-  const id = params['text_request_id'] ?? '';
-  const request = await findRequest(services, id);
-  const found = existing(request?.id === id ? request : null);
-  const usage: TextUsage | null = await findTextUsage(services.database, id);
-  return showPage(texts.staffTextRequests.request, <RequestContent found={found} usage={usage} />);
-}
-
-interface RequestContentProps {
-  readonly found: Found;
-  /** Null while the request is in progress. */
-  readonly usage: TextUsage | null;
-}
-
-function RequestContent({ found: { id, account, verdict, events }, usage }: RequestContentProps) {
-  const texts = useTexts();
+  const request = await findRequest(services, params['text_request_id'] ?? '');
+  const { id, account, verdict, events } = existing(request?.id === params['text_request_id'] ? request : null);
+  // There is none while the request is in progress.
+  const usage = await findTextUsage(services.database, id);
   const { staffTextRequests: words, staffTasks, common, fields } = texts;
-  return (
-    <>
-      <Card title={staffTasks.timeline}>
-        <p>{verdict}</p>
-        <Timeline events={events} />
-      </Card>
-      <Card title={common.details}>
-        <Facts
-          facts={[
-            [words.id, <Copyable text={id} label={words.id} />],
-            [fields.account_id, <a href={`/console/staff/accounts/${account.id}`}>{account.name || account.id}</a>],
-            ...(usage === null ? [] : routeOf(usage, texts)),
-          ]}
-        />
-      </Card>
-      {usage === null ? null : (
-        <div class="grid">
-          <TokensCard usage={usage} />
-          <Card title={words.money}>
-            <ResourceFacts
-              of={ADMIN_TEXT_REQUEST}
-              row={usage}
-              columns={[
-                'held_usd',
-                'charged_usd',
-                'absorbed_usd',
-                'rates_version',
-                'price_list',
-                ...modifierFacts(usage),
-              ]}
-            />
-          </Card>
-        </div>
-      )}
-    </>
+  return showPage(
+    words.request,
+    <Card title={staffTasks.timeline}>
+      <p>{verdict}</p>
+      <Timeline events={events} />
+    </Card>,
+    <Card title={common.details}>
+      <Facts
+        facts={[
+          [words.id, <Copyable text={id} label={words.id} />],
+          [fields.account_id, <a href={`/console/staff/accounts/${account.id}`}>{account.name || account.id}</a>],
+          ...(usage === null ? [] : routeOf(usage, texts)),
+        ]}
+      />
+    </Card>,
+    usage === null ? null : (
+      <div class="grid">
+        <TokensCard usage={usage} />
+        <Card title={words.money}>
+          <ResourceFacts
+            of={ADMIN_TEXT_REQUEST}
+            row={usage}
+            columns={[
+              'held_usd',
+              'charged_usd',
+              'absorbed_usd',
+              'rates_version',
+              'price_list',
+              ...modifierFacts(usage),
+            ]}
+          />
+        </Card>
+      </div>
+    ),
   );
 }
 

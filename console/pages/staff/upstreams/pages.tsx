@@ -30,11 +30,22 @@ export const staffUpstreamPages = [
 async function showUpstreams(visit: UserVisit, { upstreams }: ApiServices): Promise<PageResult> {
   const { staffUpstreams: words, titles } = visit.texts;
   const routes = await upstreams.list();
+  const names = [...new Set(routes.map(({ name }) => name))].map((name) => [name, name] as const);
   return showPage(
     titles.upstreams,
     <p class="soft">{words.about}</p>,
     <UpstreamTable routes={routes} />,
-    may(visit, 'operate') && routes.length > 0 ? <Orders routes={routes} /> : null,
+    may(visit, 'operate') && routes.length > 0 ? (
+      <div class="grid">
+        <ReasonCard title={words.rest} hint={words.restHint} action="upstreams/rest" look="danger">
+          <Choice name="upstream" id="rest-upstream" options={names} />
+          <Field name="minutes" label={words.minutes} value={USUAL_MINUTES} inputMode="numeric" required />
+        </ReasonCard>
+        <ReasonCard title={words.resume} hint={words.resumeHint} action="upstreams/resume" look="">
+          <Choice name="upstream" id="resume-upstream" options={names} />
+        </ReasonCard>
+      </div>
+    ) : null,
   );
 }
 
@@ -123,22 +134,5 @@ function Calls({ sum }: { sum: CallSum }) {
       {requests.toLocaleString(language)}
       {failures === 0 ? null : <Badge tone="bad">{words.failed(failures)}</Badge>}
     </Noted>
-  );
-}
-
-function Orders({ routes }: { routes: Routes }) {
-  const { staffUpstreams: words } = useTexts();
-  const names = [...new Set(routes.map(({ name }) => name))].map((name) => [name, name] as const);
-  const UpstreamChoice = ({ id }: { readonly id: string }) => <Choice name="upstream" id={id} options={names} />;
-  return (
-    <div class="grid">
-      <ReasonCard title={words.rest} hint={words.restHint} action="upstreams/rest" look="danger">
-        <UpstreamChoice id="rest-upstream" />
-        <Field name="minutes" label={words.minutes} value={USUAL_MINUTES} inputMode="numeric" required />
-      </ReasonCard>
-      <ReasonCard title={words.resume} hint={words.resumeHint} action="upstreams/resume" look="">
-        <UpstreamChoice id="resume-upstream" />
-      </ReasonCard>
-    </div>
   );
 }

@@ -59,7 +59,6 @@ async function list({ query, texts }: UserVisit, services: ApiServices): Promise
     <Candidates filters={[account]} />,
     <TableCard
       of={ADMIN_ENDPOINT}
-      label={titles.failingWebhooks}
       rows={endpoints}
       none={words.none}
       pageOf={({ id }) => `/console/staff/webhooks/${id}`}
