@@ -16,6 +16,11 @@ function withoutIds(page: string): string {
   return page.replaceAll(/name="form_id" value="[^"]*"/g, '');
 }
 
+/** The addresses of the entries of the navigation that are marked as the current ones. */
+function currentIn(html: string): string[] {
+  return Array.from(html.matchAll(/<a href="([^"]*)" aria-current="page"/g), ([, address = '']) => address);
+}
+
 describe('the console', () => {
   const app = useTestConsole();
   let customer: TestCaller;
@@ -264,6 +269,28 @@ describe('the console', () => {
       const finance = { email: 'payer@example.com', account_id: accountId, member_role: 'finance' } as const;
       const [, shown = ''] = (await (await Visitor.invited(app, finance)).get(home)).text.split('<main');
       expect(shown).to.include('No tasks yet').and.not.include(`href="${home}/keys"`);
+    });
+
+    it('belong to the entry of the navigation with the longest path that their path starts with', async () => {
+      const member = {
+        email: 'everywhere@example.com',
+        account_id: customer.accountId,
+        staff_role: 'operator',
+      } as const;
+      const visitor = await Visitor.invited(app, member);
+      const below = `/console/accounts/${customer.accountId}`;
+      for (const [page, entry] of [
+        ['/usage', '/usage'],
+        ['/usage/requests', '/usage/requests'],
+        ['/billing/ledger', '/billing'],
+        ['', ''],
+      ] as const) {
+        const { text } = await visitor.get(below + page);
+        expect(currentIn(text), page).to.deep.equal([below + entry]);
+      }
+      const staff = await visitor.get(`/console/staff/accounts/${customer.accountId}/keys`);
+      expect(currentIn(staff.text)).to.deep.equal(['/console/staff/accounts']);
+      expect(currentIn((await visitor.get('/console/profile')).text)).to.deep.equal([]);
     });
 
     it('escape what clients wrote', async () => {

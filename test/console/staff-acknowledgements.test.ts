@@ -155,6 +155,12 @@ describe('findings that nobody can remedy', () => {
     }
   });
 
+  it('keep the downloads of their report on the page of a refused form', async () => {
+    const id = await report(another(OPERATION));
+    const { text } = await acknowledge(ada, id, { reason: '' });
+    expect(text).to.include(`href="${REPORTS}/${id}/export?format=csv"`).and.not.include('acknowledge/export');
+  });
+
   it('are acknowledged by the command, about money only in the console', async () => {
     // contract 4.11:49
     const id = await report(another(OPERATION), another(MONEY));

@@ -16,7 +16,7 @@ import { sumPromoCredit } from '../../../db/queries/promo-grants.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { formatUsd, parseUsd, type PicoUsd } from '../../../domain/money.ts';
 import { CHECKOUT } from '../../../domain/policy.ts';
-import { Card, ExactMoney, exactUsd, Field, Form, Headline, Pages, Facts } from '../../html/components.tsx';
+import { Card, ExactMoney, exactUsd, Facts, Field, Form, Headline, Pages } from '../../html/components.tsx';
 import { monthName } from '../../html/months.ts';
 import { ResourceTable } from '../../html/resource-table.tsx';
 import { readListPage } from '../../list-page.ts';

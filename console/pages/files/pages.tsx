@@ -12,8 +12,8 @@ const page = member.page('/accounts/{account_id}/files', 'develop', showFiles);
 export const filePages = [
   page,
   member.page('/accounts/{account_id}/files/{file_id}/delete', 'develop', async (visit, services) => {
-    const { texts, account, params } = visit;
-    const upload = existing(await findUpload(services.database, account.accountId, params['file_id'] ?? ''));
+    const { texts, account } = visit;
+    const upload = await uploadOf(visit, services);
     const list = `/console/accounts/${account.accountId}/files`;
     return showPage(
       texts.files.deleteTitle(upload.filename ?? upload.id),
@@ -23,10 +23,15 @@ export const filePages = [
       </Card>,
     );
   }),
-  page.form('/{file_id}/delete', 'develop', async ({ account, params }, { uploads }) => {
-    existing((await uploads.remove(account.accountId, params['file_id'] ?? '')) || null);
+  page.form('/{file_id}/delete', 'develop', async (visit, services) => {
+    const { id } = await uploadOf(visit, services);
+    await services.uploads.remove(visit.account.accountId, id);
   }),
 ];
+
+async function uploadOf({ account, params }: MemberVisit, { database }: ApiServices): Promise<Upload> {
+  return existing(await findUpload(database, account.accountId, params['file_id'] ?? ''));
+}
 
 async function showFiles(visit: MemberVisit, services: ApiServices): Promise<PageResult> {
   const { account, query, texts } = visit;

@@ -1,7 +1,7 @@
 /** The keys of an account as a table, and one key as facts. */
 import { API_KEY } from '../../../api/routes/admin/present.ts';
 import type { ApiKey } from '../../../db/queries/api-keys.ts';
-import { FormButton, Money, Noted, Time, usd, Facts } from '../../html/components.tsx';
+import { Facts, FormButton, Money, Noted, Time, usd } from '../../html/components.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import { Chosen, TableCard } from '../../html/resource-table.tsx';
 

@@ -13,18 +13,21 @@ import { KeyFacts, KeyTable } from './key-table.tsx';
 /** The most keys of an account. A program that creates more has a bug. */
 const MAX_KEYS = 200;
 
+/** What a visitor needs for all pages about keys. */
+const MANAGE = ['develop', 'operate'] as const;
+
 export const keyPages = inBothPlaces((place) => {
-  const list = place.page('/keys', ['develop', 'operate'], showKeys);
-  const key = place.page('/keys/{key_id}', ['develop', 'operate'], showKey);
+  const list = place.page('/keys', MANAGE, showKeys);
+  const key = place.page('/keys/{key_id}', MANAGE, showKey);
   const change = (below: string, act: (visit: UserVisit, services: ApiServices, stored: ApiKey) => Promise<unknown>) =>
-    list.form(`/{key_id}/${below}`, ['develop', 'operate'], async (visit, services) =>
+    list.form(`/{key_id}/${below}`, MANAGE, async (visit, services) =>
       act(visit, services, await keyOf(visit, services)),
     );
   return [
     list,
-    list.form('', ['develop', 'operate'], create, showSecret),
+    list.form('', MANAGE, create, showSecret),
     key,
-    key.form('', ['develop', 'operate'], async (visit, services) => {
+    key.form('', MANAGE, async (visit, services) => {
       const stored = await keyOf(visit, services);
       return updateApiKey(services.database, stored.id, readSettings(visit, services.catalogue, stored));
     }),

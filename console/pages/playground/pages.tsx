@@ -2,9 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { countAction } from '../../../api/services/account-limit.ts';
 import { answerChat, streamChat } from '../../../api/services/chat.ts';
+import type { CreateTaskRequest } from '../../../api/services/create-task.ts';
 import { priceOf, withPrices } from '../../../api/services/customer-prices.ts';
 import { placeTask } from '../../../api/services/place-task.ts';
-import type { CreateTaskRequest } from '../../../api/services/create-task.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import type { MediaModel, TextModel } from '../../../catalogue/types.ts';
 import type { Database } from '../../../db/database.ts';
@@ -14,16 +14,16 @@ import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { FormError, problemWords } from '../../form-problem.ts';
-import { existing, type PageResult, member, type MemberVisit } from '../../page.ts';
+import { existing, member, type MemberVisit, type PageResult, showPage } from '../../page.ts';
 import { ownTask, pricesOf } from '../own-account.ts';
 import { bodyOf, formOfTask, withPrompt } from './bodies.ts';
 import { consoleCaller, latestRuns } from './caller.ts';
-import { contentOf, Cost } from './chat.tsx';
+import { AnswerCard, Asked, contentOf, Cost, type WholeAnswer } from './chat.tsx';
 import { filePages } from './files.tsx';
 import { findTried, isMedia, modelsByKind, type Tried } from './models.ts';
-import { PriceAndCalls, type Priced } from './price.tsx';
-import { TaskResult } from './result.tsx';
-import { pathOf, PLACED, playground, type Shown, TryForm } from './view.tsx';
+import { PriceAndCalls, PriceCard, type Priced } from './price.tsx';
+import { ResultPlace, TaskResult } from './result.tsx';
+import { LatestRuns, ModelChoice, pathOf, PLACED, TryForm } from './view.tsx';
 
 const PATH = '/accounts/{account_id}/playground';
 /** A page sends at most one request each 600 ms while the user types. */
@@ -98,12 +98,30 @@ async function show(
   visit: MemberVisit,
   services: ApiServices,
   chosen: Tried | null,
-  shown: Partial<Shown> = {},
+  answer: WholeAnswer | null = null,
 ): Promise<PageResult> {
   const groups = modelsByKind(services.catalogue);
   const model = chosen ?? groups.flatMap(([, models]) => models)[0] ?? null;
   const [priced, latest] = await Promise.all([model && price(visit, services, model), latestRuns(visit, services)]);
-  return playground(visit, { groups, model, priced, latest, ...shown });
+  const path = pathOf(visit);
+  return showPage(
+    visit.texts.titles.playground,
+    <ModelChoice groups={groups} model={model} path={path} />,
+    <div id="tried" class="grid">
+      {model === null || priced === null ? null : (
+        <>
+          <TryForm model={model} visit={visit} path={path} />
+          <div>
+            {isMedia(model) ? null : <AnswerCard answer={answer} />}
+            <ResultPlace />
+            <Asked />
+            <PriceCard priced={priced} path={path} />
+          </div>
+        </>
+      )}
+    </div>,
+    <LatestRuns tasks={latest} path={path} />,
+  );
 }
 
 /** Returns the price of the call. The prompt may be empty. */
@@ -147,7 +165,7 @@ async function ask(visit: MemberVisit, services: ApiServices, model: TextModel):
     await answerChat(services, { context, caller, body: bodyOf(model, visit.form) }),
   );
   const usage = await findTextUsageOfRequest(services.database, account.accountId, requestId);
-  return show(visit, services, model, { answer: { text: contentOf(completion), usage } });
+  return show(visit, services, model, { text: contentOf(completion), usage });
 }
 
 function isStreamRequested({ context }: MemberVisit): boolean {

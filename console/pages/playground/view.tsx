@@ -1,52 +1,17 @@
-/** The page of the playground. Another choice of the model replaces the fields, and keeps the prompt. */
+/** The parts of the playground. Another choice of the model replaces the fields, and keeps the prompt. */
 import type { Task } from '../../../domain/task.ts';
 import { Field, Form, Problem } from '../../html/components.tsx';
-import { type PageResult, type MemberVisit, showPage } from '../../page.ts';
+import { usePage, useTexts } from '../../html/page-context.ts';
+import type { MemberVisit } from '../../page.ts';
 import { Gallery } from '../tasks/gallery.tsx';
-import { AnswerCard, Asked, ChatFields, type WholeAnswer } from './chat.tsx';
+import { ChatFields } from './chat.tsx';
 import { MediaFields } from './media.tsx';
 import { isMedia, type ModelGroups, type Tried } from './models.ts';
-import { PriceCard, type Priced } from './price.tsx';
-import { ResultPlace } from './result.tsx';
-import { usePage, useTexts } from '../../html/page-context.ts';
-
-export interface Shown {
-  readonly groups: ModelGroups;
-  /** Null if no model is enabled. */
-  readonly model: Tried | null;
-  readonly priced: Priced | null;
-  /** What was made in the console last. */
-  readonly latest: readonly Task[];
-  readonly answer?: WholeAnswer;
-}
-
-export function playground(visit: MemberVisit, { groups, model, priced, latest, answer }: Shown): PageResult {
-  const { texts } = visit;
-  const path = pathOf(visit);
-  return showPage(
-    texts.titles.playground,
-    <ModelChoice groups={groups} model={model} path={path} />,
-    <div id="tried" class="grid">
-      {model === null || priced === null ? null : (
-        <>
-          <TryForm model={model} visit={visit} path={path} />
-          <div>
-            {isMedia(model) ? null : <AnswerCard answer={answer ?? null} />}
-            <ResultPlace />
-            <Asked />
-            <PriceCard priced={priced} path={path} />
-          </div>
-        </>
-      )}
-    </div>,
-    <LatestRuns tasks={latest} path={path} />,
-  );
-}
 
 /** The event that a task was placed, by which the page asks for the latest runs again. */
 export const PLACED = 'placed';
 
-function LatestRuns({ tasks, path }: { tasks: readonly Task[]; path: string }) {
+export function LatestRuns({ tasks, path }: { tasks: readonly Task[]; path: string }) {
   const { playground: words, tasks: taskWords } = useTexts();
   const [latest] = tasks;
   const live = { 'hx-get': path, 'hx-select': '#latest', 'hx-swap': 'outerHTML', 'hx-trigger': `${PLACED} from:body` };
@@ -66,7 +31,14 @@ export function pathOf({ account }: MemberVisit): string {
   return `/console/accounts/${account.accountId}/playground`;
 }
 
-function ModelChoice({ groups, model, path }: Pick<Shown, 'groups' | 'model'> & { readonly path: string }) {
+interface ModelChoiceProps {
+  readonly groups: ModelGroups;
+  readonly model: Tried | null;
+  readonly path: string;
+}
+
+/** @param model null if no model is enabled */
+export function ModelChoice({ groups, model, path }: ModelChoiceProps) {
   const texts = useTexts();
   return (
     <form method="get" action={path} class="filters">

@@ -3,7 +3,7 @@ import type { ApiServices } from '../../../api/services/services.ts';
 import { listOpenSessions } from '../../../api/services/people/sessions.ts';
 import { hasIdentity } from '../../../db/queries/identities.ts';
 import { countRecoveryCodes } from '../../../db/queries/recovery-codes.ts';
-import { Card, Choice, Form, Facts } from '../../html/components.tsx';
+import { Card, Choice, Facts, Form } from '../../html/components.tsx';
 import { NewPassword } from '../../html/new-password.tsx';
 import { useTexts } from '../../html/page-context.ts';
 import { type PageResult, showPage, type UserVisit } from '../../page.ts';

@@ -13,7 +13,7 @@ import { createValidator } from '../../../../api/validation.ts';
 import { listPriceLists, listPriceListVersions, type NewPriceListVersion } from '../../../../db/queries/price-lists.ts';
 import * as field from '../../../../domain/resource/field.ts';
 import { nested } from '../../../../domain/resource/resource.ts';
-import { Badge, Card, ExactMoney, Field, Form, Time, Facts } from '../../../html/components.tsx';
+import { Badge, Card, ExactMoney, Facts, Field, Form, Time } from '../../../html/components.tsx';
 import { useTexts } from '../../../html/page-context.ts';
 import { TableCard } from '../../../html/resource-table.tsx';
 import { priceName, priceText } from '../../../html/terms.tsx';

@@ -10,7 +10,7 @@ import {
 } from '../../../../db/queries/webhook-endpoints.ts';
 import { WEBHOOKS } from '../../../../domain/policy.ts';
 import { FormError } from '../../../form-problem.ts';
-import { Card, Choice, Copyable, Form, Pages, Time, Facts } from '../../../html/components.tsx';
+import { Card, Choice, Copyable, Facts, Form, Pages, Time } from '../../../html/components.tsx';
 import { EndpointState } from '../../../html/endpoint-state.tsx';
 import { Candidates, ChoiceFilter, FieldFilter, Filters } from '../../../html/filters.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
