@@ -36,7 +36,7 @@ interface Feature {
   readonly finish?: FinishReason;
   /** How many calls the upstreams get that give one answer to a call. */
   readonly answers?: number;
-  readonly route?: Partial<TextRoute>;
+  readonly route?: Partial<Omit<TextRoute, 'format'>>;
 }
 
 const by = <Cell>(chat: Cell, responses: Cell, messages: Cell, native: Cell): PerFormat<Cell> => ({
@@ -587,7 +587,10 @@ function readRequest(client: WireFormatName, fields: object, stream: boolean): R
 }
 
 /** The exchanges of a request, each of which its upstream answered, and the answer that the client got. */
-async function exchange(read: Read, route: TextRoute, answer: TextResult) {
+/** A route to an upstream that speaks a format of clients. */
+type RouteInFormat = TextRoute & { readonly format: WireFormatName };
+
+async function exchange(read: Read, route: RouteInFormat, answer: TextResult) {
   const context = { ...renderContext(), request: { ...read.request, includeUsage: true } };
   const joined = joinedCalls(route, read.request);
   const { choices } = answer;
@@ -641,7 +644,7 @@ function sentTo(cell: Sent, client: WireFormatName): object | null {
 
 async function check(feature: Feature, client: WireFormatName, upstream: WireFormatName, stream: boolean) {
   const { asked, sent, named = {}, answer = [text('Hello')], got = answer, finish = 'stop', answers = 1 } = feature;
-  const route: TextRoute = { provider: 'p', format: upstream, model: 'm', order: 0, weight: 1, ...feature.route };
+  const route: RouteInFormat = { provider: 'p', format: upstream, model: 'm', order: 0, weight: 1, ...feature.route };
   const choice = {
     parts: answer,
     finish: { reason: answer.some(({ type }) => type === 'tool-call') ? 'tool-calls' : 'stop' },
