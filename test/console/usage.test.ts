@@ -159,7 +159,7 @@ describe('the usage page', () => {
       FROM generate_series(1, 2000) AS n`,
       { accountId },
     );
-    for (let first = 1; first < 100_000; first += 10_000) {
+    for (let first = 1; first < 100_000; first += 2_000) {
       await app.database.raw(
         /* sql */ `
         INSERT INTO text_requests (id, created_at, account_id, api_key_id, request_id, model, format, streamed,
@@ -167,7 +167,7 @@ describe('the usage page', () => {
           estimated, held, excess, charge, absorbed)
         SELECT first_id_at('txt_', now()) || lpad(n::text, 22, '0'), now(), :accountId, 'key_' || lpad((n % 2000 + 1)::text, 32, '0'), 'req',
           'model-' || n % 40, 'chat-completions', false, 'succeeded', 'test', 1, 0, 0, 0, 1, false, n, 0, n, 0
-        FROM generate_series(:first, :first + 9999) AS n`,
+        FROM generate_series(:first, :first + 1999) AS n`,
         { accountId, first },
       );
     }
