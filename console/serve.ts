@@ -74,7 +74,7 @@ function strangerOf(context: Context): Visit {
   return {
     params: context.params,
     query: new URLSearchParams(context.querystring),
-    path: context.path,
+    path: withoutSlash(context.path),
     texts: textsIn(preferredLanguage(context.get('accept-language'))),
     requestId: context.state.requestId,
     ip: context.ip,
@@ -88,6 +88,11 @@ function strangerOf(context: Context): Visit {
     session: null,
     memberships: [],
   };
+}
+
+/** The router takes a path with a slash at its end, too. */
+function withoutSlash(path: string): string {
+  return path.endsWith('/') ? path.slice(0, -1) : path;
 }
 
 async function withSession(context: Context, visit: Visit, { database }: ApiServices): Promise<Visit> {

@@ -293,6 +293,12 @@ describe('the console', () => {
       expect(currentIn((await visitor.get('/console/profile')).text)).to.deep.equal([]);
     });
 
+    it('lead to the same addresses when their own ends with a slash', async () => {
+      const home = `/console/accounts/${customer.accountId}`;
+      const [plain, slashed] = [await owner.get(`${home}/keys`), await owner.get(`${home}/keys/`)];
+      for (const { text } of [plain, slashed]) expect(text).to.include(`action="${home}/keys"`);
+    });
+
     it('escape what clients wrote', async () => {
       const { request } = newTask(keyOf(customer));
       const task = await createTaskRow(app.database, keyOf(customer), {
