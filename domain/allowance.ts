@@ -2,12 +2,12 @@
  * An allowance: money that an account's key has handed to one text process. Requests hold and settle against it in
  * memory; `db/text-money/allowances.ts` takes it from the ledger and writes what was spent.
  *
- * Free money is the permission to serve: whoever deletes a key, suspends an account or lacks money elsewhere recalls the
+ * Free money is the permission to serve: deleting a key, suspending an account, or lacking money elsewhere recalls the
  * free money, and the next request asks the ledger again.
  */
 import { larger, type PicoUsd, smaller } from './money.ts';
 
-/** Money by the credit that it is of, in pico-USD. */
+/** Amounts in pico-USD, by the kind of credit. */
 export interface Credit {
   readonly signup: PicoUsd;
   readonly funded: PicoUsd;
@@ -29,13 +29,13 @@ export function subtract(left: Credit, right: Credit): Credit {
 
 /** The facts about a request that decide which credit pays for it. */
 export interface CreditTerms {
-  /** Signup credit cannot pay for it. */
+  /** Signup credit cannot pay for the request. */
   readonly fundedOnly: boolean;
-  /** Requires that the account has topped up. */
+  /** The account must have topped up. */
   readonly isTopUpRequired: boolean;
 }
 
-/** The part of `credit` that pays `amount`, signup credit first. */
+/** Returns the part of `credit` that pays `amount`, signup credit first. */
 export function take(credit: Credit, amount: PicoUsd, { fundedOnly }: Pick<CreditTerms, 'fundedOnly'>): Credit {
   const signup = fundedOnly ? 0n : smaller(credit.signup, amount);
   return { signup, funded: smaller(credit.funded, amount - signup) };
@@ -50,13 +50,13 @@ export interface Payment {
 }
 
 export class Allowance {
-  /** The money in the ledger that this process may spend, as the last answer reported. */
+  /** The money in the ledger that this process may spend, as the ledger last reported. */
   #total = NO_CREDIT;
   /** Held for requests in progress. */
   #held = NO_CREDIT;
   /** Charges of completed requests that are not written yet. */
   #unwritten = NO_CREDIT;
-  /** On its way back to the account. */
+  /** Money that the next write returns to the account. */
   #returning = NO_CREDIT;
   #hasToppedUp = false;
 
@@ -70,12 +70,12 @@ export class Allowance {
     return this.#total;
   }
 
-  /** Whether nothing refers to it: it has no money, and no request in progress. */
+  /** Whether the allowance has no money and no request in progress. */
   get isEmpty(): boolean {
     return [this.#total, this.#held, this.#unwritten].every((credit) => amountOf(credit) === 0n);
   }
 
-  /** Holds `amount` of the free money. @returns the hold; null if there is too little, or it may not pay */
+  /** Holds `amount` of the free money. @returns the hold; null if there is too little, or a top-up is missing */
   hold(amount: PicoUsd, terms: CreditTerms): Credit | null {
     if (amount <= 0n || (terms.isTopUpRequired && !this.#hasToppedUp)) return null;
     const taken = take(this.free, amount, terms);
@@ -89,7 +89,7 @@ export class Allowance {
     this.#held = add(this.#held, hold);
   }
 
-  /** Releases the hold of a completed request, and keeps what it pays until {@link confirm}. */
+  /** Releases the hold of a completed request, and keeps its charge as unwritten until {@link confirm}. */
   settle(hold: Credit, charge: PicoUsd, terms: Pick<CreditTerms, 'fundedOnly'>): Payment {
     const missing = charge - amountOf(hold);
     const grown = missing > 0n ? add(hold, take(this.free, missing, terms)) : hold;
@@ -99,24 +99,24 @@ export class Allowance {
     return { held: amountOf(grown), paid };
   }
 
-  /** Takes all free money out of use, to return it in the next write. @returns that money */
+  /** Takes all free money out of use, for the next write to return. @returns the free money */
   startReturn(): Credit {
     const { free } = this;
     this.#returning = add(this.#returning, free);
     return free;
   }
 
-  /** The write that was to return money did not happen. */
+  /** Puts money back into use after the write that should have returned it did not happen. */
   cancelReturn(): void {
     this.#returning = NO_CREDIT;
   }
 
-  /** The charges of completed requests are written. */
+  /** Removes charges that are now written. */
   confirm(paid: Credit): void {
     this.#unwritten = subtract(this.#unwritten, paid);
   }
 
-  /** Takes over what the ledger reports after a write. */
+  /** Sets the total that the ledger reports after a write. */
   setTotal(total: Credit): void {
     this.#total = total;
     this.#returning = NO_CREDIT;

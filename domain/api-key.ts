@@ -1,4 +1,4 @@
-/** When an API key may be used, and what its owner reads when it may not: contract 5. */
+/** Decides whether an API key may be used, and words the refusals: contract 5. */
 import { ServiceError } from './errors.ts';
 import { formatUsd, type PicoUsd } from './money.ts';
 
@@ -7,7 +7,7 @@ export const LIMIT_PERIODS = ['day', 'week', 'month'] as const;
 
 export type LimitPeriod = (typeof LIMIT_PERIODS)[number];
 
-/** The start of the period of a moment. */
+/** The start of the period that contains a moment. */
 export function startOfPeriod(period: LimitPeriod, at: Date): Date {
   const [year, month, day] = [at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate()];
   const sinceMonday = (at.getUTCDay() + 6) % 7;
@@ -18,7 +18,7 @@ export function startOfPeriod(period: LimitPeriod, at: Date): Date {
   );
 }
 
-/** When a limit that is spent now can be spent again. */
+/** When a limit renews next. */
 export function renewalOf(period: LimitPeriod, now: Date): Date {
   const { [period]: days } = { day: 1, week: 7, month: 31 };
   const start = startOfPeriod(period, now);
@@ -30,9 +30,9 @@ export interface KeyState {
   readonly deletedAt: Date | null;
   readonly disabledAt: Date | null;
   readonly expiresAt: Date | null;
-  /** The most that the key may spend, in total or in each period; null for no limit of its own. */
+  /** The most that the key may spend, in total or in each period; null for no limit. */
   readonly usageLimit: PicoUsd | null;
-  /** After which the limit renews; null for never. */
+  /** The period after which the limit renews; null for never. */
   readonly limitPeriod: LimitPeriod | null;
   /** The amount that the key has been charged and holds, in this period if its limit renews. */
   readonly usedOfLimit: PicoUsd;
@@ -76,8 +76,8 @@ export function assertUsable(
 }
 
 /**
- * Requires that something is left of the key's usage limit. Every call that creates or changes something needs this; an
- * exhausted key can still read what it paid for. Money that is only reserved may come back, so it does not exhaust a key.
+ * Requires that the key's usage limit is not spent. Every call that creates or changes something needs this; an
+ * exhausted key can still read what it paid for. Reserved money may be refunded, so it does not exhaust a key.
  *
  * @throws ServiceError 401 `invalid_api_key`; 402 `insufficient_credits` if the limit renews
  */
@@ -89,7 +89,7 @@ export function assertNotExhausted(key: KeyState, now = new Date()): void {
 /** The limit of a key, with the period after which it renews. */
 export type KeyLimit = Pick<KeyState, 'usageLimit' | 'limitPeriod'>;
 
-/** 401 for a limit of all time that is spent, and 402 for one that renews. */
+/** Returns the error for a spent limit: 401 if it never renews, 402 if it renews. */
 export function exhaustedKey(key: KeyLimit, now: Date): ServiceError {
   if (key.limitPeriod === null) return refusedKey('key_exhausted');
   const message = `Nothing is left of ${describeLimit(key, now)}. Wait until then, or raise the limit.`;
@@ -129,7 +129,7 @@ export function assertAllowedModel(key: KeyGroup, model: string): void {
   if (!isAllowedModel(key, model)) throw new ServiceError('forbidden', modelRefusal(model));
 }
 
-/** The message for a model outside the key's group, whatever the code. */
+/** The message for a model outside the key's group. */
 export function modelRefusal(model: string): string {
   return `The API key may not call the model ${model}. Use a key of another group.`;
 }

@@ -1,4 +1,4 @@
-/** Prices that are lower than what the upstream of a route charges for the same. */
+/** Finds prices that are lower than the operator's cost at the upstream of a route. */
 import type { RouteCost } from './media-route.ts';
 import type { JsonObject } from './json.ts';
 import type { PicoUsd } from './money.ts';
@@ -7,7 +7,7 @@ import { renderCost } from './render-cost.ts';
 import { TOKEN_PRICES } from './price-list.ts';
 
 export interface PriceBelowCost {
-  /** The resolution of media; the name of the price of text. */
+  /** For media the resolution, for text the name of the price. */
   readonly what: string;
   /** The price of a video or image, or of 1M tokens. */
   readonly price: PicoUsd;
@@ -20,7 +20,7 @@ const MINUTES_PER_DAY = 24 * 60;
 /** A Sunday. */
 const WEEK_STARTS_MS = Date.parse('2026-01-04T00:00:00Z');
 
-/** The prices of text that are below cost, each once: for short prompts or long ones, at one time or another. */
+/** Returns each price of text that is below cost for some length of the prompt at some time of the week. */
 export function textBelowCost(pricing: TextPricing, cost: TextPricing): readonly PriceBelowCost[] {
   const both = [pricing, cost];
   const lengths = [
@@ -42,7 +42,7 @@ export function textBelowCost(pricing: TextPricing, cost: TextPricing): readonly
   return [...found.values()];
 }
 
-/** A moment within each window of a peak, and one just after it. */
+/** The first moment of each window of a peak, and the moment just after it. */
 function timesOf({ utcOffsetMinutes, weekdays, windows }: TextPricing['peaks'][number]): readonly number[] {
   return weekdays.flatMap((weekday) =>
     windows
@@ -59,7 +59,7 @@ interface SoldMedia {
   readonly defaults: JsonObject;
 }
 
-/** The resolutions whose price is below cost, each once: with one value or another of the parameters that change either. */
+/** Returns each resolution whose price is below cost for some values of the parameters that change price or cost. */
 export function mediaBelowCost(
   { pricing, durations, defaults }: SoldMedia,
   cost: RouteCost,

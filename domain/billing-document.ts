@@ -1,6 +1,6 @@
 /**
- * Receipts, credit notes and invoices. A receipt confirms a payment, a credit note confirms what went back of it, and an
- * invoice says what an account was charged in a month. Documents state whole cents, rounded half up.
+ * Receipts, credit notes and invoices. A receipt confirms a payment, a credit note confirms its refund, and an invoice
+ * states the charges of an account in a month. Documents state whole cents, rounded half up.
  */
 import { PICO_PER_CENT, type PicoUsd } from './money.ts';
 
@@ -13,10 +13,10 @@ export const TAX_POINTS = ['paid', 'used'] as const;
 
 export type TaxPoint = (typeof TAX_POINTS)[number];
 
-/** Who sells, or who buys. */
+/** The seller or the customer. */
 export interface Party {
   readonly name: string;
-  /** Line by line. */
+  /** The lines of the address. */
   readonly address: readonly string[];
   readonly taxId: string | null;
 }
@@ -45,20 +45,20 @@ export const LINE_SUBJECTS = [
 
 export interface DocumentLine {
   readonly subject: (typeof LINE_SUBJECTS)[number];
-  /** Null for what is about no single model. */
+  /** Null if the line is about no single model. */
   readonly model: string | null;
-  /** How many payments, tasks or text requests. */
+  /** The number of payments, tasks or text requests. */
   readonly quantity: number;
   /** Exact; negative for granted credit, which nobody paid. */
   readonly amount: PicoUsd;
 }
 
 export interface TaxLine extends Tax {
-  /** In whole cents; a part of the total. */
+  /** In whole cents; the total includes it. */
   readonly amount: PicoUsd;
 }
 
-/** What a document says. */
+/** The content of a document. */
 export interface DocumentContent {
   readonly seller: Party;
   readonly customer: Party;
@@ -67,13 +67,13 @@ export interface DocumentContent {
   readonly subtotal: PicoUsd;
   /** The subtotal in whole cents. */
   readonly total: PicoUsd;
-  /** The taxes that the total includes; none where another document states them. */
+  /** The taxes that the total includes; empty where another document states them. */
   readonly taxes: readonly TaxLine[];
   /** The number of the receipt that a credit note corrects, if there is one. */
   readonly corrects: string | null;
 }
 
-/** The document about some lines. */
+/** Returns a document with these lines. */
 export function composeDocument(
   kind: DocumentKind,
   { taxes, taxPoint, ...seller }: Seller,
@@ -87,12 +87,12 @@ export function composeDocument(
   return { seller, customer, lines, subtotal, total, taxes: isTaxed ? taxesIn(total, taxes) : [], corrects };
 }
 
-/** What is left of the total without its taxes. */
+/** The total without its taxes. */
 export function netOf({ total, taxes }: Pick<DocumentContent, 'total' | 'taxes'>): PicoUsd {
   return taxes.reduce((rest, { amount }) => rest - amount, total);
 }
 
-/** The lines with the largest amounts, and one line for the others. */
+/** Returns the lines with the largest amounts, and one line for the others. */
 export function groupSmallLines(lines: readonly DocumentLine[], maxLines: number): readonly DocumentLine[] {
   if (lines.length <= maxLines) return lines;
   const sorted = lines.toSorted((one, other) => Number(other.amount - one.amount));

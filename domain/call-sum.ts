@@ -1,6 +1,6 @@
 /** Calls of upstreams, added up: how many there were, how many failed because of the upstream, and how long they took. */
 
-/** The upper bounds of the classes of duration, in milliseconds. One more class has the longer calls. */
+/** The upper bounds of the histogram's classes of duration, in milliseconds. One more class has the longer calls. */
 export const DURATION_BOUNDS_MS = [
   5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 60_000, 120_000, 300_000,
 ] as const;
@@ -42,7 +42,8 @@ export function addCalls(one: CallSum, other: CallSum): RunningCallSum {
 }
 
 /**
- * The duration that a share of the calls did not exceed, in milliseconds, estimated within its class; null without calls.
+ * Returns the duration that a share of the calls did not exceed, in milliseconds, interpolated within its class; null
+ * without calls.
  *
  * @param share from 0 to 1, such as 0.95
  */

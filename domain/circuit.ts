@@ -1,7 +1,7 @@
 /**
- * The circuit breaker of upstreams. An open circuit keeps requests from what fails; when the opening has passed, the
- * circuit is half-open, and a single request probes. A probe costs one request, so the first openings are short: an
- * upstream that recovers soon gets its traffic back soon.
+ * The circuit breaker of upstreams. An open circuit keeps requests from a failing upstream; when the opening has
+ * passed, the circuit is half-open, and a single request probes the upstream. A probe costs one request, so the first
+ * openings are short: an upstream that recovers soon gets its traffic back soon.
  */
 
 /** `half-open`: the next request is the probe. While a probe is in progress, the circuit is `open` to all others. */

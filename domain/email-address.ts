@@ -1,7 +1,7 @@
 /**
- * The rules for every e-mail address that people sign in with; whether somebody reads mail there, only they can show. As in
- * https://html.spec.whatwg.org/multipage/input.html#valid-e-mail-address: nothing that a header or a list of recipients means
- * something by, and only ASCII, of which no two letters look the same.
+ * The form of every e-mail address that people sign in with; only a mail shows whether somebody reads the address. As
+ * in https://html.spec.whatwg.org/multipage/input.html#valid-e-mail-address: no character with a meaning in headers or
+ * in lists of recipients, and only ASCII, so that no two addresses look the same.
  */
 export const EMAIL_ADDRESS = /^[\w.!#$%&'*+/=?^`{|}~-]+@[a-z0-9-]+(\.[a-z0-9-]+)+$/i;
 

@@ -9,13 +9,14 @@ export interface EndUserBudget extends Budget {
 }
 
 /**
- * The name by which usage and budgets know an end user: the beginning of a long one, and without what PostgreSQL cannot store.
+ * Returns the name of an end user in usage and budgets: cut to the maximum length, with U+FFFD for characters that
+ * PostgreSQL cannot store.
  *
  * @param sent as the client sent it
  */
 export function endUserName(sent: string): string {
   const { maxNameLength: max } = END_USERS;
-  // Two code units are at most one character. The copy lets go of the rest.
+  // A character takes at most two code units. The copy releases the rest of the string.
   const name =
     sent.length > max
       ? Array.from(sent.slice(0, 2 * max))

@@ -23,7 +23,7 @@ export function presentError(error: ServiceError, requestId: string): ErrorEnvel
   };
 }
 
-/** The common envelope with the fields that clients of OpenAI's API read: contract 7.1 has them for moderation. */
+/** The common envelope, with the fields that clients of OpenAI's API read; for moderation (contract 7.1). */
 export function presentTypedError(error: ServiceError, requestId: string): object {
   return { error: { ...presentError(error, requestId).error, type: 'svc_error', param: null } };
 }

@@ -57,7 +57,7 @@ export function isTaskErrorCode(code: string): code is TaskErrorCode {
   return TASK_ERROR_CODES.some((known) => known === code);
 }
 
-/** The rule that a field of a body breaks, so that readers can be told in other words than those of the message. */
+/** The rule that a field of a body breaks, so that the console can word the error in another language. */
 export interface FieldFault {
   /** The names of the field and of the fields and items in it, outermost first. */
   readonly path: readonly (string | number)[];
@@ -73,7 +73,7 @@ interface ServiceErrorOptions {
   readonly retryAfterSeconds?: number | undefined;
   /** Replaces the status in the table, for the few transport faults (such as 405) that share a code. */
   readonly status?: number | undefined;
-  /** Replaces what the table says, where a status changes whether the same request can succeed. */
+  /** Replaces `retryable` in the table, where the status changes whether the same request can succeed. */
   readonly retryable?: boolean | undefined;
   /** Further response headers, such as `Allow`. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -105,13 +105,13 @@ export class ServiceError extends Error {
   }
 }
 
-/** A message may quote what the client sent, so it is cut after this. */
-const MAXIMUM_SENTENCE_LENGTH = 2_000;
+/** Messages are cut after this length, because they may quote what the client sent. */
+const MAX_MESSAGE_LENGTH = 2_000;
 
 /** The most frequent refusal: 400 `bad_request`. @param message names the field */
 export function badRequest(message: string, fieldFault?: FieldFault): ServiceError {
-  const isShort = message.length <= MAXIMUM_SENTENCE_LENGTH;
-  return new ServiceError('bad_request', isShort ? message : `${cutText(message, MAXIMUM_SENTENCE_LENGTH)}…`, {
+  const isShort = message.length <= MAX_MESSAGE_LENGTH;
+  return new ServiceError('bad_request', isShort ? message : `${cutText(message, MAX_MESSAGE_LENGTH)}…`, {
     fieldFault,
   });
 }
@@ -124,7 +124,7 @@ export function methodNotAllowed(method: string, path: string, allowed: string):
   });
 }
 
-/** The error as a client may see it. */
+/** Returns a {@link ServiceError} as it is, and `internal_error` for any other error. */
 export function toServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
   return new ServiceError(

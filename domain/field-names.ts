@@ -1,4 +1,4 @@
-/** Names of fields: `likeThis` in code, and `like_this` in files of operators and tables. */
+/** Names of fields: `likeThis` in code, and `like_this` in operators' files and in tables. */
 
 export type SnakeCase<Name extends string> = Name extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
@@ -24,7 +24,7 @@ export function toCamelCase(name: string): string {
   return name.replaceAll(/_(\w)/g, (_match, letter: string) => letter.toUpperCase());
 }
 
-/** The same values under names as in code; what is inside them stays as it is. */
+/** Returns the same values under camel-case names. Names inside the values do not change. */
 export function camelCased<Fields extends object>(fields: Fields): CamelCased<Fields>;
 export function camelCased(fields: object): object {
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [toCamelCase(name), value]));

@@ -3,7 +3,7 @@
 /** The value of an environment variable, if it is set. */
 export type ReadVariable = (name: string) => string | undefined;
 
-/** The place of a value in a document: the names of fields, and places in lists from 0. */
+/** The path of a value in a document: names of fields, and indexes in lists, from 0. */
 export type FieldPath = readonly (string | number)[];
 
 /** A variable that is not set. */
@@ -15,7 +15,7 @@ export interface MissingVariable {
 const REFERENCE = /\$(?:\$|\{([A-Za-z_][A-Za-z0-9_]*)\})/g;
 
 /**
- * Fills every string of a parsed document in, the names of its fields excepted.
+ * Replaces the references in every string of a parsed document, except in the names of its fields.
  *
  * @returns the document, and the missing variables; references to them stay unchanged
  */

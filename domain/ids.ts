@@ -1,5 +1,5 @@
 /**
- * Identifiers. Each is a prefix for the kind of thing, and 32 letters and digits: ten that encode the creation time in
+ * Ids. Each has a prefix for the kind of thing, and 32 letters and digits: ten that encode the creation time in
  * milliseconds, and 22 random ones. Ids therefore sort by age, and the database finds a row in a table that is
  * partitioned by time without searching every partition.
  */
@@ -36,7 +36,7 @@ export const ID_PREFIX = {
 
 export type IdKind = keyof typeof ID_PREFIX;
 
-/** A busy process makes several identifiers in a millisecond. */
+/** The encoded time of the last id: a busy process makes several ids in a millisecond. */
 let latestMs = -1;
 let latestTime = '';
 
@@ -76,20 +76,20 @@ export function createdAtMsOf(kind: IdKind, id: string): number {
   return Number.parseInt(id.slice(prefix.length, prefix.length + TIME_LENGTH), 36);
 }
 
-/** Random letters for many ids: making them for each id would cost more than everything else about it. */
-let stock = '';
+/** Random letters for many ids: generating them for each id would cost more than the rest of the id. */
+let randomStock = '';
 let usedLetters = 0;
 const STOCK_BYTES = 4096;
-/** Bytes from here on are left out, so that each letter is as likely as the others. */
-const LEFT_OUT_FROM = 256 - (256 % ALPHABET.length);
+/** Random bytes from this value on are discarded, so that all letters are equally likely. */
+const DISCARDED_FROM = 256 - (256 % ALPHABET.length);
 /** `length` random letters and digits from a cryptographic source, without modulo bias. */
 export function randomLetters(length: number): string {
-  while (stock.length - usedLetters < length) {
-    stock = stock.slice(usedLetters) + moreLetters();
+  while (randomStock.length - usedLetters < length) {
+    randomStock = randomStock.slice(usedLetters) + moreLetters();
     usedLetters = 0;
   }
   usedLetters += length;
-  return stock.slice(usedLetters - length, usedLetters);
+  return randomStock.slice(usedLetters - length, usedLetters);
 }
 
 /** Up to {@link STOCK_BYTES} letters. */
@@ -97,7 +97,7 @@ function moreLetters(): string {
   const codes = new Uint8Array(STOCK_BYTES);
   let count = 0;
   for (const byte of crypto.getRandomValues(new Uint8Array(STOCK_BYTES))) {
-    if (byte < LEFT_OUT_FROM) codes[count++] = ALPHABET.charCodeAt(byte % ALPHABET.length);
+    if (byte < DISCARDED_FROM) codes[count++] = ALPHABET.charCodeAt(byte % ALPHABET.length);
   }
   return new TextDecoder().decode(codes.subarray(0, count));
 }

@@ -1,7 +1,7 @@
 /**
- * The parameters of images whose values a model lists in the catalogue, with a default: `list` names the values, and
- * `default_…` the default. The catalogue, the API, the tasks and the upstreams' fields derive them from here. How to add one:
- * `docs/changing-it.md`.
+ * The parameters of images whose values a model lists in the catalogue: `list` names the field of the values, and
+ * `default_…` the field of the default. The catalogue, the API, tasks and the fields of upstreams are derived from this
+ * list. How to add a parameter: `docs/changing-it.md`.
  */
 export const IMAGE_CHOICES = [
   { name: 'background', list: 'backgrounds', description: '`transparent` gives a PNG with alpha' },
@@ -18,7 +18,7 @@ export type ImageChoiceEntries = {
 /** The values that a request chose. */
 export type ChosenValues = { readonly [Name in ImageChoice]?: string };
 
-/** @param valueOf returns undefined for what is not chosen */
+/** @param valueOf returns undefined for a parameter without a chosen value */
 export function chooseValues(valueOf: (name: ImageChoice) => string | undefined): ChosenValues {
   const chosen: { -readonly [Name in ImageChoice]?: string } = {};
   for (const { name } of IMAGE_CHOICES) {

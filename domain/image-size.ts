@@ -23,10 +23,10 @@ export const IMAGE_SIZE_LIMITS = {
 
 export const IMAGE_SIZE_PATTERN = /^([1-9]\d{0,4})x([1-9]\d{0,4})$/;
 
-/** The largest `size` that is billed as that tier; everything above 2K is 4K. */
+/** The most pixels that a tier bills; larger sizes than 2K are billed as 4K. */
 const MAX_BILLED_PIXELS = { '1K': 2_097_152, '2K': 5_898_240 } as const;
 
-/** The most pixels that are rendered when a request asks only for a tier. */
+/** The most pixels of a render whose request names only a tier. */
 const RENDERED_PIXELS: Readonly<Record<ImageTier, number>> = {
   '1K': 1_024 * 1_024,
   '2K': 2_048 * 2_048,
@@ -36,7 +36,7 @@ const RENDERED_PIXELS: Readonly<Record<ImageTier, number>> = {
 /**
  * Reads `WIDTHxHEIGHT`.
  *
- * @returns the size; null when it is written differently or breaks one of {@link IMAGE_SIZE_LIMITS}
+ * @returns the size; null when the text has another form or the size breaks one of {@link IMAGE_SIZE_LIMITS}
  */
 export function parseImageSize(text: string): PixelSize | null {
   const match = IMAGE_SIZE_PATTERN.exec(text);
@@ -45,7 +45,7 @@ export function parseImageSize(text: string): PixelSize | null {
   return isWithinLimits(size) ? size : null;
 }
 
-/** The tier as which a size is billed. */
+/** The tier that bills a size. */
 export function imageTierOf({ width, height }: PixelSize): ImageTier {
   const pixels = width * height;
   if (pixels <= MAX_BILLED_PIXELS['1K']) return '1K';
@@ -56,8 +56,8 @@ export function imageTierOf({ width, height }: PixelSize): ImageTier {
  * The largest size of a tier with exactly the requested aspect ratio, within {@link IMAGE_SIZE_LIMITS}.
  *
  * @param aspectRatio `W:H`, or `auto`, which renders a square frame
- * @throws RangeError when the ratio is written differently or is impossible within the limits; the catalogue is checked
- *   for this
+ * @throws RangeError when the ratio has another form or is impossible within the limits; the check of the catalogue
+ *   finds such ratios
  */
 export function imageSizeFor(tier: ImageTier, aspectRatio: string): PixelSize {
   const [across, down] = parseAspectRatio(aspectRatio === 'auto' ? '1:1' : aspectRatio);

@@ -5,7 +5,7 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 
 export const NULL: JsonSchema = { type: 'null' };
 
-/** Any object. Without the second keyword, generated TypeScript takes none that has fields. */
+/** Any object. Without `additionalProperties`, generated TypeScript accepts only objects without fields. */
 export const ANY_OBJECT: JsonSchema = { type: 'object', additionalProperties: true };
 
 /** The schema, or null. */
@@ -14,15 +14,15 @@ export function nullable(schema: JsonSchema): JsonSchema {
   if ('$ref' in schema) return { oneOf: [schema, NULL] };
   if (Array.isArray(oneOf))
     return { ...others, ...(description !== undefined && { description }), oneOf: [...oneOf, NULL] };
-  if (type === undefined) return takesAnything(schema) ? schema : { oneOf: [schema, NULL] };
-  // Generators make a type of a list of words, but none of words and null.
+  if (type === undefined) return acceptsAnything(schema) ? schema : { oneOf: [schema, NULL] };
+  // Generators make a type from an enum of words, but not from an enum of words and null.
   if ('enum' in schema || 'const' in schema) {
     return { ...(description !== undefined && { description }), oneOf: [{ type, ...others }, NULL] };
   }
   return { ...schema, type: [type, 'null'].flat() };
 }
 
-function takesAnything(schema: JsonSchema): boolean {
+function acceptsAnything(schema: JsonSchema): boolean {
   return Object.keys(schema).every((keyword) => keyword === 'description');
 }
 
@@ -38,7 +38,7 @@ export interface OptionalField {
 
 export type Fields = Readonly<Record<string, JsonSchema | OptionalField>>;
 
-/** A schema for each field of `Shape`, optional exactly where the field is; the compiler compares the two. */
+/** A schema for each field of `Shape`, optional exactly where the field is optional. The compiler checks this. */
 export type FieldsOf<Shape> = {
   readonly [Field in keyof Shape]-?: Partial<Pick<Shape, Field>> extends Pick<Shape, Field>
     ? OptionalField
@@ -61,7 +61,7 @@ export function object(fields: Fields, description?: string): JsonSchema {
   };
 }
 
-/** The fields of `Shape`, which the code that writes them returns; a missing or extra field does not compile. */
+/** The fields of `Shape`, the type that the code returns; a missing or extra field does not compile. */
 export function fieldsOf<Shape>(fields: FieldsOf<Shape>): FieldsOf<Shape> & Fields {
   return fields;
 }

@@ -1,7 +1,7 @@
 /** Parsed JSON values. */
 
 /** An object with values of unknown types. */
-// A type and not an interface: an interface could gain fields elsewhere, and so would not be assignable from plain objects.
+// A type, because plain objects are not assignable to an interface, to which other code could add fields.
 export type JsonObject = { readonly [field: string]: unknown };
 
 /** Whether a parsed JSON value is an object: neither a list nor null. */

@@ -1,8 +1,8 @@
-/** The bills of vendors whose columns are known: docs/finance.md says from where. Those of others are given once, and kept. */
+/** The columns of vendors' bills (sources: docs/finance.md). Operators give the columns of other bills once. */
 import type { BillColumns } from './vendor-bill.ts';
 
 export interface KnownBill {
-  /** As operators would call the vendor, in small letters. */
+  /** The operators' name for the vendor, in lower case. */
   readonly vendor: string;
   readonly columns: BillColumns;
 }
@@ -20,7 +20,7 @@ export const KNOWN_BILLS: readonly KnownBill[] = [
   { vendor: 'ark', columns: { job: null, model: 'SplitItemID', amount: 'PayableAmount' } },
 ];
 
-/** The columns that a bill of the vendor may have, if any are known. */
+/** Returns the known columns of the vendor's bills. */
 export function knownColumnsOf(vendor: string): readonly BillColumns[] {
   return KNOWN_BILLS.filter((known) => known.vendor === vendor.toLowerCase()).map(({ columns }) => columns);
 }

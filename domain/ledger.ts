@@ -1,10 +1,10 @@
 /**
- * The books of the ledger, and which of them each kind of transfer moves money between. PostgreSQL refuses every other
- * move (`transfers_books` in `db/migrations/0003-ledger.ts`), and itself writes the transfers of batches of tasks and
- * text requests.
+ * The balances of the ledger, and the two between which each kind of transfer moves money. PostgreSQL refuses every
+ * other move (`transfers_books` in `db/migrations/0003-ledger.ts`). Functions in PostgreSQL write the transfers of
+ * batches of tasks and text requests.
  */
 
-/** Every book: those of accounts, and Genway's own. */
+/** Every balance: those of accounts, and Genway's own. */
 export type Book =
   | AccountBook
   | 'payments'
@@ -23,13 +23,13 @@ export interface Move {
   readonly credit: Book;
 }
 
-/** The movement of each kind of transfer. An adjustment that takes money goes the other way. */
+/** The move of each kind of transfer. An adjustment that takes money from the account is reversed. */
 export const TRANSFERS = {
   /** Funded credit, for a payment. */
   topup: { debit: 'payments', credit: 'available' },
   /** Signup credit. */
   signup_grant: { debit: 'signup_credit', credit: 'available' },
-  /** Promo credit: given, too, until it expires. */
+  /** Promo credit: signup credit that expires. */
   promo_grant: { debit: 'promo_credit', credit: 'available' },
   /** The rest of a promo grant that has expired. */
   promo_expiry: { debit: 'available', credit: 'promo_credit' },
@@ -61,7 +61,7 @@ export function moveOf(kind: TransferKind, taken = false): Move {
   return taken ? { debit: credit, credit: debit } : { debit, credit };
 }
 
-/** The amount that a row of the ledger adds to each balance of its account; negative where it takes. */
+/** The amount that a transfer adds to each balance of its account; negative where it takes money. */
 export function changesBy({
   debit,
   credit,
@@ -71,12 +71,12 @@ export function changesBy({
   return { available: moved('available'), reserved: moved('reserved') };
 }
 
-/** Whether a move charges its account. A key's `used` is what it has reserved and been charged. */
+/** Whether a move charges its account. The `used` of a key is the sum of its holds and charges. */
 export function isCharge({ debit, credit }: Move): boolean {
   return credit === 'revenue' && ACCOUNT_BOOKS.some((book) => book === debit);
 }
 
-/** The purposes of entries of an account's balance, which is the part of the ledger that customers see. */
+/** The types of balance entries, the part of the ledger that customers see. */
 export const ENTRY_TYPES = [
   'topup',
   'signup_grant',
@@ -91,7 +91,7 @@ export type EntryType = (typeof ENTRY_TYPES)[number];
 
 /**
  * The entry that each kind of transfer makes. A text request whose charge exceeds its hold has two transfers and one entry.
- * All other kinds only hold money, return it, or move none of the account's.
+ * The other kinds hold or return money, or move no money of the account.
  */
 export const ENTRY_OF = {
   topup: 'topup',
@@ -111,7 +111,7 @@ export function changeBy(moved: Move & { readonly amount: bigint }): bigint {
   return available + reserved;
 }
 
-/** The amount of a transfer; that of a correction has the sign of what it does to the account. */
+/** The amount of a transfer. An adjustment that takes money from the account has a negative amount. */
 export function signedAmount(transfer: Move & { readonly kind: TransferKind; readonly amount: bigint }): bigint {
   return transfer.kind === 'adjustment' ? changeBy(transfer) : transfer.amount;
 }

@@ -1,15 +1,15 @@
-/** How well a text matches free words. */
+/** Scores how well a text matches the words of a query. */
 
-/** Words that say nothing about what is wanted. */
+/** Words without meaning for the search. */
 const STOP_WORDS: ReadonlySet<string> = new Set(
   'a an and any at by can for from give i in into is it make me model my of on or please that the to want which with you'.split(
     ' ',
   ),
 );
-/** More words of a query do not tell texts apart. */
+/** The words of a query that count; further words do not change the ranking. */
 const MAX_WORDS = 40;
 
-/** The share of a query's words that a text has, from 0 to 1; 1 for a query that says nothing. */
+/** The share of a query's words that a text has, from 0 to 1; 1 for a query of stop words only. */
 export function matchShare(query: string, text: string): number {
   const wanted = wordsOf(query)
     .filter((word) => !STOP_WORDS.has(word))
@@ -20,7 +20,7 @@ export function matchShare(query: string, text: string): number {
   return matches.length / wanted.length;
 }
 
-/** Whether two words are forms of one, as `videos` and `video` or `animate` and `animates`. */
+/** Whether two words are forms of one word, such as `videos` and `video` or `animate` and `animates`. */
 function areForms(one: string, other: string): boolean {
   const [short, long] = one.length < other.length ? [one, other] : [other, one];
   return one === other || (short.length >= 4 && long.startsWith(short) && long.length - short.length <= 3);

@@ -1,4 +1,4 @@
-/** How a media model may be rendered: its upstreams and the requests to them, as configured (docs/catalogue.md). */
+/** The routes of a media model: its upstreams and the requests to them, as configured (docs/catalogue.md). */
 import type { TaskErrorCode } from './errors.ts';
 import { IMAGE_CHOICES } from './image-choices.ts';
 import type { NotTakenCause } from './media-health.ts';
@@ -44,15 +44,15 @@ export type FieldNames = Readonly<Partial<Record<FieldInput, FieldName>>>;
 /** An upstream's field for a parameter of the model: a path such as `parameters.negativePrompt`, or null for none. */
 export type ParameterNames = Readonly<Record<string, string | null>>;
 
-/** The cost of a render to the operator, in pico-USD: per second, or in total; by resolution if a map is given. */
+/** The operator's cost of a render, in pico-USD: per second, per render, or per unit that the upstream reports. */
 export interface RouteCost {
   readonly per: 'second' | 'render' | 'unit';
-  /** By resolution, with `*` for any other; with `unit`, per unit in which the upstream reports its charge. */
+  /** By resolution, with `*` for any other; for `unit`, by the unit in which the upstream reports its charge. */
   readonly prices: Readonly<Record<string, string>>;
   readonly modifiers?: readonly PriceModifier[];
 }
 
-/** One way to render a model. Stored with each task as it was when the task was created. */
+/** A route. Each task stores its routes as they were when the task was created. */
 export interface MediaRoute {
   /** The upstream's name. */
   readonly provider: string;
@@ -60,7 +60,7 @@ export interface MediaRoute {
   readonly model: string;
   /** The upstream's name for the model when the request has images; `model` when absent. */
   readonly modelWithImages?: string;
-  /** The default follows the kind: {@link imageRoleOf}. */
+  /** The default depends on the kind: {@link imageRoleOf}. */
   readonly imagesAs?: ImageRole;
   /** Further fields of the upstream's request body, as they are. */
   readonly params?: Readonly<Record<string, unknown>>;
@@ -70,7 +70,7 @@ export interface MediaRoute {
   readonly cost?: RouteCost;
 }
 
-/** A route with its place among the others. */
+/** A route with its position among the others. */
 export interface RankedRoute extends MediaRoute {
   /** Lower ones come first. */
   readonly order: number;
@@ -79,9 +79,9 @@ export interface RankedRoute extends MediaRoute {
 }
 
 /**
- * The routes in the order in which a task tries them: by `order`, and among equals drawn by `weight`.
+ * Returns the routes in the order in which a task tries them: by `order`, and drawn by `weight` among equal orders.
  *
- * @param random from 0, below 1; called once for each route but the last of its order
+ * @param random returns a number from 0, below 1; called once for each route but the last of its order
  */
 export function drawRoutes(routes: readonly RankedRoute[], random: () => number): readonly MediaRoute[] {
   const orders = [...new Set(routes.map(({ order }) => order))].sort((one, other) => one - other);
@@ -107,7 +107,7 @@ function drawEquals(routes: readonly RankedRoute[], random: () => number): reado
   return drawn;
 }
 
-/** The routes whose upstreams have a field for each parameter of a request, except for those at their defaults. */
+/** Returns the routes whose upstreams have a field for each parameter of a request that is not at its default. */
 export function routesWith<Route extends MediaRoute>(
   routes: readonly Route[],
   values: JsonObject = {},
@@ -141,20 +141,20 @@ export interface Submission {
   readonly vendor: string;
   /** The upstream's name for the model. */
   readonly model: string;
-  /** A digest of the body, by which it is recognised in the upstream's list. */
+  /** A digest of the body, which identifies the submission in the upstream's list of jobs. */
   readonly fingerprint: string;
   readonly submittedAt: Date;
   /** Null while it is unknown. */
   readonly outcome: SubmissionOutcome | null;
   /** How the outcome was learnt, such as `the answer` or `the callback`. */
   readonly learntFrom: string | null;
-  /** Why it was refused, as its client reads it, or not taken, as the upstream's health counts it. */
+  /** Why the upstream refused the job, as its client reads it, or why it did not accept the job, for its health. */
   readonly code: TaskErrorCode | NotTakenCause | null;
   /** Details for operators. */
   readonly detail: string | null;
   readonly settledAt: Date | null;
   readonly jobId: string | null;
-  /** Whether that upstream has nothing to offer for this task. */
+  /** Whether the task must not use this route again. */
   readonly isRouteExcluded: boolean;
   /** The list price of a render that nobody may get, in pico-USD. */
   readonly possibleLoss: PicoUsd | null;
@@ -166,6 +166,6 @@ export function noteOf({ code, detail }: Pick<Submission, 'code' | 'detail'>): s
   return code === null ? detail : `${code}: ${detail ?? ''}`;
 }
 
-/** The outcomes of a submission; `unknown` once finding out was given up. */
+/** The outcomes of a submission; `unknown` once the search for the outcome was given up. */
 const SUBMISSION_OUTCOMES = ['accepted', 'refused', 'not_taken', 'unknown'] as const;
 export type SubmissionOutcome = (typeof SUBMISSION_OUTCOMES)[number];

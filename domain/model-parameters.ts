@@ -14,7 +14,7 @@ export type ParameterSchema = Described &
   (
     | {
         readonly type: 'string';
-        /** A link to an input, such as `images` have. */
+        /** A link to an input, as in `images`. */
         readonly format?: 'uri';
         readonly enum?: readonly string[];
         readonly minLength: number;
@@ -43,7 +43,7 @@ export interface ModelParameters {
 
 export const NO_PARAMETERS: ModelParameters = { properties: {}, required: [] };
 
-/** Whether a text, number or truth value is one of the parameter's. */
+/** Whether a text, number or boolean is a valid value of the parameter. */
 export function acceptsScalar(schema: ParameterSchema, value: unknown): boolean {
   switch (schema.type) {
     case 'string':
@@ -70,7 +70,7 @@ export function parametersIn(body: object, { properties }: ModelParameters): Jso
   return given.length === 0 ? undefined : Object.fromEntries(given);
 }
 
-/** Values for the required parameters, defaults filled in. @param link for those that are links */
+/** Returns example values for the required parameters. @param link the value of links */
 export function exampleParameters({ properties, required }: ModelParameters, link: string): JsonObject {
   const values = required.flatMap((name) => {
     const schema = properties[name];
@@ -116,7 +116,7 @@ export function textsIn(value: unknown): readonly string[] {
   return isObject(value) ? Object.values(value).flatMap(textsIn) : [];
 }
 
-/** The value of a parameter in a form, which has only texts. A text that is no such value stays as it is, and is refused later. */
+/** Converts a form's text to the type of the parameter. Returns other text unchanged, so that validation refuses it. */
 export function readParameter(text: unknown, schema: ParameterSchema | undefined): unknown {
   if (typeof text !== 'string' || text === '') return text;
   switch (schema?.type) {

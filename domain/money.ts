@@ -35,12 +35,12 @@ export function formatUsd(amount: PicoUsd): string {
   return `${sign}${magnitude / PICO_PER_USD}${fraction === '' ? '' : `.${fraction}`}`;
 }
 
-/** The amount as the JSON number that clients see. For output only: nothing is computed from it. */
+/** The amount as the JSON number that clients see. For output only: never compute with it. */
 export function toUsdNumber(amount: PicoUsd): number {
   return Number(formatUsd(amount));
 }
 
-/** JSON numbers such as 1e-7 are legal; writes them out, so that they can be read as decimals. */
+/** Writes a number without an exponent: JSON allows `1e-7`. */
 function decimalNotation(value: number): string {
   const text = String(value);
   const match = /^(-?)(\d+)(?:\.(\d+))?e-(\d+)$/.exec(text);
@@ -60,7 +60,7 @@ export function larger(left: PicoUsd, right: PicoUsd): PicoUsd {
   return left > right ? left : right;
 }
 
-/** The percentage that a part is of a whole, with one decimal, towards zero; null if the whole is zero. */
+/** The percentage of a part in a whole, with one decimal, rounded towards zero; null if the whole is zero. */
 export function percentOf(part: PicoUsd, whole: PicoUsd): number | null {
   return whole === 0n ? null : Number((part * 1000n) / whole) / 10;
 }

@@ -1,6 +1,6 @@
 /** Calendar months in UTC, as finance names them: `2026-10`. */
 
-/** A month, and its first moment and that of the next one. */
+/** A month, from its first moment to the first moment of the next month. */
 export interface Month {
   readonly name: string;
   readonly from: Date;
@@ -8,7 +8,7 @@ export interface Month {
   readonly to: Date;
 }
 
-/** @returns null for what does not name a month of the years 2000 to 9998 */
+/** @returns null if the name is not a month of the years 2000 to 9998 */
 export function parseMonth(name: string): Month | null {
   const [, year = '', month = ''] = /^([2-9]\d{3})-(0[1-9]|1[0-2])$/.exec(name) ?? [];
   if (year === '' || year === '9999') return null;
@@ -19,7 +19,7 @@ export function parseMonth(name: string): Month | null {
   };
 }
 
-/** The month after. */
+/** The name of the next month. */
 export function nextMonth({ to }: Month): string {
   return to.toISOString().slice(0, 7);
 }

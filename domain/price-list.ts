@@ -1,8 +1,9 @@
 /**
- * The prices of one customer: the catalogue's, as a version of a price list changes them.
+ * The prices of one customer: the catalogue's prices, changed by a version of a price list.
  *
- * Rounding: each price is rounded up, once, to whole pico-USD per token, second, video or image, and where tiers, peaks or
- * modifiers multiply it, to the next amount that they multiply without a fraction. What is shown is what is charged.
+ * Each price is rounded up once, to whole pico-USD per token, second, video or image. Where tiers, peaks or modifiers
+ * multiply the price, it is rounded up to an amount that they multiply without a fraction. Customers pay exactly the
+ * prices that they see.
  */
 import { type PicoUsd, parseUsd } from './money.ts';
 import { denominatorOf, type MediaPricing, parsePricePerMillionTokens, type TextPricing } from './pricing.ts';
@@ -12,20 +13,20 @@ import { parseRational, type Rational } from './rational.ts';
 export interface PriceRule {
   readonly model?: string | undefined;
   readonly family?: string | undefined;
-  /** Multiplies the prices of the catalogue that `prices` does not name; the list's factor when absent. */
+  /** Multiplies the catalogue's prices that `prices` does not name. The list's factor applies when absent. */
   readonly factor?: string | undefined;
-  /** In USD: of 1M tokens by {@link TOKEN_PRICES}, of a second, video or image by resolution. */
+  /** In USD: per 1M tokens by {@link TOKEN_PRICES}; per second, video or image by resolution. */
   readonly prices?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface PriceRules {
-  /** A decimal: multiplies the prices of the catalogue for which there is no rule. */
+  /** A decimal that multiplies the catalogue's prices without a rule. */
   readonly factor: string;
-  /** A model's own rule comes before that of its family. */
+  /** The rule of a model takes precedence over the rule of its family. */
   readonly rules: readonly PriceRule[];
 }
 
-/** A version of a list that is in force, or will be. */
+/** A current or future version of a list. */
 export interface PlannedVersion {
   /** Such as `partners@3`. */
   readonly id: string;
@@ -33,7 +34,7 @@ export interface PlannedVersion {
   readonly fromMs: number;
 }
 
-/** The names of the prices of text, and the rates that they are. */
+/** The rate for each name of a price of text. */
 export const TOKEN_PRICES = {
   input: 'input',
   output: 'output',
@@ -56,10 +57,10 @@ export function parseListFactor(decimal: string): Rational {
 }
 
 /**
- * The version in force at a moment: the latest that is valid by then, even where an older one becomes valid later than it.
+ * Returns the version that applies at a moment: the first in `planned` whose start has passed.
  *
- * @param planned the latest version first
- * @returns null where none is, and the catalogue's prices hold
+ * @param planned the latest version first, even if an older version starts later
+ * @returns null where no version applies, so the catalogue's prices do
  */
 export function versionAt(planned: readonly PlannedVersion[], atMs: number): string | null {
   return planned.find(({ fromMs }) => fromMs <= atMs)?.id ?? null;
@@ -72,7 +73,7 @@ export class PriceList {
   readonly #factor: Rational;
   readonly #byModel: ReadonlyMap<string, PriceRule>;
   readonly #byFamily: ReadonlyMap<string, PriceRule>;
-  /** Prices that were computed before, by what they were computed of. */
+  /** Caches the computed prices by model. */
   readonly #text = new WeakMap<object, TextPricing>();
   readonly #media = new WeakMap<object, MediaPricing>();
 
@@ -85,7 +86,7 @@ export class PriceList {
     this.#byFamily = ruleBy('family');
   }
 
-  /** The customer's prices of a text model. A model that is free stays free. */
+  /** The customer's prices of a text model. A free model stays free. */
   textPricing(model: { readonly id: string; readonly family: string; readonly pricing: TextPricing }): TextPricing {
     const known = this.#text.get(model);
     if (known) return known;
@@ -114,7 +115,7 @@ export class PriceList {
     return pricing;
   }
 
-  /** The customer's prices of a model of media. */
+  /** The customer's prices of a media model. */
   mediaPricing(model: { readonly id: string; readonly pricing: MediaPricing }): MediaPricing {
     const known = this.#media.get(model);
     if (known) return known;
@@ -144,7 +145,7 @@ export class PriceList {
   }
 }
 
-/** The smallest multiple of `step` that is no less than the fraction, whose parts are not negative. */
+/** Rounds a fraction up to a multiple of `step`. The numerator must not be negative. */
 function roundUp(numerator: bigint, denominator: bigint, step: bigint): bigint {
   const unit = denominator * step;
   return ((numerator + unit - 1n) / unit) * step;

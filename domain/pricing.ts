@@ -2,7 +2,7 @@
  * Exact prices and costs: amounts are pico-USD (`domain/money.ts`) and factors are rational numbers. No result needs
  * a fraction of a pico-USD, because {@link assertExactPricing} refuses such prices at start.
  *
- * Media is priced by what was requested (contract 8.5), text by the tokens that were used (contract 2.6).
+ * The price of media depends on the request (contract 8.5), the price of text on the used tokens (contract 2.6).
  */
 import type { JsonObject } from './json.ts';
 import { larger, type PicoUsd, parseUsd } from './money.ts';
@@ -10,7 +10,7 @@ import { type Rational, parseRational } from './rational.ts';
 
 /** Pico-USD for one token of each class. */
 export interface TokenRates {
-  /** Input that was neither read from nor written to a cache. */
+  /** Input that is neither read from a cache nor written to one. */
   readonly input: PicoUsd;
   readonly cachedInput: PicoUsd;
   readonly cacheWrite: PicoUsd;
@@ -30,17 +30,17 @@ export interface TextCost {
   readonly pricing: TextPricing;
 }
 
-/** Beyond a certain prompt length, every token of the request costs more: a step, not a slope. */
+/** A surcharge for long prompts: beyond the threshold, every token of the request costs more. */
 export interface PriceTier {
   readonly thresholdTokens: number;
-  /** Whether a prompt of exactly `thresholdTokens` is still at the base price (`over`) or not (`at_or_over`). */
+  /** Whether a prompt of exactly `thresholdTokens` has the base price (`over`) or the tier's (`at_or_over`). */
   readonly applies: 'over' | 'at_or_over';
   readonly factor: Rational;
 }
 
 /** Hours of the week during which every token costs more. */
 export interface PricePeak {
-  /** The offset of the clock on which the windows are read: 480 for UTC+8. */
+  /** The offset of the windows' clock from UTC: 480 for UTC+8. */
   readonly utcOffsetMinutes: number;
   /** 0 is Sunday, 6 is Saturday, on that clock. */
   readonly weekdays: readonly number[];
@@ -49,17 +49,17 @@ export interface PricePeak {
   readonly factor: Rational;
 }
 
-/** The price of a text model. Every tier and peak that applies multiplies every rate. */
+/** The price of a text model. Each tier and peak that applies multiplies all rates. */
 export interface TextPricing {
   readonly rates: TokenRates;
   readonly tiers: readonly PriceTier[];
   readonly peaks: readonly PricePeak[];
 }
 
-/** The price of a model of media: for each second, each video or each image. */
+/** The price of a media model: per second, video or image. */
 export interface MediaPricing {
   readonly per: 'second' | 'video' | 'image';
-  /** Its keys are the resolutions of videos or the tiers of images on offer. */
+  /** The keys are the model's resolutions of videos or tiers of images. */
   readonly byResolution: Readonly<Record<string, PicoUsd>>;
   readonly modifiers: readonly PriceModifier[];
 }
@@ -68,9 +68,9 @@ export interface MediaPricing {
 export interface PriceModifier {
   /** The parameters that must all have these values. */
   readonly when: Readonly<Record<string, string | number | boolean>>;
-  /** Pico-USD, added to the price of a unit. */
+  /** In pico-USD; added to the price of a unit. */
   readonly addition: string;
-  /** A decimal, which multiplies the sum. */
+  /** A decimal; multiplies the sum. */
   readonly factor: string;
 }
 
@@ -86,7 +86,7 @@ export interface TokenUsage {
   readonly cacheWrite1h: number;
   /** Everything generated, reasoning included. */
   readonly outputTotal: number;
-  /** How many calls with the same prompt these are the tokens of; 1 by default. */
+  /** The number of calls with the same prompt in this usage; 1 by default. */
   readonly calls?: number | undefined;
 }
 
@@ -112,8 +112,8 @@ const WEEKDAY_OF_EPOCH = 4;
 /**
  * Reads the factor of a tier or peak, such as `"1.6"`.
  *
- * @throws RangeError when it is not a plain decimal or is below 1: a hold is made before the tokens are counted, and
- *   could not cover a price that falls as they grow
+ * @throws RangeError when it is not a plain decimal or is below 1: a hold precedes the count of the tokens, and could
+ *   not cover a price that falls as the count grows
  */
 export function parseFactor(decimal: string): Rational {
   const factor = parseRational(decimal);
@@ -154,7 +154,7 @@ export function assertExactPricing({ rates, tiers, peaks }: TextPricing): void {
  * The price of a text request.
  *
  * @param usage whole numbers of tokens
- * @param startedAtMs when the request arrived, in milliseconds since 1970; decides whether a peak applies
+ * @param startedAtMs when the request arrived, in milliseconds since 1970; selects the peaks
  * @throws RangeError when a count is not a whole number or is negative
  */
 export function priceText(pricing: TextPricing, usage: TokenUsage, startedAtMs: number): TextPrice {
@@ -162,9 +162,9 @@ export function priceText(pricing: TextPricing, usage: TokenUsage, startedAtMs: 
   for (const count of [usage.inputTotal, usage.cacheRead, cacheWrite5m, usage.cacheWrite1h, usage.outputTotal]) {
     assertCount(count);
   }
-  // A long prompt is one that is long in each call.
+  // Tiers apply to the length of the prompt in one call.
   const { rates, modifiers } = ratesOf(pricing, Math.floor(usage.inputTotal / (usage.calls ?? 1)), startedAtMs);
-  // An upstream may count cached tokens apart from the input; then plain input must not become negative.
+  // An upstream may count cached tokens outside the input; plain input must not become negative then.
   const plainInput = Math.max(0, usage.inputTotal - usage.cacheRead - usage.cacheWrite);
   return {
     charge:
@@ -178,17 +178,17 @@ export function priceText(pricing: TextPricing, usage: TokenUsage, startedAtMs: 
   };
 }
 
-/** What a text request may cost at most, in pico-USD. */
+/** The bound of a text request's price, in pico-USD. */
 export interface TextPriceBound {
-  /** The whole prompt at the highest rate that input may have. */
+  /** The price of the whole prompt at the highest rate for input. */
   readonly input: PicoUsd;
   readonly perOutputToken: PicoUsd;
 }
 
 /**
- * Bounds the price of a text request before it is sent upstream: no usage with at most so much input costs more.
+ * Bounds the price of a text request before it is sent upstream: no usage with at most `inputTokens` costs more.
  *
- * @param inputTokens the most that the prompt may turn out to have
+ * @param inputTokens the most tokens that the prompt can have
  * @param isCachedFor1h whether input may be written to a cache that keeps it for an hour
  * @param startedAtMs the same moment as for the charge
  */
@@ -207,7 +207,7 @@ function assertCount(tokens: number): void {
   if (!Number.isSafeInteger(tokens) || tokens < 0) throw new RangeError(`not a number of tokens: ${tokens}`);
 }
 
-/** The rates of a prompt of that length at that moment, and what changed them. */
+/** Returns the rates of a prompt by its length and time, with the modifiers that applied. */
 function ratesOf(
   { rates, tiers, peaks }: TextPricing,
   promptTokens: number,
@@ -229,7 +229,7 @@ function ratesOf(
 }
 
 /**
- * The price of a video or an image, as requested. `parameters` has the defaults filled in.
+ * The price of a requested video or image. `parameters` includes the defaults.
  *
  * @throws RangeError when the resolution has no price or the duration is not a positive whole number of seconds
  */
@@ -274,7 +274,7 @@ export function assertExactMediaPricing({ byResolution, modifiers }: Omit<MediaP
   }
 }
 
-/** All of the factors multiply a multiple of this without a fraction. */
+/** Returns a number whose multiples stay whole when all of the factors multiply them. */
 export function denominatorOf(factors: readonly Rational[]): bigint {
   return productOf(factors, 'denominator');
 }
@@ -299,7 +299,7 @@ function isPeakAt(peak: PricePeak, atMs: number): boolean {
 }
 
 function multiplyRates(rates: TokenRates, factors: readonly Rational[]): TokenRates {
-  // Every text request is priced several times, and most prices have no factor.
+  // A shortcut: every text request is priced several times, and most prices have no factor.
   if (factors.length === 0) return rates;
   const numerator = productOf(factors, 'numerator');
   const denominator = productOf(factors, 'denominator');
@@ -308,7 +308,7 @@ function multiplyRates(rates: TokenRates, factors: readonly Rational[]): TokenRa
 
 type RatesAs<Value> = { readonly [Name in keyof TokenRates]: Value };
 
-/** The same rates in another form. */
+/** Converts each rate. */
 export function mapRates<From, To>(
   { input, cachedInput, cacheWrite, cacheWrite1h, output }: RatesAs<From>,
   change: (rate: From, name: keyof TokenRates) => To,

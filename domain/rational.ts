@@ -22,7 +22,7 @@ export function parseRational(decimal: string): Rational {
   return { decimal, numerator: BigInt(numerator / divisor), denominator: BigInt(denominator / divisor) };
 }
 
-/** The largest whole number that divides both; both are whole and positive. */
+/** The largest whole number that divides two positive whole numbers. */
 export function greatestCommonDivisor(left: number, right: number): number {
   return right === 0 ? left : greatestCommonDivisor(right, left % right);
 }

@@ -1,4 +1,4 @@
-/** The operator's cost for a render: as reported by the upstream, or as configured with the route. */
+/** The operator's cost of a render: as the upstream reported it, or as configured with the route. */
 import { imageTierOf } from './image-size.ts';
 import type { RouteCost, VendorCost } from './media-route.ts';
 import { type PicoUsd, PICO_PER_USD } from './money.ts';
@@ -7,7 +7,7 @@ import type { RenderInputs } from './task.ts';
 
 /** The unit of upstreams that report their charge in money. */
 const USD = 'usd';
-/** Stands for any other resolution. */
+/** The key for any other resolution. */
 const ANY_RESOLUTION = '*';
 
 /** @returns pico-USD, rounded down; null if the cost is unknown */
@@ -27,7 +27,7 @@ export function renderCost(
   return written.per === 'render' ? cost : cost * BigInt(inputs.durationSeconds ?? 1);
 }
 
-/** For images, the billing tier. */
+/** Returns the billing tier for images. */
 function resolutionOf({ resolution, width, height }: Pick<RenderInputs, 'resolution' | 'width' | 'height'>): string {
   if (resolution !== undefined) return resolution;
   return width === undefined || height === undefined ? ANY_RESOLUTION : imageTierOf({ width, height });

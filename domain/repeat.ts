@@ -1,13 +1,13 @@
 export interface Repetition {
-  /** Starts no new pass. Resolves when the pass in progress has ended. */
+  /** Prevents new passes. Resolves when the pass in progress has ended. */
   stop(): Promise<void>;
 }
 
 /**
- * Does a pass at once, and again after each pause, whether or not the pass worked. The pauses do not keep the process alive.
+ * Runs a pass at once, and again after each pause, even after a failure. The pauses do not keep the process alive.
  *
- * @param pass returns true when more work waits, so that the next pass follows without a pause
- * @param onError receives what a pass throws
+ * @param pass returns true when more work waits; the next pass then follows without a pause
+ * @param onError receives the error of a failed pass
  */
 export function repeat(
   pass: () => Promise<unknown>,
@@ -31,7 +31,7 @@ export function repeat(
   };
 }
 
-/** Ends early when the signal is aborted. */
+/** Waits, but no longer than until the signal is aborted. */
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   await new Promise<void>((resolve) => {

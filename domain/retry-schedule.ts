@@ -1,14 +1,14 @@
-/** When a failed delivery is retried: contract 6. Pure: randomness and time are arguments. */
+/** Computes when a failed delivery is retried: contract 6. Randomness and time are arguments. */
 
-/** The most that is added to a delay, so that deliveries that failed together are not retried together. */
+/** The maximum jitter of a delay. Jitter spreads the retries of deliveries that failed together. */
 const MAX_JITTER_RATIO = 0.2;
 
 /**
- * How long to wait before an attempt, after the one before it ended.
+ * Returns the delay of an attempt after the end of the previous attempt.
  *
  * @param attempt counts from 1
  * @param options `scheduleSeconds`: one delay for each attempt; `random`: at least 0 and below 1; `retryAfterSeconds`:
- *   what the receiver asked for, which can only lengthen the delay
+ *   the delay that the receiver requested, which can only lengthen the scheduled delay
  * @returns milliseconds; null when the schedule has no such attempt
  */
 export function delayBeforeAttemptMs(
@@ -29,7 +29,7 @@ export function delayBeforeAttemptMs(
  * Reads a `Retry-After` header (RFC 9110, section 10.2.3): whole seconds, or a date in any of the three HTTP formats.
  *
  * @param nowMs the current time, in milliseconds since 1970
- * @param maxSeconds the longest wait that a receiver may ask for; a longer one becomes this
+ * @param maxSeconds the longest wait that a receiver may request; a longer one is shortened to it
  * @returns whole seconds from now; 0 for a date in the past; undefined when the header is absent or invalid
  */
 export function parseRetryAfter(header: string | undefined, nowMs: number, maxSeconds: number): number | undefined {
@@ -38,7 +38,7 @@ export function parseRetryAfter(header: string | undefined, nowMs: number, maxSe
   return Number.isNaN(seconds) ? undefined : Math.min(Math.max(seconds, 0), maxSeconds);
 }
 
-/** Milliseconds since 1970, or NaN. HTTP dates are in GMT; the oldest format, that of asctime, does not say so. */
+/** Returns milliseconds since 1970, or NaN. HTTP dates are in GMT; the asctime format omits the time zone. */
 function parseHttpDate(text: string): number {
   if (!/^[A-Z][a-z]+,? /.test(text)) return Number.NaN;
   return Date.parse(text.endsWith(' GMT') ? text : `${text} GMT`);

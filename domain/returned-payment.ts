@@ -1,29 +1,29 @@
-/** Payments that went back to their payer, wholly or in part: by refunds and by disputes. */
+/** Payments that refunds or disputes returned to the payer, fully or in part. */
 import { larger, type PicoUsd, smaller } from './money.ts';
 
-/** A payer's claim at the bank, whose amount is gone until it is won. */
+/** A payer's claim at the bank. Genway lacks the amount unless it wins the dispute. */
 interface Dispute {
   readonly amount: PicoUsd;
   readonly isWon: boolean;
-  /** Whether the account was suspended for it, which happens once, even if an operator reopens the account. */
+  /** Whether the dispute suspended the account. A dispute suspends once, even if an operator reopens the account. */
   readonly hasSuspended: boolean;
 }
 
-/** A payment with what went back of it. */
+/** A payment with its refunds and disputes. */
 export interface ReturnedPayment {
   /** All refunds together. */
   readonly refunded: PicoUsd;
   readonly disputes: ReadonlyMap<string, Dispute>;
-  /** What the account has given for it. */
+  /** The amount already taken from the account. */
   readonly taken: PicoUsd;
 }
 
-/** What an event says: what is refunded by now, or how a dispute stands. */
+/** A payment provider's event: the total refunded so far, or the state of a dispute. */
 export type PaymentReturn =
   | { readonly refunded: PicoUsd }
   | { readonly dispute: Omit<Dispute, 'hasSuspended'> & { readonly id: string } };
 
-/** The payment after an event, which may be an old one: refunds only grow, and a won dispute stays won. */
+/** Returns the payment after an event. Events may arrive late: refunds only grow, and a won dispute stays won. */
 export function withReturn(payment: ReturnedPayment, change: PaymentReturn): ReturnedPayment {
   if ('refunded' in change) return { ...payment, refunded: larger(change.refunded, payment.refunded) };
   const { id, amount, isWon } = change.dispute;
@@ -32,12 +32,12 @@ export function withReturn(payment: ReturnedPayment, change: PaymentReturn): Ret
   return { ...payment, disputes: new Map(payment.disputes).set(id, dispute) };
 }
 
-/** Whether the account is to be suspended: for a dispute that is not won, and that has not suspended it. */
+/** Whether a dispute must suspend the account: it is not won, and has not suspended the account before. */
 export function mustSuspend({ disputes }: ReturnedPayment): boolean {
   return [...disputes.values()].some(({ isWon, hasSuspended }) => !isWon && !hasSuspended);
 }
 
-/** The payment after the account was suspended for its disputes. */
+/** Returns the payment after its disputes suspended the account. */
 export function withSuspension(payment: ReturnedPayment): ReturnedPayment {
   const suspended = [...payment.disputes].map(
     ([id, dispute]) => [id, { ...dispute, hasSuspended: dispute.hasSuspended || !dispute.isWon }] as const,
@@ -45,7 +45,7 @@ export function withSuspension(payment: ReturnedPayment): ReturnedPayment {
   return { ...payment, disputes: new Map(suspended) };
 }
 
-/** What the account owes of what was credited. */
+/** The part of the credited amount that the account owes. */
 export function dueOf({ refunded, disputes }: ReturnedPayment, credited: PicoUsd): PicoUsd {
   const lost = [...disputes.values()].reduce((sum, { amount, isWon }) => sum + (isWon ? 0n : amount), 0n);
   return smaller(refunded + lost, credited);

@@ -1,4 +1,4 @@
-/** Who may do what: the one table of roles, for the administration, the console and the database. */
+/** Roles and their permissions, for the administration, the console and the database. */
 
 /** The roles of admin tokens, and of the gateway's staff in the console. */
 export const ADMIN_ROLES = ['operator', 'finance', 'readonly'] as const;
@@ -12,7 +12,7 @@ export type MemberRole = (typeof MEMBER_ROLES)[number];
 
 /** The permissions of the staff, and the roles that include each. */
 export const STAFF_PERMISSIONS = {
-  /** See everything, except prompts. */
+  /** Read everything except prompts. */
   read: ADMIN_ROLES,
   /** Move money by hand, set the price lists of customers, close months, and acknowledge findings. */
   moveMoney: ['operator', 'finance'],
@@ -27,9 +27,9 @@ const MEMBER_PERMISSIONS = {
   see: MEMBER_ROLES,
   /** Use models, keys, files and webhooks. */
   develop: ['owner', 'developer'],
-  /** See the balance and what moved it. */
+  /** See the balance and its entries. */
   pay: ['owner', 'finance'],
-  /** Say who else belongs to the account. */
+  /** Manage the members of the account. */
   own: ['owner'],
 } as const satisfies Readonly<Record<string, readonly MemberRole[]>>;
 

@@ -1,6 +1,6 @@
 /**
- * The search attributes of every Genway workflow, by which operators find it in the Temporal UI, as keys for Temporal's
- * SDK. They must exist in the namespace before the first workflow starts.
+ * The search attributes of every Genway workflow, as keys for Temporal's SDK. Operators find workflows by them in the
+ * Temporal UI. The attributes must exist in the namespace before the first workflow starts.
  */
 export const SEARCH_ATTRIBUTES = {
   account: keyword('GenwayAccount'),
@@ -9,7 +9,6 @@ export const SEARCH_ATTRIBUTES = {
   outcome: keyword('GenwayOutcome'),
 };
 
-/** Their names. */
 export const SEARCH_ATTRIBUTE_NAMES = Object.values(SEARCH_ATTRIBUTES).map(({ name }) => name);
 
 function keyword(name: string) {

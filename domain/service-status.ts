@@ -1,4 +1,4 @@
-/** The public status of what the gateway sells: contract 4.12. */
+/** The public status of the gateway's services: contract 4.12. */
 
 export const SERVICE_STATUSES = ['operational', 'degraded', 'outage'] as const;
 export type ServiceStatus = (typeof SERVICE_STATUSES)[number];
@@ -6,13 +6,13 @@ export type ServiceStatus = (typeof SERVICE_STATUSES)[number];
 const OPERATIONAL_FROM = 0.99;
 const OUTAGE_BELOW = 0.5;
 
-/** @param availability the share of requests that are answered, from 0 to 1 */
+/** @param availability the share of answered requests, from 0 to 1 */
 export function statusOf(availability: number): ServiceStatus {
   if (availability >= OPERATIONAL_FROM) return 'operational';
   return availability < OUTAGE_BELOW ? 'outage' : 'degraded';
 }
 
-/** `outage` means that nothing works; if some services work, the whole is `degraded`. */
+/** Returns the common status of all services, or `degraded` if their statuses differ. */
 export function overallStatus(statuses: readonly ServiceStatus[]): ServiceStatus {
   const [first = 'operational'] = statuses;
   return statuses.every((status) => status === first) ? first : 'degraded';
@@ -25,12 +25,12 @@ export interface RouteState {
   readonly failures: number;
 }
 
-/** Fewer calls do not show whether an upstream fails. */
+/** Fewer calls are too few to measure a failure rate. */
 const MIN_CALLS = 5;
 
 /**
- * The share of requests to a model that are answered. A request that fails at one route takes the next, so it fails
- * only if all of them fail. `listAvailability` in `db/queries/availability.ts` has the same rule for past hours.
+ * The share of answered requests to a model. A request that fails at one route takes the next, so it fails only if all
+ * routes fail. `listAvailability` in `db/queries/availability.ts` has the same rule for past hours.
  */
 export function availabilityOf(routes: readonly RouteState[]): number {
   const failing = routes.map(({ isOpen, requests, failures }) => {
@@ -40,7 +40,7 @@ export function availabilityOf(routes: readonly RouteState[]): number {
   return 1 - failing.reduce((product, share) => product * share, 1);
 }
 
-/** @returns null for no shares */
+/** @returns null for an empty list */
 export function meanOf(shares: readonly number[]): number | null {
   return shares.length === 0 ? null : shares.reduce((sum, share) => sum + share, 0) / shares.length;
 }

@@ -57,12 +57,12 @@ const USAGE = nested<Task>({
   ),
 });
 
-/** A task, and how long others like it took: null when too few recent tasks of the model exist. */
+/** A task, with how long tasks of its model take; null when too few recent tasks of the model exist. */
 interface ShownTask extends Task {
   readonly typicalSeconds?: TypicalSeconds | null;
 }
 
-/** The task as polling shows it to its owner. */
+/** The task as its owner sees it when polling. */
 export const TASK = resource<ShownTask>(
   'Task',
   {
@@ -110,7 +110,7 @@ export interface LateResult {
   /** The task that was refunded. */
   readonly taskId: string;
   readonly expiresAt: Date;
-  /** The task that it became; null until it is claimed. */
+  /** The task made from the claimed result; null until the result is claimed. */
   readonly claimedTaskId: string | null;
 }
 

@@ -1,7 +1,7 @@
 /** The Temporal task queues. Each has its own worker slots, so that slow webhook receivers never hold up a render. */
 export const TASK_QUEUES = {
   media: 'genway-media',
-  /** For renders that are answered with their files; a stopping worker waits for them. */
+  /** For renders whose upstream answers with the files; a stopping worker waits for these renders. */
   renders: 'genway-renders',
   webhooks: 'genway-webhooks',
   /** For test events, of which clients may send many. Their workflows run on `webhooks`. */
@@ -10,8 +10,9 @@ export const TASK_QUEUES = {
 } as const;
 
 /**
- * The queue for steps that call a provider with limits, so that it has a rate and concurrency of its own and holds up
- * no other. Steps that call other providers run on their workflow's queue, which spares Temporal a round trip for each.
+ * The queue for steps that call a provider with limits, so that the provider has its own rate and concurrency and
+ * delays no other. Steps that call other providers run on their workflow's queue, which saves a round trip to Temporal
+ * each.
  */
 export function providerQueue(provider: string): string {
   return `genway-provider-${provider}`;
@@ -21,13 +22,13 @@ export function providerQueue(provider: string): string {
 const TASK_PRIORITY = 3;
 const EXTRA_PRIORITY = 4;
 
-/** The place of a workflow, its steps and children in a queue: accounts take turns, however much each has waiting. */
+/** The fairness and priority of a workflow, its steps and children in a queue: accounts take turns. */
 export interface Share {
   readonly fairnessKey: string;
   readonly priorityKey: number;
 }
 
-/** @param isExtra for test events and redeliveries, which come after the events of tasks */
+/** @param isExtra true for test events and redeliveries, which come after the events of tasks */
 export function shareOf(accountId: string, { isExtra = false } = {}): Share {
   return { fairnessKey: accountId, priorityKey: isExtra ? EXTRA_PRIORITY : TASK_PRIORITY };
 }

@@ -1,4 +1,4 @@
-/** Media tasks: states and transitions (contract 3), and what a client that polls reads (contract 2.1 and 4.4). */
+/** Media tasks: states and transitions (contract 3), and the data that polling shows (contract 2.1 and 4.4). */
 
 import type { TaskErrorCode } from './errors.ts';
 import type { ChosenValues } from './image-choices.ts';
@@ -9,11 +9,11 @@ import type { PicoUsd } from './money.ts';
 export const TASK_KINDS = ['image', 'video'] as const;
 export type TaskKind = (typeof TASK_KINDS)[number];
 
-/** A task only goes forward; PostgreSQL refuses every other way (`check_task_change`). */
+/** A task only moves forward through these; PostgreSQL refuses other changes (`check_task_change`). */
 export const TASK_STATUSES = ['queued', 'processing', 'succeeded', 'failed'] as const;
 export type TaskStatus = (typeof TASK_STATUSES)[number];
 
-/** `succeeded` and `failed` never change again. */
+/** Whether the status never changes again. */
 export function isFinal(status: TaskStatus): boolean {
   return status === 'succeeded' || status === 'failed';
 }
@@ -53,9 +53,9 @@ export interface RenderInputs extends ChosenValues {
   readonly parameterLinks?: readonly string[];
 }
 
-/** A task's work, as it was ordered: what, and where it may be rendered. */
+/** The work of a task: its inputs and its routes. */
 export interface RenderOrder extends RenderInputs {
-  /** In the order in which they are tried; never empty. */
+  /** In the order in which the task tries them; never empty. */
   readonly routes: readonly MediaRoute[];
   /** `exact` when absent. */
   readonly resultCheck?: ResultCheck;
@@ -67,7 +67,7 @@ export interface TaskFailure {
   readonly message: string;
 }
 
-/** The failure that clients see of a task that an operator cancelled. */
+/** The failure of a task that an operator cancelled. */
 export const CANCELLED_BY_OPERATOR: TaskFailure = {
   code: 'processing_failed',
   message: 'The task was cancelled by an operator. Nothing was charged.',
@@ -95,12 +95,12 @@ export interface Task {
   readonly provider: string;
   readonly request: RenderOrder;
   readonly price: PicoUsd;
-  /** The version of the customer's price list that priced it; null for the catalogue's prices. */
+  /** The version of the customer's price list that set the price; null for the catalogue's prices. */
   readonly priceList: string | null;
   readonly billableDurationSeconds: number | null;
   /** The request that created the task. */
   readonly requestId: string;
-  /** The end user whom the create call names; null for none, and once the name is erased. */
+  /** The end user whom the create call named; null if it named none, or after the name was erased. */
   readonly endUser: string | null;
   readonly status: TaskStatus;
   readonly reservationId: string;
@@ -111,6 +111,6 @@ export interface Task {
   readonly createdAt: Date;
   readonly updatedAt: Date;
   readonly completedAt: Date | null;
-  /** When the task fails with `processing_timeout` unless it has ended. */
+  /** When the task fails with `processing_timeout`, unless it is final. */
   readonly deadlineAt: Date;
 }

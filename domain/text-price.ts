@@ -1,4 +1,4 @@
-/** The price of a text request: its bound, the amount to hold, and the charge when it has ended. Contract 8.3. */
+/** The price of a text request: its bound, the amount to hold, and the charge on completion. Contract 8.3. */
 import type { PicoUsd } from './money.ts';
 import { type AppliedModifier, boundText, priceText, type TextPricing } from './pricing.ts';
 import { clampCount, type ReportedUsage, sumTokens, type TextTokens, tokensOf, toldUsage } from './text-tokens.ts';
@@ -8,23 +8,23 @@ export type { ReportedUsage };
 /** The facts about a model that the price of a request depends on. */
 export interface TextTerms {
   readonly pricing: TextPricing;
-  /** Null when no number is published. */
+  /** Null when the vendor publishes no number. */
   readonly contextTokens: number | null;
-  /** The bounds for holding and charging: the published numbers, or else the operator's assumption. */
+  /** The bounds for holding and charging: the vendor's published numbers, or the operator's assumption. */
   readonly mostInputTokens: number;
   readonly mostOutputTokens: number;
-  /** How many output tokens to hold for when a request sets no bound, if that fits easily. */
+  /** The output tokens to hold for when a request sets no bound, if the balance easily covers the hold. */
   readonly assumedOutputTokens: number;
 }
 
 /** The facts about a request's cost that are known before its model is called. */
 export interface TextEstimate {
   readonly model: TextTerms;
-  /** When the request arrived, in milliseconds since 1970; decides whether a peak applies. */
+  /** When the request arrived, in milliseconds since 1970; selects the peaks. */
   readonly startedAtMs: number;
   /** The gateway's own count, in case the upstream does not report the input. */
   readonly estimateInputTokens: () => number;
-  /** The most that the upstream may report. */
+  /** The most input tokens that the upstream can report. */
   readonly mostInputTokens: number;
   /** The request's own bound for each answer; null when it sets none. */
   readonly maxOutputTokens: number | null;
@@ -32,36 +32,36 @@ export interface TextEstimate {
   readonly isCachedFor1h: boolean;
   /** How many answers the request asks for. */
   readonly choiceCount: number;
-  /** How many calls of an upstream the request may take: one, or one for each answer. */
+  /** The most upstream calls for the request: one, or one for each answer. */
   readonly callCount: number;
 }
 
-/** The usage of one call of an upstream. */
+/** The usage of one upstream call. */
 export interface CallConsumption {
   readonly usage: ReportedUsage | null;
   /** The gateway's own count, in case the upstream reported nothing. */
   readonly countedOutputTokens: number;
-  /** How many answers the call was to give; all of the request by default. */
+  /** The number of answers that the call requested; all answers of the request by default. */
   readonly choiceCount?: number | undefined;
 }
 
-/** The usage of one of the calls of a request that took several. */
+/** The usage of a further call of a request with several calls. */
 export interface OtherCall extends CallConsumption {
-  /** Whether its answer came to its end. */
+  /** Whether the answer is complete. */
   readonly isWhole: boolean;
 }
 
-/** The facts that decide the charge of a request that has ended; the usage is that of its first call. */
+/** The facts that decide the charge of a completed request. The usage is that of its first call. */
 export interface TextConsumption extends CallConsumption {
-  /** `succeeded`: the answer was complete; `disconnected`: the client left and pays for the output; `failed`: free. */
+  /** `succeeded`: complete; `disconnected`: the client left, and pays for the generated output; `failed`: free. */
   readonly status: 'succeeded' | 'disconnected' | 'failed';
-  /** The calls beside the first; none by default. */
+  /** The calls after the first; none by default. */
   readonly otherCalls?: readonly OtherCall[] | undefined;
-  /** The upstream that answered; null when none did. */
+  /** The upstream that answered; null if none answered. */
   readonly upstream: { readonly provider: string } | null;
 }
 
-/** In pico-USD: the least that must fit, the usual hold if it fits easily, and the hold if there is plenty. */
+/** In pico-USD: the smallest hold to serve the request with, the usual hold, and the hold if the balance is ample. */
 export interface HoldAmounts {
   readonly leastAmount: PicoUsd;
   readonly usualAmount: PicoUsd;
@@ -72,17 +72,17 @@ export interface ConsumptionPrice {
   readonly charge: PicoUsd;
   readonly modifiers: readonly AppliedModifier[];
   readonly tokens: TextTokens;
-  /** How many calls of an upstream they are of. */
+  /** The number of upstream calls that used the tokens. */
   readonly calls: number;
-  /** Whether any of the counts is the gateway's own. */
+  /** Whether the gateway counted any of the tokens itself. */
   readonly estimated: boolean;
-  /** Whether the upstream reported more tokens than it can have used. */
+  /** Whether the upstream reported more tokens than possible. */
   readonly clamped: boolean;
 }
 
-/** No request is served with fewer output tokens per answer. */
+/** The least output tokens per answer for which the gateway serves a request without a bound. */
 const MIN_OUTPUT_TOKENS = 1_024;
-/** Upstreams that refuse a smaller limit get up to this one; the client does not pay for what is cut off. */
+/** The largest minimum of upstreams' output limits; the client does not pay for tokens beyond its own smaller bound. */
 const MAX_MIN_BOUND = 16;
 
 /**
@@ -105,14 +105,14 @@ export function holdAmounts(estimate: TextEstimate): HoldAmounts {
   };
 }
 
-/** How many output tokens an amount pays for in each answer; null when they are free and the request sets no bound. */
+/** The output tokens per answer that an amount pays for; null if they are free and the request sets no bound. */
 export function boundOf(estimate: TextEstimate, amount: PicoUsd): number | null {
   if (estimate.maxOutputTokens !== null) return estimate.maxOutputTokens;
   const { input, perToken } = boundPrice(estimate);
   return perToken === 0n ? null : Number((amount - input) / perToken);
 }
 
-/** What the prompt costs at most in all calls, and a token in each answer. */
+/** The most that the prompt can cost in all calls, and the price of one output token in every answer. */
 function boundPrice(estimate: TextEstimate): { readonly input: PicoUsd; readonly perToken: PicoUsd } {
   const { model, mostInputTokens: inputTokens, isCachedFor1h, choiceCount, callCount, startedAtMs } = estimate;
   const { input, perOutputToken } = boundText(model.pricing, { inputTokens, isCachedFor1h }, startedAtMs);
@@ -120,9 +120,9 @@ function boundPrice(estimate: TextEstimate): { readonly input: PicoUsd; readonly
 }
 
 /**
- * The usage that the complete answer to a call is charged for, which its client also gets: the counts that the upstream
- * reported, or the gateway's own counts where it reported nothing. Input counts up to the model's context, and output up
- * to the bound. Cached tokens and reasoning that were not reported stay null.
+ * Returns the charged usage of a complete answer, which the client also gets: the counts that the upstream reported, or
+ * the gateway's own counts where it reported none. Input counts up to the model's maximum, and output up to the bound.
+ * Cached tokens and reasoning that were not reported stay null.
  *
  * @param bound the output tokens of each answer that were held for; null for the model's maximum
  */
@@ -155,19 +155,19 @@ function chargedTokens(
   const mostOutput = mostOutputTokens(estimate, bound, choiceCount);
   const reportedOutput = clampCount(usage?.outputTotal, mostOutput);
   const countedOutput = Math.min(countedOutputTokens, mostOutput);
-  // The output reported before the end is what was produced by then.
+  // A count of output that was reported before the end covers only the output until then.
   const outputTokens =
     status === 'disconnected' ? Math.max(reportedOutput ?? 0, countedOutput) : (reportedOutput ?? countedOutput);
   const inputTokens = clampCount(usage?.inputTotal, mostInput) ?? Math.min(estimate.estimateInputTokens(), mostInput);
-  // Output that was not held for is not charged.
+  // The hold covers one-hour cache writes only if the request may cause them.
   const heldUsage = usage && !estimate.isCachedFor1h ? { ...usage, cacheWrite1h: 0 } : usage;
   return tokensOf(heldUsage, inputTokens, outputTokens);
 }
 
 /**
- * The charge for the tokens of {@link chargedUsage}. Failures are free, and so are requests whose client left before
- * any upstream had answered. One that left later pays for what was generated. A request that took several calls pays
- * for the tokens of all.
+ * Returns the charge for the tokens of {@link chargedUsage}. Failed requests are free, and so are requests whose client
+ * left before an upstream answered. A client that left later pays for the generated output. A request with several
+ * calls pays for the tokens of all calls.
  *
  * @param bound the output tokens of each answer that were held for; null for the model's maximum
  */
@@ -229,7 +229,7 @@ function isBeyondBounds(
   );
 }
 
-/** The context left after the prompt limits an answer too: upstreams refuse a bound that does not fit. */
+/** The context minus the prompt also limits an answer: upstreams refuse a bound that does not fit. */
 function longestAnswer({ model, mostInputTokens, estimateInputTokens }: TextEstimate): number {
   const { contextTokens, mostOutputTokens } = model;
   const certainlyFits = contextTokens === null || contextTokens - mostInputTokens >= mostOutputTokens;
@@ -246,8 +246,8 @@ function mostOutputTokens(
 }
 
 /**
- * Returns the cost at list price that a failed request may have caused the operator: an upstream that did not answer in time may have
- * generated everything that was held for. Finance sums the same (`db/queries/margins.ts`).
+ * Returns the cost at list price that a failed request may have caused the operator: an upstream that did not answer in
+ * time may have generated as much as was held. `db/queries/margins.ts` sums the same.
  */
 export function possibleLossOf(
   { errorCode, upstream }: { readonly errorCode: string | null; readonly upstream: object | null },

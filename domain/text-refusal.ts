@@ -1,4 +1,4 @@
-/** Why nothing is held for a text request, and the resulting message: contract 5 and 7.2. */
+/** The refusals of a hold for a text request, and their messages: contract 5 and 7.2. */
 import { type Budget, describeLimit, exhaustedKey, type KeyLimit, type KeyRefusal, refusedKey } from './api-key.ts';
 import { describeEndUserBudget } from './end-user.ts';
 import { ServiceError } from './errors.ts';
@@ -16,19 +16,19 @@ export type HoldRefusal =
   | 'free_limit'
   | 'request_limit';
 
-/** Why a request is not held. */
+/** A refused hold. */
 export interface RefusedHold {
   readonly refusal: HoldRefusal;
-  /** The rest of the key's limit, the end user's budget or the balance, if that was too little. */
+  /** The rest of the limit, budget or balance that was too low; null for other refusals. */
   readonly remaining: PicoUsd | null;
   /** Only for `free_limit` and `request_limit`. */
   readonly retryAfterSeconds: number | null;
 }
 
-/** The hold that was wanted. */
-interface WantedHold {
+/** The requested hold. */
+interface RequestedHold {
   readonly model: string;
-  /** The least that must fit, and the hold if there is plenty. */
+  /** The smallest hold to serve the request with, and the hold if the balance is ample. */
   readonly leastAmount: PicoUsd;
   readonly mostAmount: PicoUsd;
   readonly requestLimit: number | null;
@@ -37,7 +37,7 @@ interface WantedHold {
   readonly budget: Budget | null;
 }
 
-const ERRORS: Readonly<Record<HoldRefusal, (hold: WantedHold, refused: RefusedHold) => ServiceError>> = {
+const ERRORS: Readonly<Record<HoldRefusal, (hold: RequestedHold, refused: RefusedHold) => ServiceError>> = {
   key_deleted: () => refusedKey('key_deleted'),
   key_disabled: () => refusedKey('key_disabled'),
   key_expired: () => refusedKey('key_expired'),
@@ -45,12 +45,16 @@ const ERRORS: Readonly<Record<HoldRefusal, (hold: WantedHold, refused: RefusedHo
   account_suspended: () => refusedKey('account_suspended'),
   never_topped_up: ({ model }) => neverToppedUp(model),
   key_limit: (hold, refused) =>
-    tooDear(hold, `${left(refused)} is left of ${describeLimit(hold.keyLimit, new Date())}`, 'raise the limit'),
+    tooDear(hold, `${usdLeft(refused)} is left of ${describeLimit(hold.keyLimit, new Date())}`, 'raise the limit'),
   end_user_limit: (hold, refused) =>
-    tooDear(hold, `${left(refused)} is left of ${describeEndUserBudget(hold.budget, new Date())}`, 'raise the budget'),
-  insufficient_credits: (hold, refused) => tooDear(hold, `the balance is ${left(refused)}`, 'top up'),
+    tooDear(
+      hold,
+      `${usdLeft(refused)} is left of ${describeEndUserBudget(hold.budget, new Date())}`,
+      'raise the budget',
+    ),
+  insufficient_credits: (hold, refused) => tooDear(hold, `the balance is ${usdLeft(refused)}`, 'top up'),
   insufficient_funds: (hold, refused) =>
-    tooDear(hold, `the funded balance, which alone pays for ${hold.model}, is ${left(refused)}`, 'top up'),
+    tooDear(hold, `the funded balance, which alone pays for ${hold.model}, is ${usdLeft(refused)}`, 'top up'),
   free_limit: (_hold, { retryAfterSeconds }) =>
     new ServiceError(
       'rate_limit_exceeded',
@@ -62,7 +66,7 @@ const ERRORS: Readonly<Record<HoldRefusal, (hold: WantedHold, refused: RefusedHo
 };
 
 /** 401, 402, 403, 429 or 503, with a message that says what to change. */
-export function refusedHold(hold: WantedHold, refused: RefusedHold): ServiceError {
+export function refusedHold(hold: RequestedHold, refused: RefusedHold): ServiceError {
   return ERRORS[refused.refusal](hold, refused);
 }
 
@@ -77,13 +81,13 @@ export function isTopUpRequired({
   return !free || requiresTopUp;
 }
 
-/** The error for an account that never topped up, where signup credit does not pay. */
+/** The error for an account that never topped up, for a model that signup credit cannot pay for. */
 export function neverToppedUp(model: string): ServiceError {
   const message = `Signup credit pays for the free models only. Top up the account once to unlock ${model}.`;
   return new ServiceError('forbidden', message);
 }
 
-function tooDear({ leastAmount, mostAmount }: WantedHold, shortage: string, remedy: string): ServiceError {
+function tooDear({ leastAmount, mostAmount }: RequestedHold, shortage: string, remedy: string): ServiceError {
   const usd = formatUsd(leastAmount);
   const message =
     leastAmount === mostAmount
@@ -92,6 +96,6 @@ function tooDear({ leastAmount, mostAmount }: WantedHold, shortage: string, reme
   return new ServiceError('insufficient_credits', message);
 }
 
-function left({ remaining }: RefusedHold): string {
+function usdLeft({ remaining }: RefusedHold): string {
   return `${formatUsd(remaining ?? 0n)} USD`;
 }

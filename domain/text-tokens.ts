@@ -3,7 +3,7 @@
  * from the list. How to add one: `docs/changing-it.md`.
  */
 
-/** A count with `ofDay` is summed by day and exported by month. Another one is null where the upstream did not report it. */
+/** A count with `ofDay` is summed by day and exported by month. A count without is null if it was not reported. */
 export const TOKEN_COUNTS = [
   {
     name: 'inputTokens',
@@ -54,7 +54,7 @@ export type TextTokens = SummedTokens<number> & {
   readonly [Other in Exclude<TokenCount, SummedCount> as Other['name']]: number | null;
 };
 
-/** @param read returns the value of a column, or of the count of that name */
+/** @param read returns the value of a column, or of the count with the name */
 export function readSummedTokens<Count>(
   read: (column: SummedCount['column'], name: SummedCount['name']) => Count,
 ): SummedTokens<Count> {
@@ -85,7 +85,7 @@ export function readTokens(row: TokensRow): TextTokens {
  */
 type ReportedCount = 'inputTotal' | 'cacheRead' | 'cacheWrite' | 'cacheWrite1h' | 'outputTotal' | 'reasoning';
 
-/** Token counts as an upstream reported them. Formats that count differently convert at their edge. Null: not reported. */
+/** Token counts as an upstream reported them; null if not reported. Formats that count differently convert them. */
 export type ReportedUsage = { readonly [Name in ReportedCount]: number | null };
 
 /** Makes a usage count by count. */
@@ -100,7 +100,7 @@ export function usageOf(read: (name: ReportedCount) => number | null): ReportedU
   };
 }
 
-/** The counts of tokens that a client gets; of those that the upstream did not report, only totals. */
+/** The token counts that a client gets: always the totals, and the cached tokens only if the upstream reported them. */
 export function toldUsage(tokens: TextTokens, reported: ReportedUsage | null): ReportedUsage {
   const { inputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens, outputTokens, reasoningTokens } = tokens;
   return {
@@ -113,7 +113,7 @@ export function toldUsage(tokens: TextTokens, reported: ReportedUsage | null): R
   };
 }
 
-/** Totals with the parts of them that were reported, which are never larger. */
+/** Returns the totals with their reported parts. A part is cut to its total. */
 export function tokensOf(usage: ReportedUsage | null, inputTokens: number, outputTokens: number): TextTokens {
   const cacheReadTokens = clampCount(usage?.cacheRead, inputTokens) ?? 0;
   const cacheWriteTokens = clampCount(usage?.cacheWrite, inputTokens - cacheReadTokens) ?? 0;
@@ -132,7 +132,7 @@ export function sumTokens(calls: readonly TextTokens[]): TextTokens {
   }));
 }
 
-/** Returns a reported count, at most `max`; null for what is not a count. */
+/** Returns a reported count, at most `max`; null for any other value. */
 export function clampCount(count: number | null | undefined, max: number): number | null {
   const isCount = count !== null && count !== undefined && Number.isSafeInteger(count) && count >= 0;
   return isCount ? Math.min(count, max) : null;

@@ -1,7 +1,6 @@
 /**
- * The position of a piece of work in a trace, in the notation of W3C Trace Context
- * (https://www.w3.org/TR/trace-context/). Workflows pass it from their start to their steps in a header of their
- * history.
+ * Trace contexts in the notation of W3C Trace Context (https://www.w3.org/TR/trace-context/). A workflow passes the
+ * context of its start to its steps in a header of its history.
  */
 
 /** The header that Temporal's own interceptors use. */
@@ -24,19 +23,19 @@ export interface WorkflowSpan {
 
 const TRACEPARENT = /^00-([0-9a-f]{32})-[0-9a-f]{16}-([0-9a-f]{2})$/;
 
-/** Reads a header's value; null when it is not a carrier. */
+/** Reads the value of the header; returns null for any other value. */
 export function readCarrier(value: unknown): TraceCarrier | null {
   if (typeof value !== 'object' || value === null || !('traceparent' in value)) return null;
   const { traceparent } = value;
   return typeof traceparent === 'string' && TRACEPARENT.test(traceparent) ? { traceparent } : null;
 }
 
-/** The same trace, with another span as the parent of what follows. */
+/** Returns the same trace with another parent span. */
 export function withParent({ traceparent }: TraceCarrier, spanId: string): TraceCarrier {
   return { traceparent: traceparent.replace(TRACEPARENT, `00-$1-${spanId}-$2`) };
 }
 
-/** The span id of a workflow run: always the same for one run, and different for every run. */
+/** The span id of a workflow run: always the same for the same run, and different for other runs. */
 export function spanIdOfRun(runId: string): string {
   return runId.replaceAll('-', '').slice(-16);
 }

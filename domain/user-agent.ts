@@ -1,2 +1,2 @@
-/** Sent to servers that others choose: some turn away clients without a User-Agent. */
+/** Sent to servers that customers choose: some refuse clients without a User-Agent. */
 export const USER_AGENT = 'Genway/1';

@@ -1,7 +1,7 @@
-/** The bills of vendors: what their lines say. */
+/** The lines of vendors' bills. */
 import { PICO_PER_USD, type PicoUsd } from './money.ts';
 
-/** The titles of the columns of a bill that are read, in any case. */
+/** The titles of the columns that Genway reads from a bill. Case does not matter. */
 export interface BillColumns {
   /** The vendor's name for the job. Null for a bill whose lines are sums. */
   readonly job: string | null;
@@ -11,7 +11,7 @@ export interface BillColumns {
 
 /** A line of a bill. */
 export interface BilledLine {
-  /** Where it stands in the file, counted from 1. */
+  /** The line number in the file, from 1. */
   readonly line: number;
   readonly jobId: string | null;
   readonly model: string | null;
@@ -22,39 +22,39 @@ export interface BilledLine {
 export const BILL_DIFFERENCES = ['extra', 'missing', 'wrong_price'] as const;
 
 /**
- * What is billed and what it cost by our records are the same if they differ by no more than `least`, in pico-USD, because vendors
- * round, some to a cent a line; or by no more than a share of the cost: of a job, of the renders of a model together, or of the text of
- * a model, whose tokens Genway counts where the vendor reported none.
+ * A billed amount matches the recorded cost if they differ by at most `least`, in pico-USD, because vendors round, some
+ * to a cent per line; or by at most a share of the cost: of a job, of all renders of a model, or of the text of a
+ * model, whose tokens Genway counts where the vendor reported none.
  */
 export const BILL_TOLERANCES = { least: 5_000_000_000, job: 0.01, renders: 0.001, text: 0.01 } as const;
 
-/** Where a bill and our records disagree. */
+/** A difference between a bill and our records. */
 export interface BillDifference {
-  /** `extra` is billed and unknown to us, `missing` is known to us and not billed. */
+  /** `extra`: billed, but not in our records; `missing`: in our records, but not billed. */
   readonly difference: (typeof BILL_DIFFERENCES)[number];
-  /** As the upstream calls it; as the bill does where we know no such model. */
+  /** The upstream's name for the model; the bill's name for a model that we do not know. */
   readonly model: string;
-  /** Null where lines of the model were added up; then so is the task. */
+  /** Null, like the task, where the lines of the model were added up. */
   readonly jobId: string | null;
   readonly taskId: string | null;
-  /** The first line of the bill that is about it; null if none is. */
+  /** The first line of the bill with the job or model; null if there is none. */
   readonly line: number | null;
   readonly billed: PicoUsd | null;
   readonly cost: PicoUsd | null;
 }
 
-/** A file has decimal commas where semicolons stand between its cells. */
+/** A file whose cells are separated by semicolons has decimal commas. */
 export type DecimalMark = '.' | ',';
 
-/** Amounts below a billion USD, with all digits that anyone writes. */
+/** Up to 15 digits before the point and 30 after it: more than bills have. */
 const NUMBER = /^(-?)(\d{0,15})(?:\.(\d{0,30}))?(?:e([+-]?\d{1,2}))?$/i;
 const SIGNS = /[\s$€¥￥£元]|[A-Z]{3}/g;
-/** A dollar sign says nothing: bills in US dollars have one or none. */
+/** Excludes the dollar sign: bills in US dollars have one or none. */
 const CURRENCY_IN_AMOUNT = /[€¥￥£元]|[A-Z]{3}/;
 const CURRENCY_IN_TITLE = /[€¥￥£元]|(?<=\()[A-Z]{3}(?=\))/;
-const MOST = 10n ** 9n * PICO_PER_USD;
+const MAX_AMOUNT = 10n ** 9n * PICO_PER_USD;
 
-/** Titles of the column that names the currency of a line, in small letters. */
+/** Titles of the column that names the currency of a line, in lower case. */
 export const CURRENCY_TITLES: readonly string[] = [
   'currency',
   'currency code',
@@ -64,10 +64,10 @@ export const CURRENCY_TITLES: readonly string[] = [
 ];
 
 /**
- * The currency of a line, as the bill writes it: in a column of its own, beside the amount, or in the title of the column of amounts.
+ * Returns the currency of a line: from its own column, from the amount, or from the title of the amount's column.
  *
- * @param cell of the column of currencies, if the bill has one
- * @returns null if the line names none
+ * @param cell the currency column's cell; null if the bill has no such column
+ * @returns null if the line names no currency
  */
 export function currencyOf(cell: string | null, amount: string, amountTitle: string): string | null {
   return (
@@ -76,10 +76,10 @@ export function currencyOf(cell: string | null, amount: string, amountTitle: str
 }
 
 /**
- * Reads an amount as people and programs write them, such as `$1,234.50`, `1.2e-05` and, with decimal commas, `1.234,5`.
+ * Reads an amount, such as `$1,234.50`, `1.2e-05` and, with decimal commas, `1.234,5`.
  *
- * @param unit what 1 of the bill's currency is worth
- * @returns rounded to the nearest pico-USD; null if it is no amount below a billion USD
+ * @param unit the value of one unit of the bill's currency
+ * @returns rounded to the nearest pico-USD; null if the text is not an amount below a billion USD
  */
 export function readBilledAmount(text: string, unit: PicoUsd, decimalMark: DecimalMark): PicoUsd | null {
   const plain = text
@@ -92,6 +92,6 @@ export function readBilledAmount(text: string, unit: PicoUsd, decimalMark: Decim
   const scaled = BigInt(whole + fraction) * unit * 10n ** BigInt(Math.max(power, 0));
   const divisor = 10n ** BigInt(Math.max(-power, 0));
   const amount = (scaled + divisor / 2n) / divisor;
-  if (amount >= MOST) return null;
+  if (amount >= MAX_AMOUNT) return null;
   return sign === '-' ? -amount : amount;
 }

@@ -11,7 +11,7 @@ const NAMED_EDGES: Readonly<Record<string, number>> = { '2k': 1440, '4k': 2160 }
  * The short edge of a video's frame, in pixels.
  *
  * @param resolution a number of pixels and `p`, or `2k` or `4k`
- * @throws RangeError when it is written differently
+ * @throws RangeError when the resolution has another form
  */
 export function shortEdgeOf(resolution: string): number {
   const edge = findShortEdge(resolution);
@@ -35,7 +35,7 @@ function findShortEdge(resolution: string): number | null {
  *
  * @param resolution as for {@link shortEdgeOf}
  * @param aspectRatio `W:H`
- * @throws RangeError when either is written differently
+ * @throws RangeError when either has another form
  */
 export function videoSizeFor(resolution: string, aspectRatio: string): PixelSize {
   const shortest = shortEdgeOf(resolution);

@@ -1,11 +1,11 @@
-/** The body of a webhook delivery: the event, its time, and the task or balance as it was then: contract 6. */
+/** The body of a webhook delivery (contract 6): the event, and the task, late result or balance at that time. */
 import type { PicoUsd } from './money.ts';
 import * as field from './resource/field.ts';
 import { nested, resource } from './resource/resource.ts';
 import { LATE_RESULT, type LateResult, TASK } from './task-object.ts';
 import type { Task } from './task.ts';
 
-/** The events of tasks, which an endpoint gets unless it asks for others. */
+/** The events of tasks. An endpoint gets them by default. */
 export const TASK_EVENTS = ['task.succeeded', 'task.failed'] as const;
 export const LATE_RESULT_EVENT = 'task.late_result';
 export const LOW_BALANCE_EVENT = 'account.balance_low';

@@ -8,7 +8,7 @@ export const REQUEST_FORMAT_NAMES = [...WIRE_FORMAT_NAMES, 'embeddings'] as cons
 
 export type RequestFormatName = (typeof REQUEST_FORMAT_NAMES)[number];
 
-/** The formats of text upstreams. A format that no client uses stands here only: `docs/changing-it.md`. */
+/** The formats of text upstreams. A format that no client uses is listed only here: `docs/changing-it.md`. */
 export const UPSTREAM_FORMAT_NAMES = [...WIRE_FORMAT_NAMES] as const;
 
 export type UpstreamFormatName = (typeof UPSTREAM_FORMAT_NAMES)[number];

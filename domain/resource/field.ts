@@ -8,15 +8,15 @@ import * as schemas from '../json-schema.ts';
 import { formatUsd, type PicoUsd, toUsdNumber } from '../money.ts';
 import { toUnixSeconds } from '../unix-time.ts';
 
-/** A cell of a CSV row; null is an empty cell. Whoever writes the row writes amounts and moments as its readers expect. */
+/** A cell of a CSV row; null is an empty cell. The writer of the row formats amounts and moments for its readers. */
 export type Cell = string | number | bigint | boolean | Date | Amount | null;
 
-/** An amount in a cell, so that it is told from text. */
+/** An amount in a cell; the type distinguishes amounts from other numbers. */
 export interface Amount {
   readonly picoUsd: PicoUsd;
 }
 
-/** How people see a value: a choice in their language, anything plain as it is. */
+/** How the console shows a value: a choice in the reader's language, a plain value as it is. */
 type Look = 'plain' | 'choice' | 'id' | 'number' | 'usd';
 
 export interface Field<Row> {
@@ -30,10 +30,10 @@ export interface Field<Row> {
   readonly columns: Columns<Row>;
 }
 
-/** The suffix that the column's name adds to the field's name, and the cell. */
+/** The column's name is the field's name and a suffix. */
 type Columns<From> = readonly (readonly [suffix: string, cell: (from: From) => Cell])[];
 
-/** How a value is described, and written as JSON and CSV. */
+/** The schema, JSON and CSV of a value. */
 interface Kind<Value> {
   readonly look: Look;
   readonly schema: (description?: string) => Field<never>['schema'];
@@ -95,7 +95,7 @@ function makerOf<Value>({ look, schema, json, columns }: Kind<Value>): Make<Valu
   return make;
 }
 
-/** A kind of value that fills one cell. */
+/** Defines a kind of value with one CSV column. */
 function single<Value>(
   schema: (description?: string) => JsonSchema,
   json: (value: Value) => unknown,
@@ -117,7 +117,7 @@ const toIso = (moment: Date): string => moment.toISOString();
 const toAmount = (picoUsd: PicoUsd): Amount => ({ picoUsd });
 
 export const text = single<string>(schemas.text, same, same);
-/** Text within bounds, such as a format. */
+/** Text with constraints, such as a format. */
 export const textWith = (constraints: JsonSchema) =>
   single<string>((description) => schemas.text(description, constraints), same, same);
 export const oneOf = (values: readonly string[]) =>
@@ -138,7 +138,7 @@ export const count = single<number | bigint>(
 );
 /** An amount: a JSON number, and exact in CSV. */
 export const usd = single<PicoUsd>((description) => schemas.usd(description ?? ''), toUsdNumber, toAmount, 'usd');
-/** An amount that is exact in JSON, too: a decimal string. */
+/** An amount that is exact in JSON and CSV: a decimal string in JSON. */
 export const exactUsd = single<PicoUsd>(
   (description) => schemas.exactUsd(description ?? ''),
   formatUsd,
@@ -159,7 +159,7 @@ export const words = (items: JsonSchema) =>
     'choice',
   );
 
-/** A nested object. In CSV, each of its fields is a column, named after both. */
+/** A nested object. In CSV, each nested field is a column, named `<field>_<nested field>`. */
 export const object = <Row>({ schema, present, columns }: Nested<Row>) =>
   define<Row>(
     () => schema,
@@ -167,7 +167,7 @@ export const object = <Row>({ schema, present, columns }: Nested<Row>) =>
     columns.map(([name, cell]) => [`_${name}`, cell]),
   );
 
-/** A list of nested objects. @param word what stands for each in CSV, separated by spaces; left out of CSV without */
+/** A list of nested objects. @param word the text of each object in CSV; without `word`, CSV omits the list */
 export const list = <Row>({ schema, present }: Omit<Nested<Row>, 'columns'>, word?: (row: Row) => string) =>
   define<readonly Row[]>(
     (description) => schemas.arrayOf(schema, description),
@@ -175,10 +175,10 @@ export const list = <Row>({ schema, present }: Omit<Nested<Row>, 'columns'>, wor
     word ? [['', (rows) => rows.map(word).join(' ')]] : [],
   );
 
-/** A value of any other shape, which is left out of CSV. */
+/** A value of any other shape. CSV omits the value. */
 export const json = (schema: JsonSchema) => define<unknown>(() => schema, same, []);
 
-/** The field `object`, by which clients tell resources apart. The rows of an export are all of one resource. */
+/** The field `object`, which names the resource. CSV omits the field: all rows of an export are of one resource. */
 export function constant(value: string): Field<unknown> {
   return { look: 'plain', value: () => value, schema: schemas.exactly(value), json: () => value, columns: [] };
 }

@@ -1,6 +1,6 @@
 /**
  * A resource is one definition of its fields. Its JSON, its schema in the API description and its CSV columns are derived
- * from it, so they cannot disagree.
+ * from the definition, so they cannot disagree.
  */
 import { type Component, component, type Fields as SchemaFields, type JsonSchema, object } from '../json-schema.ts';
 import type { IdKind } from '../ids.ts';
@@ -56,7 +56,7 @@ export function nested<Row>(fields: Fields<Row>, description?: string): Resource
   };
 }
 
-/** The answer to the deletion of a resource. @param object the resource's own `object` */
+/** The response to the deletion of a resource. @param object the value of the resource's field `object` */
 export function deletionOf(kind: IdKind, object: string): Resource<{ readonly id: string }> {
   return nested({ id: id(kind)('id'), object: constant(object), deleted: boolean(() => true) });
 }
