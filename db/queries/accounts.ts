@@ -10,40 +10,40 @@ export interface Account {
   readonly id: string;
   readonly name: string;
   readonly email: string | null;
-  /** The customer's id in another system; no two accounts have the same. */
+  /** The customer's id in another system; unique. */
   readonly externalId: string | null;
   readonly signupAvailable: PicoUsd;
   readonly signupReserved: PicoUsd;
   readonly fundedAvailable: PicoUsd;
   readonly fundedReserved: PicoUsd;
-  /** The first top-up; null for an account with signup credit only. */
+  /** The time of the first top-up; null for an account with signup credit only. */
   readonly toppedUpAt: Date | null;
   readonly maxConcurrentTasks: number | null;
-  /** Below what balance `account.balance_low` is sent; null for never. */
+  /** Below this balance, Genway sends `account.balance_low`; null for never. */
   readonly lowBalance: PicoUsd | null;
-  /** How many days after a task was created its content is erased; null for never. */
+  /** The number of days after which the content of a task is erased; null for never. */
   readonly contentDays: number | null;
-  /** Everything from before is erased, or will be as soon as it is not in use; null if nothing is. */
+  /** Older content is erased, or will be as soon as it is not in use; null if no erasure was requested. */
   readonly eraseBefore: Date | null;
-  /** Since when none of its keys work; null while it is open. */
+  /** When the account was suspended, so that none of its keys work; null while it is open. */
   readonly suspendedAt: Date | null;
-  /** On receipts and invoices; the account's own name if null. */
+  /** The name on receipts and invoices; the account's own name if null. */
   readonly billingName: string | null;
-  /** Several lines. */
+  /** May have several lines. */
   readonly billingAddress: string | null;
   readonly taxId: string | null;
-  /** The name of the price list by which it pays; null for the catalogue's prices. */
+  /** The name of the account's price list; null for the catalogue's prices. */
   readonly priceList: string | null;
   readonly createdAt: Date;
 }
 
-/** The fields of an account that operators may change. An absent field stays. */
+/** The fields of an account that operators may change. An absent field does not change. */
 export type AccountDetails = Given<
   Account,
   'name' | 'email' | 'externalId' | 'maxConcurrentTasks' | 'contentDays' | keyof BillingDetails
 >;
 
-/** The billing details that receipts and invoices show. The account's owner may change them, too. */
+/** The billing details on receipts and invoices. The account's owner may also change them. */
 export type BillingDetails = Pick<Account, 'billingName' | 'billingAddress' | 'taxId'>;
 
 export interface AccountFilter {
@@ -54,7 +54,7 @@ export interface AccountFilter {
   readonly suspended?: boolean | undefined;
 }
 
-/** The external id is that of another account. */
+/** Another account has the external id. */
 export class ExternalIdTakenError extends Error {
   override readonly name = 'ExternalIdTakenError';
 }
@@ -64,7 +64,7 @@ export interface AccountTotals {
   readonly toppedUp: PicoUsd;
   readonly signupGranted: PicoUsd;
   readonly promoGranted: PicoUsd;
-  /** Promo credit that was not spent in time. */
+  /** Promo credit that expired unspent. */
   readonly promoExpired: PicoUsd;
   readonly charged: PicoUsd;
   readonly refunded: PicoUsd;
@@ -100,7 +100,7 @@ export async function updateAccount(
   return row ? toAccount(row) : null;
 }
 
-/** From now on no key of the account works, in no process. An account that is suspended stays so since when it was. */
+/** Stops all keys of the account at once, in every process. Keeps the time of an earlier suspension. */
 export async function suspendAccount(database: Database, accountId: string): Promise<void> {
   await database('accounts')
     .where({ id: accountId })
@@ -108,7 +108,7 @@ export async function suspendAccount(database: Database, accountId: string): Pro
   await recallAllowances(database, { accountId });
 }
 
-/** From now on the keys of the account work again, those that are neither disabled nor expired. */
+/** Makes the keys of the account work again, except disabled and expired ones. */
 export async function reopenAccount(database: Database, accountId: string): Promise<void> {
   await database('accounts').where({ id: accountId }).update({ suspended_at: null });
 }
@@ -132,14 +132,14 @@ export async function findAccount(database: Database, accountId: string): Promis
   return row ? toAccount(row) : null;
 }
 
-/** Everybody who moves money locks the account first; until the transaction ends, nobody else moves any. */
+/** Locks the account until the transaction ends. Every transaction that moves money must lock the account first. */
 export async function lockAccount(transaction: Database, accountId: string): Promise<void> {
-  // A top-up may follow. The creation of a month's tables locks these two tables in this order, too.
+  // A top-up may follow. The creation of a month's tables locks these two tables in the same order.
   await transaction.raw('LOCK TABLE top_ups IN ROW EXCLUSIVE MODE');
   await transaction('accounts').where({ id: accountId }).forNoKeyUpdate().select('id');
 }
 
-/** The first account there ever was; null before. */
+/** Finds the oldest account; null if there are no accounts. */
 export async function findOldestAccount(database: Database): Promise<Account | null> {
   const row = await database<AccountRow>('accounts').orderBy('id').first();
   return row ? toAccount(row) : null;

@@ -1,4 +1,4 @@
-/** Findings of reconciliations that people acknowledge because nobody can remedy them: see `db/migrations/0009-finance.ts`. */
+/** Acknowledgements of findings of reconciliations that nobody can remedy: see `db/migrations/0009-finance.ts`. */
 import type { Database } from '../database.ts';
 import { camelCased, columnsOf, type RowOf } from '../row.ts';
 
@@ -6,31 +6,31 @@ export type AcknowledgementOutcome = 'confirmed' | 'rejected' | 'withdrawn';
 
 export interface NewAcknowledgement {
   readonly id: string;
-  /** The report in which somebody saw it. */
+  /** The report with the finding. */
   readonly reconciliationId: string;
   readonly checkName: string;
   readonly subject: string;
   readonly detail: string;
   readonly reason: string;
   readonly author: string;
-  /** Whether it counts only once a second person has confirmed it. */
+  /** Whether the acknowledgement counts only after a second person has confirmed it. */
   readonly requiresSecondApproval: boolean;
 }
 
 export interface Acknowledgement extends NewAcknowledgement {
   readonly createdAt: Date;
-  /** Null while it waits for a second person. */
+  /** Null while the acknowledgement waits for a second person. */
   readonly outcome: AcknowledgementOutcome | null;
   readonly decidedBy: string | null;
   readonly decidedAt: Date | null;
 }
 
-/** The condition by which a finding is recognised in every report. */
+/** The condition that matches an acknowledgement to its finding in every report. */
 const SAME_FINDING = /* sql */ `acknowledgement.check_name = finding ->> 'check'
   AND md5(acknowledgement.subject) = md5(finding ->> 'subject')
   AND md5(acknowledgement.detail) = md5(finding ->> 'detail')`;
 
-/** Records why a finding stays as it is, unless an acknowledgement of it counts or waits already. */
+/** Records an acknowledgement, unless another one of the same finding is confirmed or pending. */
 export async function insertAcknowledgement(database: Database, acknowledgement: NewAcknowledgement): Promise<void> {
   const { author, requiresSecondApproval } = acknowledgement;
   await database('acknowledgements')
@@ -42,7 +42,7 @@ export async function insertAcknowledgement(database: Database, acknowledgement:
     .ignore();
 }
 
-/** The acknowledgement, which nobody else can decide until the transaction ends; null if there is none. */
+/** Locks an acknowledgement, so that nobody else decides it until the transaction ends; null if there is none. */
 export async function lockAcknowledgement(transaction: Database, id: string): Promise<Acknowledgement | null> {
   const row = await transaction<RowOf<Acknowledgement>>('acknowledgements').where({ id }).forUpdate().first();
   return row ? camelCased(row) : null;
@@ -58,7 +58,7 @@ export async function decideAcknowledgement(
     .update({ outcome, decided_by: by, decided_at: transaction.fn.now() });
 }
 
-/** The acknowledgements of a report's findings that count, and those that wait for a second person. */
+/** Lists the confirmed and pending acknowledgements of a report's findings. */
 export async function listAcknowledgements(
   database: Database,
   reconciliationId: string,
@@ -75,7 +75,7 @@ export async function listAcknowledgements(
   return rows.map(camelCased);
 }
 
-/** The latest reconciliation that has ended, and how many of its findings nobody has acknowledged. */
+/** Finds the latest completed reconciliation, with the number of its findings without a confirmed acknowledgement. */
 export async function findLatestReport(
   database: Database,
 ): Promise<{ readonly reconciliationId: string; readonly findings: number } | null> {

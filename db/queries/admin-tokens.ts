@@ -1,4 +1,4 @@
-/** Admin tokens, and what was done with them: see `db/migrations/0010-operations.ts`. */
+/** Admin tokens, and the log of their actions: see `db/migrations/0010-operations.ts`. */
 import type { AdminRole } from '../../domain/roles.ts';
 import { newId } from '../../domain/ids.ts';
 import { type Database, onlyRow } from '../database.ts';
@@ -8,15 +8,15 @@ import { camelCased, columnsOf, type RowOf } from '../row.ts';
 
 export interface AdminToken {
   readonly id: string;
-  /** Whose it is: the author of what is done with it. */
+  /** The owner of the token, who is the author of its actions. */
   readonly name: string;
   readonly role: AdminRole;
-  /** Enough of the token to recognise it. */
+  /** Characters of the token by which people recognise it. */
   readonly hint: string;
   readonly createdBy: string;
   readonly createdAt: Date;
   readonly expiresAt: Date | null;
-  /** To within a minute. */
+  /** Accurate to a minute. */
   readonly lastUsedAt: Date | null;
 }
 
@@ -33,13 +33,13 @@ export async function insertAdminToken(database: Database, token: NewAdminToken)
   return toAdminToken(onlyRow(rows));
 }
 
-/** The tokens that have not been revoked, newest first; expired ones among them. */
+/** Lists the tokens that have not been revoked, newest first; includes expired ones. */
 export async function listAdminTokens(database: Database): Promise<readonly AdminToken[]> {
   const rows = await database<AdminTokenRow>('admin_tokens').whereNull('revoked_at').orderBy('id', 'desc');
   return rows.map(toAdminToken);
 }
 
-/** The token with that digest, and notes that it was used; null when there is none, or it was revoked or has expired. */
+/** Finds a token by its digest, and records its use; null if there is none, or the token was revoked or has expired. */
 export async function useAdminToken(database: Database, digest: Buffer): Promise<AdminToken | null> {
   const { rows } = await database.raw<{ rows: (AdminTokenRow & { is_noted: boolean })[] }>(
     /* sql */ `
@@ -53,7 +53,7 @@ export async function useAdminToken(database: Database, digest: Buffer): Promise
   return toAdminToken(row);
 }
 
-/** The token stops working at once, in every process. @returns null when there is no such token any more */
+/** Revokes a token, which stops working at once in every process. @returns null if there is no such token */
 export async function revokeAdminToken(database: Database, id: string): Promise<AdminToken | null> {
   const [row] = await database('admin_tokens')
     .where({ id })
@@ -69,7 +69,7 @@ export interface NewAdminAction {
   readonly tokenId: string | null;
   /** The id of the endpoint. */
   readonly action: string;
-  /** As it was called. */
+  /** The path of the request. */
   readonly path: string;
   readonly requestId: string;
 }

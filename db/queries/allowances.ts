@@ -5,10 +5,10 @@ import { columnsOf } from '../row.ts';
 import { isLeaseValid, LEASE_SECONDS } from '../text-lease.ts';
 
 const POLL_MS = 20;
-/** By then every process has answered, or its lease has ended. */
+/** After this, every process has answered, or its lease has ended. */
 const TIMEOUT_MS = LEASE_SECONDS * 1000 + 1_000;
 
-/** Whose allowances: those of an account, or only those of one of its keys or of the budget of an end user. */
+/** The owner of allowances: an account, or only one of its keys or the budget of one of its end users. */
 interface Owner {
   readonly accountId: string;
   readonly apiKeyId?: string;
@@ -16,10 +16,10 @@ interface Owner {
 }
 
 /**
- * Makes every text process return the money that it may spend for the owner, and waits until
- * each has confirmed or may not spend any more. Call it after the change is committed: who asks for money again sees it.
+ * Makes every text process return the owner's allowances, and waits until each process has confirmed or its lease has
+ * ended. Call this after the change is committed, so that the next request for money sees the change.
  *
- * @returns whether there were any
+ * @returns whether there were any allowances
  */
 export async function recallAllowances(database: Database, owner: Owner): Promise<boolean> {
   const recalled = await database.transaction(async (transaction) => {

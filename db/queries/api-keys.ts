@@ -8,31 +8,31 @@ import { recallAllowances } from './allowances.ts';
 import { PLANNED_VERSIONS } from './price-lists.ts';
 
 export interface ApiKey extends KeyState, KeyGroup {
-  /** The amount that the key has ever been charged and holds. */
+  /** The sum of all charges and current holds of the key. */
   readonly used: PicoUsd;
   readonly id: string;
   readonly accountId: string;
   readonly name: string;
-  /** The last characters of the key, for recognition. */
+  /** The last characters of the key, by which people recognise it. */
   readonly hint: string;
   /** Addresses and CIDR ranges that may use the key; null for all. */
   readonly ipAllowlist: readonly string[] | null;
   readonly rateLimitRpm: number | null;
-  /** When money was last held for the key; null for a key that never spent any. */
+  /** When money was last held for the key; null if it never was. */
   readonly lastUsedAt: Date | null;
   readonly createdAt: Date;
 }
 
-/** A key with what a request needs to know about its account. */
+/** A key, with the facts about its account that a request needs. */
 export interface Caller {
   readonly key: ApiKey;
   readonly account: {
     readonly id: string;
     readonly toppedUpAt: Date | null;
     readonly suspendedAt: Date | null;
-    /** The versions of its price list that are in force or will be, the latest first; none for the catalogue's prices. */
+    /** The current and future versions of its price list, the latest first; empty for the catalogue's prices. */
     readonly prices: readonly PlannedVersion[];
-    /** Grows with each change of the budgets of its end users; 0 before the first. */
+    /** Grows with each change of its end users' budgets; 0 before the first change. */
     readonly budgetsVersion: number;
   };
 }
@@ -74,7 +74,7 @@ export async function insertApiKey(
   return toApiKey(onlyRow(rows));
 }
 
-/** The keys with these digests, deleted ones included, and their accounts, in order; null for a key that does not exist. */
+/** Finds keys by their digests, deleted ones included, with their accounts, in order; null where there is no key. */
 export async function findCallers(database: Database, digests: readonly Buffer[]): Promise<readonly (Caller | null)[]> {
   const rows = await database<CallerRow & { digest: Buffer }>('api_keys')
     .join('accounts', 'accounts.id', 'api_keys.account_id')
@@ -90,13 +90,13 @@ export async function findCallers(database: Database, digests: readonly Buffer[]
   return digests.map((digest) => callers.get(digest.toString('hex')) ?? null);
 }
 
-/** The key with this digest, even if it was deleted, and its account; null if it does not exist. */
+/** Finds a key by its digest, even if it was deleted, with its account; null if it does not exist. */
 export async function findCaller(database: Database, digest: Buffer): Promise<Caller | null> {
   const [caller] = await findCallers(database, [digest]);
   return caller ?? null;
 }
 
-/** Stores a key under another digest. */
+/** Replaces the digest of a key. */
 export async function moveApiKey(
   database: Database,
   { from, to, pepperMark }: { readonly from: Buffer; readonly to: Buffer; readonly pepperMark: string },
@@ -109,10 +109,10 @@ export async function findApiKey(database: Database, keyId: string): Promise<Api
   return row ? toApiKey(row) : null;
 }
 
-/** The name and the hint by which people recognise a key. */
+/** How people recognise a key. */
 export type KeyName = Pick<ApiKey, 'name' | 'hint'>;
 
-/** The names of all keys that an account has or had, by their ids: for what they did before they were deleted, too. */
+/** Finds the names of all keys of an account by their ids, deleted keys included. */
 export async function findKeyNames(database: Database, accountId: string): Promise<ReadonlyMap<string, KeyName>> {
   const rows = await database<KeyRow>('api_keys').where({ account_id: accountId }).select('id', 'name', 'hint');
   return new Map(rows.map(({ id, name, hint }) => [id, { name, hint }]));
@@ -127,7 +127,7 @@ export async function listApiKeys(
   return (await newestFirst(query, page)).map(toApiKey);
 }
 
-/** Changes the given fields, from now on in every process. @returns null if there is no such key */
+/** Changes the given fields, in every process at once. @returns null if there is no such key */
 export async function updateApiKey(database: Database, keyId: string, settings: KeySettings): Promise<ApiKey | null> {
   const columns = toColumns(settings);
   if (Object.keys(columns).length === 0) return findApiKey(database, keyId);
@@ -184,7 +184,7 @@ function toApiKey(row: KeyRow): ApiKey {
   };
 }
 
-/** As `used_in_period` says, but for what text processes held when a new period began. */
+/** Like `used_in_period`, except that a new period starts at 0, without the money that text processes hold. */
 function usedOfLimit({ limit_period: period, period_since: since, used, used_before: usedBefore }: KeyRow): PicoUsd {
   if (period === null || since === null) return picoUsd(used);
   if (since < startOfPeriod(period, new Date())) return 0n;

@@ -5,14 +5,14 @@ export const ATTEMPT_LIMITS = {
   /** Concurrent attempts. */
   perEndpoint: 8,
   perAccount: 32,
-  /** After this many timeouts in a row, the endpoint is paused, and then tried one attempt at a time. */
+  /** After so many timeouts in a row, the endpoint is paused, and then gets one attempt at a time. */
   timeoutsUntilPause: 3,
   pauseSeconds: 60,
-  /** After this long an attempt counts as over even if its worker died. Longer than the activity may take. */
+  /** After this, an attempt counts as ended even if its worker died. Longer than the activity may take. */
   leaseSeconds: 45,
-  /** An endpoint whose attempts have all failed for this long is disabled. */
+  /** An endpoint is disabled after all its attempts have failed for so many days. */
   failingDays: 5,
 } as const;
 
-/** As the functions of `db/functions/delivery-attempts.ts` read them. */
+/** The limits in the form that the functions of `db/functions/delivery-attempts.ts` read. */
 export const ATTEMPT_LIMITS_JSON = JSON.stringify(columnsOf(ATTEMPT_LIMITS));

@@ -1,4 +1,4 @@
-/** Accounts that pay by a saved card when their balance is low: see `db/migrations/0003-ledger.ts`. */
+/** Automatic top-ups by a saved card when a balance is low: see `db/migrations/0003-ledger.ts`. */
 import { randomUUID } from 'node:crypto';
 import type { PicoUsd } from '../../domain/money.ts';
 import { AUTO_TOP_UP } from '../../domain/policy.ts';
@@ -7,13 +7,13 @@ import { columnsOf, readRow, type RowOf } from '../row.ts';
 
 export interface AutoTopUp {
   readonly accountId: string;
-  /** Below this balance the amount is paid. */
+  /** Below this balance, the card pays the amount. */
   readonly threshold: PicoUsd;
   readonly amount: PicoUsd;
   /** The payment provider's names for the customer and the card. */
   readonly customer: string;
   readonly paymentMethod: string;
-  /** Why nothing is paid any more; null while it is. */
+  /** Why automatic top-ups stopped; null while they are active. */
   readonly stoppedBecause: string | null;
 }
 
@@ -25,7 +25,7 @@ export interface TopUpAttempt extends AutoTopUp {
 const COLUMNS = 'account_id, threshold, amount, customer, payment_method, stopped_because';
 const AMOUNTS = { amounts: ['threshold', 'amount'] } as const;
 
-/** Agrees on what a customer chose on a page of the payment provider, once for each page. */
+/** Stores the settings that a customer chose on a page of the payment provider, once for each page. */
 export async function agreeOnAutoTopUp(
   database: Database,
   checkoutId: string,
@@ -41,8 +41,8 @@ export async function agreeOnAutoTopUp(
 }
 
 /**
- * From now on, instead of what was agreed before. An attempt that was made just now, whose payment may be in progress, still
- * holds up the next one.
+ * Sets or replaces the settings of automatic top-ups. The next attempt still waits for the retry delay of a recent
+ * attempt, whose payment may be in progress.
  */
 export async function setAutoTopUp(
   database: Database,
@@ -68,8 +68,8 @@ export async function deleteAutoTopUp(database: Database, accountId: string): Pr
 }
 
 /**
- * Takes accounts whose balance is low, each for one process at a time. One whose provider has not answered for most of a
- * day is stopped, since the provider would take another request for another payment then.
+ * Claims accounts whose balance is low, each for one process at a time. Stops the automatic top-ups of an account whose
+ * provider has not answered for most of a day: by then, the provider would treat a retry as another payment.
  */
 export async function claimTopUps(database: Database, limit: number): Promise<readonly TopUpAttempt[]> {
   await database.raw(
@@ -95,7 +95,7 @@ export async function claimTopUps(database: Database, limit: number): Promise<re
   return rows.map((row) => readRow(row, AMOUNTS));
 }
 
-/** Ends an attempt, whose payment was credited or refused. @param stoppedBecause null if it was paid */
+/** Ends an attempt after its payment was credited or refused. @param stoppedBecause null if it was credited */
 export async function endTopUpAttempt(
   database: Database,
   { accountId, attemptId }: Pick<TopUpAttempt, 'accountId' | 'attemptId'>,

@@ -1,8 +1,8 @@
-/** How available the services of the public status are. */
+/** The availability of the services in the public status. */
 import type { Database } from '../database.ts';
 import type { CallTarget } from './upstream-calls.ts';
 
-/** The calls of webhooks are checks, one a minute by each api process; the others are calls of upstreams. */
+/** The target under which each api process records its check of webhooks every minute. Other targets are upstreams. */
 export const WEBHOOK_CHECKS: CallTarget = { upstream: '', format: '', model: 'webhooks', key: '' };
 
 /** A route to a model of a service. */
@@ -22,9 +22,9 @@ export interface DayAvailability {
 }
 
 /**
- * The availability of each service on each day that has calls: the mean of its hours, so that an outage counts by its
- * length, however few calls were made. An hour is the mean of the models that were called, each as `availabilityOf` in
- * `domain/service-status.ts` has it.
+ * The availability of each service on each day with calls: the mean of the day's hours, so that an outage counts by its
+ * length and not by the number of calls. The availability of an hour is the mean of the called models, each computed as
+ * by `availabilityOf` in `domain/service-status.ts`.
  *
  * @param from the first day; `to` is the day after the last one
  */
@@ -56,7 +56,7 @@ export async function listAvailability(
   return rows;
 }
 
-/** The relay starts a delivery again whose workflow is lost, well before. */
+/** Well before this, the relay restarts a delivery whose workflow is lost. */
 const LATE_SECONDS = 300;
 
 /**

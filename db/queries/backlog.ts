@@ -6,22 +6,22 @@ import { readRow, type RowOf } from '../row.ts';
 export interface Backlog {
   /** Media tasks that are not final. */
   readonly running: number;
-  /** Tasks whose workflow has not been started, as far as is known. */
+  /** Tasks without a confirmed start of their workflow. */
   readonly unstarted: number;
   readonly oldestUnstartedSeconds: number;
   /** Tasks past their deadline. */
   readonly overdue: number;
   /** The amount that running tasks hold. */
   readonly reservedUsd: number;
-  /** Due deliveries whose workflow has not been started, as far as is known. */
+  /** Due deliveries without a confirmed start of their workflow. */
   readonly unstartedDeliveries: number;
-  /** The age of the oldest of these whose endpoint answers; 0 if there is none. */
+  /** The age of the oldest unstarted delivery whose endpoint answers; 0 if there is none. */
   readonly oldestUnstartedDeliverySeconds: number;
-  /** Deliveries that have neither arrived nor failed for good. */
+  /** Deliveries that are not final. */
   readonly pendingDeliveries: number;
 }
 
-/** Reads the backlog through indexes that contain nothing else. */
+/** Reads the backlog from partial indexes on unfinished work. */
 export async function readBacklog(database: Database): Promise<Backlog> {
   const { rows } = await database.raw<{ rows: BacklogRow[] }>(/* sql */ `
     SELECT count(*)::int AS running,

@@ -1,6 +1,7 @@
 /**
- * Entries of an account's balance: what the ledger says to customers. Each top-up, grant, correction, finished task and charged
- * text request is one entry with one signed amount and the balance after it. Entries are derived from transfers.
+ * Entries of an account's balance: the ledger as customers see it. Each top-up, grant, correction, final task and
+ * charged text request is one entry with one signed amount and the balance after it. Entries are derived from
+ * transfers.
  */
 import { ENTRY_OF, type EntryType } from '../../domain/ledger.ts';
 import type { PicoUsd } from '../../domain/money.ts';
@@ -12,13 +13,13 @@ import { readRow, type RowOf } from '../row.ts';
 import { streamPages } from '../stream-pages.ts';
 
 export interface BalanceEntry {
-  /** The transfer; of a text request, the first one that charges it. */
+  /** The id of the transfer; for a text request, of the first transfer that charges it. */
   readonly id: string;
   readonly createdAt: Date;
   readonly type: EntryType;
-  /** The amount that the entry added to the balance; negative where it took, zero for a task that failed. */
+  /** The amount that the entry added to the balance; negative if it took money, zero for a failed task. */
   readonly amount: PicoUsd;
-  /** The balance after the entry, held money included; null in a list that leaves entries out. */
+  /** The balance after the entry, held money included; null in a filtered list. */
   readonly balance: PicoUsd | null;
   readonly apiKeyId: string | null;
   readonly taskId: string | null;
@@ -42,7 +43,7 @@ export interface EntryFilter extends Period {
   readonly apiKeyId?: string | undefined;
 }
 
-/** Where a page ended. */
+/** The last entry of a page. */
 export type EntryPosition = Pick<BalanceEntry, 'createdAt' | 'id'>;
 
 type EntryRow = Omit<RowOf<BalanceEntry>, 'type' | 'balance'> & { readonly kind: keyof typeof ENTRY_OF };
@@ -54,7 +55,7 @@ const kindsOf = (type: EntryType | undefined): string =>
     .map(([kind]) => `'${kind}'`)
     .join(', ');
 
-/** The clocks of processes may differ from the database's. */
+/** The period allows for clocks of processes that differ from the database's. */
 const TEXT_REQUEST = /* sql */ `
   SELECT model, input_tokens, output_tokens, held, excess FROM text_requests
   WHERE id = transfer.text_request_id
@@ -62,14 +63,14 @@ const TEXT_REQUEST = /* sql */ `
 
 interface EntryPage extends EntryFilter {
   readonly order: 'newest first' | 'oldest first';
-  /** The last entry of the page before. */
+  /** The last entry of the previous page. */
   readonly after: EntryPosition | undefined;
   readonly limit: number;
 }
 
 /**
- * SQL for a page of entries. A text request that cost more than was held is one entry: its `excess` has the time of its `charge`,
- * and is a part of it, unless nothing was held.
+ * Returns SQL for a page of entries. A text request whose charge exceeds its hold is one entry: its `excess` has the
+ * time of its `charge` and belongs to the same entry. Without a hold, the `excess` is the entry.
  */
 function pageSql({ order, type, apiKeyId, from, to, after }: EntryPage): string {
   const direction = order === 'newest first' ? 'DESC' : 'ASC';
@@ -109,12 +110,12 @@ async function readEntries(database: Database, page: EntryPage): Promise<readonl
   });
 }
 
-/** The transfers of a chain are in the partition of its start. */
+/** All transfers of a chain are in the partition of the chain's start. */
 const OPENED = `opened_at >= CAST(:since AS timestamptz) - interval '31 days'`;
 
 /**
- * The balance of an account before a moment, held money included: from the sums of days and what was transferred since midnight
- * or, where the sums do not reach, backwards from the balance as it is. Either way it reads the transfers of a day at most.
+ * The balance of an account before a moment, held money included: computed from the sums by day and the transfers since
+ * midnight or, after the last sum, backwards from the current balance. Both read the transfers of at most about a day.
  */
 async function readBalanceBefore(database: Database, accountId: string, moment: Date): Promise<PicoUsd> {
   const summed = await database<{ before: Date }>('daily_usage_summed').first('before');
@@ -140,7 +141,10 @@ const PRESENT_BALANCE = /* sql */ `
     - (SELECT coalesce(sum(${TOTAL}), 0) FROM transfers
       WHERE account_id = :accountId AND created_at >= :moment AND ${OPENED}) AS balance`;
 
-/** The balance after the first entry of a page, newest first. The page has all entries of the moment, unless it has no others. */
+/**
+ * The balance after the first entry of a page, newest first. If all entries of the page have the same time, reads the
+ * other entries of that time.
+ */
 async function readFirstBalance(
   database: Database,
   filter: EntryFilter,
@@ -162,12 +166,12 @@ async function readFirstBalance(
   return atOnce.reduce((balance, { amount }) => balance + amount, before);
 }
 
-/** Whether a list has every entry of its period, so that balances follow from one another. */
+/** Whether a list has every entry of its period, so that each balance follows from the previous one. */
 function isWhole({ type, apiKeyId }: EntryFilter): boolean {
   return type === undefined && apiKeyId === undefined;
 }
 
-/** A page of an account's entries, newest first. @param before the last entry of the page before */
+/** Lists a page of an account's entries, newest first. @param before the last entry of the previous page */
 export async function listBalanceEntries(
   database: Database,
   { before, limit, ...filter }: EntryFilter & { readonly before?: EntryPosition | undefined; readonly limit: number },
@@ -181,7 +185,7 @@ export async function listBalanceEntries(
   });
 }
 
-/** All entries of an account in a period, oldest first, read on demand. */
+/** Streams all entries of an account in a period, oldest first. */
 export async function* streamBalanceEntries(database: Database, filter: EntryFilter): AsyncIterable<BalanceEntry> {
   const [first] = isWhole(filter)
     ? await readEntries(database, { ...filter, order: 'oldest first', after: undefined, limit: 1 })
@@ -190,7 +194,7 @@ export async function* streamBalanceEntries(database: Database, filter: EntryFil
   yield* streamEntries(database, filter, start);
 }
 
-/** @param start the balance before the first entry; null for no balances */
+/** @param start the balance before the first entry; null for entries without balances */
 async function* streamEntries(
   database: Database,
   filter: EntryFilter,
@@ -209,14 +213,14 @@ async function* streamEntries(
 /** The credit of an account, and the part of it that is held. */
 export interface BalanceWithHolds {
   readonly available: PicoUsd;
-  /** For tasks that run. */
+  /** Held for running tasks. */
   readonly heldByTasks: PicoUsd;
   readonly runningTasks: number;
-  /** For text requests in progress, and for those that come next. */
+  /** Held for text requests in progress and for the next ones. */
   readonly heldByText: PicoUsd;
 }
 
-/** The balance of an account, with its holds apart. */
+/** Reads the balance of an account, with its holds listed separately. */
 export async function readBalanceWithHolds(database: Database, accountId: string): Promise<BalanceWithHolds> {
   const { rows } = await database.raw<{ rows: RowOf<BalanceWithHolds, 'runningTasks'>[] }>(
     /* sql */ `

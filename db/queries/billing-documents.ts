@@ -30,7 +30,7 @@ export interface BillingDocument extends DocumentContent {
   readonly reference: string | null;
 }
 
-/** A document that is due. Its source, a transfer or a month of an account, has one document. */
+/** A document to issue. Each source, a transfer or a month of an account, has one document. */
 interface DueDocument extends Pick<BillingDocument, 'accountId' | 'kind'> {
   readonly source: string;
   readonly month?: string;
@@ -38,10 +38,10 @@ interface DueDocument extends Pick<BillingDocument, 'accountId' | 'kind'> {
   readonly lines: readonly DocumentLine[];
 }
 
-/** The most lines of models on an invoice, which prints to one page; the smallest are added up. */
+/** The most lines of models on an invoice, so that it fits on one page; the smallest lines are added up. */
 const MAX_LINES = 30;
 
-/** Sets who sells from now on; nobody issues documents for null. */
+/** Sets the seller of future documents. With null, no documents are issued. */
 export async function recordSeller(database: Database, seller: Seller | null): Promise<void> {
   await database.raw(
     /* sql */ `
@@ -56,7 +56,7 @@ async function findSeller(database: Database): Promise<Seller | null> {
   return row?.details ?? null;
 }
 
-/** Issues a document with the next number, unless there is no seller. Until the transaction ends, no other of its kind is issued. */
+/** Issues a document with the next number, if there is a seller. Blocks its kind until the transaction ends. */
 export async function issueDocument(transaction: Database, due: DueDocument): Promise<void> {
   const seller = await findSeller(transaction);
   if (seller === null) return;
@@ -96,13 +96,13 @@ async function findReceipt(database: Database, accountId: string, reference = ''
 }
 
 /**
- * Issues the invoices of some accounts that were charged in a closed month, each once.
+ * Issues the invoices of some accounts that were charged in a closed month, one per account and month.
  *
- * @returns whether there may be more to issue
+ * @returns whether there may be more invoices to issue
  */
 export async function issueSomeInvoices(database: Database, limit: number): Promise<boolean> {
   return database.transaction(async (transaction) => {
-    // Other processes wait for the row. The sums by day, which say who was charged, may be behind.
+    // The row lock makes other processes wait. The sums by day, which name the charged accounts, may be behind.
     const { rows } = await transaction.raw<{ rows: { month: string }[] }>(/* sql */ `
       SELECT to_char(month, 'YYYY-MM') AS month FROM closed_months AS closed
       WHERE NOT EXISTS (SELECT FROM invoiced_months WHERE invoiced_months.month = closed.month)
@@ -151,7 +151,7 @@ function dayOf(moment: Date): string {
   return moment.toISOString().slice(0, 10);
 }
 
-/** What an account was charged in a month, by model, less the credit that it was given. */
+/** Returns the charges of an account in a month by model, and the granted credit that paid a part of them. */
 async function sumCharges(
   database: Database,
   accountId: string,

@@ -1,13 +1,13 @@
 import { toUsdNumber } from '../../domain/money.ts';
 import { type Database, onlyRow, picoUsd } from '../database.ts';
 
-/** Whether the books are in order, and the losses in them. */
+/** The findings of the last reconciliation, and recent losses. */
 export interface BooksState {
-  /** The cost of text in the last 24 hours beyond what accounts could pay. */
+  /** The charges of text requests in the last 24 hours that accounts could not pay. */
   readonly absorbedUsd: number;
   /** The findings of the last reconciliation; 0 before the first. */
   readonly findings: number;
-  /** The time since it finished; before the first reconciliation, since the first account was created. */
+  /** The time since the last reconciliation; before the first one, since the creation of the first account. */
   readonly secondsSinceReconciliation: number;
 }
 

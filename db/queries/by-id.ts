@@ -1,4 +1,4 @@
-/** Rows by their ids alone, of any account and deleted ones too: for operators who look something up. */
+/** Finds rows of any account by their ids, deleted ones included, for operators. */
 import { firstIdAt } from '../../domain/ids.ts';
 import type { Database } from '../database.ts';
 import { periodOfRequest } from '../period.ts';
@@ -17,7 +17,7 @@ interface Event {
   readonly accountId: string;
   readonly createdAt: Date;
   readonly type: string;
-  /** Null for what is about no task. */
+  /** Null for an event that is about no task. */
   readonly taskId: string | null;
 }
 
@@ -71,10 +71,11 @@ export async function findActionById(database: Database, id: string) {
 }
 
 /**
- * Finds the rows that a request left behind. Requests have no rows of their own, and no index: the time in the id says where to look.
+ * Finds the task or text request that a request created. Requests have neither rows nor an index: the time in the id
+ * bounds the search.
  *
  * @param requestId `req_…`
- * @returns the id of its task or text request; null when it left none, because it was refused or only read
+ * @returns the id of the task or text request; null if the request was refused or only read
  */
 export async function findLeftByRequest(database: Database, requestId: string): Promise<string | null> {
   const { from, to } = periodOfRequest(requestId);

@@ -1,4 +1,4 @@
-/** Months whose books are closed: see `db/migrations/0009-finance.ts`. */
+/** Closed months of the ledger: see `db/migrations/0009-finance.ts`. */
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Month, nextMonth, parseMonth } from '../../domain/month.ts';
 import { type Database, onlyRow, picoUsd } from '../database.ts';
@@ -6,23 +6,23 @@ import { camelCased, type RowOf } from '../row.ts';
 import { type Acknowledgement, findLatestReport, listAcknowledgements } from './acknowledgements.ts';
 
 export interface ClosedMonth extends Books {
-  /** As `2026-10`. */
+  /** Such as `2026-10`. */
   readonly month: string;
   readonly closedAt: Date;
-  /** Who closed it. */
+  /** Who closed the month. */
   readonly author: string;
-  /** Over every row of the month. */
+  /** The checksum of every row of the month. */
   readonly checksum: string;
-  /** The findings of reconciliation that stood then, acknowledged. */
+  /** The findings of reconciliation that were acknowledged when the month was closed. */
   readonly acknowledged: readonly AcknowledgedFinding[];
 }
 
-/** A finding that nobody can remedy, as it is kept with a month. */
+/** A finding that nobody can remedy, as stored with a month. */
 export interface AcknowledgedFinding extends Pick<Acknowledgement, 'id' | 'subject' | 'detail' | 'reason' | 'author'> {
   readonly check: string;
-  /** The author, where it took no second person. */
+  /** The second person; the author if none was required. */
   readonly confirmedBy: string;
-  /** When somebody acknowledged it, as ISO 8601. */
+  /** In ISO 8601. */
   readonly acknowledgedAt: string;
 }
 
@@ -30,16 +30,16 @@ export interface AcknowledgedFinding extends Pick<Acknowledgement, 'id' | 'subje
 export type MonthRefusal =
   /** The month ended less than a day ago: rows that started in it may still be written. */
   | { readonly reason: 'not over' }
-  /** Months are closed one after the other. */
+  /** Months are closed in order. */
   | { readonly reason: 'out of turn'; readonly next: string }
-  /** The latest reconciliation found rows that disagree, and nobody has acknowledged them. */
+  /** The latest reconciliation has findings that nobody has acknowledged. */
   | { readonly reason: 'findings'; readonly reconciliationId: string; readonly findings: number }
-  /** A vendor's bill was imported after the latest reconciliation began. */
+  /** A vendor's bill was imported after the latest reconciliation started. */
   | { readonly reason: 'bill not compared'; readonly vendor: string };
 
-/** The books of a month. */
+/** The transfers of a month, summed. */
 export interface Books {
-  /** How many transfers it has. */
+  /** The number of transfers. */
   readonly transfers: number;
   /** The sum of the transfers of each kind. */
   readonly amounts: ReadonlyMap<string, PicoUsd>;
@@ -50,13 +50,13 @@ type ClosedMonthRow = Omit<RowOf<ClosedMonth, 'transfers'>, 'amounts'> & {
 };
 
 const COLUMNS = `to_char(month, 'YYYY-MM') AS month, closed_at, author, transfers, amounts, checksum, acknowledged`;
-/** Any number that no other advisory lock uses. */
+/** An arbitrary number that no other advisory lock uses. */
 const CLOSING_LOCK = 5_410_301;
 
 /**
- * Closes a month: nothing can be dated in it or before it any more. A month that is closed stays as it was closed.
+ * Closes a month: no new row can have a date in it or before it. A closed month does not change.
  *
- * @returns the month with what its books were, or why it cannot be closed; `isNew` is false if it was closed before
+ * @returns the closed month, or why it cannot be closed; `isNew` is false if it was closed before
  */
 export async function closeMonth(
   database: Database,
@@ -81,12 +81,12 @@ export async function closeMonth(
   });
 }
 
-/** Until the transaction ends, nobody closes a month, or changes what closing depends on. */
+/** Locks the closing of months, and the changes on which closing depends, until the transaction ends. */
 export async function takeClosingTurn(transaction: Database): Promise<void> {
   await transaction.raw('SELECT pg_advisory_xact_lock(?)', [CLOSING_LOCK]);
 }
 
-/** Why a month that is open cannot be closed now; null if it can. */
+/** Returns why an open month cannot be closed now; null if it can. */
 export async function findMonthRefusal(database: Database, month: Month): Promise<MonthRefusal | null> {
   const last = await lastClosed(database);
   const next = last && nextMonth(last);
@@ -113,7 +113,7 @@ async function findUncomparedBill(database: Database, month: Month): Promise<{ r
   return rows[0] ?? null;
 }
 
-/** The findings of the latest reconciliation that stand, acknowledged. */
+/** Lists the acknowledged findings of the latest reconciliation. */
 export async function listAcknowledged(database: Database): Promise<readonly AcknowledgedFinding[]> {
   const latest = await findLatestReport(database);
   const found = latest ? await listAcknowledgements(database, latest.reconciliationId) : [];
@@ -133,7 +133,7 @@ export async function listAcknowledged(database: Database): Promise<readonly Ack
   );
 }
 
-/** The books of a month as they stand. */
+/** Reads the current sums of a month. */
 export async function readBooks(database: Database, month: Month): Promise<Books> {
   const { rows } = await database.raw<{ rows: Pick<ClosedMonthRow, 'transfers' | 'amounts'>[] }>(
     'SELECT transfers, amounts FROM books_of_month(?::date)',
@@ -150,7 +150,7 @@ export async function listClosedMonths(database: Database): Promise<readonly Clo
   return rows.map(toClosedMonth);
 }
 
-/** @param month as `2026-10` @returns null if it is open */
+/** @param month such as `2026-10` @returns null if the month is open */
 export async function findClosedMonth(database: Database, month: string): Promise<ClosedMonth | null> {
   const { rows } = await database.raw<{ rows: ClosedMonthRow[] }>(
     `SELECT ${COLUMNS} FROM closed_months WHERE closed_months.month = ?::date`,

@@ -1,14 +1,14 @@
-/** Versions of the operator's files that processes took up or refused: see `db/migrations/0010-operations.ts`. */
+/** Versions of the operator's files that processes loaded or refused: see `db/migrations/0010-operations.ts`. */
 import type { Database } from '../database.ts';
 import { camelCased, columnsOf, type RowOf } from '../row.ts';
 
 export interface NewConfigurationRecord {
-  /** Its kind, host and process id. */
+  /** The kind, host and id of the process. */
   readonly process: string;
-  /** Tells versions of the files apart. */
+  /** The digest of the files. */
   readonly digest: string;
   readonly catalogueVersion: string | null;
-  /** Why it was refused; null where it was taken up. */
+  /** Why the process refused the files; null if it loaded them. */
   readonly refusal: string | null;
 }
 

@@ -1,18 +1,18 @@
-/** Erasing what customers sent and got: prompts, inputs, results, and the words of upstreams about them. */
+/** Erases customers' content: prompts, inputs, results, and upstreams' messages about them. */
 import type { Database } from '../database.ts';
 import type { Sweep } from '../sweeps.ts';
 import { deleteEndUserBudgets } from './end-user-budgets.ts';
 
-/** An ended task whose content is to be erased. */
+/** A final task whose content must be erased. */
 export interface TaskContent {
   readonly taskId: string;
-  /** The links of its results. */
+  /** The links to its results. */
   readonly urls: readonly string[];
-  /** Its deliveries, whose workflows have their ids. */
+  /** Its deliveries. Their workflows have the same ids. */
   readonly deliveryIds: readonly string[];
 }
 
-/** The amount of an account's content that is still to be erased. */
+/** The amount of an account's content that must still be erased. */
 export interface ContentLeft {
   /** Counted up to {@link MOST_COUNTED}. */
   readonly tasks: number;
@@ -22,7 +22,7 @@ export interface ContentLeft {
 export const MOST_COUNTED = 10_000;
 const ERASED_MESSAGE = 'The words of this failure were erased.';
 
-/** Content of a row `owner` of `accounts` that is to be erased, but for tasks and uploads in use. */
+/** SQL for the content of a row `owner` of `accounts` that must be erased, including tasks and uploads in use. */
 const DUE_TASKS = /* sql */ `
   SELECT id, created_at, output FROM tasks
   WHERE tasks.account_id = owner.id AND tasks.id < first_id_at('task_', erase_content_before(owner))
@@ -31,7 +31,7 @@ const DUE_UPLOADS = /* sql */ `
   SELECT id FROM uploads
   WHERE uploads.account_id = owner.id AND uploads.created_at < erase_content_before(owner) AND deleted_at IS NULL`;
 
-/** Takes the bounds of {@link findContentToErase}. */
+/** Has the bindings of {@link findContentToErase}. */
 export const CONTENT_TO_ERASE = /* sql */ `
   SELECT due.id, due.output, ARRAY(SELECT id FROM deliveries WHERE task_id = due.id) AS delivery_ids
   FROM accounts AS owner CROSS JOIN LATERAL (${DUE_TASKS}
@@ -41,7 +41,7 @@ export const CONTENT_TO_ERASE = /* sql */ `
   WHERE owner.content_days IS NOT NULL OR owner.erase_before IS NOT NULL
   LIMIT :limit`;
 
-/** Erases everything that the account has now, as soon as it is not in use. Deletes the budgets of its end users at once. */
+/** Requests the erasure of the account's current content once it is not in use. Deletes end users' budgets at once. */
 export async function eraseContent(transaction: Database, accountId: string): Promise<void> {
   await deleteEndUserBudgets(transaction, accountId);
   await transaction('accounts')
@@ -49,7 +49,7 @@ export async function eraseContent(transaction: Database, accountId: string): Pr
     .update({ erase_before: transaction.raw('clock_timestamp()') });
 }
 
-/** How much of the account is still to be erased. */
+/** Counts the content of the account that must still be erased. */
 export async function countContentLeft(database: Database, accountId: string): Promise<ContentLeft> {
   const { rows } = await database.raw<{ rows: ContentLeft[] }>(
     /* sql */ `
@@ -62,9 +62,9 @@ export async function countContentLeft(database: Database, accountId: string): P
 }
 
 /**
- * Tasks whose content is to be erased, of all accounts. A task that runs, or has deliveries to come, is left for later.
+ * Finds tasks of all accounts whose content must be erased. Skips running tasks and tasks with pending deliveries.
  *
- * @param endedForSeconds how long ago a task must have ended, so that its workflow has, too
+ * @param endedForSeconds how long a task must have been final, so that its workflow has also ended
  */
 export async function findContentToErase(
   database: Database,
@@ -80,7 +80,7 @@ export async function findContentToErase(
   }));
 }
 
-/** Erases the content of ended tasks: what the books need stays. Their events are deleted. */
+/** Erases the content of final tasks, but keeps what the ledger needs. Deletes their events. */
 export async function eraseTasks(database: Database, taskIds: readonly string[]): Promise<void> {
   await database.raw(
     /* sql */ `
@@ -107,7 +107,7 @@ export async function eraseTasks(database: Database, taskIds: readonly string[])
   );
 }
 
-/** Marks uploads for removal whose time is over, unless a task that was ordered with them still runs. */
+/** Marks expired uploads for removal, unless a task that may use them still runs. */
 async function expireUploads(database: Database, limit: number): Promise<number> {
   const { rowCount } = await database.raw<{ rowCount: number }>(
     /* sql */ `
@@ -122,7 +122,7 @@ async function expireUploads(database: Database, limit: number): Promise<number>
   return rowCount;
 }
 
-/** Deletes the words of upstreams about the text requests of accounts, when their time is over. */
+/** Deletes upstreams' messages about text requests that have expired. */
 async function eraseTextAttempts(database: Database, limit: number): Promise<number> {
   const { rows } = await database.raw<{ rows: { count: number }[] }>(
     /* sql */ `
@@ -141,7 +141,7 @@ async function eraseTextAttempts(database: Database, limit: number): Promise<num
   return rows[0]?.count ?? 0;
 }
 
-/** Erases the names of end users from the text requests of accounts, when their time is over. */
+/** Erases the names of end users from text requests that have expired. */
 async function eraseEndUsers(database: Database, limit: number): Promise<number> {
   const { rowCount } = await database.raw<{ rowCount: number }>(
     /* sql */ `
@@ -159,7 +159,7 @@ async function eraseEndUsers(database: Database, limit: number): Promise<number>
   return rowCount;
 }
 
-/** The sweeps that change rows only. Tasks are erased together with their files: `temporal/activities/sweep.ts`. */
+/** The sweeps that change only rows. `temporal/activities/sweep.ts` erases tasks together with their files. */
 export const CONTENT_SWEEPS = {
   'expired uploads': expireUploads,
   'words about text requests': eraseTextAttempts,

@@ -1,4 +1,4 @@
-/** Corrections that two people make: see `db/migrations/0009-finance.ts`. */
+/** Corrections under dual control: see `db/migrations/0009-finance.ts`. */
 import type { PicoUsd } from '../../domain/money.ts';
 import type { Database } from '../database.ts';
 import { columnsOf, readRow, type RowOf } from '../row.ts';
@@ -8,12 +8,12 @@ export type CorrectionOutcome = 'approved' | 'rejected' | 'withdrawn';
 export interface NewCorrection {
   readonly id: string;
   readonly accountId: string;
-  /** The amount that the account gets; negative if it pays. */
+  /** The amount that the account gets; negative if the correction takes money. */
   readonly amount: PicoUsd;
-  /** The reference of a payment that is credited by hand; null for an adjustment. */
+  /** The reference of a manually credited payment; null for an adjustment. */
   readonly reference: string | null;
   readonly reason: string;
-  /** Who asks for it. */
+  /** Who requests the correction. */
   readonly author: string;
 }
 
@@ -21,7 +21,7 @@ export interface Correction extends NewCorrection {
   readonly accountName: string;
   readonly createdAt: Date;
   readonly expiresAt: Date;
-  /** Null while it is pending. */
+  /** Null while the correction is pending. */
   readonly outcome: CorrectionOutcome | 'expired' | null;
   readonly decidedBy: string | null;
   readonly decidedAt: Date | null;
@@ -36,9 +36,9 @@ const COLUMNS = /* sql */ `correction.*, account.name AS account_name,
 const FROM = 'FROM corrections AS correction JOIN accounts AS account ON account.id = correction.account_id';
 
 /**
- * Asks for a correction, once per id.
+ * Requests a correction, once per id.
  *
- * @returns the correction with this id: this one or an earlier one, which may be another
+ * @returns the correction with this id: this one or an earlier one, which may differ
  */
 export async function insertCorrection(
   database: Database,
@@ -57,7 +57,7 @@ export async function insertCorrection(
   return written;
 }
 
-/** Whether the correction was asked for, whatever became of it. */
+/** Whether the correction was requested, whatever its outcome. */
 export async function hasCorrection(database: Database, id: string): Promise<boolean> {
   return (await findCorrection(database, id)) !== null;
 }
@@ -69,7 +69,7 @@ async function findCorrection(database: Database, id: string): Promise<Correctio
   return rows[0] ? toCorrection(rows[0]) : null;
 }
 
-/** The correction, which nobody else can decide until the transaction ends; null if there is none. */
+/** Locks a correction, so that nobody else decides it until the transaction ends; null if there is none. */
 export async function lockCorrection(transaction: Database, id: string): Promise<Correction | null> {
   const { rows } = await transaction.raw<{ rows: CorrectionRow[] }>(
     `SELECT ${COLUMNS} ${FROM} WHERE correction.id = ? FOR UPDATE OF correction`,
@@ -78,7 +78,7 @@ export async function lockCorrection(transaction: Database, id: string): Promise
   return rows[0] ? toCorrection(rows[0]) : null;
 }
 
-/** Decides a pending correction. @param transferId that carried it out, of one that is approved */
+/** Decides a pending correction. @param transferId the transfer of an approved correction */
 export async function decideCorrection(
   transaction: Database,
   id: string,
@@ -92,7 +92,7 @@ export async function decideCorrection(
   });
 }
 
-/** The corrections that wait for a second person, oldest first. */
+/** Lists the corrections that wait for a second person, oldest first. */
 export async function listPendingCorrections(database: Database, limit: number): Promise<readonly Correction[]> {
   const { rows } = await database.raw<{ rows: CorrectionRow[] }>(
     `SELECT ${COLUMNS} ${FROM} WHERE outcome IS NULL AND expires_at > now() ORDER BY correction.id LIMIT ?`,
@@ -101,7 +101,7 @@ export async function listPendingCorrections(database: Database, limit: number):
   return rows.map(toCorrection);
 }
 
-/** The corrections that are approved, rejected, withdrawn or expired, newest first. */
+/** Lists the approved, rejected, withdrawn and expired corrections, newest first. */
 export async function listDecidedCorrections(database: Database, limit: number): Promise<readonly Correction[]> {
   const { rows } = await database.raw<{ rows: CorrectionRow[] }>(
     `SELECT ${COLUMNS} ${FROM} WHERE outcome IS NOT NULL OR expires_at <= now() ORDER BY correction.id DESC LIMIT ?`,

@@ -1,4 +1,4 @@
-/** Credits to accounts and adjustments of them: top-ups, signup credit and manual corrections. */
+/** Credits to accounts, and adjustments: top-ups, signup credit and manual corrections. */
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { Database } from '../database.ts';
@@ -13,11 +13,11 @@ export interface TopUp {
   readonly transferId: string;
   readonly amount: PicoUsd;
   readonly createdAt: Date;
-  /** False if the reference was used before and nothing was credited now. */
+  /** False if the reference was used before, so that this call credited nothing. */
   readonly applied: boolean;
 }
 
-/** A payment to credit. Its reference is the payer's or payment service's name for it. */
+/** A payment to credit. Its reference is the name that the payer or the payment service gave it. */
 interface Payment {
   readonly accountId: string;
   readonly amount: PicoUsd;
@@ -32,9 +32,9 @@ export class PaymentOfAnotherAccountError extends Error {
 }
 
 /**
- * Credits an account once per reference, however often it is called.
+ * Credits an account once per reference, even if called several times.
  *
- * @param payment whose reference has 1 to 255 characters; one that starts with `payment:` identifies the same payment across all accounts
+ * @param payment its reference has 1 to 255 characters, and is unique across all accounts if it starts with `payment:`
  * @returns the top-up for this reference: this one or an earlier one, whose amount may differ
  * @throws PaymentOfAnotherAccountError
  */
@@ -71,7 +71,7 @@ async function findTopUp(database: Database, accountId: string, reference: strin
   return { transferId: row.transfer_id, amount: BigInt(row.amount), createdAt: row.created_at, applied: false };
 }
 
-/** The account that a payment was credited to, and with what; null if it was not. */
+/** Finds the account and the amount of a credited payment; null if the payment was not credited. */
 export async function findPayment(
   database: Database,
   reference: string,
@@ -80,7 +80,7 @@ export async function findPayment(
   return row ? { accountId: row.account_id, amount: BigInt(row.amount) } : null;
 }
 
-/** Records that a payment was announced otherwise than it was credited; a reconciliation reports it. */
+/** Records an announced payment that differs from the credited one, for reconciliation to report. */
 export async function recordContradictedPayment(
   database: Database,
   { accountId, amount, reference }: Payment,
@@ -92,7 +92,7 @@ export async function recordContradictedPayment(
 /** A payment that was credited. */
 export type CreditedTopUp = Omit<TopUp, 'applied'> & { readonly reference: string };
 
-/** The top-ups of an account, newest first. @param before the transfer of the last top-up on the previous page */
+/** Lists the top-ups of an account, newest first. @param before the transfer of the previous page's last top-up */
 export async function listTopUps(
   database: Database,
   { accountId, ...page }: IdPage & { readonly accountId: string },
@@ -118,7 +118,7 @@ export interface Adjustment {
 }
 
 /**
- * Corrects a balance with a new transfer; nothing is ever edited.
+ * Corrects a balance with a new transfer.
  *
  * @returns the id of the transfer
  * @throws a check violation when the account has less than the amount to take
@@ -129,9 +129,9 @@ export async function adjust(database: Database, adjustment: Adjustment): Promis
 }
 
 /**
- * Corrects a balance once per id, however often it is called.
+ * Corrects a balance once per id, even if called several times.
  *
- * @returns the transfer with this id: this one or an earlier one, which may be another; `applied` is false for the latter
+ * @returns the transfer with this id: this one or an earlier one, which may differ; `applied` is false for the latter
  * @throws a check violation when the account has less than the amount to take
  */
 export function adjustOnce(

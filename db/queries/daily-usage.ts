@@ -1,6 +1,6 @@
 /**
- * The usage of accounts by day: media tasks and text requests together. Most of it is kept as sums, which db/usage-sums.ts writes; the
- * rest is added up from the rows. Both are read at once, so that nothing is missed or counted twice.
+ * The usage of accounts by day, media tasks and text requests together. db/usage-sums.ts stores sums for most of it;
+ * the rest is added up from the rows. One statement reads both, so that nothing is missed or counted twice.
  */
 import type { PicoUsd } from '../../domain/money.ts';
 import {
@@ -19,7 +19,7 @@ export interface DailyUsage extends SummedTokens<bigint> {
   readonly kind: 'image' | 'video' | 'text';
   readonly model: string;
   readonly apiKeyId: string;
-  /** Requests that ended in a charge, or would have; failures are counted separately. */
+  /** Requests that did not fail, even if they cost nothing. */
   readonly requests: number;
   readonly failed: number;
   readonly billableSeconds: bigint;
@@ -28,21 +28,22 @@ export interface DailyUsage extends SummedTokens<bigint> {
 
 type DailyRow = RowOf<Omit<DailyUsage, keyof SummedTokens<bigint>>, 'requests' | 'failed'> & SummedTokensRow;
 
-/** The columns of `daily_usage` that say whose sum a row is. */
+/** The key columns of `daily_usage`. */
 export const USAGE_NAMES = 'account_id, day, kind, model, api_key_id';
 const TOKENS = SUMMED_TOKEN_COUNTS.map(({ column }) => column);
 const MEASURES = ['requests', 'failed', ...TOKENS, 'billable_seconds', 'charged'];
 export const USAGE_MEASURES = MEASURES.join(', ');
 
-/** SQL that adds to a sum of `daily_usage` what is inserted, or puts it in its place. */
+/** SQL for conflicts in `daily_usage`: adds the inserted sum to the stored one, or replaces it. */
 export const onSummedUsage = (how: 'add' | 'replace'): string =>
   MEASURES.map((name) => `${name} = ${how === 'add' ? `daily_usage.${name} + ` : ''}EXCLUDED.${name}`).join(', ');
 
 /**
- * SQL that adds up rows by account, day, model and key, with the columns of `daily_usage`. Tasks count once they are final.
+ * SQL that sums rows by account, day, model and key, with the columns of `daily_usage`. Tasks count once they are
+ * final.
  *
- * @param part a row source with `begins` and `ends`, the part of the time that counts, and optionally `account_id`; the second
- *   one is exclusive. Parts do not overlap.
+ * @param part a row source with `begins`, `ends` (exclusive) and optionally `account_id`: the periods to sum, which
+ *   must not overlap
  */
 export function sumUsedIn(part: string, { ofAccount }: { readonly ofAccount: boolean }): string {
   const within = (prefix: string) =>
@@ -71,7 +72,7 @@ export function sumUsedIn(part: string, { ofAccount }: { readonly ofAccount: boo
 }
 
 /**
- * Sums by day, model and key over everything that started in a period, newest day first. Tasks count once they are final.
+ * Sums the usage that started in a period by day, model and key, newest day first. Tasks count once they are final.
  *
  * @param from inclusive
  * @param to exclusive
@@ -87,7 +88,7 @@ export async function sumDailyUsage(
   }));
 }
 
-/** A day's sum counts where all of the day that is summed lies within the period, and no late row waits to be added. */
+/** Uses a day's sum if the summed part of the day lies within the period, and no late row waits to be added. */
 const SUMS = /* sql */ `
   WITH days AS MATERIALIZED (
     SELECT day::date AS day, day AT TIME ZONE 'UTC' AS begins, (day + interval '1 day') AT TIME ZONE 'UTC' AS ends, before,

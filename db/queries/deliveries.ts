@@ -1,4 +1,4 @@
-/** Deliveries as clients, operators and the relay see them; the worker's part is in `delivery-attempts.ts`. */
+/** Deliveries for clients, operators and the relay; `delivery-attempts.ts` is for the worker. */
 import { isId, newId } from '../../domain/ids.ts';
 import { WEBHOOKS } from '../../domain/policy.ts';
 import { ENDPOINT_TEST_EVENT } from '../../domain/webhook-event.ts';
@@ -18,9 +18,9 @@ export interface DeliveryAttempt {
   readonly number: number;
   readonly startedAt: Date;
   readonly latencyMs: number;
-  /** The HTTP status; null when there was no answer. */
+  /** The HTTP status; null if there was no response. */
   readonly status: number | null;
-  /** Why there was no valid answer. */
+  /** Why there was no valid response. */
   readonly error: string | null;
 }
 
@@ -41,7 +41,7 @@ export interface Delivery {
   readonly completedAt: Date | null;
 }
 
-/** The account is absent only for operators. */
+/** Only operators may omit the account. */
 export interface DeliveryFilter extends Period, Given<Delivery, 'accountId' | 'endpointId' | 'eventId' | 'status'> {
   readonly deliveryId?: string | undefined;
   readonly taskId?: string | undefined;
@@ -65,14 +65,14 @@ export async function listDeliveries(
     database,
     rows.map(({ id }) => id),
   );
-  // An attempt that was recorded after the row was read would contradict the row.
+  // Drops attempts that were recorded after the row was read, because they would contradict the row.
   return rows.map((row) => {
     const known = attempts.get(row.id)?.filter(({ number }) => number <= row.attempts);
     return toDelivery(row, known ?? []);
   });
 }
 
-/** The delivery with the filter's `deliveryId`, if the rest of the filter matches it. */
+/** Finds the delivery with the filter's `deliveryId`, if the rest of the filter matches. */
 export async function findDelivery(
   database: Database,
   filter: DeliveryFilter & { readonly deliveryId: string },
@@ -83,11 +83,11 @@ export async function findDelivery(
 }
 
 /**
- * Makes deliveries pending again, whatever their state, for the relay to start. Skips those whose endpoint is disabled
- * or deleted and those that have had all their attempts.
+ * Makes deliveries pending again, whatever their state, for the relay to start. Skips deliveries whose endpoint is
+ * disabled or deleted, and deliveries without attempts left.
  *
  * @param limit the most deliveries, oldest first
- * @returns how many are pending again, and how many more there are
+ * @returns how many are pending again, and how many more match
  */
 export async function requestRedeliveries(
   database: Database,
@@ -98,7 +98,7 @@ export async function requestRedeliveries(
     .whereNull('webhook_endpoints.deleted_at')
     .whereNull('webhook_endpoints.disabled_at')
     .where('deliveries.attempts', '<', WEBHOOKS.maxAttempts);
-  // Otherwise each call would pick the deliveries that are already waiting to be started, and never later ones.
+  // Otherwise each call would pick the deliveries that already wait for their start, and never later ones.
   if (filter.status === 'pending') void eligible.whereNotNull('deliveries.workflow_started_at');
   const chosen = eligible.clone().orderBy('deliveries.id').limit(filter.limit).select('deliveries.id');
   const count = await database('deliveries')
@@ -117,7 +117,7 @@ export async function requestRedeliveries(
   return { count, left: Number(rest?.count ?? 0) };
 }
 
-/** Writes a test event and its delivery to one endpoint, due at once. */
+/** Inserts a test event and its delivery to one endpoint, due at once. */
 export async function insertTestDelivery(
   database: Database,
   endpoint: { readonly id: string; readonly accountId: string },
@@ -135,20 +135,20 @@ export async function insertTestDelivery(
   return toDelivery({ ...onlyRow(rows), event_type: type }, []);
 }
 
-/** A delivery whose workflow has not been started, as far as is known. */
+/** A delivery without a confirmed start of its workflow. */
 export interface DeliveryToStart {
   readonly id: string;
   readonly accountId: string;
   readonly eventType: string;
   /** The number of its next attempt; above 1 for a redelivery, whose earlier workflow may still be running. */
   readonly firstAttempt: number;
-  /** When it is offered again unless it is marked; identifies this claim. In PostgreSQL's notation. */
+  /** When the claim ends unless the delivery is marked; identifies the claim. In PostgreSQL's notation. */
   readonly claimedUntil: string;
 }
 
 /**
- * Claims deliveries that are due and whose attempt has room. Other callers get others; these are offered again after
- * `retryAfterSeconds` unless they are marked by then. Accounts take turns.
+ * Claims due deliveries whose endpoint and account are below their limits of attempts. Other callers get other
+ * deliveries. A claim ends after `retryAfterSeconds` unless the delivery is marked by then. Accounts take turns.
  */
 export async function claimDeliveriesToStart(
   database: Database,
@@ -161,8 +161,8 @@ export async function claimDeliveriesToStart(
 }
 
 /**
- * Records whether Temporal started claimed deliveries; one that was not started gives up its room. Deliveries that were
- * claimed again, requested again, or deferred by their own workflow in the meantime are left alone.
+ * Records whether Temporal started claimed deliveries. A delivery that was not started no longer counts as an attempt
+ * in progress. Skips deliveries that were claimed again, requested again, or deferred by their own workflow meanwhile.
  */
 export async function markDeliveriesStarted(
   database: Database,
@@ -184,10 +184,10 @@ export async function markDeliveriesStarted(
 }
 
 /**
- * Claims deliveries whose next attempt is overdue. They are offered again after `againSeconds` if they are still
- * overdue then.
+ * Claims deliveries whose next attempt is overdue. After `againSeconds`, they can be claimed again if they are still
+ * overdue.
  *
- * @param graceSeconds the time that a delivery's own workflow has for an attempt that is due
+ * @param graceSeconds the time that a delivery's own workflow has to make a due attempt
  * @returns their ids
  */
 export async function claimOverdueDeliveries(
@@ -210,7 +210,7 @@ export async function claimOverdueDeliveries(
   return rows.map(({ id }) => id);
 }
 
-/** Makes the relay start a delivery whose workflow is gone, when it is due. @returns false if it has ended meanwhile */
+/** Makes the relay start a due delivery whose workflow is lost. @returns false if the delivery is final meanwhile */
 export async function restartDelivery(database: Database, deliveryId: string): Promise<boolean> {
   const restarted = await database('deliveries')
     .where({ id: deliveryId, status: 'pending' })
@@ -230,7 +230,7 @@ function deliveriesOf(database: Database, filter: DeliveryFilter) {
   return query;
 }
 
-/** By delivery, in the order in which they were made. */
+/** Returns the attempts by delivery, in the order in which they were made. */
 async function attemptsOf(
   database: Database,
   deliveryIds: readonly string[],

@@ -7,7 +7,7 @@ import type { DeliveryAttempt, DeliveryStatus } from './deliveries.ts';
 /** The state of a delivery. */
 export interface DeliveryState {
   readonly status: DeliveryStatus;
-  /** Made so far. */
+  /** The number of attempts so far. */
   readonly attempts: number;
   readonly nextAttemptAt: Date | null;
 }
@@ -21,7 +21,7 @@ export interface DeliveryToAttempt {
     readonly id: string;
     readonly url: string;
     readonly sealedSecret: Buffer;
-    /** The previous secret, while it is still in force. */
+    /** The previous secret, while it still signs deliveries. */
     readonly previousSealedSecret: Buffer | null;
   };
 }
@@ -37,7 +37,7 @@ export type Admission =
         | 'inactive'
         /** The delay before the first attempt has not passed. */
         | 'not due'
-        /** The endpoint or its account has reached its limit of concurrent attempts: the relay will return. */
+        /** The endpoint or its account has reached its limit of concurrent attempts. The relay retries later. */
         | 'deferred';
       readonly state: DeliveryState;
     };
@@ -70,10 +70,10 @@ interface AdmissionRow extends StateRow {
 }
 
 /**
- * Asks for permission to make an attempt, and records that the delivery has a workflow. An admitted attempt counts as
+ * Requests permission to make an attempt, and records that the delivery has a workflow. An admitted attempt counts as
  * running until {@link recordAttempt}.
  *
- * @param attempt `firstDelaySeconds` from the creation of a delivery to its first attempt
+ * @param attempt `firstDelaySeconds`: the delay from the creation of a delivery to its first attempt
  * @returns null if there is no such delivery
  */
 export async function beginAttempt(

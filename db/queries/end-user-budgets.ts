@@ -1,4 +1,4 @@
-/** The budgets of end users. `write_text` and `create_tasks` hold and count the money: db/functions/end-user-budgets.ts. */
+/** The budgets of end users. db/functions/end-user-budgets.ts holds and counts the money. */
 import type { EndUserBudget } from '../../domain/end-user.ts';
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
@@ -8,23 +8,23 @@ import { type IdPage, newestFirst } from '../page.ts';
 import { columnsOf, readRow, type RowOf } from '../row.ts';
 import { recallAllowances } from './allowances.ts';
 
-/** A budget with what was spent of it. */
+/** A budget with its spent amount. */
 export interface KeptBudget extends EndUserBudget {
   readonly accountId: string;
-  /** The amount that was charged and is held in this period. */
+  /** The sum of charges and holds in this period. */
   readonly usedOfLimit: PicoUsd;
   readonly createdAt: Date;
 }
 
-/** The name has at most as many characters as {@link END_USERS} allows. */
+/** The name must have at most as many characters as {@link END_USERS} allows. */
 export type NewBudget = Pick<KeptBudget, 'accountId' | 'endUser' | 'usageLimit' | 'limitPeriod'>;
 
 type BudgetRow = RowOf<KeptBudget>;
 
 /**
- * Gives an end user of an account a budget, or another one. What the end user spent counts on unless the period is another; then
- * the new one starts now. The limit is in force at once for an end user who had a budget, and otherwise once every process knows
- * it: within about three seconds.
+ * Sets or replaces the budget of an end user of an account. The spent amount is kept if the period stays the same;
+ * another period starts now. A changed budget applies at once. A new budget applies once every process knows it, within
+ * about three seconds.
  *
  * @returns null if the account has as many budgets as it may have
  */
@@ -80,7 +80,7 @@ export async function findBudgetsOf(
 }
 
 /**
- * Deletes a budget: nothing limits what its end user spends, as soon as every process knows it.
+ * Deletes a budget. Its end user is unlimited once every process knows.
  *
  * @param accountId null for a budget of any account
  * @returns false if there is no such budget
@@ -103,7 +103,7 @@ export async function deleteEndUserBudgets(transaction: Database, accountId: str
   await transaction('end_user_budgets').where({ account_id: accountId }).delete();
 }
 
-/** Has every process read the account's budgets again, and locks the account, which comes before its budgets. */
+/** Makes every process read the account's budgets again. Locks the account, as must happen before its budgets. */
 async function announceChange(transaction: Database, accountId: string): Promise<void> {
   await transaction('accounts').where({ id: accountId }).increment('budgets_version');
 }

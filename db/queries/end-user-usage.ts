@@ -1,4 +1,4 @@
-/** The usage of end users. Nothing sums it beforehand: clients choose the names, and may send a new one with each request. */
+/** The usage of end users. No sums are stored, because clients may send a new name with each request. */
 import type { PicoUsd } from '../../domain/money.ts';
 import {
   readSummedTokens,
@@ -12,7 +12,7 @@ import { readRow, type RowOf } from '../row.ts';
 /** The usage of one end user in a period. Tasks count once they are final. */
 export interface EndUserUsage extends SummedTokens<bigint> {
   readonly endUser: string;
-  /** Text requests that ended in a charge, or would have, and tasks that succeeded; failures are counted separately. */
+  /** Text requests and final tasks that did not fail, even if they cost nothing. */
   readonly requests: number;
   readonly failed: number;
   readonly charged: PicoUsd;
@@ -24,11 +24,11 @@ const TOKENS = SUMMED_TOKEN_COUNTS.map(({ column }) => column);
 const NAMES_ONE = /* sql */ `
   account_id = :accountId AND created_at >= :from AND created_at < :to AND end_user IS NOT NULL`;
 
-/** More end users than anybody reads. */
+/** Bounds the report. */
 export const MAX_END_USERS = 10_000;
 
 /**
- * Sums by end user over what started in a period and names one: of those who were charged most, at most
+ * Sums the usage that started in a period by end user. Returns the end users with the highest charges, at most
  * {@link MAX_END_USERS}.
  *
  * @param from inclusive

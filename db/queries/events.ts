@@ -1,4 +1,4 @@
-/** Events that no ending of a task writes: `finish_tasks` writes those. */
+/** Inserts events that do not come from the end of a task. `finish_tasks` inserts the events of final tasks. */
 import { newId } from '../../domain/ids.ts';
 import { WEBHOOKS } from '../../domain/policy.ts';
 import type { SubscribableEvent } from '../../domain/webhook-event.ts';
@@ -14,7 +14,7 @@ export interface NewEvent {
   readonly at: Date;
 }
 
-/** Writes an event with its deliveries, in the transaction of what happened. */
+/** Inserts an event with its deliveries. Call this in the transaction that makes the change. */
 export async function insertEvent(transaction: Database, event: NewEvent): Promise<void> {
   const { id, accountId, type, taskId, payload, at } = event;
   await transaction('events').insert({ id, account_id: accountId, type, task_id: taskId, payload, created_at: at });

@@ -1,4 +1,4 @@
-/** Attempts of text requests that failed after they had used tokens: see `db/migrations/0007-text.ts`. */
+/** Failed attempts of text requests that used tokens: see `db/migrations/0007-text.ts`. */
 import type { PicoUsd } from '../../domain/money.ts';
 import type { Month } from '../../domain/month.ts';
 import { SUMMED_TOKEN_COUNTS, type SummedTokens } from '../../domain/text-tokens.ts';
@@ -7,10 +7,10 @@ import { FAILED_ATTEMPTS_WITH_RATES } from '../functions/text-costs.ts';
 import { readRow, type RowOf } from '../row.ts';
 import { streamPages } from '../stream-pages.ts';
 
-/** The tokens are texts, as in the rows of a month's transfers. */
+/** The token counts are strings, as in the rows of a month's transfers. */
 export interface FailedTextAttempt extends SummedTokens<string> {
   readonly textRequestId: string;
-  /** From 1 on, for each request. */
+  /** Counts the attempts of the request from 1. */
   readonly number: number;
   /** When the request started. */
   readonly createdAt: Date;
@@ -36,7 +36,7 @@ const ATTEMPTS = /* sql */ `
 
 type Row = RowOf<FailedTextAttempt>;
 
-/** Failed attempts of the requests that started in a month; read as they are taken. */
+/** Streams the failed attempts of the requests that started in a month. */
 export function streamFailedAttempts(database: Database, { from, to }: Month): AsyncIterable<FailedTextAttempt> {
   return streamPages(async (after, limit) => {
     const { rows } = await database.raw<{ rows: Row[] }>(
@@ -57,7 +57,7 @@ export function streamFailedAttempts(database: Database, { from, to }: Month): A
   });
 }
 
-/** Failed attempts of a request, in their order. */
+/** Lists the failed attempts of a request in order. */
 export async function listFailedAttempts(
   database: Database,
   textRequestId: string,

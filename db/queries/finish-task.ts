@@ -6,12 +6,12 @@ import { againIfLost } from '../connections.ts';
 import type { Database } from '../database.ts';
 import { findTask, type TaskRow, tasksById, toTask } from './tasks.ts';
 
-/** The ending of a task. */
+/** The outcome of a task. */
 export type TaskEnding =
   | { readonly status: 'succeeded'; readonly output: readonly GeneratedMedia[] }
   | { readonly status: 'failed'; readonly failure: TaskFailure };
 
-/** The event that the ending causes; its payload shows the task after the ending. */
+/** The event of an outcome. Its payload shows the final task. */
 export interface EventOfEnding {
   readonly id: string;
   readonly type: 'task.succeeded' | 'task.failed';
@@ -32,16 +32,16 @@ export interface FinishedTask {
 export interface Finish {
   readonly taskId: string;
   readonly ending: TaskEnding;
-  /** Null for an ending that causes none (a processing timeout) or was announced before. */
+  /** Null for an outcome without an event (a processing timeout), or whose event was sent before. */
   readonly event: EventOfEnding | null;
-  /** The id of the settlement or refund, and so the time, of an ending that a restored database has lost. */
+  /** The id, and thereby the time, of the settlement or refund that a restored database has lost. */
   readonly lostId?: string | undefined;
 }
 
 /**
- * Ends a task: settlement or refund, final status, event and deliveries, in one statement (`finish_tasks`), so that
- * nothing waits for the locks of a process that stops halfway. Calling it again with any ending changes nothing and
- * returns the first ending.
+ * Ends a task: writes the settlement or refund, final status, event and deliveries in one statement (`finish_tasks`),
+ * so that a process that stops halfway leaves no locks. Another call with any outcome changes nothing and returns the
+ * first outcome.
  *
  * @param event as in {@link Finish}
  * @param lostId as in {@link Finish}
@@ -60,9 +60,9 @@ export async function finishTask(
 }
 
 /**
- * Ends several tasks as {@link finishTask} ends each, all of them in one statement, or none.
+ * Ends several tasks like {@link finishTask}, all in one statement or none.
  *
- * @returns one for each, in order; null where there is no such task
+ * @returns one result for each task, in order; null where there is no such task
  */
 export async function finishTasks(
   database: Database,
@@ -105,7 +105,7 @@ async function finishRows(database: Database, items: readonly object[]): Promise
   return rows;
 }
 
-/** As `finish_tasks` takes it. */
+/** Converts to an input of `finish_tasks`. */
 function toItem({ ending, event, lostId }: Finish, task: Task, now: Date) {
   const moment = now < task.createdAt ? task.createdAt : now;
   const resolutionId = lostId ?? newId('transfer', moment.getTime());
@@ -127,14 +127,14 @@ function toItem({ ending, event, lostId }: Finish, task: Task, now: Date) {
   };
 }
 
-/** The event that announces an ending to clients. */
+/** Creates the event that announces an outcome to clients. */
 export function eventOf({ status }: TaskEnding): EventOfEnding {
   const id = newId('event');
   const type = `task.${status}` as const;
   return { id, type, payload: (task) => renderEvent({ id, type, task }) };
 }
 
-/** The tasks that exist, by id, and the database's current time. */
+/** Reads the existing tasks by id, and the database's current time. */
 async function readTasks(
   database: Database,
   finishes: readonly Finish[],
@@ -147,7 +147,7 @@ async function readTasks(
   return { tasks: new Map(rows.map((row) => [row.id, toTask(row)])), now: rows[0]?.now ?? new Date() };
 }
 
-/** The task as it will be in the database. */
+/** Returns the task with its outcome, as the database will store it. */
 function asFinished(task: Task, ending: TaskEnding, resolutionId: string, now: Date): Task {
   return {
     ...task,

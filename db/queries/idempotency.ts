@@ -1,4 +1,4 @@
-/** Claims on idempotency keys: contract 4.1. A claim must be completed in the transaction that it protects. */
+/** Claims of idempotency keys: contract 4.1. A claim must be completed in the transaction that it protects. */
 import { IDEMPOTENCY } from '../../domain/policy.ts';
 import { againIfLost } from '../connections.ts';
 import type { Database } from '../database.ts';
@@ -7,14 +7,14 @@ import type { Database } from '../database.ts';
 export type Claim =
   /** The key belongs to this request until the lease ends. */
   | { readonly outcome: 'claimed'; readonly claimToken: string }
-  /** The same request was answered before; this is the encrypted response. */
+  /** The same request was answered before, with this encrypted response. */
   | ({ readonly outcome: 'replay' } & StoredResponse)
   /** The same request is still being processed. */
   | { readonly outcome: 'in_progress' }
   /** The key belongs to another request. */
   | { readonly outcome: 'different_request' };
 
-/** A key of an account, and the token of whoever claims it. */
+/** A key of an account, and the token of the request that claims it. */
 interface ClaimedKey {
   readonly accountId: string;
   readonly key: string;
@@ -46,7 +46,7 @@ interface KeyRow {
 }
 
 /**
- * Claims a key. Takes over a claim whose lease has ended or an entry that has expired; otherwise says why the key
+ * Claims a key. Replaces a claim whose lease has ended, or an entry that has expired; otherwise returns why the key
  * cannot be claimed.
  */
 export async function claimIdempotencyKey(database: Database, claim: NewClaim): Promise<Claim> {
@@ -55,14 +55,14 @@ export async function claimIdempotencyKey(database: Database, claim: NewClaim): 
   if (await againIfLost(() => takeKey(database, { ...claim, claimToken }))) return { outcome: 'claimed', claimToken };
 
   const row = await database<KeyRow>('idempotency_keys').where({ account_id: accountId, key }).first();
-  // Released between the two statements because its holder failed, so the caller may simply try again.
+  // The holder failed and released the key between the two statements. The caller can retry.
   if (!row) return { outcome: 'in_progress' };
   if (!row.request_digest.equals(requestDigest)) return { outcome: 'different_request' };
   if (row.status === null || row.sealed_body === null) return { outcome: 'in_progress' };
   return { outcome: 'replay', status: row.status, sealedBody: row.sealed_body };
 }
 
-/** Taking the key again with the same token has no further effect. @returns whether the caller has the key */
+/** Repeating the call with the same token has no further effect. @returns whether the caller has the key */
 async function takeKey(database: Database, claim: NewClaim & ClaimedKey): Promise<boolean> {
   const claimed = await database.raw<{ rows: unknown[] }>(
     /* sql */ `
@@ -80,10 +80,9 @@ async function takeKey(database: Database, claim: NewClaim & ClaimedKey): Promis
 }
 
 /**
- * Releases a claim whose response is not stored, so that a retry runs again. A later attempt to complete it will find
- * it lost.
+ * Releases a claim without a stored response, so that a retry runs again. A later attempt to complete the claim fails.
  *
- * @returns the response that was stored after all; null if the claim was released, or belongs to another request by now
+ * @returns the response if it was stored after all; null if the claim was released or now belongs to another request
  */
 export async function releaseIdempotencyKey(
   database: Database,

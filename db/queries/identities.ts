@@ -1,4 +1,4 @@
-/** Whom providers of OpenID Connect mean: see `db/migrations/0008-people.ts`. */
+/** The identities of users at providers of OpenID Connect: see `db/migrations/0008-people.ts`. */
 import type { Database } from '../database.ts';
 import { deleteUserLinks } from './sessions.ts';
 import { toUser, type User, type UserRow } from './users.ts';
@@ -8,7 +8,7 @@ export interface IdentityKey {
   readonly subject: string;
 }
 
-/** Whose identity it is, disabled or not; null when it is nobody's yet. */
+/** Finds the user of an identity, even if disabled; null if the identity belongs to nobody. */
 export async function findUserOfIdentity(database: Database, { issuer, subject }: IdentityKey): Promise<User | null> {
   const row = await database<UserRow>('users')
     .whereIn('id', database('user_identities').where({ issuer, subject }).select('user_id'))
@@ -22,10 +22,10 @@ export interface ListedIdentity extends IdentityKey {
   readonly createdAt: Date;
 }
 
-/** Names an identity within its user. */
+/** SQL for the id of an identity, unique within its user. */
 const ID = /* sql */ `encode(sha256(convert_to(issuer || E'\\n' || subject, 'UTF8')), 'hex')`;
 
-/** With whom a user may sign in, in the order in which they were connected. */
+/** Lists the identities with which a user can sign in, in the order in which they were connected. */
 export async function listIdentities(database: Database, userId: string): Promise<readonly ListedIdentity[]> {
   const { rows } = await database.raw<{ rows: ListedIdentity[] }>(
     /* sql */ `
@@ -36,17 +36,17 @@ export async function listIdentities(database: Database, userId: string): Promis
   return rows;
 }
 
-/** @returns whether the user had it */
+/** @returns whether the user had the identity */
 export async function deleteIdentity(database: Database, userId: string, id: string): Promise<boolean> {
   return (await database('user_identities').where({ user_id: userId }).whereRaw(`${ID} = ?`, [id]).delete()) === 1;
 }
 
-/** Whether a provider knows the user. */
+/** Whether the user has an identity at the provider. */
 export async function hasIdentity(database: Database, userId: string, issuer: string): Promise<boolean> {
   return (await database('user_identities').where({ user_id: userId, issuer }).first()) !== undefined;
 }
 
-/** @returns false when it is somebody's already */
+/** @returns false if the identity already belongs to a user */
 export async function insertIdentity(
   database: Database,
   userId: string,
@@ -61,11 +61,11 @@ export async function insertIdentity(
 }
 
 /**
- * Gives an identity to the user with that address whose invitation is still open: who has neither a password nor another
- * identity, and is not disabled. The invitation's links end with it.
+ * Adds an identity to the user with the address whose invitation is still open: the user has neither a password nor
+ * another identity, and is not disabled. Deletes the links of the invitation.
  *
  * @param email in lower case
- * @returns the user; null when there is no such one
+ * @returns the user; null if there is no such user
  */
 export function acceptInvitation(database: Database, email: string, identity: IdentityKey): Promise<User | null> {
   return database.transaction(async (transaction) => {

@@ -1,4 +1,4 @@
-/** Invitations to accounts, and the e-mails that bring them: see `db/migrations/0008-people.ts`. */
+/** Invitations to accounts, and their e-mails: see `db/migrations/0008-people.ts`. */
 import type { MemberRole } from '../../domain/roles.ts';
 import { type Database, secondsFromNow } from '../database.ts';
 import { camelCased, columnsOf, type RowOf } from '../row.ts';
@@ -10,28 +10,28 @@ export interface Invitation {
   readonly email: string;
   readonly role: MemberRole;
   readonly expiresAt: Date;
-  /** The status of the e-mail; null if the link is handed over instead. */
+  /** The status of the e-mail; null if the owner passes the link on instead. */
   readonly mail: 'ordered' | 'sent' | 'failed' | null;
 }
 
 export interface NewInvitation extends Pick<Invitation, 'accountId' | 'email' | 'role'> {
   readonly digest: Buffer;
-  /** The owner who makes it. */
+  /** The owner who invites. */
   readonly invitedBy: string;
   readonly lifetimeSeconds: number;
-  /** Whether the link is to be sent by e-mail. */
+  /** Whether Genway sends the link by e-mail. */
   readonly isMailed: boolean;
 }
 
-/** An e-mail with an invitation that is to be sent. */
+/** An e-mail to send, with an invitation. */
 export interface InvitationMail extends Pick<Invitation, 'accountId' | 'accountName' | 'email'> {
-  /** How often it was tried before, and this time. */
+  /** The number of attempts to send the e-mail, this one included. */
   readonly attempts: number;
 }
 
 type InvitationRow = RowOf<Invitation>;
 
-/** Makes an invitation. An earlier one to the same account for that address ends. */
+/** Creates an invitation. It replaces an earlier invitation of the address to the same account. */
 export async function putInvitation(
   database: Database,
   { lifetimeSeconds, isMailed, ...invitation }: NewInvitation,
@@ -50,10 +50,11 @@ export async function putInvitation(
 }
 
 /**
- * Takes up an e-mail that is due, and makes its invitation that of a new link: an earlier one ends. Unless its end is noted, it
- * is due again after a minute, and later after longer: also when the process that took it up has died.
+ * Claims a due e-mail, and gives its invitation a new link that replaces the earlier one. Unless {@link
+ * endInvitationMail} is called, the e-mail is due again after a minute, then after increasing delays, even if the
+ * process has died.
  *
- * @param link the digest of its token, and how long it works
+ * @param link the digest of the link's token, and the lifetime of the link
  */
 export async function claimInvitationMail(
   database: Database,
@@ -76,36 +77,36 @@ export async function claimInvitationMail(
   return rows[0] ?? null;
 }
 
-/** Notes that an e-mail was sent or given up, unless the invitation has been made anew since. */
+/** Records that an e-mail was sent or given up, unless the invitation has a new link meanwhile. */
 export async function endInvitationMail(database: Database, digest: Buffer, mail: 'sent' | 'failed'): Promise<void> {
   await database('account_invitations').where({ digest }).update({ mail, mail_due_at: null });
 }
 
-/** The invitations to an account that may still be accepted, by address. */
+/** Lists the open invitations to an account, ordered by address. */
 export async function listInvitations(database: Database, accountId: string): Promise<readonly Invitation[]> {
   const rows = await open(database).where({ account_id: accountId }).orderBy('account_invitations.email');
   return rows.map(camelCased);
 }
 
-/** @returns null when there is none, or it has expired */
+/** @returns null if there is no invitation, or it has expired */
 export async function findInvitation(database: Database, digest: Buffer): Promise<Invitation | null> {
   const row = await open(database).where({ digest }).first();
   return row ? camelCased(row) : null;
 }
 
-/** Deletes an invitation that is accepted. @returns as {@link findInvitation} */
+/** Deletes an accepted invitation. @returns the same as {@link findInvitation} */
 export async function takeInvitation(database: Database, digest: Buffer): Promise<Invitation | null> {
   const invitation = await findInvitation(database, digest);
   const taken = await database('account_invitations').where({ digest }).delete();
   return taken === 1 ? invitation : null;
 }
 
-/** @returns whether there was one */
+/** @returns whether there was an invitation */
 export async function deleteInvitation(database: Database, accountId: string, email: string): Promise<boolean> {
   return (await database('account_invitations').where({ account_id: accountId, email }).delete()) === 1;
 }
 
-/** Ends the invitations that somebody made to an account. */
+/** Deletes a user's invitations of others to an account. */
 export async function deleteInvitationsBy(database: Database, accountId: string, userId: string): Promise<void> {
   await database('account_invitations').where({ account_id: accountId, invited_by: userId }).delete();
 }

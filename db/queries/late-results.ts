@@ -1,4 +1,4 @@
-/** Renders that ended after their tasks were refunded: see `db/migrations/0004-tasks.ts`. */
+/** Results of renders that ended after the refund of their tasks: see `db/migrations/0004-tasks.ts`. */
 import { newId } from '../../domain/ids.ts';
 import type { GeneratedMedia } from '../../domain/task.ts';
 import type { LateResult } from '../../domain/task-object.ts';
@@ -12,13 +12,13 @@ export interface KeptLateResult extends LateResult {
   readonly output: readonly GeneratedMedia[];
 }
 
-/** How long a late result is offered. */
+/** How long a customer can claim a late result. */
 const KEPT_HOURS = 24;
 
-/** Far longer than a claim takes, which may have begun before the time was over. */
+/** Far longer than a claim takes, since a claim may start just before the result expires. */
 const CLAIMS_END_HOURS = 1;
 
-/** Keeps the files of a task that was refunded, unless its content was erased, and announces them. Keeping them again changes nothing. */
+/** Stores and announces the files of a refunded task, unless its content was erased. A second call changes nothing. */
 export async function keepLateResult(
   database: Database,
   { taskId, accountId, output }: Pick<KeptLateResult, 'taskId' | 'output'> & { readonly accountId: string },
@@ -41,12 +41,12 @@ export async function keepLateResult(
 }
 
 /**
- * Withdraws the late results of tasks whose content is erased: nobody claims them from then on.
+ * Withdraws the unclaimed late results of tasks whose content is erased, so that nobody can claim them.
  *
- * @returns the links of those that nobody has claimed
+ * @returns the links to their files
  */
 export async function withdrawLateResults(database: Database, taskIds: readonly string[]): Promise<readonly string[]> {
-  // A claim that began before compares with the time at which it began.
+  // A claim in progress compares `expires_at` with the time at which the claim started.
   const { rows } = await database.raw<{ rows: Pick<KeptLateResult, 'output'>[] }>(
     `UPDATE late_results SET expires_at = least(expires_at, now() - interval '${CLAIMS_END_HOURS} hours')
     WHERE task_id = ANY (:taskIds) AND claimed_task_id IS NULL RETURNING output`,
@@ -55,7 +55,7 @@ export async function withdrawLateResults(database: Database, taskIds: readonly 
   return rows.flatMap(({ output }) => output.map(({ url }) => url));
 }
 
-/** The late result of a task that the account can claim, or has claimed; null if there is none. */
+/** Finds the late result of a task that the account can claim or has claimed; null if there is none. */
 export async function findLateResult(
   database: Database,
   { accountId, taskId }: { readonly accountId: string; readonly taskId: string },
@@ -64,7 +64,7 @@ export async function findLateResult(
   return row ? camelCased(row) : null;
 }
 
-/** As {@link findLateResult}; until the transaction ends, nobody else claims it, and it is not removed. */
+/** Like {@link findLateResult}, but locks the result against claims and removal until the transaction ends. */
 export async function lockLateResult(
   transaction: Database,
   { accountId, taskId }: { readonly accountId: string; readonly taskId: string },
@@ -81,7 +81,7 @@ export async function markLateResultClaimed(
   await transaction('late_results').where({ task_id: taskId }).update({ claimed_task_id: claimedTaskId });
 }
 
-/** Late results that nobody has claimed, nor can any more; oldest first. */
+/** Finds expired late results that nobody has claimed, oldest first. */
 export async function findExpiredLateResults(
   database: Database,
   limit: number,
@@ -99,7 +99,7 @@ export async function forgetLateResults(database: Database, taskIds: readonly st
   await database('late_results').whereIn('task_id', taskIds).delete();
 }
 
-/** A claimed result stays visible; one whose time is over does not. */
+/** Includes claimed results, and excludes expired ones. */
 function lateResults(database: Database, accountId: string, taskId: string) {
   return database<RowOf<KeptLateResult> & { readonly account_id: string }>('late_results')
     .where({ account_id: accountId, task_id: taskId })

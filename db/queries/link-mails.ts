@@ -1,20 +1,20 @@
-/** The outbox of e-mails that bring people a link: see `db/migrations/0008-people.ts`. */
+/** The outbox of e-mails with a link: see `db/migrations/0008-people.ts`. */
 import type { Database } from '../database.ts';
 
 export interface LinkMail {
   readonly email: string;
-  /** How often it was tried before, and this time. */
+  /** The number of attempts to send the e-mail, this one included. */
   readonly attempts: number;
 }
 
-/** Orders an e-mail with a link; one that waits already is enough. @param email in lower case; nobody need have it */
+/** Orders an e-mail with a link, unless one waits already. @param email in lower case; possibly of no user */
 export async function orderLinkMail(database: Database, email: string): Promise<void> {
   await database('link_mails').insert({ email }).onConflict('email').ignore();
 }
 
 /**
- * Takes up an e-mail that is due. Unless it is removed, it is due again after a minute, and later after longer: also when
- * the process that took it up has died.
+ * Claims a due e-mail. Unless the e-mail is removed, it is due again after a minute, then after increasing delays, even
+ * if the process has died.
  */
 export async function claimLinkMail(database: Database): Promise<LinkMail | null> {
   const { rows } = await database.raw<{ rows: LinkMail[] }>(/* sql */ `
@@ -27,7 +27,7 @@ export async function claimLinkMail(database: Database): Promise<LinkMail | null
   return rows[0] ?? null;
 }
 
-/** After it was sent, or given up. */
+/** Removes an e-mail that was sent or given up. */
 export async function removeLinkMail(database: Database, email: string): Promise<void> {
   await database('link_mails').where({ email }).delete();
 }

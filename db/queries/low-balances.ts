@@ -1,4 +1,4 @@
-/** Accounts that want to hear that their balance is low: contract 6. */
+/** Warnings about low balances: contract 6. */
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { LOW_BALANCE_EVENT, renderLowBalanceEvent } from '../../domain/webhook-event.ts';
@@ -7,11 +7,11 @@ import { readRow, type RowOf } from '../row.ts';
 import { type Account, BALANCES } from './accounts.ts';
 import { insertEvent } from './events.ts';
 
-/** Below the threshold, and not announced since the balance was last above it. */
+/** The balance is below the threshold, and was not announced since it was last above the threshold. */
 const IS_NEWLY_LOW = /* sql */ `low_balance IS NOT NULL AND low_balance_since IS NULL
   AND signup_available + signup_reserved + funded_available + funded_reserved < low_balance`;
 
-/** @param threshold null to hear nothing any more; a balance that is below it already is announced, too */
+/** @param threshold null for no warnings; a balance that is already below the threshold is announced */
 export async function setLowBalance(database: Database, accountId: string, threshold: PicoUsd | null): Promise<void> {
   await database('accounts')
     .where({ id: accountId })
@@ -19,11 +19,11 @@ export async function setLowBalance(database: Database, accountId: string, thres
 }
 
 /**
- * Writes an event, and its deliveries, for each account whose balance fell below its threshold: once for each time it did,
- * in whatever process.
+ * Inserts an event with its deliveries for each account whose balance fell below its threshold, once for each fall
+ * across all processes.
  *
  * @param limit the most accounts
- * @returns how many were looked at; fewer than `limit` when none is left
+ * @returns the number of accounts with a low balance; fewer than `limit` if none is left
  */
 export async function announceLowBalances(database: Database, limit: number): Promise<number> {
   const low = await database('accounts').whereRaw(IS_NEWLY_LOW).limit(limit).select<{ id: string }[]>('id');
@@ -34,7 +34,7 @@ export async function announceLowBalances(database: Database, limit: number): Pr
 async function announce(transaction: Database, accountId: string): Promise<void> {
   const [account] = await transaction('accounts')
     .where({ id: accountId })
-    // Again, under the lock: another process may have announced it, or a credit come in between.
+    // Checks again under the lock: another process may have announced it, or a credit may have arrived.
     .whereRaw(IS_NEWLY_LOW)
     .update({ low_balance_since: transaction.raw('clock_timestamp()') })
     .returning<(RowOf<Account> & { low_balance: string; low_balance_since: Date })[]>('*');

@@ -1,4 +1,4 @@
-/** Revenue and what it cost: by model and upstream, and render by render. */
+/** Revenue and cost: by model and upstream, and by render. */
 import type { VendorCost } from '../../domain/media-route.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { createdAtMsOf } from '../../domain/ids.ts';
@@ -14,7 +14,7 @@ import { readRow, type RowOf } from '../row.ts';
 export interface Margin {
   readonly kind: TaskKind | 'text';
   readonly model: string;
-  /** Null for text requests that were sent nowhere. */
+  /** Null for text requests that were not sent to an upstream. */
   readonly upstream: string | null;
   /** The upstream's name for the model; null where nothing was submitted. */
   readonly upstreamModel: string | null;
@@ -23,20 +23,20 @@ export interface Margin {
   /** Requests that succeeded and whose cost is unknown. */
   readonly withoutCost: number;
   readonly revenue: PicoUsd;
-  /** The cost of requests that succeeded, as far as it is known; null if none of it is. */
+  /** The known cost of requests that succeeded; null if no cost is known. */
   readonly cost: PicoUsd | null;
-  /** The cost of requests and attempts that failed: the upstream charged, and the client paid nothing for it. */
+  /** The cost of failed requests and attempts, which the upstream charged and no client paid. */
   readonly failedCost: PicoUsd;
-  /** The list price of what may have been rendered or generated for nobody. */
+  /** The list price of renders and texts that may have been generated without a customer. */
   readonly possibleLoss: PicoUsd;
-  /** Revenue whose cost is known, less all cost; null if no cost is known. */
+  /** Revenue with a known cost, minus all cost; null if no cost is known. */
   readonly margin: PicoUsd | null;
 }
 
 type MarginRow = RowOf<Margin, 'succeeded' | 'failed' | 'withoutCost'>;
 
 /**
- * Sums over what was created in a period and has ended, by model and upstream.
+ * Sums completed tasks and requests that were created in a period by model and upstream.
  *
  * @param from inclusive
  * @param to exclusive
@@ -89,7 +89,7 @@ export async function sumMargins(
   );
 }
 
-/** A media task that has ended, with what it brought in and what it cost. */
+/** A final media task, with its revenue and cost. */
 export interface Render extends Pick<Task, 'id' | 'createdAt' | 'accountId' | 'kind' | 'model'> {
   readonly status: string;
   readonly errorCode: string | null;
@@ -111,15 +111,15 @@ export interface RenderFilter extends Period {
   readonly status?: 'succeeded' | 'failed' | undefined;
 }
 
-/** All renders that have ended, newest first; read as they are taken. */
+/** Streams all renders that have ended, newest first. */
 export function streamRenders(database: Database, filter: RenderFilter): AsyncIterable<Render> {
   return streamPages((after, limit) => listRenders(database, { ...filter, before: after?.id, limit }));
 }
 
 /**
- * A page of renders that have ended, newest first.
+ * Lists a page of renders that have ended, newest first.
  *
- * @param before the task id of the last one of the previous page
+ * @param before the task id of the last render on the previous page
  */
 export async function listRenders(
   database: Database,
@@ -129,7 +129,7 @@ export async function listRenders(
   const query = database
     .from({ task: 'tasks' })
     .joinRaw(
-      // The last one: after one that was accepted there is no other.
+      // The last submission: no other follows an accepted one.
       `LEFT JOIN LATERAL (SELECT provider, model, job_id, cost, vendor_cost FROM submissions
         WHERE task_id = task.id AND task_created_at = task.created_at ORDER BY attempt DESC LIMIT 1) AS sent ON true`,
     )

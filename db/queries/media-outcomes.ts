@@ -1,4 +1,4 @@
-/** The outcomes of the latest submissions to media upstreams, from which their health follows. */
+/** Computes the health of media upstreams from the outcomes of their latest submissions. */
 import { firstIdAt } from '../../domain/ids.ts';
 import {
   MEDIA_FAULTS,
@@ -21,15 +21,15 @@ export interface ModelHealth extends MediaHealth {
 
 type OutcomeRow = RowOf<Pick<Submission, 'provider' | 'model' | 'submittedAt' | 'settledAt' | 'outcome' | 'code'>>;
 
-/** Submissions of older tasks are not looked at. */
+/** Submissions of older tasks are ignored. */
 const OUTCOMES_OF_MS = 15 * 60_000;
-/** As many as decide about openings, and some that came at once. */
+/** The number of submissions per route: enough to decide about openings, and for submissions that came at once. */
 const LATEST = 40;
 
 /**
- * The health of every upstream and model that was submitted to lately.
+ * Lists the health of every upstream and model with recent submissions.
  *
- * @param overrides of operators; one that put an upstream back into service clears its record
+ * @param overrides the operators' overrides; an override that ends another clears the record of its upstream
  */
 export async function listMediaHealth(
   database: Database,
@@ -80,7 +80,7 @@ function verdictOf({ outcome, code }: OutcomeRow): MediaVerdict {
       return 'failed';
     case 'not_taken':
   }
-  // Without a code there was no answer that could be understood, and the upstream turned out to have no job.
+  // Without a code, the upstream gave no valid response, and turned out to have no job.
   if (code === null) return 'failed';
   return MEDIA_FAULTS.find((fault) => fault === code) ?? 'busy';
 }

@@ -4,7 +4,7 @@ import { camelCased, type RowOf } from '../row.ts';
 import type { Authorship } from './operator-actions.ts';
 
 export interface NewModelOverride extends Authorship {
-  /** By its id. */
+  /** The id of the model. */
   readonly model: string;
   readonly kind: 'disable' | 'enable';
 }
