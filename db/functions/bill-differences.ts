@@ -1,7 +1,7 @@
 import { FAILED_ATTEMPTS_WITH_RATES } from './text-costs.ts';
 import { BILL_TOLERANCES as TOLERANCES } from '../../domain/vendor-bill.ts';
 
-/** How the bill of a vendor differs from what its renders and text requests cost by our records. */
+/** Functions that compare the bill of a vendor with the recorded cost of its renders and text requests. */
 export const BILL_DIFFERENCES = /* sql */ `
 CREATE FUNCTION is_as_billed(billed numeric, cost numeric, tolerance numeric) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
   SELECT abs(billed - cost) <= greatest(tolerance, ${TOLERANCES.least})

@@ -1,7 +1,7 @@
 /**
- * `claim_tasks` takes the tasks whose workflows are to be started next. A function, because every relay calls it many
- * times a second, and planning the query each time costs several times what running it does. Accounts alternate: tasks
- * of the account with the fewest recent starts come first.
+ * `claim_tasks` claims the tasks whose workflows start next. It is a function because every relay calls it many times a
+ * second, and planning the query each time takes several times as long as running it. Accounts alternate: tasks of the
+ * account with the fewest recent starts come first.
  */
 export const CLAIM_TASKS = /* sql */ `
 CREATE OR REPLACE FUNCTION claim_tasks(most integer, retry_after_seconds double precision, served_account_ids text[])

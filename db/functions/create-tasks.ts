@@ -1,11 +1,10 @@
 /**
- * `create_tasks` is the create call's one transaction: for each task it checks the key, the account and the budget of the
- * end user again under their locks, reserves the price, writes the task and completes its idempotency key. It takes many tasks at once, so
- * that a busy account costs one lock, one move of its balance and one commit for all of them. Each task has an outcome
- * of its own: `created`, `claim_lost` or a refusal of `task_refusal`. Uploads that a created task uses are marked as
- * used.
+ * `create_tasks` is the single transaction of a create call. For each task, it checks the key, the account and the end
+ * user's budget again under their locks, reserves the price, inserts the task and completes its idempotency key. A
+ * batch of tasks costs a busy account only one lock, one move of its balance and one commit. Each task has its own
+ * outcome: `created`, `claim_lost` or a refusal of `task_refusal`. Uploads of a created task are marked as used.
  *
- * @param again the tasks were sent before and the answer was lost: tasks that exist are `created`
+ * @param again the tasks were sent before with an unknown outcome: existing tasks count as `created`
  */
 export const CREATE_TASKS = /* sql */ `
 CREATE OR REPLACE FUNCTION complete_idempotency_claim(owner_id text, claim jsonb) RETURNS boolean LANGUAGE plpgsql AS $$

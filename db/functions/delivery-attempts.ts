@@ -1,13 +1,13 @@
-/** Any number that no other advisory lock uses. Attempts that start share it, so that claims see all of them. */
+/** An arbitrary number that no other advisory lock uses. Starting attempts share the lock, so that claims see them. */
 const ADMISSION_LOCK = 5_410_295;
 
 /**
- * The attempts of deliveries: claiming, admitting and recording them.
+ * Functions that claim, admit and record attempts of deliveries.
  *
- * PostgreSQL admits every attempt, so that the limits hold over all processes: an endpoint and an account have only so
- * many attempts in progress, each until `under_way_until` at the latest. An endpoint that timed out `timeouts` times in
- * a row gets no attempt until `paused_until`, then one at a time until it answers. A delivery that is not admitted
- * waits in its row, as if its workflow had never started, and costs nothing elsewhere.
+ * PostgreSQL admits every attempt, so that the limits hold across all processes. An endpoint and an account have a
+ * limited number of attempts in progress, each until `under_way_until` at the latest. An endpoint that timed out
+ * several times in a row (`timeouts`) gets no attempt until `paused_until`, then one at a time until it answers. A
+ * delivery that is not admitted waits in its row, as if its workflow had never started, and uses no other resources.
  */
 export const DELIVERY_ATTEMPTS = /* sql */ `
 -- How many attempts an endpoint may have in progress.

@@ -1,8 +1,8 @@
 /**
- * The budgets of end users. `used` is what was charged in the period plus what is held: what text processes may still spend, and
- * the prices of running tasks. So neither charges from an allowance nor settlements of tasks move it. A period begins with the
- * first use in it, as that of a key does: what is held then counts towards it. `period_since` is that moment, from which
- * reconciliation adds up charges.
+ * The budgets of end users. `used` is the sum of the charges in the period and the holds: the allowances of text
+ * processes and the prices of running tasks. So neither charges from an allowance nor settlements of tasks change
+ * `used`. A period starts with its first use, like the period of a key, and holds at that time count towards it.
+ * `period_since` is the time of the first use, from which reconciliation sums charges.
  */
 export const END_USER_BUDGETS = /* sql */ `
 CREATE OR REPLACE FUNCTION is_budget_over(budget end_user_budgets, moment timestamptz) RETURNS boolean

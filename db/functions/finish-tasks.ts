@@ -1,12 +1,12 @@
 /**
- * `finish_tasks` ends tasks: for each its money, its final status, its event and the deliveries, in one statement and
- * so in one round trip. A process that stops cannot stop between its locks. A busy account costs one wait for its lock
- * and one commit for all of its tasks, and the create calls that need the same lock wait once. A task that is final
- * does not change. An item that cannot be ended fails them all.
+ * `finish_tasks` ends tasks. It writes each task's settlement or refund, final status, event and deliveries in one
+ * statement, so that a process that stops leaves no locks. A busy account costs one wait for its lock and one commit
+ * for all of its tasks, and the create calls that need the same lock wait once. A final task does not change. If one
+ * item fails, the whole statement fails.
  *
  * `place` is the position of the item, from 1. `completed_at` comes from the caller, because the payload of the event
- * contains it; the transfer gets its time here, so that an account's transfers are in the order in which they happened.
- * `delivery_ids` of an item are ids to choose from, at least as many as an account has endpoints.
+ * contains it. The function sets the time of the transfer, so that an account's transfers are in chronological order.
+ * `delivery_ids` of an item are new ids, at least as many as an account has endpoints.
  */
 export const FINISH_TASKS = /* sql */ `
 CREATE OR REPLACE FUNCTION finish_tasks(items jsonb)

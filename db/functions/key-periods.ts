@@ -1,9 +1,9 @@
 /**
- * The periods of keys whose limit renews. `used_before` is what the key had used when its period began, so that a period begins
- * with the first use in it, and nothing has to run at midnight.
+ * The periods of keys whose limit renews. `used_before` is the used amount when the period started. A period starts
+ * with its first use, so that no job has to run at midnight.
  *
- * - What text processes may still spend counts towards the new period: their allowances end with a period.
- * - What a task of an earlier period returns was not used in this one: `move_balances` takes it from `used_before`, too.
+ * - Money in allowances of text processes counts towards the new period. - A refund of a task from an earlier period
+ * does not reduce the use of this one: `move_balances` subtracts the refund from `used_before`, too.
  */
 export const KEY_PERIODS = /* sql */ `
 -- What text processes may spend for a key.

@@ -2,11 +2,11 @@
  * Tasks, transfers, submissions and text requests are partitioned by month, so that old months can be detached in one
  * cheap step.
  *
- * - `ensure_month_partitions` creates missing partitions and never touches one that exists. Every migration run and a
+ * - `ensure_month_partitions` creates missing partitions and never changes existing ones. Every migration run and a
  *   schedule call it.
- * - `detach_month` detaches a whole month that is over and in which nothing can change, and writes the carried sums in
- *   the same transaction. It refuses a month with an open reservation or a running task, a month that is not followed
- *   by two more, and a month whose transfers are not in `daily_transfers`, from which statements are read.
+ * - `detach_month` detaches a past month in which nothing can change, and writes the carried sums in the same
+ *   transaction. It refuses a month with an open reservation or a running task, a month that ended less than two months
+ *   ago, and a month whose transfers are not yet in `daily_transfers`, from which statements are read.
  */
 export const MONTH_PARTITIONS = /* sql */ `
 CREATE OR REPLACE FUNCTION ensure_month_partitions(parent text, first_month date, months integer) RETURNS integer

@@ -1,4 +1,4 @@
-/** @param used a row with tokens @param promptTokens those of each call */
+/** SQL for a cost. @param used a row with token counts @param promptTokens the tokens of the prompt in each call */
 function costOf(used: string, promptTokens: string): string {
   return `(greatest(${used}.input_tokens - ${used}.cache_read_tokens - ${used}.cache_write_tokens, 0) * rates.input
       + ${used}.cache_read_tokens * rates.cached_input
@@ -9,7 +9,7 @@ function costOf(used: string, promptTokens: string): string {
       ELSE text_cost_factor(rates.tiers, rates.peaks, ${promptTokens}, ${used}.created_at) END`;
 }
 
-/** A failed attempt with its rates, as a part of `FROM`. */
+/** Failed attempts with their rates, for a `FROM` clause. */
 export const FAILED_ATTEMPTS_WITH_RATES = /* sql */ `failed_text_attempts AS attempt
   LEFT JOIN text_costs AS rates ON rates.version = attempt.catalogue_version AND rates.model = attempt.model
     AND rates.upstream = attempt.upstream AND rates.upstream_model = attempt.upstream_model`;

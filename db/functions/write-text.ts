@@ -6,18 +6,20 @@ const TOKENS = TOKEN_COUNTS.map(({ column }) => column).join(', ');
 const FAILED_TOKENS = TOKEN_COUNTS.map(({ column }) => `(attempt.used->>'${column}')::bigint`).join(', ');
 
 /**
- * `write_text` is the one statement by which a text process takes allowances, returns them, and charges completed
- * requests: one lock of each account, one insert of transfers with its checks and triggers, one commit for many
- * requests. Every call also renews the lease of the process.
+ * `write_text` is the statement with which a text process takes allowances, returns them, and charges completed
+ * requests. Many requests cost one lock of each account, one insert of transfers with its checks and triggers, and one
+ * commit. Every call also renews the lease of the process.
  *
- * Everyone who moves money locks accounts first, in the order of their ids, and an account's keys after it, so that no
- * two wait for each other. A writer locks its own process before that. Times are taken under those locks, so that an
- * account's transfers are in the order in which they happened.
+ * Every statement that moves money locks accounts first, ordered by id, and then the accounts' keys, which prevents
+ * deadlocks. A writer locks its own process before its accounts. Times are taken under these locks, so that an
+ * account's transfers are in chronological order.
  *
- * Writes of a process are numbered, and a number is written once: a write whose answer was lost is sent again.
+ * Writes of a process are numbered, and a number is written once, so that a write with an unknown outcome can be
+ * repeated.
  *
- * A statement without settlements commits without waiting for the disk. If the database crashes within that moment, the
- * allowance is lost, and settlements find less than they expect: those charges are then taken from what is available.
+ * A statement without settlements commits without waiting for the disk. If the database crashes at that moment, the
+ * allowance is lost, and settlements find less money than they expect. Their charges then come from the available
+ * balance.
  */
 export const WRITE_TEXT = /* sql */ `
 -- Counts requests of keys in this minute. Each of wanted has its place, the api_key_id, the key's request_limit, how many

@@ -1,4 +1,4 @@
-/** Everything that finance books of a month: every transfer of every account, with what it was for. */
+/** The transfers of all accounts in a month, each with its task or text request, for finance. */
 import { firstIdAt } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { Month } from '../../domain/month.ts';
@@ -13,18 +13,18 @@ import type { Transfer } from './transfers.ts';
 export interface BookedTransfer extends Omit<Transfer, 'openedAt'>, SummedTokens<string | null> {
   readonly accountName: string;
   readonly externalId: string | null;
-  /** `image`, `video` or `text`; null for what was for no request. */
+  /** `image`, `video` or `text`; null if the transfer is for no request. */
   readonly requestKind: string | null;
   readonly model: string | null;
   readonly upstream: string | null;
   readonly upstreamModel: string | null;
   readonly billableSeconds: number | null;
   readonly catalogueVersion: string | null;
-  /** The version of the account's price list that priced it; null for the catalogue's prices. */
+  /** The version of the account's price list that set the price; null for the catalogue's prices. */
   readonly priceList: string | null;
-  /** The vendor's charge, as far as it is known, beside a settlement or refund. Zero for other charges. */
+  /** The vendor's known charge, for settlements, refunds and first charges of text. Zero for further charges. */
   readonly cost: PicoUsd | null;
-  /** The code of the failure that a refund is for. */
+  /** The error code of a refunded task. */
   readonly cause: string | null;
   readonly message: string | null;
 }
@@ -36,15 +36,15 @@ type Row = Omit<BookedTransfer, 'amount' | 'signupAmount' | 'cost'> & {
 };
 
 const MS_PER_DAY = 24 * 60 * 60 * 1000;
-/** Nothing that a chain of transfers pays for takes as long. */
+/** Longer than any task or text request, and so than any chain of transfers. */
 export const MAX_CHAIN_MS = 31 * MS_PER_DAY;
 
-/** Before that of every transfer from that moment on: an id is made before its row, but not by a day. */
+/** Sorts before the ids of all transfers since a moment. An id is at most a day older than its row. */
 export function firstTransferIdOf(moment: Date): string {
   return firstIdAt('transfer', moment.getTime() - MS_PER_DAY);
 }
 
-/** The transfers of a month, in the order of their ids; read as they are taken. */
+/** Streams the transfers of a month, ordered by id. */
 export function streamMonth(database: Database, month: Month): AsyncIterable<BookedTransfer> {
   return streamPages(async (after: BookedTransfer | undefined, limit) => {
     const { rows } = await database.raw<{ rows: Row[] }>(PAGE, {

@@ -1,4 +1,4 @@
-/** Revenue and cost of a month: by model, vendor, customer and day. Counts what is booked in it, as its export does. */
+/** Revenue and cost of a month by model, vendor, customer and day, from the transfers of the month, like its export. */
 import type { PicoUsd } from '../../domain/money.ts';
 import type { Month } from '../../domain/month.ts';
 import type { TaskKind } from '../../domain/task.ts';
@@ -9,14 +9,14 @@ import type { RowOf } from '../row.ts';
 import { MAX_CHAIN_MS } from './month-export.ts';
 import { readStatementOfAll, type Statement } from './statements.ts';
 
-/** Revenue is what is left of it in three parts: margin, cost, and what nobody knows the cost of. */
+/** Revenue is the sum of margin, cost, and revenue without a known cost. */
 export interface Earnings {
   readonly charges: number;
   readonly refunds: number;
   readonly revenue: PicoUsd;
-  /** As far as it is known; failed tasks and attempts that a vendor charged for are among it. Null if no cost is known. */
+  /** The known cost, including failed tasks and attempts that a vendor charged. Null if no cost is known. */
   readonly cost: PicoUsd | null;
-  /** Revenue of what has no known cost. */
+  /** Revenue without a known cost. */
   readonly uncosted: PicoUsd;
   /** `revenue - uncosted - cost`; null if no cost is known. */
   readonly margin: PicoUsd | null;
@@ -28,7 +28,7 @@ export interface ModelEarnings extends Earnings {
 }
 
 export interface VendorEarnings extends Earnings {
-  /** Null for text requests that were sent nowhere. */
+  /** Null for text requests that were not sent to an upstream. */
   readonly vendor: string | null;
 }
 
@@ -45,14 +45,14 @@ export interface MonthSums {
   readonly customers: readonly CustomerEarnings[];
   /** The sum of all other customers; null if there are none. */
   readonly otherCustomers: Earnings | null;
-  /** By day, such as `2026-11-22`; days without revenue are left out. */
+  /** By day, such as `2026-11-22`, without days that have no revenue. */
   readonly revenueByDay: ReadonlyMap<string, PicoUsd>;
   /** The credit of all accounts at the start of the month, its changes, and the credit at the end of the month, or now. */
   readonly customersMoney: Statement;
   readonly countedAt: Date;
 }
 
-/** Whose sum a row is. */
+/** The group of a row. */
 interface Sum {
   readonly part: 'total' | 'model' | 'vendor' | 'customer' | 'others' | 'day';
   readonly day: string | null;
@@ -66,7 +66,7 @@ interface Sum {
 
 type Row = RowOf<Sum & Earnings, 'charges' | 'refunds'>;
 
-/** @param mostCustomers how many customers are listed separately, by revenue, and how many by their losses */
+/** @param mostCustomers the number of customers to list by revenue, and by losses */
 export async function sumMonth(database: Database, month: Month, mostCustomers: number): Promise<MonthSums> {
   const { rows } = await database.raw<{ rows: Row[] }>(SUMS, {
     from: month.from,

@@ -1,4 +1,4 @@
-/** Manual adjustments by one person alone: see `db/migrations/0009-finance.ts`. */
+/** Manual adjustments without a second approval: see `db/migrations/0009-finance.ts`. */
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
 import { columnsOf } from '../row.ts';
@@ -7,13 +7,13 @@ export interface MovedAlone {
   /** The id of the transfer, or of the grant of promo credit. */
   readonly id: string;
   readonly accountId: string;
-  /** Given or taken; positive. */
+  /** The amount given or taken; positive. */
   readonly amount: PicoUsd;
-  /** Who moved it. */
+  /** Who made the adjustment. */
   readonly author: string;
 }
 
-/** The sum of an account's manual adjustments by one person alone within the last hours. Exact under the account's lock. */
+/** Sums an account's manual adjustments without a second approval in the last hours. Exact under the account's lock. */
 export async function sumMovedAlone(
   database: Database,
   { accountId, hours }: { readonly accountId: string; readonly hours: number },

@@ -1,4 +1,4 @@
-/** The log of operators' actions on tasks and accounts, and of the prompts that they read. */
+/** The log of operators' actions on tasks and accounts, including reading prompts. */
 import { newId } from '../../domain/ids.ts';
 import type { Database } from '../database.ts';
 import { createdAtOf } from './tasks.ts';
@@ -10,9 +10,8 @@ export const ACCOUNT_ACTIONS = ['edit', 'price', 'suspend', 'reopen', 'erase'] a
 export type TaskActionKind = (typeof TASK_ACTIONS)[number];
 export type AccountActionKind = (typeof ACCOUNT_ACTIONS)[number];
 
-/** By whom something was done, and why. */
+/** The author of an action, and the reason. */
 export interface Authorship {
-  /** Who. */
   readonly author: string;
   /** For other operators; never shown to clients. */
   readonly reason: string;
@@ -34,7 +33,7 @@ export interface AccountAction extends Action<AccountActionKind> {
 
 export type NewOperatorAction = Omit<OperatorAction, 'id' | 'createdAt'>;
 
-/** Records an action. A task is cancelled only once: a second cancellation writes nothing and returns the first. */
+/** Records an action. A task is cancelled only once: a second cancellation changes nothing and returns the first. */
 export async function recordOperatorAction(database: Database, action: NewOperatorAction): Promise<OperatorAction> {
   const [row] = await database('operator_actions')
     .insert(toRow(action))
@@ -61,7 +60,7 @@ export async function recordAccountAction(
   await database('operator_actions').insert({ id, account_id: accountId, kind, author, reason });
 }
 
-/** The action that cancelled a task, if there is one. */
+/** Finds the action that cancelled a task. */
 export async function findCancellation(database: Database, taskId: string): Promise<OperatorAction | null> {
   const row = await database<RowOf<OperatorAction>>('operator_actions')
     .where({ task_id: taskId, kind: 'cancel' })

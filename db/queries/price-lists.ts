@@ -1,4 +1,4 @@
-/** Price lists: the versions of each, and the accounts that pay by them. */
+/** Price lists, their versions, and the accounts that use them. */
 import type { PlannedVersion, PriceRules } from '../../domain/price-list.ts';
 import { type Database, isDatabaseError, isViolationOf, onlyRow, UNIQUE_VIOLATION } from '../database.ts';
 import { ANNOUNCED_SECONDS } from '../migrations/0002-accounts.ts';
@@ -15,31 +15,31 @@ export interface PriceListVersion extends PriceRules, Authorship {
   readonly createdAt: Date;
 }
 
-/** A list as it stands now. */
+/** The current state of a list. */
 export interface PriceListSummary {
   readonly name: string;
-  /** How many accounts pay by it. */
+  /** The number of accounts that use the list. */
   readonly accounts: number;
-  /** The number of the version in force; null before the first is. */
+  /** The number of the current version; null before the first version is valid. */
   readonly inForce: number | null;
-  /** The number of the latest version, which may be valid later. */
+  /** The number of the latest version, which may not be valid yet. */
   readonly latest: number;
   readonly createdAt: Date;
 }
 
 export interface NewPriceListVersion extends PriceRules, Authorship {
-  /** As soon as every process knows it, when absent. */
+  /** When absent, the version is valid as soon as every process knows it. */
   readonly validFrom?: Date | undefined;
 }
 
 type VersionRow = RowOf<PriceListVersion>;
 
-/** A list of that name exists. */
+/** A list with the name exists. */
 export class PriceListExistsError extends Error {
   override readonly name = 'PriceListExistsError';
 }
 
-/** The version would be valid before every process can know it. */
+/** The version would be valid before every process knows it. */
 export class TooSoonError extends Error {
   override readonly name = 'TooSoonError';
 }
@@ -69,7 +69,7 @@ export function addPriceListVersion(
   version: NewPriceListVersion,
 ): Promise<PriceListVersion | null> {
   return database.transaction(async (transaction) => {
-    // Versions are numbered one after the other.
+    // The lock makes concurrent calls number their versions in order.
     const known = await transaction('price_lists').where({ name: list }).forUpdate().first('name');
     return known ? insertVersion(transaction, list, version) : null;
   });
@@ -99,20 +99,20 @@ async function insertVersion(
   return camelCased(onlyRow(rows));
 }
 
-/** How many lists there are. */
+/** Counts all lists. */
 export async function countPriceLists(database: Database): Promise<number> {
   const row = await database('price_lists').count<{ count: string }[]>('*').first();
   return Number(row?.count ?? 0);
 }
 
-/** How many versions of a list are valid later than now. */
+/** Counts the versions of a list that are not valid yet. */
 export async function countPlannedVersions(database: Database, list: string): Promise<number> {
   const query = database('price_list_versions').where({ list }).whereRaw('valid_from > now()');
   const row = await query.count<{ count: string }[]>('*').first();
   return Number(row?.count ?? 0);
 }
 
-/** All lists, by name. */
+/** Lists all price lists, ordered by name. */
 export async function listPriceLists(database: Database): Promise<readonly PriceListSummary[]> {
   const { rows } = await database.raw<{ rows: RowOf<PriceListSummary, 'accounts'>[] }>(/* sql */ `
     SELECT list.name, list.created_at, (SELECT count(*) FROM accounts WHERE price_list = list.name) AS accounts,
@@ -122,7 +122,7 @@ export async function listPriceLists(database: Database): Promise<readonly Price
   return rows.map((row) => readRow(row, { counts: ['accounts'] }));
 }
 
-/** The versions that are in force or will be, of the lists by which accounts pay. */
+/** Lists the current and future versions of the lists that accounts use. */
 export async function listCurrentVersions(database: Database, limit: number): Promise<readonly PriceListVersion[]> {
   const { rows } = await database.raw<{ rows: VersionRow[] }>(
     /* sql */ `
@@ -134,7 +134,7 @@ export async function listCurrentVersions(database: Database, limit: number): Pr
   return rows.map(camelCased);
 }
 
-/** SQL: the number of the version in force of the list of `one`; 0 before the first is. */
+/** SQL: the number of the current version of the list of `one`; 0 before the first version is valid. */
 const IN_FORCE = /* sql */ `coalesce((SELECT max(version) FROM price_list_versions AS known
   WHERE known.list = one.list AND known.valid_from <= now()), 0)`;
 
@@ -143,7 +143,7 @@ export const PLANNED_VERSIONS = /* sql */ `CASE WHEN accounts.price_list IS NOT 
   SELECT json_agg(json_build_object('id', id, 'fromMs', floor(extract(epoch FROM valid_from) * 1000)) ORDER BY version DESC)
   FROM price_list_versions AS one WHERE list = accounts.price_list AND version >= ${IN_FORCE}) END`;
 
-/** The versions by which an account pays, and will pay; the latest first. */
+/** Finds the current and future versions of an account's price list, the latest first. */
 export async function findPlannedVersions(database: Database, accountId: string): Promise<readonly PlannedVersion[]> {
   const row = await database('accounts')
     .where({ id: accountId })
@@ -151,7 +151,7 @@ export async function findPlannedVersions(database: Database, accountId: string)
   return row?.planned ?? [];
 }
 
-/** The versions of a list, newest first. @param before the number of the last version of the previous page */
+/** Lists the versions of a list, newest first. @param before the number of the last version of the previous page */
 export async function listPriceListVersions(
   database: Database,
   { list, before, limit }: { readonly list: string; readonly before: number | undefined; readonly limit: number },
@@ -167,13 +167,13 @@ export async function findPriceListVersion(database: Database, id: string): Prom
   return row ? camelCased(row) : null;
 }
 
-/** All versions that text requests or tasks may name. */
+/** Lists all versions of all lists. */
 export async function listAllPriceListVersions(database: Database): Promise<readonly PriceListVersion[]> {
   return (await database<VersionRow>('price_list_versions')).map(camelCased);
 }
 
 /**
- * Has an account pay by a list from now on, within about three seconds in every process.
+ * Assigns a price list to an account. Every process uses the list within about three seconds.
  *
  * @param list null for the catalogue's prices
  * @returns false if there is no such account

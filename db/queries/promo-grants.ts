@@ -1,4 +1,4 @@
-/** Promo credit: given until a time, spent before all other credit, and taken back when that time is over. */
+/** Promo credit, which is spent before all other credit and expires at a given time. */
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
@@ -8,7 +8,7 @@ import { lockAccount } from './accounts.ts';
 import { insertTransfer } from './transfers.ts';
 import { columnsOf, readRow, type RowOf } from '../row.ts';
 
-/** Promo credit that was given at once. Its four parts add up to `amount`. */
+/** One grant of promo credit. Its four parts add up to `amount`. */
 export interface PromoGrant {
   readonly id: string;
   readonly accountId: string;
@@ -16,7 +16,7 @@ export interface PromoGrant {
   readonly amount: PicoUsd;
   /** The amount that can be spent. */
   readonly available: PicoUsd;
-  /** The amount held for tasks and requests in progress. An amount released after `expiresAt` expires then. */
+  /** The amount held for tasks and requests in progress. An amount released after `expiresAt` expires at once. */
   readonly reserved: PicoUsd;
   readonly spent: PicoUsd;
   readonly expired: PicoUsd;
@@ -26,16 +26,16 @@ export interface PromoGrant {
   readonly createdAt: Date;
 }
 
-/** A grant expires later than now. Its reference has 1 to 255 characters; an account gets one grant for each. */
+/** `expiresAt` must be in the future. The reference has 1 to 255 characters, and is unique within the account. */
 export type NewPromoGrant = Pick<PromoGrant, 'accountId' | 'amount' | 'expiresAt' | 'reference' | 'author' | 'reason'>;
 
 type PromoGrantRow = RowOf<PromoGrant>;
 
 /**
- * Gives promo credit once per account and reference, however often it is called.
+ * Grants promo credit once per account and reference, even if called several times.
  *
- * @returns the grant of this reference: this one or an earlier one, whose amount and time may differ
- * @throws a check violation when its time is over
+ * @returns the grant for this reference: this one or an earlier one, whose amount and expiry may differ
+ * @throws a check violation when `expiresAt` has passed
  */
 export async function grantPromoCredit(
   database: Database,
@@ -68,13 +68,13 @@ export async function listPromoGrants(
   return (await newestFirst(query, page)).map(toGrant);
 }
 
-/** The grant with the id, of any account: for operators. */
+/** Finds a grant of any account by its id, for operators. */
 export async function findPromoGrantById(database: Database, id: string): Promise<PromoGrant | null> {
   const row = await database<PromoGrantRow>('promo_grants').where({ id }).first();
   return row ? toGrant(row) : null;
 }
 
-/** The promo credit in an account's balance, and when the first of it expires. */
+/** Sums the promo credit in an account's balance, with the time at which the first part expires. */
 export async function sumPromoCredit(
   database: Database,
   accountId: string,
@@ -90,11 +90,11 @@ export async function sumPromoCredit(
 }
 
 /**
- * Takes back what is left of grants whose time is over: each amount once, in whatever process and however often it is
- * called. What holds of such a grant give back later is taken back then.
+ * Expires the available rest of grants whose time has passed: each amount once, across all processes and calls. Holds
+ * that are released later expire in a later call.
  *
  * @param limit the most grants
- * @returns how many; fewer than `limit` when none is left
+ * @returns the number of grants; fewer than `limit` if none is left
  */
 export async function expirePromoCredit(database: Database, limit: number): Promise<number> {
   const due = await database<PromoGrantRow>('promo_grants')

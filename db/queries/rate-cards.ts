@@ -1,4 +1,4 @@
-/** The prices of each edition of the catalogue, kept as long as the usage that they priced. */
+/** The prices of each version of the catalogue, stored as long as the usage that they priced. */
 import { parseRational } from '../../domain/rational.ts';
 import { OperatorError } from '../../domain/operator-error.ts';
 import { mapRates, type MediaPricing, type TextPricing } from '../../domain/pricing.ts';
@@ -32,7 +32,7 @@ type RateCardRow = { version: string; model: string } & (
   | { kind: 'video' | 'image'; pricing: StoredMediaPricing }
 );
 
-/** Prices were changed without changing the version. */
+/** The catalogue has other prices under the same version. */
 export class RateCardChangedError extends OperatorError {
   override readonly name = 'RateCardChangedError';
 }
@@ -43,7 +43,7 @@ export class RateCardChangedError extends OperatorError {
  * @throws RateCardChangedError if a model of this version has different stored prices
  */
 export async function recordRateCards(database: Database, cards: readonly RateCard[]): Promise<void> {
-  // A catalogue may contain media models only, or text models only.
+  // A catalogue may have no models of this kind.
   if (cards.length === 0) return;
   const rows = cards.map((card) => ({
     version: card.version,
@@ -74,7 +74,7 @@ export async function listTextRateCards(database: Database): Promise<readonly Te
   return rows.map(toRateCard).filter((card) => card.kind === 'text');
 }
 
-/** The stored prices of one edition of the catalogue: none if no process has started with it. */
+/** Lists the stored prices of one version of the catalogue; empty if no process has started with it. */
 export async function listRateCardsOf(database: Database, version: string): Promise<readonly RateCard[]> {
   const rows = await database<RateCardRow>('rate_cards').where({ version });
   return rows.map(toRateCard);
@@ -97,7 +97,7 @@ function fromStoredMedia({ byResolution, ...rest }: StoredMediaPricing): MediaPr
   return { ...rest, byResolution: Object.fromEntries(prices) };
 }
 
-/** As JSON that can be stored. */
+/** Converts prices to JSON for storage. */
 export function toStored({ rates, tiers, peaks }: TextPricing): StoredPricing {
   return {
     rates: mapRates(rates, String),

@@ -8,7 +8,7 @@ export interface Reconciliation {
   readonly id: string;
   readonly requestedBy: 'schedule' | 'operator';
   readonly createdAt: Date;
-  /** Null while it is running. */
+  /** Null while the reconciliation is running. */
   readonly finishedAt: Date | null;
   readonly report: ReconciliationReport | null;
 }

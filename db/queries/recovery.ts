@@ -1,4 +1,4 @@
-/** Unfinished work: of `genway recover`, page by page, and that which should have ended by now; and restarting it. */
+/** Lists and restarts unfinished work: in pages for `genway recover`, and overdue work. */
 import type { Database } from '../database.ts';
 import { camelCased } from '../row.ts';
 import { createdAtOf, MAY_STILL_RENDER_SQL, type TaskToStart, type TaskToStartRow } from './tasks.ts';
@@ -11,7 +11,7 @@ export interface Page {
 
 /** A task that is queued or processing. */
 export interface UnfinishedTask extends TaskToStart {
-  /** Whether its workflow is known to have been started. */
+  /** Whether the start of its workflow is confirmed. */
   readonly isStarted: boolean;
   /** Whether its deadline has passed, by the database's clock. */
   readonly isOutOfTime: boolean;
@@ -39,7 +39,7 @@ export async function restartTask(database: Database, taskId: string): Promise<b
     .whereIn('status', ['queued', 'processing'])
     .update({
       workflow_started_at: null,
-      // Only a workflow may end it from now on: the record of its submission may be lost.
+      // From now on, only a workflow may end the task, because the record of its submission may be lost.
       taken_up_at: database.raw('coalesce(taken_up_at, now())'),
       next_start_at: database.fn.now(),
     });
@@ -47,8 +47,8 @@ export async function restartTask(database: Database, taskId: string): Promise<b
 }
 
 /**
- * Tasks that failed in the last seconds and that an upstream had, oldest first. Whether their jobs were cancelled is known to
- * their workflows alone.
+ * Lists tasks that failed in the last seconds and that an upstream may have, oldest first. Only their workflows know
+ * whether the jobs were cancelled.
  */
 export async function listFailedWithJob(
   database: Database,
@@ -66,7 +66,7 @@ export async function listFailedWithJob(
   return rows.map(camelCased);
 }
 
-/** The ids of pending deliveries whose workflow was started, oldest first. */
+/** Lists the ids of pending deliveries with a started workflow, oldest first. */
 export async function listStartedDeliveries(
   database: Database,
   { after = '', limit }: Page,
@@ -81,13 +81,13 @@ export async function listStartedDeliveries(
   return rows.map(({ id }) => id);
 }
 
-/** When the newest task was created; null if there is none. */
+/** Finds when the newest task was created; null if there is none. */
 export async function findNewestTaskTime(database: Database): Promise<Date | null> {
   const row = await database<{ id: string }>('tasks').orderBy('id', 'desc').first('id');
   return row ? createdAtOf(row.id) : null;
 }
 
-/** The tasks among these that the database does not have. */
+/** Returns the ids of tasks that the database does not have. */
 export async function findUnknownTasks(database: Database, taskIds: readonly string[]): Promise<ReadonlySet<string>> {
   return findUnknown(
     database,
@@ -97,7 +97,7 @@ export async function findUnknownTasks(database: Database, taskIds: readonly str
   );
 }
 
-/** The deliveries among these that the database does not have. */
+/** Returns the ids of deliveries that the database does not have. */
 export async function findUnknownDeliveries(
   database: Database,
   deliveryIds: readonly string[],
@@ -117,9 +117,9 @@ async function findUnknown(database: Database, sql: string, ids: readonly string
 }
 
 /**
- * Claims tasks that should have ended by now. They are offered again after `againSeconds` if they have still not ended.
+ * Claims overdue tasks. After `againSeconds`, they can be claimed again if they are still not final.
  *
- * @param graceSeconds the time after its deadline that a task's own workflow has to end it
+ * @param graceSeconds the time after the deadline in which a task's own workflow can end the task
  */
 export async function claimOverdueTasks(
   database: Database,

@@ -11,11 +11,11 @@ export interface RequestWindow {
 /** A request to count. */
 export interface CountedRequest {
   readonly apiKeyId: string;
-  /** Whether it is a read; reads are counted separately. */
+  /** Whether the request is a read; reads are counted separately. */
   readonly reads: boolean;
 }
 
-/** How many requests of a minute a key has made. */
+/** The number of requests of a key in a minute. */
 export interface WindowRow {
   api_key_id: string;
   reads: boolean;
@@ -23,7 +23,7 @@ export interface WindowRow {
   seconds_left: string | number;
 }
 
-/** Counts requests, of which any number may have the same key. @returns their positions, in order */
+/** Counts requests, several of which may have the same key. @returns their positions, in order */
 export async function countRequests(
   database: Database,
   counted: readonly CountedRequest[],
@@ -38,12 +38,12 @@ export async function countRequests(
       ceil(extract(epoch FROM window_start + interval '1 minute' - now())) AS seconds_left`,
     [counted.map(({ apiKeyId }) => apiKeyId), counted.map(({ reads }) => reads)],
   );
-  // Planned once for each connection: planning takes longer than counting.
+  // A named statement is planned once per connection: planning takes longer than counting.
   const { rows } = await statement.options({ name: 'count_requests' });
   return placesOf(counted, rows);
 }
 
-/** The result that {@link countRequests} would have returned, if it is unknown whether it counted; counts nothing. */
+/** Returns what {@link countRequests} should have returned, after an unknown outcome. Counts nothing. */
 export async function readRequestCounts(
   database: Database,
   counted: readonly CountedRequest[],
@@ -61,17 +61,17 @@ export async function readRequestCounts(
   return placesOf(counted, rows);
 }
 
-/** The positions of requests in the windows that they were counted in: consecutive ones up to each window's count. */
+/** The positions of requests in their windows: consecutive numbers up to the count of each window. */
 export function placesOf(counted: readonly CountedRequest[], rows: readonly WindowRow[]): readonly RequestWindow[] {
   const windows = new Map(rows.map((row) => [windowOf(row.api_key_id, row.reads), row]));
   const countdown = new Map([...windows].map(([name, row]) => [name, Number(row.requests)]));
-  const windowsNewestFirst = counted.toReversed().map(({ apiKeyId, reads }) => {
+  const newestFirst = counted.toReversed().map(({ apiKeyId, reads }) => {
     const name = windowOf(apiKeyId, reads);
     const position = countdown.get(name) ?? 0;
     countdown.set(name, position - 1);
     return { position, secondsLeft: Math.max(1, Number(windows.get(name)?.seconds_left)) };
   });
-  return windowsNewestFirst.toReversed();
+  return newestFirst.toReversed();
 }
 
 function windowOf(apiKeyId: string, reads: boolean): string {

@@ -1,17 +1,17 @@
-/** Files that steps wrote for tasks, each recorded beforehand, so that those that no task refers to can be removed. */
+/** Files that steps write for tasks. Each is recorded before it is written, so that unused files can be removed. */
 import { STORE_SURELY_OVER_MS } from '../../domain/step-limits.ts';
 import type { Database } from '../database.ts';
 import { createdAtOf } from './tasks.ts';
 
 export interface ResultFile {
-  /** In storage. */
+  /** The key in storage. */
   readonly key: string;
   readonly taskId: string;
 }
 
-/** A file whose task is over. */
+/** A file of a final task. */
 export interface DoneResultFile extends ResultFile {
-  /** The links in the task's output, or in what was rendered after its refund. */
+  /** The links in the output of the task or of its late result. */
   readonly urls: readonly string[];
 }
 
@@ -20,7 +20,7 @@ export async function recordResultFile(database: Database, key: string, taskId: 
   await database('result_files').insert({ key, task_id: taskId, task_created_at: createdAtOf(taskId) });
 }
 
-/** The keys of the files that steps wrote, or were about to write, for a task. */
+/** Lists the keys of the files that steps wrote, or were about to write, for a task. */
 export async function listResultFiles(database: Database, taskId: string): Promise<readonly string[]> {
   const rows = await database<{ key: string; task_id: string }>('result_files')
     .where({ task_id: taskId })
@@ -28,7 +28,7 @@ export async function listResultFiles(database: Database, taskId: string): Promi
   return rows.map(({ key }) => key);
 }
 
-/** Files of finished tasks that no step can still be writing, oldest first. */
+/** Finds files of final tasks that no step can still be writing, oldest first. */
 export async function findDoneResultFiles(database: Database, limit: number): Promise<readonly DoneResultFile[]> {
   const { rows } = await database.raw<{ rows: { key: string; task_id: string; output: { url: string }[] | null }[] }>(
     /* sql */ `

@@ -1,4 +1,4 @@
-/** Payments that went back to their payer: see `db/migrations/0003-ledger.ts`. */
+/** Payments that were returned to their payer: see `db/migrations/0003-ledger.ts`. */
 import { type PicoUsd, smaller } from '../../domain/money.ts';
 import {
   dueOf,
@@ -23,25 +23,26 @@ interface ReturnedPaymentRow {
   readonly taken: string;
 }
 
-/** Any number that no other advisory lock of texts uses. */
+/** An arbitrary number that no other advisory lock of texts uses. */
 const RETURNS_LOCK = 5_410_302;
 
-/** What a return did to the account of the payment. */
+/** The effect of a return on the account of the payment. */
 export interface Returned {
   /** Null while the payment has not been credited. */
   readonly accountId: string | null;
-  /** Negative for what was given back after a dispute. Zero if nothing moved. */
+  /** The amount taken from the account; negative if a won dispute credited it. Zero if nothing moved. */
   readonly taken: PicoUsd;
   readonly transferId: string | null;
-  /** Whether the caller must suspend the account, which is asked for once for each dispute. */
+  /** Whether the caller must suspend the account; true once per dispute. */
   readonly mustSuspend: boolean;
 }
 
 /**
- * Takes back from the account what the payer got back, as far as the account has it, and gives it again what a won
- * dispute returns. However often and in whatever order events come, the account ends with what the payment left.
+ * Takes the returned amount from the account, as far as the account has it, and credits the amount of a won dispute.
+ * Events may come repeatedly and in any order.
  *
- * @param change null to take what could not be taken before, such as when the payment is credited after its refund
+ * @param change null to take an amount that could not be taken before, such as when a payment is credited after its
+ *   refund
  */
 export function returnPayment(
   database: Database,
@@ -70,8 +71,8 @@ export function returnPayment(
 }
 
 /**
- * Whoever credits a payment, or takes it back, does this before locking the account; until the transaction ends, nobody else
- * does either. There may be no row to lock yet.
+ * Locks a payment against concurrent crediting and returning until the transaction ends. Call this before locking the
+ * account. The lock is advisory, because the payment may have no row yet.
  */
 export async function lockReturns(transaction: Database, reference: string): Promise<void> {
   await transaction.raw('SELECT pg_advisory_xact_lock(hashtextextended(?, ?))', [reference, RETURNS_LOCK]);

@@ -1,4 +1,4 @@
-/** Finds things by a part of what people know of them: a name, an address, an id, the end of a key, a payment. */
+/** Finds things by a part of a name, address, id or payment reference, or by the end of a key. */
 import { firstIdAt, ID_PREFIX, isId } from '../../domain/ids.ts';
 import { type Database, isDatabaseError } from '../database.ts';
 import { periodOfRequest } from '../period.ts';
@@ -27,13 +27,13 @@ export interface Match {
   readonly label: string;
 }
 
-/** The accounts in which a kind is searched for: null for all, an empty list for none. */
+/** Returns the accounts in which to search for a kind: null for all, an empty list for none. */
 export type SearchScope = (kind: MatchKind) => readonly string[] | null;
 
-/** Shorter parts match too much, and no index finds them. */
+/** Shorter parts match too many rows, and no index finds them. */
 export const MIN_SEARCH_LENGTH = 3;
 const MIN_ID_PART_LENGTH = 6;
-/** How people name a key that they see in a list. */
+/** The last characters of a key, as lists show them. */
 const KEY_TAIL = /^(?:sk-)?…?([0-9a-z]{4})$/;
 const MAX_MATCHES_OF_KIND = 8;
 const MAX_COLLECTED = 1_000;
@@ -42,7 +42,7 @@ const TIMEOUT_MS = 2_000;
 const QUERY_CANCELED = '57014';
 const REQUEST_TIME_LENGTH = ID_PREFIX.request.length + 10;
 
-/** Tables whose rows are few enough for an index of all three-letter parts: each condition reads such an index. */
+/** Tables with few enough rows for a trigram index. Each condition reads such an index. */
 const INDEXED: Readonly<Partial<Record<MatchKind, string>>> = {
   account: /* sql */ `SELECT id, id AS account_id, name AS label FROM accounts
     WHERE (name ILIKE :part OR email ILIKE :part OR external_id ILIKE :part OR id ILIKE :part)`,
@@ -56,7 +56,7 @@ const INDEXED: Readonly<Partial<Record<MatchKind, string>>> = {
     WHERE deleted_at IS NULL AND (url ILIKE :part OR id ILIKE :part)`,
 };
 
-/** Tables that grow without end. Their ids sort by age: their index finds the beginning of an id. */
+/** Tables that grow without bound. Their primary key finds rows by the start of an id. */
 const GROWING = { task: 'tasks', textRequest: 'text_requests', transfer: 'transfers' } as const;
 type GrowingKind = keyof typeof GROWING;
 const GROWING_KINDS: readonly GrowingKind[] = ['task', 'textRequest', 'transfer'];
@@ -64,10 +64,10 @@ const GROWING_KINDS: readonly GrowingKind[] = ['task', 'textRequest', 'transfer'
 type Found = Pick<Match, 'id' | 'label'> & { readonly account_id: string };
 
 /**
- * Searches for a part of at least {@link MIN_SEARCH_LENGTH} characters; of ids six are needed. Reads the rows of tables that grow for
- * a part from the middle of an id only, and only while nothing else matches.
+ * Searches for a part of at least {@link MIN_SEARCH_LENGTH} characters, or {@link MIN_ID_PART_LENGTH} characters of an
+ * id. Scans growing tables for a part from the middle of an id, but only if nothing else matches.
  *
- * @param text without the characters that PostgreSQL cannot store
+ * @param text must have no characters that PostgreSQL cannot store
  * @returns null if the search took too long
  */
 export async function searchFor(
@@ -119,7 +119,7 @@ async function searchIndexed(search: Search, wanted: string): Promise<FoundOfKin
   for (const kind of MATCH_KINDS) {
     const sql = INDEXED[kind];
     if (sql === undefined) continue;
-    // The rows are collected before they are sorted: in the order of ids, the database would read the table and no index.
+    // Collects the rows before sorting: to sort by id, PostgreSQL would scan the table instead of the trigram index.
     const sqlOf = (isInScope: string): string =>
       `WITH found AS MATERIALIZED (SELECT * FROM (${sql}) AS matching WHERE ${isInScope} LIMIT ${MAX_COLLECTED}) SELECT * FROM found`;
     found.push(...(await search(kind, sqlOf, kind === 'apiKey' ? { part, hint } : { part })));
@@ -127,7 +127,7 @@ async function searchIndexed(search: Search, wanted: string): Promise<FoundOfKin
   return found;
 }
 
-/** Finds rows by the beginning of their id, with its prefix or without, or by the beginning of their request's id. */
+/** Finds rows by the start of their id, with or without its prefix, or by the start of their request's id. */
 async function searchBeginnings(search: Search, wanted: string): Promise<FoundOfKind[]> {
   const found: FoundOfKind[] = [];
   const part = wanted.toLowerCase();
@@ -143,7 +143,7 @@ async function searchBeginnings(search: Search, wanted: string): Promise<FoundOf
   return found;
 }
 
-/** The time in the id of a request says where its row is. */
+/** Finds rows by the start of their request's id. The time in the id bounds the search. */
 async function searchRequests(search: Search, part: string): Promise<FoundOfKind[]> {
   const whole = part.padEnd(ID_PREFIX.request.length + 32, '0');
   if (part.length < REQUEST_TIME_LENGTH || !isId('request', whole)) return [];
@@ -185,7 +185,7 @@ async function withNames(database: Database, found: readonly FoundOfKind[]): Pro
   }));
 }
 
-/** The names of accounts, by their ids. */
+/** Finds the names of accounts by their ids. */
 export async function findAccountNames(
   database: Database,
   accountIds: readonly string[],
@@ -196,7 +196,7 @@ export async function findAccountNames(
   return new Map(rows.map(({ id, name }) => [id, name]));
 }
 
-/** The pattern of LIKE for texts that have this part. */
+/** Returns the LIKE pattern for texts that contain the part. */
 export function anyWith(part: string): string {
   return `%${escaped(part)}%`;
 }

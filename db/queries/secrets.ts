@@ -1,4 +1,4 @@
-/** Checks that the process has the database's secrets, and counts what was written with earlier ones. */
+/** Checks that the process has the database's secrets, and counts keys stored with earlier ones. */
 import { createHmac } from 'node:crypto';
 import { OperatorError } from '../../domain/operator-error.ts';
 import type { Database } from '../database.ts';
@@ -6,7 +6,7 @@ import { SealBrokenError, type Sealer } from '../sealing.ts';
 
 export interface Secrets {
   readonly sealer: Sealer;
-  /** Today's first. */
+  /** The current pepper first, then previous ones. */
   readonly keyPeppers: readonly [Buffer, ...Buffer[]];
 }
 
@@ -44,12 +44,12 @@ export async function checkSecrets(database: Database, secrets: Secrets): Promis
   }
 }
 
-/** Records today's secrets; earlier ones are refused from now on unless they are configured as well. */
+/** Records the current secrets. Processes with only earlier secrets are refused from now on. */
 export async function noteSecrets(database: Database, secrets: Secrets): Promise<void> {
   await database<MarkRow>('secret_marks').insert(marksOf(secrets)).onConflict('name').merge();
 }
 
-/** The number of usable API keys that are not stored under today's pepper. */
+/** Counts the usable API keys that are not stored with the current pepper. */
 export async function countKeysUnderOtherPeppers(database: Database, pepper: Buffer): Promise<number> {
   const [row] = await database('api_keys')
     .whereNull('deleted_at')

@@ -1,18 +1,18 @@
-/** Forms of the console that were sent, each by the id that its page gave it: see `db/migrations/0008-people.ts`. */
+/** Submitted forms of the console, by the id that the page gave them: see `db/migrations/0008-people.ts`. */
 import type { Database } from '../database.ts';
 
-/** A secret that is shown once stays readable for so long, so that a reload does not lose it. */
+/** How long a secret that is shown once stays readable, so that a reload does not lose it. */
 export const ANSWER_SHOWN_SECONDS = 15 * 60;
 
-/** A form that was sent. */
+/** A submitted form. */
 export interface SentForm {
-  /** SHA-256 of its address and its fields. */
+  /** SHA-256 of the form's address and fields. */
   readonly digest: Buffer;
-  /** Who was signed in; null for strangers. */
+  /** The user who was signed in; null if nobody was. */
   readonly userId: string | null;
   /** Encrypted with the form's id; null while the outcome is unknown. */
   readonly sealedAnswer: Buffer | null;
-  /** Whether what the answer shows once may still be shown. */
+  /** Whether the answer may still show its secret. */
   readonly isRecent: boolean;
 }
 
@@ -27,7 +27,7 @@ export async function findSentForm(database: Database, formId: string): Promise<
   return rows[0] ?? null;
 }
 
-/** Records that a form was sent, before it is acted on. @returns false when it was sent before */
+/** Records a submitted form before it is processed. @returns false if the form was submitted before */
 export async function insertSentForm(database: Database, formId: string, digest: Buffer): Promise<boolean> {
   const inserted = await database('sent_forms')
     .insert({ form_id: formId, request_digest: digest })
@@ -37,7 +37,7 @@ export async function insertSentForm(database: Database, formId: string, digest:
   return inserted.length === 1;
 }
 
-/** Records the answer to a form. @param userId who may see what the answer shows; null for strangers */
+/** Records the answer to a form. @param userId the user who may see the answer; null if nobody was signed in */
 export async function completeSentForm(
   database: Database,
   formId: string,
@@ -46,7 +46,7 @@ export async function completeSentForm(
   await database('sent_forms').where({ form_id: formId }).update({ user_id: userId, sealed_answer: sealedAnswer });
 }
 
-/** Lets a form be sent again that changed nothing. */
+/** Lets a form that changed nothing be submitted again. */
 export async function deleteSentForm(database: Database, formId: string): Promise<void> {
   await database('sent_forms').where({ form_id: formId }).delete();
 }

@@ -1,4 +1,4 @@
-/** Sessions of the console, the links that lead into it, and attempts to sign in: see `db/migrations/0008-people.ts`. */
+/** Sessions of the console, sign-in links, and attempts to sign in: see `db/migrations/0008-people.ts`. */
 import { type Database, secondsFromNow } from '../database.ts';
 import { camelCased, columnsOf, type RowOf } from '../row.ts';
 import { findUser, toUser, type User, type UserRow } from './users.ts';
@@ -6,7 +6,7 @@ import { findUser, toUser, type User, type UserRow } from './users.ts';
 export interface Session {
   readonly digest: Buffer;
   readonly user: User;
-  /** The password was right, and the code of the second factor is still to come. */
+  /** The password was right, and the code of the second factor is missing. */
   readonly secondFactorPending: boolean;
   /** Whether the user signed in through an OpenID Connect provider. */
   readonly byProvider: boolean;
@@ -35,10 +35,10 @@ export async function insertSession(database: Database, { lifetimeSeconds, ...se
 }
 
 /**
- * The session with that digest, and notes that it was used.
+ * Finds a session by its digest, and records its use.
  *
- * @param idleSeconds a session that was not used for so long is over
- * @returns null when there is none, it is over, or its user was disabled
+ * @param idleSeconds a session ends after so many seconds without use
+ * @returns null if there is no session, it has ended, or its user is disabled
  */
 export async function useSession(database: Database, digest: Buffer, idleSeconds: number): Promise<Session | null> {
   const { rows } = await database.raw<{ rows: SessionRow[] }>(
@@ -54,7 +54,7 @@ export async function useSession(database: Database, digest: Buffer, idleSeconds
   return { digest, user: toUser(row), secondFactorPending: row.second_factor_pending, byProvider: row.by_provider };
 }
 
-/** Ends the sessions of a user beyond a number, those used last staying. Sessions that wait for a code are counted apart. */
+/** Ends all but a user's most recently used sessions. Sessions that wait for a code are counted separately. */
 export async function deleteOldSessions(
   database: Database,
   { userId, secondFactorPending }: Pick<NewSession, 'userId' | 'secondFactorPending'>,
@@ -74,11 +74,11 @@ export interface ListedSession {
   readonly digest: Buffer;
   readonly userAgent: string;
   readonly createdAt: Date;
-  /** To within a minute. */
+  /** Accurate to a minute. */
   readonly lastUsedAt: Date;
 }
 
-/** The sessions in which a user is signed in, the one used last first. @param idleSeconds as for {@link useSession} */
+/** Lists the sessions of a user, most recently used first. @param idleSeconds as for {@link useSession} */
 export async function listSessions(
   database: Database,
   userId: string,
@@ -95,18 +95,18 @@ export async function listSessions(
   return rows.map(camelCased);
 }
 
-/** Ends one of a user's sessions, and nobody else's. @returns whether there was such a session */
+/** Ends one of a user's sessions. @returns whether the user had the session */
 export async function deleteSessionOf(database: Database, userId: string, digest: Buffer): Promise<boolean> {
   return (await database('sessions').where({ user_id: userId, digest }).delete()) === 1;
 }
 
-/** Signs a user out everywhere, but for the session that is given. */
+/** Ends all sessions of a user, except the given one. */
 export async function deleteSessionsOf(database: Database, userId: string, but: Buffer | null): Promise<void> {
   const sessions = database('sessions').where({ user_id: userId });
   await (but ? sessions.whereNot({ digest: but }) : sessions).delete();
 }
 
-/** The owner of an account who makes a link for one of its members; the administration makes the others. */
+/** The owner of an account who makes a link for one of its members. The administration makes the other links. */
 export interface LinkMaker {
   readonly accountId: string;
   readonly ownerId: string;
@@ -132,7 +132,7 @@ export async function insertUserLink(
   });
 }
 
-/** Has no link of a user work any more. */
+/** Deletes all links of a user. */
 export async function deleteUserLinks(database: Database, userId: string): Promise<void> {
   await database('user_links').where({ user_id: userId }).delete();
 }
@@ -146,13 +146,13 @@ export async function hasSession(database: Database, digest: Buffer): Promise<bo
   return (await database('sessions').where({ digest }).first()) !== undefined;
 }
 
-/** A link works once and for a time; one that an owner made, only while its user belongs to no other account. */
+/** A link works once, until it expires. An owner's link works only while its user belongs to no other account. */
 const WORKS = /* sql */ `used_at IS NULL AND expires_at > now() AND (account_id IS NULL OR (
   (SELECT array_agg(account_members.account_id) FROM account_members
     WHERE account_members.user_id = user_links.user_id) = ARRAY[account_id]
   AND EXISTS (SELECT FROM users WHERE users.id = user_links.user_id AND staff_role IS NULL)))`;
 
-/** Whose link it is; null when there is none, or it does not work any more. */
+/** Finds the user of a link; null if there is no link, or it no longer works. */
 export async function findUserLink(database: Database, digest: Buffer): Promise<User | null> {
   const { rows } = await database.raw<{ rows: { user_id: string }[] }>(
     `SELECT user_id FROM user_links WHERE digest = ? AND ${WORKS}`,
@@ -163,9 +163,9 @@ export async function findUserLink(database: Database, digest: Buffer): Promise<
 }
 
 /**
- * Uses a link up, and with it all others of its user. Within a transaction, who joins an account meanwhile waits.
+ * Consumes a link and all other links of its user. Within a transaction, also blocks the user from joining an account.
  *
- * @returns whose it was, as {@link findUserLink} does
+ * @returns the user of the link; null if there is no link, or it no longer works
  */
 export async function takeUserLink(database: Database, digest: Buffer): Promise<User | null> {
   await database.raw('SELECT FROM users WHERE id = (SELECT user_id FROM user_links WHERE digest = ?) FOR UPDATE', [
@@ -186,7 +186,7 @@ export async function takeUserLink(database: Database, digest: Buffer): Promise<
   return row ? findUser(database, row.user_id) : null;
 }
 
-/** The subject of a limit, such as a user or an address, and its maximum in a window that starts with the first attempt. */
+/** A limit of attempts by subjects, such as a user or an address, in a window that starts with the first attempt. */
 export interface AttemptLimit {
   readonly subjects: readonly string[];
   readonly most: number;
@@ -194,8 +194,8 @@ export interface AttemptLimit {
 }
 
 /**
- * Counts an attempt to sign in, unless there were too many lately. Simultaneous attempts are counted as well, and none of them
- * waits for longer than another's single statement; one that is refused writes nothing.
+ * Counts an attempt to sign in, unless there were too many recent ones. Also counts simultaneous attempts, each of
+ * which waits at most for the single statement of another. A refused attempt writes nothing.
  *
  * @returns whether the attempt may be made
  */
@@ -223,7 +223,7 @@ export async function takeSignInAttempt(
 
 const IS_CURRENT = /* sql */ `(known.started_at > now() - :windowSeconds * interval '1 second')`;
 
-/** Counts an attempt that no number of others prevents. @returns the attempts of the window, with this one */
+/** Counts an attempt without a limit. @returns the attempts in the window, this one included */
 export async function countSignInAttempt(database: Database, subject: string, windowSeconds: number): Promise<number> {
   const { rows } = await database.raw<{ rows: { attempts: number }[] }>(
     /* sql */ `
@@ -237,12 +237,12 @@ export async function countSignInAttempt(database: Database, subject: string, wi
   return rows[0]?.attempts ?? 0;
 }
 
-/** Has an attempt that was successful not count: many people may share an address. */
+/** Uncounts a successful attempt, because many people may share an address. */
 export async function takeBackSignInAttempt(database: Database, subject: string): Promise<void> {
   await database('sign_in_attempts').where({ subject }).where('attempts', '>', 0).decrement('attempts', 1);
 }
 
-/** After a successful attempt, those before it count no longer. */
+/** Forgets all counted attempts of the subjects after a successful one. */
 export async function forgetSignInAttempts(database: Database, ...subjects: readonly string[]): Promise<void> {
   await database('sign_in_attempts').whereIn('subject', subjects).delete();
 }

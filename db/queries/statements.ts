@@ -23,7 +23,7 @@ export interface Activity {
   readonly reserved: PicoUsd;
 }
 
-/** In each book, opening plus activity equals closing. */
+/** For each balance, opening plus activity equals closing. */
 export interface Statement {
   readonly opening: BooksOfAccount;
   readonly activity: readonly Activity[];
@@ -33,8 +33,8 @@ export interface Statement {
 type PeriodRow = RowOf<Activity, 'transfers'> & { readonly part: 'before' | 'within' };
 
 /**
- * The statement of an account over a period of days. Reads sums of days, and only the transfers since they were made; the sums
- * stay when a month is detached, so its statements do, too.
+ * Reads the statement of an account over a period of days: sums by day, and only the transfers since the last sum. The
+ * sums stay when a month is detached, so its statements stay available.
  *
  * @param from midnight in UTC, inclusive
  * @param to midnight in UTC, exclusive
@@ -47,7 +47,7 @@ export async function readStatement(
   return toStatement(rows);
 }
 
-/** The statement of all accounts together: see {@link readStatement}. */
+/** Reads the statement of all accounts together: see {@link readStatement}. */
 export async function readStatementOfAll(database: Database, period: { from: Date; to: Date }): Promise<Statement> {
   const { rows } = await database.raw<{ rows: PeriodRow[] }>(statementOf('true'), period);
   return toStatement(rows);
@@ -59,7 +59,7 @@ function toStatement(rows: readonly PeriodRow[]): Statement {
   return { opening, activity, closing: sumOf([opening, ...activity]) };
 }
 
-/** Sums and rows are read at once, so that nothing is missing or counted twice. */
+/** One statement reads sums and rows, so that nothing is missing or counted twice. */
 const statementOf = (accounts: string): string => /* sql */ `
   SELECT CASE WHEN day < (CAST(:from AS timestamptz) AT TIME ZONE 'UTC')::date THEN 'before' ELSE 'within' END AS part,
     kind, sum(transfers) AS transfers, sum(available) AS available, sum(reserved) AS reserved
@@ -101,30 +101,30 @@ type RefundRow = RowOf<Refund>;
 
 export interface RefundFilter extends Period {
   readonly accountId?: string | undefined;
-  /** Only refunds for that cause. */
+  /** Only refunds for this cause. */
   readonly cause?: string | undefined;
 }
 
 /** The sum of the refunds for one cause. */
 export interface RefundSum {
-  /** Null for refunds of which nothing else is known. */
+  /** Null for refunds without a known cause. */
   readonly cause: string | null;
   readonly refunds: number;
   readonly amount: PicoUsd;
 }
 
-/** Why a refund was given. */
+/** SQL for the cause of a refund. */
 const CAUSE = 'task.error_code';
 const WITH_CAUSE = /* sql */ `
   LEFT JOIN tasks AS task ON task.id = refund.task_id AND task.created_at = refund.opened_at`;
 
 /**
- * All refunds by cause, the highest sum first. Reads indexes of refunds and failures alone.
+ * Sums all refunds by cause, the highest sum first. Reads only indexes of refunds and failures.
  */
 export async function sumRefunds(database: Database, filter: RefundFilter): Promise<readonly RefundSum[]> {
-  const begun = begunBefore(filter.from);
+  const startPeriod = startedBefore(filter.from);
   const tasks = database('tasks').where('status', 'failed').select('id', 'created_at', 'error_code');
-  createdIn(tasks, begun);
+  createdIn(tasks, startPeriod);
   const rows = await database
     .select<{ cause: string | null; refunds: string; amount: string }[]>(
       database.raw(`${CAUSE} AS cause, count(*) AS refunds, sum(refund.amount) AS amount`),
@@ -136,24 +136,24 @@ export async function sumRefunds(database: Database, filter: RefundFilter): Prom
   return rows.map(({ cause, refunds, amount }) => ({ cause, refunds: Number(refunds), amount: picoUsd(amount) }));
 }
 
-/** The period in which a request refunded since a moment started: the condition excludes earlier partitions. */
-function begunBefore(from: Date | undefined): Period {
+/** The period in which a request that was refunded since `from` can have started. Excludes earlier partitions. */
+function startedBefore(from: Date | undefined): Period {
   return from ? { from: new Date(from.getTime() - MAX_CHAIN_MS) } : {};
 }
 
 function refundsIn(database: Database, { accountId, from, to }: RefundFilter): Knex.QueryBuilder {
   const refunds = database('transfers').where(columnsOf({ kind: 'refund', accountId }));
   createdIn(refunds, { from, to });
-  createdIn(refunds, begunBefore(from), 'opened_at');
+  createdIn(refunds, startedBefore(from), 'opened_at');
   return refunds;
 }
 
-/** All refunds, newest first, read on demand. */
+/** Streams all refunds, newest first. */
 export function streamRefunds(database: Database, filter: RefundFilter): AsyncIterable<Refund> {
   return streamPages((after, limit) => listRefunds(database, { ...filter, before: after?.id, limit }));
 }
 
-/** A page of refunds, of all accounts or one, newest first. @param before the last refund's id on the previous page */
+/** Lists a page of refunds of all accounts or one, newest first. @param before the previous page's last refund id */
 export async function listRefunds(
   database: Database,
   { before, limit, ...filter }: RefundFilter & IdPage,
@@ -161,7 +161,7 @@ export async function listRefunds(
   const refunds = refundsIn(database, filter);
   if (before !== undefined) void refunds.where('id', '<', before);
   if (filter.from) void refunds.where('id', '>=', firstTransferIdOf(filter.from));
-  // Where the cause does not matter, only those that are shown are looked up.
+  // Without a filter by cause, looks up the tasks of only the refunds on the page.
   if (filter.cause === undefined) void refunds.orderBy('id', 'desc').limit(limit);
   const query = database
     .select<RefundRow[]>(

@@ -11,7 +11,7 @@ type SubmissionRow = RowOf<KeptSubmission> & { readonly task_created_at: Date };
 export interface KeptSubmission extends Submission {
   /** The files of the render, once they are stored. */
   readonly files: readonly GeneratedMedia[] | null;
-  /** When the render of these files ended at the vendor; null if it did not say. */
+  /** When the render of these files ended at the vendor; null if the vendor did not report a time. */
   readonly endedAt: Date | null;
   readonly cost: PicoUsd | null;
 }
@@ -21,29 +21,29 @@ export type NewSubmission = Pick<
   'taskId' | 'attempt' | 'route' | 'provider' | 'vendor' | 'model' | 'fingerprint'
 >;
 
-/** The submissions of a task, oldest first. */
+/** Lists the submissions of a task, oldest first. */
 export async function listSubmissions(database: Database, taskId: string): Promise<readonly KeptSubmission[]> {
   return listSubmissionsOf(database, [taskId]);
 }
 
-/** The submissions of several tasks, each task's oldest first. */
+/** Lists the submissions of several tasks, each task's oldest first. */
 export async function listSubmissionsOf(
   database: Database,
   taskIds: readonly string[],
 ): Promise<readonly KeptSubmission[]> {
   const rows = await database<SubmissionRow>('submissions')
     .whereIn('task_id', [...taskIds])
-    // Beside the ids, so that only the partitions of these tasks are read.
+    // The times restrict the search to the partitions of these tasks.
     .whereIn('task_created_at', taskIds.map(createdAtOf))
     .orderBy('attempt');
   return rows.map(toSubmission);
 }
 
 /**
- * Records that a task is about to be submitted, and to which upstream, before anything is sent. From then on the task
- * is at that upstream.
+ * Records that a task is about to be submitted to an upstream, before anything is sent. The task's provider is this
+ * upstream from then on.
  *
- * @param isRendering whether the task counts as processing from now on, because there will be no job to wait for
+ * @param isRendering whether the task counts as processing from now on, because the upstream answers with the files
  * @returns null if the task is final or already has a job
  * @throws Error if another submission of the task is open or was accepted
  */
@@ -84,11 +84,10 @@ export interface Settlement {
 }
 
 /**
- * Records the outcome of a submission; only the first record counts. A job becomes the task's job unless the task is
- * final.
+ * Records the outcome of a submission; only the first record counts. Sets the task's job unless the task is final.
  *
  * @returns whether this record was the first
- * @throws Error that {@link isJobOfAnotherTask}; nothing was recorded then
+ * @throws Error for which {@link isJobOfAnotherTask} is true; nothing is recorded then
  */
 export async function settleSubmission(
   database: Database,
@@ -124,7 +123,7 @@ export function isJobOfAnotherTask(error: unknown): boolean {
   return isDatabaseError(error, UNIQUE_VIOLATION);
 }
 
-/** Records the files of a render whose answer contained them, once all are stored. */
+/** Records the files of a render whose upstream answered with them, once all are stored. */
 export async function recordFiles(
   database: Database,
   { taskId, attempt }: Pick<Submission, 'taskId' | 'attempt'>,
@@ -150,7 +149,7 @@ export async function recordStoredFiles(database: Database, taskId: string, stor
 
 export interface StoredFiles {
   readonly files: readonly GeneratedMedia[];
-  /** When their render ended at the vendor; null if it did not say. */
+  /** When the render ended at the vendor; null if the vendor did not report a time. */
   readonly endedAt: Date | null;
 }
 
@@ -158,7 +157,7 @@ function toColumns(database: Database, { files, endedAt }: StoredFiles) {
   return { files: database.raw('?::jsonb', [JSON.stringify(files)]), ended_at: endedAt };
 }
 
-/** Records the cost of an accepted submission, as far as it is known. */
+/** Records the known cost of an accepted or refused submission. */
 export async function recordCost(
   database: Database,
   taskId: string,
@@ -173,7 +172,7 @@ export async function recordCost(
     });
 }
 
-/** The jobs of the vendor among these that belong to other tasks. */
+/** Returns the ids of the vendor's jobs that belong to other tasks. */
 export async function findOwnedJobs(
   database: Database,
   { taskId, vendor, jobIds }: { taskId: string; vendor: string; jobIds: readonly string[] },
@@ -187,8 +186,8 @@ export async function findOwnedJobs(
 }
 
 /**
- * Whether a job that a vendor lists may belong to another submission: one whose outcome is unknown or was given up,
- * made at about the same time. Call it after reading the list, so that no earlier submission is missed.
+ * Whether a job in a vendor's list may belong to another submission of about the same time whose outcome is open or
+ * unknown. Call this after reading the list, so that no earlier submission is missed.
  *
  * @param fingerprint restricts the search to bodies with this fingerprint; null for any body of the model
  */

@@ -6,15 +6,15 @@ import { type IdPage, newestFirst } from '../page.ts';
 import { createdIn, type Period } from '../period.ts';
 import { camelCased, columnsOf, type Given, type RowOf } from '../row.ts';
 
-/** The fields that a task gets only later. */
+/** The fields that a new task does not have. */
 type LaterFields = 'completedAt' | 'failure' | 'output' | 'providerJobId' | 'resolutionId' | 'status' | 'updatedAt';
 
 export interface NewTask extends Omit<Task, LaterFields> {
-  /** The relay starts the workflow from this time on, unless it was started before. */
+  /** From this time on, the relay starts the workflow, unless it was started before. */
   readonly nextStartAt: Date;
   /** The account's default limit on concurrent tasks. */
   readonly maxConcurrentTasks: number;
-  /** The uploads that it uses, which no longer expire. */
+  /** The uploads that the task uses, which no longer expire. */
   readonly uploadIds: readonly string[];
   readonly idempotency: {
     readonly key: string;
@@ -39,7 +39,7 @@ const CREATE_OUTCOMES = [
   'too_many_tasks',
 ] as const;
 
-/** The outcome of creating a task; every outcome but `created` leaves nothing behind. */
+/** The outcome of creating a task. Every outcome except `created` stores nothing. */
 export type CreateOutcome = (typeof CREATE_OUTCOMES)[number];
 
 export type TaskRow = Omit<RowOf<Task>, 'failure'> & {
@@ -53,7 +53,7 @@ export type TaskRow = Omit<RowOf<Task>, 'failure'> & {
 /**
  * Creates many tasks in one transaction: see `db/functions/create-tasks.ts`.
  *
- * @param again whether the same tasks were sent before and the answer was lost: those that exist are `created`
+ * @param again whether the same tasks were sent before with an unknown outcome: existing tasks count as `created`
  * @returns an outcome for each, in order
  */
 export async function createTasks(
@@ -74,9 +74,9 @@ export async function createTasks(
 }
 
 /**
- * Whether {@link createTasks} would create a task now, without reserving anything: for checks before expensive work.
+ * Checks whether {@link createTasks} would create tasks now, without reserving money. For use before expensive work.
  *
- * @returns null if it could be created
+ * @returns null if the tasks could be created
  */
 export async function findTaskRefusal(
   database: Database,
@@ -108,13 +108,13 @@ export async function findTaskRefusal(
   return outcome === undefined || outcome === 'created' ? null : outcome;
 }
 
-/** The account's task with this id; null also for a task of another account. */
+/** Finds a task of the account by its id; null also for a task of another account. */
 export async function findAccountTask(database: Database, accountId: string, taskId: string): Promise<Task | null> {
   const row = await taskById(database, taskId)?.where({ account_id: accountId }).first();
   return row ? toTask(row) : null;
 }
 
-/** Those of the tasks with these ids that are of the account. */
+/** Finds the account's tasks among the given ids. */
 export async function findAccountTasks(
   database: Database,
   accountId: string,
@@ -124,7 +124,7 @@ export async function findAccountTasks(
   return (await tasksById(database, taskIds).where({ account_id: accountId })).map(toTask);
 }
 
-/** The task with this id, of any account: for the worker and for operators. */
+/** Finds a task of any account by its id, for workers and operators. */
 export async function findTask(database: Database, taskId: string): Promise<Task | null> {
   const row = await taskById(database, taskId)?.first();
   return row ? toTask(row) : null;
@@ -142,7 +142,7 @@ export async function listTasks(database: Database, filter: TaskFilter): Promise
   return (await newestFirst(query, filter)).map(toTask);
 }
 
-/** The newest tasks of a key among so many newest ones of its account: no index has the tasks of a key. */
+/** Lists the newest tasks of a key among the `among` newest tasks of its account: no index has the tasks of a key. */
 export async function listTasksOfKey(
   database: Database,
   { accountId, apiKeyId, among, limit }: Pick<Task, 'accountId' | 'apiKeyId'> & Record<'among' | 'limit', number>,
@@ -152,7 +152,7 @@ export async function listTasksOfKey(
   return (await newestFirst(query, { limit })).map(toTask);
 }
 
-/** Records that Temporal has accepted the workflows of these tasks. Tasks that have ended need no record. */
+/** Records that Temporal has accepted the workflows of these tasks. Skips final tasks. */
 export async function markWorkflowsStarted(database: Database, taskIds: readonly string[]): Promise<void> {
   await tasksById(database, taskIds)
     .whereNull('workflow_started_at')
@@ -161,9 +161,9 @@ export async function markWorkflowsStarted(database: Database, taskIds: readonly
 }
 
 /**
- * Records that a worker has taken up the task's workflow. Does nothing for a final task.
+ * Records that a worker has started the task's workflow. Does nothing for a final task.
  *
- * @returns the task as it is now
+ * @returns the current task
  */
 export async function markTakenUp(database: Database, taskId: string): Promise<Task | null> {
   const [row] =
@@ -174,7 +174,7 @@ export async function markTakenUp(database: Database, taskId: string): Promise<T
   return row ? toTask(row) : findTask(database, taskId);
 }
 
-/** When those of these tasks whose workflows are running were taken up, in milliseconds; null for one that is over. */
+/** Returns when a worker started the workflow of each task, in milliseconds; null for a task that ended before. */
 export async function findTakenUp(
   database: Database,
   taskIds: readonly string[],
@@ -186,25 +186,26 @@ export async function findTakenUp(
 }
 
 /**
- * In SQL, of a row of `tasks`: an upstream has its job, or may have, or its files are stored. Such a task is ended by its workflow alone, however late it
- * is, because only a workflow finds out whether the render ended in time, and cancels the job.
+ * SQL for a row of `tasks`: an upstream has or may have a job of the task, or its files are stored. Only its workflow
+ * ends such a task, however late, because only a workflow finds out whether the render ended in time, and cancels the
+ * job.
  */
 export const MAY_STILL_RENDER_SQL = /* sql */ `EXISTS (
   SELECT FROM submissions WHERE submissions.task_id = tasks.id AND submissions.task_created_at = tasks.created_at
     AND (submissions.outcome IS NULL OR submissions.job_id IS NOT NULL OR submissions.files IS NOT NULL))`;
 
-/** Whether an upstream has a job of the task, or may have, or its files are stored: also of one that has ended since. */
+/** Whether an upstream has or may have a job of the task, or its files are stored. The task may be final. */
 export async function mayStillRender(database: Database, taskId: string): Promise<boolean> {
   const row = await taskById(database, taskId)?.whereRaw(MAY_STILL_RENDER_SQL).first('id');
   return row !== undefined;
 }
 
-/** A task whose workflow has not been started, as far as is known. */
+/** A task without a confirmed start of its workflow. */
 export type TaskToStart = Pick<Task, 'id' | 'accountId' | 'model' | 'kind' | 'deadlineAt' | 'requestId'>;
 
 /**
- * Claims tasks that are due to be started. Other callers get others; these are offered again after `retryAfterSeconds`
- * if this caller dies. Accounts take turns.
+ * Claims tasks whose workflows are due to start. Other callers get other tasks. A claim ends after `retryAfterSeconds`,
+ * in case the caller dies. Accounts take turns.
  *
  * @param served the accounts of the latest starts, once for each start: accounts with many recent starts come later
  */
@@ -221,7 +222,7 @@ export async function claimTasksToStart(
 
 export type TaskToStartRow = Pick<TaskRow, 'id' | 'account_id' | 'model' | 'kind' | 'deadline_at' | 'request_id'>;
 
-/** Tasks past their deadline whose workflow was never started, and that no upstream renders. */
+/** Finds tasks past their deadline whose workflow was never started and that no upstream renders. */
 export async function findTasksOutOfTime(database: Database, limit: number): Promise<readonly string[]> {
   const rows = await database<TaskRow>('tasks')
     .whereNull('workflow_started_at')
@@ -240,13 +241,13 @@ export function createdAtOf(taskId: string): Date {
   return new Date(createdAtMsOf('task', taskId));
 }
 
-/** Null for text that is not a task id. */
+/** @returns null for text that is not a task id */
 export function taskById(database: Database, taskId: string) {
   if (!isId('task', taskId)) return null;
   return database<TaskRow>('tasks').where({ id: taskId, created_at: createdAtOf(taskId) });
 }
 
-/** The tasks with these ids; the times keep the search to their months. */
+/** Finds tasks by their ids. The times restrict the search to the tasks' partitions. */
 export function tasksById(database: Database, taskIds: readonly string[]) {
   return database<TaskRow>('tasks').whereIn(
     ['id', 'created_at'],

@@ -1,17 +1,17 @@
-/** The operator's costs of text, for each edition of the catalogue, kept as long as the usage that it applies to. */
+/** The operator's costs of text in each version of the catalogue, stored as long as the usage that they apply to. */
 import { OperatorError } from '../../domain/operator-error.ts';
 import type { TextCost } from '../../domain/pricing.ts';
 import type { Database } from '../database.ts';
 import { fromStored, type StoredPricing, toStored } from './rate-cards.ts';
 
-/** Costs were changed without changing the version. */
+/** The catalogue has other costs under the same version. */
 export class TextCostChangedError extends OperatorError {
   override readonly name = 'TextCostChangedError';
 }
 
 /**
- * Stores the costs of a version, unless they are already stored. A version may get costs that it did not have: they also apply to
- * what was already answered under it.
+ * Stores the costs of a version, unless they are already stored. A version may get additional costs, which also apply
+ * to earlier requests under the version.
  *
  * @throws TextCostChangedError if a route of this version has a different stored cost
  */
@@ -68,7 +68,7 @@ interface TextCostRow {
   readonly peaks: StoredPricing['peaks'];
 }
 
-/** The stored costs of one edition of the catalogue: none if no process has started with it. */
+/** Lists the stored costs of one version of the catalogue; empty if no process has started with it. */
 export async function listTextCostsOf(database: Database, version: string): Promise<readonly TextCost[]> {
   const rows: TextCostRow[] = await database('text_costs').where({ version });
   return rows.map(({ model, upstream, upstream_model: upstreamModel, tiers, peaks, ...rates }) => {

@@ -1,4 +1,4 @@
-/** Rows of the ledger. The database moves balances as it inserts each row: see `db/migrations/0003-ledger.ts`. */
+/** Rows of the ledger. A trigger moves the balances when a row is inserted: see `db/migrations/0003-ledger.ts`. */
 import { type Book, moveOf, type TransferKind } from '../../domain/ledger.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { Database } from '../database.ts';
@@ -16,7 +16,7 @@ export interface Transfer {
   readonly debit: Book;
   readonly credit: Book;
   readonly amount: PicoUsd;
-  /** The part of `amount` that was given: signup and promo credit. */
+  /** The part of `amount` that is signup or promo credit. */
   readonly signupAmount: PicoUsd;
   readonly pendingId: string | null;
   readonly accountId: string;
@@ -31,10 +31,10 @@ export interface Transfer {
 
 type GivenOfTransfer = 'signupAmount' | 'createdAt' | 'apiKeyId' | 'taskId' | 'reference' | 'author' | 'reason';
 
-/** By default it is made now, by the database's clock. */
+/** `createdAt` defaults to the current time of the database. */
 export interface NewTransfer
   extends Pick<Transfer, 'id' | 'kind' | 'accountId' | 'amount'>, Partial<Pick<Transfer, GivenOfTransfer>> {
-  /** The reservation that this transfer resolves, and when it was made. */
+  /** The reservation that this transfer resolves. */
   readonly resolves?: { readonly reservationId: string; readonly openedAt: Date };
   /** Whether an adjustment takes money from the account. */
   readonly taken?: boolean;
@@ -42,7 +42,7 @@ export interface NewTransfer
 
 type TransferRow = RowOf<Transfer>;
 
-/** Writes a row; the database's trigger moves the balances. */
+/** Inserts a transfer. A trigger moves the balances. */
 export async function insertTransfer(database: Database, transfer: NewTransfer): Promise<void> {
   const { taken, resolves, createdAt = database.fn.now(), signupAmount = 0n, ...fields } = transfer;
   await database('transfers').insert({
@@ -58,13 +58,13 @@ export async function findTransfer(database: Database, id: string, openedAt: Dat
   return row ? toTransfer(row) : null;
 }
 
-/** The transfer of that id, whenever its chain started: for operators, because it looks into every month. */
+/** Finds a transfer by its id alone. For operators, because the query reads every partition. */
 export async function findTransferById(database: Database, id: string): Promise<Transfer | null> {
   const row = await database<TransferRow>('transfers').where({ id }).first();
   return row ? toTransfer(row) : null;
 }
 
-/** All transfers of a text request, in order. @param since when it started */
+/** Lists all transfers of a text request in order. @param since when the request started */
 export async function listTransfersOfText(
   database: Database,
   { accountId, textRequestId, since }: { accountId: string; textRequestId: string; since: Date },
@@ -76,7 +76,7 @@ export async function listTransfersOfText(
   return rows.map(toTransfer);
 }
 
-/** A page of an account's transfers, newest first. @param before the position of the last row on the previous page */
+/** Lists a page of an account's transfers, newest first. @param before the last row of the previous page */
 export async function listTransfers(
   database: Database,
   filter: Period & { accountId: string; before?: { createdAt: Date; id: string } | undefined; limit: number },
@@ -94,13 +94,13 @@ export async function listTransfers(
   return rows.map(toTransfer);
 }
 
-/** A page of the adjustments of all accounts, newest first. @param before the id of the last one of the page before */
+/** Lists a page of all accounts' adjustments, newest first. @param before the previous page's last id */
 export async function listAdjustments(database: Database, page: IdPage): Promise<readonly Transfer[]> {
   const rows = await newestFirst(database<TransferRow>('transfers').where('kind', 'adjustment'), page);
   return rows.map(toTransfer);
 }
 
-/** All transfers of an account in a period, oldest first, in a stable order, read on demand. */
+/** Streams all transfers of an account in a period, oldest first, in a stable order. */
 export function streamTransfers(
   database: Database,
   { accountId, ...period }: Period & { accountId: string },

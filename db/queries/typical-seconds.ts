@@ -2,9 +2,9 @@ import type { TypicalSeconds } from '../../domain/task-object.ts';
 import type { Database } from '../database.ts';
 
 const RECENT_TASKS = 200;
-const ENOUGH_TASKS = 10;
+const MIN_TASKS = 10;
 
-/** How long the latest successful tasks of a model took in the last day; null if too few are known. */
+/** Computes how long the latest successful tasks of a model took in the last day; null if there were too few. */
 export async function findTypicalSeconds(database: Database, model: string): Promise<TypicalSeconds | null> {
   const { rows } = await database.raw<{ rows: { p50: number | null; p90: number | null; samples: string }[] }>(
     /* sql */ `
@@ -18,7 +18,7 @@ export async function findTypicalSeconds(database: Database, model: string): Pro
     [model, RECENT_TASKS],
   );
   const sample = rows[0];
-  if (!sample || Number(sample.samples) < ENOUGH_TASKS || sample.p50 === null || sample.p90 === null) return null;
+  if (!sample || Number(sample.samples) < MIN_TASKS || sample.p50 === null || sample.p90 === null) return null;
   return { p50: roundUp(sample.p50), p90: roundUp(sample.p90), samples: Number(sample.samples) };
 }
 

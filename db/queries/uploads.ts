@@ -17,7 +17,7 @@ export interface NewUpload {
 /** A complete upload. */
 export interface Upload extends NewUpload {
   readonly bytes: number;
-  /** When a task first used it. */
+  /** When a task first used the upload. */
   readonly usedAt: Date | null;
 }
 
@@ -27,7 +27,7 @@ export interface UploadQuota {
   readonly files: number;
 }
 
-/** The bytes granted to an upload, or what the account already keeps. */
+/** The bytes granted to an upload, or the current usage of an account without enough space. */
 export type Room =
   | { readonly granted: number }
   | { readonly granted: null; readonly keptBytes: number; readonly keptFiles: number };
@@ -40,9 +40,9 @@ export interface UploadToRemove {
 
 type UploadRow = RowOf<Upload, 'bytes'> & { readonly stored_at: Date | null; readonly deleted_at: Date | null };
 
-/** Removing an object takes seconds: a removal that started this long ago was not completed. */
+/** Removing an object takes seconds. A removal that started so long ago has failed. */
 const REMOVAL_SECONDS = 300;
-/** No upload takes this long: whatever received it is gone. */
+/** No upload takes so long. The process that received it has died. */
 const ABANDONED_SECONDS = 3_600;
 
 /** Reserves space for an upload that starts or grows: `wanted` bytes if the quota allows, at least `needed`. */
@@ -79,14 +79,14 @@ export async function listUploads(
   return (await newestFirst(present(database).where('account_id', accountId), page)).map(toUpload);
 }
 
-/** The account's upload with this id; null also for an upload of another account. */
+/** Finds an upload of the account by its id; null also for an upload of another account. */
 export async function findUpload(database: Database, accountId: string, id: string): Promise<Upload | null> {
   if (!isId('file', id)) return null;
   const row = await present(database).where({ id, account_id: accountId }).first();
   return row ? toUpload(row) : null;
 }
 
-/** Marks the account's upload for removal, which also hides it. @returns null if there is none */
+/** Hides an upload of the account, and marks it for removal. @returns null if there is no such upload */
 export async function markUploadDeleted(
   database: Database,
   accountId: string,
@@ -101,8 +101,8 @@ export async function markUploadDeleted(
 }
 
 /**
- * Claims uploads for removal: those that no task used within `unusedForSeconds`, those that nothing is receiving any
- * more, and those whose removal was not completed.
+ * Claims uploads for removal: uploads that no task used within `unusedForSeconds`, uploads that no process receives any
+ * more, and uploads whose removal failed.
  */
 export async function claimUploadsToRemove(
   database: Database,

@@ -19,20 +19,20 @@ export interface CallFailure {
   readonly fault: string;
   /** The HTTP status of the answer; null if there was none. */
   readonly status: number | null;
-  /** The upstream's own words, without secrets; empty if it sent none. */
+  /** The upstream's message without secrets; empty if it sent none. */
   readonly message: string;
 }
 
 export type LatestFailure = CallTarget & CallFailure & { readonly failedAt: Date };
 
-/** An attempt to have a text request answered. */
+/** An attempt of a text request at an upstream. */
 export interface TextAttempt extends CallTarget, Omit<CallFailure, 'fault'> {
   readonly accountId: string;
   readonly requestId: string;
-  /** From 1 on, for each request. */
+  /** Counts the attempts of the request from 1. */
   readonly number: number;
   readonly decision: string;
-  /** Null for an attempt that the upstream did not fail. */
+  /** Null if the upstream did not fail. */
   readonly fault: string | null;
   readonly durationMs: number;
 }
@@ -51,15 +51,15 @@ export interface CallReport {
   readonly processId: string;
   readonly sums: readonly (CallTarget & CallSum)[];
   readonly failures: readonly (CallTarget & CallFailure)[];
-  /** With the time since each ended. */
+  /** Each with the time since it ended. */
   readonly attempts: readonly (TextAttempt & { readonly ageMs: number })[];
-  /** All open circuits of the process; null to leave its last report. */
+  /** All open circuits of the process; null to keep the last reported ones. */
   readonly circuits: readonly OpenCircuit[] | null;
 }
 
 const rowsOf = (rows: readonly object[]): string => JSON.stringify(rows.map((row) => columnsOf(row)));
 
-/** Adds a report to the tables. Rows are written in one order, so that processes do not wait for each other in a circle. */
+/** Adds a report to the tables. Writes rows in a fixed order, to avoid deadlocks between processes. */
 export async function recordCalls(
   database: Database,
   { processId, sums, failures, attempts, circuits }: CallReport,
@@ -114,7 +114,7 @@ export interface TargetCalls extends CallTarget {
 export const nameOfTarget = ({ upstream, format, model, key }: CallTarget): string =>
   JSON.stringify([upstream, format, model, key]);
 
-/** The calls of the last day, added up. The spans begin with whole minutes, or a whole hour for the day. */
+/** Sums the calls of the last day. The spans start at a whole minute, or for the day at a whole hour. */
 export async function listCalls(database: Database): Promise<ReadonlyMap<string, TargetCalls>> {
   const { rows } = await database.raw<{
     rows: (CallTarget & CallSum & { span: string; is_recent: boolean })[];
@@ -144,7 +144,7 @@ export async function listCalls(database: Database): Promise<ReadonlyMap<string,
   return targets;
 }
 
-/** The latest failure of each target. */
+/** Lists the latest failure of each target. */
 export async function listLatestFailures(database: Database): Promise<ReadonlyMap<string, LatestFailure>> {
   const rows = await database<RowOf<LatestFailure>>('upstream_failures');
   return new Map(rows.map(camelCased).map((failure) => [nameOfTarget(failure), failure]));
@@ -153,7 +153,7 @@ export async function listLatestFailures(database: Database): Promise<ReadonlyMa
 /** A process that has not reported for longer has stopped, or cannot reach the database. */
 const REPORTING_SECONDS = 15;
 
-/** The open circuits of the processes that run. */
+/** Lists the open circuits of the running processes. */
 export async function listOpenCircuits(
   database: Database,
 ): Promise<readonly (OpenCircuit & { readonly processId: string })[]> {
@@ -164,7 +164,7 @@ export async function listOpenCircuits(
   return rows.flatMap(({ process_id: processId, circuits }) => circuits.map((circuit) => ({ ...circuit, processId })));
 }
 
-/** The attempts of a text request, in their order; none if the first attempt was answered. */
+/** Lists the attempts of a text request in order; empty if the first attempt was answered. */
 export async function listTextAttempts(database: Database, requestId: string): Promise<readonly RecordedAttempt[]> {
   const rows = await database<RowOf<RecordedAttempt>>('text_attempts')
     .where({ request_id: requestId })

@@ -5,14 +5,14 @@ import type { Authorship } from './operator-actions.ts';
 
 export interface NewUpstreamOverride extends Authorship {
   readonly upstream: string;
-  /** How long to keep it out of service; null to put it back. */
+  /** How long to keep the upstream out of service; null to put it back into service. */
   readonly restSeconds: number | null;
 }
 
 export interface UpstreamOverride extends Authorship {
   readonly id: string;
   readonly upstream: string;
-  /** When it returns to service; null once it was put back. */
+  /** When the upstream returns to service; null if the override put it back into service. */
   readonly until: Date | null;
   readonly createdAt: Date;
 }
@@ -36,7 +36,7 @@ export async function recordUpstreamOverride(
   return camelCased(onlyRow(rows));
 }
 
-/** The latest override for each upstream that ever had one. */
+/** Lists the latest override of each upstream. */
 export async function listUpstreamOverrides(database: Database): Promise<readonly UpstreamOverride[]> {
   const { rows } = await database.raw<{ rows: UpstreamOverrideRow[] }>(
     'SELECT DISTINCT ON (upstream) * FROM upstream_orders ORDER BY upstream, id DESC',

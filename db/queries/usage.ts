@@ -1,4 +1,4 @@
-/** The usage of text requests, one by one. What accounts used a day is in daily-usage.ts. */
+/** The usage of single text requests. daily-usage.ts has the usage of accounts by day. */
 import type { Knex } from 'knex';
 import { createdAtMsOf, firstIdAt } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
@@ -10,7 +10,7 @@ import { createdIn, type Period, periodOfRequest } from '../period.ts';
 import { streamPages } from '../stream-pages.ts';
 import { columnsOf, type Given, readRow, type RowOf } from '../row.ts';
 
-/** A finished text request. */
+/** A completed text request. */
 export interface TextUsage extends TextTokens, Measured {
   readonly id: string;
   readonly createdAt: Date;
@@ -20,7 +20,7 @@ export interface TextUsage extends TextTokens, Measured {
   readonly model: string;
   readonly format: string;
   readonly streamed: boolean;
-  /** The provider and wire format that answered; null if the request was sent nowhere. */
+  /** The provider and wire format that answered; null if the request was not sent to an upstream. */
   readonly upstream: string | null;
   readonly upstreamFormat: string | null;
   readonly upstreamModel: string | null;
@@ -28,12 +28,12 @@ export interface TextUsage extends TextTokens, Measured {
   readonly errorCode: string | null;
   /** The catalogue version that set the price. */
   readonly catalogueVersion: string;
-  /** The version of the account's price list that changed it; null for none. */
+  /** The version of the account's price list that changed the price; null for none. */
   readonly priceList: string | null;
-  /** The end user whom the request named; null for none, and once the name is erased. */
+  /** The end user whom the request named; null if it named none, or after the name was erased. */
   readonly endUser: string | null;
   readonly modifiers: readonly { readonly kind: string; readonly factor: string }[];
-  /** Whether any of the counts is the gateway's own. */
+  /** Whether the gateway counted any of the tokens itself. */
   readonly estimated: boolean;
   readonly held: PicoUsd;
   /** The amount that the account paid. */
@@ -45,18 +45,18 @@ export interface TextUsage extends TextTokens, Measured {
 type TextRow = RowOf<Omit<TextUsage, keyof TextTokens | 'charged' | 'modifiers'>> &
   TokensRow & { readonly charge: string; readonly modifiers: TextUsage['modifiers'] | null };
 
-/** The account is absent only for operators. */
+/** Only operators may omit the account. */
 export type TextUsageFilter = Period & Given<TextUsage, 'accountId' | 'apiKeyId' | 'model' | 'outcome'>;
 
 export const TEXT_OUTCOMES = ['succeeded', 'disconnected', 'failed'] as const;
 export type TextOutcome = (typeof TEXT_OUTCOMES)[number];
 
-/** All text requests, newest first, read on demand. */
+/** Streams all text requests, newest first. */
 export function streamTextUsage(database: Database, filter: TextUsageFilter): AsyncIterable<TextUsage> {
   return streamPages((after, limit) => listTextUsage(database, { ...filter, before: after?.id, limit }));
 }
 
-/** A page of text requests, newest first. @param before the id of the last request on the previous page */
+/** Lists a page of text requests, newest first. @param before the id of the last request on the previous page */
 export async function listTextUsage(
   database: Database,
   asked: TextUsageFilter & IdPage,
@@ -70,16 +70,16 @@ export async function listTextUsage(
     // Repeats part of the pair's condition to exclude newer partitions.
     void query.where('created_at', '<=', createdAt).whereRaw('(created_at, id) < (?, ?)', [createdAt, before]);
   }
-  // Ids start with the time: both orders are one. Each is that of the index that finds the rows.
+  // Ids start with the time, so both orders are the same. Each matches the index that finds the rows.
   if (accountId !== undefined) void query.orderBy('created_at', 'desc');
   else if (before !== undefined) void query.where('id', '<', before);
   return (await query.orderBy('id', 'desc').limit(limit)).map(toTextUsage);
 }
 
 /**
- * Finds when a model was used, from the sums of usage. A list that no index serves need not look outside this period.
+ * Finds when a model was used, from the sums of usage, to restrict a list that no index serves.
  *
- * @returns a period, perhaps longer than the use; without an end if the model was used lately
+ * @returns a period that contains all uses; without an end if the model was used since the last sum
  */
 async function findUseOfModel(
   database: Database,
@@ -102,21 +102,21 @@ async function findUseOfModel(
   return { from, to: to ?? undefined };
 }
 
-/** Limits the ids as well, since an id contains the time of its request. */
+/** Also restricts the ids, since an id contains the time of its request. */
 function withIdsIn(query: Knex.QueryBuilder, { from, to }: Period): void {
   createdIn(query, { from, to });
   if (from) void query.where('id', '>=', firstIdAt('textRequest', from.getTime()));
   if (to) void query.where('id', '<', firstIdAt('textRequest', to.getTime()));
 }
 
-/** The text request with the id, once it has ended, of any account: for operators. */
+/** Finds a completed text request of any account by its id, for operators. */
 export async function findTextUsage(database: Database, id: string): Promise<TextUsage | null> {
   const createdAt = new Date(createdAtMsOf('textRequest', id));
   const row = await database<TextRow>('text_requests').where({ id, created_at: createdAt }).first();
   return row ? toTextUsage(row) : null;
 }
 
-/** The usage of a request of the account, once it has ended. @param requestId `req_…` */
+/** Finds the usage of a completed request of the account. @param requestId `req_…` */
 export async function findTextUsageOfRequest(
   database: Database,
   accountId: string,

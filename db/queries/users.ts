@@ -5,12 +5,12 @@ import { type IdPage, newestFirst } from '../page.ts';
 import { camelCased, columnsOf, type Given, type RowOf } from '../row.ts';
 import { anyWith } from './search.ts';
 
-/** A list of the console with filters, under a name. */
+/** A named list of the console with filters. */
 export interface SavedView {
   readonly name: string;
   /** The path of the page, below the console. */
   readonly path: string;
-  /** The filters, as in the address. */
+  /** The filters, as in the URL. */
   readonly query: string;
 }
 
@@ -26,20 +26,20 @@ export interface User {
   readonly language: string;
   /** Latest first. */
   readonly savedViews: readonly SavedView[];
-  /** Since when the user cannot sign in; null for those who can. */
+  /** When the user was disabled; null for users who can sign in. */
   readonly disabledAt: Date | null;
   readonly createdAt: Date;
 }
 
-/** The fields of a user that operators may change. An absent field stays. */
+/** The fields of a user that operators may change. An absent field does not change. */
 export type UserDetails = Given<User, 'name' | 'staffRole'>;
 
 export interface UserFilter {
   /** A part of the name or the e-mail address, or the whole id. */
   readonly search?: string | undefined;
-  /** Only members of that account. */
+  /** Only members of this account. */
   readonly accountId?: string | undefined;
-  /** Only those with a staff role, or only those without. */
+  /** Only users with a staff role, or only users without. */
   readonly isStaff?: boolean | undefined;
   readonly isDisabled?: boolean | undefined;
 }
@@ -47,7 +47,7 @@ export interface UserFilter {
 /** The secrets that signing in checks. */
 export interface UserSecrets {
   readonly passwordHash: string | null;
-  /** Sealed with the user's id. */
+  /** Encrypted with the user's id. */
   readonly secondFactorSecret: Buffer | null;
 }
 
@@ -68,7 +68,7 @@ export interface NewUser extends Pick<User, 'id' | 'email' | 'name' | 'staffRole
   readonly passwordHash: string | null;
 }
 
-/** @returns null when the e-mail address belongs to somebody already */
+/** @returns null if the e-mail address already belongs to a user */
 export async function insertUser(database: Database, user: NewUser): Promise<User | null> {
   const [row] = await database('users').insert(columnsOf(user)).onConflict('email').ignore().returning<UserRow[]>('*');
   return row ? toUser(row) : null;
@@ -97,7 +97,7 @@ export async function updateUser(database: Database, userId: string, { name, sta
   if (Object.keys(columns).length > 0) await database('users').where({ id: userId }).update(columns);
 }
 
-/** From now on the user cannot sign in; one who is disabled stays so since when that was. */
+/** Prevents the user from signing in. Keeps the time of an earlier call. */
 export async function disableUser(database: Database, userId: string): Promise<void> {
   await database('users')
     .where({ id: userId })
@@ -140,10 +140,10 @@ export async function setLanguage(database: Database, userId: string, language: 
   await database('users').where({ id: userId }).update({ language });
 }
 
-/** The most views that a user keeps. The oldest one makes room for a new one. */
+/** The most views of a user. A new view replaces the oldest one. */
 const MAX_VIEWS = 50;
 
-/** Saves a view, instead of the view of the same page with that name. */
+/** Saves a view. Replaces the view of the same page with the same name. */
 export async function saveView(database: Database, userId: string, view: SavedView): Promise<void> {
   await changeViews(database, userId, view, [view]);
 }
@@ -173,7 +173,7 @@ async function changeViews(
   );
 }
 
-/** @param step that of the code by which the user has shown to have the secret: the code works no more */
+/** @param step the step of the code by which the user proved to have the secret; the code works no more */
 export async function setSecondFactor(
   database: Database,
   userId: string,
@@ -184,17 +184,17 @@ export async function setSecondFactor(
     .update({ second_factor_secret: sealedSecret, second_factor_step: step });
 }
 
-/** Takes the second factor away, with its recovery codes. */
+/** Removes the second factor, with its recovery codes. */
 export async function removeSecondFactor(database: Database, userId: string): Promise<void> {
   await database('users').where({ id: userId }).update({ second_factor_secret: null, second_factor_step: null });
   await database('recovery_codes').where({ user_id: userId }).delete();
 }
 
 /**
- * Uses up a code of the second factor, which works once.
+ * Consumes a code of the second factor, which works once.
  *
- * @param step the 30 seconds that the code was made for, counted from 1970
- * @returns whether no code of that time or a later one was used before
+ * @param step the number of the code's 30-second period since 1970
+ * @returns false if a code of this step or a later one was used before
  */
 export async function useSecondFactorStep(database: Database, userId: string, step: number): Promise<boolean> {
   const updated = await database('users')
@@ -204,7 +204,7 @@ export async function useSecondFactorStep(database: Database, userId: string, st
   return updated === 1;
 }
 
-/** The accounts that a user belongs to, by name. */
+/** Lists the accounts of a user, ordered by name. */
 export async function listMemberships(database: Database, userId: string): Promise<readonly Membership[]> {
   const rows = await database('account_members')
     .join('accounts', 'accounts.id', 'account_members.account_id')
@@ -214,7 +214,7 @@ export async function listMemberships(database: Database, userId: string): Promi
   return rows.map(camelCased);
 }
 
-/** The members of an account, by name. */
+/** Lists the members of an account, ordered by name. */
 export async function listMembers(database: Database, accountId: string): Promise<readonly Member[]> {
   const rows = await database<UserRow & { role: MemberRole }>('account_members')
     .join('users', 'users.id', 'account_members.user_id')
@@ -224,7 +224,7 @@ export async function listMembers(database: Database, accountId: string): Promis
   return rows.map((row) => ({ ...toUser(row), role: row.role }));
 }
 
-/** A member of an account, for a caller that changes the members. */
+/** A member of an account, locked for a change of the members. */
 export interface LockedMember {
   readonly userId: string;
   readonly email: string;
@@ -233,7 +233,7 @@ export interface LockedMember {
   readonly isDisabled: boolean;
 }
 
-/** The members of an account, as they stay until the transaction ends. */
+/** Locks the members of an account until the transaction ends. */
 export async function lockMembers(database: Database, accountId: string): Promise<readonly LockedMember[]> {
   const { rows } = await database.raw<{ rows: LockedMember[] }>(
     /* sql */ `
@@ -245,7 +245,7 @@ export async function lockMembers(database: Database, accountId: string): Promis
   return rows;
 }
 
-/** Lets nobody else lock the user until the transaction ends. */
+/** Locks the user until the transaction ends. */
 export async function lockUser(database: Database, userId: string): Promise<void> {
   await database('users').where({ id: userId }).forUpdate().first();
 }
@@ -256,12 +256,12 @@ interface NewMember {
   readonly role: MemberRole;
 }
 
-/** Makes a user a member of an account. A user who is a member keeps their role. */
+/** Makes a user a member of an account. An existing member keeps the role. */
 export async function addMember(database: Database, member: NewMember): Promise<void> {
   await insertMember(database, member).ignore();
 }
 
-/** Makes a user a member of an account, or changes the role of one who is. */
+/** Makes a user a member of an account, or changes the role of an existing member. */
 export async function setMember(database: Database, member: NewMember): Promise<void> {
   await insertMember(database, member).merge(['role']);
 }

@@ -1,4 +1,4 @@
-/** What vendors billed, month by month: see `db/migrations/0009-finance.ts`. */
+/** The monthly bills of vendors: see `db/migrations/0009-finance.ts`. */
 import type { BilledLine, BillColumns, BillDifference } from '../../domain/vendor-bill.ts';
 import type { Month } from '../../domain/month.ts';
 import type { PicoUsd } from '../../domain/money.ts';
@@ -8,12 +8,12 @@ import { readRow, type RowOf } from '../row.ts';
 
 export interface VendorBill {
   readonly vendor: string;
-  /** As `2026-10`. */
+  /** Such as `2026-10`. */
   readonly month: string;
-  /** The upstreams of the configuration that it bills. */
+  /** The configured upstreams that the bill covers. */
   readonly upstreams: readonly string[];
   readonly columns: BillColumns;
-  /** What 1 of its currency was worth; null for US dollars. */
+  /** The value of one unit of the bill's currency; null for US dollars. */
   readonly usdPerUnit: PicoUsd | null;
   readonly importedAt: Date;
   readonly author: string;
@@ -23,17 +23,17 @@ export interface VendorBill {
 
 type VendorBillRow = RowOf<VendorBill, 'lines'>;
 
-/** Statements of this many lines stay short. */
-const LINES_AT_ONCE = 5_000;
+/** The lines per statement, so that statements stay short. */
+const LINES_PER_STATEMENT = 5_000;
 
 const BILL = `vendor, to_char(month, 'YYYY-MM') AS month, upstreams, columns, usd_per_unit, imported_at, author, lines, amount`;
 
-/** The bills of a closed month stay as they are. */
+/** The bills of a closed month cannot change. */
 export class MonthClosedError extends Error {
   override readonly name = 'MonthClosedError';
 }
 
-/** Keeps the bill of a vendor for a month, instead of the one that was imported before. @throws MonthClosedError */
+/** Stores the bill of a vendor for a month. Replaces an earlier import. @throws MonthClosedError */
 export async function keepVendorBill(
   database: Database,
   month: Month,
@@ -54,8 +54,8 @@ export async function keepVendorBill(
       lines: billed.length,
       amount: billed.reduce((sum, { amount }) => sum + amount, 0n).toString(),
     });
-    for (let at = 0; at < billed.length; at += LINES_AT_ONCE) {
-      const lines = billed.slice(at, at + LINES_AT_ONCE);
+    for (let at = 0; at < billed.length; at += LINES_PER_STATEMENT) {
+      const lines = billed.slice(at, at + LINES_PER_STATEMENT);
       await transaction.raw(
         /* sql */ `
         INSERT INTO vendor_bill_lines (vendor, month, line, job_id, model, amount)
@@ -80,7 +80,7 @@ export async function keepVendorBill(
   });
 }
 
-/** The bills of a month, by vendor. */
+/** Lists the bills of a month, ordered by vendor. */
 export async function listVendorBills(database: Database, month: Month): Promise<readonly VendorBill[]> {
   const { rows } = await database.raw<{ rows: VendorBillRow[] }>(
     `SELECT ${BILL} FROM vendor_bills WHERE vendor_bills.month = ?::date ORDER BY vendor`,
@@ -94,7 +94,7 @@ export async function findVendorBill(database: Database, vendor: string, month: 
   return (await listVendorBills(database, month)).find((bill) => bill.vendor === vendor) ?? null;
 }
 
-/** The latest bill of a vendor; null if it has none. */
+/** Finds the latest bill of a vendor; null if it has none. */
 export async function findLatestBill(database: Database, vendor: string): Promise<VendorBill | null> {
   const { rows } = await database.raw<{ rows: VendorBillRow[] }>(
     `SELECT ${BILL} FROM vendor_bills WHERE vendor = ? ORDER BY vendor_bills.month DESC LIMIT 1`,
@@ -103,7 +103,7 @@ export async function findLatestBill(database: Database, vendor: string): Promis
   return rows[0] ? toBill(rows[0]) : null;
 }
 
-/** The latest bill of each vendor, by its name. */
+/** Lists the latest bill of each vendor, ordered by name. */
 export async function listLatestBills(database: Database): Promise<readonly VendorBill[]> {
   const { rows } = await database.raw<{ rows: VendorBillRow[] }>(
     `SELECT DISTINCT ON (vendor) ${BILL} FROM vendor_bills ORDER BY vendor, vendor_bills.month DESC`,
@@ -111,7 +111,7 @@ export async function listLatestBills(database: Database): Promise<readonly Vend
   return rows.map(toBill);
 }
 
-/** @returns whether there was one @throws MonthClosedError */
+/** @returns whether there was a bill @throws MonthClosedError */
 export async function deleteVendorBill(database: Database, vendor: string, month: Month): Promise<boolean> {
   return whileOpen(database, month, async (transaction) => {
     const deleted = await transaction('vendor_bills')
@@ -121,7 +121,7 @@ export async function deleteVendorBill(database: Database, vendor: string, month
   });
 }
 
-/** In turn with whoever closes a month or changes another bill. @throws MonthClosedError */
+/** Makes a change while locking out the closing of months and changes of other bills. @throws MonthClosedError */
 function whileOpen<Result>(
   database: Database,
   month: Month,
@@ -134,7 +134,7 @@ function whileOpen<Result>(
   });
 }
 
-/** The differences between a bill and our records, by model. */
+/** Lists the differences between a bill and our records. */
 export async function listBillDifferences(
   database: Database,
   { vendor, month }: Pick<VendorBill, 'vendor' | 'month'>,

@@ -4,7 +4,7 @@ import { type Database, onlyRow } from '../database.ts';
 import { type IdPage, newestFirst } from '../page.ts';
 import { columnsOf, type Given, type RowOf } from '../row.ts';
 
-/** A receiver of an account's events. The secret is kept apart, so that it is never shown twice. */
+/** A receiver of an account's events. It omits the secret, which is shown only once. */
 export interface WebhookEndpoint {
   readonly id: string;
   readonly accountId: string;
@@ -12,9 +12,9 @@ export interface WebhookEndpoint {
   readonly description: string | null;
   readonly events: readonly SubscribableEvent[];
   readonly disabledAt: Date | null;
-  /** Why nothing is delivered; null while enabled. */
+  /** Why the endpoint is disabled; null while enabled. */
   readonly disabledReason: string | null;
-  /** The first failed attempt since the last success. */
+  /** The time of the first failed attempt since the last success. */
   readonly failingSince: Date | null;
   readonly createdAt: Date;
   readonly updatedAt: Date;
@@ -40,8 +40,8 @@ export interface WebhookEndpointChanges extends Given<WebhookEndpoint, 'url' | '
 }
 
 /**
- * Adds an endpoint. Locks the account's endpoints until the transaction ends, so that the limit holds for concurrent
- * requests.
+ * Inserts an endpoint. Locks the account's endpoints until the transaction ends, so that concurrent requests cannot
+ * exceed the limit.
  *
  * @returns null if the account already has `maxEndpoints`
  */
@@ -61,7 +61,7 @@ export async function insertWebhookEndpoint(
   return toEndpoint(onlyRow(rows));
 }
 
-/** The account's endpoint with this id; null also if it was deleted or belongs to another account. */
+/** Finds an endpoint of the account by its id; null also if it was deleted or belongs to another account. */
 export async function findWebhookEndpoint(
   database: Database,
   accountId: string,
@@ -85,7 +85,7 @@ export interface EndpointFilter extends IdPage {
   readonly failing?: boolean | undefined;
 }
 
-/** The endpoints of all accounts, newest first: for operators. */
+/** Lists the endpoints of all accounts, newest first, for operators. */
 export async function listAllWebhookEndpoints(
   database: Database,
   { accountId, failing, ...page }: EndpointFilter,
@@ -95,7 +95,7 @@ export async function listAllWebhookEndpoints(
   return (await newestFirst(query, page)).map(toEndpoint);
 }
 
-/** The endpoint with the id, of any account; null also if it was deleted: for operators. */
+/** Finds an endpoint of any account by its id, for operators; null also if it was deleted. */
 export async function findAnyWebhookEndpoint(database: Database, endpointId: string): Promise<WebhookEndpoint | null> {
   const row = await database<EndpointRow>('webhook_endpoints')
     .where({ id: endpointId })
@@ -115,7 +115,7 @@ export async function updateWebhookEndpoint(
   const [row] =
     (await endpointById(database, accountId, endpointId)
       ?.update({
-        // Another server may answer where the old one did not.
+        // Resets the timeouts, because the new URL may answer.
         ...(url !== undefined && { url, timeouts: 0, paused_until: null }),
         ...(description !== undefined && { description }),
         ...(events !== undefined && { events: [...events] }),
@@ -138,7 +138,7 @@ export async function updateWebhookEndpoint(
 }
 
 /**
- * Puts a new secret in force. Deliveries are also signed with the old one for `overlapSeconds`.
+ * Replaces the secret. Deliveries are also signed with the old secret for `overlapSeconds`.
  *
  * @returns null if the account has no such endpoint
  */

@@ -1,12 +1,12 @@
 /**
- * The allowances of this process: requests hold and settle in memory, and one statement after the other takes more
- * money, returns what is not needed, and writes completed requests.
+ * The allowances of this process. Requests hold and settle in memory. Writes, one at a time, take more money, return
+ * unused money, and record completed requests.
  *
- * - A request that the allowance covers waits for nothing. Another waits for the next statement.
- * - Once half of what an allowance had is spent, the next write asks for more, and requests go on meanwhile.
- * - Settlements are written within 20 ms. Every write, and a renewal each 250 ms, extends the lease of the process;
- *   without it, nothing is held in memory.
- * - A write whose answer is lost is repeated with its number until the database answers.
+ * - A request that the allowance covers does not wait. Another request waits for the next write.
+ * - Once half of an allowance is spent, the next write asks for more, while requests continue.
+ * - Settlements are written within 20 ms. Every write, and a renewal every 250 ms, extends the lease of the process.
+ *   Without a valid lease, no request holds in memory.
+ * - A write with an unknown outcome is repeated with its number until the database answers.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -25,9 +25,9 @@ import type { TextSettlement } from './settlement.ts';
 export interface HeldText {
   readonly refusal: null;
   readonly amount: PicoUsd;
-  /** The place of the request among those of its key; null if it was counted before. */
+  /** The position among the requests of the key; null if the request was counted before. */
   readonly window: RequestWindow | null;
-  /** Ends the request. Resolves when that is written; never rejects. */
+  /** Ends the request. Resolves when the settlement is written; never rejects. */
   settle(settlement: UnpaidSettlement): Promise<void>;
 }
 
@@ -39,7 +39,7 @@ export type UnpaidSettlement = Omit<TextSettlement, 'allowanceId' | 'held' | 'pa
 /** A request that waits for the ledger. */
 interface Waiting extends WaitingHold {
   readonly sinceMs: number;
-  /** Its place in the minute, once it was counted. */
+  /** The position in the minute; null until the request is counted. */
   readonly window: RequestWindow | null;
   readonly resolve: (decided: DecidedHold) => void;
   readonly reject: (error: unknown) => void;
@@ -52,7 +52,7 @@ interface WaitingSettlement {
   readonly resolve: () => void;
 }
 
-/** An entry in a write, with the requests that it asks for. */
+/** An entry in a write, with the requests for which it asks. */
 interface Asking {
   readonly entry: Entry;
   readonly waiting: readonly Waiting[];
@@ -61,30 +61,30 @@ interface Asking {
 }
 
 const RENEW_EVERY_MS = 250;
-const WRITE_WITHIN_MS = 20;
+const WRITE_DELAY_MS = 20;
 const MAX_SETTLEMENTS_AT_ONCE = 1_000;
 const MAX_HOLDS_AT_ONCE = 500;
 const MAX_WAITING_SETTLEMENTS = 20_000;
-/** A request waits at most so long for the ledger; afterwards the client should come back later. */
+/** The longest wait of a request for the ledger. Then the request fails and can be retried. */
 const ASK_TIMEOUT_MS = 5_000;
 const RETRY_AFTER_SECONDS = 2;
-/** The other processes return money within their renewal, or their leases end. */
+/** How often a request asks again while other processes return money or their leases end. */
 const RECALL_AGAIN_MS = 25;
 const RECALL_TIMEOUT_MS = LEASE_SECONDS * 1000 + 500;
-const REFUSED_PAUSE_MS = 5_000;
+const RETRY_SETTLEMENT_MS = 5_000;
 
 export class Allowances {
   readonly #writes: NumberedWrites;
   readonly #log: Logger;
   readonly #entries = new Map<string, Entry>();
   readonly #entriesById = new Map<string, Entry>();
-  /** Entries with requests that wait, or money to return, and their requests. */
+  /** Entries with waiting requests or with money to return, and these requests. */
   readonly #asking = new Map<Entry, Waiting[]>();
   readonly #ticking: NodeJS.Timeout;
   #settlements: WaitingSettlement[] = [];
-  /** Settlements that are not written, in whatever state. */
+  /** The number of settlements that are not written yet, including those in a running write. */
   #unwritten = 0;
-  /** Allowances that the ledger has and this process does not know. */
+  /** Allowances of this process in the ledger that the process does not know. */
   #strays: readonly KeptAllowance[] = [];
   #isRenewalDue = false;
   /** Whether to compare all allowances with the ledger. */
@@ -102,7 +102,7 @@ export class Allowances {
   }
 
   /**
-   * Decides at once if the allowance covers the request.
+   * Holds money for a request. Decides at once if the allowance covers the request.
    *
    * @throws ServiceError `processing_unavailable` if the database does not answer in time
    */
@@ -116,19 +116,19 @@ export class Allowances {
     return held ? this.#toHeld(entry, held, window, counted) : this.#waitForLedger(entry, counted, window, nowMs);
   }
 
-  /** Whether so many settlements wait for the database that no new request should be accepted. */
+  /** Whether too many settlements wait for the database to accept a new request. */
   isFull(): boolean {
     return this.#unwritten >= MAX_WAITING_SETTLEMENTS;
   }
 
-  /** Extends the lease soon, and registers the process. */
+  /** Schedules a write that extends the lease and registers the process. */
   renew(): void {
     if (this.#writes.isClosed) return;
     this.#isRenewalDue = true;
     this.#scheduleNow();
   }
 
-  /** Writes everything, and returns all allowances. @returns how many settlements were not written in time */
+  /** Writes all settlements, and returns all allowances. @returns the number of settlements not written in time */
   async close(timeoutMs: number): Promise<number> {
     clearInterval(this.#ticking);
     this.#isRenewalDue = false;
@@ -153,7 +153,7 @@ export class Allowances {
     return entry;
   }
 
-  /** The requests that wait with an entry, which becomes a part of the next write. */
+  /** Returns the waiting requests of an entry, and includes the entry in the next write. */
   #waitingOf(entry: Entry): Waiting[] {
     const known = this.#asking.get(entry);
     if (known) return known;
@@ -212,7 +212,7 @@ export class Allowances {
   #scheduleNow(): void {
     if (this.#isScheduled || this.#isWriting) return;
     this.#isScheduled = true;
-    // Everything that has already arrived becomes part of the write.
+    // Requests that have already arrived become part of the write.
     setImmediate(() => {
       this.#isScheduled = false;
       this.#startWriting();
@@ -220,7 +220,7 @@ export class Allowances {
   }
 
   #scheduleSoon(): void {
-    this.#timer ??= setTimeout(() => this.#startWriting(), WRITE_WITHIN_MS);
+    this.#timer ??= setTimeout(() => this.#startWriting(), WRITE_DELAY_MS);
   }
 
   #startWriting(): void {
@@ -258,7 +258,7 @@ export class Allowances {
     if (asking.length + ended.length + this.#strays.length > 0) await this.#writeBatch(asking, ended);
   }
 
-  /** The entries that ask, up to a limit of requests; the others stay for the next write. */
+  /** Takes the entries for the next write, up to a limit of requests. */
   #nextAsking(): Asking[] {
     const next: Asking[] = [];
     let holds = 0;
@@ -279,7 +279,7 @@ export class Allowances {
     if (written.sum !== sum) this.#wantsAll = true;
   }
 
-  /** Takes over what the ledger has, after a write or the database's recent past was lost. */
+  /** Sets all allowances to the ledger's totals, after a write or recent changes of the database were lost. */
   async #compareAll(): Promise<void> {
     this.#wantsAll = false;
     const { allowances } = await this.#writes.send({ asks: [], settlements: [], wantsAll: true });
@@ -288,7 +288,7 @@ export class Allowances {
     this.#strays = allowances.filter(({ id }) => !this.#entriesById.has(id));
   }
 
-  /** Writes a batch; if PostgreSQL refuses it, each part alone, so that a bad one fails only itself. */
+  /** Writes a batch. If PostgreSQL refuses it, writes each part alone, so that a bad part fails alone. */
   async #writeBatch(asking: readonly Asking[], ended: readonly WaitingSettlement[]): Promise<void> {
     const asks = [...asking.map(({ entry, waiting }) => entry.toAsk(waiting)), ...this.#strays.map(returnAll)];
     this.#strays = [];
@@ -327,11 +327,11 @@ export class Allowances {
       setTimeout(() => {
         this.#settlements.push(one);
         this.#scheduleSoon();
-      }, REFUSED_PAUSE_MS).unref();
+      }, RETRY_SETTLEMENT_MS).unref();
     }
   }
 
-  /** The decisions of a write whose answer was lost are unknown: what it granted is free money now. */
+  /** Asks again after a repeated write, whose decisions are unknown. The granted money is free now. */
   #askAnew(asking: readonly Asking[]): void {
     for (const { entry, waiting } of asking) {
       for (const one of waiting) this.#ask(entry, { ...one, hold: uncounted(one.hold) });
@@ -357,7 +357,7 @@ export class Allowances {
 
   #decide(entry: Entry, waiting: Waiting, decision: TextDecision, at: string): void {
     const { hold, window, recalledSince } = waiting;
-    // The money of a request that was given up stays free, and returns.
+    // The money of an abandoned request stays free, and returns.
     if (waiting.isAbandoned()) return;
     if (decision.refusal === null) {
       entry.allowance.addHold(decision.held);
@@ -366,7 +366,7 @@ export class Allowances {
     if (!decision.isRecalling || performance.now() - waiting.sinceMs >= RECALL_TIMEOUT_MS) {
       return waiting.resolve({ ...decision, window });
     }
-    // Other processes return money meanwhile. The entry may have been forgotten by then.
+    // Asks again once other processes had time to return money. The entry may be forgotten by then.
     const again = { ...waiting, hold: uncounted(hold), recalledSince: recalledSince ?? at };
     setTimeout(() => {
       if (!again.isAbandoned()) this.#ask(this.#entryOf(hold), again);
@@ -385,7 +385,7 @@ export class Allowances {
     }
   }
 
-  /** Renews the lease, returns what nobody uses, and forgets what is empty. */
+  /** Renews the lease, returns unused allowances, and forgets empty ones. */
   #tick(): void {
     const nowMs = performance.now();
     for (const entry of this.#entries.values()) {
@@ -402,7 +402,7 @@ export class Allowances {
   }
 }
 
-/** The request has been counted already. */
+/** Returns the hold as of a request that was counted before. */
 function uncounted(hold: NewTextHold): NewTextHold {
   return { ...hold, requestLimit: null };
 }

@@ -1,6 +1,6 @@
 /**
- * The interface between serving text and paying for it. A text request holds an estimate before its model is called,
- * and settles the actual usage afterwards, exactly once.
+ * The interface between serving text and its payment. A text request holds the estimated price before its model is
+ * called, and settles the actual usage afterwards, exactly once.
  */
 import type { EndUserBudget } from '../../domain/end-user.ts';
 import type { PicoUsd } from '../../domain/money.ts';
@@ -20,84 +20,84 @@ import type { Measured } from './settlement.ts';
 export interface BilledModel extends TextTerms {
   readonly id: string;
   readonly family: string;
-  /** Tokens are free of charge; limited by its own rate (contract 8.3). */
+  /** Tokens are free of charge. Free models have a request limit per account (contract 8.3). */
   readonly free: boolean;
-  /** Signup credit cannot pay for it. */
+  /** Signup credit cannot pay for the model. */
   readonly fundedOnly: boolean;
-  /** Requires that the account has topped up. */
+  /** The account must have topped up. */
   readonly requiresTopUp: boolean;
 }
 
-/** A request that has yet to be counted against its key's limit. */
+/** A request that is not yet counted against its key's limit. */
 export interface UncountedRequest {
   /** The requests per minute that the key may make. */
   readonly limit: number;
-  /** Called when it was counted, whether or not it is within the limit. */
+  /** Called when the request was counted, whether or not it is within the limit. */
   counted(window: RequestWindow): void;
-  /** Counts it on its own. @throws ServiceError 429 if it is beyond the limit */
+  /** Counts the request without a hold. @throws ServiceError 429 if the request exceeds the limit */
   count(): Promise<void>;
 }
 
 export interface TextMoneyMetrics {
-  /** @param upstream that reported more tokens than it can have used */
+  /** @param upstream the upstream that reported more tokens than possible */
   usageClamped(upstream: string): void;
-  /** @param upstream that did not answer in time, and may have generated an answer that nobody pays for */
+  /** @param upstream the upstream that did not answer in time, and may have generated an answer that nobody pays for */
   textPossiblyLost(upstream: string, listPrice: PicoUsd): void;
-  /** @param amount the allowances of a dead process, with all that it had not charged */
+  /** @param amount the allowances of a dead process, including its uncharged requests */
   textUnsettled(amount: PicoUsd): void;
 }
 
-/** Known before the model is called. */
+/** The facts about a request that are known before its model is called. */
 export interface TextCharge extends TextEstimate {
   readonly caller: Caller;
   readonly model: BilledModel;
   /** The version of the catalogue that has the model. */
   readonly catalogueVersion: string;
-  /** The version of the customer's price list, whose prices the model has; null for those of the catalogue. */
+  /** The version of the customer's price list that sets the prices; null for the catalogue's prices. */
   readonly priceList: string | null;
-  /** The end user whom the request names, as usage knows them; null for none. */
+  /** The end user whom the request names, as cut by `endUserName`; null for none. */
   readonly endUser: string | null;
-  /** The budget of that end user; null for none. */
+  /** The budget of the end user; null for none. */
   readonly budget: EndUserBudget | null;
   readonly format: RequestFormatName;
   readonly streamed: boolean;
   readonly requestId: string;
-  /** To be counted with its hold; null if it was counted before. */
+  /** The request to count with its hold; null if it was counted before. */
   readonly uncounted: UncountedRequest | null;
 }
 
-/** An attempt that failed after its upstream had reported usage, or sent output. */
+/** An attempt that failed after its upstream reported usage or sent output. */
 export interface FailedAttempt extends CallConsumption {
   readonly upstream: { readonly provider: string; readonly model: string };
 }
 
 /** The outcome of a request. */
 export interface TextOutcome extends TextConsumption, Measured {
-  /** The error code that the client got, if `failed`. */
+  /** The client's error code, if `failed`. */
   readonly errorCode: string | null;
   readonly upstream: { readonly provider: string; readonly format: UpstreamFormatName; readonly model: string } | null;
-  /** What attempts used that failed: the operator may be billed for it, and the client is not. */
+  /** The usage of failed attempts, for which the vendor may bill the operator. The client does not pay for it. */
   readonly failedAttempts: readonly FailedAttempt[];
 }
 
 export interface TextHold {
-  /** The text request's id in usage and ledger. */
+  /** The id of the text request in usage and in the ledger. */
   readonly textRequestId: string;
-  /** The limit on each answer's output that the hold covers and the upstream must get. Null if it needs none. */
+  /** The output limit of each answer that the hold covers and the upstream must get; null if none is needed. */
   readonly maxOutputTokens: number | null;
-  /** The usage that the complete answer to a call is charged for, and that its client is told. */
+  /** Returns the charged usage of a call's complete answer, which the client also gets. */
   readonly charged: (consumption: CallConsumption) => ReportedUsage;
   /**
-   * Turns the hold into a charge, or returns it. Must be called exactly once, in a `finally`. Never throws. Resolves when
-   * the charge is recorded; an answer does not wait for that.
+   * Turns the hold into a charge, or releases it. Must be called exactly once, in a `finally`. Never throws. Resolves
+   * when the charge is recorded; the answer does not wait for the promise.
    */
   settle(outcome: TextOutcome): Promise<void>;
 }
 
 export interface TextBilling {
   /**
-   * Checks the key and the account again, and holds the highest price that the request may reach. A request without an
-   * output limit gets one that leaves room for others.
+   * Checks the key and the account again, and holds the highest price that the request can reach. A request without an
+   * output limit gets a limit that leaves money for other requests.
    *
    * @throws ServiceError 401 `invalid_api_key`, 402 `insufficient_credits`, 403 `forbidden`, 429 `rate_limit_exceeded`,
    *   503 `processing_unavailable`

@@ -16,7 +16,7 @@ import { createTextLedger, type TextWrite, type WrittenText } from './ledger.ts'
 
 export interface TextBillingDependencies {
   readonly database: Database;
-  /** The same database; allowances use their own connections to it. */
+  /** The URL of the same database, to which allowances use their own connections. */
   readonly databaseUrl: string;
   readonly catalogue: { readonly version: string; readonly textModels: ReadonlyMap<string, BilledModel> };
   readonly log: Logger;
@@ -25,23 +25,23 @@ export interface TextBillingDependencies {
 
 export interface TextBillingService extends TextBilling {
   /**
-   * Records the prices, and registers the process. The first hold does this if nothing did before; calling it at startup reveals
-   * problems early.
+   * Records the prices, and registers the process. The first hold does the same; a call at startup shows problems
+   * early.
    *
    * @throws RateCardChangedError if prices changed without a new catalogue version
    */
   ready(): Promise<void>;
-  /** Checks its connections with a round trip. */
+  /** Checks a connection with a round trip. */
   ping(): Promise<unknown>;
   /** Waits for pending writes, and closes the connections. */
   close(): Promise<void>;
 }
 
-/** One for the writes, one for readiness. */
+/** One connection for writes, one for readiness checks. */
 const CONNECTIONS = 2;
 const DRAIN_TIMEOUT_MS = 20_000;
-const FULL_RETRY_SECONDS = 5;
-/** Keeps an idle process known, and releases the allowances of dead ones. */
+const OVERLOAD_RETRY_SECONDS = 5;
+/** How often the process renews its lease and releases the allowances of dead processes. */
 const HEARTBEAT_MS = 2_000;
 
 /** Connects on demand. */
@@ -59,13 +59,13 @@ export function createTextBilling(dependencies: TextBillingDependencies): TextBi
   let heartbeat: Repetition | undefined;
   const ready = onceItSucceeds(async () => {
     await recordRateCards(database, rateCardsOf(catalogue));
-    heartbeat ??= repeat(beat, {
+    heartbeat ??= repeat(sendHeartbeat, {
       pauseMs: HEARTBEAT_MS,
       onError: (error) => log.error({ err: error }, 'could not release the allowances of dead processes'),
     });
   });
 
-  async function beat(): Promise<void> {
+  async function sendHeartbeat(): Promise<void> {
     allowances.renew();
     const released = await releaseDeadAllowances(database, processId);
     if (released.allowances === 0) return;
@@ -84,7 +84,7 @@ export function createTextBilling(dependencies: TextBillingDependencies): TextBi
       await ready();
       if (allowances.isFull()) {
         throw new ServiceError('processing_unavailable', 'The service is overloaded. Wait a little and try again.', {
-          retryAfterSeconds: FULL_RETRY_SECONDS,
+          retryAfterSeconds: OVERLOAD_RETRY_SECONDS,
         });
       }
       return holdText(charge, { allowances, metrics, log });
@@ -103,7 +103,7 @@ export function createTextBilling(dependencies: TextBillingDependencies): TextBi
   };
 }
 
-/** What a catalogue charges for text. */
+/** Returns the prices of a catalogue's text models. */
 export function rateCardsOf({ version, textModels }: TextBillingDependencies['catalogue']): readonly TextRateCard[] {
   return [...textModels.values()].map(({ id, family, pricing }) => ({
     version,
@@ -114,7 +114,7 @@ export function rateCardsOf({ version, textModels }: TextBillingDependencies['ca
   }));
 }
 
-/** Makes `work` run until it succeeds once; after a failure, the next call tries again. */
+/** Returns a function that runs `work` until it succeeds once. After a failure, the next call tries again. */
 function onceItSucceeds(work: () => Promise<void>): () => Promise<void> {
   let done: Promise<void> | undefined;
   return () => {

@@ -5,9 +5,9 @@ import { type Database, picoUsd } from '../database.ts';
 import { HEARD_WITHIN_SECONDS } from '../text-lease.ts';
 import { connectionName } from './ledger.ts';
 
-/** A process that has been silent for this long is dead, unless it still has connections: then it is stalled. */
+/** A process that was silent for so long is dead, or stalled if it still has connections. */
 export const PROCESS_DEAD_AFTER_SECONDS = 10;
-/** A process that has been silent for this long is dead, even if its host left a connection open. */
+/** A process that was silent for so long is dead, even if its host left a connection open. */
 export const STALLED_PROCESS_DEAD_AFTER_SECONDS = 15 * 60;
 
 const MAX_RELEASED = 500;
@@ -21,21 +21,21 @@ interface AllowanceRow {
   signup_amount: string;
 }
 
-/** What dead processes left. */
+/** The released allowances of dead processes. */
 export interface ReleasedAllowances {
   readonly allowances: number;
-  /** The charges of the requests that they served last are part of it, and are lost. */
+  /** Includes the lost charges of the last requests that the processes served. */
   readonly amount: PicoUsd;
 }
 
 /**
- * Releases allowances of dead processes. A stalled process keeps its allowances, because its upstreams are still working:
- * released money could be spent and then be missing. If a process comes back later, what it charges counts as above its
- * holds.
+ * Releases allowances of dead processes. A stalled process keeps its allowances, because its upstreams still work:
+ * released money could be spent, and then lack for the charges. If a process comes back later, its charges count as
+ * above its holds.
  *
- * @param processId the caller. After an outage that silenced every process, the first one back would take the others for
- *   dead, so a process releases nothing until it has been heard for as long as others may be silent
- * @returns what was released; if anything, there may be more
+ * @param processId the caller. After an outage of all processes, the first process to return would find the others
+ *   dead. So a process releases nothing until it has sent heartbeats for as long as others may be silent
+ * @returns the released allowances; unless empty, there may be more
  */
 export async function releaseDeadAllowances(
   database: Database,
@@ -116,7 +116,7 @@ async function insertReleases(transaction: Database, released: readonly Allowanc
   );
 }
 
-/** Unregisters a process that ends properly. Allowances that it could not return are released like those of a dead one. */
+/** Unregisters a process that ends properly. Allowances that it could not return are released as of a dead process. */
 export async function removeProcess(database: Database, processId: string): Promise<void> {
   await database('processes').where({ id: processId }).delete();
 }

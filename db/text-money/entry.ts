@@ -1,21 +1,24 @@
-/** The allowance of an account's key, or of an end user with a budget who uses it, in this process, and the facts that decide how large it is. */
+/**
+ * The allowance in this process of an account's key, or of an end user with a budget who uses the key, and the facts
+ * that decide its size.
+ */
 import { Allowance, amountOf, type Credit, NO_CREDIT } from '../../domain/allowance.ts';
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { RequestWindow } from '../queries/request-windows.ts';
 import type { AllowanceAsk, AskAnswer, KeptAllowance, NewTextHold, WaitingHold } from './ledger.ts';
 
-/** The time in which `extra` is spent. */
+/** The time for which `extra` should last. */
 const PERIOD_MS = 1_000;
-/** An allowance that nobody used for so long returns. */
+/** An allowance returns its money after so long without a request. */
 const IDLE_MS = 1_000;
 
 const NO_HOLDS = { holds: 0, amount: 0n, largest: 0n };
 
-/** Whose money it is. */
+/** The owner of an allowance. */
 type Owner = Pick<NewTextHold, 'accountId' | 'apiKeyId' | 'budget'>;
 
-/** Places in the minute that this process may give away. */
+/** Positions in the minute that this process may assign to requests. */
 interface Places {
   next: number;
   readonly last: number;
@@ -30,16 +33,16 @@ export class Entry {
   readonly apiKeyId: string;
   readonly endUserBudgetId: string | null;
   readonly allowance = new Allowance();
-  /** Whether the ledger asked for the money back. */
+  /** Whether the ledger recalled the money. */
   isRecalled = false;
-  /** Whether the account has so much that the allowance keeps what a request does not use. */
+  /** Whether the account has so much money that the allowance keeps what requests do not use. */
   #hasPlenty = false;
   /** When its key expires or a limit renews, by `performance.now()`. */
   #validUntilMs = 0;
   #places: Places[] = [];
-  /** What there was to give away after the last answer. */
+  /** The positions and free money after the last answer. */
   #supply = { places: 0, free: 0n };
-  /** The requests per minute that its key may make; null if they are not counted. */
+  /** The key's limit of requests per minute; null if requests are not counted. */
   #requestLimit: number | null = null;
   #usedAtMs = 0;
   #period = { startedAtMs: 0, ...NO_HOLDS };
@@ -52,13 +55,13 @@ export class Entry {
     this.endUserBudgetId = owner.budget?.id ?? null;
   }
 
-  /** Holds the most that the request may take. @returns null if the ledger must decide */
+  /** Holds the largest amount of the request. @returns null if the ledger must decide */
   hold(hold: NewTextHold, nowMs: number): Credit | null {
     const isUsable = this.#hasPlenty && !this.isRecalled && nowMs < this.#validUntilMs;
     return isUsable && !hold.free && hold.requestLimit === null ? this.allowance.hold(hold.mostAmount, hold) : null;
   }
 
-  /** A place of the minute that this process may give away; null if it has none. */
+  /** Assigns a position in the minute to a request; null if this process has none left. */
   takePlace(requestLimit: number, nowMs: number): RequestWindow | null {
     this.#requestLimit = requestLimit;
     const places = this.#places.find(({ next, last, untilMs }) => next <= last && nowMs < untilMs);
@@ -67,7 +70,7 @@ export class Entry {
     return windowAt(places.next - 1, places.untilMs - nowMs);
   }
 
-  /** Counts a hold towards what the next period may need. */
+  /** Counts a hold, to estimate the need of the next period. */
   count(amount: PicoUsd, nowMs: number): void {
     const ageMs = nowMs - this.#period.startedAtMs;
     if (ageMs >= PERIOD_MS) {
@@ -89,12 +92,12 @@ export class Entry {
     return amountOf(this.allowance.free) > 0n;
   }
 
-  /** Whether it has money that it may not keep. */
+  /** Whether the allowance has money that it may not keep. */
   hasSurplus(): boolean {
     return !this.#hasPlenty && this.hasFree();
   }
 
-  /** Whether half of the supply is spent, so that more should be asked for before a request has to wait. */
+  /** Whether half of the supply is spent, so that the entry should ask for more before a request must wait. */
   isLow(nowMs: number): boolean {
     if (!this.#hasPlenty || this.isRecalled || this.isIdle(nowMs)) return false;
     const { places, free } = this.#supply;
@@ -102,8 +105,8 @@ export class Entry {
   }
 
   /**
-   * Asks for what the requests need, and returns all free money, which the ledger may need for them. Without requests,
-   * asks for more if little is left, and goes on spending meanwhile.
+   * Asks for the money that the requests need, and returns all free money, which the ledger may need for them. Without
+   * requests, asks for more money if little is left, and keeps the free money for use meanwhile.
    */
   toAsk(holds: readonly WaitingHold[]): AllowanceAsk {
     const nowMs = performance.now();
@@ -111,7 +114,7 @@ export class Entry {
     const [busier, other] =
       this.#period.holds > this.#previous.holds ? [this.#period, this.#previous] : [this.#previous, this.#period];
     const next = isTopUp || holds.length > 0 ? busier : NO_HOLDS;
-    // Many end users may share the minute of a key: only one who goes on for more than a second gets places in advance.
+    // Many end users may share a key's limit: only an end user active for over a second gets positions in advance.
     const nextRequests = this.endUserBudgetId === null ? next.holds : Math.min(next.holds, other.holds);
     return {
       id: this.id,
@@ -149,7 +152,7 @@ export function nameOf({ accountId, apiKeyId, budget }: Owner): string {
   return budget === null ? `${accountId} ${apiKeyId}` : `${accountId} ${apiKeyId} ${budget.id}`;
 }
 
-/** Returns an allowance that this process does not know. */
+/** Makes an ask that returns an allowance that this process does not know. */
 export function returnAll({ id, accountId, apiKeyId, total }: KeptAllowance): AllowanceAsk {
   const nothing = {
     endUserBudgetId: null,

@@ -14,7 +14,7 @@ import type { Allowances, HeldText, UnpaidSettlement } from './allowances.ts';
 import type { TextCharge, TextHold, TextMoneyMetrics, TextOutcome } from './billing.ts';
 import type { NewTextHold } from './ledger.ts';
 
-/** @throws ServiceError 401, 402, 403, 429 or 503 if nothing can be held */
+/** @throws ServiceError 401, 402, 403, 429 or 503 if the hold is refused */
 export async function holdText(
   charge: TextCharge,
   { allowances, metrics, log }: { allowances: Allowances; metrics: TextMoneyMetrics; log: Logger },
@@ -99,7 +99,7 @@ function toSettlement(
   };
 }
 
-/** Whether a client received any of the model's work. */
+/** Whether a client received any output of the model. */
 function wasDelivered({ firstByteMs, countedOutputTokens, otherCalls = [] }: TextOutcome): boolean {
   return firstByteMs !== null && (countedOutputTokens > 0 || otherCalls.length > 0);
 }

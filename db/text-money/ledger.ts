@@ -1,6 +1,6 @@
 /**
- * The statement that takes allowances, returns them and charges completed requests: see `db/functions/write-text.ts`. It
- * has its own connections and uses them without a query builder.
+ * Runs the statement that takes allowances, returns them and charges completed requests: see
+ * `db/functions/write-text.ts`. The ledger has its own connections, and uses them without a query builder.
  */
 import { Pool } from 'pg';
 import type { Credit } from '../../domain/allowance.ts';
@@ -12,26 +12,26 @@ import type { HoldRefusal } from '../../domain/text-refusal.ts';
 import { connectionConfig, SERVING_LIMITS, watchConnection } from '../connections.ts';
 import { settlementsLiteral, type TextRequestRow, type TextSettlement } from './settlement.ts';
 
-/** A hold to be made before a model is called. */
+/** A hold to make before a model is called. */
 export interface NewTextHold extends TextRequestRow, HoldAmounts {
   /** Uses one of the account's slots for free models. */
   readonly free: boolean;
-  /** Requires that the account has topped up. */
+  /** The account must have topped up. */
   readonly isTopUpRequired: boolean;
-  /** The requests per minute that the key may make, if this one has yet to be counted among them; otherwise null. */
+  /** The key's limit of requests per minute; null if there is no limit or the request was counted before. */
   readonly requestLimit: number | null;
-  /** The budget of its end user; null for none. */
+  /** The budget of the request's end user; null for none. */
   readonly budget: EndUserBudget | null;
 }
 
 /** A request that waits for the ledger's decision. */
 export interface WaitingHold {
   readonly hold: NewTextHold;
-  /** When other processes were first told to return their money for this request; null if they were not. */
+  /** When money of other processes was first recalled for this request; null if it was not. */
   readonly recalledSince: string | null;
 }
 
-/** The change of one allowance: money returns, and requests ask for some. */
+/** The change of one allowance: money to return, and requests that ask for money. */
 export interface AllowanceAsk {
   /** The allowance's id. */
   readonly id: string;
@@ -42,13 +42,13 @@ export interface AllowanceAsk {
   readonly returned: Credit;
   /** The free money that does not return, in pico-USD. */
   readonly kept: PicoUsd;
-  /** What the next second may need beyond the holds, in pico-USD, with what is kept. */
+  /** The expected need of the next second beyond the holds, in pico-USD; includes `kept`. */
   readonly extra: PicoUsd;
-  /** The largest hold of late, in pico-USD: an account with less than fifty of them gets nothing extra. */
+  /** The largest recent hold, in pico-USD. An account with less than fifty times as much gets nothing extra. */
   readonly largest: PicoUsd;
-  /** The requests per minute that the key may make; null if they are not counted. */
+  /** The key's limit of requests per minute; null if requests are not counted. */
   readonly requestLimit: number | null;
-  /** How many more places the requests that come soon may need, beyond those that wait. */
+  /** The expected need of positions in the minute beyond the waiting requests. */
   readonly extraRequests: number;
   /** Whether this answers a recall: all free money returns. */
   readonly isAnswered: boolean;
@@ -57,42 +57,42 @@ export interface AllowanceAsk {
 
 /** One statement. */
 export interface TextWrite {
-  /** Larger than that of every other write of this process; the same when a write is repeated. */
+  /** Grows with each write of this process. A repeated write has the same number. */
   readonly number: number;
   readonly asks: readonly AllowanceAsk[];
   readonly settlements: readonly TextSettlement[];
-  /** Whether to report every allowance of this process. */
+  /** Whether to return every allowance of this process. */
   readonly wantsAll?: boolean;
 }
 
-/** The decision on a request: a hold, or the reason why there is none. */
+/** The decision on a request: a hold, or the reason of its refusal. */
 export type TextDecision = {
-  /** The place of the request among those of its key in this minute; null if it was not to be counted. */
+  /** The position among the key's requests in this minute; null if the write did not count the request. */
   readonly position: number | null;
 } & (
   | { readonly refusal: null; readonly held: Credit }
   | {
       readonly refusal: HoldRefusal;
-      /** Whether other allowances were told to return money, so that asking again may succeed. */
+      /** Whether money of other allowances is recalled, so that asking again may succeed. */
       readonly isRecalling: boolean;
-      /** The rest of the key's limit, the end user's budget or the balance, if that was too little. */
+      /** The rest of the limit, budget or balance that was too low; null for other refusals. */
       readonly remaining: PicoUsd | null;
       readonly retryAfterSeconds: number | null;
     }
 );
 
-/** What an ask got beyond the decisions on its requests. */
+/** The answer to an ask, besides the decisions on its requests. */
 export interface AskAnswer {
-  /** Whether the account has so much that the allowance may keep what its requests do not use. */
+  /** Whether the account has so much money that the allowance may keep what its requests do not use. */
   readonly hasPlenty: boolean;
   readonly hasToppedUp: boolean;
-  /** For how many milliseconds the money may be spent: until the key expires, or a limit renews. Null for no end. */
+  /** Milliseconds for which the money can be spent, until the key expires or a limit renews; null for no end. */
   readonly validMs: number | null;
-  /** The places in this minute that this process may give away, if there are any. */
+  /** The positions in this minute that this process may assign; null for none. */
   readonly places: { readonly first: number; readonly last: number } | null;
 }
 
-/** An allowance as the ledger has it. */
+/** An allowance in the ledger. */
 export interface KeptAllowance {
   readonly id: string;
   readonly accountId: string;
@@ -102,21 +102,21 @@ export interface KeptAllowance {
 
 /** The outcome of a write. */
 export interface WrittenText {
-  /** Whether this number was written before; then there are no decisions and answers. */
+  /** Whether the number was written before. If so, there are no decisions and answers. */
   readonly isRepeated: boolean;
   /** The database's time. */
   readonly at: string;
   /** Milliseconds until the next minute. */
   readonly msLeft: number;
-  /** For each request that waits, in the order of the asks. */
+  /** One for each waiting request, in the order of the asks. */
   readonly decisions: readonly TextDecision[];
-  /** For each ask, in order. */
+  /** One for each ask, in order. */
   readonly answers: readonly AskAnswer[];
   /** The allowances that the write touched and that still have money; all if `wantsAll`. */
   readonly allowances: readonly KeptAllowance[];
   /** The ids of the allowances to return. */
   readonly recalled: readonly string[];
-  /** The sum of all allowances of the process, if the write had nothing else to do. */
+  /** The sum of all allowances of the process; null unless the write only renewed the lease. */
   readonly sum: PicoUsd | null;
 }
 
@@ -138,7 +138,7 @@ export interface TextLedgerOptions {
   readonly freeRequestsPerMinute: { readonly neverToppedUp: number; readonly toppedUp: number };
 }
 
-/** Refusals that report how much was left. */
+/** Refusals that report the remaining amount. */
 const SHORTAGES: ReadonlySet<HoldRefusal> = new Set([
   'key_limit',
   'end_user_limit',
@@ -148,7 +148,7 @@ const SHORTAGES: ReadonlySet<HoldRefusal> = new Set([
 
 const WRITE = { name: 'write_text', text: 'SELECT write_text($1, $2, $3, $4, $5, $6, $7) AS written' };
 
-/** What `write_text` returns. */
+/** The result of `write_text`. */
 interface WrittenJson {
   is_repeated: boolean;
   at: string;
@@ -189,14 +189,14 @@ interface AllowanceJson {
 /** Connects on demand. */
 export function createTextLedger(options: TextLedgerOptions): TextLedger {
   const { url, poolSize, processId, freeRequestsPerMinute } = options;
-  // The name shows other processes that this one is alive, even while it cannot report that itself.
+  // The connections' name shows other processes that this process is alive, even while it sends no heartbeats.
   const pool = new Pool({
     ...connectionConfig(url, connectionName(processId), SERVING_LIMITS),
     max: poolSize,
     min: 1,
   });
   pool.on('connect', (client) => watchConnection(client, SERVING_LIMITS.silenceMs));
-  // A broken idle connection is replaced when one is next needed.
+  // The pool replaces a broken idle connection on demand.
   pool.on('error', () => {});
   const { neverToppedUp, toppedUp } = freeRequestsPerMinute;
 

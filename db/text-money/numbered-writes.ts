@@ -1,4 +1,4 @@
-/** Sends the writes of a process one after the other, each until it is answered. */
+/** Sends the writes of a process one at a time, each until the database answers. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { isConnectionLost, isUnavailable } from '../connections.ts';
@@ -7,7 +7,7 @@ import { LEASE_SECONDS } from '../text-lease.ts';
 import type { TextLedger, TextWrite, WrittenText } from './ledger.ts';
 
 const FIRST_PAUSE_MS = 50;
-const LONGEST_PAUSE_MS = 1_000;
+const MAX_PAUSE_MS = 1_000;
 
 export class NumberedWrites {
   readonly #ledger: Pick<TextLedger, 'write'>;
@@ -22,7 +22,7 @@ export class NumberedWrites {
     this.#log = log;
   }
 
-  /** Until when the process may spend its allowances, by `performance.now()`. */
+  /** The end of the lease, until which the process may spend its allowances, by `performance.now()`. */
   get leaseUntilMs(): number {
     return this.#leaseUntilMs;
   }
@@ -32,18 +32,18 @@ export class NumberedWrites {
   }
 
   /**
-   * Repeats the write with its number while the database does not answer. Call it again only when it has ended.
+   * Sends a write, and repeats it with its number until the database answers. Do not call this again before it ends.
    *
-   * @throws DatabaseError if PostgreSQL refuses, and whatever went wrong last if this is closed
+   * @throws DatabaseError if PostgreSQL refuses the write; the last error if the process closes the writes
    */
   async send(write: Omit<TextWrite, 'number'>): Promise<WrittenText> {
     this.#lastNumber += 1;
     const numbered = { ...write, number: this.#lastNumber };
-    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
       const sentAtMs = performance.now();
       try {
         const written = await this.#ledger.write(numbered);
-        // The lease in the database starts later.
+        // The lease in the database starts later, so this end is early enough.
         this.#leaseUntilMs = sentAtMs + LEASE_SECONDS * 1000;
         if (this.#isReported) this.#log.info('the database answers again');
         this.#isReported = false;
@@ -57,7 +57,7 @@ export class NumberedWrites {
     }
   }
 
-  /** Gives up a write that is not answered. */
+  /** Gives up an unanswered write. */
   close(): void {
     this.#isClosed = true;
   }

@@ -1,4 +1,4 @@
-/** The outcome and cost of a completed request, and the type `text_settlement`, in which `write_text` gets it. */
+/** The outcome and price of a completed request, and the type `text_settlement`, which `write_text` accepts. */
 import type { Credit } from '../../domain/allowance.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { ConsumptionPrice } from '../../domain/text-price.ts';
@@ -10,7 +10,7 @@ export interface TextRequestRow {
   readonly id: string;
   readonly accountId: string;
   readonly apiKeyId: string;
-  /** Signup credit cannot pay for it. */
+  /** Signup credit cannot pay for the request. */
   readonly fundedOnly: boolean;
   /** When the request started. */
   readonly createdAt: Date;
@@ -18,18 +18,18 @@ export interface TextRequestRow {
   readonly model: string;
   readonly format: string;
   readonly streamed: boolean;
-  /** Names the prices, and is kept with the request. */
+  /** The version of the catalogue that set the prices. */
   readonly catalogueVersion: string;
-  /** The version of the customer's price list that changed them; null for none. */
+  /** The version of the customer's price list that changed the prices; null for none. */
   readonly priceList: string | null;
   /** The end user whom the request names; null for none. */
   readonly endUser: string | null;
 }
 
-/** What an attempt used that failed. */
+/** The usage of a failed attempt. */
 export interface UsedInVain extends TextTokens {
   readonly upstream: { readonly provider: string; readonly model: string };
-  /** Whether any of the counts is the gateway's own. */
+  /** Whether the gateway counted any of the tokens itself. */
   readonly estimated: boolean;
 }
 
@@ -40,25 +40,25 @@ export interface Measured {
   readonly firstByteMs: number | null;
 }
 
-/** The outcome and cost of a request. */
+/** The outcome and price of a request. */
 export interface TextSettlement {
   readonly hold: TextRequestRow;
   readonly price: ConsumptionPrice;
   readonly allowanceId: string | null;
-  /** In pico-USD: what was held, and the part of the charge that the allowance pays. */
+  /** The hold, in pico-USD. */
   readonly held: PicoUsd;
+  /** The part of the charge that the allowance pays. */
   readonly paid: Credit;
-  /** The id of the transfer that charges it from the allowance. */
+  /** The id of the transfer that charges the allowance. */
   readonly chargeId: string;
   readonly outcome: 'succeeded' | 'disconnected' | 'failed';
-  /** If `failed`. */
+  /** Null unless `failed`. */
   readonly errorCode: string | null;
   /** The route of the upstream that answered or failed, if any. */
   readonly upstream: { readonly provider: string; readonly format: string; readonly model: string } | null;
-  /** Most requests have none. */
   readonly failedAttempts: readonly UsedInVain[];
   readonly measured: Measured;
-  /** Whether to return the slot that a free model's request used. */
+  /** Whether to release the slot that a request to a free model used. */
   readonly givesSlotBack: boolean;
 }
 
@@ -98,7 +98,7 @@ const FIELDS: readonly Field[] = [
   ...RECORDED,
   ['held', 'numeric', ({ held }) => held],
   ['allowance_id', 'text', ({ allowanceId }) => allowanceId],
-  // What the allowance pays, and the part of it that is signup credit.
+  // The amount that the allowance pays, and its part of signup credit.
   ['paid', 'numeric', ({ paid }) => paid.signup + paid.funded],
   ['paid_signup', 'numeric', ({ paid }) => paid.signup],
   ['charge_id', 'text', ({ chargeId }) => chargeId],
@@ -121,11 +121,11 @@ function failedAttemptsOf(attempts: TextSettlement['failedAttempts']): string | 
 
 export const RECORDED_COLUMNS = RECORDED.map(([name]) => name).join(', ');
 
-/** The fields of the type `text_settlement`, as its definition has them. */
+/** The fields in the definition of the type `text_settlement`. */
 export const SETTLEMENT_FIELDS = FIELDS.map(([name, type]) => `${name} ${type}`).join(', ');
 
 /**
- * Settlements as an array of `text_settlement`, which PostgreSQL reads in a third of the time that JSON takes.
+ * Writes settlements as an array of `text_settlement`, which PostgreSQL reads three times as fast as JSON.
  * https://www.postgresql.org/docs/current/rowtypes.html#ROWTYPES-IO-SYNTAX
  */
 export function settlementsLiteral(settlements: readonly TextSettlement[]): string {
