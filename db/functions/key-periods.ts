@@ -2,8 +2,9 @@
  * The periods of keys whose limit renews. `used_before` is the used amount when the period started. A period starts
  * with its first use, so that no job has to run at midnight.
  *
- * - Money in allowances of text processes counts towards the new period. - A refund of a task from an earlier period
- * does not reduce the use of this one: `move_balances` subtracts the refund from `used_before`, too.
+ * - Money in allowances of text processes counts towards the new period.
+ * - A refund of a task from an earlier period does not reduce the use of this one: `move_balances` subtracts the refund
+ *   from `used_before`, too.
  */
 export const KEY_PERIODS = /* sql */ `
 -- What text processes may spend for a key.
