@@ -1,7 +1,7 @@
 /**
- * Natural batching: while one flush is in flight, further calls queue up, and the next flush takes them all. An idle
- * batcher flushes everything that arrives in one turn of the event loop; a busy one shares each round trip, lock and
- * commit among many calls. It needs no timer, unless it is to wait for callers to come back.
+ * Natural batching: while a flush is in progress, further calls queue up, and the next flush takes them all. An idle
+ * batcher flushes all items that arrive in one iteration of the event loop. A busy batcher shares each round trip, lock
+ * and commit among many calls. It uses a timer only if it waits for callers to return (`gatherMs`).
  */
 import { isConnectionLost, OutcomeUnknownError } from './connections.ts';
 import { isRefusal } from './database.ts';
@@ -17,13 +17,13 @@ interface BatcherOptions<Item, Result> {
   /** The most items that one flush takes. */
   readonly maxItems: number;
   /**
-   * Repeats a batch whose connection was lost, once, on another connection; rejects with {@link OutcomeUnknownError} if
-   * that fails too. Defaults to the same flush, which must then be idempotent.
+   * Repeats a batch whose connection was lost, once, on another connection. If the repetition is lost, too, the batch
+   * rejects with {@link OutcomeUnknownError}. Defaults to the same flush, which must then be idempotent.
    */
   readonly again?: (items: readonly Item[]) => Promise<readonly Result[]>;
   /**
-   * How long after a flush to wait, at most, for those whose items it handled to come back with their next ones, if they
-   * and those who wait already are many. Fewer and larger flushes cost less. Defaults to not at all.
+   * The longest wait after a flush for its callers to return with their next items, if they and the waiting callers are
+   * many. Fewer and larger flushes cost less. Defaults to no wait.
    */
   readonly gatherMs?: number;
   /** Called with the number of items in each flush. */
@@ -36,34 +36,34 @@ interface Waiting<Item, Result> {
   readonly reject: (error: unknown) => void;
 }
 
-/** So few that the next flush need not wait for them. */
+/** With fewer items than this, the next flush does not wait. */
 const FEW_ITEMS = 8;
-/** So many that a flush costs little more for each than a larger one, while waiting would leave PostgreSQL idle. */
+/** With so many items, a larger flush would save little, and waiting would leave PostgreSQL idle. */
 const MANY_ITEMS = 32;
 
-/** The wait after a flush for those who are about to come back. */
+/** The wait after a flush for callers that are about to return. */
 class Gathering {
-  readonly #longestMs: number;
+  readonly #maxMs: number;
   readonly #onEnd: () => void;
   #enough = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(longestMs: number, onEnd: () => void) {
-    this.#longestMs = longestMs;
+  constructor(maxMs: number, onEnd: () => void) {
+    this.#maxMs = maxMs;
     this.#onEnd = onEnd;
   }
 
-  /** @param expected how many items may come */
+  /** @param expected the number of items that may arrive */
   begin(expected: number): void {
-    if (this.#longestMs === 0 || expected < FEW_ITEMS) return;
+    if (this.#maxMs === 0 || expected < FEW_ITEMS) return;
     this.#enough = Math.min(expected, MANY_ITEMS);
     this.#timer = setTimeout(() => {
       this.end();
       this.#onEnd();
-    }, this.#longestMs);
+    }, this.#maxMs);
   }
 
-  /** Whether there is nothing to wait for with so many items. */
+  /** Whether so many items are enough to flush without waiting. */
   isEnough(items: number): boolean {
     return items >= this.#enough;
   }
@@ -76,8 +76,8 @@ class Gathering {
 
 /**
  * @param flush handles a batch, entirely or not at all; must return one result per item, in order. If PostgreSQL
- *   refuses a batch of several items, each is tried alone, so that a bad item fails only itself. If the connection is
- *   lost, the batch is repeated once. If PostgreSQL cannot be reached, all items fail, since each would wait without success.
+ *   refuses a batch of several items, each is tried alone, so that a bad item fails alone. If the connection is lost,
+ *   the batch is repeated once. If PostgreSQL is unreachable, all items fail, since each would wait without success.
  */
 export function createBatcher<Item, Result>(
   flush: (items: readonly Item[]) => Promise<readonly Result[]>,
@@ -104,7 +104,7 @@ export function createBatcher<Item, Result>(
   function request(): void {
     if (isRequested || isFlushing || queue.length === 0 || !gathering.isEnough(queue.length)) return;
     isRequested = true;
-    // Waits until everything that has already arrived was read, so that it becomes part of the batch.
+    // Waits until all input that has already arrived is read, so that its items become part of the batch.
     setImmediate(flushNext);
   }
 
@@ -143,7 +143,7 @@ export function createBatcher<Item, Result>(
   };
 }
 
-/** @throws OutcomeUnknownError when the repetition of a lost batch is lost, too */
+/** @throws OutcomeUnknownError if the repetition of a lost batch is lost, too */
 async function unlessLost<Result>(repetition: Promise<Result>): Promise<Result> {
   try {
     return await repetition;
@@ -155,7 +155,7 @@ async function unlessLost<Result>(repetition: Promise<Result>): Promise<Result> 
   }
 }
 
-/** A completed flush is not repeated, whatever it returned. */
+/** Settles the items of a completed flush. Never repeats the flush, even if it returned a wrong number of results. */
 function settle<Item, Result>(batch: readonly Waiting<Item, Result>[], results: readonly Result[]): void {
   if (results.length === batch.length) return results.forEach((result, index) => batch[index]?.resolve(result));
   const error = new Error(`a flush of ${batch.length} items returned ${results.length} results`);

@@ -1,4 +1,4 @@
-/** Adds up the calls of upstreams in this process, and reports them to the database for all processes to read. */
+/** Sums the calls of upstreams in this process, and reports them to the database for all processes to read. */
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { addCalls, countCall, newCallSum, type RunningCallSum } from '../domain/call-sum.ts';
@@ -14,11 +14,11 @@ import {
 } from './queries/upstream-calls.ts';
 
 export interface CallRecorder {
-  /** Counts a call. @param failure null if the upstream did its part */
+  /** Counts a call. @param failure null if the upstream did not fail */
   record(target: CallTarget, durationMs: number, failure: CallFailure | null): void;
-  /** Keeps an attempt of a text request that met a failure. */
+  /** Records an attempt of a text request with a failed attempt. */
   recordAttempt(attempt: TextAttempt): void;
-  /** Sets where the open circuits of this process are read. */
+  /** Sets the function that lists the open circuits of this process. */
   reportCircuits(list: () => readonly OpenCircuit[]): void;
   /** Reports now instead of at the next interval. @throws when the database is unavailable */
   flush(): Promise<void>;
@@ -26,14 +26,14 @@ export interface CallRecorder {
   stop(): Promise<void>;
 }
 
-/** The latest, so that operators see a failure while it happens. */
+/** The pause between reports; short, so that operators see a failure while it happens. */
 const PAUSE_MS = 2_000;
-/** What PostgreSQL reports of JSON with an unpaired surrogate. */
+/** The SQLSTATE for JSON with an unpaired surrogate. */
 const INVALID_JSON = '22P02';
-/** While every upstream fails, the first attempts tell enough. */
+/** The most attempts per report. While every upstream fails, the first attempts show enough. */
 const MAX_ATTEMPTS = 500;
 
-/** Memory is bounded by the number of routes and keys, also while the database is unavailable. */
+/** The number of routes and keys bounds the memory, even while the database is unavailable. */
 export function createCallRecorder(database: Database, log: Pick<Logger, 'debug'>): CallRecorder {
   const processId = randomUUID();
   const sums = new Map<string, CallTarget & RunningCallSum>();
@@ -47,8 +47,8 @@ export function createCallRecorder(database: Database, log: Pick<Logger, 'debug'
     const circuits = listCircuits?.() ?? [];
     const taken = { sums: [...sums.values()], failures: [...failures.values()] };
     const takenAttempts = attempts;
-    const areCircuitsNew = circuits.length > 0 || hadCircuits;
-    if (taken.sums.length === 0 && takenAttempts.length === 0 && !areCircuitsNew) return;
+    const hasCircuitChange = circuits.length > 0 || hadCircuits;
+    if (taken.sums.length === 0 && takenAttempts.length === 0 && !hasCircuitChange) return;
     sums.clear();
     failures.clear();
     attempts = [];
@@ -58,19 +58,19 @@ export function createCallRecorder(database: Database, log: Pick<Logger, 'debug'
         processId,
         ...taken,
         attempts: takenAttempts.map(({ endedAtMs, ...attempt }) => ({ ...attempt, ageMs: nowMs - endedAtMs })),
-        circuits: areCircuitsNew ? circuits : null,
+        circuits: hasCircuitChange ? circuits : null,
       });
       hadCircuits = circuits.length > 0;
     } catch (error) {
-      // Words that PostgreSQL cannot store would keep it from every later report.
+      // A message that PostgreSQL cannot store would make every later report fail.
       const words = isUnstorable(error) || isDatabaseError(error, INVALID_JSON) ? { message: '' } : {};
       for (const sum of taken.sums) sums.set(nameOfTarget(sum), { ...sum, ...addCalls(sum, sumOf(sums, sum)) });
       for (const failure of taken.failures) {
         const name = nameOfTarget(failure);
         if (!failures.has(name)) failures.set(name, { ...failure, ...words });
       }
-      const untold = takenAttempts.map((attempt) => ({ ...attempt, ...words }));
-      attempts = [...untold, ...attempts].slice(0, MAX_ATTEMPTS);
+      const unreported = takenAttempts.map((attempt) => ({ ...attempt, ...words }));
+      attempts = [...unreported, ...attempts].slice(0, MAX_ATTEMPTS);
       throw error;
     }
   }

@@ -1,9 +1,9 @@
 /**
- * Shared behaviour of all connections to PostgreSQL: limits on both sides, so that nothing waits forever.
+ * The limits of all connections to PostgreSQL, on both sides, so that nothing waits forever.
  *
- * A connection can go silent without breaking, for example when a firewall forgets it. The server ends whatever exceeds
- * its limits and says so; if even that does not arrive, the connection is destroyed together with the idle ones beside
- * it, which are probably dead too. New ones replace them.
+ * A connection can go silent without breaking, for example when a firewall drops its state. The server ends statements
+ * and transactions that exceed its limits, and reports an error. If no error arrives either, this process destroys the
+ * connection together with the other idle connections, which are probably dead too. New connections replace them.
  */
 import { Socket } from 'node:net';
 import { type Client, type ClientConfig, DatabaseError } from 'pg';
@@ -15,13 +15,13 @@ export interface ConnectionLimits {
   readonly lockMs: number;
   /** The server ends a transaction whose client is silent for this long, and releases its locks; 0 for never. */
   readonly idleInTransactionMs: number;
-  /** A connection that leaves a statement unanswered for this long counts as dead. Must exceed `statementMs`. */
+  /** A connection is dead after a statement was unanswered for so long. Must exceed `statementMs`. */
   readonly silenceMs: number;
 }
 
 /**
- * For everything that a request or task waits for. A silent process loses its locks before others give up waiting for
- * them, with time to spare: the one that waits may have started at the same moment.
+ * For all work that a request or task waits for. A silent process loses its locks well before others stop waiting for
+ * them, even if the others started at the same moment.
  */
 export const SERVING_LIMITS: ConnectionLimits = {
   statementMs: 3_500,
@@ -30,7 +30,7 @@ export const SERVING_LIMITS: ConnectionLimits = {
   silenceMs: 4_000,
 };
 
-/** For reports, maintenance and schema changes, for which nothing waits. */
+/** For reports, maintenance and schema changes, for which no request waits. */
 export const REPORT_LIMITS: ConnectionLimits = {
   statementMs: 30 * 60_000,
   lockMs: 5_000,
@@ -38,7 +38,7 @@ export const REPORT_LIMITS: ConnectionLimits = {
   silenceMs: 31 * 60_000,
 };
 
-/** For connecting, and for waiting for a connection of the pool. */
+/** The limit for connecting, and for waiting for a connection of the pool. */
 export const CONNECT_TIMEOUT_MS = 5_000;
 
 const KEEP_ALIVE_AFTER_MS = 5_000;
@@ -62,17 +62,17 @@ export function connectionConfig(url: string, name: string, limits: ConnectionLi
   } satisfies ClientConfig;
 }
 
-/** A connection that may be destroyed while it is idle. */
+/** A connection that can be destroyed while idle. */
 interface Watched {
   readonly openedAtMs: number;
   /** Does nothing if the connection is in use. */
   destroyIfIdle(): void;
 }
 
-/** All connections of this process: they share a network path. */
+/** All connections of this process, which share a network path. */
 const watched = new Set<Watched>();
 
-/** Destroys a connection that leaves a statement unanswered. @param client already connected */
+/** Destroys the connection if a statement stays unanswered. @param client must be connected */
 export function watchConnection(client: Client, silenceMs: number): void {
   const { stream } = client.connection;
   if (!(stream instanceof Socket)) throw new Error('a connection to PostgreSQL is a socket');
@@ -84,15 +84,15 @@ export function watchConnection(client: Client, silenceMs: number): void {
   };
   watched.add(entry);
   stream.once('close', () => watched.delete(entry));
-  // Counts from the last byte sent or received, and again from the next one: an idle connection lets it pass, too.
+  // The timeout counts from the last byte sent or received. It also fires on an idle connection.
   stream.setTimeout(silenceMs);
   stream.on('timeout', () => {
     if (!isBusy(client)) return;
     const { bytesRead } = stream;
-    // If this process itself was stalled, data may have arrived that it has not read yet.
+    // If this process was stalled, there may be data that it has not read yet.
     afterReading(() => {
       if (!isBusy(client) || stream.bytesRead !== bytesRead || stream.destroyed) return;
-      // Idle connections first, so that a retry does not pick one of them.
+      // Destroys idle connections first, so that a retry does not pick one of them.
       const silentSinceMs = performance.now() - silenceMs;
       for (const other of watched) if (other.openedAtMs < silentSinceMs) other.destroyIfIdle();
       stream.destroy(new SilentConnectionError(`the database did not answer for ${silenceMs} ms`));
@@ -109,41 +109,41 @@ function afterReading(then: () => void): void {
   setImmediate(() => setImmediate(then));
 }
 
-/** A statement was lost with its connection and could not be repeated to find out whether it took effect. */
+/** A statement was lost with its connection, and its repetition failed, so that its outcome is unknown. */
 export class OutcomeUnknownError extends Error {
   override readonly name = 'OutcomeUnknownError';
 }
 
 /**
  * Whether a statement failed because its connection was lost, so that its effect is unknown, or as the victim of a
- * deadlock. The next connection may work, so idempotent work should be repeated once.
+ * deadlock. Idempotent work should be repeated once, since the next connection may work.
  */
 export function isConnectionLost(error: unknown): boolean {
   if (error instanceof DatabaseError) return LOST_STATES.has(error.code ?? '');
   if (error instanceof SilentConnectionError) return true;
   if (!(error instanceof Error)) return false;
   if ('code' in error && typeof error.code === 'string') return LOST_CODES.has(error.code);
-  return says(error, LOST_MESSAGES);
+  return hasMessage(error, LOST_MESSAGES);
 }
 
-/** The server ended the session (on request, or as idle in a transaction), or a transaction to break a deadlock. */
+/** The server ended the session (on request, or idle in a transaction), or a transaction to break a deadlock. */
 const LOST_STATES: ReadonlySet<string> = new Set(['57P01', '57P02', '25P03', '40P01']);
 const LOST_CODES: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT']);
 /** The driver's messages for lost connections, which have no code. */
 const LOST_MESSAGES = ['Connection terminated', 'Client has encountered a connection error', 'Client was closed'];
 
-/** Whether the database could not be reached or did not answer in time, so that the same may succeed a little later. */
+/** Whether the database was unreachable or did not answer in time, so that a retry may succeed soon. */
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof OutcomeUnknownError || isConnectionLost(error)) return true;
   if (error instanceof DatabaseError) return UNAVAILABLE_STATES.has(error.code ?? '');
   if (!(error instanceof Error)) return false;
   if ('code' in error && typeof error.code === 'string') return UNREACHABLE_CODES.has(error.code);
-  return says(error, UNREACHABLE_MESSAGES);
+  return hasMessage(error, UNREACHABLE_MESSAGES);
 }
 
 /**
- * Errors of a server that exceeds its limits, or is not up: the same statement may succeed once an operator has freed a
- * disk, or a standby has taken over. https://www.postgresql.org/docs/current/errcodes-appendix.html
+ * Errors of a server that exceeds its limits, or is down. The same statement may succeed once an operator has freed
+ * disk space, or a standby has taken over. https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
 const UNAVAILABLE_STATES: ReadonlySet<string> = new Set([
   '53000', // insufficient_resources
@@ -161,12 +161,12 @@ const UNAVAILABLE_STATES: ReadonlySet<string> = new Set([
   '25006', // read_only_sql_transaction, on a standby
 ]);
 const UNREACHABLE_CODES: ReadonlySet<string> = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND']);
-/** The messages of the pools and the driver. */
+/** The messages of the pools and the driver for an unreachable server. */
 const UNREACHABLE_MESSAGES = ['timeout expired', 'timeout exceeded when trying to connect', 'Knex: Timeout acquiring'];
 
-/** The query builder puts the statement in front of the driver's message. */
-function says({ message }: Error, beginnings: readonly string[]): boolean {
-  return beginnings.some((beginning) => message.startsWith(beginning) || message.includes(` - ${beginning}`));
+/** Whether the message starts with one of the texts. The query builder puts the statement in front of it. */
+function hasMessage({ message }: Error, prefixes: readonly string[]): boolean {
+  return prefixes.some((prefix) => message.startsWith(prefix) || message.includes(` - ${prefix}`));
 }
 
 /** Repeats idempotent work once if its connection was lost. */

@@ -1,4 +1,4 @@
-/** The database's clock, which all processes share: deadlines, leases and ordering follow it, not the machine's. */
+/** The database's clock, which all processes share. Deadlines, leases and ordering follow this clock. */
 import type { Database } from './database.ts';
 
 export interface Clock {
@@ -9,14 +9,14 @@ export interface Clock {
 export interface DatabaseClock extends Clock {
   /** How far the machine's clock is ahead of the database's; 0 until measured. */
   aheadMs(): number;
-  /** Measures the difference in one round trip. @throws when the database does not answer */
+  /** Measures the difference in one round trip. @throws if the database does not answer */
   measure(): Promise<void>;
 }
 
 /** The machine's own clock. */
 export const MACHINE_CLOCK: Clock = { nowMs: () => Date.now() };
 
-/** @param machine corrected by the last measurement */
+/** @param machine the clock to correct by the last measurement */
 export function createDatabaseClock(database: Database, machine: Clock = MACHINE_CLOCK): DatabaseClock {
   let aheadMs = 0;
   return {

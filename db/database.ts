@@ -1,4 +1,4 @@
-/** The connection to PostgreSQL. Queries take it as their first argument; none opens its own. */
+/** The connection pool to PostgreSQL. Queries take it as their first argument, and open no connections of their own. */
 import knex, { type Knex } from 'knex';
 import { type Client, DatabaseError } from 'pg';
 import {
@@ -31,12 +31,12 @@ export function createDatabase(url: string, poolSize: number, limits: Connection
       },
     },
     log: SILENT,
-    // A connection that goes silent returns to the pool within its limit.
+    // A silent connection is destroyed within its limit, which frees its place in the pool.
     acquireConnectionTimeout: limits.silenceMs + CONNECT_TIMEOUT_MS,
   });
 }
 
-/** Code that uses a connection that breaks learns of it by its error. */
+/** Logs nothing: the code that uses a broken connection gets an error. */
 const SILENT = { warn: () => {}, error: () => {}, debug: () => {}, deprecate: () => {} };
 
 /** Reads a `numeric(38,0)` column, which the driver returns as text. */
@@ -44,18 +44,18 @@ export function picoUsd(column: string): bigint {
   return BigInt(column);
 }
 
-/** The time of the database in so many seconds, for an insert or an update. */
+/** SQL for the database's time in so many seconds from now, for an insert or an update. */
 export function secondsFromNow(database: Database, seconds: number): Knex.Raw {
   return database.raw(`now() + ? * interval '1 second'`, [seconds]);
 }
 
-/** The row of a statement that always gives one, such as an insert or a sum. */
+/** Returns the row of a statement that always returns one row, such as an insert or a sum. */
 export function onlyRow<Row>([row]: readonly Row[]): Row {
   if (!row) throw new Error('a statement that always gives a row gave none');
   return row;
 }
 
-/** Whether PostgreSQL answered with a refusal, rather than being out of reach. */
+/** Whether PostgreSQL refused the statement. False if PostgreSQL was unreachable. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof DatabaseError;
 }
@@ -65,7 +65,7 @@ export function isDatabaseError(error: unknown, sqlState: string): boolean {
   return error instanceof Error && 'code' in error && error.code === sqlState;
 }
 
-/** Whether PostgreSQL refused by this constraint. */
+/** Whether PostgreSQL refused the statement because of this constraint. */
 export function isViolationOf(error: unknown, constraint: string): boolean {
   return error instanceof DatabaseError && error.constraint === constraint;
 }

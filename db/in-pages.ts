@@ -1,4 +1,4 @@
-/** Groups items, in order, into lists of `size`; the last one may be shorter. */
+/** Groups items, in order, into lists of `size`. The last list may be shorter. */
 export async function* inPages<Item>(items: AsyncIterable<Item>, size: number): AsyncIterable<readonly Item[]> {
   let page: Item[] = [];
   for await (const item of items) {

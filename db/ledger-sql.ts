@@ -1,20 +1,20 @@
-/** The rules of `domain/ledger.ts` as SQL expressions: what a row of `transfers` moves. */
+/** The rules of `domain/ledger.ts` as SQL expressions on a row of `transfers`. */
 import { type AccountBook, isCharge, TRANSFERS } from '../domain/ledger.ts';
 
-/** 1 if the row's `amount` goes to this book of its account, -1 if it leaves the book, 0 otherwise. */
+/** SQL for the sign with which the row changes this balance of its account: 1, -1, or 0 for no change. */
 export function signOf(book: AccountBook): string {
   return `((credit = '${book}')::int - (debit = '${book}')::int)`;
 }
 
-/** The amounts that a row adds to `available` and `reserved`. */
+/** SQL for the amounts that a row adds to `available` and `reserved`. */
 export const CHANGE = {
   available: `(amount * ${signOf('available')})`,
   reserved: `(amount * ${signOf('reserved')})`,
 };
 
 /**
- * Whether a transfer is the first that charges its text request, so that sums count the request once. A request whose
- * allowance was lost has no `charge`.
+ * SQL for whether a transfer is the first that charges its text request, so that sums count the request once. A request
+ * whose allowance was lost has no `charge`.
  *
  * @param transfer the SQL name of the transfer
  * @param request the SQL name of the row of `text_requests`

@@ -1,4 +1,4 @@
-/** Brings a database to the current schema. */
+/** Migrates a database to the current schema. */
 import knex, { type Knex } from 'knex';
 import { FOUNDATIONS } from './migrations/0001-foundations.ts';
 import { ACCOUNTS } from './migrations/0002-accounts.ts';
@@ -13,8 +13,8 @@ import { OPERATIONS } from './migrations/0010-operations.ts';
 import { ensurePartitions } from './partitions.ts';
 
 /**
- * The SQL of migrations by name, in order. Names are numbered from 0001 without gaps, and have no extension, which differs
- * between sources and build. A migration that changes a function of `functions/` runs that file again.
+ * The SQL of migrations by name, in order. Names are numbered from 0001 without gaps, and have no extension, since
+ * extensions differ between sources and build. A migration that changes a function of `functions/` runs its file again.
  */
 const MIGRATIONS: Readonly<Record<string, string>> = {
   '0001-foundations': FOUNDATIONS,
@@ -29,15 +29,15 @@ const MIGRATIONS: Readonly<Record<string, string>> = {
   '0010-operations': OPERATIONS,
 };
 
-/** Any number that no other advisory lock uses. */
+/** An arbitrary number that no other advisory lock uses. */
 const MIGRATION_LOCK = 5_410_293;
 
-/** Knex requires one, but migrations are never undone. */
+/** Knex requires this function, but migrations are never undone. */
 async function down(): Promise<never> {
   throw new Error('migrations are not undone: restore a backup');
 }
 
-/** For tools that go through the migrations one by one. */
+/** Exported for tools that run single migrations. */
 export const migrationSource: Knex.MigrationSource<string> = {
   getMigrations: async () => Object.keys(MIGRATIONS),
   getMigrationName: (name) => name,
@@ -49,17 +49,17 @@ export const migrationSource: Knex.MigrationSource<string> = {
 };
 
 /**
- * Applies missing migrations and creates the partitions of the coming months. Safe to run on a current database, and
- * from several processes at once.
+ * Applies missing migrations and creates the partitions of the next months. Safe to run on a current database, and from
+ * several processes at once.
  *
- * @returns the names of the migrations applied now
+ * @returns the names of the applied migrations
  */
 export async function migrate(databaseUrl: string): Promise<readonly string[]> {
   const database = knex({ client: 'pg', connection: databaseUrl, pool: { min: 0, max: 3 } });
   try {
     return await database.transaction(async (lock) => {
       await lock.raw('SELECT pg_advisory_xact_lock(?)', [MIGRATION_LOCK]);
-      // No other process migrates now, so knex's own lock can only be left over from a run that was killed.
+      // No other process migrates now, so a lock of knex can only remain from a killed run.
       await database.migrate.forceFreeMigrationsLock({ migrationSource });
       const [, applied]: [number, string[]] = await database.migrate.latest({ migrationSource });
       await ensurePartitions(database);
@@ -70,7 +70,7 @@ export async function migrate(databaseUrl: string): Promise<readonly string[]> {
   }
 }
 
-/** The names of migrations that this version of the code has and the database lacks. */
+/** Returns the names of this version's migrations that the database lacks. */
 export async function pendingMigrations(database: Knex): Promise<readonly string[]> {
   const [applied] = await database.migrate.list({ migrationSource });
   const names = new Set(applied.map((row: { name: string }) => row.name));

@@ -1,13 +1,13 @@
 import type { Knex } from 'knex';
 
-/** Which page of a list to read: newest first, by ids that start with the time. */
+/** A page of a list, newest first, ordered by ids that start with the time. */
 export interface IdPage {
   /** The id of the last row of the previous page. */
   readonly before?: string | undefined;
   readonly limit: number;
 }
 
-/** Orders a list newest first, and keeps only the rows of the page. */
+/** Orders a list newest first, and restricts it to the rows of the page. */
 export function newestFirst<Row extends object, Result>(
   query: Knex.QueryBuilder<Row, Result>,
   { before, limit }: IdPage,

@@ -1,4 +1,4 @@
-/** The monthly partitions of tasks, submissions, transfers and text requests: listing, creating and detaching them. */
+/** Lists, creates and detaches the monthly partitions of tasks, submissions, transfers and text requests. */
 import type { Knex } from 'knex';
 import { DatabaseError } from 'pg';
 import { OperatorError } from '../domain/operator-error.ts';
@@ -6,13 +6,13 @@ import { OperatorError } from '../domain/operator-error.ts';
 /** The tables that are partitioned by month. */
 export const PARTITIONED_TABLES = ['tasks', 'transfers', 'text_requests', 'submissions'] as const;
 
-/** From the previous month on, this many months always have partitions. */
+/** The number of months with partitions, from the previous month on. */
 const PARTITION_MONTHS = 5;
 
 export interface Month {
-  /** As `2026-05`. */
+  /** Such as `2026-05`. */
   readonly month: string;
-  /** On disk, with indexes, of all tables together. */
+  /** The size on disk of all tables together, with indexes. */
   readonly bytes: number;
 }
 
@@ -21,7 +21,7 @@ export class MonthError extends OperatorError {
   override readonly name = 'MonthError';
 }
 
-/** Creates missing partitions from the previous month on. @param at by default, the database's time */
+/** Creates missing partitions from the month before `at` on. @param at defaults to the database's time */
 export async function ensurePartitions(database: Knex, at?: Date): Promise<void> {
   const now = at ?? (await databaseTime(database));
   const previousMonth = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1, 1));
@@ -34,7 +34,7 @@ export async function ensurePartitions(database: Knex, at?: Date): Promise<void>
   }
 }
 
-/** Runs `work`; if a partition is missing, creates the partitions and runs it once more. */
+/** Runs `work`. If a partition is missing, creates the partitions and runs `work` again. */
 export async function withPartitions<Result>(database: Knex, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
@@ -61,12 +61,12 @@ async function databaseTime(database: Knex): Promise<Date> {
   return rows[0].now;
 }
 
-/** PostgreSQL has no error code of its own for this. */
+/** PostgreSQL has no separate error code for a missing partition. */
 function isPartitionMissing(error: unknown): boolean {
   return error instanceof DatabaseError && error.routine === 'ExecFindPartition';
 }
 
-/** The attached months, oldest first. */
+/** Lists the attached months, oldest first. */
 export async function listMonths(database: Knex): Promise<readonly Month[]> {
   const { rows } = await database.raw<{ rows: { month: string; bytes: string }[] }>(
     /* sql */ `
@@ -79,17 +79,17 @@ export async function listMonths(database: Knex): Promise<readonly Month[]> {
 }
 
 /**
- * Detaches a month from the tables and keeps the sums of its transfers; its rows remain in tables of their own, such as
- * `transfers_2026_05`. All or nothing, and either within a few seconds or not at all.
+ * Detaches a month from the tables and keeps the sums of its transfers. Its rows remain in separate tables, such as
+ * `transfers_2026_05`. Detaches all tables or none, and fails if the locks take more than a few seconds.
  *
- * @param month as `2026-05`
- * @throws MonthError when it is less than two months old, not attached, or still holds money
+ * @param month such as `2026-05`
+ * @throws MonthError if the month ended less than two months ago, is not attached, or still holds money
  */
 export async function detachMonth(database: Knex, month: string): Promise<void> {
   if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(month)) throw new MonthError(`${month} is not a month. Write it as 2026-05.`);
   try {
     await database.transaction(async (transaction) => {
-      // Everyone else would wait behind a long query, too.
+      // While this lock waits for a long query, all other statements wait behind the lock.
       await transaction.raw(`SET LOCAL lock_timeout = '5s'`);
       await transaction.raw('SELECT detach_month(?::date)', [`${month}-01`]);
     });

@@ -9,18 +9,18 @@ export interface Period {
   readonly to?: Date | undefined;
 }
 
-/** The row of a task or text request exists within so long after its request was admitted. */
-const LEFT_WITHIN_MS = 10 * 60_000;
-/** Two processes may read their clocks so differently. */
-const CLOCKS_APART_MS = 60_000;
+/** A request creates the row of its task or text request within so long. */
+const ROW_WITHIN_MS = 10 * 60_000;
+/** The largest difference between the clocks of two processes. */
+const MAX_CLOCK_SKEW_MS = 60_000;
 
-/** When the row that a request left behind was created, by the time in the request's id. @param requestId `req_…` */
+/** The period in which a request can have created its row, by the time in the request's id. @param requestId `req_…` */
 export function periodOfRequest(requestId: string): { readonly from: Date; readonly to: Date } {
   const atMs = createdAtMsOf('request', requestId);
-  return { from: new Date(atMs - CLOCKS_APART_MS), to: new Date(atMs + LEFT_WITHIN_MS) };
+  return { from: new Date(atMs - MAX_CLOCK_SKEW_MS), to: new Date(atMs + ROW_WITHIN_MS) };
 }
 
-/** Keeps only rows that were created in a period. */
+/** Restricts a query to rows that were created in a period. */
 export function createdIn(
   query: Pick<Knex.QueryInterface, 'where'>,
   { from, to }: Period,

@@ -1,4 +1,4 @@
-/** Re-encrypts stored secrets with today's key, so that earlier keys are no longer needed. */
+/** Re-encrypts stored secrets with the current key, so that previous keys are no longer needed. */
 import type { Database } from './database.ts';
 import type { Sealer } from './sealing.ts';
 
@@ -6,11 +6,11 @@ interface SealedTable {
   readonly table: string;
   readonly key: readonly string[];
   readonly columns: readonly string[];
-  /** The column with what sealed values belong to; null where they belong to nothing. */
+  /** The column with the context of the encrypted values; null for values without a context. */
   readonly context: string | null;
 }
 
-/** Everything that is sealed. */
+/** All tables with encrypted values. */
 const SEALED: readonly SealedTable[] = [
   {
     table: 'webhook_endpoints',
@@ -19,16 +19,16 @@ const SEALED: readonly SealedTable[] = [
     context: 'id',
   },
   { table: 'users', key: ['id'], columns: ['second_factor_secret'], context: 'id' },
-  // Stored answers for replays, which are kept for a day.
+  // Responses to replay, which are stored for a day.
   { table: 'idempotency_keys', key: ['account_id', 'key'], columns: ['sealed_body'], context: null },
   { table: 'sent_forms', key: ['form_id'], columns: ['sealed_answer'], context: 'form_id' },
 ];
 
-/** Progress with a table. */
+/** The progress of a table. */
 export interface Resealed {
   readonly table: string;
   readonly rows: number;
-  /** The number of rows that had another key. */
+  /** The number of rows that were encrypted with another key. */
   readonly changed: number;
 }
 
@@ -40,7 +40,7 @@ interface SealedRow {
 
 const PAGE_SIZE = 500;
 
-/** Safe alongside running processes, and repeatable. @throws SealBrokenError when no key decrypts a value */
+/** Can run beside other processes, and repeatedly. @throws SealBrokenError if no key decrypts a value */
 export async function* reseal(database: Database, sealer: Sealer): AsyncIterable<Resealed> {
   for (const table of SEALED) yield* resealTable(database, sealer, table);
 }
@@ -79,7 +79,7 @@ async function readPage(
   return rows;
 }
 
-/** Unless somebody has replaced a value in the meantime. @returns how many rows were changed */
+/** Updates a row, unless one of its values has changed meanwhile. @returns the number of updated rows */
 async function replace(
   database: Database,
   { table, key, columns }: SealedTable,

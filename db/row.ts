@@ -1,11 +1,11 @@
-/** How PostgreSQL names and sends what the domain keeps. */
+/** Converts between rows of PostgreSQL and entities of the domain. */
 import { type CamelCase, type SnakeCase, toCamelCase, toSnakeCase } from '../domain/field-names.ts';
 
 export { camelCased } from '../domain/field-names.ts';
 
 /**
- * A row of what `Entity` is, its columns in snake case. Amounts and large integers arrive as text, as `Counts` do, which are
- * small enough for a number.
+ * A row of an `Entity`, with columns in snake case. Amounts and large integers arrive as text. So do `Counts`, which
+ * are small enough for a number.
  */
 export type RowOf<Entity, Counts extends keyof Entity = never> = {
   readonly [Field in keyof Entity & string as SnakeCase<Field>]: Field extends Counts
@@ -15,10 +15,10 @@ export type RowOf<Entity, Counts extends keyof Entity = never> = {
 
 type AsText<Value> = Value extends bigint ? string : Value;
 
-/** Some fields of an entity: those to change, or to look for. */
+/** Some fields of an entity, to change or to search. */
 export type Given<Entity, Field extends keyof Entity> = { readonly [Name in Field]?: Entity[Name] | undefined };
 
-/** The row with its columns named as the domain names them, its amounts and its counts as numbers. */
+/** Converts a row: columns to camel case, `amounts` to bigint and `counts` to numbers. */
 export function readRow<
   Row extends object,
   Amount extends keyof Row & string = never,
@@ -45,7 +45,7 @@ export function readRow(
   return Object.fromEntries(Object.entries(row).map(([column, value]) => [toCamelCase(column), read(column, value)]));
 }
 
-/** The fields named and sent as PostgreSQL does it. Those that are undefined are left out. */
+/** Converts fields to columns: names to snake case, and bigint to text. Omits undefined fields. */
 export function columnsOf(fields: object, prefix = ''): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(fields)

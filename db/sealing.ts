@@ -1,7 +1,7 @@
 /**
- * Encryption of values that the database keeps but must not reveal: endpoint secrets and stored responses. AES-256-GCM,
- * so that a changed or swapped value is detected. A sealed value is a version byte, a 12-byte nonce, the ciphertext and
- * a 16-byte tag: https://csrc.nist.gov/pubs/sp/800/38/d/final
+ * Encrypts values that the database must not reveal: endpoint secrets and stored responses. AES-256-GCM detects changed
+ * and swapped values. An encrypted value is a version byte, a 12-byte nonce, the ciphertext and a 16-byte tag:
+ * https://csrc.nist.gov/pubs/sp/800/38/d/final
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 
@@ -15,35 +15,35 @@ const OPTIONS = { authTagLength: TAG_BYTES };
 
 export interface Sealer {
   /**
-   * Encrypts a text, differently each time.
+   * Encrypts a text with a new nonce.
    *
-   * @param context identifies what the text belongs to, such as a row's id; opening requires the same context, so a
-   *   value copied to another row does not open
+   * @param context identifies the owner of the text, such as a row's id. Decryption requires the same context, so that
+   *   a value copied to another row cannot be decrypted
    */
   seal(text: string, context?: string): Buffer;
   /**
    * Decrypts the result of {@link Sealer.seal}.
    *
-   * @throws SealBrokenError if it has another key or context, was changed, or is not a sealed value
+   * @throws SealBrokenError if the value has another key or context, was changed, or is not an encrypted value
    */
   open(sealed: Uint8Array, context?: string): string;
   /**
-   * Re-encrypts a value with today's key.
+   * Re-encrypts a value with the current key.
    *
-   * @returns null if it already has today's key
+   * @returns null if the value already has the current key
    * @throws SealBrokenError
    */
   reseal(sealed: Uint8Array, context?: string): Buffer | null;
 }
 
-/** A value cannot be decrypted. The message contains nothing of it. */
+/** A value cannot be decrypted. The message contains no part of the value. */
 export class SealBrokenError extends Error {
   override readonly name = 'SealBrokenError';
 }
 
 /**
- * @param encryptionKey 32 bytes; encrypts everything
- * @param others earlier keys that may still have encrypted something
+ * @param encryptionKey the current key, 32 bytes
+ * @param others previous keys, with which stored values may be encrypted
  * @throws RangeError for a key of another length
  */
 export function createSealer(encryptionKey: Uint8Array, ...others: readonly Uint8Array[]): Sealer {
@@ -76,7 +76,7 @@ export function createSealer(encryptionKey: Uint8Array, ...others: readonly Uint
   };
 }
 
-/** @returns null if it has another key or context, or was changed */
+/** @returns null if the value has another key or context, or was changed */
 function openWith(key: Uint8Array, sealed: Uint8Array, context: string): string | null {
   const nonce = sealed.subarray(1, HEADER_BYTES);
   const ciphertext = sealed.subarray(HEADER_BYTES, -TAG_BYTES);

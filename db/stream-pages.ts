@@ -1,9 +1,9 @@
 const PAGE_SIZE = 1_000;
 
 /**
- * All rows of a list, read page by page on demand, so that at most a page is in memory.
+ * Streams all rows of a list page by page, with at most one page in memory.
  *
- * @param readPage reads up to `limit` rows after `after`, or the first ones, in an order that never changes
+ * @param readPage reads up to `limit` rows after `after`, or the first rows, in a stable order
  */
 export async function* streamPages<Row>(
   readPage: (after: Row | undefined, limit: number) => Promise<readonly Row[]>,

@@ -1,23 +1,23 @@
 /**
- * Keeps tables from growing forever. Each sweep removes a limited number of rows that are no longer needed, so that it
- * never holds locks for long; it may run at any time, even concurrently.
+ * Removes old rows, so that tables do not grow forever. Each sweep removes a limited number of rows, so that it never
+ * holds locks for long. Sweeps can run at any time, even concurrently.
  */
 import { firstIdAt } from '../domain/ids.ts';
 import { WEBHOOKS } from '../domain/policy.ts';
 import type { Database } from './database.ts';
 
-/** Removes at most `limit` rows. @returns how many; fewer than `limit` if nothing is left to remove */
+/** Removes at most `limit` rows. @returns the number of removed rows; fewer than `limit` if none is left */
 export type Sweep = (database: Database, limit: number) => Promise<number>;
 
 const DAY_MS = 86_400_000;
-/** Reports are kept for more than a year, so that two yearly closings can be compared. */
+/** More than a year, so that two yearly closings can be compared. */
 const RECONCILIATIONS_KEPT_DAYS = 400;
-/** Far longer than vendors list or announce a job. */
+/** Far longer than vendors list or report a job. */
 const VENDOR_JOBS_KEPT_DAYS = 90;
 const CALLS_KEPT_DAYS = 91;
 const ATTEMPTS_KEPT_DAYS = 30;
 
-/** By the name of what they limit. */
+/** The sweeps by the name of the rows that they remove. */
 export const SWEEPS: Readonly<Record<string, Sweep>> = {
   'idempotency keys': rowsWhere('idempotency_keys', `coalesce(expires_at, lease_until) < now() - interval '1 hour'`),
   'request windows': rowsWhere('request_windows', `window_start < now() - interval '10 minutes'`),
@@ -43,7 +43,7 @@ export const SWEEPS: Readonly<Record<string, Sweep>> = {
   reconciliations: rowsWhere('reconciliations', `finished_at < now() - interval '${RECONCILIATIONS_KEPT_DAYS} days'`),
 };
 
-/** Removes events whose deliveries all ended long ago, with deliveries and attempts. Redelivery keeps an event. */
+/** Removes events whose deliveries all ended long ago, with deliveries and attempts. A redelivery keeps its event. */
 async function deleteOldEvents(database: Database, limit: number): Promise<number> {
   const { rows } = await database.raw<{ rows: { count: number }[] }>(
     /* sql */ `
@@ -63,7 +63,7 @@ async function deleteOldEvents(database: Database, limit: number): Promise<numbe
   return rows[0]?.count ?? 0;
 }
 
-/** A sweep of the rows that meet a condition. @param condition SQL from this file, never from a client */
+/** Makes a sweep of the rows that meet a condition. @param condition SQL from this file, never from a client */
 function rowsWhere(table: string, condition: string): Sweep {
   return async (database, limit) => {
     const { rowCount } = await database.raw<{ rowCount: number }>(

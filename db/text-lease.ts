@@ -1,8 +1,7 @@
-/** The lease of a text process: without it, the process spends none of its allowances. */
-/** A process may spend for so long after it last wrote. */
+/** The lease of a text process: how long the process may spend its allowances after its last write. */
 export const LEASE_SECONDS = 2;
 
-/** A process whose heartbeats are further apart has not been heard in between. */
+/** A longer gap between heartbeats counts as silence. */
 export const HEARD_WITHIN_SECONDS = 5;
 
 /** SQL: whether the lease of a row of `processes` is valid. @param moment the SQL expression of the time */

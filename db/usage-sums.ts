@@ -1,6 +1,7 @@
 /**
- * Keeps `daily_usage` and `daily_transfers` up to date, a little behind the present. Every step is one transaction that moves the sums together with
- * what says how far they go, so that a crash between any two loses and doubles nothing. Several processes may do it at once.
+ * Updates `daily_usage` and `daily_transfers`, about an hour behind the present. Every step is one transaction that
+ * moves the sums together with the end of the summed time, so that a crash between two steps loses and doubles nothing.
+ * Several processes can run this at once.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from './database.ts';
@@ -8,14 +9,15 @@ import { sumTransfersWhere } from './queries/daily-transfers.ts';
 import { onSummedUsage, sumUsedIn, USAGE_MEASURES, USAGE_NAMES } from './queries/daily-usage.ts';
 
 /**
- * Later than this nothing is recorded without a mark (`late_usage`), with five minutes for a clock that was set back.
+ * Rows that are recorded later than this have a mark (`late_usage`). Includes five minutes for a clock that was set
+ * back.
  */
 const SETTLED_AFTER_MINUTES = 65;
-/** The period that one step sums: short enough for any limit on statements. */
+/** The period of one step: short enough for the limits on statements. */
 const STEP = '1 hour';
-/** Days of accounts that are summed again in one step. */
+/** The number of marked days that one step sums again. */
 const LATE_DAYS = 100;
-/** Transactions that write take a few seconds at most. */
+/** Longer than any transaction that writes. */
 const PATIENCE_MS = 10_000;
 const PAUSE_MS = 200;
 
@@ -23,7 +25,8 @@ const PAUSE_MS = 200;
  * Brings the sums up to date.
  *
  * @param onStep called after each step
- * @param patienceMs for how long it waits for transactions that may write about the time to be summed; then the next call sums it
+ * @param patienceMs how long to wait for open transactions that may still write rows to sum; then the next call sums
+ *   them
  */
 export async function sumUsage(
   database: Database,
@@ -35,13 +38,13 @@ export async function sumUsage(
 }
 
 /**
- * Finds a time before which every row is committed or will come with a mark: an hour has passed, and every transaction that
- * wrote without a mark then has ended.
+ * Finds a time before which every row is committed or will have a mark: an hour has passed, and every transaction that
+ * wrote without a mark has ended.
  *
- * @returns null when a transaction from before does not end
+ * @returns null if an older transaction does not end
  */
 async function findSettled(database: Database, patienceMs: number): Promise<Date | null> {
-  // An id of its own is later than that of everybody who has written anything by now.
+  // The id of this transaction is later than the ids of all transactions that have written so far.
   const { rows } = await database.raw<{ rows: { before: Date; last: string }[] }>(/* sql */ `
     SELECT clock_timestamp() - interval '${SETTLED_AFTER_MINUTES} minutes' AS before,
       pg_current_xact_id()::text AS last`);
@@ -59,7 +62,7 @@ async function findSettled(database: Database, patienceMs: number): Promise<Date
   }
 }
 
-/** Adds what started, and was transferred, in the next hour. @returns whether there was anything left to sum before `settled` */
+/** Adds the usage and transfers of the next hour. @returns whether there was time left to sum before `settled` */
 async function sumNextHour(database: Database, settled: Date): Promise<boolean> {
   return database.transaction(async (transaction) => {
     const part = await lockSummed(transaction, settled);
@@ -84,7 +87,7 @@ async function sumNextHour(database: Database, settled: Date): Promise<boolean> 
   });
 }
 
-/** Keeps others from summing until the transaction ends. @returns the next hour, or as much of it as is settled */
+/** Blocks other processes from summing until the transaction ends. @returns the settled part of the next hour */
 async function lockSummed(
   transaction: Database,
   settled: Date,
@@ -98,10 +101,10 @@ async function lockSummed(
 }
 
 /**
- * Sums marked days of accounts again, as far as they are summed at all, and removes their marks. One statement sees a mark and
- * the row that it came with together; whatever comes meanwhile has a mark that stays.
+ * Sums the marked days of accounts again up to the end of the summed time, and removes their marks. One statement sees
+ * a mark together with its row. Rows that arrive meanwhile have a mark that stays.
  *
- * @returns how many marks it removed, at most {@link LATE_DAYS}
+ * @returns the number of removed marks, at most {@link LATE_DAYS}
  */
 async function sumLateDays(database: Database): Promise<number> {
   return database.transaction(async (transaction) => {

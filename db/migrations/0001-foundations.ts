@@ -1,13 +1,13 @@
 /**
- * The types and functions that every table uses: money, ids, and the rule that refuses a change.
+ * The types and functions that every table uses: money, ids, and triggers that refuse changes.
  *
- * - `pico_usd` is an amount of money. NaN is refused by name: PostgreSQL sorts NaN above every number, so a balance of
- *   NaN would pay for everything.
- * - `id_created_at` reads the time that an id carries; `domain/ids.ts` makes ids.
- * - A rule that is a trigger reports its name as the `constraint` of the error, as CHECKs do.
+ * - `pico_usd` is an amount of money. Its check refuses NaN explicitly: PostgreSQL sorts NaN above every number, so a
+ *   balance of NaN would pay for any price.
+ * - `id_created_at` reads the time in an id; `domain/ids.ts` makes ids.
+ * - A trigger that refuses a change reports its name as the `constraint` of the error, like a CHECK.
  *
- * Everywhere, the length of an id is checked apart from its letters: a counted repetition in a regular expression costs
- * several times as much, and every transfer is checked four times.
+ * Checks of ids test the length apart from the letters: a counted repetition in a regular expression costs several
+ * times as much, and every transfer is checked four times.
  */
 export const FOUNDATIONS = /* sql */ `
 -- Finds parts of names and addresses: https://www.postgresql.org/docs/current/pgtrgm.html
@@ -36,12 +36,12 @@ BEGIN
 END $$;
 `;
 
-/** A constraint by which a column holds one of the values, or null. */
+/** A constraint that restricts a column to the values, or null. */
 export function oneOf(column: string, values: readonly string[]): string {
   return `CHECK (${column} IN (${quoted(values)}))`;
 }
 
-/** A list of texts, for IN and ARRAY. */
+/** Quotes texts as a list for IN and ARRAY. */
 export function quoted(values: readonly string[]): string {
   return values.map((value) => `'${value}'`).join(', ');
 }

@@ -4,33 +4,34 @@ import { END_USER_BUDGETS } from '../functions/end-user-budgets.ts';
 import { KEY_PERIODS } from '../functions/key-periods.ts';
 import { appendOnly, neverDeleted, oneOf } from './0001-foundations.ts';
 
-/** Every process learns of a new version within this time: it asks for its callers again each second or two. */
+/** Every process knows a new version within this time, because it reads its callers again every second or two. */
 export const ANNOUNCED_SECONDS = 5;
 
 /**
- * Accounts with their balances, the price lists of customers, API keys, the budgets of end users, and the requests of each key per
- * minute.
+ * Accounts with their balances, price lists of customers, API keys, budgets of end users, and the requests per minute
+ * of each key.
  *
- * - A price list changes by a new version, and no version changes: tasks and text requests name the one that priced them.
- *   The latest version whose `valid_from` has come is in force. A version is announced before it is valid, so that every
- *   process knows it by then, and no version can have been in force that was written later.
- * - A trigger on `transfers` moves the balances, and nothing else does. No `pico_usd` is negative, so no account can be
- *   overdrawn, whatever the code does. `used` of a key is what the key was charged plus what is `reserved`.
- * - The limit of a key is for all time, or renews each `limit_period` of UTC. Then what it used minus `used_before`, which it had
- *   used by `period_since`, counts towards the limit (`functions/key-periods.ts`).
- * - A budget of an end user bounds what tasks and text requests that name the end user hold and cost (`functions/end-user-budgets.ts`).
- *   `accounts.budgets_version` changes with the budgets of an account: by it each text process knows whether to read them again.
- * - `last_used_at` of a key is when money was last held for it. The update that moves `used` sets it.
+ * - A price list changes by a new version, and versions never change: tasks and text requests name the version that
+ *   priced them. The latest version whose `valid_from` has passed applies. A version is announced before it is valid,
+ *   so that every process knows it in time, and no version is valid before it was written.
+ * - Only a trigger on `transfers` moves the balances. No `pico_usd` is negative, so no account can be overdrawn,
+ *   whatever the code does. `used` of a key is the sum of its charges and of `reserved`.
+ * - The limit of a key is for all time, or renews each `limit_period` of UTC. If it renews, `used` minus `used_before`,
+ *   the use until `period_since`, counts towards the limit (`functions/key-periods.ts`).
+ * - A budget of an end user bounds the holds and charges of tasks and text requests that name the end user
+ *   (`functions/end-user-budgets.ts`). `accounts.budgets_version` changes with the budgets of an account, so that each
+ *   text process knows when to read them again.
+ * - `last_used_at` of a key is when money was last held for it. The update of `used` sets it.
  * - Rows are never deleted, because transfers name them. A deleted key stays deleted.
  * - The low fillfactors leave room for a new version of a row beside the old one, so that an update changes no index.
- * - `has_promo` says whether a grant of promo credit is open: accounts without one pay nothing for promo credit.
+ * - `has_promo` is whether a grant of promo credit is open, so that other accounts skip the work for promo credit.
  * - A suspended account spends nothing from that moment on, in any process: creating tasks and holding for text check
  *   `suspended_at` under the lock of the account. Tasks and requests in progress continue.
- * - An account with a threshold `low_balance` is told when its balance is low. The balance is what is available plus
- *   what is held: only charges lower it and only credits raise it. `low_balance_since` is when a low balance was
- *   announced; a credit that lifts the balance to the threshold, and a new threshold, set it to null.
- * - What tasks were ordered with, and their results, are erased `content_days` after they were created, if the account has such a
- *   lifetime, and everything from before `erase_before` is erased.
+ * - Genway warns an account with a threshold `low_balance` when its balance is low. The balance is the available plus
+ *   the held money: only charges lower it and only credits raise it. `low_balance_since` is when the low balance was
+ *   announced. A credit that lifts the balance to the threshold, or a new threshold, sets it to null.
+ * - The inputs and results of tasks are erased `content_days` after the tasks were created, if the account sets this
+ *   lifetime. All content from before `erase_before` is erased.
  * - `request_windows` is unlogged: after a crash of the database, the counts of the current minute start again.
  */
 export const ACCOUNTS = /* sql */ `

@@ -7,31 +7,30 @@ import { appendOnly, neverDeleted } from './0001-foundations.ts';
  *
  * - A reservation is pending until one row names it in `pending_id`: a settlement (the hold becomes a charge) or a
  *   refund (the hold is released). `UNIQUE (pending_id, opened_at)` allows one such row.
- * - Text holds money by allowances: an `allowance` reserves, each request is a `charge` of what is reserved, and a
- *   `release` returns the rest. `allowance_id` names the allowance of all three.
+ * - Text holds money by allowances: an `allowance` reserves money, a `charge` for each request takes reserved money,
+ *   and a `release` returns the rest. `allowance_id` names the allowance of all three.
  * - `opened_at` is when the chain started: a resolution carries the `opened_at` of its reservation, so that a chain
  *   stays in one monthly partition and the uniqueness holds over all partitions. A trigger refuses a resolution that
  *   differs from its reservation in anything but its kind.
  * - `signup_amount` is the part of `amount` that is signup credit; the rest is funded credit.
  * - Times have milliseconds, as in JavaScript, so that a time that was read finds its row again.
  * - A top-up and its reference are written together or not at all. A payment that a payment provider announces is a
- *   top-up with the reference `payment:` and the payment's id; it credits one account once, whatever several events say
- *   of it.
- * - A statement-level trigger moves the balances of accounts and keys, grouped by account: no transfer is written
- *   without moving the balance, and a batch of thousands moves each balance once. The trigger refuses a key of another
- *   account.
+ *   top-up with the reference `payment:` and the payment's id. It credits one account once, however many events report
+ *   the payment.
+ * - A statement-level trigger moves the balances of accounts and keys, grouped by account: every transfer moves its
+ *   balance, and a batch of thousands moves each balance once. The trigger refuses a key of another account.
  *
- * Promo credit is given like signup credit, but expires.
+ * Promo credit is like signup credit, but expires.
  *
- * - A grant is an amount with the time until which it can be spent. What is left of a grant is a part of its account's
- *   signup balances, so holds and settlements need not know promo credit.
- * - Whatever takes signup credit takes promo credit first, from the grant that expires first. The trigger that moves
- *   the balances does so, and keeps for each reservation and allowance what it took from which grant (`promo_holds`):
- *   charges spend that in the same order, and what is released returns to its grant.
- * - Nothing takes from an expired grant: whatever takes signup credit subtracts `expired_promo`. The time is that of
+ * - A grant is an amount with an expiry. The rest of a grant is a part of its account's signup balances, so holds and
+ *   settlements need no rules for promo credit.
+ * - Transfers that take signup credit take promo credit first, from the grant that expires first. The trigger that
+ *   moves the balances records which grants each reservation and allowance took from (`promo_holds`). Charges spend
+ *   these amounts in the same order, and released amounts return to their grants.
+ * - Expired grants cannot be spent: statements that take signup credit subtract `expired_promo`. The time is that of
  *   the transaction, so that all statements of a transaction agree.
- * - Some seconds later, a transfer `promo_expiry` takes what is available. What holds release later expires by another
- *   one. `reference` of both kinds of transfer is the grant.
+ * - Some seconds after the expiry, a transfer `promo_expiry` takes the available rest. Money that holds release later
+ *   expires by another such transfer. `reference` of both kinds of transfer is the grant.
  */
 export const LEDGER = /* sql */ `
 CREATE TABLE transfers (

@@ -8,20 +8,19 @@ import { neverDeleted } from './0001-foundations.ts';
  * Media tasks, their idempotency keys, and their submissions to upstreams.
  *
  * - Status and money agree by construction: a task is inserted with its reservation, ends with exactly one resolution
- *   of the right kind, and never changes after that; it has one job at one provider. `created_at` is the time that the
- *   id carries, by which every query finds the partition; the reservation and its resolution have the same time as
- *   `opened_at`.
- * - Of a final task, the content can be erased, once: what it was ordered with, its output, and the words of its failure. What the
- *   books need stays.
+ *   of the right kind, and never changes after that. It has one job at one provider. `created_at` is the time in the
+ *   id, by which every query finds the partition. The reservation and its resolution have the same time as `opened_at`.
+ * - The content of a final task can be erased once: its inputs, its output, and the message of its failure. The facts
+ *   that the ledger needs stay.
  * - An idempotency key (contract 4.1) is a claim while `completed_at` is null: it belongs to the holder of
  *   `claim_token` until `lease_until`, after which another request may take it over. Completed rows hold the first
  *   response, encrypted, and are valid until `expires_at`.
  * - A submission is committed before its first byte is sent, so that no task is rendered twice because a submission was
- *   forgotten. While a submission has an unknown outcome, or was accepted, the task has no other. The outcome changes
+ *   lost. A task gets no other submission while one has an open outcome, or after one was accepted. The outcome changes
  *   once; the upstream's charge may arrive later.
- * - A render that ends after its task was refunded for time is offered to its customer until `expires_at`: claiming it makes a new
- *   task, which is charged and succeeds at once.
- * - A vendor's job belongs to one task, whichever upstreams lead to the vendor: two upstreams may use one account.
+ * - If a render ends after the refund of its task for a timeout, its customer can claim it until `expires_at`. The
+ *   claim makes a new task, which is charged and succeeds at once.
+ * - A vendor's job belongs to one task, across all upstreams of the vendor: two upstreams may use one account.
  */
 export const TASKS = /* sql */ `
 CREATE TABLE idempotency_keys (

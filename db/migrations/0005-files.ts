@@ -1,14 +1,14 @@
 /**
- * The files in storage: uploads of accounts, with the quota that bounds them, and files that are written for tasks.
+ * The files in storage: uploads of accounts, with their quota, and files that steps write for tasks.
  *
  * - The row of an upload exists before its object, with as many bytes as may still arrive, and is deleted after its
- *   object: everything in storage is always counted. `stored_at` is null while the file arrives, `deleted_at` is set
- *   when the file is to be deleted.
- * - `reserve_upload` is the only way to more bytes or files. It counts an account's rows under a lock of its own, so
- *   that concurrent uploads cannot exceed the quota together.
+ *   object, so that every object in storage is counted. `stored_at` is null while the file arrives. `deleted_at` marks
+ *   the file for deletion.
+ * - Only `reserve_upload` adds bytes or files. It counts an account's rows under a separate lock, so that concurrent
+ *   uploads cannot exceed the quota together.
  * - `used_at` is when a task was first created with the file. An upload that no task uses expires.
  * - The file of a result is recorded before its first byte, so that a file that no task names in the end can be found
- *   and deleted. Its row goes when the task is final and the file is either named by the task or deleted.
+ *   and deleted. Its row is deleted when the task is final and the file is either named by the task or deleted.
  */
 export const FILES = /* sql */ `
 CREATE TABLE uploads (

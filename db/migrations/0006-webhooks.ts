@@ -5,8 +5,8 @@ import { oneOf, quoted } from './0001-foundations.ts';
 /**
  * Webhook endpoints, events, one delivery for each event and endpoint, and every attempt of a delivery.
  *
- * The rows of an event are written in the transaction of what happened, so no event is lost and none is invented. The
- * relay starts the workflow of a delivery from `next_start_at` on, unless its workflow is known to have started.
+ * The rows of an event are written in the transaction of the change that causes the event, so both are committed or
+ * neither. From `next_start_at` on, the relay starts the workflow of a delivery, unless its start is confirmed.
  */
 export const WEBHOOKS = /* sql */ `
 CREATE TABLE webhook_endpoints (

@@ -5,7 +5,7 @@ import { WRITE_TEXT } from '../functions/write-text.ts';
 import { SETTLEMENT_FIELDS } from '../text-money/settlement.ts';
 import { appendOnly, neverDeleted } from './0001-foundations.ts';
 
-/** The default lets processes write that run the version before a column. */
+/** The default lets processes of the version before a column continue to write. */
 const TOKEN_COLUMNS = TOKEN_COUNTS.map((count) => {
   const nullable = 'ofDay' in count ? 'NOT NULL DEFAULT 0 ' : '';
   return `${count.column} bigint ${nullable}CHECK (${count.column} >= 0)`;
@@ -14,17 +14,17 @@ const TOKEN_COLUMNS = TOKEN_COUNTS.map((count) => {
 /**
  * Text: the processes that serve it, the allowances that they spend, and the usage of completed requests.
  *
- * - An allowance is money of an account and a key that one process may spend while its lease is valid: `amount` of it is
- *   neither charged nor released yet. A row without money is deleted. `recalled_at` asks the process to return what no
- *   request holds; `answered_at` is when it last did so.
- * - An allowance may be of an end user with a budget. No foreign key names the budget, which may be deleted before its allowances
- *   return.
- * - `text_requests` has a row for each completed request. `held` is what its process held for it, `charge` the price of
- *   the usage, `excess` the part above the hold that the account paid and `absorbed` the part that nobody paid.
- * - `failed_text_attempts` has the attempts that failed after their upstream had reported usage or sent output, which the vendor may
- *   bill: what a client pays for stands in `text_requests`. The number of an attempt counts those with a row.
- * - A slot is one of the few requests to free models that an account has in a minute. Unlogged: after a crash of the
- *   database, the slots of the last minute are free again.
+ * - An allowance is money of an account and a key that one process may spend while its lease is valid: `amount` of it
+ *   is neither charged nor released yet. A row without money is deleted. `recalled_at` requests the return of the money
+ *   that no request holds; `answered_at` is when the process last returned it.
+ * - An allowance may belong to an end user with a budget. There is no foreign key to the budget, which may be deleted
+ *   before its allowances return.
+ * - `text_requests` has a row for each completed request. `held` is its hold, `charge` the price of the usage, `excess`
+ *   the part above the hold that the account paid, and `absorbed` the part that nobody paid.
+ * - `failed_text_attempts` has the attempts that failed after their upstream reported usage or sent output, which the
+ *   vendor may bill. The usage that clients pay for is in `text_requests`. `number` counts only attempts with a row.
+ * - A slot is one of the few requests per minute to free models that an account has. The table is unlogged: after a
+ *   crash of the database, the slots of the last minute are free again.
  * - Rows refer to accounts and keys without foreign keys: the ledger's trigger refuses unknown ones, and a check for
  *   each row would cost more than the row.
  */

@@ -2,27 +2,27 @@ import { ADMIN_ROLES, MEMBER_ROLES } from '../../domain/roles.ts';
 import { oneOf } from './0001-foundations.ts';
 
 /**
- * People who sign in to the console, and the links and e-mails that bring them there.
+ * People who sign in to the console, and their links and e-mails.
  *
  * - A user belongs to accounts as a member, and to the staff of the gateway by `staff_role`.
- * - Sessions, links and recovery codes are stored as digests: what the database holds lets nobody sign in. A link is
- *   for an invitation or a new password, and works once, as a recovery code does.
- * - A row of `sent_forms` is a form that was sent, by the id that the page gave it. While `sealed_answer` is null, its
- *   outcome is unknown, and the form is not acted on again. The answer is encrypted, since it may show a secret.
+ * - Sessions, links and recovery codes are stored as digests, so that nobody can sign in with the data in the database.
+ *   A link is for an invitation or a new password, and works once, like a recovery code.
+ * - A row of `sent_forms` is a submitted form, by the id that the page gave it. While `sealed_answer` is null, its
+ *   outcome is unknown, and the form is not processed again. The answer is encrypted, since it may show a secret.
  * - `sign_in_attempts` counts the attempts on a subject, such as a user or an address, from `started_at` on.
- * - Owners invite people to their accounts. An invitation ends with the membership of the owner who made it. Nobody
- *   belongs to an account before they accept: a person who signs in with an address that somebody else took first does
- *   not hold the invitation's link, and gets nothing by being invited.
- * - `mail` of an invitation says whether its link is sent by e-mail; null if the owner hands the link over. The token
- *   is made when the e-mail is sent, so that nobody holds it before the reader of that mailbox. An order ends with its
+ * - Owners invite people to their accounts. An invitation ends with the membership of the owner who made it. People
+ *   belong to an account only after they accept: a stranger who registered the invited address first does not have the
+ *   invitation's link, and so gains nothing.
+ * - `mail` of an invitation is the status of its e-mail; null if the owner passes the link on. The token is made when
+ *   the e-mail is sent, so that only the reader of the mailbox gets it. An order for an e-mail ends with its
  *   invitation.
  * - A link for a new password that an owner made names their account, and ends with their membership. The link works
- *   only while its user belongs to that account and to no other: no owner can open another account with it.
- * - `link_mails` is the outbox: an order to send a link to an address. The link itself is made when it is sent, so that
- *   no link is stored; and an order is the same whether or not a user has the address, so that asking for one reveals
+ *   only while its user belongs to that account and to no other, so that no owner can access another account with it.
+ * - `link_mails` is the outbox of orders to send a link to an address. The link is made when it is sent, so that no
+ *   link is stored. An order is the same whether or not a user has the address, so that a request for a link reveals
  *   nothing.
- * - `user_identities` says which user a provider of OpenID Connect means: the pair of issuer and subject never means
- *   another user later, as an e-mail address may.
+ * - `user_identities` maps the identities of OpenID Connect to users. A pair of issuer and subject never changes its
+ *   user, unlike an e-mail address.
  */
 export const PEOPLE = /* sql */ `
 CREATE TABLE users (

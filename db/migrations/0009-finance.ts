@@ -7,37 +7,36 @@ import { appendOnly, neverDeleted, oneOf } from './0001-foundations.ts';
 /**
  * Prices and costs, sums of usage, closed months, corrections and reconciliation.
  *
- * - `rate_cards` has the prices of each edition of the catalogue, so that every charge can be computed again.
- *   `text_costs` has what text costs the operator at each upstream, in pico-USD a token; together with the tokens of a
- *   request it gives the cost of the request. `tiers` and `peaks` multiply a cost as they multiply a price.
- * - `daily_usage` has what each account used a day, by model and key, and `daily_transfers` what its transfers of a day
- *   add up to, by kind: no report adds up every request of a month or every transfer of an account. Both have the sums
- *   of what started before `daily_usage_summed.before`, which follows the present (`db/usage-sums.ts`); readers add
- *   later rows. The sums of a month stay when the month is detached.
- * - A request that is recorded, or changes, more than an hour after it started might miss its sum: its transaction
- *   marks the day of its account in `late_usage`. Days with a mark are read from the rows until they have been summed
- *   again. All other requests cost the evaluation of a condition, so the path of text stays fast. A transfer that is
- *   dated more than an hour earlier is added to its sum by its own transaction, in turn with the program that sums.
- * - In a month that finance has closed, or before it, no transfer is dated: a correction is a new row in the open
- *   month. `closed_months` keeps the number of transfers, the sum of each kind, a checksum over every row, by which
- *   reconciliation finds any row that was changed in spite of the rules, and the findings that were acknowledged by
- *   then.
- * - A correction takes two people: one requests it, another approves it. A request never changes, is decided at most
- *   once, and expires. An approved one names its transfer, written in the same transaction. `amount` is what the
- *   account is given, or what is taken if it is negative. A correction with a `reference` is a payment that is credited
- *   by hand, and becomes a top-up.
- * - `moved_alone` is what one person moved by hand, without an approval: it is added up per account and day, so that a
- *   large amount is not split into small ones. `id` is the transfer, or the grant of promo credit.
+ * - `rate_cards` has the prices of each version of the catalogue, so that every charge can be computed again.
+ *   `text_costs` has the operator's costs of text at each upstream, in pico-USD per token. With the tokens of a
+ *   request, they give the cost of the request. `tiers` and `peaks` multiply a cost like a price.
+ * - `daily_usage` has the usage of each account by day, model and key, and `daily_transfers` the sums of its transfers
+ *   by day and kind, so that reports do not sum every request of a month or every transfer of an account. Both sum the
+ *   rows before `daily_usage_summed.before`, which is about an hour ago (`db/usage-sums.ts`); readers add later rows.
+ *   The sums of a month stay when the month is detached.
+ * - A request that is recorded or changes more than an hour after its start might miss its sum, so its transaction
+ *   marks the day of its account in `late_usage`. Marked days are read from the rows until they are summed again. Other
+ *   requests cost only the evaluation of a condition, so text stays fast. A transfer that is dated more than an hour
+ *   earlier is added to its sum by its own transaction, under the lock of the program that sums.
+ * - No transfer is dated in a closed month or before it: a correction is a new row in the open month. `closed_months`
+ *   has the number of transfers, the sum of each kind, the findings that were acknowledged, and a checksum of every
+ *   row, with which reconciliation finds rows that were changed in spite of the rules.
+ * - A correction is under dual control: one person requests it, another approves it. A request never changes, is
+ *   decided at most once, and expires. An approved correction names its transfer, written in the same transaction.
+ *   `amount` is the amount given to the account; negative if taken. A correction with a `reference` is a manually
+ *   credited payment, and becomes a top-up.
+ * - `moved_alone` has the manual adjustments without a second approval. They are summed per account and day, so that
+ *   nobody can split a large amount into small ones. `id` is the transfer, or the grant of promo credit.
  * - A row of `reconciliations` without an end is in progress, or its worker died; then the report is made again.
- * - An acknowledgement says why a finding of reconciliation stays as it is. It is about the text of the finding, so it
- *   holds for later reports with the same finding. Where it `requires_second_approval`, a second person confirms it. It is decided
- *   once.
- * - `billing_documents` has the receipts, credit notes and invoices of accounts, each once per `source`: a transfer, or a month
- *   and an account. A document and its number are written in one transaction, which holds the row of the series in
- *   `billing_numbers`, so a series has no gaps. A document says who sold: the latest row of `sellers`. Without a seller there
- *   are no documents. `invoiced_months` are the closed months that have all their invoices.
- * - `vendor_bills` has what each vendor billed for a month, line by line, which reconciliation compares with the costs of
- *   submissions and text requests. Lines of sums name no job.
+ * - An acknowledgement is the reason why a finding of reconciliation stays. It is about the text of the finding, and so
+ *   applies to later reports with the same finding. If it `requires_second_approval`, a second person confirms it. It
+ *   is decided once.
+ * - `billing_documents` has the receipts, credit notes and invoices of accounts, one per `source`: a transfer, or a
+ *   month and an account. A document and its number are written in one transaction, which locks the row of the series
+ *   in `billing_numbers`, so a series has no gaps. A document names the seller, the latest row of `sellers`. Without a
+ *   seller, there are no documents. `invoiced_months` are the closed months with complete invoices.
+ * - `vendor_bills` has the monthly bills of vendors, whose lines reconciliation compares with the costs of submissions
+ *   and text requests. Lines with sums name no job.
  */
 export const FINANCE = /* sql */ `
 CREATE TABLE rate_cards (

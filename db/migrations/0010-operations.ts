@@ -5,21 +5,21 @@ import { appendOnly, oneOf } from './0001-foundations.ts';
 /**
  * Actions and overrides of operators, reports of processes, and the monthly partitions.
  *
- * - `operator_actions` are actions on tasks and accounts, and who read which prompt, with author and reason. A task is
+ * - `operator_actions` are actions on tasks and accounts, including reading prompts, with author and reason. A task is
  *   cancelled by a single action.
- * - `admin_tokens` are the admin tokens of people and programs, as digests; the token in the environment is not among
- *   them. One name may have several tokens, so that a new one is in use before the old one is revoked. An action is
- *   recorded in `admin_actions` before it is carried out.
- * - `upstream_orders` and `model_orders` are the operators' overrides. The newest order of an upstream or model counts.
- * - `configurations` says which version of the operator's files each process uses since when, and which it refused and
- *   why.
- * - `upstream_calls` adds up the calls of upstreams by all processes, by minute and by hour; the hours are kept for the
+ * - `admin_tokens` are the admin tokens of people and programs, as digests, without the token in the environment. One
+ *   name may have several tokens, so that a new token is in use before the old one is revoked. An action is recorded in
+ *   `admin_actions` before it is carried out.
+ * - `upstream_orders` and `model_orders` are the operators' overrides. The latest row of an upstream or model applies.
+ * - `configurations` records when each process loaded or refused which version of the operator's files, and why it
+ *   refused.
+ * - `upstream_calls` sums the calls of upstreams by all processes, by minute and by hour; the hours are kept for the
  *   history of the status. `upstream_failures` has the latest failure of each key and model. `text_attempts` has the
- *   attempts of text requests that met a failure. Text has circuits in each process: `process_circuits` has those that
- *   are open, as each process last reported them. For media, `format` and `key` are empty; for the
- *   checks of webhooks, `upstream` is, too.
- * - By `secret_marks` a process knows, when it starts, whether it has the secrets with which the database was written.
- * - `carried_balances` and `carried_usage` hold what the transfers of detached months add up to, so that balances and
+ *   attempts of text requests with a failure. Each process has its own circuits for text: `process_circuits` has the
+ *   open ones, as each process last reported them. `format` and `key` are empty for media; `upstream` is also empty for
+ *   the checks of webhooks.
+ * - `secret_marks` shows a process at its start whether it has the secrets that encrypted the data.
+ * - `carried_balances` and `carried_usage` hold the sums of the transfers of detached months, so that balances and
  *   `used` of keys can still be compared with the ledger.
  */
 export const OPERATIONS = /* sql */ `

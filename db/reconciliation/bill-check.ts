@@ -1,8 +1,8 @@
-/** Do the bills of vendors agree with our records? */
+/** Checks whether the bills of vendors agree with our records. */
 import { PICO_PER_USD } from '../../domain/money.ts';
 import { sqlCheck } from './check.ts';
 
-/** One finding for each model and kind of difference, so that all of them can be acknowledged. Finance reads it every month, in USD. */
+/** Reports one finding per model and kind of difference, so that finance can acknowledge all each month. In USD. */
 export const BILL_CHECK = sqlCheck({
   name: 'vendor_bills',
   question: 'Has every vendor billed what its renders and text requests cost by our records, in months that are open?',

@@ -1,14 +1,14 @@
-/** Do the budgets of end users agree with what their requests and tasks were charged? */
+/** Checks whether the budgets of end users agree with the charges of their requests and tasks. */
 import { sqlCheck } from './check.ts';
 
-/** Text processes learn of a new budget within this time: until then, and for requests of before, the allowance of the key pays. */
+/** Text processes know a new budget within this time. The allowance of the key pays for earlier requests. */
 const KNOWN_WITHIN = `interval '10 seconds'`;
-/** Charges are dated in milliseconds, and one at the moment when a period begins is part of it or not. */
+/** Charges have times in milliseconds. A charge at the start of a period may count towards the period or not. */
 const AROUND_BEGINNING = `interval '10 milliseconds'`;
 /** No text request or task takes longer. */
 const MAX_REQUEST = `interval '2 days'`;
 
-/** Budgets whose period has begun. A name that is erased is no longer that of a request, so then less is charged than was used. */
+/** Checks budgets used in the current period. After names were erased, the charges found may be lower than the use. */
 export const BUDGET_CHECK = sqlCheck({
   name: 'end_user_budgets',
   question: 'Has every end user with a budget used what was charged in its period, and what is held?',

@@ -1,4 +1,4 @@
-/** The checks that make up a reconciliation, and their results. */
+/** The checks of a reconciliation, and their results. */
 import type { Database } from '../database.ts';
 
 /** A question about all rows. */
@@ -11,9 +11,9 @@ export interface Check {
   find(sources: Sources): AsyncIterable<Discrepancy>;
 }
 
-/** A row that disagrees with others. */
+/** A row that disagrees with other rows. */
 export interface Discrepancy {
-  /** Its id. */
+  /** The id of the row. */
   readonly subject: string;
   /** The disagreement; amounts are in pico-USD. */
   readonly detail: string;
@@ -29,7 +29,7 @@ export interface Sources {
   readonly files: FileLookup;
 }
 
-/** The store, as far as a reconciliation needs it. */
+/** The operations of the store that a reconciliation needs. */
 export interface FileLookup {
   /** Whether the file exists. */
   has(key: string): Promise<boolean>;
@@ -37,9 +37,9 @@ export interface FileLookup {
   keyOf(url: string): string | null;
 }
 
-/** Temporal, as far as a reconciliation needs it. */
+/** The operations of Temporal that a reconciliation needs. */
 export interface WorkflowLookup {
-  /** The ids of the tasks, or deliveries, whose workflows are open. */
+  /** Lists the ids of tasks or deliveries with open workflows. */
   listOpen(workflowType: 'mediaTask' | 'webhookDelivery'): AsyncIterable<string>;
   /** Whether the task or delivery has an open workflow. */
   isOpen(id: string): Promise<boolean>;
@@ -53,7 +53,7 @@ export interface Finding extends Discrepancy {
 export interface CheckResult {
   readonly check: string;
   readonly question: string;
-  /** The number of findings; a report shows the first of them. */
+  /** The number of findings. A report shows only the first ones. */
   readonly findings: number;
   readonly durationMs: number;
 }
@@ -63,7 +63,7 @@ export interface ReconciliationReport {
   readonly findings: readonly Finding[];
 }
 
-/** A check of a single statement that returns `subject` and `detail` of each wrong row. */
+/** Makes a check from a statement that returns `subject` and `detail` of each wrong row. */
 export function sqlCheck(check: Omit<Check, 'find'> & { readonly sql: string }): Check {
   const { sql, ...rest } = check;
   return {

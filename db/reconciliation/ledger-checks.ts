@@ -1,8 +1,8 @@
-/** Do the ledger, the balances and the tasks agree? */
+/** Checks whether the ledger, the balances and the tasks agree. */
 import { CHANGE, CHARGES, signOf } from '../ledger-sql.ts';
 import { sqlCheck } from './check.ts';
 
-/** Storing a result may continue for a while after the deadline. */
+/** How long storing a result may continue after the deadline. */
 const TASK_GRACE = `interval '15 minutes'`;
 
 export const LEDGER_CHECKS = [

@@ -1,11 +1,11 @@
-/** Do the files exist that rows refer to? Each file is looked up in the store. */
+/** Finds files that rows refer to and the store does not have. */
 import type { GeneratedMedia } from '../../domain/task.ts';
 import type { Database } from '../database.ts';
 import { inPages } from '../in-pages.ts';
 import { streamPages } from '../stream-pages.ts';
 import type { Discrepancy, FileLookup } from './check.ts';
 
-/** A successful task with the files that it refers to. */
+/** A successful task with its files. */
 export interface TaskWithFiles {
   readonly id: string;
   readonly output: readonly Pick<GeneratedMedia, 'url'>[] | null;
@@ -22,9 +22,9 @@ interface NamedFile {
   readonly detail: string;
 }
 
-const AT_ONCE = 10;
+const MAX_CONCURRENT_LOOKUPS = 10;
 
-/** Successful tasks, oldest first. @param since the earliest creation time */
+/** Streams successful tasks, oldest first. @param since the earliest creation time */
 export function tasksWithFiles(database: Database, since: Date): AsyncIterable<TaskWithFiles> {
   return streamPages<TaskWithFiles>((after, limit) =>
     database<TaskWithFiles & { status: string; created_at: Date }>('tasks')
@@ -38,9 +38,9 @@ export function tasksWithFiles(database: Database, since: Date): AsyncIterable<T
 }
 
 /**
- * The files that are gone of those that these tasks name. Links to elsewhere are not looked at.
+ * Returns the files of these tasks that the store no longer has. Skips links to other places.
  *
- * @param onLookedUp called with each file that was looked up
+ * @param onLookedUp called after the lookup of each file
  */
 export async function* findMissingResults(
   tasks: AsyncIterable<TaskWithFiles>,
@@ -50,7 +50,7 @@ export async function* findMissingResults(
   yield* findMissing(resultsOf(tasks, files), files, onLookedUp);
 }
 
-/** The uploads whose files are gone, oldest first. @param onLookedUp called with each file that was looked up */
+/** Returns the uploads whose files are missing, oldest first. @param onLookedUp called after the lookup of each file */
 export async function* findMissingUploads(
   database: Database,
   files: FileLookup,
@@ -86,7 +86,7 @@ async function* findMissing(
   files: FileLookup,
   onLookedUp: () => void,
 ): AsyncIterable<Discrepancy> {
-  for await (const some of inPages(named, AT_ONCE)) {
+  for await (const some of inPages(named, MAX_CONCURRENT_LOOKUPS)) {
     const found = await Promise.all(some.map(({ key }) => files.has(key)));
     for (const [index, { id, detail }] of some.entries()) {
       onLookedUp();

@@ -1,4 +1,4 @@
-/** Does promo credit agree with the ledger and the balances that it is a part of? */
+/** Checks whether promo credit agrees with the ledger and with the balances that include it. */
 import { sqlCheck } from './check.ts';
 
 export const PROMO_CHECKS = [

@@ -1,4 +1,4 @@
-/** Compares everything that concerns money, and reports disagreements. Corrects nothing. */
+/** Compares all records about money, and reports differences. Corrects nothing. */
 import type { Database } from '../database.ts';
 import { BILL_CHECK } from './bill-check.ts';
 import { BUDGET_CHECK } from './budget-check.ts';
@@ -26,16 +26,16 @@ const NOT_ABOUT_MONEY: ReadonlySet<string> = new Set(
   [WORKFLOW_CHECK, DELIVERY_CHECK, RESULT_CHECK].map(({ name }) => name),
 );
 
-/** Whether what a check finds is about money; so it is taken to be of a check that an earlier release had. */
+/** Whether the findings of a check are about money. True for unknown checks, which are from an earlier release. */
 export function isAboutMoney(check: string): boolean {
   return !NOT_ABOUT_MONEY.has(check);
 }
 
-/** A report shows this many findings of each check; more of the same kind share a cause. */
+/** The number of findings per check in a report. Further findings of a check share a cause. */
 const MAX_FINDINGS_SHOWN = 100;
 
 /**
- * Runs all checks on one snapshot of the database, so that concurrent changes are not reported.
+ * Runs all checks on one snapshot of the database, so that concurrent changes cause no findings.
  *
  * @param onProgress called with each check that starts
  */
@@ -50,7 +50,7 @@ export async function reconcile(
   });
 }
 
-/** Runs checks one after the other. */
+/** Runs checks one at a time. */
 export async function runChecks(
   checks: readonly Check[],
   sources: Sources,

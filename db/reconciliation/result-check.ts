@@ -1,17 +1,17 @@
-/** Do the results exist that customers paid for? */
+/** Checks whether the paid results of tasks exist. */
 import { createdAtMsOf, firstIdAt } from '../../domain/ids.ts';
 import type { Database } from '../database.ts';
 import type { Check } from './check.ts';
 import { findMissingResults, type TaskWithFiles } from './missing-files.ts';
 
 const LATEST_TASKS = 500;
-/** Older tasks are sampled: a few neighbours in each of this many places. */
-const PLACES = 50;
-const TASKS_OF_A_PLACE = 10;
+/** Samples older tasks: a few neighbours at each of so many random times. */
+const SAMPLES = 50;
+const TASKS_PER_SAMPLE = 10;
 
 export const RESULT_CHECK: Check = {
   name: 'results',
-  question: `Is every file there that the latest ${LATEST_TASKS} tasks that succeeded name, and ${PLACES * TASKS_OF_A_PLACE} others by chance?`,
+  question: `Is every file there that the latest ${LATEST_TASKS} tasks that succeeded name, and ${SAMPLES * TASKS_PER_SAMPLE} others by chance?`,
   remedy:
     'Look for the file in the copies of the store. `genway recover` lists all that are gone. For one that is lost, give the customer credit by an adjustment.',
   async *find({ database, files }) {
@@ -21,21 +21,21 @@ export const RESULT_CHECK: Check = {
   },
 };
 
-/** Ids contain their time, so a random time is a random place in their order. */
+/** Samples tasks at random times, since ids contain their time. */
 async function sampleBefore(database: Database, before: string | undefined): Promise<readonly TaskWithFiles[]> {
   const oldest = await succeeded(database).orderBy('id').first('id');
   if (before === undefined || !oldest || oldest.id === before) return [];
   const fromMs = createdAtMsOf('task', oldest.id);
   const untilMs = createdAtMsOf('task', before);
   const tasks = new Map<string, TaskWithFiles>();
-  for (let place = 0; place < PLACES; place += 1) {
+  for (let place = 0; place < SAMPLES; place += 1) {
     const atMs = Math.ceil(fromMs + Math.random() * (untilMs - fromMs));
     const found = await succeeded(database)
       .where('created_at', '<=', new Date(atMs))
       .where('id', '<', firstIdAt('task', atMs + 1))
       .where('id', '<', before)
       .orderBy('id', 'desc')
-      .limit(TASKS_OF_A_PLACE)
+      .limit(TASKS_PER_SAMPLE)
       .select('id', 'output');
     for (const task of found) tasks.set(task.id, task);
   }

@@ -1,4 +1,4 @@
-/** Do the usage of text requests, their prices and the ledger agree? */
+/** Checks whether the usage of text requests, their prices and the ledger agree. */
 import type { PicoUsd } from '../../domain/money.ts';
 import { PriceList } from '../../domain/price-list.ts';
 import { priceText, type TextPricing } from '../../domain/pricing.ts';
@@ -9,7 +9,7 @@ import { listAllPriceListVersions } from '../queries/price-lists.ts';
 import { listTextRateCards } from '../queries/rate-cards.ts';
 import { type Check, type Discrepancy, type Sources, sqlCheck } from './check.ts';
 
-/** Allowances of dead processes are released every few seconds. */
+/** Allowances of dead processes are released every few seconds, so older ones are a finding. */
 const STALE_GRACE_SECONDS = 2 * 60;
 const PAGE_SIZE = 5_000;
 
@@ -147,7 +147,7 @@ function priceOf(row: UsageRow, pricing: TextPricing): PicoUsd {
   return priceText(pricing, usage, row.created_at.getTime()).charge;
 }
 
-/** All usage, page by page. */
+/** Streams the usage of all text requests. */
 async function* readUsage(snapshot: Database): AsyncIterable<UsageRow> {
   await snapshot.raw(/* sql */ `
     DECLARE all_usage NO SCROLL CURSOR FOR

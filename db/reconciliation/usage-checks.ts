@@ -1,4 +1,4 @@
-/** Are the sums of usage and of transfers the sums of the rows? */
+/** Checks whether the stored sums of usage and transfers agree with the rows. */
 import { sumTransfersWhere } from '../queries/daily-transfers.ts';
 import { sumUsedIn, USAGE_MEASURES, USAGE_NAMES } from '../queries/daily-usage.ts';
 import { sqlCheck } from './check.ts';

@@ -1,4 +1,4 @@
-/** Do tasks, deliveries and their workflows agree? */
+/** Checks whether tasks, deliveries and their workflows agree. */
 import { inPages } from '../in-pages.ts';
 import { findUnknownDeliveries } from '../queries/recovery.ts';
 import type { Check, Discrepancy, Sources } from './check.ts';
@@ -18,7 +18,7 @@ export const WORKFLOW_CHECK: Check = {
   },
 };
 
-/** More than the relay needs to notice. */
+/** Longer than the relay needs to find overdue deliveries. */
 const OVERDUE_MINUTES = 15;
 
 export const DELIVERY_CHECK: Check = {
@@ -28,7 +28,7 @@ export const DELIVERY_CHECK: Check = {
     'Look whether api processes run: their relays start deliveries. `genway recover` revives those whose workflow is gone, and says which workflows have no delivery.',
   async *find(sources) {
     yield* findDeliveriesWithoutWorkflow(sources);
-    yield* findDeliveriesThatNobodyStarts(sources);
+    yield* findUnstartedDeliveries(sources);
     yield* findOpenWorkflowsOfUnknownDeliveries(sources);
   },
 };
@@ -49,8 +49,8 @@ async function* findDeliveriesWithoutWorkflow({ database, workflows }: Sources):
   }
 }
 
-/** Deliveries to an endpoint that hangs, or of an account with running attempts, may wait long for their turn. */
-async function* findDeliveriesThatNobodyStarts({ database }: Sources): AsyncIterable<Discrepancy> {
+/** Skips deliveries to a hanging endpoint, or of an account with running attempts, which may wait long. */
+async function* findUnstartedDeliveries({ database }: Sources): AsyncIterable<Discrepancy> {
   const { rows } = await database.raw<{ rows: Discrepancy[] }>(
     /* sql */ `
     SELECT delivery.id AS subject, format('the delivery is pending, it was to be started at %s',

@@ -33,10 +33,10 @@ export interface UsedInVain extends TextTokens {
   readonly estimated: boolean;
 }
 
-/** What is measured of a request while it is answered. Each has a column of `text_requests`, and a row in `RECORDED`. */
+/** Measurements of a request. Each has a column in `text_requests`, and an entry in `RECORDED`. */
 export interface Measured {
   readonly latencyMs: number | null;
-  /** Milliseconds until the first byte of the answer; null if there was none. */
+  /** Milliseconds until the first byte of the answer; null if there was no answer. */
   readonly firstByteMs: number | null;
 }
 
@@ -66,7 +66,7 @@ type Value = string | number | bigint | boolean | Date | null;
 
 type Field = readonly [name: string, type: string, read: (settlement: TextSettlement) => Value];
 
-/** The columns of `text_requests` that the settlement fills as they are. */
+/** The columns of `text_requests` that `write_text` copies from the settlement. */
 const RECORDED: readonly Field[] = [
   ['id', 'text', ({ hold }) => hold.id],
   ['created_at', 'timestamptz(3)', ({ hold }) => hold.createdAt],
