@@ -1,11 +1,11 @@
-/** How long text upstreams may keep a request waiting, as the operator writes it for a route or an upstream. */
+/** The timeouts for answers of text upstreams, which the operator sets for a route or an upstream. */
 import Joi from 'joi';
 
-/** In milliseconds. An absent one is decided elsewhere: by the upstream, or by default. */
+/** In milliseconds. If a timeout of a route is absent, the upstream's timeout or the default applies. */
 export interface AnswerTimeouts {
-  /** How long a streamed answer may take to start; keep-alives do not count. */
+  /** The time in which a streamed answer must start; keep-alives do not count. */
   readonly firstByteTimeoutMs?: number;
-  /** How long a whole answer may be silent, before its first byte and after. */
+  /** How long an answer may be silent, before and after its first byte. */
   readonly silenceTimeoutMs?: number;
 }
 

@@ -1,4 +1,4 @@
-/** Finds the prices below cost, over the models of a catalogue. */
+/** Finds the prices below cost in a catalogue. */
 import { formatUsd } from '../domain/money.ts';
 import { mediaBelowCost, type PriceBelowCost, textBelowCost } from '../domain/below-cost.ts';
 import { parametersIn } from '../domain/model-parameters.ts';
@@ -12,7 +12,7 @@ export interface SoldBelowCost extends PriceBelowCost {
   readonly upstream: string;
 }
 
-/** @param prices of a customer; null for the catalogue's own. A model that is free is given away on purpose. */
+/** Skips free models. @param prices the price list of a customer; null for the catalogue's prices */
 export function soldBelowCost(catalogue: Catalogue, prices: PriceList | null): readonly SoldBelowCost[] {
   return allModels(catalogue).flatMap((model) => ('kind' in model ? mediaOf(model, prices) : textOf(model, prices)));
 }
@@ -36,7 +36,7 @@ function mediaOf(model: MediaModel, prices: PriceList | null): readonly SoldBelo
   );
 }
 
-/** A warning for each price of the catalogue that is below cost, at its model. */
+/** Returns a warning for each price of the catalogue that is below cost, at the place of its model. */
 export function findPricesBelowCost(file: OperatorFile, catalogue: Catalogue): readonly Finding[] {
   const places = new Map(writtenModels(file.document).map(({ entry, path }) => [entry['id'], path]));
   return soldBelowCost(catalogue, null).map((loss) =>
@@ -44,7 +44,7 @@ export function findPricesBelowCost(file: OperatorFile, catalogue: Catalogue): r
   );
 }
 
-/** A sentence about a price that is below cost. */
+/** Describes a price below cost in a sentence. */
 export function describeLoss({ model, upstream, what, price, cost }: SoldBelowCost): string {
   return `${model} is sold below cost: ${what} for ${formatUsd(price)} USD, and ${upstream} charges ${formatUsd(cost)}`;
 }

@@ -1,11 +1,11 @@
-/** Prices and costs that are recorded, but cannot apply to anything that is sold, or sell it for nothing. */
+/** Finds prices and costs in a catalogue file that have no effect, and prices of zero. */
 import { isObject } from '../domain/json.ts';
 import { type FieldPath, writePath } from '../domain/fill-in.ts';
 import { choose } from './schema-findings.ts';
 import type { Finding, OperatorFile } from './operator-file.ts';
 import type { WrittenModel, WrittenRoute } from './written-models.ts';
 
-/** The resolution that stands for every other. */
+/** The key for any other resolution. */
 const ANY_RESOLUTION = '*';
 
 export function findIdlePrices(file: OperatorFile, model: WrittenModel): readonly Finding[] {
@@ -14,7 +14,7 @@ export function findIdlePrices(file: OperatorFile, model: WrittenModel): readonl
   return [...zeros, ...model.routes.flatMap((route) => idleCosts(file, model, route))];
 }
 
-/** Caches may be written to for nothing, which some vendors charge for and others do not. */
+/** The prices that should not be 0. Cache writes may be free, since some vendors do not charge for them. */
 const PAID_PRICES: readonly FieldPath[] = [
   ['prices', 'input'],
   ['prices', 'output'],
@@ -95,7 +95,7 @@ function idleCosts(
   });
 }
 
-/** The resolutions in which a model is sold; none if one price holds for all. */
+/** The resolutions with a price; empty if one price applies to all resolutions. */
 function resolutionsOf({ entry }: WrittenModel): readonly string[] {
   const prices = entry['usd_per_second'] ?? entry['usd_per_video'] ?? entry['usd_per_image'];
   return isObject(prices) ? Object.keys(prices) : [];

@@ -1,4 +1,4 @@
-/** Reads the catalogue at start. No process may run with an invalid catalogue, so every fault is an error. */
+/** Reads the catalogue at start. No process starts with an invalid catalogue. */
 import { fileURLToPath } from 'node:url';
 import { OperatorError } from '../domain/operator-error.ts';
 import {
@@ -38,12 +38,12 @@ import { toCostPricing, toEmbeddingsPricing, toTextPricing } from './text-pricin
 import { type WrittenModel, writtenModels } from './written-models.ts';
 import type { Catalogue, ImageModel, MediaModelBase, TextModel, TextRoute, VideoModel } from './types.ts';
 
-/** The catalogue file is invalid: the message names the file and the path of each field to correct. */
+/** The catalogue file is invalid. The message names the file and the path of each field to correct. */
 export class CatalogueError extends OperatorError {
   override readonly name = 'CatalogueError';
 }
 
-/** For a catalogue without text models. */
+/** The default for a catalogue without text models. */
 const NO_TEXT: NonNullable<CatalogueFile['text']> = {
   assumed_output_tokens: 1,
   assumed_max_output_tokens: 1,
@@ -54,17 +54,16 @@ const NO_TEXT: NonNullable<CatalogueFile['text']> = {
   embeddings: [],
 };
 
-/** The file beside this module. */
+/** The catalogue file in this folder. */
 export const DEFAULT_CATALOGUE = fileURLToPath(new URL('./catalogue.yaml', import.meta.url));
-/** The models of real vendors, beside it. */
+/** The example with models of real vendors. */
 export const VENDORS_CATALOGUE = fileURLToPath(new URL('./vendors.yaml', import.meta.url));
 
 /**
  * Reads and checks a catalogue file.
  *
- * @param path by default the file beside this module
- * @param readVariable for `${NAME}` in its strings
- * @throws CatalogueError when it cannot be read or is invalid
+ * @param readVariable returns the value of `${NAME}` in strings of the file
+ * @throws CatalogueError if the file cannot be read or is invalid
  */
 export function loadCatalogue(
   path: string = DEFAULT_CATALOGUE,
@@ -91,7 +90,7 @@ function catalogueIn(file: OperatorFile): Catalogue {
   throw new CatalogueError([`${file.name} is wrong:`, ...writeFindings(errors)].join('\n  '));
 }
 
-/** Everything that is wrong with a catalogue by itself, and the catalogue if nothing is; warnings leave it as it is. */
+/** Checks a catalogue without its upstreams. Returns all findings, and the catalogue if there are only warnings. */
 export function checkCatalogue(file: OperatorFile): Checked<Catalogue> {
   const { value, findings } = checkAgainst(file, catalogueSchema);
   const models = writtenModels(file.document);
@@ -107,7 +106,7 @@ export function checkCatalogue(file: OperatorFile): Checked<Catalogue> {
   return isRight ? { value: buildCatalogue(value), findings: all } : { value: null, findings: all };
 }
 
-/** Ids are unique across all kinds of models: with the same id twice, one of the models would be unreachable. */
+/** Finds ids that occur twice, across all kinds of models. One of the two models would be unreachable. */
 function repeatedIds(file: OperatorFile, models: readonly WrittenModel[]): readonly Finding[] {
   const known = new Set<unknown>();
   return models.flatMap(({ path, entry: { id } }) => {
@@ -173,7 +172,7 @@ function toImageModel(entry: ImageEntry, unsupportedFields: ReadonlySet<string>)
   };
 }
 
-/** Fields that videos and images share. */
+/** Converts the fields that videos and images share. */
 function toMediaModel(
   entry: VideoEntry | ImageEntry,
   unsupportedFields: ReadonlySet<string>,
@@ -191,7 +190,7 @@ function toMediaModel(
   };
 }
 
-/** The first of a list is the default. */
+/** Converts the durations. The default of a list is its first value. */
 function toDurations({ duration_seconds: range, durations_seconds: list }: VideoEntry): VideoModel['durationSeconds'] {
   if (range) return { ...range, values: null };
   const values = list ?? [];
@@ -207,7 +206,7 @@ function routesOf<Entry>({ route, routes }: Routed<Entry>): readonly Entry[] | u
   return route === undefined ? routes : [route];
 }
 
-/** @param toRoute gets an entry and its place in the list */
+/** @param toRoute receives an entry and its index in the list */
 function readRoutes<Entry, Route>(
   entries: readonly Entry[] | undefined,
   toRoute: (entry: Entry, index: number) => Route,
@@ -217,7 +216,7 @@ function readRoutes<Entry, Route>(
   return [toRoute(first, 0), ...others.map((entry, index) => toRoute(entry, index + 1))];
 }
 
-/** @param index its place in the list, which is its default order */
+/** @param index the index in the list, which is the default order */
 function toRoute({ fields, cost, ...entry }: MediaRouteEntry, index: number): RankedRoute {
   return {
     order: index,
@@ -274,10 +273,10 @@ function toSoldText({ id, context_tokens, free, funded_only, requires_top_up, le
   return { ...camelCased({ id, context_tokens, funded_only, requires_top_up, legacy }), free: free ?? false };
 }
 
-/** The family and the only format of models that make embeddings. */
+/** The family and the only format of embedding models. */
 const EMBEDDINGS_NAME = 'embeddings';
 
-/** Its context is that of each input. */
+/** The context of an embedding model applies to each input. */
 function toEmbeddingsModel(
   entry: EmbeddingsEntry,
   { assumed_context_tokens, media_tokens }: NonNullable<CatalogueFile['text']>,
@@ -304,7 +303,7 @@ function toEmbeddingsModel(
   };
 }
 
-/** @param index its place in the list, which is its default order */
+/** @param index the index in the list, which is the default order */
 function toTextRoute(route: TextRouteEntry, index: number, id: string): TextRoute {
   const { cost, first_byte_timeout_s: _firstByte, silence_timeout_s: _silence, ...written } = route;
   return {

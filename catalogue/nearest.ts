@@ -1,9 +1,9 @@
 /** Suggests the known name that is nearest to an unknown one. */
 
 /**
- * The candidate that differs from a word by the fewest letters that were added, left out, replaced or swapped.
+ * Returns the candidate with the smallest edit distance: letters added, removed, replaced or swapped.
  *
- * @returns undefined when none is near: at most a third of the letters may differ
+ * @returns undefined if all candidates differ in more than a third of the letters
  */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   const most = Math.max(1, Math.floor(word.length / 3));
@@ -14,7 +14,7 @@ export function nearest(word: string, candidates: readonly string[]): string | u
   return best?.candidate;
 }
 
-/** Optimal string alignment: Damerau and Levenshtein, each letter being edited once. */
+/** The optimal string alignment distance: Damerau-Levenshtein, with at most one edit per letter. */
 function editDistance(from: string, to: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, index) => index);

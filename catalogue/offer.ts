@@ -1,29 +1,29 @@
-/** The offer of a catalogue, in words and decimals, and the changes that another catalogue would make. */
+/** Describes the models of a catalogue in words and decimals, and the changes between two catalogues. */
 import type { RouteCost } from '../domain/media-route.ts';
 import { formatUsd } from '../domain/money.ts';
 import type { MediaPricing, PriceModifier, PricePeak, TextCost, TextPricing } from '../domain/pricing.ts';
 import { WEEKDAYS } from './text-pricing.ts';
 import type { Catalogue, ImageModel, MediaModel, TextModel, VideoModel } from './types.ts';
 
-/** By what each is called in the catalogue file. */
+/** Values by their names in the catalogue file. */
 export type Terms = Readonly<Record<string, string>>;
 
-/** By upstream and its name for the model. */
+/** Costs by upstream and the upstream's name for the model. */
 export type RouteCosts = Readonly<Record<string, Terms>>;
 
 export interface OfferedModel {
   readonly id: string;
   readonly kind: 'video' | 'image' | 'text';
-  /** Everything that decides what is charged. */
+  /** The prices and their modifiers. */
   readonly prices: Terms;
-  /** The costs of vendors, by route, where the catalogue names them. */
+  /** The operator's costs by route, for routes with a cost in the catalogue. */
   readonly costs: RouteCosts;
   /** Limits, conditions and routes. */
   readonly terms: Terms;
 }
 
 export interface Offer {
-  /** The name of the edition. */
+  /** The version of the catalogue. */
   readonly version: string;
   readonly models: readonly OfferedModel[];
 }
@@ -39,7 +39,7 @@ export function offerOf(catalogue: Catalogue): Offer {
   };
 }
 
-/** A price of media as it is put on record. */
+/** The prices of a media model, to be recorded. */
 export interface MediaRateCard {
   readonly version: string;
   readonly model: string;
@@ -53,7 +53,7 @@ export function mediaRateCardsOf({ version, videoModels, imageModels }: Catalogu
   });
 }
 
-/** The costs of text, where routes name them. */
+/** Lists the costs of text, for routes with a cost in the catalogue. */
 export function textCostsOf({ version, textModels }: Pick<Catalogue, 'version' | 'textModels'>): readonly TextCost[] {
   return [...textModels.values()].flatMap((model) =>
     costsOf(model).map((cost) => ({ version, model: model.id, ...cost })),
@@ -86,7 +86,7 @@ function writeModifiers(price: string, modifiers: readonly PriceModifier[]): Ter
 
 const TOKENS_PER_PRICE = 1_000_000n;
 
-/** USD per 1M tokens, and the factors with their conditions. */
+/** Writes prices in USD per 1M tokens, and the factors with their conditions. */
 export function textPrices({ rates, tiers, peaks }: TextPricing): Terms {
   return {
     input: formatUsd(rates.input * TOKENS_PER_PRICE),
@@ -167,7 +167,7 @@ function writeCost({ per, prices, modifiers = [] }: RouteCost): Terms {
   };
 }
 
-/** The costs of text at each route, in the form of prices. */
+/** Writes the costs of text by route, in the form of prices. */
 export function textCosts(costs: readonly Pick<TextCost, 'upstream' | 'upstreamModel' | 'pricing'>[]): RouteCosts {
   return Object.fromEntries(
     costs.map(({ upstream, upstreamModel, pricing }) => [`${upstream} ${upstreamModel}`, textPrices(pricing)]),
@@ -220,15 +220,15 @@ function numberOrNone(value: number | null): string {
   return value === null ? 'none' : String(value);
 }
 
-/** One thing that another catalogue changes. */
+/** A difference between two catalogues. */
 export interface OfferChange {
   readonly model: string;
-  /** `model` where it is added or taken away as a whole. */
+  /** The name of the changed value; `model` for a whole model that is added or withdrawn. */
   readonly what: string;
-  /** Null for nothing before, or nothing after. */
+  /** `before` is null for an added value, and `after` for a removed value. */
   readonly before: string | null;
   readonly after: string | null;
-  /** The change of an amount of money; null for other values. */
+  /** Whether the value is a price or a cost; null for other values. */
   readonly amount: 'price' | 'cost' | null;
 }
 
@@ -279,19 +279,19 @@ function compareTerms(
     .map((what) => ({ model, what, before: before[what] ?? null, after: after[what] ?? null, amount }));
 }
 
-/** The recorded facts of a version: the prices that were charged, and the costs of text that margins are computed from. */
+/** The recorded amounts of a version: the charged prices, and the costs of text that margins are computed from. */
 export interface RecordedAmounts {
   /** By model. */
   readonly prices: Readonly<Record<string, Terms>>;
-  /** By model; only of text. */
+  /** By model; only for text. */
   readonly costs: Readonly<Record<string, RouteCosts>>;
 }
 
 /**
- * Finds forbidden changes: prices and costs that a version has already, because charges and margins say by which version
- * they were computed. A route may get a cost that it did not have, or lose it.
+ * Finds forbidden changes: recorded prices and costs of a version must not change, because charges and margins refer to
+ * the version. A route may gain a cost that it did not have, or lose its cost.
  *
- * @param recorded those of the version of `offer`
+ * @param recorded the recorded amounts of the version of `offer`
  */
 export function amountsChangedUnder(recorded: RecordedAmounts, offer: Offer): readonly OfferChange[] {
   return offer.models.flatMap(({ id, prices, costs }) => {

@@ -1,6 +1,5 @@
 /**
- * A YAML file that the operator writes: what it says, and where. Everything that is wrong with it is found at once, each with
- * its line and column.
+ * Reads a YAML file that the operator writes. Reports all its faults at once, each with its line and column.
  */
 import { readFileSync } from 'node:fs';
 import {
@@ -19,30 +18,30 @@ import {
 } from 'yaml';
 import { type FieldPath, fillIn, type ReadVariable, writePath } from '../domain/fill-in.ts';
 
-/** Something to put right in a file. */
+/** A fault in a file. */
 export interface Finding {
   readonly file: string;
-  /** From 1; null where the file cannot be read. */
+  /** From 1; null if the file cannot be read. */
   readonly line: number | null;
   readonly column: number | null;
-  /** Names the field by its path, and says what it may be. */
+  /** Names the field by its path, and the accepted values. */
   readonly message: string;
-  /** A warning keeps nothing from working: something written has no effect. */
+  /** A file with only warnings works. */
   readonly severity: 'error' | 'warning';
 }
 
 export interface OperatorFile {
-  /** As the operator names it. */
+  /** The operator's name for the file. */
   readonly name: string;
-  /** The parsed content, with the values of the environment, not validated yet. Null if the file is not YAML. */
+  /** The parsed content with environment variables filled in, not validated yet. Null if the file is not YAML. */
   readonly document: unknown;
-  /** The same before the environment was filled in, so that it may be shown. */
+  /** The parsed content without the values of environment variables, so that it can be shown. */
   readonly written: unknown;
-  /** The YAML errors, and the variables that are not set. */
+  /** YAML errors and unset variables. */
   readonly findings: readonly Finding[];
-  /** The fields that name a variable that is not set: no other finding about them is needed. */
+  /** The fields with an unset variable, which need no other finding. */
   readonly unsetPaths: ReadonlySet<string>;
-  /** @param at whether the name of the field is meant, or its value */
+  /** @param at whether the position is that of the field's name or value */
   finding(path: FieldPath, message: string, options?: FindingOptions): Finding;
 }
 
@@ -51,7 +50,7 @@ interface FindingOptions {
   readonly at?: 'name' | 'value';
 }
 
-/** Finds a file that cannot be read wrong as a whole. */
+/** Reads a file. If the file cannot be read, returns a finding about the whole file. */
 export function readOperatorFile(path: string, readVariable: ReadVariable): OperatorFile {
   try {
     return parseOperatorFile(readFileSync(path, 'utf8'), path, readVariable);
@@ -64,7 +63,7 @@ export function readOperatorFile(path: string, readVariable: ReadVariable): Oper
 
 /**
  * @param text YAML
- * @param name of the file, in findings
+ * @param name the name of the file in findings
  */
 export function parseOperatorFile(text: string, name: string, readVariable: ReadVariable): OperatorFile {
   const lineCounter = new LineCounter();
@@ -79,7 +78,7 @@ export function parseOperatorFile(text: string, name: string, readVariable: Read
     return { file: name, line, column, message: showBraces(message), severity };
   };
   if (parsed.errors.length > 0) {
-    // The parser's own words may hold a key; only those about the form are shown.
+    // The parser's messages may contain a secret, so only the kind of the error is shown.
     const findings = parsed.errors.map(({ pos: [offset], code }) => findingAt(offset, yamlMistake(code), 'error'));
     return unreadable(name, findings);
   }
@@ -110,7 +109,7 @@ function unreadable(name: string, findings: readonly Finding[]): OperatorFile {
   return { name, document: null, written: null, findings, unsetPaths: new Set(), finding };
 }
 
-/** The deepest nesting that is parsed. A file nested far deeper makes the parser run out of memory, which ends the process. */
+/** The deepest nesting to parse. Far deeper nesting makes the parser run out of memory, which ends the process. */
 const MAX_BRACKETS = 100;
 
 function isTooDeep(text: string): boolean {
@@ -158,7 +157,7 @@ function offsetOf(document: Document.Parsed, path: FieldPath, at: 'name' | 'valu
 }
 
 function startOf(node: unknown): number | undefined {
-  // The position of an alias is the place of its value.
+  // The position of an alias is the position of its value.
   return isNode(node) ? node.range?.[0] : undefined;
 }
 
@@ -188,8 +187,8 @@ function isMergeKey(key: unknown): boolean {
 }
 
 /*
- * `[${KEY}]` is no YAML: a brace starts a map there. As operators write it all the same, the braces of references are others
- * while the file is parsed, of the same length, so that places stay what they are.
+ * `[${KEY}]` is not valid YAML, because the brace starts a map. Operators write it nevertheless, so parsing replaces
+ * the braces of references by other characters of the same length, which keeps all positions.
  */
 const OPEN = '\u{e000}';
 const CLOSE = '\u{e001}';
@@ -211,7 +210,7 @@ function withBraces(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [showBraces(name), withBraces(item)]));
 }
 
-/** A line for each, in the order of the files and their lines, without those that say the same of the same place. */
+/** Writes a line for each finding, sorted as by {@link sortFindings}. */
 export function writeFindings(findings: readonly Finding[]): readonly string[] {
   return sortFindings(findings).map(({ file, line, column, message, severity }) => {
     const place = line === null ? file : `${file}:${line}:${column}`;
@@ -219,7 +218,7 @@ export function writeFindings(findings: readonly Finding[]): readonly string[] {
   });
 }
 
-/** In the order of the files and their lines, without those that say the same of the same place: a merged map is many. */
+/** Sorts findings by file and line. Drops equal findings at the same place, which occur when a map is merged often. */
 export function sortFindings(findings: readonly Finding[]): readonly Finding[] {
   const files = [...new Set(findings.map(({ file }) => file))];
   const known = new Set<string>();

@@ -1,4 +1,4 @@
-/** The part of a catalogue file that gives a media model input fields of its own (docs/catalogue.md). */
+/** The part of a catalogue file that defines a media model's own input fields (docs/catalogue.md). */
 import Joi from 'joi';
 import { type FieldPath, writePath } from '../domain/fill-in.ts';
 import { FIELD_INPUTS, type ParameterNames } from '../domain/media-route.ts';
@@ -21,14 +21,14 @@ export interface PriceModifierEntry {
   readonly factor?: string;
 }
 
-/** Where a schema sets no bound, since every text and list needs one. */
+/** The defaults for a schema without a bound, since every text and list needs one. */
 const MAX_LENGTH = 10_000;
 const MAX_ITEMS = 100;
 
 const size = Joi.number().integer().min(0);
 const numeric = ['integer', 'number'] as const;
 
-/** A keyword for some types. */
+/** Allows a keyword for some types only. */
 const only = (types: readonly string[], schema: Joi.Schema): Joi.Schema =>
   Joi.any().when('type', { is: Joi.valid(...types), then: schema, otherwise: Joi.forbidden() });
 
@@ -91,7 +91,7 @@ export function toPriceModifiers(entries: readonly PriceModifierEntry[]): readon
   return entries.map(({ when, usd: addition = 0n, factor = '1' }) => ({ when, addition: String(addition), factor }));
 }
 
-/** Fields that every model has, or that would be confused with one. */
+/** Names of fields that every model has, or that are easily confused with such a field. */
 const TAKEN: ReadonlySet<string> = new Set([...FIELD_INPUTS, 'model', 'reference_videos', 'reference_audios']);
 
 interface Entry extends ParameterEntries {
@@ -104,7 +104,7 @@ interface RouteEntry {
   readonly cost?: { readonly modifiers?: readonly PriceModifierEntry[] };
 }
 
-/** Finds contradictions between the parameters, the prices and the routes of a model. @param path of the model in the file */
+/** Finds contradictions between a model's parameters, prices and routes. @param path the model's path in the file */
 export function findParameterFaults(file: OperatorFile, path: FieldPath, entry: Entry): readonly Finding[] {
   const { properties = {}, required = [] } = entry.parameters ?? {};
   const names = Object.keys(properties);

@@ -1,8 +1,8 @@
-/** Values that a catalogue quotes, because YAML would round them or read them as something else. */
+/** Values that must be quoted in a catalogue, because YAML would round them or read them as another type. */
 import Joi from 'joi';
 import { type PicoUsd, parseUsd } from '../domain/money.ts';
 
-/** A quoted string, which `parse` turns into a value or refuses. */
+/** The schema of a quoted string, which `parse` converts or refuses. */
 export const quoted = (parse: (text: string) => unknown): Joi.StringSchema =>
   Joi.string()
     .required()

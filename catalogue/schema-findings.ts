@@ -1,4 +1,4 @@
-/** Turns the errors of a schema into sentences that name the values that each field accepts. */
+/** Converts the errors of a schema to sentences that name the accepted values of each field. */
 import Joi from 'joi';
 import { type FieldPath, writePath } from '../domain/fill-in.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
@@ -9,7 +9,7 @@ export type Checked<Value> =
   | { readonly value: Value; readonly findings: readonly Finding[] }
   | { readonly value: null; readonly findings: readonly Finding[] };
 
-/** @returns the value if nothing is wrong, and everything that is */
+/** @returns all findings; and the value if there are none */
 export function checkAgainst<Value>(file: OperatorFile, schema: Joi.ObjectSchema<Value>): Checked<Value> {
   if (file.written === null && file.findings.length > 0) return { value: null, findings: file.findings };
   const { error, value } = schema.validate(file.document, { convert: false, abortEarly: false });
@@ -53,7 +53,7 @@ function findingOf(file: OperatorFile, shape: JsonObject, detail: Joi.Validation
   }
 }
 
-/** Messages that replace the schema's own, which are too short, or show the value, which may be a key. */
+/** Replaces messages of the schema that are too short, or that show the value, which may be a secret. */
 const REWORDED: Readonly<Record<string, string>> = {
   'string.uriCustomScheme': 'must be an address that begins with http:// or https://',
   'string.pattern.base': 'has characters that are not allowed here',
@@ -61,14 +61,14 @@ const REWORDED: Readonly<Record<string, string>> = {
   'alternatives.match': 'has another shape than it may have',
 };
 
-/** The end of a sentence about a name that there is not: the nearest, and all that there are. */
+/** Ends a sentence about an unknown name with the nearest name and all accepted names. */
 export function choose(word: string, candidates: readonly string[]): string {
   if (candidates.length === 0) return '';
   const near = nearest(word, candidates);
   return `${near === undefined ? '' : `; did you mean "${near}"?`}${near === undefined ? ': it may be' : ' It may be'} ${candidates.join(', ')}`;
 }
 
-/** The values that a schema names; for a reference to a list beside the field, the values of that list in the file. */
+/** The values that a schema names. For a reference to a sibling list, the values of the list in the file. */
 function valuesOf(values: unknown, file: OperatorFile, path: FieldPath): readonly string[] {
   if (!Array.isArray(values)) return [];
   return values
@@ -93,7 +93,7 @@ function fieldsAt(shape: JsonObject, path: FieldPath): readonly string[] {
   return shapeAt(shape, path).flatMap(({ keys }) => (isObject(keys) ? Object.keys(keys) : []));
 }
 
-/** The descriptions that a schema has for a path: several where there are alternatives. https://joi.dev/api/#anydescribe */
+/** The descriptions of a path in a schema, one for each alternative. https://joi.dev/api/#anydescribe */
 function shapeAt(shape: JsonObject, path: FieldPath): readonly JsonObject[] {
   return path.reduce<readonly JsonObject[]>(
     (shapes, step) => shapes.flatMap((one) => inside(one, step)),

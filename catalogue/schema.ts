@@ -1,4 +1,4 @@
-/** The schema of a catalogue file. Validation turns prices, factors and times of day into numbers. */
+/** The schema of a catalogue file. Validation converts prices, factors and times of day to numbers. */
 import Joi from 'joi';
 import { COMPATIBILITIES, type Compatibility } from '../domain/compatibility.ts';
 import type { SnakeCased } from '../domain/field-names.ts';
@@ -118,7 +118,7 @@ export interface TextRouteEntry extends AnswerTimeoutsEntry, SnakeCased<Omit<Tex
 
 type SoldFields = 'id' | 'contextTokens' | 'fundedOnly' | 'requiresTopUp' | 'legacy';
 
-/** What every model of text says for itself. */
+/** The fields that every text model has. */
 export interface SoldText extends SnakeCased<Pick<TextModel, SoldFields>> {
   readonly free?: true;
 }
@@ -155,14 +155,14 @@ const flag = Joi.boolean().default(false);
 const factor = quoted(parseFactor);
 const clockTime = quoted(parseClockTime);
 
-/** A single price for all resolutions is not possible here: the keys define which are offered. */
+/** Does not allow a single price for all resolutions, because the keys define the resolutions on offer. */
 const pricesByResolution = Joi.object().pattern(name, usd).min(1);
 
 const fieldName = Joi.alternatives(name, Joi.object({ to: name.required(), as: Joi.valid(...FIELD_FORMS) })).allow(
   null,
 );
 
-/** One price for all, or one per resolution. */
+/** One cost for all resolutions, or one per resolution. */
 const costs = Joi.alternatives(usd.optional(), Joi.object().pattern(name, usd).min(1));
 
 const routed = (route: Joi.Schema): Joi.SchemaMap => ({ route, routes: Joi.array().items(route).min(1) });
@@ -242,7 +242,7 @@ const tokenPrices = Joi.object({
   cache_write_1h: tokenPrice.optional(),
 });
 
-/** The factors on the prices of tokens. */
+/** The factors for the prices of tokens. */
 const factors = {
   tiers: Joi.array()
     .items({ threshold_tokens: count.required(), applies: Joi.valid('over', 'at_or_over').required(), factor })

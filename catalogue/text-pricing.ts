@@ -1,10 +1,10 @@
-/** Turns a text model's prices in the catalogue file into the pricing that `domain/pricing.ts` computes with. */
+/** Converts a text model's prices in the catalogue file to the pricing of `domain/pricing.ts`. */
 import { camelCased } from '../domain/field-names.ts';
 import type { PicoUsd } from '../domain/money.ts';
 import { type TextPricing, assertExactPricing } from '../domain/pricing.ts';
 import type { Rational } from '../domain/rational.ts';
 
-/** Each at the index that is its number. */
+/** The index of a weekday is its number. */
 export const WEEKDAYS = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday'] as const;
 
 /** Pico-USD per token. */
@@ -17,7 +17,7 @@ export interface TokenPricesEntry {
   readonly cache_write_1h?: PicoUsd;
 }
 
-/** The price of a model that only reads. */
+/** The price of a model that only reads, such as an embedding model. */
 export type InputPriceEntry = Pick<TokenPricesEntry, 'input'>;
 
 export interface PricingEntry {
@@ -41,23 +41,23 @@ export interface PricingEntry {
 /** The cost at an upstream, in the form of prices. */
 export type CostEntry = TokenPricesEntry & Pick<PricingEntry, 'tiers' | 'peaks'>;
 
-/** The price of a token that is written to a cache for an hour, in tokens of input: https://platform.claude.com/docs/en/about-claude/pricing */
+/** The price of a one-hour cache write, in input tokens: https://platform.claude.com/docs/en/about-claude/pricing */
 const INPUTS_PER_1H_WRITE = 2n;
 
 const FREE: TokenPricesEntry = { input: 0n, output: 0n, cached_input: 0n, cache_write: 0n };
 
-/** @throws RangeError when a cost times its factors would not be exact */
+/** @throws RangeError if a cost times its factors would not be exact */
 export function toCostPricing({ tiers, peaks, ...prices }: CostEntry): TextPricing {
   return toTextPricing({ prices, tiers, peaks });
 }
 
-/** Cached input costs as much as other input, whatever the upstream calls cached. */
+/** Cached input costs as much as other input, whatever the upstream reports as cached. */
 export function toEmbeddingsPricing({ input }: InputPriceEntry = FREE): TextPricing {
   const prices = { input, output: 0n, cached_input: input, cache_write: input, cache_write_1h: input };
   return toTextPricing({ prices, tiers: [], peaks: [] });
 }
 
-/** @throws RangeError when a price times its factors would not be exact */
+/** @throws RangeError if a price times its factors would not be exact */
 export function toTextPricing(entry: PricingEntry): TextPricing {
   const { input, output, cached_input: cachedInput, cache_write: cacheWrite, cache_write_1h } = entry.prices ?? FREE;
   const cacheWrite1h = cache_write_1h ?? input * INPUTS_PER_1H_WRITE;

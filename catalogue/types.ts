@@ -10,7 +10,7 @@ import type { RequestFormatName, UpstreamFormatName } from '../domain/wire-forma
 import type { AnswerTimeouts } from './answer-timeouts.ts';
 
 export interface Catalogue {
-  /** The name of this edition. Stored with every charge, so that the charge can be recomputed. */
+  /** Stored with every charge, so that the charge can be recomputed. */
   readonly version: string;
   /** By model id, in the order of the file. */
   readonly videoModels: ReadonlyMap<string, VideoModel>;
@@ -22,7 +22,7 @@ export interface Catalogue {
 
 export interface MediaModelBase {
   readonly id: string;
-  /** Version of the model's contract, shown on its tasks; null when it has none. */
+  /** The version of the model's contract, shown on its tasks; null if it has none. */
   readonly capabilityVersion: number | null;
   /** The upstreams that render the model; never empty. */
   readonly routes: readonly [RankedRoute, ...RankedRoute[]];
@@ -34,7 +34,7 @@ export interface MediaModelBase {
   readonly pricing: MediaPricing;
   /** Input fields that only this model has. */
   readonly parameters: ModelParameters;
-  /** Fields of other media models, which are refused as unsupported; any other field is unknown. */
+  /** Fields of other media models, which are refused as unsupported. Other fields are refused as unknown. */
   readonly unsupportedFields: ReadonlySet<string>;
 }
 
@@ -43,10 +43,10 @@ export interface VideoModel extends MediaModelBase {
   readonly kind: 'video';
   /** Code points. */
   readonly promptCharacters: { readonly min: number; readonly max: number };
-  /** The most reference inputs of each kind; null when the model takes none. */
+  /** The most reference inputs of each kind; null if the model accepts none. */
   readonly maxReferenceVideos: number | null;
   readonly maxReferenceAudios: number | null;
-  /** `values` lists the only durations on sale, if not every number within the bounds is. */
+  /** `values` lists the only durations on offer; null if the model offers every duration within the bounds. */
   readonly durationSeconds: {
     readonly min: number;
     readonly max: number;
@@ -69,24 +69,24 @@ export interface ImageModel extends MediaModelBase {
 
 export type MediaModel = VideoModel | ImageModel;
 
-/** An upstream that serves a text model, the format it speaks, and its name for the model. */
+/** An upstream that serves a text model, its format, and its name for the model. */
 export interface TextRoute extends AnswerTimeouts {
   readonly provider: string;
   readonly format: UpstreamFormatName;
   readonly model: string;
-  /** Routes with a lower one are tried first. */
+  /** Routes with a lower order are tried first. */
   readonly order: number;
   /** The share of requests among routes of equal order. */
   readonly weight: number;
-  /** The upstream's name for the output bound, where it speaks chat completions; `max_tokens` by default. */
+  /** The upstream's name for the output bound in chat completions; `max_tokens` by default. */
   readonly maxTokensField?: MaxTokensField;
-  /** How the upstream gives answers by a schema; by its format's field by default. */
+  /** How the upstream accepts a schema for its answer; in its format's field by default. */
   readonly structuredOutput?: StructuredOutput;
-  /** Whether answers in JSON are checked against what the request asks for. */
+  /** Whether Genway checks that answers in JSON match the requested schema. */
   readonly checkOutput?: boolean;
-  /** Whether prompts are marked for the cache of an upstream that speaks messages. */
+  /** Whether Genway marks prompts for the cache of an upstream with the messages format. */
   readonly autoCache?: boolean;
-  /** Fields that are passed on although the upstream may charge for them beyond tokens, which clients do not pay. */
+  /** Fields that are passed on although the upstream may charge extra for them, which clients do not pay. */
   readonly chatFields?: readonly ChatField[];
   /** The cost at the upstream; unknown by default. */
   readonly cost?: TextPricing;
@@ -95,11 +95,11 @@ export interface TextRoute extends AnswerTimeouts {
 export const CHAT_FIELDS = ['audio', 'web_search_options'] as const;
 export type ChatField = (typeof CHAT_FIELDS)[number];
 
-/** Newer models of the chat-completions API refuse the older name. */
+/** Newer models of the chat-completions API refuse `max_tokens`. */
 export const MAX_TOKENS_FIELDS = ['max_tokens', 'max_completion_tokens'] as const;
 export type MaxTokensField = (typeof MAX_TOKENS_FIELDS)[number];
 
-/** `tool`: as the arguments of a tool that the model has to call, where the upstream has no field for a schema. */
+/** `tool`: the answer is the arguments of a tool that the model must call, for upstreams without a schema field. */
 export const STRUCTURED_OUTPUTS = ['field', 'tool'] as const;
 export type StructuredOutput = (typeof STRUCTURED_OUTPUTS)[number];
 
@@ -111,31 +111,31 @@ export type MediaKind = (typeof MEDIA_KINDS)[number];
 export interface TextModel extends TextTerms {
   readonly id: string;
   readonly family: string;
-  /** Null when no number is published. */
+  /** Null when the vendor publishes no number. */
   readonly maxOutputTokens: number | null;
-  /** The most tokens that one image, document, sound or video in a prompt can have. */
+  /** The most tokens of one image, document, audio or video in a prompt. */
   readonly mediaTokens: Readonly<Record<MediaKind, number>>;
-  /** Whether the model may think before it answers. */
+  /** Whether the model can reason before it answers. */
   readonly reasoning: boolean;
-  /** The accepted values of `reasoning.effort`; empty when the model does not restrict them. */
+  /** The accepted values of `reasoning.effort`; empty if the model accepts all. */
   readonly reasoningEfforts: readonly string[];
-  /** Fields that only this family takes on the responses format: `reasoning`, `text`. */
+  /** Fields that only this family accepts in the responses format: `reasoning`, `text`. */
   readonly responsesFields: readonly string[];
   readonly compatibility: Compatibility;
-  /** The formats that the model answers on; or `embeddings` alone. */
+  /** The formats that the model serves; for embedding models, only `embeddings`. */
   readonly formats: readonly RequestFormatName[];
   readonly routes: readonly [TextRoute, ...TextRoute[]];
-  /** Costs nothing, and has a rate limit of its own (contract 8.1). */
+  /** The model costs nothing, and has a separate rate limit (contract 8.1). */
   readonly free: boolean;
-  /** Signup credit does not pay for it. */
+  /** Signup credit cannot pay for the model. */
   readonly fundedOnly: boolean;
-  /** Refused on an account that never topped up. */
+  /** The account must have topped up. */
   readonly requiresTopUp: boolean;
-  /** An older id that still works (contract 9). */
+  /** Whether the id is an older one that still works (contract 9). */
   readonly legacy: boolean;
 }
 
-/** Every model, in the order of the file. */
+/** Lists all models: videos, images, text, each in the order of the file. */
 export function allModels({ videoModels, imageModels, textModels }: Catalogue): readonly (MediaModel | TextModel)[] {
   return [...videoModels.values(), ...imageModels.values(), ...textModels.values()];
 }
@@ -145,7 +145,7 @@ export function isClaudeStyle(catalogue: Catalogue, id: string): boolean {
   return catalogue.claudeStylePrefixes.some((prefix) => id.startsWith(prefix));
 }
 
-/** Whether the model answers on that format. */
+/** Whether the model serves the format. */
 export function answersFormat(model: TextModel, format: RequestFormatName): boolean {
   return model.formats.includes(format);
 }

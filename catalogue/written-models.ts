@@ -1,9 +1,9 @@
-/** The models and routes of a catalogue file that may be wrong elsewhere, as they are written, with their places. */
+/** Lists the models and routes of a catalogue file with their paths, even if the file is invalid. */
 import type { FieldPath } from '../domain/fill-in.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
 import type { TaskKind } from '../domain/task.ts';
 
-/** A route, of the model itself or of its family. */
+/** A route of the model itself or of its family. */
 export interface WrittenRoute {
   readonly path: FieldPath;
   readonly entry: JsonObject;
@@ -16,7 +16,7 @@ export interface WrittenModel {
   readonly routes: readonly WrittenRoute[];
 }
 
-/** @param document a catalogue of no certain shape; what has another is left out */
+/** @param document an unchecked catalogue; parts of an unexpected shape are skipped */
 export function writtenModels(document: unknown): readonly WrittenModel[] {
   const { media, text } = objectAt(document);
   return [
