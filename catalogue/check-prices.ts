@@ -46,8 +46,8 @@ function idleTiers(file: OperatorFile, { path, entry }: WrittenModel): readonly 
   if (typeof context !== 'number' || !Array.isArray(tiers)) return [];
   return tiers.flatMap((tier: unknown, index) => {
     if (!isObject(tier) || typeof tier['threshold_tokens'] !== 'number') return [];
-    const most = tier['applies'] === 'over' ? context - 1 : context;
-    if (tier['threshold_tokens'] <= most) return [];
+    const maxThreshold = tier['applies'] === 'over' ? context - 1 : context;
+    if (tier['threshold_tokens'] <= maxThreshold) return [];
     const at = [...path, 'tiers', index, 'threshold_tokens'];
     const message = `"${writePath(at)}" is never reached: the model takes ${context} tokens (context_tokens)`;
     return [file.finding(at, message, { severity: 'warning' })];

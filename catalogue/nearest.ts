@@ -6,15 +6,15 @@
  * @returns undefined if all candidates differ in more than a third of the letters
  */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
-  const most = Math.max(1, Math.floor(word.length / 3));
+  const maxDistance = Math.max(1, Math.floor(word.length / 3));
   const [best] = candidates
     .map((candidate) => ({ candidate, distance: editDistance(word.toLowerCase(), candidate.toLowerCase()) }))
-    .filter(({ distance }) => distance <= most)
+    .filter(({ distance }) => distance <= maxDistance)
     .sort((one, other) => one.distance - other.distance);
   return best?.candidate;
 }
 
-/** The optimal string alignment distance: Damerau-Levenshtein, with at most one edit per letter. */
+/** The optimal string alignment distance: Damerau-Levenshtein, with at maxDistance one edit per letter. */
 function editDistance(from: string, to: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, index) => index);

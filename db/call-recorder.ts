@@ -16,7 +16,7 @@ import {
 export interface CallRecorder {
   /** Counts a call. @param failure null if the upstream did not fail */
   record(target: CallTarget, durationMs: number, failure: CallFailure | null): void;
-  /** Records an attempt of a text request with a failed attempt. */
+  /** Records an attempt of a text request that had a failure. */
   recordAttempt(attempt: TextAttempt): void;
   /** Sets the function that lists the open circuits of this process. */
   reportCircuits(list: () => readonly OpenCircuit[]): void;
@@ -47,8 +47,8 @@ export function createCallRecorder(database: Database, log: Pick<Logger, 'debug'
     const circuits = listCircuits?.() ?? [];
     const taken = { sums: [...sums.values()], failures: [...failures.values()] };
     const takenAttempts = attempts;
-    const hasCircuitChange = circuits.length > 0 || hadCircuits;
-    if (taken.sums.length === 0 && takenAttempts.length === 0 && !hasCircuitChange) return;
+    const shouldReportCircuits = circuits.length > 0 || hadCircuits;
+    if (taken.sums.length === 0 && takenAttempts.length === 0 && !shouldReportCircuits) return;
     sums.clear();
     failures.clear();
     attempts = [];
@@ -58,18 +58,18 @@ export function createCallRecorder(database: Database, log: Pick<Logger, 'debug'
         processId,
         ...taken,
         attempts: takenAttempts.map(({ endedAtMs, ...attempt }) => ({ ...attempt, ageMs: nowMs - endedAtMs })),
-        circuits: hasCircuitChange ? circuits : null,
+        circuits: shouldReportCircuits ? circuits : null,
       });
       hadCircuits = circuits.length > 0;
     } catch (error) {
       // A message that PostgreSQL cannot store would make every later report fail.
-      const words = isUnstorable(error) || isDatabaseError(error, INVALID_JSON) ? { message: '' } : {};
+      const replacement = isUnstorable(error) || isDatabaseError(error, INVALID_JSON) ? { message: '' } : {};
       for (const sum of taken.sums) sums.set(nameOfTarget(sum), { ...sum, ...addCalls(sum, sumOf(sums, sum)) });
       for (const failure of taken.failures) {
         const name = nameOfTarget(failure);
-        if (!failures.has(name)) failures.set(name, { ...failure, ...words });
+        if (!failures.has(name)) failures.set(name, { ...failure, ...replacement });
       }
-      const unreported = takenAttempts.map((attempt) => ({ ...attempt, ...words }));
+      const unreported = takenAttempts.map((attempt) => ({ ...attempt, ...replacement }));
       attempts = [...unreported, ...attempts].slice(0, MAX_ATTEMPTS);
       throw error;
     }

@@ -164,7 +164,7 @@ const UNREACHABLE_CODES: ReadonlySet<string> = new Set(['ECONNREFUSED', 'EHOSTUN
 /** The messages of the pools and the driver for an unreachable server. */
 const UNREACHABLE_MESSAGES = ['timeout expired', 'timeout exceeded when trying to connect', 'Knex: Timeout acquiring'];
 
-/** Whether the message starts with one of the texts. The query builder puts the statement in front of it. */
+/** Whether the message starts with one of the prefixes. The query builder puts the statement before the message. */
 function hasMessage({ message }: Error, prefixes: readonly string[]): boolean {
   return prefixes.some((prefix) => message.startsWith(prefix) || message.includes(` - ${prefix}`));
 }

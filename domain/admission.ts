@@ -20,7 +20,7 @@ const MAX_WAIT_MS = 140;
 const TARGET_WAIT_MS = 60;
 /**
  * So few requests in a window do not overload a process; if they wait, the machine has other work. After quiet windows,
- * a process accepts as many as in all remembered windows at once.
+ * a process accepts as many requests at once as in all remembered windows.
  */
 const MIN_LIMIT = 30;
 const REMEMBERED_WINDOWS = 10;
@@ -97,9 +97,9 @@ export class Admission {
     const arrived = this.#taken + this.#refused;
     this.#waitsMs.push(waitMs);
     this.#waitsMs.shift();
-    const leastMs = Math.min(...this.#waitsMs.slice(-2));
-    const hasWaited = this.isLimiting ? leastMs > TARGET_WAIT_MS : mean(this.#waitsMs) > MAX_WAIT_MS;
-    const left = this.isLimiting ? shareLeft(leastMs) : FIRST_LEFT;
+    const minWaitMs = Math.min(...this.#waitsMs.slice(-2));
+    const hasWaited = this.isLimiting ? minWaitMs > TARGET_WAIT_MS : mean(this.#waitsMs) > MAX_WAIT_MS;
+    const left = this.isLimiting ? shareLeft(minWaitMs) : FIRST_LEFT;
     if (hasWaited) this.#lower(Math.max(managed, this.#managedBefore), left);
     else if (this.isLimiting) this.#limit += Math.max(1, arrived * INCREASE);
     this.#managedBefore = managed;

@@ -1,6 +1,6 @@
 /**
  * An allowance: money that an account's key has handed to one text process. Requests hold and settle against it in
- * memory; `db/text-money/allowances.ts` takes it from the ledger and writes what was spent.
+ * memory; `db/text-money/allowances.ts` takes the money from the ledger and records the charges.
  *
  * Free money is the permission to serve: deleting a key, suspending an account, or lacking money elsewhere recalls the
  * free money, and the next request asks the ledger again.

@@ -2,7 +2,7 @@
 import { ServiceError } from './errors.ts';
 import { formatUsd, type PicoUsd } from './money.ts';
 
-/** Periods of UTC after which the limit of a key can renew. A week begins on Monday, as ISO 8601 has it. */
+/** The periods, in UTC, after which the limit of a key can renew. A week starts on Monday (ISO 8601). */
 export const LIMIT_PERIODS = ['day', 'week', 'month'] as const;
 
 export type LimitPeriod = (typeof LIMIT_PERIODS)[number];
@@ -25,7 +25,7 @@ export function renewalOf(period: LimitPeriod, now: Date): Date {
   return startOfPeriod(period, new Date(start.getTime() + days * 86_400_000));
 }
 
-/** The facts that decide whether a key may be used. */
+/** The facts that decide whether a key can be used. */
 export interface KeyState {
   readonly deletedAt: Date | null;
   readonly disabledAt: Date | null;

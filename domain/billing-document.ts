@@ -8,7 +8,7 @@ export const DOCUMENT_KINDS = ['receipt', 'credit_note', 'invoice'] as const;
 
 export type DocumentKind = (typeof DOCUMENT_KINDS)[number];
 
-/** When tax is due: when an account pays, or when it spends what it paid. */
+/** When tax is due: when an account pays, or when it spends the payment. */
 export const TAX_POINTS = ['paid', 'used'] as const;
 
 export type TaxPoint = (typeof TAX_POINTS)[number];

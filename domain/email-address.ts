@@ -1,5 +1,5 @@
 /**
- * The form of every e-mail address that people sign in with; only a mail shows whether somebody reads the address. As
+ * The form of every e-mail address that people sign in with. An address of this form need not receive mail. As
  * in https://html.spec.whatwg.org/multipage/input.html#valid-e-mail-address: no character with a meaning in headers or
  * in lists of recipients, and only ASCII, so that no two addresses look the same.
  */

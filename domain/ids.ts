@@ -41,7 +41,7 @@ let latestMs = -1;
 let latestTime = '';
 
 /**
- * Makes a new identifier.
+ * Makes a new id.
  *
  * @param nowMs the creation time, in milliseconds since 1970; {@link createdAtMsOf} reads it back
  */
@@ -49,7 +49,7 @@ export function newId(kind: IdKind, nowMs: number = Date.now()): string {
   return firstIdAt(kind, nowMs) + randomLetters(RANDOM_LENGTH);
 }
 
-/** Sorts before every identifier of that kind created at `nowMs` or later, and after all older ones. */
+/** Returns a text that sorts before every id of the kind that is made at `nowMs` or later, and after all older ids. */
 export function firstIdAt(kind: IdKind, nowMs: number): string {
   const wholeMs = Math.trunc(nowMs);
   if (wholeMs !== latestMs) {
@@ -59,16 +59,16 @@ export function firstIdAt(kind: IdKind, nowMs: number): string {
   return ID_PREFIX[kind] + latestTime;
 }
 
-/** Whether `value` has the form of such an identifier. Says nothing about whether it exists. */
+/** Whether `value` has the form of an id of the kind. There may be no such thing. */
 export function isId(kind: IdKind, value: string): boolean {
   const prefix = ID_PREFIX[kind];
   return value.startsWith(prefix) && BODY_PATTERN.test(value.slice(prefix.length));
 }
 
 /**
- * The creation time that an identifier carries, in milliseconds since 1970.
+ * Reads the creation time of an id, in milliseconds since 1970.
  *
- * @throws RangeError when `id` is not an identifier of that kind
+ * @throws RangeError if `id` is not an id of the kind
  */
 export function createdAtMsOf(kind: IdKind, id: string): number {
   if (!isId(kind, id)) throw new RangeError(`not an id of kind ${kind}: ${id}`);

@@ -14,7 +14,7 @@ export type Book =
   | 'absorbed_loss'
   | 'revenue';
 
-/** The balances of an account: what it can spend, and what tasks and text processes hold. */
+/** The balances of an account: money to spend, and money that tasks and text processes hold. */
 const ACCOUNT_BOOKS = ['available', 'reserved'] as const;
 export type AccountBook = (typeof ACCOUNT_BOOKS)[number];
 
@@ -23,7 +23,7 @@ export interface Move {
   readonly credit: Book;
 }
 
-/** The move of each kind of transfer. An adjustment that takes money from the account is reversed. */
+/** The move of each kind of transfer. An adjustment that takes money from the account has the opposite move. */
 export const TRANSFERS = {
   /** Funded credit, for a payment. */
   topup: { debit: 'payments', credit: 'available' },

@@ -72,7 +72,7 @@ export interface MediaRoute {
 
 /** A route with its position among the others. */
 export interface RankedRoute extends MediaRoute {
-  /** Lower ones come first. */
+  /** Routes with a lower order come first. */
   readonly order: number;
   /** The share among routes of equal order. */
   readonly weight: number;
@@ -94,12 +94,12 @@ export function drawRoutes(routes: readonly RankedRoute[], random: () => number)
 }
 
 function drawEquals(routes: readonly RankedRoute[], random: () => number): readonly MediaRoute[] {
-  const left = [...routes];
+  const remaining = [...routes];
   const drawn: MediaRoute[] = [];
-  while (left.length > 0) {
-    let ticket = left.length === 1 ? 0 : random() * left.reduce((total, { weight }) => total + weight, 0);
-    const index = left.findIndex(({ weight }) => (ticket -= weight) < 0);
-    const [route] = left.splice(Math.max(index, 0), 1);
+  while (remaining.length > 0) {
+    let ticket = remaining.length === 1 ? 0 : random() * remaining.reduce((total, { weight }) => total + weight, 0);
+    const index = remaining.findIndex(({ weight }) => (ticket -= weight) < 0);
+    const [route] = remaining.splice(Math.max(index, 0), 1);
     if (!route) break;
     const { order: _order, weight: _weight, ...rest } = route;
     drawn.push(rest);
@@ -156,7 +156,7 @@ export interface Submission {
   readonly jobId: string | null;
   /** Whether the task must not use this route again. */
   readonly isRouteExcluded: boolean;
-  /** The list price of a render that nobody may get, in pico-USD. */
+  /** The list price of a render that may reach no customer, in pico-USD. */
   readonly possibleLoss: PicoUsd | null;
   readonly vendorCost: VendorCost | null;
 }

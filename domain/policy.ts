@@ -21,7 +21,7 @@ export const MEDIA_WAIT_MS = 95_000;
 /** Contract 4.3: the limits for fetching the links of an image request. Each link causes at most three requests. */
 export const IMAGE_LINKS = { maxRedirects: 2, timeoutMs: 10_000 };
 
-/** Contract 8.2: the JSON bodies of media, webhooks and administration, those of text, and those of embeddings. */
+/** Contract 8.2: the limits of JSON bodies of media, webhooks and administration, of text, and of embeddings. */
 export const BODIES = {
   // Many times as large as a prompt and its links.
   common: { maxBytes: MIB, maxDepth: 32, maxValues: 20_000 },
@@ -33,9 +33,9 @@ export const BODIES = {
     // Enough for a conversation of ten thousand messages.
     maxValues: 60_000,
   },
-  // About 100,000 lines of a vendor's bill, in one text.
+  // About 100,000 lines of a vendor's bill, in one string.
   bill: { maxBytes: 8 * MIB, maxDepth: 2, maxValues: 200 },
-  // As many token ids as vendors take in one request, and about as much text.
+  // As many token ids as vendors accept in one request, and about as much text.
   embeddings: { maxBytes: 8 * MIB, maxDepth: 8, maxValues: 310_000 },
 };
 

@@ -15,7 +15,7 @@ export const RENDER_LIMIT_MS = 10 * 60_000;
 export const DISPATCH_LIMIT_MS = 2 * 60_000;
 /** After this, a recorded submission has arrived at its upstream, or never will. */
 export const SUBMISSION_SURELY_SENT_MS = 2 * PROVIDER_ANSWER_MS;
-/** How long Genway searches for the outcome of a submission, as a multiple of the patience with providers. */
+/** How long Genway searches for the outcome of a submission, as a multiple of `providerPatienceMs`. */
 export const RECOVERY_PATIENCES = 5;
 /** The time limit for finding out whether an upstream has stopped a job, while the customer waits. */
 export const WITHDRAW_LIMIT_MS = 12_000;

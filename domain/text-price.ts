@@ -91,8 +91,8 @@ const MAX_MIN_BOUND = 16;
  */
 export function holdAmounts(estimate: TextEstimate): HoldAmounts {
   const { input, perToken } = boundPrice(estimate);
-  const mostTokens = Math.floor(Number.MAX_SAFE_INTEGER / estimate.choiceCount);
-  const priceWith = (outputTokens: number): PicoUsd => input + BigInt(Math.min(outputTokens, mostTokens)) * perToken;
+  const maxTokens = Math.floor(Number.MAX_SAFE_INTEGER / estimate.choiceCount);
+  const priceWith = (outputTokens: number): PicoUsd => input + BigInt(Math.min(outputTokens, maxTokens)) * perToken;
   if (estimate.maxOutputTokens !== null) {
     const amount = priceWith(estimate.maxOutputTokens);
     return { leastAmount: amount, usualAmount: amount, mostAmount: amount };
@@ -151,14 +151,14 @@ function chargedTokens(
   { usage, countedOutputTokens, choiceCount }: CallConsumption,
   status: TextConsumption['status'],
 ): TextTokens {
-  const mostInput = estimate.model.mostInputTokens;
-  const mostOutput = mostOutputTokens(estimate, bound, choiceCount);
-  const reportedOutput = clampCount(usage?.outputTotal, mostOutput);
-  const countedOutput = Math.min(countedOutputTokens, mostOutput);
+  const maxInput = estimate.model.mostInputTokens;
+  const maxOutput = mostOutputTokens(estimate, bound, choiceCount);
+  const reportedOutput = clampCount(usage?.outputTotal, maxOutput);
+  const countedOutput = Math.min(countedOutputTokens, maxOutput);
   // A count of output that was reported before the end covers only the output until then.
   const outputTokens =
     status === 'disconnected' ? Math.max(reportedOutput ?? 0, countedOutput) : (reportedOutput ?? countedOutput);
-  const inputTokens = clampCount(usage?.inputTotal, mostInput) ?? Math.min(estimate.estimateInputTokens(), mostInput);
+  const inputTokens = clampCount(usage?.inputTotal, maxInput) ?? Math.min(estimate.estimateInputTokens(), maxInput);
   // The hold covers one-hour cache writes only if the request may cause them.
   const heldUsage = usage && !estimate.isCachedFor1h ? { ...usage, cacheWrite1h: 0 } : usage;
   return tokensOf(heldUsage, inputTokens, outputTokens);
@@ -221,11 +221,11 @@ function isBeyondBounds(
   bound: number | null,
   { usage, choiceCount }: CallConsumption,
 ): boolean {
-  const mostOutput = mostOutputTokens(estimate, bound, choiceCount);
-  const leastBound = MAX_MIN_BOUND * (choiceCount ?? estimate.choiceCount);
+  const maxOutput = mostOutputTokens(estimate, bound, choiceCount);
+  const minBound = MAX_MIN_BOUND * (choiceCount ?? estimate.choiceCount);
   return (
     (usage?.inputTotal ?? 0) > estimate.model.mostInputTokens ||
-    (usage?.outputTotal ?? 0) > Math.max(mostOutput, leastBound)
+    (usage?.outputTotal ?? 0) > Math.max(maxOutput, minBound)
   );
 }
 

@@ -56,7 +56,7 @@ export async function listAvailability(
   return rows;
 }
 
-/** Well before this, the relay restarts a delivery whose workflow is lost. */
+/** The relay restarts a delivery with a lost workflow well before this. */
 const LATE_SECONDS = 300;
 
 /**

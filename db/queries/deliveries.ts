@@ -210,7 +210,7 @@ export async function claimOverdueDeliveries(
   return rows.map(({ id }) => id);
 }
 
-/** Makes the relay start a due delivery whose workflow is lost. @returns false if the delivery is final meanwhile */
+/** Makes the relay start a delivery with a lost workflow when it is due. @returns false if the delivery is final */
 export async function restartDelivery(database: Database, deliveryId: string): Promise<boolean> {
   const restarted = await database('deliveries')
     .where({ id: deliveryId, status: 'pending' })

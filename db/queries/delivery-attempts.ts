@@ -1,4 +1,4 @@
-/** The worker's part of each delivery attempt: one statement before it and one after. */
+/** The worker's statements for each delivery attempt: one before the attempt and one after. */
 import type { Database } from '../database.ts';
 import { ATTEMPT_LIMITS_JSON } from './attempt-limits.ts';
 import { columnsOf, type RowOf } from '../row.ts';
@@ -14,7 +14,7 @@ export interface DeliveryState {
 
 /** The content and destination of an attempt. */
 export interface DeliveryToAttempt {
-  /** This attempt's place in the schedule, from 1; a redelivery restarts the schedule. */
+  /** The position of the attempt in the schedule, from 1. A redelivery restarts the schedule. */
   readonly scheduled: number;
   readonly event: { readonly id: string; readonly type: string; readonly payload: string };
   readonly endpoint: {
@@ -51,7 +51,7 @@ export type AttemptOutcome =
       readonly timedOut: boolean;
       /** Null at the end of the schedule. */
       readonly nextAttemptAt: Date | null;
-      /** If set, disables the endpoint at once, for this reason. */
+      /** If set, disables the endpoint at once with this reason. */
       readonly disabledReason: string | null;
     };
 

@@ -26,7 +26,7 @@ type BudgetRow = RowOf<KeptBudget>;
  * another period starts now. A changed budget applies at once. A new budget applies once every process knows it, within
  * about three seconds.
  *
- * @returns null if the account has as many budgets as it may have
+ * @returns null if the account already has the maximum number of budgets
  */
 export async function setEndUserBudget(database: Database, budget: NewBudget): Promise<KeptBudget | null> {
   const { accountId, endUser, limitPeriod } = budget;

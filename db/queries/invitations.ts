@@ -106,7 +106,7 @@ export async function deleteInvitation(database: Database, accountId: string, em
   return (await database('account_invitations').where({ account_id: accountId, email }).delete()) === 1;
 }
 
-/** Deletes a user's invitations of others to an account. */
+/** Deletes the invitations to an account that a user made. */
 export async function deleteInvitationsBy(database: Database, accountId: string, userId: string): Promise<void> {
   await database('account_invitations').where({ account_id: accountId, invited_by: userId }).delete();
 }

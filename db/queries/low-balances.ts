@@ -34,7 +34,7 @@ export async function announceLowBalances(database: Database, limit: number): Pr
 async function announce(transaction: Database, accountId: string): Promise<void> {
   const [account] = await transaction('accounts')
     .where({ id: accountId })
-    // Checks again under the lock: another process may have announced it, or a credit may have arrived.
+    // Checks again under the lock: another process may have announced the balance, or a credit may have arrived.
     .whereRaw(IS_NEWLY_LOW)
     .update({ low_balance_since: transaction.raw('clock_timestamp()') })
     .returning<(RowOf<Account> & { low_balance: string; low_balance_since: Date })[]>('*');

@@ -29,7 +29,7 @@ const LATEST = 40;
 /**
  * Lists the health of every upstream and model with recent submissions.
  *
- * @param overrides the operators' overrides; an override that ends another clears the record of its upstream
+ * @param overrides the operators' overrides; putting an upstream back into service clears its record
  */
 export async function listMediaHealth(
   database: Database,

@@ -23,7 +23,7 @@ export async function recordModelOverride(database: Database, override: NewModel
   return camelCased(onlyRow(rows));
 }
 
-/** The newest override of each model that ever had one. */
+/** Lists the latest override of each model. */
 export async function listModelOverrides(database: Database): Promise<readonly ModelOverride[]> {
   const { rows } = await database.raw<{ rows: ModelOverrideRow[] }>(
     'SELECT DISTINCT ON (model) model, kind, author, reason, created_at FROM model_orders ORDER BY model, id DESC',

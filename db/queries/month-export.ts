@@ -9,7 +9,7 @@ import { readRow } from '../row.ts';
 import { streamPages } from '../stream-pages.ts';
 import type { Transfer } from './transfers.ts';
 
-/** A transfer, with its account and the task or text request that it was for. */
+/** A transfer, with its account and its task or text request. */
 export interface BookedTransfer extends Omit<Transfer, 'openedAt'>, SummedTokens<string | null> {
   readonly accountName: string;
   readonly externalId: string | null;

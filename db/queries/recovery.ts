@@ -47,8 +47,8 @@ export async function restartTask(database: Database, taskId: string): Promise<b
 }
 
 /**
- * Lists tasks that failed in the last seconds and that an upstream may have, oldest first. Only their workflows know
- * whether the jobs were cancelled.
+ * Lists tasks that failed in the last seconds and may have a job at an upstream, oldest first. Only their workflows
+ * know whether the jobs were cancelled.
  */
 export async function listFailedWithJob(
   database: Database,

@@ -11,7 +11,7 @@ export interface ResultFile {
 
 /** A file of a final task. */
 export interface DoneResultFile extends ResultFile {
-  /** The links in the output of the task or of its late result. */
+  /** The links in the output of the task, or of its late result. */
   readonly urls: readonly string[];
 }
 

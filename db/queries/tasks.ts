@@ -54,7 +54,7 @@ export type TaskRow = Omit<RowOf<Task>, 'failure'> & {
  * Creates many tasks in one transaction: see `db/functions/create-tasks.ts`.
  *
  * @param again whether the same tasks were sent before with an unknown outcome: existing tasks count as `created`
- * @returns an outcome for each, in order
+ * @returns one outcome for each task, in order
  */
 export async function createTasks(
   database: Database,
@@ -174,7 +174,7 @@ export async function markTakenUp(database: Database, taskId: string): Promise<T
   return row ? toTask(row) : findTask(database, taskId);
 }
 
-/** Returns when a worker started the workflow of each task, in milliseconds; null for a task that ended before. */
+/** Returns when a worker started each task, in milliseconds; null if the task ended before. Omits other tasks. */
 export async function findTakenUp(
   database: Database,
   taskIds: readonly string[],

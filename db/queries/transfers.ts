@@ -36,7 +36,7 @@ export interface NewTransfer
   extends Pick<Transfer, 'id' | 'kind' | 'accountId' | 'amount'>, Partial<Pick<Transfer, GivenOfTransfer>> {
   /** The reservation that this transfer resolves. */
   readonly resolves?: { readonly reservationId: string; readonly openedAt: Date };
-  /** Whether an adjustment takes money from the account. */
+  /** True for an adjustment that takes money from the account. */
   readonly taken?: boolean;
 }
 

@@ -42,7 +42,7 @@ type UploadRow = RowOf<Upload, 'bytes'> & { readonly stored_at: Date | null; rea
 
 /** Removing an object takes seconds. A removal that started so long ago has failed. */
 const REMOVAL_SECONDS = 300;
-/** No upload takes so long. The process that received it has died. */
+/** Longer than any upload takes. After this, the process that received the upload has died. */
 const ABANDONED_SECONDS = 3_600;
 
 /** Reserves space for an upload that starts or grows: `wanted` bytes if the quota allows, at least `needed`. */

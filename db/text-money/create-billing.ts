@@ -92,9 +92,9 @@ export function createTextBilling(dependencies: TextBillingDependencies): TextBi
 
     async close() {
       await heartbeat?.stop();
-      const left = await allowances.close(DRAIN_TIMEOUT_MS);
-      if (left > 0)
-        log.error({ settlements: left }, 'settlements could not be written; their requests are not charged');
+      const unwritten = await allowances.close(DRAIN_TIMEOUT_MS);
+      if (unwritten > 0)
+        log.error({ settlements: unwritten }, 'settlements could not be written; their requests are not charged');
       await removeProcess(database, processId).catch((error: unknown) => {
         log.warn({ err: error }, 'could not unregister the process; it will count as dead');
       });

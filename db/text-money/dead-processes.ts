@@ -30,7 +30,7 @@ export interface ReleasedAllowances {
 
 /**
  * Releases allowances of dead processes. A stalled process keeps its allowances, because its upstreams still work:
- * released money could be spent, and then lack for the charges. If a process comes back later, its charges count as
+ * released money could be spent before its charges arrive. If a process comes back later, its charges count as
  * above its holds.
  *
  * @param processId the caller. After an outage of all processes, the first process to return would find the others
