@@ -124,7 +124,7 @@ function rateOf(percent: string): bigint {
   return BigInt(whole + decimals.padEnd(PERCENT_DECIMALS, '0'));
 }
 
-/** A quotient that is not negative, in whole cents, rounded half up. */
+/** Returns `amount / divisor` in whole cents, rounded half up. Neither may be negative. */
 function inCents(amount: bigint, divisor: bigint): PicoUsd {
   const cent = PICO_PER_CENT * divisor;
   return ((2n * amount + cent) / (2n * cent)) * PICO_PER_CENT;

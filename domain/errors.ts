@@ -5,7 +5,7 @@
 import { cutText } from './cut-text.ts';
 
 interface ErrorKind {
-  /** HTTP status; null for a code that is not an answer of its own. */
+  /** The HTTP status; null for a code that no response has. */
   readonly status: number | null;
   /** Whether sending the same request again can succeed. */
   readonly retryable: boolean;

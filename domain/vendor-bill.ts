@@ -64,7 +64,7 @@ export const CURRENCY_TITLES: readonly string[] = [
 ];
 
 /**
- * Returns the currency of a line: from its own column, from the amount, or from the title of the amount's column.
+ * Returns the currency of a line: from the currency column, the amount, or the title of the amount's column.
  *
  * @param cell the currency column's cell; null if the bill has no such column
  * @returns null if the line names no currency

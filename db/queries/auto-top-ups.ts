@@ -17,7 +17,7 @@ export interface AutoTopUp {
   readonly stoppedBecause: string | null;
 }
 
-/** A payment to make. Its id stays the same until its outcome is known. */
+/** A payment to make. Its id does not change until its outcome is known. */
 export interface TopUpAttempt extends AutoTopUp {
   readonly attemptId: string;
 }

@@ -173,7 +173,7 @@ async function changeViews(
   );
 }
 
-/** @param step the step of the code by which the user proved to have the secret; the code works no more */
+/** @param step the step of the code with which the user proved to have the secret; the code cannot be used again */
 export async function setSecondFactor(
   database: Database,
   userId: string,

@@ -28,7 +28,7 @@ async function sampleBefore(database: Database, before: string | undefined): Pro
   const fromMs = createdAtMsOf('task', oldest.id);
   const untilMs = createdAtMsOf('task', before);
   const tasks = new Map<string, TaskWithFiles>();
-  for (let place = 0; place < SAMPLES; place += 1) {
+  for (let sample = 0; sample < SAMPLES; sample += 1) {
     const atMs = Math.ceil(fromMs + Math.random() * (untilMs - fromMs));
     const found = await succeeded(database)
       .where('created_at', '<=', new Date(atMs))
