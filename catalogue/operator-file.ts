@@ -136,7 +136,7 @@ function yamlMistake(code: string): string {
   return `this is not valid YAML: ${YAML_MISTAKES[code] ?? code.toLowerCase().replaceAll('_', ' ')}`;
 }
 
-/** Returns the position of the name or value at a path, or of its parent if there is none. Follows aliases and merged maps. */
+/** Returns the position of the name or value at a path, or else of its parent. Follows aliases and merged maps. */
 function offsetOf(document: Document.Parsed, path: FieldPath, at: 'name' | 'value'): number {
   let node: unknown = document.contents;
   let place = startOf(node);

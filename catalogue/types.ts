@@ -1,4 +1,4 @@
-/** The models that Genway sells, with their limits, prices and routes. `load.ts` reads a {@link Catalogue} from a file. */
+/** The models on offer, with their limits, prices and routes. `load.ts` reads a {@link Catalogue} from a file. */
 import type { Compatibility } from '../domain/compatibility.ts';
 import type { ImageChoice } from '../domain/image-choices.ts';
 import type { ImageTier } from '../domain/image-size.ts';

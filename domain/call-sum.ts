@@ -1,4 +1,4 @@
-/** Calls of upstreams, added up: how many there were, how many failed because of the upstream, and how long they took. */
+/** Sums of upstream calls: their number, the failures of the upstream, and a histogram of durations. */
 
 /** The upper bounds of the histogram's classes of duration, in milliseconds. One more class has the longer calls. */
 export const DURATION_BOUNDS_MS = [

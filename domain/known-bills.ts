@@ -16,7 +16,7 @@ export const KNOWN_BILLS: readonly KnownBill[] = [
   { vendor: 'google', columns: { job: null, model: 'SKU description', amount: 'Unrounded cost ($)' } },
   // The report, grouped by SKU.
   { vendor: 'google', columns: { job: null, model: 'SKU description', amount: 'Unrounded subtotal ($)' } },
-  // The bill split by endpoint, as Volcengine's Ark CLI lists it: https://github.com/volcengine/ark-cli (skills/arkcli-billing)
+  // The bill by endpoint in Volcengine's Ark CLI: https://github.com/volcengine/ark-cli (skills/arkcli-billing)
   { vendor: 'ark', columns: { job: null, model: 'SplitItemID', amount: 'PayableAmount' } },
 ];
 

@@ -90,8 +90,8 @@ export const ENTRY_TYPES = [
 export type EntryType = (typeof ENTRY_TYPES)[number];
 
 /**
- * The entry that each kind of transfer makes. A text request whose charge exceeds its hold has two transfers and one entry.
- * The other kinds hold or return money, or move no money of the account.
+ * The entry that each kind of transfer makes. A text request whose charge exceeds its hold has two transfers and one
+ * entry. The other kinds hold or return money, or move no money of the account.
  */
 export const ENTRY_OF = {
   topup: 'topup',

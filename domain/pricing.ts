@@ -64,7 +64,7 @@ export interface MediaPricing {
   readonly modifiers: readonly PriceModifier[];
 }
 
-/** A change of a price or cost by parameters of the request (docs/catalogue.md), in a form that tasks can keep as JSON. */
+/** A change of a price or cost by parameters of the request (docs/catalogue.md), in a form that tasks store as JSON. */
 export interface PriceModifier {
   /** The parameters that must all have these values. */
   readonly when: Readonly<Record<string, string | number | boolean>>;

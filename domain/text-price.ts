@@ -86,8 +86,8 @@ const MIN_OUTPUT_TOKENS = 1_024;
 const MAX_MIN_BOUND = 16;
 
 /**
- * Returns the amount to hold: the price of the whole prompt at the highest rate, in each call, and of all answers. A request without
- * an output limit may get anything from a short answer to the model's longest.
+ * Returns the amounts to hold: the price of the whole prompt at the highest rate in each call, and of all answers. The
+ * amounts of a request without an output limit range from a short answer to the model's longest.
  */
 export function holdAmounts(estimate: TextEstimate): HoldAmounts {
   const { input, perToken } = boundPrice(estimate);
@@ -134,7 +134,7 @@ export function chargedUsage(
   return toldUsage(chargedTokens(estimate, bound, consumption, 'succeeded'), consumption.usage);
 }
 
-/** The usage of a failed call. @param bound the output tokens of each answer that were held for; null for the model's maximum */
+/** The usage of a failed call. @param bound as for {@link chargedUsage} */
 export function usedTokens(
   estimate: TextEstimate,
   bound: number | null,

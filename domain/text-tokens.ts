@@ -1,6 +1,6 @@
 /**
- * The token counts of a text request, defined once: the API, the exports, the sums by day and the console derive their columns
- * from the list. How to add one: `docs/changing-it.md`.
+ * The token counts of a text request, defined once: the API, the exports, the sums by day and the console derive their
+ * columns from the list. How to add a count: `docs/changing-it.md`.
  */
 
 /** A count with `ofDay` is summed by day and exported by month. A count without is null if it was not reported. */
@@ -80,8 +80,8 @@ export function readTokens(row: TokensRow): TextTokens {
 }
 
 /**
- * A count that upstreams report. `inputTotal` includes `cacheRead` and `cacheWrite`, which includes `cacheWrite1h`; `outputTotal`
- * includes `reasoning`.
+ * A count that upstreams report. `inputTotal` includes `cacheRead` and `cacheWrite`, which includes `cacheWrite1h`;
+ * `outputTotal` includes `reasoning`.
  */
 type ReportedCount = 'inputTotal' | 'cacheRead' | 'cacheWrite' | 'cacheWrite1h' | 'outputTotal' | 'reasoning';
 

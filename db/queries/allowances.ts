@@ -1,4 +1,4 @@
-/** Recalls the allowances of an account, a key or an end user, so that a change takes effect in every process at once. */
+/** Recalls the allowances of an account, a key or an end user, so that a change applies in every process at once. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../database.ts';
 import { columnsOf } from '../row.ts';

@@ -51,8 +51,8 @@ export async function putInvitation(
 
 /**
  * Claims a due e-mail, and gives its invitation a new link that replaces the earlier one. Unless
- * {@link endInvitationMail} is called, the e-mail is due again after a minute, then after increasing delays, even if the
- * process has died.
+ * {@link endInvitationMail} is called, the e-mail is due again after a minute, then after increasing delays, even if
+ * the process has died.
  *
  * @param link the digest of the link's token, and the lifetime of the link
  */

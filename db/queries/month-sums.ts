@@ -47,7 +47,7 @@ export interface MonthSums {
   readonly otherCustomers: Earnings | null;
   /** By day, such as `2026-11-22`, without days that have no revenue. */
   readonly revenueByDay: ReadonlyMap<string, PicoUsd>;
-  /** The credit of all accounts at the start of the month, its changes, and the credit at the end of the month, or now. */
+  /** The credit of all accounts at the start of the month, its changes, and the credit at the end or now. */
   readonly customersMoney: Statement;
   readonly countedAt: Date;
 }

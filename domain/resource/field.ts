@@ -1,6 +1,6 @@
 /**
- * The fields of a resource. A field is defined once: its schema in the API description, its value in JSON, its cells in CSV,
- * and how people see it in the console.
+ * The fields of a resource. A field is defined once: its schema in the API description, its value in JSON, its cells in
+ * CSV, and how people see it in the console.
  */
 import type { IdKind } from '../ids.ts';
 import type { JsonSchema } from '../json-schema.ts';

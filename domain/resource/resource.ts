@@ -1,6 +1,6 @@
 /**
- * A resource is one definition of its fields. Its JSON, its schema in the API description and its CSV columns are derived
- * from the definition, so they cannot disagree.
+ * A resource is one definition of its fields. Its JSON, its schema in the API description and its CSV columns are
+ * derived from the definition, so they cannot disagree.
  */
 import { type Component, component, type Fields as SchemaFields, type JsonSchema, object } from '../json-schema.ts';
 import type { IdKind } from '../ids.ts';
