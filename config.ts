@@ -84,7 +84,7 @@ export interface Config {
     /** Who sells, on receipts and invoices; without one there are none. */
     readonly seller: Seller | null;
     /** Above this amount it takes two people to move money by hand; null if it never does. */
-    readonly fourEyesAbove: PicoUsd | null;
+    readonly secondApprovalAbove: PicoUsd | null;
   };
   /** The provider of OpenID Connect, if any. */
   readonly openId:
@@ -507,7 +507,7 @@ function paymentsConfig(values: Values): Config['payments'] {
     stripeKey: values.GENWAY_STRIPE_SECRET_KEY,
     topUpUrl: values.GENWAY_TOP_UP_URL,
     seller: sellerOf(values),
-    fourEyesAbove: values.GENWAY_FOUR_EYES_USD === undefined ? null : parseUsd(values.GENWAY_FOUR_EYES_USD),
+    secondApprovalAbove: values.GENWAY_FOUR_EYES_USD === undefined ? null : parseUsd(values.GENWAY_FOUR_EYES_USD),
   };
 }
 

@@ -64,7 +64,7 @@ export interface AppDependencies extends GivenServices {
 export interface AppSettings extends Pick<
   ApiServices,
   | 'checkout'
-  | 'fourEyesAbove'
+  | 'secondApprovalAbove'
   | 'keyPeppers'
   | 'paymentWebhookSecret'
   | 'publicUrl'

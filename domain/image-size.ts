@@ -14,11 +14,11 @@ export interface PixelSize {
 /** The rules for `size`. */
 export const IMAGE_SIZE_LIMITS = {
   edgeMultiple: 16,
-  shortestEdge: 16,
-  longestEdge: 3_840,
-  fewestPixels: 655_360,
-  mostPixels: 8_294_400,
-  longestToShortest: 3,
+  minEdge: 16,
+  maxEdge: 3_840,
+  minPixels: 655_360,
+  maxPixels: 8_294_400,
+  maxAspectRatio: 3,
 } as const;
 
 export const IMAGE_SIZE_PATTERN = /^([1-9]\d{0,4})x([1-9]\d{0,4})$/;
@@ -30,7 +30,7 @@ const MAX_BILLED_PIXELS = { '1K': 2_097_152, '2K': 5_898_240 } as const;
 const RENDERED_PIXELS: Readonly<Record<ImageTier, number>> = {
   '1K': 1_024 * 1_024,
   '2K': 2_048 * 2_048,
-  '4K': IMAGE_SIZE_LIMITS.mostPixels,
+  '4K': IMAGE_SIZE_LIMITS.maxPixels,
 };
 
 /**
@@ -64,7 +64,7 @@ export function imageSizeFor(tier: ImageTier, aspectRatio: string): PixelSize {
   const unit = { width: across * IMAGE_SIZE_LIMITS.edgeMultiple, height: down * IMAGE_SIZE_LIMITS.edgeMultiple };
   const scale = Math.min(
     Math.floor(Math.sqrt(RENDERED_PIXELS[tier] / (unit.width * unit.height))),
-    Math.floor(IMAGE_SIZE_LIMITS.longestEdge / Math.max(unit.width, unit.height)),
+    Math.floor(IMAGE_SIZE_LIMITS.maxEdge / Math.max(unit.width, unit.height)),
   );
   const size = { width: unit.width * scale, height: unit.height * scale };
   if (!isWithinLimits(size)) throw new RangeError(`aspect ratio ${aspectRatio} cannot be rendered at ${tier}`);
@@ -93,10 +93,10 @@ function isWithinLimits({ width, height }: PixelSize): boolean {
   return (
     width % limits.edgeMultiple === 0 &&
     height % limits.edgeMultiple === 0 &&
-    shortest >= limits.shortestEdge &&
-    longest <= limits.longestEdge &&
-    width * height >= limits.fewestPixels &&
-    width * height <= limits.mostPixels &&
-    longest <= shortest * limits.longestToShortest
+    shortest >= limits.minEdge &&
+    longest <= limits.maxEdge &&
+    width * height >= limits.minPixels &&
+    width * height <= limits.maxPixels &&
+    longest <= shortest * limits.maxAspectRatio
   );
 }

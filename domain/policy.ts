@@ -46,10 +46,10 @@ export const EMBEDDINGS = { maxInputs: 2_048, maxDimensions: 65_536 };
 export const CORRECTIONS = { pendingDays: 7, addUpHours: 24 };
 
 /** The least and the most that customers may pay at once, in whole USD. */
-export const CHECKOUT = { leastUsd: 1, mostUsd: 10_000 };
+export const CHECKOUT = { minUsd: 1, maxUsd: 10_000 };
 
 /** Charges of a card per day, and after how long and for how long a charge of unknown outcome is retried. */
-export const AUTO_TOP_UP = { mostADay: 5, retrySeconds: 60, attemptHours: 20 };
+export const AUTO_TOP_UP = { maxPerDay: 5, retrySeconds: 60, attemptHours: 20 };
 
 /** Contract 8.1: an account's successful requests to free models per minute, before and after its first top-up. */
 export const FREE_REQUESTS_PER_MINUTE = { neverToppedUp: 1, toppedUp: 10 };

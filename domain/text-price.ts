@@ -1,7 +1,7 @@
 /** The price of a text request: its bound, the amount to hold, and the charge on completion. Contract 8.3. */
 import type { PicoUsd } from './money.ts';
 import { type AppliedModifier, boundText, priceText, type TextPricing } from './pricing.ts';
-import { clampCount, type ReportedUsage, sumTokens, type TextTokens, tokensOf, toldUsage } from './text-tokens.ts';
+import { clampCount, type ReportedUsage, sumTokens, type TextTokens, tokensOf, reportedUsage } from './text-tokens.ts';
 
 export type { ReportedUsage };
 
@@ -11,8 +11,8 @@ export interface TextTerms {
   /** Null when the vendor publishes no number. */
   readonly contextTokens: number | null;
   /** The bounds for holding and charging: the vendor's published numbers, or the operator's assumption. */
-  readonly mostInputTokens: number;
-  readonly mostOutputTokens: number;
+  readonly maxInputTokens: number;
+  readonly outputTokenLimit: number;
   /** The output tokens to hold for when a request sets no bound, if the balance easily covers the hold. */
   readonly assumedOutputTokens: number;
 }
@@ -25,7 +25,7 @@ export interface TextEstimate {
   /** The gateway's own count, in case the upstream does not report the input. */
   readonly estimateInputTokens: () => number;
   /** The most input tokens that the upstream can report. */
-  readonly mostInputTokens: number;
+  readonly maxInputTokens: number;
   /** The request's own bound for each answer; null when it sets none. */
   readonly maxOutputTokens: number | null;
   /** Whether input may be written to a cache that keeps it for an hour. */
@@ -63,9 +63,9 @@ export interface TextConsumption extends CallConsumption {
 
 /** In pico-USD: the smallest hold to serve the request with, the usual hold, and the hold if the balance is ample. */
 export interface HoldAmounts {
-  readonly leastAmount: PicoUsd;
+  readonly minAmount: PicoUsd;
   readonly usualAmount: PicoUsd;
-  readonly mostAmount: PicoUsd;
+  readonly maxAmount: PicoUsd;
 }
 
 export interface ConsumptionPrice {
@@ -95,13 +95,13 @@ export function holdAmounts(estimate: TextEstimate): HoldAmounts {
   const priceWith = (outputTokens: number): PicoUsd => input + BigInt(Math.min(outputTokens, maxTokens)) * perToken;
   if (estimate.maxOutputTokens !== null) {
     const amount = priceWith(estimate.maxOutputTokens);
-    return { leastAmount: amount, usualAmount: amount, mostAmount: amount };
+    return { minAmount: amount, usualAmount: amount, maxAmount: amount };
   }
   const most = longestAnswer(estimate);
   return {
-    leastAmount: priceWith(Math.min(MIN_OUTPUT_TOKENS, most)),
+    minAmount: priceWith(Math.min(MIN_OUTPUT_TOKENS, most)),
     usualAmount: priceWith(Math.min(estimate.model.assumedOutputTokens, most)),
-    mostAmount: priceWith(most),
+    maxAmount: priceWith(most),
   };
 }
 
@@ -114,7 +114,7 @@ export function boundOf(estimate: TextEstimate, amount: PicoUsd): number | null 
 
 /** The most that the prompt can cost in all calls, and the price of one output token in every answer. */
 function boundPrice(estimate: TextEstimate): { readonly input: PicoUsd; readonly perToken: PicoUsd } {
-  const { model, mostInputTokens: inputTokens, isCachedFor1h, choiceCount, callCount, startedAtMs } = estimate;
+  const { model, maxInputTokens: inputTokens, isCachedFor1h, choiceCount, callCount, startedAtMs } = estimate;
   const { input, perOutputToken } = boundText(model.pricing, { inputTokens, isCachedFor1h }, startedAtMs);
   return { input: input * BigInt(callCount), perToken: perOutputToken * BigInt(choiceCount) };
 }
@@ -131,7 +131,7 @@ export function chargedUsage(
   bound: number | null,
   consumption: CallConsumption,
 ): ReportedUsage {
-  return toldUsage(chargedTokens(estimate, bound, consumption, 'succeeded'), consumption.usage);
+  return reportedUsage(chargedTokens(estimate, bound, consumption, 'succeeded'), consumption.usage);
 }
 
 /** The usage of a failed call. @param bound as for {@link chargedUsage} */
@@ -151,8 +151,8 @@ function chargedTokens(
   { usage, countedOutputTokens, choiceCount }: CallConsumption,
   status: TextConsumption['status'],
 ): TextTokens {
-  const maxInput = estimate.model.mostInputTokens;
-  const maxOutput = mostOutputTokens(estimate, bound, choiceCount);
+  const maxInput = estimate.model.maxInputTokens;
+  const maxOutput = outputTokenLimit(estimate, bound, choiceCount);
   const reportedOutput = clampCount(usage?.outputTotal, maxOutput);
   const countedOutput = Math.min(countedOutputTokens, maxOutput);
   // A count of output that was reported before the end covers only the output until then.
@@ -211,8 +211,8 @@ export function priceConsumption(
 function reportedTokens(estimate: TextEstimate, bound: number | null, { usage, choiceCount }: CallConsumption) {
   return {
     usage,
-    input: clampCount(usage?.inputTotal, estimate.model.mostInputTokens),
-    output: clampCount(usage?.outputTotal, mostOutputTokens(estimate, bound, choiceCount)),
+    input: clampCount(usage?.inputTotal, estimate.model.maxInputTokens),
+    output: clampCount(usage?.outputTotal, outputTokenLimit(estimate, bound, choiceCount)),
   };
 }
 
@@ -221,28 +221,28 @@ function isBeyondBounds(
   bound: number | null,
   { usage, choiceCount }: CallConsumption,
 ): boolean {
-  const maxOutput = mostOutputTokens(estimate, bound, choiceCount);
+  const maxOutput = outputTokenLimit(estimate, bound, choiceCount);
   const minBound = MAX_MIN_BOUND * (choiceCount ?? estimate.choiceCount);
   return (
-    (usage?.inputTotal ?? 0) > estimate.model.mostInputTokens ||
+    (usage?.inputTotal ?? 0) > estimate.model.maxInputTokens ||
     (usage?.outputTotal ?? 0) > Math.max(maxOutput, minBound)
   );
 }
 
 /** The context minus the prompt also limits an answer: upstreams refuse a bound that does not fit. */
-function longestAnswer({ model, mostInputTokens, estimateInputTokens }: TextEstimate): number {
-  const { contextTokens, mostOutputTokens } = model;
-  const certainlyFits = contextTokens === null || contextTokens - mostInputTokens >= mostOutputTokens;
-  if (certainlyFits) return mostOutputTokens;
-  return Math.max(1, Math.min(mostOutputTokens, contextTokens - estimateInputTokens()));
+function longestAnswer({ model, maxInputTokens, estimateInputTokens }: TextEstimate): number {
+  const { contextTokens, outputTokenLimit } = model;
+  const certainlyFits = contextTokens === null || contextTokens - maxInputTokens >= outputTokenLimit;
+  if (certainlyFits) return outputTokenLimit;
+  return Math.max(1, Math.min(outputTokenLimit, contextTokens - estimateInputTokens()));
 }
 
-function mostOutputTokens(
+function outputTokenLimit(
   { model, choiceCount: allChoices }: TextEstimate,
   bound: number | null,
   choiceCount = allChoices,
 ): number {
-  return Math.min((bound ?? model.mostOutputTokens) * choiceCount, Number.MAX_SAFE_INTEGER);
+  return Math.min((bound ?? model.outputTokenLimit) * choiceCount, Number.MAX_SAFE_INTEGER);
 }
 
 /**

@@ -29,8 +29,8 @@ export interface RefusedHold {
 interface RequestedHold {
   readonly model: string;
   /** The smallest hold to serve the request with, and the hold if the balance is ample. */
-  readonly leastAmount: PicoUsd;
-  readonly mostAmount: PicoUsd;
+  readonly minAmount: PicoUsd;
+  readonly maxAmount: PicoUsd;
   readonly requestLimit: number | null;
   readonly keyLimit: KeyLimit;
   /** The budget of the end user whom the request names; null for none. */
@@ -87,10 +87,10 @@ export function neverToppedUp(model: string): ServiceError {
   return new ServiceError('forbidden', message);
 }
 
-function tooDear({ leastAmount, mostAmount }: RequestedHold, shortage: string, remedy: string): ServiceError {
-  const usd = formatUsd(leastAmount);
+function tooDear({ minAmount, maxAmount }: RequestedHold, shortage: string, remedy: string): ServiceError {
+  const usd = formatUsd(minAmount);
   const message =
-    leastAmount === mostAmount
+    minAmount === maxAmount
       ? `This request may cost up to ${usd} USD, but ${shortage}. Ask for fewer output tokens, or ${remedy}.`
       : `This request needs at least ${usd} USD, but ${shortage}. Ask for fewer output tokens, send less, or ${remedy}.`;
   return new ServiceError('insufficient_credits', message);

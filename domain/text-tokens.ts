@@ -101,7 +101,7 @@ export function usageOf(read: (name: ReportedCount) => number | null): ReportedU
 }
 
 /** The token counts that a client gets: always the totals, and the cached tokens only if the upstream reported them. */
-export function toldUsage(tokens: TextTokens, reported: ReportedUsage | null): ReportedUsage {
+export function reportedUsage(tokens: TextTokens, reported: ReportedUsage | null): ReportedUsage {
   const { inputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens, outputTokens, reasoningTokens } = tokens;
   return {
     inputTotal: inputTokens,

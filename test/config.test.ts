@@ -42,7 +42,7 @@ describe('configuration', () => {
 
   it('lets the default limit of reading on outlast the slowest answer that the catalogue sells', async () => {
     const slowTokensPerSecond = 20;
-    const longest = Math.max(...[...loadCatalogue().textModels.values()].map((model) => model.mostOutputTokens));
+    const longest = Math.max(...[...loadCatalogue().textModels.values()].map((model) => model.outputTokenLimit));
     expect(loadConfig(REQUIRED).text.readOnMs).to.be.at.least((longest / slowTokensPerSecond) * 1000);
     const documented = await readFile(CONFIGURATION_DOCS, 'utf8');
     expect(documented).to.contain(`(${longest.toLocaleString('en')} tokens) at ${slowTokensPerSecond} tokens a second`);

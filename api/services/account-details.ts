@@ -5,7 +5,7 @@ import { recordAccountAction } from '../../db/queries/operator-actions.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
-import { addUp } from './finance/four-eyes.ts';
+import { addUp } from './finance/dual-control.ts';
 import type { ApiServices } from './services.ts';
 
 /** @returns the id of the account @throws ServiceError `idempotency_conflict` for the external id of another account */

@@ -2,7 +2,7 @@
 import { CHECK_VIOLATION, type Database, isDatabaseError } from '../../db/database.ts';
 import { type Adjustment, adjustOnce } from '../../db/queries/credits.ts';
 import { ServiceError } from '../../domain/errors.ts';
-import { type FourEyes, moveAlone } from './finance/four-eyes.ts';
+import { type DualControl, adjustAlone } from './finance/dual-control.ts';
 import { assertFreshForm } from './fresh-form.ts';
 
 /**
@@ -13,11 +13,11 @@ import { assertFreshForm } from './fresh-form.ts';
  *   that of another adjustment
  */
 export async function adjustBalance(
-  services: FourEyes & { readonly database: Database },
+  services: DualControl & { readonly database: Database },
   adjustment: Adjustment & { readonly id: string },
 ): Promise<void> {
   const { id, accountId, amount } = adjustment;
-  const { transfer: made } = await moveAlone(services, adjustment, async (database) => {
+  const { transfer: made } = await adjustAlone(services, adjustment, async (database) => {
     const adjusted = await adjustOnce(database, adjustment).catch(refuseOverdraft);
     return { id, ...adjusted };
   });
@@ -35,7 +35,7 @@ export async function adjustBalance(
  * @throws ServiceError `bad_request` for a form that is too old
  */
 export async function adjustBalanceOnce(
-  services: FourEyes & { readonly database: Database },
+  services: DualControl & { readonly database: Database },
   adjustment: Adjustment & { readonly id: string },
 ): Promise<void> {
   assertFreshForm('transfer', adjustment.id);

@@ -1,7 +1,7 @@
 /** Automatic top-ups: agreeing on them on the pages of the payment provider, and paying when a balance is low. */
 import type { Logger } from 'pino';
 import type { Database } from '../../db/database.ts';
-import { agreeOnAutoTopUp, claimTopUps, endTopUpAttempt, type TopUpAttempt } from '../../db/queries/auto-top-ups.ts';
+import { acceptAutoTopUp, claimTopUps, endTopUpAttempt, type TopUpAttempt } from '../../db/queries/auto-top-ups.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { repeat, type Repetition } from '../../domain/repeat.ts';
 import { CardRefusedError, type CheckoutPages } from '../../providers/checkout.ts';
@@ -28,7 +28,7 @@ export async function confirmAutoTopUp(
   checkoutId: string,
 ): Promise<void> {
   const card = await orUnavailable(payableOn(services).findCard(checkoutId));
-  if (card?.accountId === accountId) await agreeOnAutoTopUp(services.database, checkoutId, card);
+  if (card?.accountId === accountId) await acceptAutoTopUp(services.database, checkoutId, card);
 }
 
 /** Pays for accounts whose balance is low, in every api process. @returns stops after the payments under way */

@@ -4,7 +4,7 @@ import { lockReturns, returnPayment } from '../../db/queries/returned-payments.t
 import { ServiceError } from '../../domain/errors.ts';
 import { formatUsd, type PicoUsd } from '../../domain/money.ts';
 import { suspendAccount } from './account-actions.ts';
-import { type FourEyes, type HandMove, moveAlone } from './finance/four-eyes.ts';
+import { type DualControl, type ManualAdjustment, adjustAlone } from './finance/dual-control.ts';
 
 /** A credit, and whether the account was suspended with it. */
 interface Credited extends TopUp {
@@ -68,13 +68,13 @@ export async function suspendForDispute(database: Database, accountId: string, r
  * @throws ServiceError `forbidden` where it takes two people; `idempotency_conflict` as {@link creditOnce}
  */
 export function creditByHand(
-  services: FourEyes & { readonly database: Database },
-  { accountId, amount, reference, author }: HandMove & { readonly reference: string },
+  services: DualControl & { readonly database: Database },
+  { accountId, amount, reference, author }: ManualAdjustment & { readonly reference: string },
 ): Promise<TopUp> {
   return services.database.transaction(async (transaction) => {
     // Before the account, which is locked next.
     await lockReturns(transaction, reference);
-    return moveAlone({ ...services, database: transaction }, { accountId, amount, author }, async (database) => {
+    return adjustAlone({ ...services, database: transaction }, { accountId, amount, author }, async (database) => {
       const credited = await creditOnce(database, { accountId, amount, reference });
       return { id: credited.transferId, ...credited };
     });

@@ -79,7 +79,7 @@ export interface ApiServices extends GivenServices {
   /** The page on which customers pay, with `{account_id}` in the place of their account's id; null if unknown. */
   readonly topUpUrl: string | null;
   /** Above this amount it takes two people to move money by hand; null if it never does. */
-  readonly fourEyesAbove: PicoUsd | null;
+  readonly secondApprovalAbove: PicoUsd | null;
   /** The pages on which operators view workflow histories. */
   readonly temporal: HistoryLinks;
   readonly gates: Gates;

@@ -11,7 +11,7 @@ import { withPrices } from '../services/customer-prices.ts';
 import { readJsonBody } from '../middlewares/json-body.ts';
 import { countNow } from '../middlewares/limit-requests.ts';
 import type { Context } from '../state.ts';
-import { mostInputTokens } from './bound-input.ts';
+import { maxInputTokens } from './bound-input.ts';
 import { checkEarly, isLarge } from './check-early.ts';
 import { chooseModel, compatibilityOf } from './choose-model.ts';
 import { endUserOf } from './end-user.ts';
@@ -74,7 +74,7 @@ export async function admit(ask: TextAsk, services: TextServices): Promise<Admit
     uncounted,
     startedAtMs,
     estimateInputTokens: inputTokenEstimate(request),
-    mostInputTokens: mostInputTokens(request, body, model),
+    maxInputTokens: maxInputTokens(request, body, model),
     maxOutputTokens: request.sampling.maxOutputTokens ?? null,
     isCachedFor1h: hasCacheMarks(request, '1h'),
     choiceCount: request.sampling.choiceCount ?? 1,

@@ -21,8 +21,8 @@ const FIELDS_OUTSIDE_PROMPT: ReadonlySet<string> = new Set(['metadata', 'labels'
  *
  * @returns at most the model's limit, since an upstream refuses more
  */
-export function mostInputTokens(request: TextRequest, body: JsonObject, model: TextModel): number {
-  const limit = model.mostInputTokens;
+export function maxInputTokens(request: TextRequest, body: JsonObject, model: TextModel): number {
+  const limit = model.maxInputTokens;
   const media = mediaOf(request);
   const isUncounted = lengthsOfData(media);
   const { inputCount = 0, tokenIdCount = 0 } = request.embeddings ?? {};

@@ -166,7 +166,7 @@ function settingsOf(config: Config, checkout: CheckoutPages | null): AppSettings
     adminTokens: config.secrets.adminTokens,
     metricsToken: config.secrets.metricsToken,
     keyPeppers: config.secrets.keyPeppers,
-    fourEyesAbove: config.payments.fourEyesAbove,
+    secondApprovalAbove: config.payments.secondApprovalAbove,
     paymentWebhookSecret: config.payments.webhookSecret ?? null,
     topUpUrl: config.payments.topUpUrl ?? null,
     requestLimits: config.limits,

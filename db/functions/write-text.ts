@@ -170,10 +170,10 @@ BEGIN
           overrun->>'charge_id', moment) AS request;
       END LOOP;
     END IF;
-    SELECT bool_or(gives_slot_back), bool_or(failed_attempts IS NOT NULL) INTO has_slots, has_failed FROM unnest(items);
+    SELECT bool_or(releases_slot), bool_or(failed_attempts IS NOT NULL) INTO has_slots, has_failed FROM unnest(items);
     IF has_slots THEN
       DELETE FROM text_free_slots AS slot USING unnest(items) AS settled
-      WHERE settled.gives_slot_back AND slot.account_id = settled.account_id AND slot.text_request_id = settled.id;
+      WHERE settled.releases_slot AND slot.account_id = settled.account_id AND slot.text_request_id = settled.id;
     END IF;
     IF has_failed THEN
       INSERT INTO failed_text_attempts (text_request_id, number, created_at, account_id, api_key_id, model, upstream,
@@ -247,8 +247,8 @@ BEGIN
       granted_signup := 0;
 
       FOR item IN
-        SELECT * FROM json_to_recordset(ask.holds) AS hold(place integer, text_request_id text, least_amount numeric,
-          usual_amount numeric, most_amount numeric, free boolean, funded_only boolean, is_top_up_required boolean,
+        SELECT * FROM json_to_recordset(ask.holds) AS hold(place integer, text_request_id text, min_amount numeric,
+          usual_amount numeric, max_amount numeric, free boolean, funded_only boolean, is_top_up_required boolean,
           request_limit integer, recalled_since timestamptz) ORDER BY place
       LOOP
         IF item.request_limit IS NOT NULL THEN request_count := request_count + 1; END IF;
@@ -262,9 +262,9 @@ BEGIN
           WHEN ask.key_refusal IS NOT NULL THEN ask.key_refusal
           WHEN ask.key_is_spent THEN 'key_exhausted'
           WHEN item.is_top_up_required AND ask.topped_up_at IS NULL THEN 'never_topped_up'
-          WHEN item.least_amount > 0 AND item.least_amount > key_left THEN 'key_limit'
-          WHEN item.least_amount > 0 AND item.least_amount > budget_left THEN 'end_user_limit'
-          WHEN item.least_amount > funds THEN
+          WHEN item.min_amount > 0 AND item.min_amount > key_left THEN 'key_limit'
+          WHEN item.min_amount > 0 AND item.min_amount > budget_left THEN 'end_user_limit'
+          WHEN item.min_amount > funds THEN
             CASE WHEN item.funded_only THEN 'insufficient_funds' ELSE 'insufficient_credits' END
         END;
         IF refusal IS NULL AND item.free THEN
@@ -272,10 +272,10 @@ BEGIN
             CASE WHEN ask.topped_up_at IS NULL THEN free_limit ELSE free_limit_topped_up END);
           IF retry_after_seconds IS NOT NULL THEN refusal := 'free_limit'; END IF;
         END IF;
-        IF refusal IS NULL AND item.most_amount > 0 THEN
+        IF refusal IS NULL AND item.max_amount > 0 THEN
           room := least(key_left, budget_left, funds);
-          amount := least(item.most_amount,
-            greatest(item.least_amount, least(item.usual_amount, trunc(room / 3)), trunc(room / 4)));
+          amount := least(item.max_amount,
+            greatest(item.min_amount, least(item.usual_amount, trunc(room / 3)), trunc(room / 4)));
           -- Signup credit is spent first.
           IF NOT item.funded_only THEN signup_part := least(signup_left, amount); END IF;
           signup_left := signup_left - signup_part;

@@ -25,7 +25,7 @@ import { appendOnly, neverDeleted, oneOf } from './0001-foundations.ts';
  *   decided at most once, and expires. An approved correction names its transfer, written in the same transaction.
  *   `amount` is the amount given to the account; negative if taken. A correction with a `reference` is a manually
  *   credited payment, and becomes a top-up.
- * - `moved_alone` has the manual adjustments without a second approval. They are summed per account and day, so that
+ * - `unapproved_adjustments` has the manual adjustments without a second approval. They are summed per account and day, so that
  *   nobody can split a large amount into small ones. `id` is the transfer, or the grant of promo credit.
  * - A row of `reconciliations` without an end is in progress, or its worker died; then the report is made again.
  * - An acknowledgement is the reason why a finding of reconciliation stays. It is about the text of the finding, and so
@@ -246,15 +246,15 @@ CREATE TRIGGER corrections_are_decided_once BEFORE UPDATE ON corrections FOR EAC
   EXECUTE FUNCTION refuse_change();
 ${neverDeleted('corrections')}
 
-CREATE TABLE moved_alone (
+CREATE TABLE unapproved_adjustments (
   id text COLLATE "C" PRIMARY KEY,
   account_id text COLLATE "C" NOT NULL REFERENCES accounts,
   amount pico_usd NOT NULL CHECK (amount > 0),
   author text NOT NULL CHECK (author <> ''),
   created_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
-CREATE INDEX moved_alone_lately ON moved_alone (account_id, created_at);
-${appendOnly('moved_alone', 'moved_alone_is_kept')}
+CREATE INDEX unapproved_adjustments_lately ON unapproved_adjustments (account_id, created_at);
+${appendOnly('unapproved_adjustments', 'unapproved_adjustments_are_kept')}
 
 CREATE TABLE reconciliations (
   id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^rec_[0-9a-z]+$'),

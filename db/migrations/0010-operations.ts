@@ -10,7 +10,7 @@ import { appendOnly, oneOf } from './0001-foundations.ts';
  * - `admin_tokens` are the admin tokens of people and programs, as digests, without the token in the environment. One
  *   name may have several tokens, so that a new token is in use before the old one is revoked. An action is recorded in
  *   `admin_actions` before it is carried out.
- * - `upstream_orders` and `model_orders` are the operators' overrides. The latest row of an upstream or model applies.
+ * - `upstream_overrides` and `model_overrides` are the operators' overrides. The latest row of an upstream or model applies.
  * - `configurations` records when each process loaded or refused which version of the operator's files, and why it
  *   refused.
  * - `upstream_calls` sums the calls of upstreams by all processes, by minute and by hour; the hours are kept for the
@@ -81,7 +81,7 @@ CREATE TABLE admin_actions (
 CREATE INDEX admin_actions_by_author ON admin_actions (author, id);
 ${appendOnly('admin_actions')}
 
-CREATE TABLE upstream_orders (
+CREATE TABLE upstream_overrides (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   upstream text NOT NULL CHECK (upstream <> ''),
   kind text NOT NULL CHECK (kind IN ('rest', 'resume')),
@@ -90,12 +90,12 @@ CREATE TABLE upstream_orders (
   author text NOT NULL CHECK (author <> ''),
   reason text NOT NULL CHECK (reason <> ''),
   created_at timestamptz NOT NULL DEFAULT now(),
-  CONSTRAINT upstream_orders_rests_end CHECK ((kind = 'rest') = (until IS NOT NULL))
+  CONSTRAINT upstream_overrides_rests_end CHECK ((kind = 'rest') = (until IS NOT NULL))
 );
-CREATE INDEX upstream_orders_by_upstream ON upstream_orders (upstream, id DESC);
-${appendOnly('upstream_orders')}
+CREATE INDEX upstream_overrides_by_upstream ON upstream_overrides (upstream, id DESC);
+${appendOnly('upstream_overrides')}
 
-CREATE TABLE model_orders (
+CREATE TABLE model_overrides (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   model text NOT NULL CHECK (model <> ''),
   kind text NOT NULL CHECK (kind IN ('disable', 'enable')),
@@ -103,8 +103,8 @@ CREATE TABLE model_orders (
   reason text NOT NULL CHECK (reason <> ''),
   created_at timestamptz NOT NULL DEFAULT now()
 );
-CREATE INDEX model_orders_by_model ON model_orders (model, id DESC);
-${appendOnly('model_orders')}
+CREATE INDEX model_overrides_by_model ON model_overrides (model, id DESC);
+${appendOnly('model_overrides')}
 
 CREATE TABLE configurations (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

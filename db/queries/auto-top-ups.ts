@@ -26,7 +26,7 @@ const COLUMNS = 'account_id, threshold, amount, customer, payment_method, stoppe
 const AMOUNTS = { amounts: ['threshold', 'amount'] } as const;
 
 /** Stores the settings that a customer chose on a page of the payment provider, once for each page. */
-export async function agreeOnAutoTopUp(
+export async function acceptAutoTopUp(
   database: Database,
   checkoutId: string,
   agreed: Omit<AutoTopUp, 'stoppedBecause'>,
@@ -86,7 +86,7 @@ export async function claimTopUps(database: Database, limit: number): Promise<re
         WHERE stopped_because IS NULL AND suspended_at IS NULL
           AND signup_available + signup_reserved + funded_available + funded_reserved < threshold
           AND (attempted_at IS NULL OR attempted_at < now() - interval '${AUTO_TOP_UP.retrySeconds} seconds')
-          AND (paid_on IS DISTINCT FROM (now() AT TIME ZONE 'UTC')::date OR paid_count < ${AUTO_TOP_UP.mostADay})
+          AND (paid_on IS DISTINCT FROM (now() AT TIME ZONE 'UTC')::date OR paid_count < ${AUTO_TOP_UP.maxPerDay})
         ORDER BY top_up.account_id LIMIT :limit FOR NO KEY UPDATE OF top_up SKIP LOCKED) AS due) AS ids
     WHERE account_id = owner_id
     RETURNING ${COLUMNS}, attempt_id`,

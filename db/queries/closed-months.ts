@@ -64,7 +64,7 @@ export async function closeMonth(
   author: string,
 ): Promise<{ readonly closed: ClosedMonth; readonly isNew: boolean } | { readonly refusal: MonthRefusal }> {
   return database.transaction(async (transaction) => {
-    await takeClosingTurn(transaction);
+    await lockClosing(transaction);
     const earlier = await findClosedMonth(transaction, month.name);
     if (earlier) return { closed: earlier, isNew: false };
     const refusal = await findMonthRefusal(transaction, month);
@@ -82,7 +82,7 @@ export async function closeMonth(
 }
 
 /** Locks the closing of months, and the changes on which closing depends, until the transaction ends. */
-export async function takeClosingTurn(transaction: Database): Promise<void> {
+export async function lockClosing(transaction: Database): Promise<void> {
   await transaction.raw('SELECT pg_advisory_xact_lock(?)', [CLOSING_LOCK]);
 }
 

@@ -14,12 +14,12 @@ export interface TaskContent {
 
 /** The amount of an account's content that must still be erased. */
 export interface ContentLeft {
-  /** Counted up to {@link MOST_COUNTED}. */
+  /** Counted up to {@link MAX_COUNTED}. */
   readonly tasks: number;
   readonly uploads: number;
 }
 
-export const MOST_COUNTED = 10_000;
+export const MAX_COUNTED = 10_000;
 const ERASED_MESSAGE = 'The words of this failure were erased.';
 
 /** SQL for the content of a row `owner` of `accounts` that must be erased, including tasks and uploads in use. */
@@ -56,7 +56,7 @@ export async function countContentLeft(database: Database, accountId: string): P
     SELECT (SELECT count(*)::integer FROM (${DUE_TASKS} LIMIT :most) AS due) AS tasks,
       (SELECT count(*)::integer FROM (${DUE_UPLOADS} LIMIT :most) AS due) AS uploads
     FROM accounts AS owner WHERE id = :accountId`,
-    { accountId, most: MOST_COUNTED },
+    { accountId, most: MAX_COUNTED },
   );
   return rows[0] ?? { tasks: 0, uploads: 0 };
 }

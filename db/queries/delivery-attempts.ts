@@ -76,7 +76,7 @@ interface AdmissionRow extends StateRow {
  * @param attempt `firstDelaySeconds`: the delay from the creation of a delivery to its first attempt
  * @returns null if there is no such delivery
  */
-export async function beginAttempt(
+export async function startAttempt(
   database: Database,
   deliveryId: string,
   { number, firstDelaySeconds = 0 }: { readonly number: number; readonly firstDelaySeconds?: number },

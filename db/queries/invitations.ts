@@ -32,7 +32,7 @@ export interface InvitationMail extends Pick<Invitation, 'accountId' | 'accountN
 type InvitationRow = RowOf<Invitation>;
 
 /** Creates an invitation. It replaces an earlier invitation of the address to the same account. */
-export async function putInvitation(
+export async function saveInvitation(
   database: Database,
   { lifetimeSeconds, isMailed, ...invitation }: NewInvitation,
 ): Promise<void> {

@@ -17,7 +17,7 @@ type ModelOverrideRow = RowOf<ModelOverride>;
 
 export async function recordModelOverride(database: Database, override: NewModelOverride): Promise<ModelOverride> {
   const { model, kind, author, reason } = override;
-  const rows = await database('model_orders')
+  const rows = await database('model_overrides')
     .insert({ model, kind, author, reason })
     .returning<ModelOverrideRow[]>(['model', 'kind', 'author', 'reason', 'created_at']);
   return camelCased(onlyRow(rows));
@@ -26,7 +26,7 @@ export async function recordModelOverride(database: Database, override: NewModel
 /** Lists the latest override of each model. */
 export async function listModelOverrides(database: Database): Promise<readonly ModelOverride[]> {
   const { rows } = await database.raw<{ rows: ModelOverrideRow[] }>(
-    'SELECT DISTINCT ON (model) model, kind, author, reason, created_at FROM model_orders ORDER BY model, id DESC',
+    'SELECT DISTINCT ON (model) model, kind, author, reason, created_at FROM model_overrides ORDER BY model, id DESC',
   );
   return rows.map(camelCased);
 }

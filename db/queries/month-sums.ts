@@ -66,13 +66,13 @@ interface Sum {
 
 type Row = RowOf<Sum & Earnings, 'charges' | 'refunds'>;
 
-/** @param mostCustomers the number of customers to list by revenue, and by losses */
-export async function sumMonth(database: Database, month: Month, mostCustomers: number): Promise<MonthSums> {
+/** @param maxCustomers the number of customers to list by revenue, and by losses */
+export async function sumMonth(database: Database, month: Month, maxCustomers: number): Promise<MonthSums> {
   const { rows } = await database.raw<{ rows: Row[] }>(SUMS, {
     from: month.from,
     to: month.to,
     opened: new Date(month.from.getTime() - MAX_CHAIN_MS),
-    mostCustomers,
+    maxCustomers,
   });
   const customersMoney = await readStatementOfAll(database, { from: month.from, to: month.to });
   const partsOf = (part: Row['part']) => rows.filter((row) => row.part === part);
@@ -152,8 +152,8 @@ const SUMS = /* sql */ `
       coalesce(sum(revenue) FILTER (WHERE cost IS NULL), 0) AS uncosted, sum(revenue - cost) AS margin
     FROM booked GROUP BY GROUPING SETS ((), (day), (kind, model), (account_id), (vendor))
   ), ranked AS (
-    SELECT *, row_number() OVER (PARTITION BY part ORDER BY revenue DESC, account_id) <= :mostCustomers
-      OR margin < 0 AND row_number() OVER (PARTITION BY part ORDER BY margin, account_id) <= :mostCustomers AS is_listed
+    SELECT *, row_number() OVER (PARTITION BY part ORDER BY revenue DESC, account_id) <= :maxCustomers
+      OR margin < 0 AND row_number() OVER (PARTITION BY part ORDER BY margin, account_id) <= :maxCustomers AS is_listed
     FROM summed
   )
   SELECT part, day, kind, model, vendor, account_id, account.name AS account_name, charges, refunds, revenue, cost,

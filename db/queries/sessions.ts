@@ -238,7 +238,7 @@ export async function countSignInAttempt(database: Database, subject: string, wi
 }
 
 /** Uncounts a successful attempt, because many people may share an address. */
-export async function takeBackSignInAttempt(database: Database, subject: string): Promise<void> {
+export async function uncountSignInAttempt(database: Database, subject: string): Promise<void> {
   await database('sign_in_attempts').where({ subject }).where('attempts', '>', 0).decrement('attempts', 1);
 }
 

@@ -24,7 +24,7 @@ export async function recordUpstreamOverride(
   override: NewUpstreamOverride,
 ): Promise<UpstreamOverride> {
   const { upstream, restSeconds, author, reason } = override;
-  const rows = await database('upstream_orders')
+  const rows = await database('upstream_overrides')
     .insert({
       upstream,
       kind: restSeconds === null ? 'resume' : 'rest',
@@ -39,7 +39,7 @@ export async function recordUpstreamOverride(
 /** Lists the latest override of each upstream. */
 export async function listUpstreamOverrides(database: Database): Promise<readonly UpstreamOverride[]> {
   const { rows } = await database.raw<{ rows: UpstreamOverrideRow[] }>(
-    'SELECT DISTINCT ON (upstream) * FROM upstream_orders ORDER BY upstream, id DESC',
+    'SELECT DISTINCT ON (upstream) * FROM upstream_overrides ORDER BY upstream, id DESC',
   );
   return rows.map(camelCased);
 }

@@ -3,7 +3,7 @@ import type { BilledLine, BillColumns, BillDifference } from '../../domain/vendo
 import type { Month } from '../../domain/month.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { Database } from '../database.ts';
-import { findClosedMonth, takeClosingTurn } from './closed-months.ts';
+import { findClosedMonth, lockClosing } from './closed-months.ts';
 import { readRow, type RowOf } from '../row.ts';
 
 export interface VendorBill {
@@ -128,7 +128,7 @@ function whileOpen<Result>(
   change: (transaction: Database) => Promise<Result>,
 ): Promise<Result> {
   return database.transaction(async (transaction) => {
-    await takeClosingTurn(transaction);
+    await lockClosing(transaction);
     if (await findClosedMonth(transaction, month.name)) throw new MonthClosedError(`${month.name} is closed`);
     return change(transaction);
   });

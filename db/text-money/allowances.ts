@@ -109,7 +109,7 @@ export class Allowances {
   hold(hold: NewTextHold): DecidedHold | Promise<DecidedHold> {
     const nowMs = performance.now();
     const entry = this.#entryOf(hold);
-    entry.count(hold.mostAmount, nowMs);
+    entry.count(hold.maxAmount, nowMs);
     const window = hold.requestLimit === null ? null : entry.takePlace(hold.requestLimit, nowMs);
     const counted = window === null ? hold : uncounted(hold);
     const held = nowMs < this.#writes.leaseUntilMs ? entry.hold(counted, nowMs) : null;

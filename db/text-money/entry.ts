@@ -58,7 +58,7 @@ export class Entry {
   /** Holds the largest amount of the request. @returns null if the ledger must decide */
   hold(hold: NewTextHold, nowMs: number): Credit | null {
     const isUsable = this.#hasPlenty && !this.isRecalled && nowMs < this.#validUntilMs;
-    return isUsable && !hold.free && hold.requestLimit === null ? this.allowance.hold(hold.mostAmount, hold) : null;
+    return isUsable && !hold.free && hold.requestLimit === null ? this.allowance.hold(hold.maxAmount, hold) : null;
   }
 
   /** Assigns a position in the minute to a request; null if this process has none left. */

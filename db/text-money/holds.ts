@@ -52,14 +52,14 @@ export async function holdText(
 
 function newHold(charge: TextCharge): NewTextHold {
   const { caller, model } = charge;
-  const { leastAmount, usualAmount, mostAmount } = holdAmounts(charge);
+  const { minAmount, usualAmount, maxAmount } = holdAmounts(charge);
   return {
     id: newId('textRequest', charge.startedAtMs),
     accountId: caller.account.id,
     apiKeyId: caller.key.id,
-    leastAmount,
+    minAmount,
     usualAmount,
-    mostAmount,
+    maxAmount,
     free: model.free,
     fundedOnly: model.fundedOnly,
     isTopUpRequired: isTopUpRequired(model),
@@ -95,7 +95,7 @@ function toSettlement(
       ...usedTokens(charge, bound, used),
     })),
     measured: outcome,
-    givesSlotBack: hold.free && outcome.status === 'failed' && !wasDelivered(outcome),
+    releasesSlot: hold.free && outcome.status === 'failed' && !wasDelivered(outcome),
   };
 }
 

@@ -245,9 +245,9 @@ function asksJson(asks: readonly AllowanceAsk[]): string {
         holds: holds.map(({ hold, recalledSince }) => ({
           place: ++place,
           text_request_id: hold.id,
-          least_amount: hold.leastAmount.toString(),
+          min_amount: hold.minAmount.toString(),
           usual_amount: hold.usualAmount.toString(),
-          most_amount: hold.mostAmount.toString(),
+          max_amount: hold.maxAmount.toString(),
           free: hold.free,
           funded_only: hold.fundedOnly,
           is_top_up_required: hold.isTopUpRequired,

@@ -27,7 +27,7 @@ export interface TextRequestRow {
 }
 
 /** The usage of a failed attempt. */
-export interface UsedInVain extends TextTokens {
+export interface FailedAttemptUsage extends TextTokens {
   readonly upstream: { readonly provider: string; readonly model: string };
   /** Whether the gateway counted any of the tokens itself. */
   readonly estimated: boolean;
@@ -56,10 +56,10 @@ export interface TextSettlement {
   readonly errorCode: string | null;
   /** The route of the upstream that answered or failed, if any. */
   readonly upstream: { readonly provider: string; readonly format: string; readonly model: string } | null;
-  readonly failedAttempts: readonly UsedInVain[];
+  readonly failedAttempts: readonly FailedAttemptUsage[];
   readonly measured: Measured;
   /** Whether to release the slot that a request to a free model used. */
-  readonly givesSlotBack: boolean;
+  readonly releasesSlot: boolean;
 }
 
 type Value = string | number | bigint | boolean | Date | null;
@@ -103,7 +103,7 @@ const FIELDS: readonly Field[] = [
   ['paid_signup', 'numeric', ({ paid }) => paid.signup],
   ['charge_id', 'text', ({ chargeId }) => chargeId],
   ['funded_only', 'boolean', ({ hold }) => hold.fundedOnly],
-  ['gives_slot_back', 'boolean', ({ givesSlotBack }) => givesSlotBack],
+  ['releases_slot', 'boolean', ({ releasesSlot }) => releasesSlot],
   ['failed_attempts', 'jsonb', ({ failedAttempts }) => failedAttemptsOf(failedAttempts)],
 ];
 

@@ -8,7 +8,7 @@ import { type Clock, MACHINE_CLOCK } from '../../db/database-clock.ts';
 import type { DeliveryStatus } from '../../db/queries/deliveries.ts';
 import {
   type AttemptOutcome,
-  beginAttempt,
+  startAttempt,
   type DeliveryState,
   recordAttempt,
 } from '../../db/queries/delivery-attempts.ts';
@@ -77,7 +77,7 @@ export function createWebhookDeliveryActivities({
      * A crash between the receiver's answer and the record sends the event twice, under the same id.
      */
     async attemptDelivery({ deliveryId, number }: AttemptRequest): Promise<AttemptResult> {
-      const admission = await beginAttempt(database, deliveryId, {
+      const admission = await startAttempt(database, deliveryId, {
         number,
         firstDelaySeconds: scheduleSeconds[0] ?? 0,
       });

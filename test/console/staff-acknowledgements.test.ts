@@ -23,7 +23,7 @@ describe('findings that nobody can remedy', () => {
   let bob: Visitor;
   let reader: Visitor;
 
-  const app = useTestConsole({ settings: { fourEyesAbove: parseUsd(100) } });
+  const app = useTestConsole({ settings: { secondApprovalAbove: parseUsd(100) } });
   before(async () => {
     genway = await connectGenway(app);
     ada = await Visitor.invited(app, { email: 'ada@example.com', staff_role: 'finance' });

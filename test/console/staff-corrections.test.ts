@@ -16,7 +16,7 @@ describe('corrections in the console of the staff', () => {
   let bob: Visitor;
   let cleo: Visitor;
 
-  const app = useTestApp({ mountPages: mountConsole, settings: { fourEyesAbove: parseUsd(100) } });
+  const app = useTestApp({ mountPages: mountConsole, settings: { secondApprovalAbove: parseUsd(100) } });
   before(async () => {
     ada = await Visitor.invited(app, { email: 'ada@example.com', staff_role: 'finance' });
     bob = await Visitor.invited(app, { email: 'bob@example.com', staff_role: 'finance' });
@@ -260,7 +260,7 @@ describe('corrections in the console of the staff', () => {
       await ask(ada, other.accountId, '100');
       const old = { account_id: accountId, amount: parseUsd(100).toString(), author: 'ada@example.com' };
       const dayAgo = new Date(Date.now() - 86_400_000 - 1_000);
-      await app.database('moved_alone').insert({ id: newId('transfer'), ...old, created_at: dayAgo });
+      await app.database('unapproved_adjustments').insert({ id: newId('transfer'), ...old, created_at: dayAgo });
       await ask(ada, accountId, '100');
       expect(await fundedOf(accountId)).to.equal('350.000000000001');
     });
@@ -271,7 +271,7 @@ describe('corrections in the console of the staff', () => {
       const { fields } = await ask(ada, accountId, '50');
       await app.database.transaction(async (transaction) => {
         await transaction.raw(`SET LOCAL session_replication_role = replica`);
-        await transaction('moved_alone').where({ account_id: accountId }).delete();
+        await transaction('unapproved_adjustments').where({ account_id: accountId }).delete();
       });
       expect((await ada.send(CORRECTIONS, fields)).status).to.equal(303);
       expect(await fundedOf(accountId)).to.equal('100');

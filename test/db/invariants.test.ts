@@ -1074,12 +1074,12 @@ describe('the rules of the database', () => {
     const moved = ({ account }: Given): Row => {
       return { id: newId('transfer'), account_id: account.id, amount: 1, author: 'ada' };
     };
-    refusesRows('moved_alone', moved, [
-      ['a transfer of no account', { account_id: newId('account') }, 'moved_alone_account_id_fkey'],
+    refusesRows('unapproved_adjustments', moved, [
+      ['a transfer of no account', { account_id: newId('account') }, 'unapproved_adjustments_account_id_fkey'],
       ['a transfer of nothing', { amount: 0 }],
       ['a transfer that nobody made', { author: '' }],
     ]);
-    keepsRows('moved_alone', moved, { amount: 2 }, 'moved_alone_is_kept');
+    keepsRows('unapproved_adjustments', moved, { amount: 2 }, 'unapproved_adjustments_are_kept');
   });
 
   describe('corrections by two people', () => {
@@ -1368,8 +1368,8 @@ describe('the rules of the database', () => {
   });
 
   for (const [table, subject] of [
-    ['upstream_orders', { upstream: 'studio', kind: 'resume' }],
-    ['model_orders', { model: 'vidone-3.0', kind: 'enable' }],
+    ['upstream_overrides', { upstream: 'studio', kind: 'resume' }],
+    ['model_overrides', { model: 'vidone-3.0', kind: 'enable' }],
   ] as const) {
     describe(table, () => {
       const order = { ...subject, author: 'Ada', reason: 'a test' };
@@ -1387,7 +1387,7 @@ describe('the rules of the database', () => {
       );
       refusesNumberTwice(table, order);
       keepsRows(table, () => order, { reason: 'another' });
-      if (table === 'model_orders') return;
+      if (table === 'model_overrides') return;
       refusesRows(
         table,
         () => order,

@@ -40,8 +40,8 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   knex_migrations_lock: { because: 'one row' },
   late_usage: { because: 'summing usage removes them: db/usage-sums.ts' },
   link_mails: { because: 'sent or given up within a day, and the limits of asking for a link bound how many wait' },
-  model_orders: { because: 'people give them, with a reason each, and audits read them for ever' },
-  moved_alone: { because: 'one for each amount that people move by hand, which books keep for ever' },
+  model_overrides: { because: 'people give them, with a reason each, and audits read them for ever' },
+  unapproved_adjustments: { because: 'one for each amount that people move by hand, which books keep for ever' },
   late_results: {
     because:
       'their own sweep removes those that nobody claimed (temporal/activities/sweep.ts); a task stands for each of the others',
@@ -70,7 +70,7 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   text_allowances: { because: 'one for each key that is used; those of dead processes are released' },
   top_ups: { because: 'one for each payment, which books keep for ever' },
   uploads: { because: 'an account keeps as many as its quota allows; those that no task used expire' },
-  upstream_orders: { because: 'people give them, with a reason each, and audits read them for ever' },
+  upstream_overrides: { because: 'people give them, with a reason each, and audits read them for ever' },
   account_invitations: { sweep: 'invitations' },
   process_circuits: { sweep: 'circuits of processes' },
   text_attempts: { sweep: 'attempts of text requests' },

@@ -15,13 +15,13 @@ function estimateOf(settings: Partial<TextEstimate> = {}): TextEstimate {
     model: {
       pricing: PRICING,
       contextTokens: null,
-      mostInputTokens: 1_000_000,
-      mostOutputTokens: 1_000,
+      maxInputTokens: 1_000_000,
+      outputTokenLimit: 1_000,
       assumedOutputTokens: 100,
     },
     startedAtMs: 0,
     estimateInputTokens: () => 400,
-    mostInputTokens: 1_000,
+    maxInputTokens: 1_000,
     maxOutputTokens: 50,
     isCachedFor1h: false,
     choiceCount: 1,
@@ -57,7 +57,7 @@ describe('the price of a text request', () => {
           upstream: { provider: 'simulator' },
           otherCalls: others.map((usage) => ({ ...ofOne, usage, isWhole: true })),
         });
-        expect(charge <= holdAmounts(estimate).mostAmount).to.equal(true);
+        expect(charge <= holdAmounts(estimate).maxAmount).to.equal(true);
       }),
     );
   });

@@ -60,7 +60,7 @@ const SETTINGS: AppSettings = {
   paymentWebhookSecret: null,
   checkout: null,
   topUpUrl: null,
-  fourEyesAbove: null,
+  secondApprovalAbove: null,
   requestLimits: { requestsPerMinute: 1_000_000, readsPerMinute: 1_000_000 },
   tasks: { deadlineMs: 60_000, concurrentTasks: 10 },
   uploads: { neverToppedUp: AMPLE_QUOTA, toppedUp: AMPLE_QUOTA, expiryMs: 60_000 },

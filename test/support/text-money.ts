@@ -10,7 +10,7 @@ import {
   type TextWrite,
   type WrittenText,
 } from '../../db/text-money/ledger.ts';
-import type { Measured, TextSettlement, UsedInVain } from '../../db/text-money/settlement.ts';
+import type { Measured, TextSettlement, FailedAttemptUsage } from '../../db/text-money/settlement.ts';
 import { amountOf, type Credit, NO_CREDIT, subtract, take } from '../../domain/allowance.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
@@ -162,9 +162,9 @@ export function newHold(
     id,
     accountId: key.accountId,
     apiKeyId: key.id,
-    leastAmount: amount,
+    minAmount: amount,
     usualAmount: amount,
-    mostAmount: amount,
+    maxAmount: amount,
     free: false,
     fundedOnly: false,
     isTopUpRequired: true,
@@ -211,13 +211,13 @@ export function settlementOf(
     upstream: { provider: 'simulator', format: 'chat-completions', model: 'textc-M3' },
     failedAttempts: [],
     measured: MEASURED,
-    givesSlotBack: false,
+    releasesSlot: false,
     ...settings,
   };
 }
 
 /** An attempt that failed after as many tokens. */
-export function usedInVain(settings: Partial<UsedInVain> = {}): UsedInVain {
+export function usedInVain(settings: Partial<FailedAttemptUsage> = {}): FailedAttemptUsage {
   return {
     upstream: { provider: 'simulator', model: 'textc-M3' },
     ...TOKENS,
@@ -228,7 +228,7 @@ export function usedInVain(settings: Partial<UsedInVain> = {}): UsedInVain {
 
 /** The end of a request that cost nothing. */
 export function failureOf(hold: NewTextHold, settings: SettlementSettings = {}): UnpaidSettlement {
-  const failed = { outcome: 'failed', errorCode: 'processing_failed', charge: 0n, givesSlotBack: true } as const;
+  const failed = { outcome: 'failed', errorCode: 'processing_failed', charge: 0n, releasesSlot: true } as const;
   return settlementOf(hold, { ...failed, ...settings });
 }
 

@@ -1,6 +1,6 @@
 /** Accounts, keys, transfers and tasks as operators see them. */
 import type { Account, AccountTotals } from '../../../db/queries/accounts.ts';
-import { type ContentLeft, MOST_COUNTED } from '../../../db/queries/content.ts';
+import { type ContentLeft, MAX_COUNTED } from '../../../db/queries/content.ts';
 import type { ApiKey } from '../../../db/queries/api-keys.ts';
 import type { KeptBudget } from '../../../db/queries/end-user-budgets.ts';
 import type { KeptSubmission } from '../../../db/queries/submissions.ts';
@@ -83,8 +83,8 @@ export const CONTENT = resource<Pick<Account, 'id' | 'contentDays' | 'eraseBefor
   account_id: field.id('account')('id'),
   content_days: CONTENT_DAYS,
   erase_before: field.unixSeconds.orNull('eraseBefore', 'Everything from before is erased; null if nothing is'),
-  tasks_left: field.integer('tasks', `Tasks that are still to be erased, counted up to ${MOST_COUNTED}`),
-  uploads_left: field.integer('uploads', `Uploads that are still to be erased, counted up to ${MOST_COUNTED}`),
+  tasks_left: field.integer('tasks', `Tasks that are still to be erased, counted up to ${MAX_COUNTED}`),
+  uploads_left: field.integer('uploads', `Uploads that are still to be erased, counted up to ${MAX_COUNTED}`),
 });
 
 /** The limit of a key, and what counts towards it. */

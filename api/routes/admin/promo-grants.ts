@@ -11,7 +11,7 @@ import { listPage, pageById, pageOf } from '../../endpoint/page.ts';
 import { resource } from '../../../domain/resource/resource.ts';
 import { authorOf } from '../../services/administrator.ts';
 import { existingAccount } from '../../services/existing-account.ts';
-import { moveAlone } from '../../services/finance/four-eyes.ts';
+import { adjustAlone } from '../../services/finance/dual-control.ts';
 import { promoGrantSchema } from './schema.ts';
 
 const PROMO_GRANT = resource<PromoGrant>('PromoGrant', {
@@ -51,7 +51,7 @@ export const grantPromo = endpoint({
     const expiresAt = new Date(body.expires_at);
     const { reference, reason } = body;
     const asked = { accountId, amount, expiresAt, reference, reason, author: authorOf(caller, body.author) };
-    const { grant, applied } = await moveAlone(services, asked, async (transaction) => {
+    const { grant, applied } = await adjustAlone(services, asked, async (transaction) => {
       const granted = await grantPromoCredit(transaction, asked).catch(refuseLateExpiry);
       return { id: granted.grant.id, ...granted };
     });

@@ -39,7 +39,7 @@ export const searchSchema = Joi.object<Search>({
 
 /** The models that the key can call and that fit, best first, and among equals the cheapest first. */
 export async function search(
-  { query = '', kind, max_price_usd: mostUsd, limit = 5 }: Search,
+  { query = '', kind, max_price_usd: maxUsd, limit = 5 }: Search,
   caller: Caller,
   services: ApiServices,
 ) {
@@ -50,7 +50,7 @@ export async function search(
     .map((model) => ({ model, capability: describe(model, services) }))
     .filter(({ capability }) => kind === undefined || capability.kind === kind)
     .map((entry) => ({ ...entry, score: scoreOf(query, entry) }))
-    .filter(({ score, capability }) => score > 0 && (mostUsd === undefined || toUsdNumber(capability.price) <= mostUsd))
+    .filter(({ score, capability }) => score > 0 && (maxUsd === undefined || toUsdNumber(capability.price) <= maxUsd))
     .toSorted((a, b) => b.score - a.score || Number(a.capability.price - b.capability.price));
   return found.slice(0, limit).map(({ model, capability, score }) => ({ ...headOf(model, capability), score }));
 }

@@ -41,9 +41,9 @@ export interface ValidatedImageRequest extends ValidatedMediaRequest<ImageModel>
 
 const SIZE_SENTENCE =
   `{{#label}} must be WIDTHxHEIGHT with both edges multiples of ${IMAGE_SIZE_LIMITS.edgeMultiple} ` +
-  `from ${IMAGE_SIZE_LIMITS.shortestEdge} to ${IMAGE_SIZE_LIMITS.longestEdge} pixels, ` +
-  `${IMAGE_SIZE_LIMITS.fewestPixels} to ${IMAGE_SIZE_LIMITS.mostPixels} pixels in total, ` +
-  `and a long edge of at most ${IMAGE_SIZE_LIMITS.longestToShortest} times the short edge`;
+  `from ${IMAGE_SIZE_LIMITS.minEdge} to ${IMAGE_SIZE_LIMITS.maxEdge} pixels, ` +
+  `${IMAGE_SIZE_LIMITS.minPixels} to ${IMAGE_SIZE_LIMITS.maxPixels} pixels in total, ` +
+  `and a long edge of at most ${IMAGE_SIZE_LIMITS.maxAspectRatio} times the short edge`;
 
 /**
  * The fields of one model. Errors are reported in this order. Defaults are only documented here: the model's own are

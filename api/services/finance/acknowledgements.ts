@@ -12,7 +12,7 @@ import type { Finding } from '../../../db/reconciliation/check.ts';
 import { isAboutMoney } from '../../../db/reconciliation/reconcile.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { newId } from '../../../domain/ids.ts';
-import type { FourEyes } from './four-eyes.ts';
+import type { DualControl } from './dual-control.ts';
 
 export interface Acknowledging {
   readonly reconciliationId: string;
@@ -29,14 +29,14 @@ export interface Acknowledging {
  * @throws ServiceError `not_found`; `bad_request` for a finding that the report does not have
  */
 export async function acknowledgeFindings(
-  { database, ...fourEyes }: FourEyes & { readonly database: Database },
+  { database, ...dualControl }: DualControl & { readonly database: Database },
   { reconciliationId, numbers, reason, author }: Acknowledging,
 ): Promise<void> {
   const findings = await findingsOf(database, reconciliationId, numbers);
   await database.transaction(async (transaction) => {
     for (const finding of findings) {
       const { check: checkName, subject, detail } = finding;
-      const requiresSecondApproval = isSecondApprovalRequired(finding, fourEyes);
+      const requiresSecondApproval = isSecondApprovalRequired(finding, dualControl);
       const acknowledgement = { id: newId('acknowledgement'), reconciliationId, checkName, subject, detail };
       await insertAcknowledgement(transaction, { ...acknowledgement, reason, author, requiresSecondApproval });
     }
@@ -49,7 +49,7 @@ export async function acknowledgeFindings(
  * @throws ServiceError `forbidden` for a finding that takes two, and says where they meet; as {@link acknowledgeFindings}
  */
 export async function acknowledgeAlone(
-  services: FourEyes & { readonly database: Database },
+  services: DualControl & { readonly database: Database },
   acknowledging: Acknowledging,
 ): Promise<void> {
   const { reconciliationId, numbers } = acknowledging;
@@ -64,8 +64,8 @@ export async function acknowledgeAlone(
   await acknowledgeFindings(services, acknowledging);
 }
 
-function isSecondApprovalRequired({ check }: Finding, { fourEyesAbove }: FourEyes): boolean {
-  return fourEyesAbove !== null && isAboutMoney(check);
+function isSecondApprovalRequired({ check }: Finding, { secondApprovalAbove }: DualControl): boolean {
+  return secondApprovalAbove !== null && isAboutMoney(check);
 }
 
 async function findingsOf(

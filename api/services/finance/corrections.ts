@@ -20,7 +20,7 @@ import { adjustBalance, refuseOverdraft } from '../adjust-balance.ts';
 import { creditByHand, creditOnce } from '../credit-once.ts';
 import { existingAccount } from '../existing-account.ts';
 import { assertFreshForm } from '../fresh-form.ts';
-import { type FourEyes, TakesTwoError } from './four-eyes.ts';
+import { type DualControl, SecondApprovalRequiredError } from './dual-control.ts';
 
 /**
  * Corrects a balance at once, as far as one person may; otherwise asks for a second one. Once, however often the same form is
@@ -32,7 +32,7 @@ import { type FourEyes, TakesTwoError } from './four-eyes.ts';
  *   asked for something else; `insufficient_credits`
  */
 export async function correct(
-  { database, ...fourEyes }: FourEyes & { readonly database: Database },
+  { database, ...dualControl }: DualControl & { readonly database: Database },
   asked: NewCorrection,
   adjustmentId: string,
 ): Promise<void> {
@@ -47,7 +47,7 @@ export async function correct(
       await lockAccount(transaction, accountId);
       const isBooked =
         !(await hasCorrection(transaction, id)) &&
-        (await isBookedAlone({ database: transaction, ...fourEyes }, asked, adjustmentId));
+        (await isBookedAlone({ database: transaction, ...dualControl }, asked, adjustmentId));
       if (!isBooked) await askForCorrection(transaction, asked);
     }),
   );
@@ -55,7 +55,7 @@ export async function correct(
 
 /** @returns false when it takes two people, and nothing was booked */
 async function isBookedAlone(
-  services: FourEyes & { readonly database: Database },
+  services: DualControl & { readonly database: Database },
   { accountId, amount, reference, author, reason }: NewCorrection,
   adjustmentId: string,
 ): Promise<boolean> {
@@ -67,7 +67,7 @@ async function isBookedAlone(
     }
     return true;
   } catch (error) {
-    if (error instanceof TakesTwoError) return false;
+    if (error instanceof SecondApprovalRequiredError) return false;
     throw error;
   }
 }

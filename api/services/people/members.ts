@@ -11,7 +11,7 @@ import {
   type Invitation,
   type InvitationMail,
   listInvitations,
-  putInvitation,
+  saveInvitation,
   takeInvitation,
 } from '../../../db/queries/invitations.ts';
 import { orderLinkMail } from '../../../db/queries/link-mails.ts';
@@ -62,7 +62,7 @@ export async function inviteMember(
     const others = invitations.filter((invitation) => invitation.email !== email);
     if (members.length + others.length >= MAX_PEOPLE) return 'too many';
     const token = newToken();
-    await putInvitation(transaction, {
+    await saveInvitation(transaction, {
       digest: digestToken(token),
       accountId: by.accountId,
       email,

@@ -7,7 +7,7 @@ import { orderLinkMail } from '../../../db/queries/link-mails.ts';
 import {
   countSignInAttempt,
   forgetSignInAttempts,
-  takeBackSignInAttempt,
+  uncountSignInAttempt,
   takeSignInAttempt,
   deleteSessionsOf,
   deleteUserLinks,
@@ -70,7 +70,7 @@ export async function checkPassword(
   const isRight = await isPassword(password, found?.secrets.passwordHash ?? null);
   if (!found || !isRight || found.user.disabledAt !== null) return 'wrong';
   await forgetSignInAttempts(database, anywhere, from);
-  await takeBackSignInAttempt(database, networkSubject(ip));
+  await uncountSignInAttempt(database, networkSubject(ip));
   return { user: found.user };
 }
 
@@ -173,7 +173,7 @@ export async function hashChosenPassword(
 
 /** After a link was used: many people may share an address. */
 export function forgetLinkAttempt(database: Database, ip: string): Promise<void> {
-  return takeBackSignInAttempt(database, networkSubject(ip));
+  return uncountSignInAttempt(database, networkSubject(ip));
 }
 
 /** Whether an address may have the provider of OpenID Connect asked once more. */

@@ -49,7 +49,7 @@ export function AutomaticTopUp({ accountId, agreed }: { accountId: string; agree
         <Form action={path} submit={words.giveCard} look="quiet">
           <Field name="threshold_usd" label={words.threshold} inputMode="decimal" required />
           <Field name="amount_usd" id="automatic-amount" label={words.automaticAmount} inputMode="decimal" required />
-          <p class="hint">{words.automaticHint(AUTO_TOP_UP.mostADay)}</p>
+          <p class="hint">{words.automaticHint(AUTO_TOP_UP.maxPerDay)}</p>
         </Form>
       ) : (
         <>

@@ -118,10 +118,10 @@ function checkoutPath({ account }: MemberVisit, id: string): string {
 /** @throws FormError unless it is an amount in whole cents that customers may pay at once */
 function paidAmount({ form, texts }: MemberVisit, field = 'amount_usd'): PicoUsd {
   const sent = form.text(field);
-  const { leastUsd, mostUsd } = CHECKOUT;
+  const { minUsd, maxUsd } = CHECKOUT;
   const usd = /^\d{1,6}(\.\d{1,2})?$/.test(sent) ? Number(sent) : 0;
-  if (usd < leastUsd || usd > mostUsd) {
-    throw new FormError(texts.billing.amountBetween(leastUsd, mostUsd), { field });
+  if (usd < minUsd || usd > maxUsd) {
+    throw new FormError(texts.billing.amountBetween(minUsd, maxUsd), { field });
   }
   return parseUsd(sent);
 }

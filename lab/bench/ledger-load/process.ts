@@ -40,7 +40,7 @@ const charge = {
   format: 'chat-completions',
   streamed: false,
   estimateInputTokens: () => 150,
-  mostInputTokens: 300,
+  maxInputTokens: 300,
   maxOutputTokens: 400,
   isCachedFor1h: false,
   choiceCount: 1,

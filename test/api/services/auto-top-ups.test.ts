@@ -143,8 +143,8 @@ describe('an automatic top-up', () => {
 
   it('is made at most so many times a day', async () => {
     const accountId = await lowAccount('0.50');
-    await passes(AUTO_TOP_UP.mostADay + 3);
-    expect(payments.size).to.equal(AUTO_TOP_UP.mostADay);
+    await passes(AUTO_TOP_UP.maxPerDay + 3);
+    expect(payments.size).to.equal(AUTO_TOP_UP.maxPerDay);
     expect(await fundedOf(accountId)).to.equal(parseUsd('7.5'));
   });
 

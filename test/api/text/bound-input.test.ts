@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { assert, constantFrom, integer, property, tuple } from 'fast-check';
 import { encode as encodeCl100k } from 'gpt-tokenizer/encoding/cl100k_base';
 import { encode as encodeO200k } from 'gpt-tokenizer/encoding/o200k_base';
-import { mostInputTokens, mostTokensOf } from '../../../api/text/bound-input.ts';
+import { maxInputTokens, mostTokensOf } from '../../../api/text/bound-input.ts';
 import { CATALOGUE } from '../../support/catalogue.ts';
 import type { MediaKind, TextModel } from '../../../catalogue/types.ts';
 import type { JsonObject } from '../../../domain/json.ts';
@@ -115,9 +115,9 @@ describe('the most tokens of an input', () => {
       { tools: [{ name: 'look', input_examples: [{ [WORDS]: true }] }] },
     ];
     for (const body of bodies) {
-      expect(mostInputTokens(textRequest(), body, model)).to.be.greaterThan(mostTokensOf(WORDS));
+      expect(maxInputTokens(textRequest(), body, model)).to.be.greaterThan(mostTokensOf(WORDS));
     }
-    expect(mostInputTokens(textRequest(), { metadata: { words: WORDS } }, model)).to.be.lessThan(100);
+    expect(maxInputTokens(textRequest(), { metadata: { words: WORDS } }, model)).to.be.lessThan(100);
   });
 
   it('count no data of media as text, also within a data URL', () => {
@@ -125,11 +125,9 @@ describe('the most tokens of an input', () => {
     const url = `data:image/png;base64,${data}`;
     const turns = [{ role: 'user', parts: [image({ kind: 'base64', mediaType: 'image/png', data })] }] as const;
     for (const body of [{ source: { data } }, { image_url: { url } }]) {
-      const most = mostInputTokens(textRequest({ turns }), body, model);
+      const most = maxInputTokens(textRequest({ turns }), body, model);
       expect(most).to.be.within(model.mediaTokens.image, model.mediaTokens.image + 100);
-      expect(mostInputTokens(textRequest({ turns }), { ...body, text: data }, model)).to.be.greaterThan(
-        data.length / 2,
-      );
+      expect(maxInputTokens(textRequest({ turns }), { ...body, text: data }, model)).to.be.greaterThan(data.length / 2);
     }
   });
 
@@ -162,7 +160,7 @@ describe('the most tokens of an input', () => {
 
 /** Of a request whose body says no more than it. */
 function mostOfAll(request: TextRequest, model: TextModel): number {
-  return mostInputTokens(request, { turns: request.turns, tools: request.tools }, model);
+  return maxInputTokens(request, { turns: request.turns, tools: request.tools }, model);
 }
 
 function modelOf(id: string): TextModel {

@@ -124,7 +124,7 @@ describe('tokens written to the cache of an upstream', () => {
       expect((await text.post('/v1/messages', body)).status).to.equal(200);
       const [row] = await rowsOf(text);
       const charge = text.charges.at(-1);
-      const most = { inputTokens: charge?.mostInputTokens ?? 0, isCachedFor1h };
+      const most = { inputTokens: charge?.maxInputTokens ?? 0, isCachedFor1h };
       const { input, perOutputToken } = boundText(PRICING, most, 0);
       expect(row).to.include({ held: (input + 1_000n * perOutputToken).toString() });
     }

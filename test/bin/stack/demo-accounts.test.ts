@@ -13,7 +13,7 @@ describe('the demo accounts', () => {
 
   before(async () => {
     home = await mkdtemp(join(tmpdir(), 'genway-demo-'));
-    app = await startTestApp({ settings: { fourEyesAbove: 0n } });
+    app = await startTestApp({ settings: { secondApprovalAbove: 0n } });
   });
   after(async () => {
     await app.stop();

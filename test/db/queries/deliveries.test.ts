@@ -10,7 +10,7 @@ import {
   requestRedeliveries,
 } from '../../../db/queries/deliveries.ts';
 import { ATTEMPT_LIMITS } from '../../../db/queries/attempt-limits.ts';
-import { type AttemptOutcome, beginAttempt, recordAttempt } from '../../../db/queries/delivery-attempts.ts';
+import { type AttemptOutcome, startAttempt, recordAttempt } from '../../../db/queries/delivery-attempts.ts';
 import { insertWebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
 import { newId } from '../../../domain/ids.ts';
 import { useTestDatabase } from '../../support/database.ts';
@@ -100,7 +100,7 @@ describe('db/queries/deliveries', () => {
       await createDelivery();
       await markAsStarted(await claimDeliveriesToStart(database, CLAIM));
       const begun = await createDelivery();
-      await beginAttempt(database, begun, { number: 1 });
+      await startAttempt(database, begun, { number: 1 });
       await database('deliveries').update({ next_start_at: new Date(0) });
       expect(await claim()).to.deep.equal([]);
     });
@@ -130,9 +130,9 @@ describe('db/queries/deliveries', () => {
         .where({ id })
         .update({ under_way_until: new Date(0) });
       for (let busy = 0; busy < ATTEMPT_LIMITS.perEndpoint; busy += 1) {
-        await beginAttempt(database, await createDelivery(), { number: 1 });
+        await startAttempt(database, await createDelivery(), { number: 1 });
       }
-      expect((await beginAttempt(database, id, { number: 1 }))?.verdict).to.equal('deferred');
+      expect((await startAttempt(database, id, { number: 1 }))?.verdict).to.equal('deferred');
       await markAsStarted(claimed);
       expect(await rowOf(id)).to.include({ workflow_started_at: null });
     });
@@ -172,7 +172,7 @@ describe('db/queries/deliveries', () => {
 
     it('leaves the delivery pending until the next attempt, or failed after the last one', async () => {
       const id = await createDelivery();
-      await beginAttempt(database, id, { number: 1 });
+      await startAttempt(database, id, { number: 1 });
       const nextAttemptAt = new Date(Date.now() + 60_000);
       const failed = { delivered: false, timedOut: false, disabledReason: null } as const;
       expect(await record(id, 1, { ...failed, nextAttemptAt })).to.deep.equal({
@@ -189,7 +189,7 @@ describe('db/queries/deliveries', () => {
 
     it('that fails as the last one leaves a redelivery that was asked for meanwhile to be made', async () => {
       const id = await createDelivery();
-      await beginAttempt(database, id, { number: 1 });
+      await startAttempt(database, id, { number: 1 });
       await requestRedeliveries(database, { deliveryId: id, limit: 1 });
       const state = await record(id, 1, {
         delivered: false,

@@ -9,7 +9,7 @@ import {
   restartDelivery,
 } from '../../../db/queries/deliveries.ts';
 import { ATTEMPT_LIMITS } from '../../../db/queries/attempt-limits.ts';
-import { beginAttempt, recordAttempt } from '../../../db/queries/delivery-attempts.ts';
+import { startAttempt, recordAttempt } from '../../../db/queries/delivery-attempts.ts';
 import { deleteWebhookEndpoint, updateWebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
 import { newId } from '../../../domain/ids.ts';
 import { useTestDatabase } from '../../support/database.ts';
@@ -45,7 +45,7 @@ describe('db/queries/delivery-attempts', () => {
   }
 
   const claim = (limit = 1_000) => claimDeliveriesToStart(database, { limit, retryAfterSeconds: 3600 });
-  const verdictOf = async (id: string, number = 1) => (await beginAttempt(database, id, { number }))?.verdict;
+  const verdictOf = async (id: string, number = 1) => (await startAttempt(database, id, { number }))?.verdict;
   const rowOf = (id: string) => database('deliveries').where({ id }).first();
 
   /** Makes an attempt that was admitted. */
@@ -114,7 +114,7 @@ describe('db/queries/delivery-attempts', () => {
     await record(busy[0] ?? '', 'delivered');
     const claimed = (await claim()).find(({ id }) => id === waiting);
     expect(claimed).to.include({ accountId: endpoint.accountId, eventType: 'endpoint.test', firstAttempt: 2 });
-    const admission = await beginAttempt(database, waiting, { number: 2 });
+    const admission = await startAttempt(database, waiting, { number: 2 });
     expect(admission).to.have.property('verdict', 'admitted');
     expect(admission).to.have.nested.property('delivery.scheduled', 2);
   });
@@ -198,10 +198,10 @@ describe('db/queries/delivery-attempts', () => {
     await verdictOf(id);
     await record(id, 'failed');
     await requestRedeliveries(database, { deliveryId: id, limit: 1 });
-    expect(await beginAttempt(database, id, { number: 2 })).to.have.nested.property('delivery.scheduled', 1);
+    expect(await startAttempt(database, id, { number: 2 })).to.have.nested.property('delivery.scheduled', 1);
     await requestRedeliveries(database, { deliveryId: id, limit: 1 });
     await record(id, 'failed', 2);
-    expect(await beginAttempt(database, id, { number: 3 })).to.have.nested.property('delivery.scheduled', 1);
+    expect(await startAttempt(database, id, { number: 3 })).to.have.nested.property('delivery.scheduled', 1);
   });
 
   it('frees the room of a delivery that Temporal did not take', async () => {

@@ -188,7 +188,7 @@ describe('allowances', () => {
         await untilMinuteLasts();
         const key = await fundedKey(1);
         const hold = (): NewTextHold => newHold(key, settings);
-        const charge = hold().mostAmount;
+        const charge = hold().maxAmount;
         // The first twenty wait; the ledger grants as much again for the next twenty.
         const first = Array.from({ length: 20 }, hold);
         await Promise.all(first.map((one) => serve(busy, one, charge)));

@@ -85,7 +85,7 @@ describe('billing of text', () => {
       requestId: newId('request'),
       startedAtMs: Date.now(),
       estimateInputTokens: () => 130,
-      mostInputTokens: 130,
+      maxInputTokens: 130,
       maxOutputTokens: 200,
       isCachedFor1h: false,
       choiceCount: 1,
@@ -219,7 +219,7 @@ describe('billing of text', () => {
     const unbounded = {
       modelId: 'textg-6-sol',
       maxOutputTokens: null,
-      mostInputTokens: 0,
+      maxInputTokens: 0,
       estimateInputTokens: () => 0,
     };
 
@@ -247,7 +247,7 @@ describe('billing of text', () => {
       const hold = await billing.hold(
         await chargeOf(await fundedKey(100), {
           ...unbounded,
-          mostInputTokens: 1_000_000,
+          maxInputTokens: 1_000_000,
           estimateInputTokens: () => 1_000_000,
         }),
       );
@@ -550,7 +550,7 @@ describe('billing of text', () => {
     const key = await fundedKey();
     const late = await billing.hold(await chargeOf(key, { modelId: 'textg-6-sol', maxOutputTokens: 1_500 }));
     await releaseAll(key.accountId);
-    const charge = await chargeOf(key, { modelId: 'textg-6-sol', mostInputTokens: 0, maxOutputTokens: 249_000 });
+    const charge = await chargeOf(key, { modelId: 'textg-6-sol', maxInputTokens: 0, maxOutputTokens: 249_000 });
     const other = await billing.hold(charge);
     await other.settle({ ...ANSWERED, usage: { ...NO_USAGE, inputTotal: 0, outputTotal: 249_000 } });
     await late.settle({ ...ANSWERED, usage: { ...NO_USAGE, inputTotal: 0, outputTotal: 1_500 } });

@@ -253,9 +253,9 @@ async function createReal({ database, url }: TestDatabase): Promise<Real> {
       const { ledger } = at(processes, process);
       const holds = batch.map(({ key, amount, usual, more, fundedOnly }) =>
         newHold(at(keys, key), {
-          leastAmount: amount,
+          minAmount: amount,
           usualAmount: usual,
-          mostAmount: amount + more,
+          maxAmount: amount + more,
           fundedOnly,
         }),
       );

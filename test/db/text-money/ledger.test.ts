@@ -155,14 +155,14 @@ describe('the money of text requests', () => {
 
       it('reserves the most as long as that is at most a quarter of what is left', async () => {
         const key = await keyWith({ fundedUsd: 1 });
-        const wanted = { leastAmount: 1n, usualAmount: 2n, mostAmount: USD / 4n };
+        const wanted = { minAmount: 1n, usualAmount: 2n, maxAmount: USD / 4n };
         expect(await amounts(key, 2, wanted)).to.deep.equal([USD / 4n, (3n * USD) / 16n]);
         expect(await balances(key)).to.include({ funded: (9n * USD) / 16n, fundedReserved: (7n * USD) / 16n });
       });
 
       it('reserves the usual amount as long as that is at most a third of what is left', async () => {
         const key = await keyWith({ fundedUsd: 1 }, { usageLimit: 100n });
-        const wanted = { leastAmount: 15n, usualAmount: 30n, mostAmount: USD };
+        const wanted = { minAmount: 15n, usualAmount: 30n, maxAmount: USD };
         // A third of 70 and of 47; then the least, as long as it fits.
         expect(await amounts(key, 6, wanted)).to.deep.equal([30n, 23n, 15n, 15n, 15n, 'key_limit']);
         expect(await used(key)).to.equal(98n);
@@ -170,7 +170,7 @@ describe('the money of text requests', () => {
 
       it('reserves funded credit only for a model that signup credit does not pay for', async () => {
         const key = await keyWith({ fundedUsd: 1, signupUsd: 100 });
-        const wanted = { leastAmount: 1n, usualAmount: 1n, mostAmount: USD, fundedOnly: true };
+        const wanted = { minAmount: 1n, usualAmount: 1n, maxAmount: USD, fundedOnly: true };
         expect(await amounts(key, 1, wanted)).to.deep.equal([USD / 4n]);
       });
     });
@@ -511,7 +511,7 @@ describe('the money of text requests', () => {
     it('keeps the slot of a failed request whose client got a part of the answer', async () => {
       const key = await keyWith({});
       const broken = await held(newFreeHold(key));
-      await ledger.settle([{ ...failureOf(broken), givesSlotBack: false }]);
+      await ledger.settle([{ ...failureOf(broken), releasesSlot: false }]);
       expect(await refusals([newFreeHold(key)])).to.deep.equal(['free_limit']);
     });
 

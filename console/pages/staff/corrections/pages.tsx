@@ -58,7 +58,7 @@ async function correct({ form, user: { email: author } }: UserVisit, services: A
 
 async function showCorrections(
   visit: UserVisit,
-  { database, reports, fourEyesAbove }: ApiServices,
+  { database, reports, secondApprovalAbove }: ApiServices,
 ): Promise<PageResult> {
   const [pending, decided, { entries: adjustments, next }] = await Promise.all([
     listPendingCorrections(database, MAX_PENDING),
@@ -74,11 +74,11 @@ async function showCorrections(
     titles.corrections,
     <p class="soft">
       {words.explained}{' '}
-      {fourEyesAbove === null
+      {secondApprovalAbove === null
         ? words.oneIsEnough
-        : words.requiresSecondApproval(usd(fourEyesAbove), CORRECTIONS.addUpHours, CORRECTIONS.pendingDays)}
+        : words.requiresSecondApproval(usd(secondApprovalAbove), CORRECTIONS.addUpHours, CORRECTIONS.pendingDays)}
     </p>,
-    fourEyesAbove === null && pending.length === 0 ? null : <Pending pending={pending} visit={visit} />,
+    secondApprovalAbove === null && pending.length === 0 ? null : <Pending pending={pending} visit={visit} />,
     may(visit, 'moveMoney') ? (
       <Card title={words.ask}>
         <Form action={`/console${PATH}`} class="grid" submit={words.submit}>
