@@ -15,7 +15,7 @@ import { createCallRecorder } from '../db/call-recorder.ts';
 import { createDatabase } from '../db/database.ts';
 import { createDatabaseClock } from '../db/database-clock.ts';
 import { checkSecrets } from '../db/queries/secrets.ts';
-import { createSealer } from '../db/sealing.ts';
+import { createEncryption } from '../db/encryption.ts';
 import { watchStorage } from '../storage/watched.ts';
 import { watchPool } from '../telemetry/database-gauges.ts';
 import { createMetrics } from '../telemetry/metrics.ts';
@@ -66,9 +66,9 @@ media.renew(files.current().upstreams.media);
 let limits = providerLimits(files.current().upstreams);
 let limited = limitedProviders(limits);
 const calls = createCallRecorder(database, log);
-const sealer = createSealer(...config.secrets.encryptionKeys);
+const encryption = createEncryption(...config.secrets.encryptionKeys);
 const begun = begin(log, async () => {
-  await checkSecrets(database, { sealer, keyPeppers: config.secrets.keyPeppers });
+  await checkSecrets(database, { encryption, keyPeppers: config.secrets.keyPeppers });
   await files.recordStart();
 });
 const activities = {
@@ -85,7 +85,7 @@ const activities = {
   }),
   webhooks: createWebhookDeliveryActivities({
     database,
-    sealer,
+    encryption,
     client,
     scheduleMs: config.webhooks.scheduleMs,
     metrics,

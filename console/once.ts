@@ -67,7 +67,7 @@ export async function earlierOutcome(
   const { database } = services;
   let found = await againIfLost(() => findSentForm(database, form.id));
   for (const pauseMs of PAUSES_MS) {
-    if (!found || !found.digest.equals(form.digest) || found.sealedAnswer) break;
+    if (!found || !found.digest.equals(form.digest) || found.encryptedAnswer) break;
     await sleep(pauseMs);
     found = await againIfLost(() => findSentForm(database, form.id));
   }
@@ -90,15 +90,15 @@ export async function once(
     act,
   }: { readonly form: FormToSend; readonly draw: Draw; readonly act: () => PageResult | Promise<PageResult> },
 ): Promise<PageResult> {
-  const { database, sealer } = services;
+  const { database, encryption } = services;
   if (!(await insertSentForm(database, form.id, form.digest))) {
     return (await earlierOutcome(visit, services, form)) ?? once(visit, services, { form, draw, act });
   }
   const keep = async (kept: StoredResult): Promise<void> => {
     const userId = kept.session === null ? (visit.session?.user.id ?? null) : null;
-    const sealedAnswer = sealer.seal(JSON.stringify(kept), form.id);
+    const encryptedAnswer = encryption.encrypt(JSON.stringify(kept), form.id);
     // The outcome is unknown without a row, too.
-    const completed = againIfLost(() => completeSentForm(database, form.id, { userId, sealedAnswer }));
+    const completed = againIfLost(() => completeSentForm(database, form.id, { userId, encryptedAnswer }));
     await (kept.kind === 'unknown' ? completed.catch(() => undefined) : completed);
   };
   const result = await Promise.resolve()
@@ -162,9 +162,9 @@ function toResult(kept: StoredResult, formId: string, canSetCookies: boolean): P
   };
 }
 
-function keptIn({ sealedAnswer }: SentForm, formId: string, { sealer }: ApiServices): StoredResult | null {
-  if (!sealedAnswer) return null;
-  const kept: unknown = JSON.parse(sealer.open(sealedAnswer, formId));
+function keptIn({ encryptedAnswer }: SentForm, formId: string, { encryption }: ApiServices): StoredResult | null {
+  if (!encryptedAnswer) return null;
+  const kept: unknown = JSON.parse(encryption.decrypt(encryptedAnswer, formId));
   return isKept(kept) ? kept : null;
 }
 

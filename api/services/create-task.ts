@@ -89,7 +89,7 @@ export function createTaskCreator({
       key: claim.key,
       claimToken: claim.claimToken,
       status: 201,
-      sealedBody: claim.seal(body),
+      encryptedBody: claim.encrypt(body),
     };
     const uploadIds = uploadsIn(request.render, storage);
     const startsHere = starter.takesNext(task.id);

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { againIfLost } from '../../db/connections.ts';
 import type { Database } from '../../db/database.ts';
 import { claimIdempotencyKey, releaseIdempotencyKey } from '../../db/queries/idempotency.ts';
-import type { Sealer } from '../../db/sealing.ts';
+import type { Encryption } from '../../db/encryption.ts';
 import { badRequest, ServiceError } from '../../domain/errors.ts';
 import { IDEMPOTENCY } from '../../domain/policy.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
@@ -14,7 +14,7 @@ export interface IdempotencyClaim {
   readonly key: string;
   readonly claimToken: string;
   /** Encrypts the response to be stored with the claim. */
-  seal(body: string): Buffer;
+  encrypt(body: string): Buffer;
 }
 
 export interface CreatedResponse {
@@ -35,7 +35,7 @@ const LEASE_SECONDS = 60;
  */
 export async function idempotently(
   request: { caller: Caller; context: Context; body: unknown },
-  services: { database: Database; sealer: Sealer },
+  services: { database: Database; encryption: Encryption },
   create: (claim: IdempotencyClaim | null) => Promise<CreatedResponse>,
 ): Promise<void> {
   send(request.context, await createOnce(request, services, create));
@@ -54,7 +54,7 @@ interface CreateOnce {
 /** Like {@link idempotently}, without sending the response. */
 export async function createOnce(
   { caller, context, body, key: given, index = 0 }: CreateOnce,
-  { database, sealer }: { database: Database; sealer: Sealer },
+  { database, encryption }: { database: Database; encryption: Encryption },
   create: (claim: IdempotencyClaim | null) => Promise<CreatedResponse>,
 ): Promise<CreatedResponse> {
   const sent = given ?? idempotencyKeyOf(context);
@@ -77,25 +77,25 @@ export async function createOnce(
       );
     case 'replay':
       context.set('Idempotent-Replayed', 'true');
-      return { status: claim.status, body: sealer.open(claim.sealedBody) };
+      return { status: claim.status, body: encryption.decrypt(claim.encryptedBody) };
     default:
-      return createUnder({ accountId, key, claimToken: claim.claimToken }, { database, sealer }, create);
+      return createUnder({ accountId, key, claimToken: claim.claimToken }, { database, encryption }, create);
   }
 }
 
 /** Creates the resource; releases the key on failure. If only the database's answer was lost, the response stands. */
 async function createUnder(
   claim: { readonly accountId: string; readonly key: string; readonly claimToken: string },
-  { database, sealer }: { database: Database; sealer: Sealer },
+  { database, encryption }: { database: Database; encryption: Encryption },
   create: (claim: IdempotencyClaim) => Promise<CreatedResponse>,
 ): Promise<CreatedResponse> {
   try {
-    return await create({ ...claim, seal: (body) => sealer.seal(body) });
+    return await create({ ...claim, encrypt: (body) => encryption.encrypt(body) });
   } catch (error) {
     // If this fails too, the lease frees the key; the client gets the first error.
     const stored = await againIfLost(() => releaseIdempotencyKey(database, claim)).catch(() => null);
     if (stored === null) throw error;
-    return { status: stored.status, body: sealer.open(stored.sealedBody) };
+    return { status: stored.status, body: encryption.decrypt(stored.encryptedBody) };
   }
 }
 

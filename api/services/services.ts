@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import type { Catalogue } from '../../catalogue/types.ts';
 import type { Database } from '../../db/database.ts';
 import type { Clock } from '../../db/database-clock.ts';
-import type { Sealer } from '../../db/sealing.ts';
+import type { Encryption } from '../../db/encryption.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { TypicalSeconds } from '../../domain/task-object.ts';
 import type { Storage } from '../../storage/storage.ts';
@@ -45,7 +45,7 @@ export interface GivenServices {
   /** The same, for closing months alone, so that no report keeps a month open. */
   readonly closing: Database;
   readonly configuration: ConfigurationControl;
-  readonly sealer: Sealer;
+  readonly encryption: Encryption;
   /** The store for uploads. */
   readonly storage: Storage;
   readonly log: Logger;

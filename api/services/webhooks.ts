@@ -1,6 +1,6 @@
 /** Actions of accounts on their webhook endpoints, by the API or in the console. */
 import type { Database } from '../../db/database.ts';
-import type { Sealer } from '../../db/sealing.ts';
+import type { Encryption } from '../../db/encryption.ts';
 import { type Delivery, insertTestDelivery } from '../../db/queries/deliveries.ts';
 import { replaceWebhookSecret, type WebhookEndpoint } from '../../db/queries/webhook-endpoints.ts';
 import { badRequest } from '../../domain/errors.ts';
@@ -25,14 +25,14 @@ export async function sendTestEvent(database: Database, endpoint: WebhookEndpoin
 
 /** Puts a new secret in force beside the old one, which signs too for a while. @returns null without such an endpoint */
 export async function rotateSecret(
-  { database, sealer }: { readonly database: Database; readonly sealer: Sealer },
+  { database, encryption }: { readonly database: Database; readonly encryption: Encryption },
   { accountId, endpointId }: { readonly accountId: string; readonly endpointId: string },
 ): Promise<{ readonly updated: WebhookEndpoint; readonly secret: string } | null> {
   const secret = newWebhookSecret();
   const updated = await replaceWebhookSecret(database, {
     accountId,
     endpointId,
-    sealedSecret: sealer.seal(secret, endpointId),
+    encryptedSecret: encryption.encrypt(secret, endpointId),
     overlapSeconds: WEBHOOKS.secretOverlapSeconds,
   });
   return updated && { updated, secret };

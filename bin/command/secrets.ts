@@ -3,8 +3,8 @@ import type { Command } from 'commander';
 import type { SecretsConfig } from '../../config.ts';
 import { createDatabase } from '../../db/database.ts';
 import { checkSecrets, countKeysUnderOtherPeppers, noteSecrets } from '../../db/queries/secrets.ts';
-import { reseal } from '../../db/reseal.ts';
-import { createSealer } from '../../db/sealing.ts';
+import { reencrypt } from '../../db/reencrypt.ts';
+import { createEncryption } from '../../db/encryption.ts';
 
 const CONNECTIONS = 2;
 
@@ -13,7 +13,7 @@ export function addSecretsCommands(program: Command, load: () => SecretsConfig, 
   program
     .command('secrets')
     .description('secrets that are being replaced; needs DATABASE_URL and the secrets, old and new')
-    .command('reseal')
+    .command('reencrypt')
     .description(
       're-encrypt everything with GENWAY_ENCRYPTION_KEY, and count the API keys that still need GENWAY_KEY_PEPPER_ALSO',
     )
@@ -22,16 +22,16 @@ export function addSecretsCommands(program: Command, load: () => SecretsConfig, 
         database: { url },
         secrets: { encryptionKeys, keyPeppers },
       } = load();
-      const secrets = { sealer: createSealer(...encryptionKeys), keyPeppers };
+      const secrets = { encryption: createEncryption(...encryptionKeys), keyPeppers };
       const database = createDatabase(url, CONNECTIONS);
       try {
         await checkSecrets(database, secrets);
-        for await (const { table, rows, changed } of reseal(database, secrets.sealer)) {
-          print(`${table}: ${rows} rows looked at, ${changed} sealed anew`);
+        for await (const { table, rows, changed } of reencrypt(database, secrets.encryption)) {
+          print(`${table}: ${rows} rows looked at, ${changed} encrypted anew`);
         }
         await noteSecrets(database, secrets);
         const keys = await countKeysUnderOtherPeppers(database, keyPeppers[0]);
-        print('everything is sealed with GENWAY_ENCRYPTION_KEY');
+        print('everything is encrypted with GENWAY_ENCRYPTION_KEY');
         print(`API keys that need another pepper than GENWAY_KEY_PEPPER until they are next used: ${keys}`);
       } finally {
         await database.destroy();

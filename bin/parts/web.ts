@@ -17,7 +17,7 @@ import { recordRateCards } from '../../db/queries/rate-cards.ts';
 import { checkSecrets } from '../../db/queries/secrets.ts';
 import { recordTextCosts } from '../../db/queries/text-costs.ts';
 import { rateCardsOf } from '../../db/text-money/create-billing.ts';
-import { createSealer } from '../../db/sealing.ts';
+import { createEncryption } from '../../db/encryption.ts';
 import { startModelControl } from '../../api/services/model-control.ts';
 import type { CheckoutPages } from '../../providers/checkout.ts';
 import { createHttpModerator } from '../../providers/moderation.ts';
@@ -68,7 +68,7 @@ export async function openWeb(kind: string, config: Config, log: Logger, tracing
   const metrics = createMetrics();
   watchPool(metrics.registry, database);
   const clock = createDatabaseClock(database);
-  const sealer = createSealer(...config.secrets.encryptionKeys);
+  const encryption = createEncryption(...config.secrets.encryptionKeys);
   const starter = createTaskStarter({ client, database, metrics, log, clock });
   const files = keepFiles({
     config,
@@ -92,7 +92,7 @@ export async function openWeb(kind: string, config: Config, log: Logger, tracing
     openIdProvider: config.openId
       ? createOpenIdProvider({ ...config.openId, redirectUri: `${config.api.publicUrl}/console/sign-in/callback` })
       : null,
-    sealer,
+    encryption,
     starter,
     workflows: createWorkflowAccess(client),
     storage: await openStorage(config, log),
@@ -111,7 +111,7 @@ export async function openWeb(kind: string, config: Config, log: Logger, tracing
     checkout,
     deliveryStarter: createDeliveryStarter({ client, database, log }),
     ready: async () => {
-      await checkSecrets(database, { sealer, keyPeppers: config.secrets.keyPeppers });
+      await checkSecrets(database, { encryption, keyPeppers: config.secrets.keyPeppers });
       await recordPrices(database, files.current().catalogue);
       await models.obey();
       await files.recordStart();

@@ -10,7 +10,7 @@ export const CREATE_TASKS = /* sql */ `
 CREATE OR REPLACE FUNCTION complete_idempotency_claim(owner_id text, claim jsonb) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE idempotency_keys SET completed_at = now(), expires_at = now() + interval '24 hours',
-    status = (claim->>'status')::integer, sealed_body = decode(claim->>'sealed_body', 'base64')
+    status = (claim->>'status')::integer, encrypted_body = decode(claim->>'encrypted_body', 'base64')
   WHERE account_id = owner_id AND key = claim->>'key' AND claim_token = (claim->>'claim_token')::uuid
     AND completed_at IS NULL;
   RETURN FOUND;

@@ -88,8 +88,8 @@ END $$;
 CREATE OR REPLACE FUNCTION begin_attempt(wanted_id text, number integer, first_delay_seconds double precision,
   limits jsonb)
 RETURNS TABLE (verdict text, status text, attempts integer, next_attempt_at timestamptz, scheduled integer,
-  event_id text, event_type text, payload text, endpoint_id text, url text, sealed_secret bytea,
-  previous_sealed_secret bytea) LANGUAGE plpgsql AS $$
+  event_id text, event_type text, payload text, endpoint_id text, url text, encrypted_secret bytea,
+  previous_encrypted_secret bytea) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
   delivery deliveries%ROWTYPE;
@@ -131,7 +131,7 @@ BEGIN
 
   RETURN QUERY SELECT verdict, delivery.status, delivery.attempts, delivery.next_attempt_at,
     greatest(number - delivery.schedule_from + 1, 1), event.id, event.type, event.payload, endpoint.id, endpoint.url,
-    endpoint.sealed_secret, CASE WHEN endpoint.previous_secret_until > now() THEN endpoint.previous_sealed_secret END
+    endpoint.encrypted_secret, CASE WHEN endpoint.previous_secret_until > now() THEN endpoint.previous_encrypted_secret END
   FROM events AS event WHERE event.id = delivery.event_id;
 END $$;
 

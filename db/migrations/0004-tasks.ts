@@ -32,10 +32,10 @@ CREATE TABLE idempotency_keys (
   completed_at timestamptz,
   expires_at timestamptz,
   status integer CHECK (status BETWEEN 200 AND 299),
-  sealed_body bytea,
+  encrypted_body bytea,
   PRIMARY KEY (account_id, key),
   CONSTRAINT idempotency_complete_or_not CHECK (
-    num_nulls(completed_at, expires_at, status, sealed_body) IN (0, 4))
+    num_nulls(completed_at, expires_at, status, encrypted_body) IN (0, 4))
 );
 CREATE INDEX idempotency_keys_by_expiry ON idempotency_keys (coalesce(expires_at, lease_until));
 

@@ -16,8 +16,8 @@ CREATE TABLE webhook_endpoints (
   description text CHECK (length(description) <= 1000),
   events text[] NOT NULL CHECK (cardinality(events) > 0
     AND events <@ ARRAY[${quoted(SUBSCRIBABLE_EVENTS)}]),
-  sealed_secret bytea NOT NULL,
-  previous_sealed_secret bytea,
+  encrypted_secret bytea NOT NULL,
+  previous_encrypted_secret bytea,
   previous_secret_until timestamptz,
   disabled_at timestamptz,
   disabled_reason text,
@@ -29,7 +29,7 @@ CREATE TABLE webhook_endpoints (
   updated_at timestamptz NOT NULL,
   CONSTRAINT webhook_endpoints_disabled_with_reason CHECK ((disabled_at IS NULL) = (disabled_reason IS NULL)),
   CONSTRAINT webhook_endpoints_previous_secret_ends CHECK (
-    (previous_sealed_secret IS NULL) = (previous_secret_until IS NULL))
+    (previous_encrypted_secret IS NULL) = (previous_secret_until IS NULL))
 );
 CREATE INDEX webhook_endpoints_by_account ON webhook_endpoints (account_id, id) WHERE deleted_at IS NULL;
 

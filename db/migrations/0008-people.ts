@@ -7,7 +7,7 @@ import { oneOf } from './0001-foundations.ts';
  * - A user belongs to accounts as a member, and to the staff of the gateway by `staff_role`.
  * - Sessions, links and recovery codes are stored as digests, so that nobody can sign in with the data in the database.
  *   A link is for an invitation or a new password, and works once, like a recovery code.
- * - A row of `sent_forms` is a submitted form, by the id that the page gave it. While `sealed_answer` is null, its
+ * - A row of `sent_forms` is a submitted form, by the id that the page gave it. While `encrypted_answer` is null, its
  *   outcome is unknown, and the form is not processed again. The answer is encrypted, since it may show a secret.
  * - `sign_in_attempts` counts the attempts on a subject, such as a user or an address, from `started_at` on.
  * - Owners invite people to their accounts. An invitation ends with the membership of the owner who made it. People
@@ -86,7 +86,7 @@ CREATE TABLE sent_forms (
   request_digest bytea NOT NULL CHECK (length(request_digest) = 32),
   sent_at timestamptz NOT NULL DEFAULT now(),
   user_id text REFERENCES users (id) ON DELETE CASCADE,
-  sealed_answer bytea
+  encrypted_answer bytea
 );
 CREATE INDEX sent_forms_by_age ON sent_forms (sent_at);
 CREATE INDEX sent_forms_of_user ON sent_forms (user_id);

@@ -20,9 +20,9 @@ export interface DeliveryToAttempt {
   readonly endpoint: {
     readonly id: string;
     readonly url: string;
-    readonly sealedSecret: Buffer;
+    readonly encryptedSecret: Buffer;
     /** The previous secret, while it still signs deliveries. */
-    readonly previousSealedSecret: Buffer | null;
+    readonly previousEncryptedSecret: Buffer | null;
   };
 }
 
@@ -65,8 +65,8 @@ interface AdmissionRow extends StateRow {
   payload: string;
   endpoint_id: string;
   url: string;
-  sealed_secret: Buffer;
-  previous_sealed_secret: Buffer | null;
+  encrypted_secret: Buffer;
+  previous_encrypted_secret: Buffer | null;
 }
 
 /**
@@ -133,8 +133,8 @@ function toDelivery(row: AdmissionRow): DeliveryToAttempt {
     endpoint: {
       id: row.endpoint_id,
       url: row.url,
-      sealedSecret: row.sealed_secret,
-      previousSealedSecret: row.previous_sealed_secret,
+      encryptedSecret: row.encrypted_secret,
+      previousEncryptedSecret: row.previous_encrypted_secret,
     },
   };
 }

@@ -32,7 +32,7 @@ interface NewClaim extends Pick<ClaimedKey, 'accountId' | 'key'> {
 /** A stored, encrypted response. */
 interface StoredResponse {
   readonly status: number;
-  readonly sealedBody: Buffer;
+  readonly encryptedBody: Buffer;
 }
 
 interface KeyRow {
@@ -42,7 +42,7 @@ interface KeyRow {
   claim_token: string;
   completed_at: Date | null;
   status: number | null;
-  sealed_body: Buffer | null;
+  encrypted_body: Buffer | null;
 }
 
 /**
@@ -58,8 +58,8 @@ export async function claimIdempotencyKey(database: Database, claim: NewClaim): 
   // The holder failed and released the key between the two statements. The caller can retry.
   if (!row) return { outcome: 'in_progress' };
   if (!row.request_digest.equals(requestDigest)) return { outcome: 'different_request' };
-  if (row.status === null || row.sealed_body === null) return { outcome: 'in_progress' };
-  return { outcome: 'replay', status: row.status, sealedBody: row.sealed_body };
+  if (row.status === null || row.encrypted_body === null) return { outcome: 'in_progress' };
+  return { outcome: 'replay', status: row.status, encryptedBody: row.encrypted_body };
 }
 
 /** Repeating the call with the same token has no further effect. @returns whether the caller has the key */
@@ -70,7 +70,7 @@ async function takeKey(database: Database, claim: NewClaim & ClaimedKey): Promis
     VALUES (:accountId, :key, :requestDigest, :claimToken, now() + make_interval(secs => :leaseSeconds))
     ON CONFLICT (account_id, key) DO UPDATE SET
       request_digest = EXCLUDED.request_digest, claim_token = EXCLUDED.claim_token, lease_until = EXCLUDED.lease_until,
-      completed_at = NULL, expires_at = NULL, status = NULL, sealed_body = NULL
+      completed_at = NULL, expires_at = NULL, status = NULL, encrypted_body = NULL
     WHERE held.expires_at <= now()
       OR (held.completed_at IS NULL AND (held.lease_until <= now() OR held.claim_token = EXCLUDED.claim_token))
     RETURNING 1`,
@@ -92,7 +92,7 @@ export async function releaseIdempotencyKey(
   const released = await database('idempotency_keys').where(claim).whereNull('completed_at').delete();
   if (released > 0) return null;
   const row = await database<KeyRow>('idempotency_keys').where(claim).first();
-  return row?.status && row.sealed_body ? { status: row.status, sealedBody: row.sealed_body } : null;
+  return row?.status && row.encrypted_body ? { status: row.status, encryptedBody: row.encrypted_body } : null;
 }
 
 /**
@@ -102,7 +102,7 @@ export async function releaseIdempotencyKey(
  */
 export async function completeIdempotencyKey(
   transaction: Database,
-  { accountId, key, claimToken, status, sealedBody }: ClaimedKey & StoredResponse,
+  { accountId, key, claimToken, status, encryptedBody }: ClaimedKey & StoredResponse,
 ): Promise<boolean> {
   const completed = await transaction('idempotency_keys')
     .where({ account_id: accountId, key, claim_token: claimToken })
@@ -111,7 +111,7 @@ export async function completeIdempotencyKey(
       completed_at: transaction.fn.now(),
       expires_at: transaction.raw('now() + make_interval(hours => ?)', [IDEMPOTENCY.windowHours]),
       status,
-      sealed_body: sealedBody,
+      encrypted_body: encryptedBody,
     });
   return completed > 0;
 }

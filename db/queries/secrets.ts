@@ -2,10 +2,10 @@
 import { createHmac } from 'node:crypto';
 import { OperatorError } from '../../domain/operator-error.ts';
 import type { Database } from '../database.ts';
-import { SealBrokenError, type Sealer } from '../sealing.ts';
+import { DecryptionError, type Encryption } from '../encryption.ts';
 
 export interface Secrets {
-  readonly sealer: Sealer;
+  readonly encryption: Encryption;
   /** The current pepper first, then previous ones. */
   readonly keyPeppers: readonly [Buffer, ...Buffer[]];
 }
@@ -30,11 +30,11 @@ export function pepperMark(pepper: Buffer): string {
 export async function checkSecrets(database: Database, secrets: Secrets): Promise<void> {
   const marks = await readMarks(database);
   if (marks.size === 0) {
-    await assertOpensEndpoint(database, secrets.sealer);
+    await assertDecryptsEndpoint(database, secrets.encryption);
     await database<MarkRow>('secret_marks').insert(marksOf(secrets)).onConflict('name').ignore();
     return checkSecrets(database, secrets);
   }
-  assertOpens(secrets.sealer, marks.get('encryption_key'), CONTEXT);
+  assertDecrypts(secrets.encryption, marks.get('encryption_key'), CONTEXT);
   const mark = marks.get('key_pepper')?.toString();
   if (!secrets.keyPeppers.some((pepper) => pepperMark(pepper) === mark)) {
     throw new OperatorError(
@@ -63,25 +63,25 @@ async function readMarks(database: Database): Promise<ReadonlyMap<MarkRow['name'
   return new Map(rows.map(({ name, mark }) => [name, mark]));
 }
 
-function marksOf({ sealer, keyPeppers }: Secrets): MarkRow[] {
+function marksOf({ encryption, keyPeppers }: Secrets): MarkRow[] {
   return [
-    { name: 'encryption_key', mark: sealer.seal('genway', CONTEXT) },
+    { name: 'encryption_key', mark: encryption.encrypt('genway', CONTEXT) },
     { name: 'key_pepper', mark: Buffer.from(pepperMark(keyPeppers[0])) },
   ];
 }
 
-async function assertOpensEndpoint(database: Database, sealer: Sealer): Promise<void> {
-  const row = await database<{ id: string; sealed_secret: Buffer }>('webhook_endpoints')
+async function assertDecryptsEndpoint(database: Database, encryption: Encryption): Promise<void> {
+  const row = await database<{ id: string; encrypted_secret: Buffer }>('webhook_endpoints')
     .orderBy('id', 'desc')
-    .first('id', 'sealed_secret');
-  if (row) assertOpens(sealer, row.sealed_secret, row.id);
+    .first('id', 'encrypted_secret');
+  if (row) assertDecrypts(encryption, row.encrypted_secret, row.id);
 }
 
-function assertOpens(sealer: Sealer, sealed: Buffer | undefined, context: string): void {
+function assertDecrypts(encryption: Encryption, encrypted: Buffer | undefined, context: string): void {
   try {
-    if (sealed) sealer.open(sealed, context);
+    if (encrypted) encryption.decrypt(encrypted, context);
   } catch (error) {
-    if (!(error instanceof SealBrokenError)) throw error;
+    if (!(error instanceof DecryptionError)) throw error;
     throw new OperatorError(
       'GENWAY_ENCRYPTION_KEY does not decrypt the secrets in this database. Set it to the key that encrypted them, ' +
         'or set GENWAY_ENCRYPTION_KEY_ALSO to that key while you replace it.',

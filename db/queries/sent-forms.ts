@@ -11,7 +11,7 @@ export interface SentForm {
   /** The user who was signed in; null if nobody was. */
   readonly userId: string | null;
   /** Encrypted with the form's id; null while the outcome is unknown. */
-  readonly sealedAnswer: Buffer | null;
+  readonly encryptedAnswer: Buffer | null;
   /** Whether the answer may still show its secret. */
   readonly isRecent: boolean;
 }
@@ -19,7 +19,7 @@ export interface SentForm {
 export async function findSentForm(database: Database, formId: string): Promise<SentForm | null> {
   const { rows } = await database.raw<{ rows: SentForm[] }>(
     /* sql */ `
-    SELECT request_digest AS digest, user_id AS "userId", sealed_answer AS "sealedAnswer",
+    SELECT request_digest AS digest, user_id AS "userId", encrypted_answer AS "encryptedAnswer",
       sent_at > now() - ? * interval '1 second' AS "isRecent"
     FROM sent_forms WHERE form_id = ?`,
     [ANSWER_SHOWN_SECONDS, formId],
@@ -41,9 +41,11 @@ export async function insertSentForm(database: Database, formId: string, digest:
 export async function completeSentForm(
   database: Database,
   formId: string,
-  { userId, sealedAnswer }: { readonly userId: string | null; readonly sealedAnswer: Buffer },
+  { userId, encryptedAnswer }: { readonly userId: string | null; readonly encryptedAnswer: Buffer },
 ): Promise<void> {
-  await database('sent_forms').where({ form_id: formId }).update({ user_id: userId, sealed_answer: sealedAnswer });
+  await database('sent_forms')
+    .where({ form_id: formId })
+    .update({ user_id: userId, encrypted_answer: encryptedAnswer });
 }
 
 /** Lets a form that changed nothing be submitted again. */

@@ -20,7 +20,7 @@ export interface NewTask extends Omit<Task, LaterFields> {
     readonly key: string;
     readonly claimToken: string;
     readonly status: number;
-    readonly sealedBody: Buffer;
+    readonly encryptedBody: Buffer;
   } | null;
 }
 
@@ -264,7 +264,7 @@ function toItem({ uploadIds, idempotency, ...task }: NewTask): Record<string, un
         key: idempotency.key,
         claim_token: idempotency.claimToken,
         status: idempotency.status,
-        sealed_body: idempotency.sealedBody.toString('base64'),
+        encrypted_body: idempotency.encryptedBody.toString('base64'),
       },
     }),
   };

@@ -177,11 +177,11 @@ async function changeViews(
 export async function setSecondFactor(
   database: Database,
   userId: string,
-  { sealedSecret, step }: { readonly sealedSecret: Buffer; readonly step: number },
+  { encryptedSecret, step }: { readonly encryptedSecret: Buffer; readonly step: number },
 ): Promise<void> {
   await database('users')
     .where({ id: userId })
-    .update({ second_factor_secret: sealedSecret, second_factor_step: step });
+    .update({ second_factor_secret: encryptedSecret, second_factor_step: step });
 }
 
 /** Removes the second factor, with its recovery codes. */

@@ -30,7 +30,7 @@ export interface NewWebhookEndpoint extends Pick<
   WebhookEndpoint,
   'id' | 'accountId' | 'url' | 'description' | 'events' | 'createdAt'
 > {
-  readonly sealedSecret: Buffer;
+  readonly encryptedSecret: Buffer;
 }
 
 /** The fields that an owner may change. Absent fields stay unchanged. */
@@ -147,18 +147,18 @@ export async function replaceWebhookSecret(
   {
     accountId,
     endpointId,
-    sealedSecret,
+    encryptedSecret,
     overlapSeconds,
-  }: { accountId: string; endpointId: string; sealedSecret: Buffer; overlapSeconds: number },
+  }: { accountId: string; endpointId: string; encryptedSecret: Buffer; overlapSeconds: number },
 ): Promise<WebhookEndpoint | null> {
   if (!isId('webhookEndpoint', endpointId)) return null;
   const { rows } = await database.raw<{ rows: EndpointRow[] }>(
     /* sql */ `
-    UPDATE webhook_endpoints SET previous_sealed_secret = sealed_secret, sealed_secret = :sealedSecret,
+    UPDATE webhook_endpoints SET previous_encrypted_secret = encrypted_secret, encrypted_secret = :encryptedSecret,
       previous_secret_until = now() + make_interval(secs => :overlapSeconds), updated_at = now()
     WHERE id = :endpointId AND account_id = :accountId AND deleted_at IS NULL
     RETURNING *`,
-    { accountId, endpointId, sealedSecret, overlapSeconds },
+    { accountId, endpointId, encryptedSecret, overlapSeconds },
   );
   return rows[0] ? toEndpoint(rows[0]) : null;
 }

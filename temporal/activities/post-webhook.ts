@@ -3,7 +3,7 @@ import { Context } from '@temporalio/activity';
 import type { Clock } from '../../db/database-clock.ts';
 import type { DeliveryAttempt } from '../../db/queries/deliveries.ts';
 import type { DeliveryToAttempt } from '../../db/queries/delivery-attempts.ts';
-import type { Sealer } from '../../db/sealing.ts';
+import type { Encryption } from '../../db/encryption.ts';
 import { WEBHOOKS } from '../../domain/policy.ts';
 import { AddressRefusedError, type GuardedClient, TimeoutError } from '../../net/address-guard.ts';
 import { deliveryHeaders } from '../../net/webhook-signature.ts';
@@ -18,11 +18,11 @@ export interface ReceiverAnswer extends Omit<DeliveryAttempt, 'number'> {
 
 /** @returns sends a delivery; whatever the receiver does becomes an answer, and only the worker's shutdown is thrown */
 export function createPoster({
-  sealer,
+  encryption,
   client,
   clock,
 }: {
-  sealer: Sealer;
+  encryption: Encryption;
   client: GuardedClient;
   clock: Clock;
 }): (delivery: DeliveryToAttempt) => Promise<ReceiverAnswer> {
@@ -38,7 +38,7 @@ export function createPoster({
       ...answer,
     });
     // A secret that cannot be decrypted is not the receiver's fault.
-    const signed = signedHeaders(sealer, delivery, startedAt);
+    const signed = signedHeaders(encryption, delivery, startedAt);
     try {
       const { status, headers, body } = await client.request(delivery.endpoint.url, {
         method: 'POST',
@@ -61,18 +61,22 @@ export function createPoster({
 }
 
 /** While a secret is being replaced, Standard Webhooks receivers may check with either one. */
-function signedHeaders(sealer: Sealer, { endpoint, event }: DeliveryToAttempt, now: Date): Record<string, string> {
-  const headersWith = (sealedSecret: Buffer): Record<string, string> =>
+function signedHeaders(
+  encryption: Encryption,
+  { endpoint, event }: DeliveryToAttempt,
+  now: Date,
+): Record<string, string> {
+  const headersWith = (encryptedSecret: Buffer): Record<string, string> =>
     deliveryHeaders({
-      secret: sealer.open(sealedSecret, endpoint.id),
+      secret: encryption.decrypt(encryptedSecret, endpoint.id),
       messageId: event.id,
       event: event.type,
       timestampSeconds: Math.floor(now.getTime() / 1000),
       body: event.payload,
     });
-  const headers = headersWith(endpoint.sealedSecret);
-  if (endpoint.previousSealedSecret === null) return headers;
-  const previous = headersWith(endpoint.previousSealedSecret);
+  const headers = headersWith(endpoint.encryptedSecret);
+  if (endpoint.previousEncryptedSecret === null) return headers;
+  const previous = headersWith(endpoint.previousEncryptedSecret);
   return { ...headers, 'webhook-signature': `${headers['webhook-signature']} ${previous['webhook-signature']}` };
 }
 

@@ -12,7 +12,7 @@ import {
   type DeliveryState,
   recordAttempt,
 } from '../../db/queries/delivery-attempts.ts';
-import type { Sealer } from '../../db/sealing.ts';
+import type { Encryption } from '../../db/encryption.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { GuardedClient } from '../../net/address-guard.ts';
 import { delayBeforeAttemptMs, parseRetryAfter } from '../../domain/retry-schedule.ts';
@@ -21,7 +21,7 @@ import { createPoster, type ReceiverAnswer } from './post-webhook.ts';
 
 export interface WebhookDeliveryDependencies {
   readonly database: Database;
-  readonly sealer: Sealer;
+  readonly encryption: Encryption;
   readonly client: GuardedClient;
   /** The wait before each attempt; there are as many attempts as numbers. */
   readonly scheduleMs: readonly number[];
@@ -62,14 +62,14 @@ const DETAILS = {
 
 export function createWebhookDeliveryActivities({
   database,
-  sealer,
+  encryption,
   client,
   scheduleMs,
   metrics,
   clock = MACHINE_CLOCK,
 }: WebhookDeliveryDependencies) {
   const scheduleSeconds = scheduleMs.map((delayMs) => delayMs / 1000);
-  const post = createPoster({ sealer, client, clock });
+  const post = createPoster({ encryption, client, clock });
 
   return {
     /**

@@ -8,7 +8,7 @@ import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
 import { childEnvironment } from '../../config.ts';
 import { noteSecrets } from '../../db/queries/secrets.ts';
-import { createSealer } from '../../db/sealing.ts';
+import { createEncryption } from '../../db/encryption.ts';
 import { recordRateCards } from '../../db/queries/rate-cards.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { runProgram } from '../support/program.ts';
@@ -125,8 +125,8 @@ describe('a process', function () {
 
   it('does not start with another encryption key or pepper than those of its database', async () => {
     const { database } = testDatabase;
-    const sealer = createSealer(Buffer.alloc(32, 1));
-    await noteSecrets(database, { sealer, keyPeppers: [Buffer.from(settings['GENWAY_KEY_PEPPER'] ?? '')] });
+    const encryption = createEncryption(Buffer.alloc(32, 1));
+    await noteSecrets(database, { encryption, keyPeppers: [Buffer.from(settings['GENWAY_KEY_PEPPER'] ?? '')] });
     expect(await refusal('text', {})).to.match(/^GENWAY_ENCRYPTION_KEY does not decrypt the secrets in this database/);
     const right = { GENWAY_ENCRYPTION_KEY: '01'.repeat(32) };
     expect(await refusal('api', { ...right, GENWAY_KEY_PEPPER: 'c'.repeat(32) })).to.match(/^GENWAY_KEY_PEPPER is not/);

@@ -245,10 +245,10 @@ describeInBrowser('the console in a browser', (browser) => {
       .to.match(/^whsec_/)
       .and.not.equal(first);
     const kept = stack.database('webhook_endpoints').where({ url: 'http://127.0.0.1:9/rotated' });
-    const before = await kept.clone().first('sealed_secret');
+    const before = await kept.clone().first('encrypted_secret');
     for (let reloads = 0; reloads < 2; reloads++) await page.reload();
     expect(await shown.innerText()).to.equal(secret);
-    expect(await kept.clone().first('sealed_secret')).to.deep.equal(before);
+    expect(await kept.clone().first('encrypted_secret')).to.deep.equal(before);
   });
 
   it('makes a picture in the playground, and shows it', async () => {

@@ -86,17 +86,17 @@ describe('forms of the console', () => {
 
   it('replace a secret once, and show the new one again to a reload of the page, but not to a reader of the database', async () => {
     const endpoint = await createEndpoint(app.database, { id: customer.accountId });
-    const sealed = async (): Promise<unknown> =>
-      (await app.database('webhook_endpoints').where({ id: endpoint.id }).first('sealed_secret')).sealed_secret;
+    const encrypted = async (): Promise<unknown> =>
+      (await app.database('webhook_endpoints').where({ id: endpoint.id }).first('encrypted_secret')).encrypted_secret;
     const path = `${account}/webhooks/${endpoint.id}/rotate-secret`;
     const form_id = newFormId();
     const { text } = await owner.send(path, { form_id });
-    const afterFirst = await sealed();
+    const afterFirst = await encrypted();
     const secret = /whsec_[\w+/=]+/.exec(text)?.[0] ?? '';
     expect(secret).to.match(/^whsec_.{20,}/);
     expect((await owner.send(path, { form_id })).text).to.include(secret);
     expect((await owner.get(`/console/outcomes/${form_id}`)).text).to.include(secret);
-    expect(await sealed()).to.deep.equal(afterFirst);
+    expect(await encrypted()).to.deep.equal(afterFirst);
     expect(JSON.stringify(await app.database('sent_forms'))).not.to.include(secret);
   });
 

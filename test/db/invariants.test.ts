@@ -854,7 +854,7 @@ describe('the rules of the database', () => {
   });
 
   describe('idempotency keys', () => {
-    const completed = { completed_at: new Date(), expires_at: new Date(), status: 201, sealed_body: randomBytes(8) };
+    const completed = { completed_at: new Date(), expires_at: new Date(), status: 201, encrypted_body: randomBytes(8) };
     const claimOf = ({ account: { id } }: Given): Row => ({
       account_id: id,
       key: newId('request'),
@@ -893,7 +893,7 @@ describe('the rules of the database', () => {
       ],
       [
         'an old secret that never ends, and the reverse',
-        [{ previous_sealed_secret: randomBytes(32) }, { previous_secret_until: new Date() }],
+        [{ previous_encrypted_secret: randomBytes(32) }, { previous_secret_until: new Date() }],
         'webhook_endpoints_previous_secret_ends',
       ],
     ]);

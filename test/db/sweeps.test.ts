@@ -103,7 +103,7 @@ describe('db/sweeps', () => {
       account_id: accountId,
       url: 'https://example.com/',
       events: ['task.failed'],
-      sealed_secret: Buffer.alloc(1),
+      encrypted_secret: Buffer.alloc(1),
       created_at: LONG_AGO,
       updated_at: LONG_AGO,
       deleted_at: deletedAt,

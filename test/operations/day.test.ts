@@ -216,8 +216,8 @@ describe('a day of an operator', function () {
     const operators = environment;
     environment = { ...operators, ...secrets };
     await call(`${stack.baseUrl}/v1/balance`, { key: apiKey });
-    expect(await genway('secrets', 'reseal'))
-      .to.match(/webhook_endpoints: 1 rows looked at, 1 sealed anew/)
+    expect(await genway('secrets', 'reencrypt'))
+      .to.match(/webhook_endpoints: 1 rows looked at, 1 encrypted anew/)
       .and.match(/until they are next used: 0$/);
     secrets = first;
     await restartEach(stack.api, stack.text);

@@ -10,7 +10,7 @@ import type { Catalogue } from '../../catalogue/types.ts';
 import { MACHINE_CLOCK } from '../../db/database-clock.ts';
 import { hasCredit } from '../../db/queries/accounts.ts';
 import type { Database } from '../../db/database.ts';
-import { createSealer } from '../../db/sealing.ts';
+import { createEncryption } from '../../db/encryption.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
 import { NO_TRACING } from '../../telemetry/tracing.ts';
 import { NO_STARTER } from './starter.ts';
@@ -92,7 +92,7 @@ export function testDependencies({
     catalogue: () => catalogue,
     configuration: NO_FILES,
     openIdProvider: null,
-    sealer: createSealer(Buffer.alloc(32, 2)),
+    encryption: createEncryption(Buffer.alloc(32, 2)),
     starter: NO_STARTER,
     workflows: NO_WORKFLOWS,
     moderator: null,

@@ -210,7 +210,7 @@ export async function createEndpoint(
       url: 'https://receiver.test/',
       description: null,
       events: ['task.succeeded', 'task.failed'],
-      sealedSecret: randomBytes(32),
+      encryptedSecret: randomBytes(32),
       createdAt: new Date(),
       ...settings,
     },

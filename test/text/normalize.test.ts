@@ -131,14 +131,14 @@ describe('normalize', () => {
   it('keeps a signature that comes without any reasoning text', () => {
     const events: StreamEvent[] = [
       start,
-      { type: 'reasoning-end', id: 'x', signature: 'sealed', redacted: true },
+      { type: 'reasoning-end', id: 'x', signature: 'encrypted', redacted: true },
       said('y'),
       stop,
     ];
     expect(resultOf(events).choices[0]?.parts[0]).to.deep.equal({
       type: 'reasoning',
       text: '',
-      signature: 'sealed',
+      signature: 'encrypted',
       redacted: true,
     });
   });

@@ -22,11 +22,11 @@ export const createWebhookOfAccount = endpoint({
   description: 'Only this answer shows the secret that signs deliveries. Pass it to the customer.',
   body: jsonBody('CreateWebhook', createEndpointSchema),
   answers: { 201: dataOf(ADMIN_ENDPOINT.schema, 'The endpoint with its secret') },
-  handle: async ({ params, body }, { database, sealer, checkWebhookAddress }) => {
+  handle: async ({ params, body }, { database, encryption, checkWebhookAddress }) => {
     const { id: accountId } = await existingAccount(database, params.account_id);
     await checkWebhookAddress(body.url);
     const { created, secret } = await database.transaction((transaction) =>
-      registerEndpoint(transaction, sealer, accountId, body),
+      registerEndpoint(transaction, encryption, accountId, body),
     );
     return { data: ADMIN_ENDPOINT.present({ ...created, secret }) };
   },

@@ -1,6 +1,6 @@
 /** Registers a webhook endpoint, for calls of the account and of the administration. */
 import type { Database } from '../../../db/database.ts';
-import type { Sealer } from '../../../db/sealing.ts';
+import type { Encryption } from '../../../db/encryption.ts';
 import { insertWebhookEndpoint, type WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import { createdAtMsOf, newId } from '../../../domain/ids.ts';
@@ -12,7 +12,7 @@ import type { CreateEndpointBody } from './schema.ts';
 /** @throws ServiceError `bad_request` if the account has too many endpoints */
 export async function registerEndpoint(
   transaction: Database,
-  sealer: Sealer,
+  encryption: Encryption,
   accountId: string,
   { url, description = null, events = [...TASK_EVENTS] }: CreateEndpointBody,
 ): Promise<{ readonly created: WebhookEndpoint; readonly secret: string }> {
@@ -26,7 +26,7 @@ export async function registerEndpoint(
       url,
       description,
       events: [...new Set(events)],
-      sealedSecret: sealer.seal(secret, id),
+      encryptedSecret: encryption.encrypt(secret, id),
       createdAt: new Date(createdAtMsOf('webhookEndpoint', id)),
     },
     WEBHOOKS.maxEndpoints,

@@ -116,15 +116,15 @@ export const testWebhook = endpoint({
 
 async function create(
   { caller, body, claim }: CreateRequest<CreateEndpointBody>,
-  { database, sealer }: ApiServices,
+  { database, encryption }: ApiServices,
 ): Promise<CreatedResponse> {
   const accountId = caller.account.id;
   return database.transaction(async (transaction) => {
-    const { created, secret } = await registerEndpoint(transaction, sealer, accountId, body);
+    const { created, secret } = await registerEndpoint(transaction, encryption, accountId, body);
     const answer = JSON.stringify({ data: ENDPOINT.present({ ...created, secret }) });
     if (claim) {
       const { key, claimToken } = claim;
-      const completion = { accountId, key, claimToken, status: 201, sealedBody: claim.seal(answer) };
+      const completion = { accountId, key, claimToken, status: 201, encryptedBody: claim.encrypt(answer) };
       if (!(await completeIdempotencyKey(transaction, completion))) throw claimLost();
     }
     return { status: 201, body: answer };

@@ -1,7 +1,7 @@
 /** Codes from an authenticator app: RFC 6238 (TOTP) with SHA-1, six digits and 30 seconds, which all apps understand. */
 import { Secret, TOTP } from 'otpauth';
 import type { Session } from '../../../db/queries/sessions.ts';
-import { type Sealer, SealBrokenError } from '../../../db/sealing.ts';
+import { type Encryption, DecryptionError } from '../../../db/encryption.ts';
 
 const STEP_SECONDS = 30;
 const SECRET_BYTES = 20;
@@ -44,16 +44,16 @@ export function stepOfCode(secret: string, code: string, nowMs: number): number 
  * Puts a secret that is being offered into a form, so that nobody but Genway can have made it, and only the session that it
  * was made for can bring it back.
  */
-export function sealOffer(sealer: Sealer, session: Session, secret: string): string {
-  return sealer.seal(secret, contextOf(session)).toString('base64url');
+export function encryptOffer(encryption: Encryption, session: Session, secret: string): string {
+  return encryption.encrypt(secret, contextOf(session)).toString('base64url');
 }
 
 /** The secret in a form; null when it was not made for this session. */
-export function openOffer(sealer: Sealer, session: Session, offer: string): string | null {
+export function decryptOffer(encryption: Encryption, session: Session, offer: string): string | null {
   try {
-    return sealer.open(Buffer.from(offer, 'base64url'), contextOf(session));
+    return encryption.decrypt(Buffer.from(offer, 'base64url'), contextOf(session));
   } catch (error) {
-    if (error instanceof SealBrokenError) return null;
+    if (error instanceof DecryptionError) return null;
     throw error;
   }
 }

@@ -1,7 +1,7 @@
 /** Signing in: a password, then the second factor of those who have one; and links that let a password be chosen. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../../db/database.ts';
-import type { Sealer } from '../../../db/sealing.ts';
+import type { Encryption } from '../../../db/encryption.ts';
 import { deleteAllIdentities } from '../../../db/queries/identities.ts';
 import { orderLinkMail } from '../../../db/queries/link-mails.ts';
 import {
@@ -97,7 +97,7 @@ export type CodeCheck = 'right' | 'wrong' | 'too many';
 
 /** Checks a code of the authenticator app, which must not have been used before, or one of the recovery codes. */
 export async function checkSecondFactor(
-  { database, sealer }: { readonly database: Database; readonly sealer: Sealer },
+  { database, encryption }: { readonly database: Database; readonly encryption: Encryption },
   given: { readonly user: User; readonly code: string; readonly nowMs: number },
 ): Promise<CodeCheck> {
   const { user, code, nowMs } = given;
@@ -105,7 +105,7 @@ export async function checkSecondFactor(
   if (await isTooMany(database, [lately])) return 'too many';
   if (await isTooMany(database, [today], MAX_CODES_A_DAY, DAY_SECONDS)) return 'too many';
   const isRight = isAppCode(code)
-    ? await isCodeOfApp({ database, sealer }, { user, code, nowMs })
+    ? await isCodeOfApp({ database, encryption }, { user, code, nowMs })
     : await takeRecoveryCode(database, user.id, code);
   if (!isRight) return 'wrong';
   await forgetSignInAttempts(database, lately, today);
@@ -113,12 +113,12 @@ export async function checkSecondFactor(
 }
 
 async function isCodeOfApp(
-  { database, sealer }: { readonly database: Database; readonly sealer: Sealer },
+  { database, encryption }: { readonly database: Database; readonly encryption: Encryption },
   { user, code, nowMs }: { readonly user: User; readonly code: string; readonly nowMs: number },
 ): Promise<boolean> {
   const secrets = await findUserSecrets(database, user.id);
   if (!secrets?.secondFactorSecret) return false;
-  const step = stepOfCode(sealer.open(secrets.secondFactorSecret, user.id), code, nowMs);
+  const step = stepOfCode(encryption.decrypt(secrets.secondFactorSecret, user.id), code, nowMs);
   return step !== null && (await useSecondFactorStep(database, user.id, step));
 }
 

@@ -1,7 +1,7 @@
 /** The pages of the profile: language, password, second factor, the provider they sign in with, and their sessions. */
 import { attemptOf, type OpenIdProvider, ProviderDownError } from '../../../api/services/people/provider-sign-in.ts';
 import { makeRecoveryCodes } from '../../../api/services/people/recovery-codes.ts';
-import { openOffer, stepOfCode } from '../../../api/services/people/second-factor.ts';
+import { decryptOffer, stepOfCode } from '../../../api/services/people/second-factor.ts';
 import { inOpenSession, newToken } from '../../../api/services/people/sessions.ts';
 import { changePassword, confirmPassword, passwordFault } from '../../../api/services/people/sign-in.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
@@ -75,14 +75,14 @@ async function assertPassword({ user, form, texts }: UserVisit, { database }: Ap
 /** @returns the recovery codes, or null if the user had a second factor already or the session ended */
 async function addSecondFactor(visit: UserVisit, services: ApiServices): Promise<readonly string[] | null> {
   const { user, form, texts, session } = visit;
-  const { database, sealer, clock } = services;
+  const { database, encryption, clock } = services;
   if (user.hasSecondFactor) return null;
   await assertPassword(visit, services);
-  const secret = openOffer(sealer, session, form.text('offer'));
+  const secret = decryptOffer(encryption, session, form.text('offer'));
   const step = secret === null ? null : stepOfCode(secret, form.text('code'), clock.nowMs());
   if (secret === null || step === null) throw new FormError(texts.signIn.wrongCode, { field: 'code' });
   return inOpenSession(database, session, async (transaction) => {
-    await setSecondFactor(transaction, user.id, { sealedSecret: sealer.seal(secret, user.id), step });
+    await setSecondFactor(transaction, user.id, { encryptedSecret: encryption.encrypt(secret, user.id), step });
     await deleteSessionsOf(transaction, user.id, session.digest);
     return makeRecoveryCodes(transaction, user.id);
   });

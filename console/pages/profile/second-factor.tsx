@@ -1,8 +1,8 @@
 /** The second factor on the profile, and its recovery codes. */
 import {
   newSecondFactorSecret,
-  openOffer,
-  sealOffer,
+  decryptOffer,
+  encryptOffer,
   secondFactorAddress,
 } from '../../../api/services/people/second-factor.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
@@ -37,13 +37,13 @@ export function recoveryCodes({ texts }: UserVisit, codes: readonly string[]) {
 
 interface AddProps {
   readonly visit: UserVisit;
-  readonly sealer: ApiServices['sealer'];
+  readonly encryption: ApiServices['encryption'];
 }
 
-export function AddSecondFactor({ visit: { user, texts, session, form }, sealer }: AddProps) {
+export function AddSecondFactor({ visit: { user, texts, session, form }, encryption }: AddProps) {
   const { profile: words, common } = texts;
   // A mistyped code needs no new entry in the app.
-  const secret = openOffer(sealer, session, form.text('offer')) ?? newSecondFactorSecret();
+  const secret = decryptOffer(encryption, session, form.text('offer')) ?? newSecondFactorSecret();
   const address = secondFactorAddress(secret, user.email);
   return (
     <Card title={common.secondFactor}>
@@ -52,7 +52,7 @@ export function AddSecondFactor({ visit: { user, texts, session, form }, sealer 
           {words.addSecondFactor} <a href={address}>{words.openApp}</a>
         </p>
         <QrCode text={address} label={words.qrCode} />
-        <input type="hidden" name="offer" value={sealOffer(sealer, session, secret)} />
+        <input type="hidden" name="offer" value={encryptOffer(encryption, session, secret)} />
         <Copyable text={secret} label={words.secret} />
         <Field name="code" label={texts.signIn.code} required autocomplete="one-time-code" inputMode="numeric" />
         <CurrentPassword id="second-factor" />

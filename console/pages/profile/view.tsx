@@ -13,7 +13,7 @@ import { Sessions } from './sessions.tsx';
 
 export async function profile(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const { user, texts } = visit;
-  const { database, sealer, openIdProvider } = services;
+  const { database, encryption, openIdProvider } = services;
   const { fields, signIn, profile: words, navigation, common } = texts;
   const sessions = await listOpenSessions(database, user.id);
   const codesLeft = user.hasSecondFactor ? await countRecoveryCodes(database, user.id) : 0;
@@ -52,7 +52,7 @@ export async function profile(visit: UserVisit, services: ApiServices): Promise<
       {!user.hasPassword ? null : user.hasSecondFactor ? (
         <OwnSecondFactor codesLeft={codesLeft} />
       ) : (
-        <AddSecondFactor visit={visit} sealer={sealer} />
+        <AddSecondFactor visit={visit} encryption={encryption} />
       )}
       {openIdProvider !== null && user.hasPassword ? (
         <Provider name={openIdProvider.name} isConnected={isConnected} />

@@ -102,11 +102,11 @@ function change(
   );
 }
 
-async function create({ form, account }: MemberVisit, { database, sealer, checkWebhookAddress }: ApiServices) {
+async function create({ form, account }: MemberVisit, { database, encryption, checkWebhookAddress }: ApiServices) {
   const body = validateNew(fieldsOf(form));
   await checkWebhookAddress(body.url);
   const { created, secret } = await database.transaction((transaction) =>
-    registerEndpoint(transaction, sealer, account.accountId, body),
+    registerEndpoint(transaction, encryption, account.accountId, body),
   );
   return { updated: created, secret };
 }

@@ -185,9 +185,9 @@ describe('an Idempotency-Key', () => {
     expect((await create('k')).status).to.equal(401);
   });
 
-  it('is not kept readable: the stored response is sealed', async () => {
+  it('is not kept readable: the stored response is encrypted', async () => {
     const { body } = await create('k');
-    const row = await app.database('idempotency_keys').where({ account_id: caller.accountId }).first('sealed_body');
-    expect(row.sealed_body.includes(body.data.id)).to.equal(false);
+    const row = await app.database('idempotency_keys').where({ account_id: caller.accountId }).first('encrypted_body');
+    expect(row.encrypted_body.includes(body.data.id)).to.equal(false);
   });
 });

@@ -43,7 +43,7 @@ describe('db/queries/tasks: createTasks', () => {
       leaseSeconds: 60,
     });
     if (claimed.outcome !== 'claimed') throw new Error(`the key is ${claimed.outcome}`);
-    return { key: name, claimToken: claimed.claimToken, status: 201, sealedBody: Buffer.from('sealed') };
+    return { key: name, claimToken: claimed.claimToken, status: 201, encryptedBody: Buffer.from('encrypted') };
   }
 
   describe('again, when the answer was lost', () => {
@@ -100,7 +100,7 @@ describe('db/queries/tasks: createTasks', () => {
         key: 'unclaimed',
         claimToken: crypto.randomUUID(),
         status: 201,
-        sealedBody: Buffer.from('sealed'),
+        encryptedBody: Buffer.from('encrypted'),
       },
     };
 
@@ -358,11 +358,11 @@ describe('db/queries/tasks: createTasks', () => {
       .where({ account_id: key.accountId, key: 'once' })
       .first(
         'status',
-        'sealed_body',
+        'encrypted_body',
         database.raw('extract(epoch FROM expires_at - completed_at)::integer AS validity_seconds'),
       );
     expect(row.status).to.equal(201);
-    expect(row.sealed_body).to.deep.equal(Buffer.from('sealed'));
+    expect(row.encrypted_body).to.deep.equal(Buffer.from('encrypted'));
     expect(row.validity_seconds).to.equal(24 * 60 * 60);
   });
 

@@ -42,7 +42,7 @@ describe('db/queries/deliveries', () => {
           url: 'https://hooks.example.com/',
           description: null,
           events: ['task.failed'],
-          sealedSecret: Buffer.from('sealed'),
+          encryptedSecret: Buffer.from('encrypted'),
           createdAt: new Date(),
         },
         1,

@@ -40,7 +40,7 @@ describe('db/queries/idempotency', () => {
       key: KEY,
       claimToken: token,
       status: 201,
-      sealedBody: Buffer.from('first response'),
+      encryptedBody: Buffer.from('first response'),
     });
 
   /** Moves the row in time, which stands for waiting. */

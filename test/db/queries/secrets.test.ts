@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { checkSecrets, countKeysUnderOtherPeppers, noteSecrets, pepperMark } from '../../../db/queries/secrets.ts';
-import { reseal, type Resealed } from '../../../db/reseal.ts';
-import { createSealer } from '../../../db/sealing.ts';
+import { reencrypt, type ReencryptedTable } from '../../../db/reencrypt.ts';
+import { createEncryption } from '../../../db/encryption.ts';
 import { findUserSecrets } from '../../../db/queries/users.ts';
 import { newId } from '../../../domain/ids.ts';
 import { OperatorError } from '../../../domain/operator-error.ts';
@@ -13,9 +13,9 @@ import { rejectionOf } from '../../support/rejection.ts';
 describe('the secrets of a database', () => {
   const [oldKey, newKey] = [randomBytes(32), randomBytes(32)];
   const [oldPepper, newPepper] = [randomBytes(32), randomBytes(32)];
-  const before = { sealer: createSealer(oldKey), keyPeppers: [oldPepper] } as const;
-  const during = { sealer: createSealer(newKey, oldKey), keyPeppers: [newPepper, oldPepper] } as const;
-  const after = { sealer: createSealer(newKey), keyPeppers: [newPepper] } as const;
+  const before = { encryption: createEncryption(oldKey), keyPeppers: [oldPepper] } as const;
+  const during = { encryption: createEncryption(newKey, oldKey), keyPeppers: [newPepper, oldPepper] } as const;
+  const after = { encryption: createEncryption(newKey), keyPeppers: [newPepper] } as const;
   let testDatabase: TestDatabase;
 
   beforeEach(async () => {
@@ -32,7 +32,7 @@ describe('the secrets of a database', () => {
   it('are recorded at the first start, and other secrets are refused from then on', async () => {
     await checkSecrets(testDatabase.database, before);
     await checkSecrets(testDatabase.database, before);
-    expect(await refused({ ...before, sealer: createSealer(newKey) })).to.match(
+    expect(await refused({ ...before, encryption: createEncryption(newKey) })).to.match(
       /^GENWAY_ENCRYPTION_KEY does not decrypt/,
     );
     expect(await refused({ ...before, keyPeppers: [newPepper] })).to.match(/^GENWAY_KEY_PEPPER is not the pepper/);
@@ -45,7 +45,7 @@ describe('the secrets of a database', () => {
     const { id } = await createEndpoint(database, account);
     await database('webhook_endpoints')
       .where({ id })
-      .update({ sealed_secret: before.sealer.seal('whsec_x', id) });
+      .update({ encrypted_secret: before.encryption.encrypt('whsec_x', id) });
     expect(await refused(after)).to.match(/^GENWAY_ENCRYPTION_KEY does not decrypt/);
     await checkSecrets(database, before);
   });
@@ -58,8 +58,8 @@ describe('the secrets of a database', () => {
     await database('webhook_endpoints')
       .where({ id })
       .update({
-        sealed_secret: before.sealer.seal('whsec_new', id),
-        previous_sealed_secret: before.sealer.seal('whsec_old', id),
+        encrypted_secret: before.encryption.encrypt('whsec_new', id),
+        previous_encrypted_secret: before.encryption.encrypt('whsec_old', id),
         previous_secret_until: new Date(Date.now() + 60_000),
       });
     const userId = newId('user');
@@ -68,7 +68,7 @@ describe('the secrets of a database', () => {
         id: userId,
         email: 'two@example.com',
         name: 'Two',
-        second_factor_secret: before.sealer.seal('GEZDGNBV', userId),
+        second_factor_secret: before.encryption.encrypt('GEZDGNBV', userId),
       },
       { id: newId('user'), email: 'one@example.com', name: 'One' },
     ]);
@@ -81,16 +81,16 @@ describe('the secrets of a database', () => {
       completed_at: new Date(),
       expires_at: new Date(Date.now() + 60_000),
       status: 201,
-      sealed_body: before.sealer.seal('{}'),
+      encrypted_body: before.encryption.encrypt('{}'),
     });
     await database('sent_forms').insert({
       form_id: 'form',
       request_digest: randomBytes(32),
-      sealed_answer: before.sealer.seal('{}', 'form'),
+      encrypted_answer: before.encryption.encrypt('{}', 'form'),
     });
     const last = async (): Promise<Record<string, number>> => {
-      const steps: Resealed[] = [];
-      for await (const step of reseal(database, during.sealer)) steps.push(step);
+      const steps: ReencryptedTable[] = [];
+      for await (const step of reencrypt(database, during.encryption)) steps.push(step);
       return Object.fromEntries(steps.map(({ table, changed }) => [table, changed]));
     };
     expect(await last()).to.deep.equal({ webhook_endpoints: 1, users: 1, idempotency_keys: 1, sent_forms: 1 });
@@ -99,13 +99,15 @@ describe('the secrets of a database', () => {
     await noteSecrets(database, during);
     await checkSecrets(database, after);
     expect(await refused(before)).to.match(/^GENWAY_ENCRYPTION_KEY does not decrypt/);
-    const endpoint = await database<{ id: string; sealed_secret: Buffer; previous_sealed_secret: Buffer }>(
+    const endpoint = await database<{ id: string; encrypted_secret: Buffer; previous_encrypted_secret: Buffer }>(
       'webhook_endpoints',
     ).first();
-    expect(endpoint && after.sealer.open(endpoint.sealed_secret, id)).to.equal('whsec_new');
-    expect(endpoint && after.sealer.open(endpoint.previous_sealed_secret, id)).to.equal('whsec_old');
+    expect(endpoint && after.encryption.decrypt(endpoint.encrypted_secret, id)).to.equal('whsec_new');
+    expect(endpoint && after.encryption.decrypt(endpoint.previous_encrypted_secret, id)).to.equal('whsec_old');
     const secrets = await findUserSecrets(database, userId);
-    expect(secrets?.secondFactorSecret && after.sealer.open(secrets.secondFactorSecret, userId)).to.equal('GEZDGNBV');
+    expect(secrets?.secondFactorSecret && after.encryption.decrypt(secrets.secondFactorSecret, userId)).to.equal(
+      'GEZDGNBV',
+    );
   });
 
   it('reveal how many API keys are stored under an earlier pepper', async () => {

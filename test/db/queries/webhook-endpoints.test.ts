@@ -36,14 +36,19 @@ describe('db/queries/webhook-endpoints', () => {
   it('keeps the old secret valid for a while after a new one', async () => {
     // contract 6:22
     const { id } = await createEndpoint(database, account);
-    const [{ sealed_secret: old }] = await database('webhook_endpoints').where({ id });
-    const sealedSecret = randomBytes(32);
-    await replaceWebhookSecret(database, { accountId: account.id, endpointId: id, sealedSecret, overlapSeconds: 60 });
+    const [{ encrypted_secret: old }] = await database('webhook_endpoints').where({ id });
+    const encryptedSecret = randomBytes(32);
+    await replaceWebhookSecret(database, {
+      accountId: account.id,
+      endpointId: id,
+      encryptedSecret,
+      overlapSeconds: 60,
+    });
     const row = await database('webhook_endpoints')
       .where({ id })
       .first('*', database.raw('extract(epoch FROM previous_secret_until - updated_at)::integer AS overlap'));
-    expect(row.sealed_secret).to.deep.equal(sealedSecret);
-    expect(row.previous_sealed_secret).to.deep.equal(old);
+    expect(row.encrypted_secret).to.deep.equal(encryptedSecret);
+    expect(row.previous_encrypted_secret).to.deep.equal(old);
     expect(row.overlap).to.equal(60);
   });
 });

@@ -531,7 +531,7 @@ describe('reconciliation', () => {
   it('finds a delivery that was never started, unless others of its endpoint or account come first', async () => {
     const [endpoint, waiting, other] = [newId('webhookEndpoint'), newId('delivery'), newId('delivery')];
     const withWaiting = (timeouts: number, otherUnderWay = 'NULL::timestamptz'): string => `
-      WITH endpoint AS (INSERT INTO webhook_endpoints (id, account_id, url, events, sealed_secret, timeouts, created_at,
+      WITH endpoint AS (INSERT INTO webhook_endpoints (id, account_id, url, events, encrypted_secret, timeouts, created_at,
         updated_at) VALUES ('${endpoint}', :account, 'https://receiver.test/', ARRAY['task.failed'], 'x', ${timeouts}, now(),
         now()))
       INSERT INTO deliveries (id, event_id, endpoint_id, account_id, created_at, next_start_at, under_way_until)

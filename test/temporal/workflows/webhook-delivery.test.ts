@@ -227,19 +227,19 @@ describe('a webhook delivery', function () {
   it('does not blame its receiver for a secret that cannot be decrypted, and continues once it can', async () => {
     const hook = await receiver(ok);
     const { id } = await webhooks.create(hook.url);
-    const endpoint = stack.database<{ id: string; sealed_secret: Buffer }>('webhook_endpoints').where({ id });
-    const row = await endpoint.clone().first('sealed_secret');
-    await endpoint.clone().update({ sealed_secret: Buffer.from('sealed with another key') });
+    const endpoint = stack.database<{ id: string; encrypted_secret: Buffer }>('webhook_endpoints').where({ id });
+    const row = await endpoint.clone().first('encrypted_secret');
+    await endpoint.clone().update({ encrypted_secret: Buffer.from('encrypted with another key') });
     const { id: deliveryId } = await webhooks.test(id);
     await waitUntil(
       async () => {
         const { raw } = await stack.temporal.workflow.getHandle(deliveryId).describe();
         const failure = raw.pendingActivities?.[0]?.lastFailure?.applicationFailureInfo?.type;
-        if (failure !== 'SealBrokenError') throw new Error(`the attempt failed with ${failure}`);
+        if (failure !== 'DecryptionError') throw new Error(`the attempt failed with ${failure}`);
       },
       { timeoutMs: 30_000 },
     );
-    await endpoint.clone().update({ sealed_secret: row?.sealed_secret ?? Buffer.alloc(0) });
+    await endpoint.clone().update({ encrypted_secret: row?.encrypted_secret ?? Buffer.alloc(0) });
     const { attempts } = await webhooks.deliveryWhen(id, deliveryId, isDelivered);
     expect(attempts.map(({ http_status }) => http_status)).to.deep.equal([200]);
     expect((await webhooks.get(id)).failing_since).to.equal(null);

@@ -114,7 +114,7 @@ describe('api/routes/admin/users', () => {
     await app
       .database('users')
       .where({ id })
-      .update({ second_factor_secret: Buffer.from('sealed') });
+      .update({ second_factor_secret: Buffer.from('encrypted') });
     expect(field(await genway('users', 'show', id), 'has_second_factor')).to.equal('true');
     expect(field(await genway('users', 'update', id, '--no-second-factor'), 'has_second_factor')).to.equal('false');
   });

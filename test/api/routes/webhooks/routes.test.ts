@@ -30,7 +30,7 @@ describe('webhook endpoints', () => {
     return answer.body.data;
   }
 
-  it('are created with a secret that is shown this once, kept sealed and never logged', async () => {
+  it('are created with a secret that is shown this once, kept encrypted and never logged', async () => {
     // contract 2.4:7 4.7:1 4.7:3
     const { id, secret } = await create({ url: URL, description: 'Orders' });
     expect(secret).to.match(/^whsec_/);
@@ -44,8 +44,8 @@ describe('webhook endpoints', () => {
       expect(status).to.equal(200);
       expect(JSON.stringify(body)).to.not.include('whsec_');
     }
-    const row = await app.database('webhook_endpoints').where({ id }).first('sealed_secret');
-    expect(row.sealed_secret.includes(secret)).to.equal(false);
+    const row = await app.database('webhook_endpoints').where({ id }).first('encrypted_secret');
+    expect(row.encrypted_secret.includes(secret)).to.equal(false);
     expect(app.logged()).to.not.include(secret);
   });
 

@@ -13,32 +13,32 @@ const TAG_BYTES = 16;
 const HEADER_BYTES = 1 + NONCE_BYTES;
 const OPTIONS = { authTagLength: TAG_BYTES };
 
-export interface Sealer {
+export interface Encryption {
   /**
    * Encrypts a text with a new nonce.
    *
    * @param context identifies the owner of the text, such as a row's id. Decryption requires the same context, so that
    *   a value copied to another row cannot be decrypted
    */
-  seal(text: string, context?: string): Buffer;
+  encrypt(text: string, context?: string): Buffer;
   /**
-   * Decrypts the result of {@link Sealer.seal}.
+   * Decrypts the result of {@link Encryption.encrypt}.
    *
-   * @throws SealBrokenError if the value has another key or context, was changed, or is not an encrypted value
+   * @throws DecryptionError if the value has another key or context, was changed, or is not an encrypted value
    */
-  open(sealed: Uint8Array, context?: string): string;
+  decrypt(encrypted: Uint8Array, context?: string): string;
   /**
    * Re-encrypts a value with the current key.
    *
    * @returns null if the value already has the current key
-   * @throws SealBrokenError
+   * @throws DecryptionError
    */
-  reseal(sealed: Uint8Array, context?: string): Buffer | null;
+  reencrypt(encrypted: Uint8Array, context?: string): Buffer | null;
 }
 
 /** A value cannot be decrypted. The message contains no part of the value. */
-export class SealBrokenError extends Error {
-  override readonly name = 'SealBrokenError';
+export class DecryptionError extends Error {
+  override readonly name = 'DecryptionError';
 }
 
 /**
@@ -46,42 +46,42 @@ export class SealBrokenError extends Error {
  * @param others previous keys, with which stored values may be encrypted
  * @throws RangeError for a key of another length
  */
-export function createSealer(encryptionKey: Uint8Array, ...others: readonly Uint8Array[]): Sealer {
+export function createEncryption(encryptionKey: Uint8Array, ...others: readonly Uint8Array[]): Encryption {
   for (const { byteLength } of [encryptionKey, ...others]) {
     if (byteLength !== KEY_BYTES) throw new RangeError(`an encryption key has ${KEY_BYTES} bytes, not ${byteLength}`);
   }
-  const seal: Sealer['seal'] = (text, context = '') => {
+  const encrypt: Encryption['encrypt'] = (text, context = '') => {
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv(ALGORITHM, encryptionKey, nonce, OPTIONS).setAAD(authenticated(context));
     const ciphertext = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
     return Buffer.concat([Buffer.of(VERSION), nonce, ciphertext, cipher.getAuthTag()]);
   };
-  const open: Sealer['open'] = (sealed, context = '') => {
-    if (sealed.byteLength < HEADER_BYTES + TAG_BYTES || sealed[0] !== VERSION) {
-      throw new SealBrokenError('not a sealed value of a known version');
+  const decrypt: Encryption['decrypt'] = (encrypted, context = '') => {
+    if (encrypted.byteLength < HEADER_BYTES + TAG_BYTES || encrypted[0] !== VERSION) {
+      throw new DecryptionError('not an encrypted value of a known version');
     }
     for (const key of [encryptionKey, ...others]) {
-      const text = openWith(key, sealed, context);
+      const text = decryptWith(key, encrypted, context);
       if (text !== null) return text;
     }
-    throw new SealBrokenError('a sealed value does not open: it was sealed with another encryption key, or changed');
+    throw new DecryptionError('an encrypted value cannot be decrypted: it has another encryption key, or was changed');
   };
   return {
-    seal,
-    open,
-    reseal: (sealed, context = '') => {
-      const text = open(sealed, context);
-      return openWith(encryptionKey, sealed, context) === null ? seal(text, context) : null;
+    encrypt,
+    decrypt,
+    reencrypt: (encrypted, context = '') => {
+      const text = decrypt(encrypted, context);
+      return decryptWith(encryptionKey, encrypted, context) === null ? encrypt(text, context) : null;
     },
   };
 }
 
 /** @returns null if the value has another key or context, or was changed */
-function openWith(key: Uint8Array, sealed: Uint8Array, context: string): string | null {
-  const nonce = sealed.subarray(1, HEADER_BYTES);
-  const ciphertext = sealed.subarray(HEADER_BYTES, -TAG_BYTES);
+function decryptWith(key: Uint8Array, encrypted: Uint8Array, context: string): string | null {
+  const nonce = encrypted.subarray(1, HEADER_BYTES);
+  const ciphertext = encrypted.subarray(HEADER_BYTES, -TAG_BYTES);
   const decipher = createDecipheriv(ALGORITHM, key, nonce, OPTIONS).setAAD(authenticated(context));
-  decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
+  decipher.setAuthTag(encrypted.subarray(-TAG_BYTES));
   try {
     return Buffer.concat([decipher.update(ciphertext), decipher.final()]).toString('utf8');
   } catch {

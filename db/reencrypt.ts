@@ -1,8 +1,8 @@
 /** Re-encrypts stored secrets with the current key, so that previous keys are no longer needed. */
 import type { Database } from './database.ts';
-import type { Sealer } from './sealing.ts';
+import type { Encryption } from './encryption.ts';
 
-interface SealedTable {
+interface EncryptedTable {
   readonly table: string;
   readonly key: readonly string[];
   readonly columns: readonly string[];
@@ -11,50 +11,54 @@ interface SealedTable {
 }
 
 /** All tables with encrypted values. */
-const SEALED: readonly SealedTable[] = [
+const ENCRYPTED: readonly EncryptedTable[] = [
   {
     table: 'webhook_endpoints',
     key: ['id'],
-    columns: ['sealed_secret', 'previous_sealed_secret'],
+    columns: ['encrypted_secret', 'previous_encrypted_secret'],
     context: 'id',
   },
   { table: 'users', key: ['id'], columns: ['second_factor_secret'], context: 'id' },
   // Responses to replay, which are stored for a day.
-  { table: 'idempotency_keys', key: ['account_id', 'key'], columns: ['sealed_body'], context: null },
-  { table: 'sent_forms', key: ['form_id'], columns: ['sealed_answer'], context: 'form_id' },
+  { table: 'idempotency_keys', key: ['account_id', 'key'], columns: ['encrypted_body'], context: null },
+  { table: 'sent_forms', key: ['form_id'], columns: ['encrypted_answer'], context: 'form_id' },
 ];
 
 /** The progress of a table. */
-export interface Resealed {
+export interface ReencryptedTable {
   readonly table: string;
   readonly rows: number;
   /** The number of rows that were encrypted with another key. */
   readonly changed: number;
 }
 
-interface SealedRow {
+interface EncryptedRow {
   readonly key: readonly string[];
   readonly context: string | null;
-  readonly sealed: readonly (Buffer | null)[];
+  readonly encrypted: readonly (Buffer | null)[];
 }
 
 const PAGE_SIZE = 500;
 
-/** Can run beside other processes, and repeatedly. @throws SealBrokenError if no key decrypts a value */
-export async function* reseal(database: Database, sealer: Sealer): AsyncIterable<Resealed> {
-  for (const table of SEALED) yield* resealTable(database, sealer, table);
+/** Can run beside other processes, and repeatedly. @throws DecryptionError if no key decrypts a value */
+export async function* reencrypt(database: Database, encryption: Encryption): AsyncIterable<ReencryptedTable> {
+  for (const table of ENCRYPTED) yield* reencryptTable(database, encryption, table);
 }
 
-async function* resealTable(database: Database, sealer: Sealer, table: SealedTable): AsyncIterable<Resealed> {
+async function* reencryptTable(
+  database: Database,
+  encryption: Encryption,
+  table: EncryptedTable,
+): AsyncIterable<ReencryptedTable> {
   let rows = 0;
   let changed = 0;
   let after: readonly string[] = table.key.map(() => '');
   for (;;) {
     const page = await readPage(database, table, after);
     for (const row of page) {
-      const resealed = row.sealed.map((value) => value && sealer.reseal(value, row.context ?? undefined));
-      if (resealed.every((value) => value === null)) continue;
-      changed += await replace(database, table, row, resealed);
+      const reencrypted = row.encrypted.map((value) => value && encryption.reencrypt(value, row.context ?? undefined));
+      if (reencrypted.every((value) => value === null)) continue;
+      changed += await replace(database, table, row, reencrypted);
     }
     rows += page.length;
     after = page.at(-1)?.key ?? after;
@@ -65,12 +69,12 @@ async function* resealTable(database: Database, sealer: Sealer, table: SealedTab
 
 async function readPage(
   database: Database,
-  { table, key, columns, context }: SealedTable,
+  { table, key, columns, context }: EncryptedTable,
   after: readonly string[],
-): Promise<readonly SealedRow[]> {
-  const { rows } = await database.raw<{ rows: SealedRow[] }>(
+): Promise<readonly EncryptedRow[]> {
+  const { rows } = await database.raw<{ rows: EncryptedRow[] }>(
     /* sql */ `
-    SELECT ARRAY[${key.join(', ')}] AS key, ${context ?? 'NULL'} AS context, ARRAY[${columns.join(', ')}] AS sealed
+    SELECT ARRAY[${key.join(', ')}] AS key, ${context ?? 'NULL'} AS context, ARRAY[${columns.join(', ')}] AS encrypted
     FROM ${table}
     WHERE (${key.join(', ')}) > (${placeholders(key)}) AND num_nonnulls(${columns.join(', ')}) > 0
     ORDER BY ${key.join(', ')} LIMIT ?`,
@@ -82,16 +86,16 @@ async function readPage(
 /** Updates a row, unless one of its values has changed meanwhile. @returns the number of updated rows */
 async function replace(
   database: Database,
-  { table, key, columns }: SealedTable,
-  row: SealedRow,
-  resealed: readonly (Buffer | null)[],
+  { table, key, columns }: EncryptedTable,
+  row: EncryptedRow,
+  reencrypted: readonly (Buffer | null)[],
 ): Promise<number> {
   const { rowCount } = await database.raw<{ rowCount: number }>(
     /* sql */ `
     UPDATE ${table} SET ${columns.map((column) => `${column} = coalesce(?, ${column})`).join(', ')}
     WHERE (${key.join(', ')}) = (${placeholders(key)})
       AND ${columns.map((column) => `${column} IS NOT DISTINCT FROM ?::bytea`).join(' AND ')}`,
-    [...resealed, ...row.key, ...row.sealed],
+    [...reencrypted, ...row.key, ...row.encrypted],
   );
   return rowCount;
 }

@@ -1,0 +1,62 @@
+import { expect } from 'chai';
+import { assert, property, string } from 'fast-check';
+import { createEncryption, DecryptionError } from '../../db/encryption.ts';
+
+const key = Buffer.alloc(32, 7);
+
+describe('db/encryption', () => {
+  it('decrypts to exactly the text that was encrypted, with the same context', () => {
+    const encryption = createEncryption(key);
+    const text = string({ unit: 'grapheme' });
+    assert(
+      property(
+        text,
+        text,
+        (secret, context) => encryption.decrypt(encryption.encrypt(secret, context), context) === secret,
+      ),
+    );
+  });
+
+  it('never encrypts the same text to the same bytes, nor shows it', () => {
+    const encryption = createEncryption(key);
+    const encrypted = [encryption.encrypt('whsec_secret'), encryption.encrypt('whsec_secret')];
+    expect(encrypted[0]?.equals(encrypted[1] ?? Buffer.alloc(0))).to.equal(false);
+    expect(encrypted[0]?.includes('secret')).to.equal(false);
+  });
+
+  it('notices a change of any byte', () => {
+    const encryption = createEncryption(key);
+    const encrypted = encryption.encrypt('secret');
+    for (const index of encrypted.keys()) {
+      const changed = Buffer.from(encrypted);
+      changed[index] = (changed[index] ?? 0) ^ 1;
+      expect(() => encryption.decrypt(changed), `byte ${index}`).to.throw(DecryptionError);
+    }
+  });
+
+  for (const [what, value] of [
+    ['made with another key', createEncryption(Buffer.alloc(32, 8)).encrypt('secret', 'row')],
+    ['that belongs to another row', createEncryption(key).encrypt('secret', 'other row')],
+    ['that is cut short', createEncryption(key).encrypt('secret', 'row').subarray(0, 20)],
+    ['that is empty', Buffer.alloc(0)],
+  ] as const) {
+    it(`does not open a value ${what}`, () => {
+      expect(() => createEncryption(key).decrypt(value, 'row')).to.throw(DecryptionError);
+    });
+  }
+
+  it('decrypts values of previous keys, and re-encrypts them with the current key', () => {
+    const before = createEncryption(Buffer.alloc(32, 8));
+    const encryption = createEncryption(key, Buffer.alloc(32, 8));
+    const encrypted = before.encrypt('secret', 'row');
+    expect(encryption.decrypt(encrypted, 'row')).to.equal('secret');
+    const reencrypted = encryption.reencrypt(encrypted, 'row');
+    expect(reencrypted && createEncryption(key).decrypt(reencrypted, 'row')).to.equal('secret');
+    expect(reencrypted && encryption.reencrypt(reencrypted, 'row')).to.equal(null);
+    expect(() => encryption.reencrypt(encrypted, 'other row')).to.throw(DecryptionError);
+  });
+
+  it('refuses a key that is not 32 bytes long', () => {
+    expect(() => createEncryption(Buffer.alloc(31))).to.throw(RangeError, '32 bytes');
+  });
+});
