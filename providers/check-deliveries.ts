@@ -199,7 +199,7 @@ function pickVideo({
   };
 }
 
-/** As many inputs as a model takes; nothing that must differ. */
+/** A dimension for each kind of input. Requests with different inputs may be the same. */
 function inputDimensions(
   path: FieldPath,
   inputs: readonly (readonly [name: string, field: string | null, request: RenderRequest])[],
@@ -222,7 +222,7 @@ function linksTo(what: string, count: number): readonly string[] {
   return Array.from({ length: count }, (_, index) => `https://example.com/${what}-${index}`);
 }
 
-/** The same for each choice, so that requests differ only in what is chosen. */
+/** The same request for each choice, so that requests differ only in the choice. */
 function usualRequest({ kind }: VideoModel | ImageModel, route: RankedRoute, hasImages: boolean): RenderRequest {
   const file = { bytes: new Uint8Array(), mimeType: 'image/png', name: 'image.png' };
   return {

@@ -24,7 +24,7 @@ export interface LimitedMediaUpstream extends MediaUpstreamSettings {
 export interface ProviderLimits {
   /** Started by all workers together. */
   readonly stepsPerSecond: number | null;
-  /** Running in one worker; a render counts from beginning to end. */
+  /** Concurrent steps in one worker. A render counts from start to end. */
   readonly concurrentSteps: number | null;
 }
 

@@ -17,7 +17,7 @@ export async function endAsRecorded(
   return finishTask(database, taskId, recorded.ending, event, recorded.resolutionId);
 }
 
-/** Its event is sent again, to all endpoints and under a new id, unless all of them are known to have it. */
+/** Sends the event again, to all endpoints and under a new id, unless all of them are known to have received it. */
 async function isToBeAnnounced(
   workflows: Pick<WorkflowAccess, 'describe'>,
   { ending, deliveryIds }: RecordedEnding,

@@ -3,7 +3,7 @@ import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import { ServiceError } from '../domain/errors.ts';
 import type { jobEnded } from './workflows/media-task.ts';
 
-/** @throws ServiceError `processing_unavailable` when it cannot be passed on now; polling finds out anyway */
+/** @throws ServiceError `processing_unavailable` when Temporal does not answer. Polling finds the end of the job anyway */
 export type AnnounceJobEnd = (taskId: string) => Promise<void>;
 
 /** A server that takes longer is in trouble; the provider will announce it again. */

@@ -18,7 +18,7 @@ export interface TaskStarter {
    * there is no room, or others are already waiting, which it must not overtake.
    */
   takesNext(taskId: string): boolean;
-  /** Gives up a taken task that was not created. */
+  /** Releases the place of a task that was not created. */
   forget(taskId: string): void;
   /** Starts a taken task after its creation, without waiting for the result. */
   startSoon(task: TaskToStart): void;

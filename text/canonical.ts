@@ -176,11 +176,11 @@ export interface TextRequest extends Cacheable {
   readonly includeUsage?: boolean | undefined;
   /** Chat completions only: the request uses functions, the predecessor of tools; `answers`: so must the answer. */
   readonly functions?: { readonly answers: boolean } | undefined;
-  /** Responses only: what the answer repeats from the request. */
+  /** Responses only: the fields that the answer repeats from the request. */
   readonly echo?:
     | { readonly instructions?: string | undefined; readonly metadata?: JsonObject | undefined }
     | undefined;
-  /** What the answer's headers report as without effect. */
+  /** The fields that the answer's headers report as without effect. */
   readonly unused?: UnusedFields | undefined;
   /** Chat completions only: fields passed on unchanged to upstreams whose route asks for them, and to no others. */
   readonly chatFields?: JsonObject | undefined;

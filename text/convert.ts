@@ -34,7 +34,7 @@ export interface Conversion {
 
 export type Wrap = (stage: Stage<StreamEvent, string>) => Stage<StreamEvent, string>;
 
-/** How many calls a request for so many answers takes over an upstream of this format. */
+/** The number of upstream calls for a request for this number of answers. */
 export function callCountOf(upstream: UpstreamHalf, choiceCount = 1): number {
   return upstream.upstream.isOneAnswerPerCall === true ? choiceCount : 1;
 }

@@ -1,4 +1,4 @@
-/** Counts of input tokens by vendors whose call for it takes some of the fields of a request. */
+/** Counts input tokens with the vendor's own endpoint, which accepts some of the fields of a request. */
 import { countOf, objectOf } from './upstream-errors.ts';
 import type { InputCount } from './wire-format.ts';
 

@@ -65,7 +65,7 @@ function isRefused(field: Reader<unknown>): boolean {
   return 'isRefused' in field;
 }
 
-/** An object of a request whose fields are known, but read only when they are asked for. */
+/** An object of a request with known fields, each of which is read on first use. */
 export class Fields<Values> {
   readonly object: JsonObject;
   readonly path: string;

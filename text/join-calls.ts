@@ -79,7 +79,7 @@ export class JoinedCalls {
     };
   }
 
-  /** The event in its choice. Ids are unique within an answer, so those of different answers may be the same. */
+  /** The event with its choice. Ids are unique within an answer only: two answers may have the same ids. */
   #placed(event: PartEvent, choice: number, prefix: string): StreamEvent {
     const id = prefix + event.id;
     switch (event.type) {

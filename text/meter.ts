@@ -74,7 +74,7 @@ export class Meter {
     return this.#output.count();
   }
 
-  /** The output tokens so far: what was reported plus an estimate of what came since, but no less than was seen. */
+  /** The output tokens so far: the reported count plus an estimate of the later output, but at least the counted output. */
   countOutputTokens(): number {
     if (this.outputLength === 0) return this.usage.outputTotal ?? 0;
     const seen = this.countSeenTokens();
@@ -100,7 +100,7 @@ export class Meter {
     };
   }
 
-  /** The usage that is charged if the answer is complete as it is. */
+  /** The usage to charge if the answer ends here. */
   charged(): Usage {
     return this.#charge(this.consumption(true));
   }

@@ -11,7 +11,7 @@ export class ObjectText {
   #depth = 0;
   #inText = false;
   #isEscaped = false;
-  /** Whether what looks complete is JSON; null until somebody asks. */
+  /** Whether the text, which looks complete, is JSON; null until the first check. */
   #isValid: boolean | null = null;
 
   add(piece: string): void {

@@ -9,10 +9,10 @@ import { violationOf } from './json-schema.ts';
 import { chainIf, type Emit, type Stage } from './stage.ts';
 import type { UpstreamHalf, UpstreamOptions } from './wire-format.ts';
 
-/** How an answer in JSON is asked for, and what becomes of the answer. */
+/** How a request asks for JSON, and how the answer is converted. */
 export interface OutputPlan {
   readonly request: TextRequest;
-  /** Null where the answer is right as it is. */
+  /** Null if the answer needs no conversion. */
   readonly stage: Stage<StreamEvent, StreamEvent> | null;
 }
 

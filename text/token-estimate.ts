@@ -104,7 +104,7 @@ function estimateSample(texts: readonly string[], length: number): number {
   return read === 0 ? 0 : (tokens * length) / read;
 }
 
-/** The most blocks that are kept of a text that arrives in pieces. */
+/** The maximum number of blocks kept of a text that arrives in pieces. */
 const MAX_BLOCKS = 32;
 const BLOCK_LENGTH = MAX_READ / MAX_BLOCKS;
 

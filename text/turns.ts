@@ -31,7 +31,7 @@ export function hasCacheMarks(request: Marked, ttl?: CacheBreakpoint['ttl']): bo
   );
 }
 
-/** Whether a part is as told, among those of tool results too. */
+/** Whether a part of the turns, or of their tool results, fulfils the condition. */
 export function somePart(turns: readonly Turn[], isSuch: (part: Turn['parts'][number]) => boolean): boolean {
   return turns.some(({ role, parts }) =>
     role === 'tool'

@@ -51,7 +51,7 @@ export function readUsage(usage: JsonObject): Usage {
   });
 }
 
-/** What was written to a cache, by how long it is kept. */
+/** Tokens written to a cache, by the lifetime of the entry. */
 function writtenByLifetime(usage: JsonObject): JsonObject {
   return objectOf(usage['cache_creation'] ?? usage['cache_creation_token_details']);
 }

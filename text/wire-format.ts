@@ -198,7 +198,7 @@ export interface WireFormat extends UpstreamHalf {
   readonly upstream: ForwardedFormat;
 }
 
-/** What the body of a request for embeddings has; there is no other form of it. */
+/** The body of a request for embeddings, which has the same form for all clients. */
 export interface EmbeddingsFormat {
   readonly name: 'embeddings';
   readonly client: RequestFormat;

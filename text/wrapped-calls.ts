@@ -1,5 +1,5 @@
 /**
- * Models sometimes wrap several tool calls into a call of a tool that nobody offered:
+ * Models sometimes wrap several tool calls into a call of a tool that the client did not define:
  * `multi_tool_use.parallel({"tool_uses": [{"recipient_name": "functions.look", "parameters": {…}}, …]})`.
  */
 import { isObject } from '../domain/json.ts';

@@ -41,7 +41,7 @@ export interface AttemptReport {
  */
 export type Decision = 'answered' | 'next' | 'retry' | 'refused' | 'broken' | 'cancelled';
 
-/** @param following what is tried next; null for nothing */
+/** @param following the next attempt; null if there is none */
 export function decisionOn(
   failure: FailedAttempt | null,
   following: 'next' | 'retry' | null,

@@ -16,7 +16,7 @@ interface ChoiceState {
 }
 
 class ChatStreamRenderer implements Stage<StreamEvent, string> {
-  /** The JSON at the beginning of every chunk, made only once because it is most of what a stream consists of. */
+  /** The JSON at the start of every chunk, made once: it is most of the bytes of a stream. */
   readonly #head: string;
   /** The JSON at the end of every chunk but the one with the usage. */
   readonly #tail: string;

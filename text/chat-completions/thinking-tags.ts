@@ -34,7 +34,7 @@ export class TaggedText {
     return pieces;
   }
 
-  /** Returns what was held back, because something other than text follows. */
+  /** Returns the text that was held back: something other than text follows, so no tag can. */
   end(): Piece[] {
     const pieces: Piece[] = [];
     if (this.#place === 'between') this.#held = '';

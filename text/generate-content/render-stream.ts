@@ -21,7 +21,7 @@ function toJson(value: unknown): string {
 }
 
 class NativeStreamRenderer implements Stage<StreamEvent, string> {
-  /** The JSON at the end of every event, made only once because it is most of what a stream consists of. */
+  /** The JSON at the end of every event, made once: it is most of the bytes of a stream. */
   readonly #tail: string;
   readonly #choiceOfPart = new Map<string, number>();
   /** Calls are sent whole, so a call that has started is kept until its arguments are complete. */

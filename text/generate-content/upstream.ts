@@ -103,7 +103,7 @@ class NativeStreamParser implements Stage<ServerSentEvent, StreamEvent> {
       this.#started = true;
       const id = stringOf(response['responseId']) || null;
       emit({ type: 'response-start', id, model: stringOf(response['modelVersion']) || null });
-      // Formats that start with the usage need that of the input.
+      // Formats that start with the usage need the usage of the input.
       if (usage !== null) emit({ type: 'usage', usage });
     }
     for (const [position, item] of arrayOf(response['candidates']).entries()) {

@@ -134,7 +134,7 @@ function nextMark(bytes: Uint8Array, from: number): number {
   return index;
 }
 
-/** How much of a string known to be long is searched at once. */
+/** The bytes of a long string that one search covers. */
 const WINDOW_BYTES = 4_096;
 const SHORT_TEXT_BYTES = 64;
 

@@ -4,7 +4,7 @@
 export type Steps<Result> = Generator<void, Result, undefined>;
 
 interface Work {
-  /** @returns whether it is done */
+  /** @returns whether the work is complete */
   takeStep(): boolean;
 }
 

@@ -158,7 +158,7 @@ function textOrBlocks(blocks: readonly JsonObject[]): unknown {
   return isPlain ? first['text'] : blocks;
 }
 
-/** Who marks what upstreams keep in their cache: the client, or Genway, or nobody. */
+/** Who sets the cache marks of a request: the client, Genway or nobody. */
 type CacheMarks = 'own' | 'auto' | 'none';
 
 function cacheControlOf(breakpoint: CacheBreakpoint): JsonObject {

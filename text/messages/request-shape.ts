@@ -81,7 +81,7 @@ const documentBlockOf = (marks: CacheMarks) =>
       ),
   );
 
-/** What a search of the client found; other formats have no citations, so the model gets its text. */
+/** Search results of the client. Other formats have no citations, so the model gets the text. */
 const searchResultBlockOf = (marks: CacheMarks) =>
   object(
     { ...marks, source: readString, title: readString, content: arrayOf(typed({ text: textBlockOf(marks) })) },
@@ -283,7 +283,7 @@ const requestOf = (honoured: Honour) =>
 
 export const READ_REQUEST = byCompatibility(requestOf);
 
-/** The schema of a request. Without tools nobody looks at their choice. */
+/** The schema of a request. Without tools, the tool choice is not checked. */
 export const REQUEST_SCHEMA: JsonSchema = {
   ...READ_REQUEST.full.schema,
   if: { properties: { tools: { type: 'array', minItems: 1 } }, required: ['tools'] },

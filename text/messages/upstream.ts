@@ -81,7 +81,7 @@ function finishOf(message: JsonObject, hasContent: boolean): StreamEvent {
   return { type: 'finish', reason, stopSequence };
 }
 
-/** The part that a block becomes; null for tools that the upstream runs itself, for which nobody asked. */
+/** The part for a block; null for tools that the upstream runs itself, which the client did not ask for. */
 function partOf(block: JsonObject): AnswerPart | null {
   switch (block['type']) {
     case 'text':

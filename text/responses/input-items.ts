@@ -123,7 +123,7 @@ const reasoningItem = object(
   },
 );
 
-/** What an agent reports unasked, in the form of an output that answers no call. */
+/** A report of an agent, in the form of a tool output without a call. */
 const noticeItem = fields({
   type: oneOf(['function_call_output']),
   name: readName,

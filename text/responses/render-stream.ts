@@ -97,7 +97,7 @@ class ResponsesStreamRenderer implements Stage<StreamEvent, string> {
     this.#sequenceNumber += 1;
   }
 
-  /** An item is ended by what follows it, because only that shows that it is complete. */
+  /** Ends an item when the next event arrives, because nothing else shows that the item is complete. */
   #startItem(part: AnswerPart, emit: Emit<string>): void {
     this.#endItem('completed', emit);
     const index = this.#output.length;

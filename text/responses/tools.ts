@@ -186,7 +186,7 @@ export function ownToolOf(
   return own === undefined ? { name } : { name: own.name, namespace: own.namespace };
 }
 
-/** Whether the client's tool of that name takes free text. */
+/** Whether the client defined the tool with this name as a free-text tool. */
 export function isFreeText(tools: readonly Tool[], name: string): boolean {
   return tools.find((tool) => tool.name === name)?.isFreeText === true;
 }

@@ -149,12 +149,12 @@ class ResponsesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     emit({ type: `${kind}-delta`, id: partId(kind, state), text });
   }
 
-  /** Emits what the stream did not have of a text: all of it, its end, or nothing. */
+  /** Emits the part of a text that the stream did not contain: all, the end or nothing. */
   #emitRest(kind: PartKind, state: ItemState, text: string, emit: Emit<StreamEvent>): void {
     if (text.startsWith(state.text)) this.#emitDelta(kind, state, text.slice(state.text.length), emit);
   }
 
-  /** Ends an item once. What the stream did not have of it is taken from the finished item. */
+  /** Ends an item once. Content that the stream did not contain comes from the finished item. */
   #endItem(state: ItemState, item: JsonObject, emit: Emit<StreamEvent>): void {
     if (state.ended) return;
     state.ended = true;

@@ -1,9 +1,9 @@
-/** How long a step does not call an upstream that asked to be left alone. */
+/** How long a step waits before it calls an upstream that asked for a pause. */
 import { PROVIDER_ANSWER_MS } from '../../../domain/step-limits.ts';
 import { ProviderUnreachableError } from '../../../providers/media/outcomes.ts';
 import { failedAttempt } from './task-failure.ts';
 
-/** An upstream that asks for more is asked after this: a job that may be done is not left for longer. */
+/** The longest wait, even if an upstream asks for more: a job may be complete by then. */
 const MAX_WAIT_MS = 5 * 60_000;
 /** The time that remains for the last call before the deadline. */
 const LAST_CALL_MS = 2 * PROVIDER_ANSWER_MS;

@@ -64,7 +64,7 @@ export function createHandOver(dependencies: MediaTaskDependencies) {
     }
   };
 
-  /** Whether what was given up is sent once more: where the operator wants that. */
+  /** Whether a submission with an unknown outcome is sent again: once, and only where the operator wants that. */
   function isSentAgain(submissions: readonly KeptSubmission[]): boolean {
     const [lost, ...others] = submissions.filter(({ outcome }) => outcome === 'unknown');
     return others.length === 0 && dependencies.upstreams.get(lost?.provider ?? '')?.onUnknown === 'resubmit';

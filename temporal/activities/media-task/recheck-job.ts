@@ -11,9 +11,9 @@ import { throwIfFailed } from './task-failure.ts';
 
 /** The files or the job of a task whose deadline has passed. */
 export type Rechecked =
-  /** Its files, which were stored. */
+  /** The stored files of the task. */
   | { readonly state: 'stored'; readonly files: readonly GeneratedMedia[] }
-  /** Its job ended in time; its files are still to be stored. */
+  /** The job ended in time; its files are not stored yet. */
   | { readonly state: 'rendered'; readonly jobId: string }
   | { readonly state: 'nothing' };
 

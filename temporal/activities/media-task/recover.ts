@@ -95,7 +95,7 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
     return submissions.find((one) => one.attempt === attempt)?.outcome ?? null;
   }
 
-  /** Counts what was rendered in vain. */
+  /** Counts renders whose result is not used. */
   async function giveUp(task: Task, submission: KeptSubmission, { recovery }: KindTraits): Promise<SubmissionOutcome> {
     // This job can be looked up at any time, and will be, in order to cancel it.
     if (recovery === 'key') throw unavailableButMayRender();

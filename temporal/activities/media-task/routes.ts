@@ -78,7 +78,7 @@ export function nextCandidate(
   );
 }
 
-/** The upstream's name for the model, which some have another of for requests with images. */
+/** The upstream's name for the model. Some upstreams have another name for requests with images. */
 export function modelOf(route: MediaRoute, hasImages: boolean): string {
   return hasImages ? (route.modelWithImages ?? route.model) : route.model;
 }

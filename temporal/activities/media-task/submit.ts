@@ -114,7 +114,7 @@ export function createSubmit(dependencies: MediaTaskDependencies, failover: Fail
   }
 }
 
-/** Another task's files must never reach this one's client. */
+/** The client of a task must never get another task's files. */
 function asUnknown(error: unknown): never {
   if (!isJobOfAnotherTask(error)) throw error;
   throw new OutcomeUnknownError('the upstream answered with the job of another task', { cause: error });
