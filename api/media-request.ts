@@ -25,7 +25,7 @@ export interface ValidatedMediaRequest<Model extends MediaModel> {
   readonly endUser: string | null;
 }
 
-/** The fields that all models have, whatever they render. */
+/** The fields of all models. */
 export interface CommonFields {
   readonly user?: string | null;
 }

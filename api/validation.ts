@@ -71,7 +71,7 @@ export function createValidator<Body>(
   };
 }
 
-/** The error keeps what the rule says, and nothing of what the client sent. */
+/** The error contains the rule, and no part of the client's value. */
 function refusalOf({ message, path, type, context = {} }: Joi.ValidationErrorItem): ServiceError {
   const kind = type === 'string.pattern.name' ? `pattern.${String(context['name'])}` : type;
   const { limit, min, max, valids, index } = context;
@@ -95,7 +95,7 @@ export function orNull<Value>(schema: Joi.AnySchema<Value>): Joi.AnySchema<Value
 /** The fields of a body in the order in which their errors are reported. Those that are not {@link sent} may be left out. */
 type BodyFields = Readonly<Record<string, Joi.AnySchema | SentField<unknown>>>;
 
-/** What a body with such fields is. */
+/** The type of a body with such fields. */
 type Accepted<Fields extends BodyFields> = {
   readonly [
     Name in keyof Fields as Fields[Name] extends SentField<unknown> ? Name : never
@@ -115,7 +115,7 @@ export function bodySchema<Fields extends BodyFields>(fields: Fields): Joi.Objec
   );
 }
 
-/** What a schema accepts. */
+/** The type of the values that a schema accepts. */
 export type BodyOf<Schema> = Schema extends Joi.ObjectSchema<infer Body> ? Body : never;
 
 /** The body as an object. @throws ServiceError `bad_request` for a list, a string, null and so on */

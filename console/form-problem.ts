@@ -1,4 +1,4 @@
-/** Forms that are refused, and what the reader is told. */
+/** Refused forms, and the messages for the reader. */
 import { type ErrorCode, ServiceError } from '../domain/errors.ts';
 import type { Texts } from './texts/texts.ts';
 

@@ -100,7 +100,7 @@ export function showPage(title: string, ...content: Child[]): Extract<PageResult
   return { kind: 'page', title, content };
 }
 
-/** Returns what a page is about. @throws ServiceError `not_found` */
+/** Returns the object that a page shows. @throws ServiceError `not_found` */
 export function existing<Thing>(thing: Thing | null | undefined): Thing {
   if (thing === null || thing === undefined) throw new ServiceError('not_found', 'There is nothing like that.');
   return thing;

@@ -113,7 +113,7 @@ interface Answer {
 async function answerOf(page: Page, visit: Visit, services: ApiServices): Promise<Answer> {
   if (page.method === 'get') return { sent: visit, result: await runOpened(await open(page, visit, services)) };
   if (page.maxFileBytes !== undefined) {
-    // Only those who may send the form have its file read.
+    // The file is read only if the visitor may send the form.
     const opened = await open(page, visit, services);
     if (typeof opened !== 'function') return { sent: visit, result: opened };
   }

@@ -12,7 +12,7 @@ export interface Answer {
   readonly description: string;
   /** Absent when there is no body. */
   readonly content?: Content;
-  /** Headers besides those of every answer; names under `components.headers`. */
+  /** Headers beyond the common ones; names under `components.headers`. */
   readonly headers?: readonly string[];
 }
 

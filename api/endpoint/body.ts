@@ -19,7 +19,7 @@ export interface RequestBody<Body> {
 
 /** A JSON body that can be read before it is checked. */
 export interface JsonBody<Body> extends RequestBody<Body> {
-  /** Checks what was read. @throws ServiceError `bad_request` */
+  /** Checks the body. @throws ServiceError `bad_request` */
   readonly parse: (value: unknown, services: ApiServices) => Body;
 }
 

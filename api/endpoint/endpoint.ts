@@ -109,7 +109,7 @@ export function endpoint<const Path extends RequestLine, Rule extends Access, Qu
   };
 }
 
-/** Writes down what an administrator is about to change. */
+/** Records an administrator's action before it changes anything. */
 async function noteAdministrator(
   context: Context,
   { id, method }: Operation,

@@ -24,7 +24,7 @@ export interface QueryParameter<Value> {
 export type QueryParameters<Values> = { readonly [Name in keyof Values]: QueryParameter<Values[Name]> };
 
 /**
- * Reads the query of a request, which Koa parses only for those who look at it.
+ * Reads the query of a request, which Koa parses on first use.
  *
  * @param isClosed whether parameters without a definition are refused; they have no effect otherwise
  * @throws ServiceError `bad_request` for the first wrong parameter

@@ -1,4 +1,4 @@
-/** Converts Joi schemas to JSON Schema, so that the documentation is what is checked. */
+/** Converts Joi schemas to JSON Schema, so that the API description states the rules that are checked. */
 import type Joi from 'joi';
 import { type JsonSchema, NULL, nullable } from '../../domain/json-schema.ts';
 

@@ -92,7 +92,7 @@ function withToken(scheme: string): AccessDescription {
   return { security: [{ [scheme]: [] }], refusals: [401, 500], headers: [] };
 }
 
-/** @param roles of which a token needs one */
+/** @param roles a token needs one of them */
 function withRole(roles: readonly AdminRole[]): AccessDescription {
   const refusals: RefusalStatus[] = roles.length < ADMIN_ROLES.length ? [401, 403, 500] : [401, 500];
   return { security: roles.map((role) => ({ adminToken: [role] })), refusals, headers: [] };

@@ -13,7 +13,7 @@ export function textSchemas(catalogue: Catalogue): Readonly<Record<string, JsonS
   return { ...textRequestSchemas(catalogue), ...TEXT_ANSWER_SCHEMAS };
 }
 
-/** Refused before the model is called, these have the common envelope; afterwards, that of the format. */
+/** Errors before the call of the model have the common envelope; later ones, the envelope of the format. */
 const STATUSES_IN_BOTH: readonly RefusalStatus[] = [429, 500, 503];
 
 interface FormatEnvelope {

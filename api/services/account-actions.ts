@@ -16,7 +16,7 @@ export function reopenAccount(database: Database, accountId: string, by: Authors
 }
 
 /**
- * Has everything erased that the account has sent and got until now. What the books need stays.
+ * Erases all content that the account has sent and received until now. Records of money stay.
  *
  * @throws ServiceError `not_found`
  */

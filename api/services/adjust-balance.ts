@@ -42,7 +42,7 @@ export async function adjustBalanceOnce(
   await adjustBalance(services, adjustment);
 }
 
-/** Says what a check violation of an adjustment means. */
+/** Explains a check violation of an adjustment. */
 export function refuseOverdraft(error: unknown): never {
   if (!isDatabaseError(error, CHECK_VIOLATION)) throw error;
   throw new ServiceError('insufficient_credits', 'The account has less funded credit than the amount to take.');

@@ -9,7 +9,7 @@ import { isObject } from '../../domain/json.ts';
 import { createTokenCheck, digestToken } from '../../net/bearer-token.ts';
 
 export interface Administrator {
-  /** The author of what is done. */
+  /** The author of the action. */
   readonly name: string;
   readonly role: AdminRole;
   /** Null for the token in the environment, whose holders may say who they are. */
@@ -21,10 +21,10 @@ export function askerOf({ name, tokenId }: Administrator): string {
   return tokenId ?? name;
 }
 
-/** The holder of an admin token; null when nobody has it. */
+/** The holder of an admin token; null for an unknown token. */
 export type FindAdministrator = (token: string) => Promise<Administrator | null>;
 
-/** The author of what is done with the token in the environment, unless the request names another. */
+/** The author of actions with the token in the environment, unless the request names one. */
 export const SHARED_NAME = 'admin';
 
 const SHARED: Administrator = { name: SHARED_NAME, role: 'operator', tokenId: null };

@@ -52,7 +52,7 @@ export async function topUpSome(payer: Payer): Promise<boolean> {
   return attempts.length === BATCH_SIZE;
 }
 
-/** A payment whose answer is lost is asked for again under the same id, so it is made once. */
+/** A payment with an unknown outcome is requested again under the same id, so it is made once. */
 async function topUp({ database, checkout, log }: Payer, attempt: TopUpAttempt): Promise<void> {
   const { accountId, amount } = attempt;
   try {

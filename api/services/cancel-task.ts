@@ -64,7 +64,7 @@ export async function cancelOwnTask(cancelling: Cancelling, task: Task): Promise
   throw tooLate(answer?.isCancelled === false ? answer.reason : `The task has ${current.status}.`);
 }
 
-/** Ends a task of which no workflow runs. No upstream has it, unless Temporal lost its history. @returns the task as it is then */
+/** Ends a task without a running workflow. No upstream has it, unless Temporal lost its history. */
 async function cancelUnstarted(cancelling: Cancelling, task: Task): Promise<Task> {
   const { database, metrics } = cancelling;
   if (await mayStillRender(database, task.id)) throw tooLate('The task is being recovered. Try again in a minute.');

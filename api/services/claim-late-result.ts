@@ -1,4 +1,4 @@
-/** Claims what was rendered after the refund of its task: a new task with the same price, which succeeds at once. */
+/** Claims a result that was rendered after the refund: a new task at the same price, which succeeds at once. */
 import { eventOf, finishTasks } from '../../db/queries/finish-task.ts';
 import { findLateResult, lockLateResult, markLateResultClaimed } from '../../db/queries/late-results.ts';
 import { createTasks, findAccountTask, type NewTask } from '../../db/queries/tasks.ts';

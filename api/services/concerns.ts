@@ -12,7 +12,7 @@ export type Concern =
   | { readonly kind: 'database' | 'temporal' }
   /** The circuit of a route is open. */
   | { readonly kind: 'circuit'; readonly upstream: string; readonly model: string; readonly cause: string }
-  /** An upstream fails much of what it is asked for. */
+  /** An upstream fails many of its requests. */
   | {
       readonly kind: 'failing';
       readonly upstream: string;

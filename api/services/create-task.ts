@@ -201,7 +201,7 @@ type Refusal = Exclude<CreateOutcome, 'created'>;
 
 const SHORTAGES: ReadonlySet<CreateOutcome | null> = new Set(['key_limit', 'end_user_limit', 'insufficient_credits']);
 
-/** Before a refusal for lack of money, text processes return what they do not use. */
+/** Before a refusal for lack of money, text processes return their unused allowances. */
 export async function withAllowances<Outcome extends CreateOutcome | null>(
   database: Database,
   accountId: string,

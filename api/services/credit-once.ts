@@ -44,7 +44,7 @@ export function creditOnce(
   });
 }
 
-/** The reference of a payment that the payment provider announces. Whoever credits it by hand uses the same. */
+/** The reference of a payment that the payment provider announces. Crediting it by hand takes the same reference. */
 export function referenceOfPayment(id: string): string {
   return `payment:${id}`;
 }

@@ -1,4 +1,4 @@
-/** The prices that customers pay: the catalogue's, or those of a version of their price list. */
+/** The prices that customers pay: of the catalogue, or of a version of their price list. */
 import { mediaPrices, type Terms, textPrices } from '../../catalogue/offer.ts';
 import type { ImageModel, MediaModel, TextModel, VideoModel } from '../../catalogue/types.ts';
 import type { Database } from '../../db/database.ts';

@@ -1,4 +1,4 @@
-/** The budgets of end users: setting them, and finding those that text processes need. */
+/** Sets the budgets of end users, and finds the budgets that text processes need. */
 import type { Caller } from '../../db/queries/api-keys.ts';
 import type { Database } from '../../db/database.ts';
 import { findBudgetsOf, type KeptBudget, type NewBudget, setEndUserBudget } from '../../db/queries/end-user-budgets.ts';

@@ -43,7 +43,7 @@ type Finder = (sources: Sources, id: string) => Promise<OwnedTimeline | null>;
 
 type Told = Omit<Timeline, 'id'>;
 
-/** Finds what has an id, and tells its story. */
+/** Finds the object with an id, and its timeline. */
 function storyOf<Subject extends { readonly accountId: string }>(
   find: (database: Database, id: string) => Promise<Subject | null>,
   tell: (subject: Subject, sources: Sources, id: string) => Told | Promise<Told>,

@@ -83,7 +83,7 @@ export async function createOnce(
   }
 }
 
-/** Creates the resource; releases the key on failure. If only the database's answer was lost, the response stands. */
+/** Creates the resource; releases the key on failure. If the outcome of the commit is unknown, the response stands. */
 async function createUnder(
   claim: { readonly accountId: string; readonly key: string; readonly claimToken: string },
   { database, encryption }: { database: Database; encryption: Encryption },

@@ -39,7 +39,7 @@ const MAY_BE_ZERO: ReadonlySet<string> = new Set<keyof typeof TOKEN_PRICES>([
 
 type Services = Pick<ApiServices, 'database' | 'catalogue'>;
 
-/** A version with what it means in the catalogue in force. */
+/** A version with its prices in the current catalogue. */
 export interface ShownPriceList extends PriceListVersion {
   readonly summary: PriceListSummary;
   readonly models: readonly PricedModel[];
@@ -207,7 +207,7 @@ function assertPrices(
 
 const MAX_PRICE_CHARACTERS = 20;
 
-/** Null for what is no price. */
+/** Null for a value that is not a price. */
 function readPrice(usd: unknown, isMedia: boolean): bigint | null {
   if (typeof usd !== 'string' || usd.length > MAX_PRICE_CHARACTERS) return null;
   try {

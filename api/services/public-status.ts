@@ -151,7 +151,7 @@ async function readStatus(
   return { status: overallStatus(reports.map(({ status }) => status)), updatedAtMs: nowMs, services: reports };
 }
 
-/** @returns null for a service of which operators have disabled every model */
+/** @returns null if operators have disabled every model of the service */
 function availabilityNow(
   service: Service,
   health: readonly UpstreamHealth[],

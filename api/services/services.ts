@@ -59,7 +59,7 @@ export interface GivenServices {
   readonly startReconciliation: StartReconciliation;
 }
 
-/** All services: those, and the ones that `createServices` builds from them. */
+/** All services: the given ones, and the ones that `createServices` builds from them. */
 export interface ApiServices extends GivenServices {
   /** The public address of the api process, without a trailing slash. */
   readonly publicUrl: string;

@@ -9,7 +9,7 @@ import { partsOf } from '../../text/turns.ts';
 /** Separators, and what upstreams add around tools. */
 const TOKENS_PER_REQUEST = 64;
 const TOKENS_FOR_TOOLS = 512;
-/** Punctuation, and the roles and names that upstreams substitute for those of their format. */
+/** Punctuation, and the roles and names of the upstream's format. */
 const TOKENS_PER_VALUE = 4;
 
 /** Fields that no upstream shows to its model. */
@@ -26,7 +26,7 @@ export function maxInputTokens(request: TextRequest, body: JsonObject, model: Te
   const media = mediaOf(request);
   const isUncounted = lengthsOfData(media);
   const { inputCount = 0, tokenIdCount = 0 } = request.embeddings ?? {};
-  // Ids are what upstreams count already, beside what they add to each input.
+  // Token ids are counted as they are. Upstreams add a few tokens to each input.
   if (tokenIdCount > 0) return Math.min(TOKENS_PER_REQUEST + inputCount * TOKENS_PER_VALUE + tokenIdCount, limit);
   let tokens = TOKENS_PER_REQUEST + media.reduce((sum, medium) => sum + model.mediaTokens[kindOf(medium)], 0);
   if (request.tools.length > 0) tokens += TOKENS_FOR_TOOLS;

@@ -17,7 +17,7 @@ export interface InputTokens {
   readonly countedBy: 'model' | 'genway';
 }
 
-/** By the vendor of the model's first route, asked with what it would get for an answer, or else by the own estimate. */
+/** Asks the vendor of the model's first route, with the request it would get, or else estimates the count. */
 export async function countInput(
   { accountId, ...asked }: CountAsk,
   { upstreams, assertEnabled }: Pick<TextServices, 'upstreams' | 'assertEnabled'>,

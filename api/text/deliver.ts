@@ -237,7 +237,7 @@ function callOnce(
   });
 }
 
-/** Keeps what an attempt used that has failed, once. */
+/** Records the usage of a failed attempt once. */
 function keepFailed({ route, joined, failed }: Progress, meter: Meter | undefined): void {
   if (route === null || !meter?.hasUsed || failed.some((kept) => kept.meter === meter)) return;
   failed.push({ route, meter, choiceCount: choicesOf(joined) });

@@ -7,7 +7,7 @@ import { partsOf } from '../../text/turns.ts';
 const TOKENS_PER_TURN = 4;
 /** The cost of the largest image on the most expensive models. */
 const TOKENS_PER_IMAGE = 1_600;
-/** Documents, audio and video cost by their content, of which only the size is known here. */
+/** Documents, audio and video cost by their content. Only the size is known here. */
 const FILE_BYTES_PER_TOKEN = 100;
 
 /** Returns a lazy estimate for a request: few are needed. */

@@ -33,7 +33,7 @@ export interface Exchange extends PreparedRequest {
   readonly readResult: (bytes: Uint8Array) => Promise<WrittenJson | null>;
   /** Splits the bytes of a stream into frames. To be called once. */
   readonly splitStream: () => Stage<Buffer, Frame>;
-  /** Converts the frames of a stream to what the client gets. To be called once. */
+  /** Converts the frames of a stream to the client's format. Call it once. */
   readonly readStream: () => Stage<Frame, Piece>;
 }
 

@@ -18,7 +18,7 @@ export interface TextService {
    */
   serve(ask: TextAsk): Promise<void>;
   /**
-   * Answers an authenticated call that does not stream, to whoever shows it instead of to the client.
+   * Answers an authenticated call that does not stream, for a page that shows the answer.
    *
    * @returns the answer as JSON, in the format of the call
    * @throws ServiceError for every reason not to call the model, and for every failure
@@ -44,7 +44,7 @@ export function createTextService(services: TextServices): TextService {
     answer: async (ask) => {
       const reply = new KeptReply();
       const { recorded } = await deliver(await admit(ask, services), services, departures, reply);
-      // Who shows the answer also shows what it cost.
+      // A page that shows the answer also shows its cost.
       await Promise.race([recorded, sleep(LONGEST_RECORDING_MS, undefined, { ref: false })]);
       return reply.take();
     },

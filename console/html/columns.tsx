@@ -33,7 +33,7 @@ interface Offer<Row> {
   readonly columns: Columns<Row>;
 }
 
-/** The usual columns, and those of all other fields that have a title and fill one cell. */
+/** The usual columns, and columns for all other fields with a title that fill one cell. */
 function offeredColumns<Row>({ of, columns }: Offer<Row>, texts: Texts): Columns<Row> {
   const usual = columns.map(fieldIn);
   const others = Object.entries(of.fields).flatMap(([name, field]): FieldName[] =>

@@ -170,7 +170,7 @@ function useFault(wireName: string): string | null {
   return problem?.field === wireName ? problem.words : null;
 }
 
-/** What a field starts with: in a refused form, the entry that was sent. */
+/** The initial value of a field: in a refused form, the sent value. */
 function useEntry(name: string, value: string | number | null | undefined): string {
   return useContext(RefusedForm)?.sent.text(name) ?? String(value ?? '');
 }
@@ -353,7 +353,7 @@ interface FormButtonProps {
   readonly label: string;
   readonly look?: Look;
   readonly question?: string;
-  /** What the form sends. */
+  /** The value that the form sends. */
   readonly entries?: Readonly<Record<string, string>>;
 }
 

@@ -1,4 +1,4 @@
-/** Admin tokens, and what was done with them. */
+/** Admin tokens, and the log of their actions. */
 import {
   type AdminAction,
   type AdminToken,

@@ -28,7 +28,7 @@ const ACTIVITY = nested<Activity>({
   ...BOOKS.fields,
 });
 
-/** A statement, and what it is of. */
+/** A statement and its account. */
 interface StatementOfPeriod extends Statement {
   readonly accountId: string;
   readonly date: string | undefined;

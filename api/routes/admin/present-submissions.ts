@@ -1,4 +1,4 @@
-/** How operators see the attempts to hand a task over to an upstream, and what they cost. */
+/** The submissions of a task to upstreams as operators see them, with their costs. */
 import type { KeptSubmission } from '../../../db/queries/submissions.ts';
 import { noteOf, type VendorCost } from '../../../domain/media-route.ts';
 import * as field from '../../../domain/resource/field.ts';

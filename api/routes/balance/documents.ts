@@ -39,7 +39,7 @@ const TAX = nested<TaxLine>({
   amount_usd: field.exactUsd('amount', 'In whole cents; a part of the total'),
 });
 
-/** A document without what it says in detail. */
+/** A document without its lines. */
 const SUMMARY = {
   id: field.id('billingDocument')('id'),
   object: field.constant('billing_document'),

@@ -20,7 +20,7 @@ export interface Capability {
   readonly summary: string;
   /** Words by which it is found besides. */
   readonly synonyms: string;
-  /** The price of the example, and what the example is. */
+  /** The price of an example, with the description of the example. */
   readonly price: PicoUsd;
   readonly priceOf: string;
   readonly inputs: JsonSchema;

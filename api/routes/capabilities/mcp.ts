@@ -105,7 +105,7 @@ export const serveMcp = endpoint({
   },
   refusals: ['bad_request'],
   handle: async ({ caller, context, body }, services) => {
-    // One request would count as one, whatever its messages do.
+    // A request would count as one call, however many messages it has.
     if (Array.isArray(body)) throw badRequest('The body must be one message: send each in a request of its own');
     const server = createServer({ caller, context, services });
     const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true });

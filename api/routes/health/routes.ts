@@ -4,7 +4,7 @@ import { json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { exactly, object, objectOf, oneOfTexts } from '../../../domain/json-schema.ts';
 
-/** Whether the process runs. Depends on nothing else: a restart would not heal what is wrong elsewhere. */
+/** Whether the process runs. Checks no dependency, because a restart would not mend one. */
 export const isAlive = endpoint({
   id: 'isAlive',
   tag: 'Service',

@@ -17,7 +17,7 @@ import { createValidator, requireObject } from '../../validation.ts';
 import { receiveForm, type StoredFile } from './receive-form.ts';
 
 export interface MediaBody<Fields> {
-  /** Without those that are null, which SDKs send for defaults. */
+  /** Without null fields, which SDKs send for defaults. */
   readonly fields: Fields;
   /** Fields that only the model has; pictures as links. */
   readonly parameters: JsonObject;

@@ -69,7 +69,7 @@ async function credit(payment: Payment, { database, log }: ApiServices) {
     }
     const { transferId, applied, isSuspended } = await creditPayment(database, payment);
     if (isSuspended) warnOfDispute(log, id, accountId);
-    // The answer to whoever made the payment may be lost.
+    // The payer may not have received the answer.
     if (attemptId !== null) await endTopUpAttempt(database, { accountId, attemptId }, null);
     return PAYMENT_EVENT.present({ outcome: applied ? 'credited' : 'credited_before', transferId });
   } catch (error) {

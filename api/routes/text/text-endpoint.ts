@@ -26,7 +26,7 @@ interface TextDefinition<Path extends RequestLine, Query extends object> extends
 > {
   readonly format: WireFormat | EmbeddingsFormat;
   readonly body: RequestBody<void>;
-  /** Reads what the request says outside its body. @throws ServiceError if something required is missing */
+  /** Reads the path and headers of the request. @throws ServiceError if a required value is missing */
   readonly read?: (
     request: EndpointRequest<Path, TextAccess, Query>,
   ) => Partial<Pick<TextAsk, 'parseContext' | 'streamsArray'>>;

@@ -1,4 +1,4 @@
-/** Acknowledging findings of reconciliation that nobody can remedy, so that they do not keep a month open for ever. */
+/** Acknowledges findings of reconciliation that cannot be remedied, so that they do not keep a month open forever. */
 import type { Database } from '../../../db/database.ts';
 import {
   type Acknowledgement,

@@ -27,7 +27,7 @@ import {
 import type { InTurn } from './statements.ts';
 
 export interface BillFile {
-  /** What it says, with a line that has the titles of the columns. */
+  /** The content of the file, including a line with the titles of the columns. */
   readonly csv: string;
   readonly columns: BillColumns;
   /** What 1 of its currency is worth; null for a bill in US dollars. */
@@ -40,9 +40,9 @@ export interface BillImport extends Pick<BillFile, 'csv' | 'usdPerUnit'> {
   readonly month: Month;
   readonly vendor: string;
   readonly author: string;
-  /** Absent: those of the vendor's latest bill. */
+  /** If absent, the upstreams of the vendor's latest bill. */
   readonly upstreams?: readonly string[] | undefined;
-  /** Absent: those of the vendor's latest bill, or known ones of the vendor, whichever the file has. */
+  /** If absent, the columns of the vendor's latest bill, or the vendor's known columns, if the file has them. */
   readonly columns?: BillColumns | undefined;
 }
 
@@ -95,7 +95,7 @@ export async function existingBill(database: Database, vendor: string, month: Mo
   return bill;
 }
 
-/** Reads a whole month, so that each holder waits for their turn. @param holder whoever asks */
+/** Reads a whole month, so the reads of one holder run one after another. @param holder the caller */
 export function compareBill(
   { reports, inTurn }: { readonly reports: Database; readonly inTurn: InTurn },
   holder: string,
@@ -138,7 +138,7 @@ export async function readBill({
   let records = 0;
   for await (const { line, record } of recordsOf(csv, titles.separator)) {
     if (line <= titles.line) continue;
-    // Also those that are no lines of the bill: to read a line takes its time, whatever it says.
+    // Counts lines that are not part of the bill, too: reading any line takes time.
     if (records === MOST_LINES) {
       throw badRequest(`The bill has more than ${MOST_LINES} lines. Add up those of a job or a model.`);
     }

@@ -12,7 +12,7 @@ import { formatUsd, type PicoUsd } from '../../../domain/money.ts';
 import { CORRECTIONS } from '../../../domain/policy.ts';
 
 export interface DualControl {
-  /** Above this amount a second person must approve; null if nobody ever has to. */
+  /** Above this amount a second person must approve; null if no amount needs approval. */
   readonly secondApprovalAbove: PicoUsd | null;
   readonly publicUrl: string;
 }

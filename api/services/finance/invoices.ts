@@ -11,7 +11,7 @@ const BATCH_SIZE = 10;
 interface Issuer {
   /** A pool whose statements may run long. */
   readonly database: Database;
-  /** Null for nobody: then there are no documents. */
+  /** Null without a seller: then there are no documents. */
   readonly seller: Seller | null;
   readonly log: Pick<Logger, 'error'>;
 }

@@ -1,4 +1,4 @@
-/** A month's transfers as rows of its export: what was booked, with usage, revenue, cost and margin. */
+/** A month's transfers as rows of its export, with usage, revenue, cost and margin. */
 import type { Database } from '../../../db/database.ts';
 import { type AcknowledgedFinding, type Books, findClosedMonth } from '../../../db/queries/closed-months.ts';
 import { type FailedTextAttempt, streamFailedAttempts } from '../../../db/queries/failed-text-attempts.ts';

@@ -1,4 +1,4 @@
-/** Reports that may run long, in turns, so that those who ask for many leave connections for reports to others. */
+/** Runs long reports one after another for each caller, which leaves connections for other callers' reports. */
 import type { Database } from '../../../db/database.ts';
 import { readStatement, type Statement } from '../../../db/queries/statements.ts';
 import { ServiceError } from '../../../domain/errors.ts';

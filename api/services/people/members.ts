@@ -112,7 +112,7 @@ export function changeRole(
   });
 }
 
-/** Takes the account away from somebody, at once. @throws ServiceError `not_found` */
+/** Ends a membership at once. @throws ServiceError `not_found` */
 export function removeMember(database: Database, by: LinkMaker, userId: string): Promise<Refusal | null> {
   return asOwner(database, by, async (transaction, members) => {
     const member = memberOf(members, userId);
@@ -231,7 +231,7 @@ async function endWhatOwnerMade(database: Database, accountId: string, ownerId: 
   await deleteLinksBy(database, { accountId, ownerId });
 }
 
-/** Each link fills somebody's mailbox, or gives away whether somebody has that address. */
+/** Each link sends an e-mail, or reveals whether a user has the address. */
 async function isTooFast(database: Database, { ownerId }: LinkMaker): Promise<boolean> {
   const limit = { subjects: [`links by ${ownerId}`], most: MAX_LINKS, windowSeconds: LINKS_WINDOW_SECONDS };
   return !(await takeSignInAttempt(database, limit));

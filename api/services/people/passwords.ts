@@ -21,7 +21,7 @@ export async function isPassword(password: string, passwordHash: string | null):
   return matches && isPossible && passwordHash !== null;
 }
 
-/** In characters, of which some, such as emoji, are two units in JavaScript. */
+/** In characters. Some, such as emoji, are two units in JavaScript. */
 export function lengthOf(password: string): number {
   return Array.from(password).length;
 }

@@ -11,7 +11,7 @@ const CODES = 10;
 const GROUPS = /.{4}/g;
 const LETTERS = 16;
 
-/** Makes new codes, and ends those from before. @returns them, such as `ABCD-EFGH-IJKL-MNOP` */
+/** Creates new codes, which replace the earlier ones. @returns codes such as `ABCD-EFGH-IJKL-MNOP` */
 export async function makeRecoveryCodes(database: Database, userId: string): Promise<readonly string[]> {
   const codes = Array.from({ length: CODES }, () => newSecondFactorSecret().slice(0, LETTERS));
   await setRecoveryCodes(database, userId, codes.map(digestToken));

@@ -33,7 +33,7 @@ import { takeRecoveryCode } from './recovery-codes.ts';
 import { isAppCode, stepOfCode } from './second-factor.ts';
 import { inOpenSession, newToken } from './sessions.ts';
 
-/** Within a quarter of an hour, for one user from one network: an attacker locks out nobody on another network. */
+/** Within a quarter of an hour, for one user from one network. An attacker on another network locks nobody out. */
 const MAX_ATTEMPTS = 10;
 /** For everybody in one network, which many people may share. */
 const MAX_NETWORK_ATTEMPTS = 50;
@@ -56,7 +56,7 @@ const LINK_LIFETIME_SECONDS = 3 * 24 * 3600;
 
 export type SignIn = { readonly user: User } | 'wrong' | 'too many';
 
-/** Takes about as long whether or not somebody has that address. */
+/** Takes about as long for an unknown address as for a known one. */
 export async function checkPassword(
   database: Database,
   { email, password, ip }: { readonly email: string; readonly password: string; readonly ip: string },
@@ -79,7 +79,7 @@ export function pauseAfter(attempts: number): number {
   return Math.min(Math.max(0, attempts - MAX_QUICK_ATTEMPTS) * SLOWER_BY_MS, MAX_PAUSE_MS);
 }
 
-/** Whether somebody who is signed in knows the user's password, as before a change that would lock its owner out. */
+/** Checks the password of a signed-in user again, before a change that would lock the owner out. */
 export async function confirmPassword(
   database: Database,
   user: User,
@@ -122,7 +122,7 @@ async function isCodeOfApp(
   return step !== null && (await useSecondFactorStep(database, user.id, step));
 }
 
-/** Changes the password of somebody who is signed in. Every other session ends, and links that are on their way. */
+/** Changes the password of a signed-in user. Ends every other session, and links that were sent. */
 export async function changePassword(
   database: Database,
   { user, password, session }: { readonly user: User; readonly password: string; readonly session: Session },
@@ -176,7 +176,7 @@ export function forgetLinkAttempt(database: Database, ip: string): Promise<void>
   return uncountSignInAttempt(database, networkSubject(ip));
 }
 
-/** Whether an address may have the provider of OpenID Connect asked once more. */
+/** Whether another sign-in with OpenID Connect is allowed from a network address. */
 export async function mayAskProvider(database: Database, ip: string): Promise<boolean> {
   return !(await isTooMany(database, [`provider from ${networkOf(ip)}`], MAX_PROVIDER_ANSWERS));
 }

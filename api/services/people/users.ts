@@ -54,7 +54,7 @@ export async function makeUserLink({ database, publicUrl, canSendMail }: LinkSer
 
 export interface UserChanges extends UserDetails {
   readonly disabled?: boolean | undefined;
-  /** Null takes the second factor away. */
+  /** Null removes the second factor. */
   readonly secondFactor?: null | undefined;
 }
 

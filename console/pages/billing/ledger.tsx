@@ -119,7 +119,7 @@ export function Ledger({ entries, next, balance, keys, pageOf, isOfStaff = false
   );
 }
 
-/** The balance, and apart from it what is held of it. */
+/** The balance, and the amounts that are held. */
 export function Holds({ balance }: { balance: BalanceWithHolds }) {
   const { billing: words, common, fields } = useTexts();
   const { available, heldByTasks, runningTasks, heldByText } = balance;

@@ -19,7 +19,7 @@ import { type ListPage, readListPage } from '../../list-page.ts';
 import { inBothPlaces, mayHere, type PageResult, showPage, type UserVisit } from '../../page.ts';
 import { type NamedPeriod, readPeriod } from '../usage/period.ts';
 
-/** What a visitor needs to change budgets. */
+/** The permissions to change budgets. */
 const TO_CHANGE = ['develop', 'operate'] as const;
 const validate = createValidator(endUserBudgetSchema);
 

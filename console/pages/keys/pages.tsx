@@ -13,7 +13,7 @@ import { KeyFacts, KeyTable } from './key-table.tsx';
 /** The most keys of an account. A program that creates more has a bug. */
 const MAX_KEYS = 200;
 
-/** What a visitor needs for all pages about keys. */
+/** The permissions for all pages about keys. */
 const MANAGE = ['develop', 'operate'] as const;
 
 export const keyPages = inBothPlaces((place) => {

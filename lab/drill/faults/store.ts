@@ -1,5 +1,5 @@
 /** Outages of the stores to which results are written. */
-import { mkdir, rename, unlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, rename, rm, unlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type FaultKind, seconds, strikeThe } from './fault.ts';
@@ -74,13 +74,24 @@ async function takeAway(folder: string): Promise<() => Promise<void>> {
   const away = `${folder}.away`;
   // The folder may not exist yet.
   await mkdir(dirname(folder), { recursive: true });
-  const existed = await rename(folder, away).then(
-    () => true,
-    () => false,
-  );
+  const existed = await isRenamed(folder, away);
   await writeFile(folder, '');
   return async () => {
     await unlink(folder);
-    if (existed) await rename(away, folder);
+    while (existed && !(await isRenamed(away, folder))) {
+      // A process has created the folder since then, and may have stored a file.
+      const since = `${folder}.since`;
+      await rename(folder, since);
+      await cp(since, away, { recursive: true });
+      await rm(since, { recursive: true });
+    }
   };
+}
+
+/** @returns false if there is nothing to rename, or the new name is in use */
+function isRenamed(from: string, to: string): Promise<boolean> {
+  return rename(from, to).then(
+    () => true,
+    () => false,
+  );
 }

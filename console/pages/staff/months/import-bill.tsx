@@ -22,7 +22,7 @@ const MAX_VENDORS_SHOWN = 30;
 
 const validate = createValidator(importBillSchema);
 
-/** What a form starts with. */
+/** The initial values of the form. */
 interface Entries {
   readonly upstreams: string;
   readonly job: string;

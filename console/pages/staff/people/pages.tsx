@@ -71,7 +71,7 @@ function roleIn(text: string): MemberRole {
   return role;
 }
 
-/** Invites somebody new by a link. Somebody who is known becomes a member at once. */
+/** Invites a new person by a link. A known user becomes a member at once. */
 export async function invite(visit: UserVisit, services: ApiServices): Promise<PageResult> {
   const { form, texts, params } = visit;
   const { id: accountId } = await existingAccount(services.database, params['account_id'] ?? '');
@@ -167,7 +167,7 @@ function RoleChoice({ id, value }: { id: string; value: MemberRole }) {
   return <Choice name="role" id={id} value={value} options={options} />;
 }
 
-/** The form that invites somebody to an account. */
+/** The form that invites a person to an account. */
 export function InviteForm({ accountId }: { accountId: string }) {
   const { members: words } = useTexts();
   return (
