@@ -74,11 +74,11 @@ async function takeAway(folder: string): Promise<() => Promise<void>> {
   const away = `${folder}.away`;
   // The folder may not exist yet.
   await mkdir(dirname(folder), { recursive: true });
-  const existed = await isRenamed(folder, away);
+  const existed = await tryRename(folder, away);
   await writeFile(folder, '');
   return async () => {
     await unlink(folder);
-    while (existed && !(await isRenamed(away, folder))) {
+    while (existed && !(await tryRename(away, folder))) {
       // A process has created the folder since then, and may have stored a file.
       const since = `${folder}.since`;
       await rename(folder, since);
@@ -88,8 +88,8 @@ async function takeAway(folder: string): Promise<() => Promise<void>> {
   };
 }
 
-/** @returns false if there is nothing to rename, or the new name is in use */
-function isRenamed(from: string, to: string): Promise<boolean> {
+/** @returns whether there was something to rename, and the new name was free */
+function tryRename(from: string, to: string): Promise<boolean> {
   return rename(from, to).then(
     () => true,
     () => false,
