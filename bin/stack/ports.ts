@@ -9,10 +9,15 @@ import { createServer } from 'node:net';
  */
 const FREE_PORTS = { from: 20_000, to: 32_000 };
 
-/** A random port on which nothing listens. */
+/** The ports that this process has returned. Their servers may not listen yet. */
+const returned = new Set<number>();
+
+/** A random port on which nothing listens. A process never gets the same port twice. */
 export async function findFreePort(): Promise<number> {
   for (;;) {
     const port = randomInt(FREE_PORTS.from, FREE_PORTS.to);
+    if (returned.has(port)) continue;
+    returned.add(port);
     if (await isPortFree(port)) return port;
   }
 }
