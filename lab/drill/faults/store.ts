@@ -78,7 +78,8 @@ async function takeAway(folder: string): Promise<() => Promise<void>> {
   await writeFile(folder, '');
   return async () => {
     await unlink(folder);
-    while (existed && !(await tryRename(away, folder))) {
+    if (!existed) return;
+    while (!(await tryRename(away, folder))) {
       // A process has created the folder since then, and may have stored a file.
       const since = `${folder}.since`;
       await rename(folder, since);
