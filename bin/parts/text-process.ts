@@ -1,5 +1,6 @@
 /** One text process. */
 import cluster, { type Worker } from 'node:cluster';
+import { setFlagsFromString } from 'node:v8';
 import { createTextApp } from '../../api/app.ts';
 import type { Config } from '../../config.ts';
 import { listen } from '../../net/http-server.ts';
@@ -7,8 +8,17 @@ import { RECORDING_MS, stopOnSignal } from './process.ts';
 import { openServing } from './serving.ts';
 import { shareMetrics } from './shared-metrics.ts';
 
+/**
+ * How far the old objects of V8 grow towards their limit, in percent, before V8 marks all objects in small steps, and
+ * at once. By default V8 starts as soon as less than the size of the new objects is left: with 64 MB for new objects,
+ * every two seconds under load, and each time requests wait for up to 50 ms.
+ */
+const MARKING_STARTS = { inSteps: 75, atOnce: 90 };
+
 /** Serves text. In a worker of a primary, connections come from the primary's port, and metrics cover all workers. */
 export async function serveText(config: Config): Promise<void> {
+  setFlagsFromString(`--incremental-marking-soft-trigger=${MARKING_STARTS.inSteps}`);
+  setFlagsFromString(`--incremental-marking-hard-trigger=${MARKING_STARTS.atOnce}`);
   const { log, tracing, web, text, watch, dependencies } = await openServing('text', config, null);
   const { worker } = cluster;
   const metrics = worker ? shareMetrics(worker, dependencies.metrics) : dependencies.metrics;
