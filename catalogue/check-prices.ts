@@ -35,7 +35,7 @@ function zeroPrices(file: OperatorFile, { kind, path, entry }: WrittenModel): re
       .filter(([, one]) => typeof one === 'string' && one !== '' && ZERO.test(one))
       .map(([steps]) => {
         const at = [...path, ...steps];
-        const message = `"${writePath(at)}" is 0: this is sold for nothing; write a price${kind === 'text' ? ', or `free: true` in place of prices' : ''}`;
+        const message = `"${writePath(at)}" is 0: this costs customers nothing; write a price${kind === 'text' ? ', or `free: true` in place of prices' : ''}`;
         return file.finding(at, message, { severity: 'warning' });
       });
   });

@@ -131,7 +131,7 @@ export function findParameterFaults(file: OperatorFile, path: FieldPath, entry: 
           ? []
           : [fault([...at, 'default'], 'is not a value of the parameter')]),
         ...(routes.every(([, { parameters = {} }]) => parameters[name] === null)
-          ? [fault(at, 'is passed on by no route')]
+          ? [fault(at, 'is sent upstream by no route of the model')]
           : []),
       ];
     }),

@@ -38,8 +38,8 @@ export const LATE_RESULT_LIMIT_MS = 60 * 60_000;
 export const STORE_SURELY_OVER_MS = 3 * STORE_LIMIT_MS;
 
 /** The failure type for an unavailable store: the task waits, and polls no provider meanwhile. */
-export const STORE_AWAY = 'StoreAway';
+export const STORE_UNAVAILABLE = 'StoreUnavailable';
 /** Marks the failure of a task that an upstream may still be rendering. */
 export const MAY_STILL_RENDER = 'MayStillRender';
 /** How long a task pauses between checks of an unavailable store. */
-export const STORE_AWAY_PAUSE_MS = 10_000;
+export const STORE_UNAVAILABLE_PAUSE_MS = 10_000;

@@ -1,7 +1,7 @@
 /** Automatic top-ups: agreeing on them on the pages of the payment provider, and paying when a balance is low. */
 import type { Logger } from 'pino';
 import type { Database } from '../../db/database.ts';
-import { acceptAutoTopUp, claimTopUps, endTopUpAttempt, type TopUpAttempt } from '../../db/queries/auto-top-ups.ts';
+import { acceptAutoTopUp, claimTopUps, endTopUp, type TopUpAttempt } from '../../db/queries/auto-top-ups.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { repeat, type Repetition } from '../../domain/repeat.ts';
 import { CardRefusedError, type CheckoutPages } from '../../providers/checkout.ts';
@@ -58,14 +58,14 @@ async function topUp({ database, checkout, log }: Payer, attempt: TopUpAttempt):
   try {
     const { id } = await checkout.chargeCard(attempt);
     await creditPayment(database, { id, accountId, amount });
-    await endTopUpAttempt(database, attempt, null);
+    await endTopUp(database, attempt, null);
     log.info({ accountId, paymentId: id }, 'an account was topped up automatically');
   } catch (error) {
     if (!(error instanceof CardRefusedError)) {
       log.warn({ err: error, accountId }, 'an automatic top-up is not confirmed; it is tried again');
       return;
     }
-    await endTopUpAttempt(database, attempt, error.message);
+    await endTopUp(database, attempt, error.message);
     log.warn({ accountId, reason: error.message }, 'a card was refused; the account is not topped up any more');
   }
 }

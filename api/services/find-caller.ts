@@ -1,7 +1,7 @@
 import { createBatcher } from '../../db/batcher.ts';
 import { againIfLost } from '../../db/connections.ts';
 import type { Database } from '../../db/database.ts';
-import { type Caller, findCallers, moveApiKey } from '../../db/queries/api-keys.ts';
+import { type Caller, findCallers, replaceKeyDigest } from '../../db/queries/api-keys.ts';
 import { pepperMark } from '../../db/queries/secrets.ts';
 import { digestApiKey } from './api-key-digest.ts';
 import { cached } from './cached.ts';
@@ -45,7 +45,7 @@ async function findOwners(
     const [from, to] = [digests[pepper]?.[index], digests[0]?.[index]];
     // Not awaited: if it fails, the next use of the key tries again.
     if (pepper > 0 && from && to) {
-      moveApiKey(database, { from, to, pepperMark: pepperMark(peppers[0]) }).catch(() => undefined);
+      replaceKeyDigest(database, { from, to, pepperMark: pepperMark(peppers[0]) }).catch(() => undefined);
     }
     return callers[pepper * apiKeys.length + index] ?? null;
   });

@@ -11,7 +11,7 @@ export interface ModelControl {
   /** The override that disables a model; null if the model is enabled. */
   disabledBy(model: string): ModelOverride | null;
   /** Applies new overrides now instead of at the next interval. */
-  obey(): Promise<void>;
+  applyOverrides(): Promise<void>;
   /** Stops applying overrides. */
   stop(): void;
 }
@@ -27,14 +27,14 @@ const PAUSE_MS = 1_000;
 /** Starts polling for overrides. While the database is unavailable, the last ones stay in force. */
 export function startModelControl({ database, log, pauseMs = PAUSE_MS }: ModelControlOptions): ModelControl {
   let overrides: ReadonlyMap<string, ModelOverride> = new Map();
-  const obey = async (): Promise<void> => {
+  const applyOverrides = async (): Promise<void> => {
     overrides = new Map((await listModelOverrides(database)).map((override) => [override.model, override]));
   };
   const disabledBy = (model: string): ModelOverride | null => {
     const override = overrides.get(model);
     return override?.kind === 'disable' ? override : null;
   };
-  const obeying = repeat(obey, {
+  const repeating = repeat(applyOverrides, {
     pauseMs,
     onError: (error) => log.debug({ err: error }, 'cannot read overrides for models'),
   });
@@ -48,7 +48,7 @@ export function startModelControl({ database, log, pauseMs = PAUSE_MS }: ModelCo
       );
     },
     disabledBy,
-    obey,
-    stop: () => void obeying.stop(),
+    applyOverrides,
+    stop: () => void repeating.stop(),
   };
 }

@@ -15,6 +15,6 @@ export async function overrideModel(
   const model = allModels(catalogue).find(({ id }) => id === override.model);
   if (!model) throw new ServiceError('not_found', 'There is no such model. GET /admin/v1/models lists them.');
   await recordModelOverride(database, override);
-  await models.obey();
+  await models.applyOverrides();
   return model;
 }

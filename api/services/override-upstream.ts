@@ -22,6 +22,6 @@ export async function overrideUpstream(
     throw new ServiceError('not_found', 'There is no such upstream. GET /admin/v1/upstreams lists them.');
   }
   const recorded = await recordUpstreamOverride(database, override);
-  await upstreams.obey();
+  await upstreams.applyOverrides();
   return recorded;
 }

@@ -20,7 +20,7 @@ export interface UpstreamControl {
   /** Whether any route of a text model leads to an upstream that is in service. */
   hasRoute(model: Pick<TextModel, 'routes'>): boolean;
   /** Applies new overrides of operators now instead of at the next interval. */
-  obey(): Promise<void>;
+  applyOverrides(): Promise<void>;
   /** Stops applying overrides. */
   stop(): void;
 }
@@ -44,8 +44,8 @@ export function startUpstreamControl(options: UpstreamControlOptions): UpstreamC
   const { database, catalogue, upstreams, calls, log, pauseMs = PAUSE_MS } = options;
   const { media = () => [], clock = MACHINE_CLOCK } = options;
   const routes = () => [...catalogue().textModels.values()].flatMap((model) => model.routes);
-  const obey = async (): Promise<void> => upstreams.obey(await listUpstreamOverrides(database));
-  const obeying = repeat(obey, {
+  const applyOverrides = async (): Promise<void> => upstreams.applyOverrides(await listUpstreamOverrides(database));
+  const repeating = repeat(applyOverrides, {
     pauseMs,
     onError: (error) => log.debug({ err: error }, 'cannot read overrides for upstreams'),
   });
@@ -59,8 +59,8 @@ export function startUpstreamControl(options: UpstreamControlOptions): UpstreamC
     },
     listText,
     hasRoute: (model) => upstreams.list(model.routes).some(({ cause }) => cause !== 'operator'),
-    obey,
-    stop: () => void obeying.stop(),
+    applyOverrides,
+    stop: () => void repeating.stop(),
   };
 }
 

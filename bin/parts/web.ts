@@ -113,7 +113,7 @@ export async function openWeb(kind: string, config: Config, log: Logger, tracing
     ready: async () => {
       await checkSecrets(database, { encryption, keyPeppers: config.secrets.keyPeppers });
       await recordPrices(database, files.current().catalogue);
-      await models.obey();
+      await models.applyOverrides();
       await files.recordStart();
     },
     close: async () => {

@@ -97,7 +97,7 @@ export async function findCaller(database: Database, digest: Buffer): Promise<Ca
 }
 
 /** Replaces the digest of a key. */
-export async function moveApiKey(
+export async function replaceKeyDigest(
   database: Database,
   { from, to, pepperMark }: { readonly from: Buffer; readonly to: Buffer; readonly pepperMark: string },
 ): Promise<void> {

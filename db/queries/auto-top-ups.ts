@@ -96,7 +96,7 @@ export async function claimTopUps(database: Database, limit: number): Promise<re
 }
 
 /** Ends an attempt after its payment was credited or refused. @param stoppedBecause null if it was credited */
-export async function endTopUpAttempt(
+export async function endTopUp(
   database: Database,
   { accountId, attemptId }: Pick<TopUpAttempt, 'accountId' | 'attemptId'>,
   stoppedBecause: string | null,

@@ -26,7 +26,7 @@ export class Overrides {
    * @param overrides the latest for each upstream
    * @returns the upstreams that return to service, each once
    */
-  obey(overrides: readonly UpstreamOverride[]): readonly string[] {
+  applyOverrides(overrides: readonly UpstreamOverride[]): readonly string[] {
     const others = overrides.filter(({ id, upstream }) => this.#overrides.get(upstream)?.id !== id);
     for (const override of others) this.#overrides.set(override.upstream, override);
     return others.filter(({ until }) => until === null).map(({ upstream }) => upstream);

@@ -56,7 +56,7 @@ export interface TextUpstreams {
   /** The health of each candidate of some routes, except those without an upstream. */
   list(routes: readonly UpstreamRoute[]): readonly TextCircuitState[];
   /** Applies operators' overrides, each once. @param latest the latest for each upstream */
-  obey(latest: readonly UpstreamOverride[]): void;
+  applyOverrides(latest: readonly UpstreamOverride[]): void;
   /** Replaces the upstreams for requests that start from now on; requests in progress keep theirs. */
   replace(settings: readonly TextUpstreamSettings[]): void;
   close(): Promise<void>;
@@ -132,8 +132,8 @@ export function createTextUpstreams(
         stateOf(candidate, board.of(candidate).circuit(nowMs()), overrides.of(candidate.route.provider, nowMs())),
       ),
 
-    obey: (latest) => {
-      for (const upstream of overrides.obey(latest)) board.reset(upstream);
+    applyOverrides: (latest) => {
+      for (const upstream of overrides.applyOverrides(latest)) board.reset(upstream);
     },
 
     replace: (upstreams) => {

@@ -31,8 +31,8 @@ import {
   HEARTBEAT_TIMEOUT_MS,
   MAY_STILL_RENDER,
   RECHECK,
-  STORE_AWAY,
-  STORE_AWAY_PAUSE_MS,
+  STORE_UNAVAILABLE,
+  STORE_UNAVAILABLE_PAUSE_MS,
   STORE_LIMIT_MS,
   WITHDRAW_LIMIT_MS,
 } from '../../domain/step-limits.ts';
@@ -182,10 +182,10 @@ async function submit(run: Run) {
       cancellation.allow();
       return submitted;
     } catch (error) {
-      if (!isStoreAway(error)) throw error;
+      if (!isStoreUnavailable(error)) throw error;
       cancellation.allow();
       setCurrentDetails('Waiting for the store to come back: a result could not be stored now.');
-      const pauseMs = Math.min(STORE_AWAY_PAUSE_MS, timeLeftMs(deadlineMs));
+      const pauseMs = Math.min(STORE_UNAVAILABLE_PAUSE_MS, timeLeftMs(deadlineMs));
       await cancellation.whileNone(
         () => sleep(pauseMs),
         () => withdrawJob(run),
@@ -445,9 +445,11 @@ function verdictOf(error: unknown): TaskFailure | null {
   return { code: failure.type, message: failure.message };
 }
 
-function isStoreAway(error: unknown): boolean {
+function isStoreUnavailable(error: unknown): boolean {
   return (
-    error instanceof ActivityFailure && error.cause instanceof ApplicationFailure && error.cause.type === STORE_AWAY
+    error instanceof ActivityFailure &&
+    error.cause instanceof ApplicationFailure &&
+    error.cause.type === STORE_UNAVAILABLE
   );
 }
 

@@ -33,7 +33,7 @@ const NO_UPSTREAMS: AppDependencies['upstreams'] = {
   list: async () => [],
   listText: () => [],
   hasRoute: () => true,
-  obey: async () => {},
+  applyOverrides: async () => {},
   stop: () => {},
 };
 /** Nobody changes the files. */
@@ -46,7 +46,7 @@ const NO_FILES: AppDependencies['configuration'] = {
 const ALL_MODELS: AppDependencies['models'] = {
   assertEnabled: () => {},
   disabledBy: () => null,
-  obey: async () => {},
+  applyOverrides: async () => {},
   stop: () => {},
 };
 const AMPLE_QUOTA = { bytes: 2 ** 40, files: 1_000_000 };

@@ -169,7 +169,7 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
       return post(path, body, postOptions);
     },
     resumeUpstreams: () =>
-      upstreams.obey(
+      upstreams.applyOverrides(
         settings.map(({ name: upstream }) => ({ id: randomUUID(), upstream, createdAt: new Date(), until: null })),
       ),
     idle: async () => {

@@ -63,7 +63,7 @@ export const UPSTREAM = resource<UpstreamHealth>('Upstream', {
   last_failure: field.object(LAST_FAILURE).orNull('lastFailure', 'The latest failure'),
 });
 
-const UPSTREAM_ORDER = resource<UpstreamOverride>('UpstreamOrder', {
+const UPSTREAM_OVERRIDE = resource<UpstreamOverride>('UpstreamOrder', {
   object: field.constant('upstream_order'),
   upstream: field.text('upstream', 'The name of the upstream'),
   kind: field.oneOf(['rest', 'resume'])(({ until }) => (until === null ? 'resume' : 'rest')),
@@ -94,7 +94,7 @@ export const restUpstream = endpoint({
   description:
     'Takes effect in all processes within seconds. Running requests continue. New ones never use it, even if no other upstream is left.',
   body: jsonBody('RestUpstream', restUpstreamSchema),
-  answers: { 200: dataOf(UPSTREAM_ORDER.schema, 'Out of service') },
+  answers: { 200: dataOf(UPSTREAM_OVERRIDE.schema, 'Out of service') },
   refusals: ['not_found'],
   handle: ({ params, caller, body }, services) =>
     change(services, params.upstream, body.seconds, authorshipOf(caller, body)),
@@ -107,7 +107,7 @@ export const resumeUpstream = endpoint({
   summary: 'Put an upstream back into service',
   description: 'Takes effect in all processes within seconds and clears its record of failures.',
   body: optionalJsonBody('ResumeUpstream', optionalReasonSchema),
-  answers: { 200: dataOf(UPSTREAM_ORDER.schema, 'Back in service') },
+  answers: { 200: dataOf(UPSTREAM_OVERRIDE.schema, 'Back in service') },
   refusals: ['not_found'],
   handle: ({ params, caller, body }, services) => change(services, params.upstream, null, authorshipOf(caller, body)),
 });
@@ -118,5 +118,5 @@ async function change(
   restSeconds: number | null,
   why: Authorship,
 ) {
-  return { data: UPSTREAM_ORDER.present(await overrideUpstream(services, { upstream, restSeconds, ...why })) };
+  return { data: UPSTREAM_OVERRIDE.present(await overrideUpstream(services, { upstream, restSeconds, ...why })) };
 }

@@ -1,6 +1,6 @@
 /** Receives announcements of payments (docs/finance.md, "Payments"). Not part of the public contract. */
 import { findAccount } from '../../../db/queries/accounts.ts';
-import { endTopUpAttempt } from '../../../db/queries/auto-top-ups.ts';
+import { endTopUp } from '../../../db/queries/auto-top-ups.ts';
 import { recordContradictedPayment } from '../../../db/queries/credits.ts';
 import { returnPayment } from '../../../db/queries/returned-payments.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
@@ -70,7 +70,7 @@ async function credit(payment: Payment, { database, log }: ApiServices) {
     const { transferId, applied, isSuspended } = await creditPayment(database, payment);
     if (isSuspended) warnOfDispute(log, id, accountId);
     // The payer may not have received the answer.
-    if (attemptId !== null) await endTopUpAttempt(database, { accountId, attemptId }, null);
+    if (attemptId !== null) await endTopUp(database, { accountId, attemptId }, null);
     return PAYMENT_EVENT.present({ outcome: applied ? 'credited' : 'credited_before', transferId });
   } catch (error) {
     if (error instanceof ServiceError) log.warn({ paymentId: id, code: error.code }, 'a payment was not credited');

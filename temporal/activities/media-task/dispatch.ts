@@ -13,7 +13,7 @@ export interface NextRoute {
  * Submits a task to an upstream that answers with a job, once, however often this step runs.
  *
  * @returns the upstream's job id
- * @throws ApplicationFailure of type `StoreAway` while results could not be stored
+ * @throws ApplicationFailure of type `StoreUnavailable` while results could not be stored
  */
 export function createDispatch(dependencies: MediaTaskDependencies) {
   const handOver = createHandOver(dependencies);

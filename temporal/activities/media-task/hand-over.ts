@@ -12,7 +12,7 @@ import type { Say } from './liveness.ts';
 import { createRecovery } from './recover.ts';
 import { type RouteSteps, stepsOf } from './routes.ts';
 import { createSubmit, type Submitted } from './submit.ts';
-import { taskFailure, throwIfFailed, throwIfStoreAway, transferFailed, unavailable } from './task-failure.ts';
+import { taskFailure, throwIfFailed, throwIfStoreUnavailable, transferFailed, unavailable } from './task-failure.ts';
 import { createFailover } from './failover.ts';
 
 const NO_JOB = 'the upstream has no job for it';
@@ -57,7 +57,7 @@ export function createHandOver(dependencies: MediaTaskDependencies) {
       const candidate = await failover.choose(task, submissions);
       const steps = stepsOf(dependencies, candidate);
       if (steps.answers !== here.answers || steps.taskQueue !== here.taskQueue) return { state: 'moving', steps };
-      if (submissions.length === 0) await throwIfStoreAway(storage);
+      if (submissions.length === 0) await throwIfStoreUnavailable(storage);
       await failover.started(candidate);
       const handedOver = await submit(task, candidate, submissions.length + 1);
       if (handedOver) return handedOver;

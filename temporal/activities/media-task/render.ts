@@ -21,7 +21,7 @@ const FETCH_PAUSE_MS = 1_000;
  * Has a task rendered by an upstream that answers with the files, and stores them. The files exist only in memory, so
  * both are one step. It retries until they are stored; a later attempt finds them.
  *
- * @throws ApplicationFailure of type `StoreAway` while results could not be stored
+ * @throws ApplicationFailure of type `StoreUnavailable` while results could not be stored
  */
 export function createRender(dependencies: MediaTaskDependencies) {
   const { database, metrics, clock } = dependencies;

@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/common';
 import type { TaskErrorCode } from '../../../domain/errors.ts';
-import { MAY_STILL_RENDER, STORE_AWAY } from '../../../domain/step-limits.ts';
+import { MAY_STILL_RENDER, STORE_UNAVAILABLE } from '../../../domain/step-limits.ts';
 import type { Task } from '../../../domain/task.ts';
 import { messageFor } from '../../../providers/media/words.ts';
 import type { WatchedStorage } from '../../../storage/watched.ts';
@@ -41,11 +41,11 @@ export function throwIfFailed({ failure }: Task): void {
   if (failure !== null) throw taskFailure(failure.code, failure.message);
 }
 
-/** @throws ApplicationFailure of type {@link STORE_AWAY} while results could not be stored */
-export async function throwIfStoreAway(storage: Pick<WatchedStorage, 'isAvailable'>): Promise<void> {
+/** @throws ApplicationFailure of type {@link STORE_UNAVAILABLE} while results could not be stored */
+export async function throwIfStoreUnavailable(storage: Pick<WatchedStorage, 'isAvailable'>): Promise<void> {
   if (await storage.isAvailable()) return;
   throw ApplicationFailure.nonRetryable(
     'The store is unavailable, so nothing is rendered that could not be stored.',
-    STORE_AWAY,
+    STORE_UNAVAILABLE,
   );
 }
