@@ -1,6 +1,6 @@
 /**
  * `genway recover`, for use after PostgreSQL was restored to an earlier moment, Temporal was lost, or both: see "Backup
- * and restore" in docs/operations.md. It can be interrupted and run again at any point.
+ * and restore" in docs/backup.md. It can be interrupted and run again at any point.
  */
 import { Client, Connection } from '@temporalio/client';
 import { pino } from 'pino';
@@ -82,7 +82,7 @@ async function checkStores(database: Database, client: Client, { address, namesp
     .catch((error: Error) => {
       throw new CommandError(
         `Temporal at ${address} cannot describe the namespace ${namespace} (${error.message}). ` +
-          'Start it, and create the namespace if it was lost: see "Temporal namespace" in docs/operations.md.',
+          'Start it, and create the namespace if it was lost: see "Temporal namespace" in docs/deployment.md.',
       );
     });
 }

@@ -84,7 +84,7 @@ export function createMetrics(): Metrics {
   collectDefaultMetrics({ register: registry });
   const { upstreams, upstreamAttempts, unreadable, clamped, possibleLoss, unsettled } = textInstruments([registry]);
   const media = mediaInstruments([registry]);
-  const { requests, shed, attempts, storageAway, batches } = processInstruments([registry]);
+  const { requests, shed, attempts, storageUnavailable, batches } = processInstruments([registry]);
 
   return {
     registry,
@@ -111,7 +111,7 @@ export function createMetrics(): Metrics {
     },
     callbackReceived: (callback) => media.callbacks.inc(callback),
     deliveryAttempted: (outcome) => attempts.inc({ outcome }),
-    storageChanged: (isAvailable) => storageAway.set(isAvailable ? 0 : 1),
+    storageChanged: (isAvailable) => storageUnavailable.set(isAvailable ? 0 : 1),
     requestShed: (importance) => shed.inc({ importance }),
     batchFlushed: (batch, items) => batches.observe({ batch }, items),
     addSource: (read) => void sources.push(read),
@@ -235,8 +235,8 @@ function processInstruments(registers: Registry[]) {
       labelNames: ['outcome'],
       registers,
     }),
-    storageAway: new Gauge({
-      name: 'genway_storage_away',
+    storageUnavailable: new Gauge({
+      name: 'genway_storage_unavailable',
       help: '1 if, as far as this process knows, the store of results cannot be written; otherwise 0',
       aggregator: 'max',
       registers,

@@ -158,7 +158,10 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
             description: 'May be absent when reasoning used up the whole budget',
           }),
         }),
-        finishReason: oneOfTexts(finishReasons),
+        finishReason: optional({
+          ...oneOfTexts(finishReasons),
+          description: 'In the last object of a stream, and in every whole answer',
+        }),
         index: integer(),
       }),
     ),

@@ -36,7 +36,7 @@ export interface State {
   readonly concerns: readonly Concern[];
 }
 
-/** Work that waits for longer means that a relay is down or behind: see docs/operations.md. */
+/** Work that waits for longer means that a relay is down or behind: see docs/on-call.md. */
 const LATE_SECONDS = 30;
 /** Fewer calls say little. */
 const MIN_REQUESTS = 5;

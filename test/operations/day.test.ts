@@ -1,6 +1,6 @@
 /**
  * A day of somebody who runs Genway alone: from files with mistakes to the end of the month, by the `genway` command only. What
- * it prints is a chapter of docs/operations.md, which this test writes (GENWAY_WRITE_DAY=1) or compares.
+ * it prints is docs/day.md, which this test writes (GENWAY_WRITE_DAY=1) or compares.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -14,7 +14,7 @@ import { call, type StackProcess, startTestStack, type TestStack } from '../supp
 import { createTask, taskWhen, taskWhenFinal } from '../support/tasks.ts';
 import { chapterIn, chapterOf, shapeOf, type Step, withChapter } from './transcript.ts';
 
-const DOCUMENT = 'docs/operations.md';
+const DOCUMENT = 'docs/day.md';
 const FOLDER = '/etc/genway';
 const MODEL = 'textd-v2.6-flash';
 const PRICES = "prices: { input: '0.098', output: '0.196', cached_input: '0.0098', cache_write: '0.098' }";
@@ -117,7 +117,7 @@ describe('a day of an operator', function () {
     };
   }
 
-  it('matches docs/operations.md', async () => {
+  it('matches docs/day.md', async () => {
     await fillFilesWithMistakes();
     await correctThem();
     await start(stack.api, stack.text, stack.worker);
@@ -201,7 +201,7 @@ describe('a day of an operator', function () {
   async function replaceSecrets({ accountId, apiKey }: { accountId: string; apiKey: string }): Promise<void> {
     step(
       'Another pepper and another encryption key, under load',
-      'In three rounds, each of which restarts the processes one by one ([replacing secrets](#replacing-secrets)): the new ones are accepted, ' +
+      'In three rounds, each of which restarts the processes one by one ([replacing secrets](backup.md#replacing-secrets)): the new ones are accepted, ' +
         'then they come first, and in the end the old ones are gone. No request fails, and the API key of the customer stays as it is.',
     );
     await genway('webhooks', 'create', accountId, 'https://acme.example/hooks');

@@ -126,19 +126,18 @@ describe('what watches Genway', function () {
     expect(body).to.deep.equal({ status: 'ready', database: 'ok', temporal: 'ok' });
   });
 
-  it('leads from each alert to a page of the handbook', () => {
-    const headings = read('docs/operations.md').match(/^#+ .+$/gm) ?? [];
-    const anchors = headings.map((heading) =>
-      heading
-        .replace(/^#+ /, '')
-        .toLowerCase()
-        .replaceAll(/[^\w -]/g, '')
-        .replaceAll(' ', '-'),
-    );
+  it('links each alert to a section of a document', () => {
+    const anchorsOf = (file: string): readonly string[] =>
+      (read(file).match(/^#+ .+$/gm) ?? []).map((heading) =>
+        heading
+          .replace(/^#+ /, '')
+          .toLowerCase()
+          .replaceAll(/[^\w -]/g, '')
+          .replaceAll(' ', '-'),
+      );
     for (const { alert, annotations } of rules) {
-      const [file, anchor] = annotations.runbook.split('#');
-      expect(file, alert).to.equal('docs/operations.md');
-      expect(anchors, alert).to.include(anchor);
+      const [file = '', anchor] = annotations.runbook.split('#');
+      expect(anchorsOf(file), alert).to.include(anchor);
     }
   });
 });

@@ -748,7 +748,8 @@ export type GenerateContentResponse = {
           }
       )[];
     };
-    finishReason: 'STOP' | 'MAX_TOKENS';
+    /** In the last object of a stream, and in every whole answer */
+    finishReason?: 'STOP' | 'MAX_TOKENS';
     index: number;
   }[];
   usageMetadata: {

@@ -1,4 +1,4 @@
-/** PostgreSQL that is restored to an older moment, and Temporal that has lost everything, each with the repair of docs/operations.md. */
+/** PostgreSQL that is restored to an older moment, and Temporal that has lost everything, each with the repair of docs/backup.md. */
 import { once } from 'node:events';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';

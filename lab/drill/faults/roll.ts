@@ -37,7 +37,7 @@ export const ROLL: FaultKind = {
 };
 
 /**
- * Deploys as docs/operations.md says, "Deploying with running tasks": starts workers of a new build beside the others, makes it
+ * Deploys as docs/deployment.md says, "Deploying with running tasks": starts workers of a new build beside the others, makes it
  * current, and stops the others once no task is left to them.
  *
  * @returns the new build

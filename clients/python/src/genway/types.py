@@ -645,7 +645,7 @@ GenerateContentResponseCandidatesItemContent = TypedDict("GenerateContentRespons
 
 GenerateContentResponseCandidatesItem = TypedDict("GenerateContentResponseCandidatesItem", {
     "content": "GenerateContentResponseCandidatesItemContent",
-    "finishReason": Literal["STOP", "MAX_TOKENS"],
+    "finishReason": NotRequired[Literal["STOP", "MAX_TOKENS"]],
     "index": int,
 })
 

@@ -12,7 +12,7 @@ const TONES: Readonly<Record<State['readiness']['status'], Tone>> = {
   degraded: 'busy',
   not_ready: 'bad',
 };
-/** Work that waits longer than this means that a relay is down or behind: see docs/operations.md. */
+/** Work that waits longer than this means that a relay is down or behind: see docs/on-call.md. */
 const LATE_SECONDS = 30;
 
 export const staffLivePages = [
