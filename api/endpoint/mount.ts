@@ -2,13 +2,19 @@ import type Router from '@koa/router';
 import type { ApiServices } from '../services/services.ts';
 import type { RequestState } from '../state.ts';
 import type { Endpoint } from './endpoint.ts';
+import { parameterNames } from './path.ts';
 
-/** Adds endpoints to a router. If two paths match a request, the first one answers. */
+/**
+ * Adds endpoints to a router. If two paths match a request, the first one answers, but a path without parameters keeps its
+ * name: `GET /v1/videos/tasks` is not `GET /v1/videos/{task_id}`, although only `POST` is served there.
+ */
 export function mount(router: Router<RequestState>, endpoints: readonly Endpoint[], services: ApiServices): void {
+  const exactPaths = new Set(endpoints.map(({ path }) => path).filter((path) => parameterNames(path).length === 0));
   for (const endpoint of endpoints) {
     const { method, path, alias } = endpoint;
     const paths = alias === undefined ? [path] : [path, alias];
-    router[method](paths.map(toRouterPath), (context) => {
+    router[method](paths.map(toRouterPath), (context, next) => {
+      if (path !== context.path && exactPaths.has(context.path)) return next();
       context.state.endpoint = endpoint;
       return endpoint.serve(context, services);
     });

@@ -82,7 +82,8 @@ export function unmatched(router: RouterInstance, elsewhere?: Elsewhere) {
   return async (context: AppContext): Promise<void> => {
     const isCustom = CUSTOM_METHOD.test(context.path);
     const layers = router.match(context.path, context.method).path.filter(({ path }) => !isCustom || isEscaped(path));
-    const methods = new Set(layers.flatMap((layer) => layer.methods));
+    const exact = layers.filter(({ path }) => path === context.path);
+    const methods = new Set((exact.length > 0 ? exact : layers).flatMap((layer) => layer.methods));
     if (methods.size === 0 || VIDEO_CALLS.test(context.path)) {
       throw new ServiceError('not_found', `There is no ${context.method} ${context.path}. ${adviceFor(context)}`);
     }

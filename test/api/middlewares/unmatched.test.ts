@@ -144,6 +144,8 @@ describe('what no route takes', () => {
   for (const [method, path, allow] of [
     ['GET', '/v1/images/tasks', 'POST'],
     ['DELETE', '/v1/images/tasks', 'POST'],
+    ['GET', '/v1/videos/tasks', 'POST'],
+    ['DELETE', '/v1/videos/tasks', 'POST'],
     ['POST', '/v1/tasks/task_x', 'GET, HEAD'],
     ['DELETE', '/v1/tasks', 'GET, HEAD'],
     ['PATCH', '/v1/files', 'GET, HEAD, POST'],
