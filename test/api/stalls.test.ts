@@ -163,7 +163,7 @@ describe('other clients of a process are served', function () {
       env: { GENWAY_METRICS_TOKEN: metricsToken, GENWAY_PROVIDERS: providers },
       textEnv: turns.env,
     });
-    await Promise.all([stack.api.start(), stack.text.start()]);
+    await stack.text.start();
     ({ apiKey } = await stack.createAccount({ fundedUsd: 1_000 }));
     ({ apiKey: poorKey } = await stack.createAccount({ fundedUsd: 0 }));
     ({ apiKey: otherKey } = await stack.createAccount({ fundedUsd: 10 }));

@@ -18,7 +18,7 @@ describe('a text process that is asked to stop', function () {
     },
   });
   before(async () => {
-    await Promise.all([stack.api.start(), stack.text.start()]);
+    await stack.text.start();
     ({ apiKey } = await stack.createAccount());
   });
   after(async () => {

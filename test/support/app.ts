@@ -4,11 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
 import { type AppDependencies, type AppSettings, createApp, createTextApp } from '../../api/app.ts';
-import { digestApiKey, newApiKey } from '../../api/services/api-key-digest.ts';
 import { listen, type RunningServer } from '../../net/http-server.ts';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { CATALOGUE } from './catalogue.ts';
-import type { KeySettings } from '../../db/queries/api-keys.ts';
 import { createDatabase, type Database } from '../../db/database.ts';
 import { createCallRecorder } from '../../db/call-recorder.ts';
 import { createTextBilling } from '../../db/text-money/create-billing.ts';
@@ -22,7 +20,7 @@ import { NO_TRACING } from '../../telemetry/tracing.ts';
 import { observeUpstreams } from '../../api/text/observe-upstreams.ts';
 import { createGuardedClient } from '../../net/address-guard.ts';
 import { createTestDatabase } from './database.ts';
-import { createAccount, createKey } from './factories.ts';
+import { type CallerSettings, createCaller, type TestCaller } from './factories.ts';
 import { startTextSimulator } from './simulator.ts';
 import { useStarted } from './started.ts';
 import { ADMIN_TOKEN, KEY_PEPPER, METRICS_TOKEN, testDependencies, testTextService } from './dependencies.ts';
@@ -45,6 +43,8 @@ export interface TestAppOptions {
   readonly simulatesText?: boolean;
 }
 
+export type { TestCaller };
+
 /** The common error envelope. */
 export interface ErrorBody {
   readonly error: {
@@ -54,12 +54,6 @@ export interface ErrorBody {
     readonly request_id: string;
     readonly retry_after_seconds?: number;
   };
-}
-
-export interface TestCaller {
-  readonly accountId: string;
-  readonly keyId: string;
-  readonly apiKey: string;
 }
 
 export interface TestApp {
@@ -73,8 +67,7 @@ export interface TestApp {
   readonly storage: AppDependencies['storage'];
   /** The names of all stored files, unfinished ones included. */
   readonly storedFiles: () => Promise<string[]>;
-  /** An account that was given so much and a key of it; without `fundedUsd` it has never topped up. */
-  createAccount(settings?: { fundedUsd?: number; signupUsd?: number; key?: KeySettings }): Promise<TestCaller>;
+  createAccount(settings?: CallerSettings): Promise<TestCaller>;
   /** Another process of the same service: its own address, the same database. */
   startSecond(): Promise<string>;
   /** What the text address serves: its own address, the same database. */
@@ -148,7 +141,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     logged: () => log,
     storage: dependencies.storage,
     storedFiles: () => filesIn(filesFolder),
-    createAccount: (settings) => createCaller(testDatabase.database, settings),
+    createAccount: (settings) => createCaller(testDatabase.database, KEY_PEPPER, settings),
     startSecond: () => start(createApp(dependencies)),
     startText: () => start(createTextApp(dependencies)),
     stop: async () => {
@@ -170,16 +163,6 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
 /** The application for the tests of the suite that is being described. */
 export function useTestApp(options?: TestAppOptions): TestApp {
   return useStarted(() => startTestApp(options));
-}
-
-async function createCaller(
-  database: Database,
-  { key = {}, ...credit }: { fundedUsd?: number; signupUsd?: number; key?: KeySettings } = {},
-): Promise<TestCaller> {
-  const { id: accountId } = await createAccount(database, credit);
-  const apiKey = newApiKey();
-  const { id: keyId } = await createKey(database, { id: accountId }, key, digestApiKey(apiKey, KEY_PEPPER));
-  return { accountId, keyId, apiKey };
 }
 
 async function filesIn(folder: string): Promise<string[]> {

@@ -1,5 +1,6 @@
 /** Rows for tests, made by the same queries as in production. What a test does not care about has a default. */
 import { randomBytes } from 'node:crypto';
+import { digestApiKey, newApiKey } from '../../api/services/api-key-digest.ts';
 import { importBill } from '../../api/services/finance/bills.ts';
 import type { Database } from '../../db/database.ts';
 import { type Account, findAccount, insertAccount } from '../../db/queries/accounts.ts';
@@ -64,6 +65,31 @@ export async function createKey(
     settings,
   });
   return { ...key, digest };
+}
+
+/** Credit of a new account, and settings of its key. */
+export interface CallerSettings {
+  readonly fundedUsd?: number;
+  readonly signupUsd?: number;
+  readonly key?: KeySettings;
+}
+
+export interface TestCaller {
+  readonly accountId: string;
+  readonly keyId: string;
+  readonly apiKey: string;
+}
+
+/** Creates an account with a key that clients can use. @param pepper that of the processes which look the key up */
+export async function createCaller(
+  database: Database,
+  pepper: Buffer,
+  { key = {}, ...credit }: CallerSettings = {},
+): Promise<TestCaller> {
+  const { id: accountId } = await createAccount(database, credit);
+  const apiKey = newApiKey();
+  const { id: keyId } = await createKey(database, { id: accountId }, key, digestApiKey(apiKey, pepper));
+  return { accountId, keyId, apiKey };
 }
 
 /** Puts what the key has used into an earlier period of its limit. */

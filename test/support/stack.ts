@@ -12,11 +12,11 @@ import { findFreePort } from '../../bin/stack/ports.ts';
 import type { Environment } from '../../config.ts';
 import type { Database } from '../../db/database.ts';
 import { createSimulator } from '../../lab/simulator/simulator.ts';
-import { type OpenedAccount, openAccount } from '../../lab/stack/accounts.ts';
 import { expectAnswer, startUntil } from '../../lab/stack/node-process.ts';
 import type { Built } from '../../lab/stack/stack.ts';
 import { useStarted } from './started.ts';
 import { createTestDatabase } from './database.ts';
+import { createCaller, type TestCaller } from './factories.ts';
 import { claimTestNamespace, testPrograms, testTemporalAddress, testWorkflowBundle } from './services.ts';
 
 export interface StackOptions {
@@ -68,8 +68,8 @@ export interface TestStack {
   moreWorkers(env?: Readonly<Record<string, string>>): StackProcess;
   /** One more api process beside the first, at an address of its own. */
   moreApis(): Promise<StackProcess & { readonly baseUrl: string }>;
-  /** An account with that much funded credit and a key of its own. */
-  createAccount(settings?: { fundedUsd?: number }): Promise<OpenedAccount>;
+  /** An account with that much funded credit and a key of its own, of which no process needs to run. */
+  createAccount(settings?: { fundedUsd?: number }): Promise<TestCaller>;
   stop(): Promise<void>;
 }
 
@@ -95,6 +95,7 @@ export async function startTestStack({
   ]);
   const namespace = temporalAddress === undefined ? claimTestNamespace() : 'default';
   const adminToken = randomBytes(16).toString('hex');
+  const keyPepper = randomBytes(32).toString('hex');
   const baseUrl = `http://127.0.0.1:${apiPort}`;
   const environment = {
     ...process.env,
@@ -107,7 +108,7 @@ export async function startTestStack({
     GENWAY_PUBLIC_URL: baseUrl,
     GENWAY_SIMULATOR_URL: simulatorUrl,
     GENWAY_ADMIN_TOKEN: adminToken,
-    GENWAY_KEY_PEPPER: randomBytes(32).toString('hex'),
+    GENWAY_KEY_PEPPER: keyPepper,
     GENWAY_ENCRYPTION_KEY: randomBytes(32).toString('hex'),
     GENWAY_ALLOW_PRIVATE_ADDRESSES: 'true',
     GENWAY_POLL_MS: '200',
@@ -158,7 +159,8 @@ export async function startTestStack({
       const address = `http://127.0.0.1:${port}`;
       return { ...launch('api', () => expectAnswer(address), { GENWAY_API_PORT: String(port) }), baseUrl: address };
     },
-    createAccount: ({ fundedUsd = 100 } = {}) => openAccount({ apiUrl: baseUrl, adminToken }, fundedUsd),
+    createAccount: ({ fundedUsd = 100 } = {}) =>
+      createCaller(testDatabase.database, Buffer.from(keyPepper), { fundedUsd }),
     stop: async () => {
       await Promise.all(processes.map((process) => process.stop()));
       await simulator.close();
