@@ -2,7 +2,6 @@ import { waitUntil } from '../../bin/stack/wait-until.ts';
 
 /** Longer than anything here takes, and shorter than a test may. */
 const PATIENCE_MS = 30_000;
-const PAUSE_MS = 5;
 
 /** Waits for what nothing announces: repeats `look` until it finds something, or that something is true. */
 export async function eventually(look: () => Promise<boolean> | boolean): Promise<void>;
@@ -13,5 +12,5 @@ export async function eventually(look: () => unknown): Promise<unknown> {
     if (found === undefined || found === false) throw new Error('what the test waits for did not come about');
     return found;
   };
-  return waitUntil(attempt, { timeoutMs: PATIENCE_MS, pauseMs: PAUSE_MS });
+  return waitUntil(attempt, { timeoutMs: PATIENCE_MS });
 }
