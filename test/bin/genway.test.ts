@@ -35,11 +35,10 @@ describe('the genway command', function () {
     for (const words of [
       ['accounts', 'list', 'Evil'],
       ['--json', 'accounts', 'list', 'Evil'],
-      ['tasks', 'show', 'task\u009b2J'],
       ['config', 'check', 'no\u001b[2Jfile.yaml'],
     ]) {
       const { stdout, stderr } = await genway(...words);
-      expect(stdout + stderr, words.join(' ')).to.match(/\\u00|not_found|no such/i);
+      expect(stdout + stderr, words.join(' ')).to.match(/\\u00/);
       expect(stdout + stderr).to.not.match(/[^\P{Cc}\n]|\u202e|^acc_forged/mu);
     }
   });
@@ -91,17 +90,11 @@ describe('the genway command', function () {
       });
     }
 
-    const FILES: readonly (readonly [what: string, file: string, says: RegExp])[] = [
-      ['a file that is not there', 'nowhere.json', /^The history cannot be read: ENOENT: .*\n$/],
-      ['a file that holds something else', 'package.json', /^package.json is not the history of a workflow. .*\n$/],
-    ];
-    for (const [what, file, says] of FILES) {
-      it(what, async () => {
-        const ended = await genway('replay', file);
-        expect(ended).to.include({ code: 1 });
-        expect(ended.stderr).to.match(says);
-      });
-    }
+    it('a file that is not there', async () => {
+      const { code, stderr } = await genway('replay', 'nowhere.json');
+      expect(code).to.equal(1);
+      expect(stderr).to.match(/^The history cannot be read: ENOENT: .*\n$/);
+    });
   });
 
   it('prints a refusal in one line and exits with code 1', async () => {

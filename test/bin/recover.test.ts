@@ -11,7 +11,7 @@ import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { loadRecoveryConfig } from '../../config.ts';
 import { copyDatabase } from '../support/database.ts';
 import { finishAsFailed } from '../support/factories.ts';
-import { runProgram } from '../support/program.ts';
+import { runGenway } from '../support/genway.ts';
 import { claimTestNamespace } from '../support/services.ts';
 import { call, useTestStack } from '../support/stack.ts';
 import { createTask, simulatorJobs, taskWhen, taskWhenFinal, transfersOf } from '../support/tasks.ts';
@@ -252,13 +252,13 @@ describe('recovery', function () {
 
   it('is a command that reports in one sentence what is missing', async () => {
     const genway = (env: Readonly<Record<string, string>>) =>
-      runProgram('genway', ['recover', '--dry-run', '--no-files'], { ...stack.environment, ...env });
-    expect((await genway({})).stdout).to.match(/^unfinished tasks: \d+$/m);
-    expect(await genway({ TEMPORAL_NAMESPACE: 'nowhere' }))
-      .to.have.property('stderr')
-      .that.matches(/^Temporal at \S+ cannot describe the namespace nowhere .*\n$/);
-    expect(await genway({ DATABASE_URL: 'postgres://nobody@127.0.0.1:9/none' }))
-      .to.have.property('stderr')
-      .that.matches(/^PostgreSQL does not answer \(.*ECONNREFUSED.*\n$/);
+      runGenway(['recover', '--dry-run', '--no-files'], { ...stack.environment, ...env });
+    expect(await genway({})).to.match(/^unfinished tasks: \d+$/m);
+    expect(await genway({ TEMPORAL_NAMESPACE: 'nowhere' })).to.match(
+      /^Temporal at \S+ cannot describe the namespace nowhere .*\n$/,
+    );
+    expect(await genway({ DATABASE_URL: 'postgres://nobody@127.0.0.1:9/none' })).to.match(
+      /^PostgreSQL does not answer \(.*ECONNREFUSED.*\n$/,
+    );
   });
 });

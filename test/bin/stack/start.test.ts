@@ -190,10 +190,10 @@ describe('npm start', function () {
   });
 
   it('restarts a process that was killed', async () => {
-    const before = pidOf('api');
+    const before = pidOf('simulator');
     process.kill(before, 'SIGKILL');
-    await waitUntil(async () => expect(pidOf('api')).not.to.equal(before), { timeoutMs: TIMEOUT_MS });
-    await waitUntil(() => fetch(readDemo(place).base_url), { timeoutMs: TIMEOUT_MS });
+    await waitUntil(async () => expect(pidOf('simulator')).not.to.equal(before), { timeoutMs: TIMEOUT_MS });
+    await waitUntil(() => fetch(readDemo(place).simulator_url), { timeoutMs: TIMEOUT_MS });
   });
 
   it('stops everything on SIGTERM, takers of work first, and takes demo.json away', async () => {
