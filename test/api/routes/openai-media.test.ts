@@ -13,17 +13,27 @@ import { createTask, taskWhenFinal, transfersOf } from '../../support/tasks.ts';
 
 const IMAGE = 'imagea-2.5-sunburst';
 const VIDEO = 'vidone-3.0';
+/** A model with a mask of its own name. */
+const MASKED = 'imageb-2';
 
 describe('OpenAI’s media endpoints', function () {
   this.timeout(120_000);
   let client: OpenAI;
   let key: string;
-  const stack = useTestStack();
+  const folder = mkdtempSync(join(tmpdir(), 'genway-mask-'));
+  const catalogue = join(folder, 'catalogue.yaml');
+  const own = `
+      parameters: { properties: { mask: { type: string, format: uri } } }
+      route: { provider: simulator, model: ${MASKED}, parameters: { mask: edit.mask_url } }`;
+  const written = readFileSync(DEFAULT_CATALOGUE, 'utf8');
+  writeFileSync(catalogue, written.replace(`\n      route: { provider: simulator, model: ${MASKED} }`, own));
+  const stack = useTestStack({ env: { GENWAY_CATALOGUE: catalogue } });
   before(async () => {
     await Promise.all([stack.api.start(), stack.worker.start()]);
     ({ apiKey: key } = await stack.createAccount({ fundedUsd: 100 }));
     client = new OpenAI({ apiKey: key, baseURL: `${stack.baseUrl}/v1`, maxRetries: 0 });
   });
+  after(() => rmSync(folder, { recursive: true }));
 
   const tasksOf = async (): Promise<{ id: string; model: string }[]> =>
     (await call<{ data: { id: string; model: string }[] }>(`${stack.baseUrl}/v1/tasks`, { key })).body.data;
@@ -209,27 +219,11 @@ describe('OpenAI’s media endpoints', function () {
       .catch((error: unknown) => error);
     expect(String(refused)).to.contain('1280x720').and.to.contain('1080x1920');
   });
-});
 
-describe('OpenAI’s media endpoints over a model with fields of its own', function () {
-  this.timeout(120_000);
-  const folder = mkdtempSync(join(tmpdir(), 'genway-mask-'));
-  const catalogue = join(folder, 'catalogue.yaml');
-  const own = `
-      parameters: { properties: { mask: { type: string, format: uri } } }
-      route: { provider: simulator, model: imageb-2, parameters: { mask: edit.mask_url } }`;
-  const written = readFileSync(DEFAULT_CATALOGUE, 'utf8');
-  writeFileSync(catalogue, written.replace('\n      route: { provider: simulator, model: imageb-2 }', own));
-  const stack = useTestStack({ env: { GENWAY_CATALOGUE: catalogue } });
-  before(() => Promise.all([stack.api.start(), stack.worker.start()]));
-  after(() => rmSync(folder, { recursive: true }));
-
-  it('pass the mask of an edit on to the vendor, by the vendor’s name for it', async () => {
-    const { apiKey } = await stack.createAccount({ fundedUsd: 10 });
-    const client = new OpenAI({ apiKey, baseURL: `${stack.baseUrl}/v1`, maxRetries: 0 });
+  it('pass the mask of an edit on to the vendor of a model with fields of its own, by the vendor’s name for it', async () => {
     const picture = async (name: string) => toFile(pngFile({ width: 64, height: 64 }), name, { type: 'image/png' });
     const [image, mask] = [await picture('a.png'), await picture('mask.png')];
-    const { data } = await client.images.edit({ model: 'imageb-2', prompt: 'A window', image, mask });
+    const { data } = await client.images.edit({ model: MASKED, prompt: 'A window', image, mask });
     expect(data?.[0]?.url).to.match(/^http/);
     const { body } = await call<{ data: { body: { prompt?: string; edit?: { mask_url: string } } | null }[] }>(
       `${stack.simulatorUrl}/_sim/requests?limit=50`,

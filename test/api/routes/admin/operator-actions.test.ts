@@ -254,24 +254,26 @@ describe('operators', function () {
     });
   });
 
-  it('can stop the api process, which answers the request under way first and takes no new ones', async () => {
-    const { hostname, port } = new URL(stack.baseUrl);
-    const body = JSON.stringify({ model: 'vidone-3.0', prompt: 'x' });
-    const socket = connect(Number(port), hostname);
-    await once(socket, 'connect');
-    const answer = text(socket);
-    socket.write(
-      `POST /v1/videos/tasks HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${apiKey}\r\n` +
-        `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 10)}`,
-    );
-    // The first connection is accepted before the next one is.
-    await call(`${stack.baseUrl}/healthz`);
-    const stopped = stack.api.stop();
-    await eventually(async () => (await fetch(`${stack.baseUrl}/healthz`).catch(() => null)) === null);
-    socket.write(body.slice(10));
-    expect(await answer).to.match(/^HTTP\/1\.1 201 Created\r\n/);
-    await stopped;
-    await stack.api.start();
+  /** The last of all, since nothing starts the process again. */
+  describe('who stop the api process', () => {
+    it('have the request in progress answered first, and no new one accepted', async () => {
+      const { hostname, port } = new URL(stack.baseUrl);
+      const body = JSON.stringify({ model: 'vidone-3.0', prompt: 'x' });
+      const socket = connect(Number(port), hostname);
+      await once(socket, 'connect');
+      const answer = text(socket);
+      socket.write(
+        `POST /v1/videos/tasks HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${apiKey}\r\n` +
+          `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 10)}`,
+      );
+      // The first connection is accepted before the next one is.
+      await call(`${stack.baseUrl}/healthz`);
+      const stopped = stack.api.stop();
+      await eventually(async () => (await fetch(`${stack.baseUrl}/healthz`).catch(() => null)) === null);
+      socket.write(body.slice(10));
+      expect(await answer).to.match(/^HTTP\/1\.1 201 Created\r\n/);
+      await stopped;
+    });
   });
 
   async function currentDetailsOf(workflowId: string): Promise<string> {
