@@ -4,8 +4,8 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import { FORM_HEADERS, formOf } from '../../test/support/forms.ts';
-import { startReceiver } from '../../test/support/receiver.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { serveLocally } from '../stack/local-server.ts';
 import {
   type Account,
   type Answer,
@@ -308,7 +308,7 @@ async function endpoint(victim: Victim, account: Account, url: string): Promise<
 const floodOfTests = floodCase(
   '288 webhook tests of an account without money, to a silent receiver',
   async (victim) => {
-    const receiver = await startReceiver(() => {});
+    const receiver = await serveLocally(() => {});
     setTimeout(() => void receiver.close(), 60_000);
     const account = await openAccount(victim, 0);
     const id = await endpoint(victim, account, receiver.url);
@@ -335,7 +335,7 @@ const redirectStorm: AttackCase = {
   name: '16 links that redirect, of an account without money',
   run: async (victim) => {
     let requests = 0;
-    const thirdParty = await startReceiver((incoming, response) => {
+    const thirdParty = await serveLocally((incoming, response) => {
       requests += 1;
       response.writeHead(302, { location: `${incoming.url ?? ''}x` }).end();
     });

@@ -4,7 +4,7 @@
  */
 import type { ServerResponse } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { startReceiver } from '../../test/support/receiver.ts';
+import { serveLocally } from '../stack/local-server.ts';
 import { createRouter, parseJson, route, type SimulatorRequest } from '../simulator/router.ts';
 import { chatCompletions } from '../simulator/text/chat-completions.ts';
 import type { Conversation } from '../simulator/text/conversation.ts';
@@ -53,7 +53,7 @@ export async function startVendor(): Promise<Vendor> {
   const routes = FORMATS.flatMap((format) =>
     format.paths.map((path) => route('POST', path, (request, response) => serve(format, request, response, calls))),
   );
-  const server = await startReceiver(createRouter(routes, () => {}));
+  const server = await serveLocally(createRouter(routes, () => {}));
   return { url: server.url, calls, forget: () => void calls.splice(0), close: () => server.close() };
 }
 

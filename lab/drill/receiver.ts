@@ -1,6 +1,7 @@
 /** The webhook receiver of the drill: it flaps while there is load, and remembers what it was sent. */
 import { once, setMaxListeners } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { text as readText } from 'node:stream/consumers';
 import { serveLocally } from '../stack/local-server.ts';
 import { pause } from '../stack/pause.ts';
 import { Inbox, type ReceivedEvent } from './inbox.ts';
@@ -61,9 +62,7 @@ export async function startReceiver(random: Random): Promise<Receiver> {
   }
 
   async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(Buffer.from(chunk));
-    const event = inbox.note(request, Buffer.concat(chunks).toString('utf8'));
+    const event = inbox.note(request, await readText(request));
     const hangsUntil = hanging.until(event.path);
     if (hangsUntil) {
       event.refused += 1;

@@ -1,34 +1,22 @@
 /** Real servers on this machine for tests of outbound requests. */
 import { readFileSync } from 'node:fs';
-import { createServer as createHttpServer } from 'node:http';
-import type { IncomingHttpHeaders, RequestListener, Server, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, RequestListener, ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import type { Socket } from 'node:net';
+import { text as readText } from 'node:stream/consumers';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { listenLocally, type LocalServer, serveLocally } from '../../lab/stack/local-server.ts';
 
-export interface Receiver {
-  readonly port: number;
-  /** `http://127.0.0.1:<port>`, or `https://receiver.example:<port>` with a certificate for that name. */
-  readonly url: string;
-  /** Number of connections accepted so far. */
-  connections(): number;
-  /** Waits until every connection accepted so far has been closed. */
-  allClosed(): Promise<void>;
-  close(): Promise<void>;
-}
+export { type LocalServer as Receiver, serveLocally as startReceiver } from '../../lab/stack/local-server.ts';
 
 /** The authority that signed the certificate of {@link startTlsReceiver}. */
 export const RECEIVER_AUTHORITY = readFixture('receiver-certificate.pem');
 export const RECEIVER_NAME = 'receiver.example';
 
-/** @param port that of a receiver that was closed before; a free one by default */
-export async function startReceiver(listener: RequestListener, port = 0): Promise<Receiver> {
-  return listen(createHttpServer(listener), (bound) => `http://127.0.0.1:${bound}`, port);
-}
-
-export async function startTlsReceiver(listener: RequestListener): Promise<Receiver> {
+/** A receiver with a certificate for its name, by which its url calls it. */
+export async function startTlsReceiver(listener: RequestListener): Promise<LocalServer> {
   const server = createHttpsServer({ cert: RECEIVER_AUTHORITY, key: readFixture('receiver-key.pem') }, listener);
-  return listen(server, (port) => `https://${RECEIVER_NAME}:${port}`);
+  const receiver = await listenLocally(server);
+  return { ...receiver, url: `https://${RECEIVER_NAME}:${receiver.port}` };
 }
 
 /** A request as it arrived. */
@@ -53,16 +41,12 @@ export async function startRecordingReceiver(
   answer: (response: ServerResponse, number: number) => unknown,
 ): Promise<RecordingReceiver> {
   const requests: ReceivedRequest[] = [];
-  const listener: RequestListener = (incoming, response) => {
-    const parts: Buffer[] = [];
-    incoming.on('data', (part: Buffer) => parts.push(part));
-    incoming.on('end', () => {
-      const body = Buffer.concat(parts).toString();
-      const number = requests.push({ path: incoming.url ?? '', headers: incoming.headers, body });
-      answer(response, number);
-    });
-  };
-  const receiver = await startReceiver(listener);
+  const receiver = await serveLocally((incoming, response) => {
+    const note = (body: string): unknown =>
+      answer(response, requests.push({ path: incoming.url ?? '', headers: incoming.headers, body }));
+    // A sender may leave before the end.
+    void readText(incoming).then(note, () => response.destroy());
+  });
   return {
     url: receiver.url,
     requests,
@@ -74,27 +58,6 @@ export async function startRecordingReceiver(
         },
         { timeoutMs: WAIT_MS },
       ),
-  };
-}
-
-async function listen(server: Server, urlOf: (port: number) => string, port = 0): Promise<Receiver> {
-  const ends: Promise<void>[] = [];
-  server.on('connection', (socket: Socket) => {
-    ends.push(new Promise((resolve) => socket.once('close', () => resolve())));
-  });
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the receiver has no port');
-  return {
-    port: address.port,
-    url: urlOf(address.port),
-    connections: () => ends.length,
-    allClosed: async () => void (await Promise.all(ends)),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
   };
 }
 

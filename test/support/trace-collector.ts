@@ -1,6 +1,7 @@
 /** A collector of traces: takes OTLP as JSON over HTTP (https://opentelemetry.io/docs/specs/otlp/#otlphttp) and keeps the spans. */
-import { createServer, type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { text as readText } from 'node:stream/consumers';
+import { serveLocally } from '../../lab/stack/local-server.ts';
 
 export interface CollectedSpan {
   /** The process that told of it. */
@@ -52,23 +53,10 @@ export async function startTraceCollector(): Promise<TraceCollector> {
     received += text;
     spans.push(...spansIn(JSON.parse(text)));
   }
-  const server = createServer((request, response) => {
+  const server = await serveLocally((request, response) => {
     void collect(request).then(() => response.writeHead(200, { 'content-type': 'application/json' }).end('{}'));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  if (typeof address !== 'object' || address === null) throw new Error('a server that listens has an address');
-  return {
-    endpoint: `http://127.0.0.1:${address.port}`,
-    spans,
-    headers,
-    received: () => received,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  return { endpoint: server.url, spans, headers, received: () => received, close: () => server.close() };
 }
 
 function spansIn({ resourceSpans }: Export): CollectedSpan[] {
