@@ -1,32 +1,25 @@
 /** A TCP proxy whose connections can be made to fail in the ways in which networks fail. */
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
-import { type Target, TcpPairs } from './tcp-pairs.ts';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { Transform } from 'node:stream';
 
-export interface TcpProxy {
+interface Target {
+  readonly host: string;
   readonly port: number;
-  /** The same url, over the proxy. */
-  urlOf(url: string): string;
-  /** How many connections are open. */
-  connections(): number;
-  /** Passes nothing more in either direction on open connections, without breaking them. */
-  silence(): void;
-  /** Passes the data that silent connections held back. */
-  release(): void;
-  /** From now on no answer passes on the connections that are open; what is sent to the server does. */
-  swallowAnswers(): void;
-  /** From now on each piece of data takes that long, in either direction, on all connections; 0: no time. */
-  delay(milliseconds: number): void;
-  /** Resets new connections from now on, or takes them again. */
-  refuseNew(refuses?: boolean): void;
-  /** Breaks the connections that are open. */
-  reset(): void;
-  close(): Promise<void>;
+}
+
+/** A connection: from a client, and on to the server. */
+interface Pair {
+  readonly client: Socket;
+  readonly server: Socket;
+  /** The data of each side passes through these streams. */
+  readonly toServer: Transform;
+  readonly toClient: Transform;
 }
 
 /** @param target where connections lead; the url of a server, or `host:port` */
 export async function startTcpProxy(target: string): Promise<TcpProxy> {
-  return startProxy(() => targetOf(target));
+  return startTcpBalancer(() => [target]);
 }
 
 /**
@@ -37,12 +30,13 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
  */
 export async function startTcpBalancer(targets: () => readonly string[], port = 0): Promise<TcpProxy> {
   let turn = 0;
-  const next = (): Target => {
+  const proxy = new TcpProxy(() => {
     const candidates = targets();
     turn += 1;
     return targetOf(candidates[turn % candidates.length] ?? NOWHERE);
-  };
-  return startProxy(next, port);
+  });
+  await proxy.listen(port);
+  return proxy;
 }
 
 /** A port on which nobody listens. */
@@ -53,47 +47,125 @@ function targetOf(address: string): Target {
   return { host: hostname, port: Number(port) };
 }
 
-async function startProxy(target: () => Target, port = 0): Promise<TcpProxy> {
-  const pairs = new TcpPairs(target);
-  let refusesNew = false;
-  const server = createServer({ allowHalfOpen: true }, (client) => {
-    if (!refusesNew) return pairs.join(client);
-    client.on('error', () => {});
-    client.resetAndDestroy();
-  });
-  server.listen(port, '127.0.0.1');
-  await once(server, 'listening');
-  const closed = new Promise<void>((resolve) => server.once('close', resolve));
-  const ownPort = portOf(server.address());
+export class TcpProxy {
+  readonly #target: () => Target;
+  readonly #server: Server;
+  readonly #open = new Set<Pair>();
+  readonly #silent = new Set<Pair>();
+  #delayMs = 0;
+  #refusesNew = false;
 
-  return {
-    port: ownPort,
-    urlOf: (text) => {
-      const url = new URL(text);
-      url.hostname = '127.0.0.1';
-      url.port = String(ownPort);
-      return url.href;
-    },
-    connections: () => pairs.size,
-    silence: () => pairs.silence(),
-    release: () => pairs.release(),
-    swallowAnswers: () => pairs.swallowAnswers(),
-    delay: (milliseconds) => {
-      pairs.delayMs = milliseconds;
-    },
-    refuseNew: (refuses = true) => {
-      refusesNew = refuses;
-    },
-    reset: () => pairs.reset(),
-    close: async () => {
-      server.close();
-      pairs.destroy();
-      await closed;
-    },
-  };
+  /** @param target is asked for each new connection */
+  constructor(target: () => Target) {
+    this.#target = target;
+    this.#server = createServer({ allowHalfOpen: true }, (client) => {
+      if (!this.#refusesNew) return this.#join(client);
+      client.on('error', () => {});
+      client.resetAndDestroy();
+    });
+  }
+
+  async listen(port: number): Promise<void> {
+    await once(this.#server.listen(port, '127.0.0.1'), 'listening');
+  }
+
+  get port(): number {
+    const address = this.#server.address();
+    if (typeof address !== 'object' || address === null) throw new Error('the proxy listens on no port');
+    return address.port;
+  }
+
+  /** The same url, over the proxy. */
+  urlOf(text: string): string {
+    const url = new URL(text);
+    url.hostname = '127.0.0.1';
+    url.port = String(this.port);
+    return url.href;
+  }
+
+  /** How many connections are open. */
+  connections(): number {
+    return this.#open.size;
+  }
+
+  /** Passes nothing more in either direction on open connections, without breaking them. */
+  silence(): void {
+    for (const pair of this.#open) {
+      this.#silent.add(pair);
+      for (const [from, to] of directions(pair)) from.unpipe(to).pause();
+    }
+  }
+
+  /** Passes the data that silent connections held back. */
+  release(): void {
+    for (const pair of this.#silent) {
+      this.#silent.delete(pair);
+      if (pair.client.destroyed || pair.server.destroyed) destroy(pair);
+      else for (const [from, to] of directions(pair)) from.pipe(to);
+    }
+  }
+
+  /** From now on no answer passes on the connections that are open; what is sent to the server does. */
+  swallowAnswers(): void {
+    for (const { server, toClient } of this.#open) server.unpipe(toClient).resume();
+  }
+
+  /** From now on each piece of data takes that long, in either direction, on all connections; 0: no time. */
+  delay(milliseconds: number): void {
+    this.#delayMs = milliseconds;
+  }
+
+  /** Resets new connections from now on, or takes them again. */
+  refuseNew(refuses = true): void {
+    this.#refusesNew = refuses;
+  }
+
+  /** Breaks the connections that are open. */
+  reset(): void {
+    for (const { client, server } of this.#open) for (const each of [client, server]) each.resetAndDestroy();
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise((resolve) => void this.#server.close(resolve));
+    for (const pair of [...this.#open, ...this.#silent]) destroy(pair);
+    await closed;
+  }
+
+  /** Connects a client with the server. */
+  #join(client: Socket): void {
+    const server = connect({ ...this.#target(), allowHalfOpen: true });
+    const pair: Pair = { client, server, toServer: this.#passage(), toClient: this.#passage() };
+    this.#open.add(pair);
+    client.pipe(pair.toServer).pipe(server);
+    server.pipe(pair.toClient).pipe(client);
+    for (const socket of [client, server]) {
+      // The other side learns of it by the close.
+      socket.on('error', () => {});
+      socket.on('close', () => {
+        // A silent network does not pass a close on, either.
+        if (!this.#silent.has(pair)) destroy(pair);
+        this.#open.delete(pair);
+      });
+    }
+  }
+
+  #passage(): Transform {
+    return new Transform({
+      transform: (chunk, _encoding, done) => {
+        if (this.#delayMs === 0) done(null, chunk);
+        else setTimeout(done, this.#delayMs, null, chunk);
+      },
+    });
+  }
 }
 
-function portOf(address: AddressInfo | string | null): number {
-  if (typeof address !== 'object' || address === null) throw new Error('the proxy listens on no port');
-  return address.port;
+function destroy({ client, server, toServer, toClient }: Pair): void {
+  for (const each of [client, server, toServer, toClient]) each.destroy();
+}
+
+function directions({ client, server, toServer, toClient }: Pair): readonly (readonly [Socket, Transform])[] {
+  return [
+    [client, toServer],
+    [server, toClient],
+  ];
 }
