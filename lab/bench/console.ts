@@ -26,9 +26,6 @@ const { values: options } = parseArgs({
 });
 const ACCOUNTS = 200;
 
-// An interrupted run must stop its servers.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
-
 const stack = await startStack({ processes: { api: 1, text: 0, worker: 0 } });
 try {
   const database = createDatabase(stack.databaseUrl, 2, REPORT_LIMITS);

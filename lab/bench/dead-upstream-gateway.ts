@@ -16,9 +16,6 @@ const WARM_UP_PAIRS = 200;
 const WITH_DEAD = 'textd-v2.6-flash';
 const ROUTES = `routes: [{ provider: dead, format: chat-completions }, { provider: simulator, format: chat-completions }]`;
 
-// An interrupted run must stop its servers.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
-
 const folder = await mkdtemp(join(tmpdir(), 'genway-dead-'));
 const catalogue = join(folder, 'catalogue.yaml');
 const text = await readFile(DEFAULT_CATALOGUE, 'utf8');

@@ -17,9 +17,6 @@ const LATENCY_CLIENTS = [1, 32] as const;
 const ROUNDS = 3;
 const ROUND_SECONDS = 5;
 
-// An interrupted run must stop its servers.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
-
 const stack = await startTextStack();
 try {
   const ledger = await measureLedger();

@@ -26,8 +26,6 @@ const TIMES = 3;
 const USEFUL_WITHIN = 5;
 const [SERVING_CORE, OTHER_CORE] = [0, 1];
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
-
 await keepOnCore(process.pid, OTHER_CORE);
 const stack = await startTextStack();
 try {

@@ -52,9 +52,6 @@ interface Row extends Load {
   readonly cpuUs: number;
 }
 
-// An interrupted run must stop its servers.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
-
 const { values: options } = parseArgs({
   options: { rounds: { type: 'string', default: '2' }, seconds: { type: 'string', default: '4' } },
 });

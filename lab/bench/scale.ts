@@ -22,9 +22,6 @@ const TEXT_PROCESSES = 4;
 const CLIENTS_EACH = 16;
 const SETTLED_WITHIN_MS = 30_000;
 
-// An interrupted run must stop its servers.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
-
 const stack = await startTextStack();
 try {
   const digests: Buffer[] = [];

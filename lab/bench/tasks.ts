@@ -39,9 +39,6 @@ const { values } = parseArgs({
 /** The tasks of each round; as many bare workflows follow. */
 const TASKS = Number(values.tasks);
 
-// An interrupted run must stop its servers.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
-
 const folder = await mkdtemp(join(tmpdir(), 'genway-bench-'));
 const built = await build(folder);
 const stack = await startStack({

@@ -29,9 +29,6 @@ const CHUNKS = 200;
 /** Over how long streams start; in one moment, a second's worth of requests delays the first chunks. */
 const STARTS_MS = { spread: 3_000, atOnce: 0 } as const;
 
-// An interrupted run must stop its servers.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
-
 const { values } = parseArgs({ options: { cluster: { type: 'boolean', default: false } } });
 const stack = await startTextStack({ isCluster: values.cluster });
 try {

@@ -89,18 +89,12 @@ export async function runDrill(
       report: print,
     });
     try {
-      const { members, databaseUrl, temporalAddress, adminToken, apiUrls } = stack;
+      const { temporalAddress, adminToken, apiUrls } = stack;
       const stage: Stage = {
-        members,
-        join: (...newcomer) => stack.join(...newcomer),
-        leave: (member) => stack.leave(member),
-        temporalAddress,
+        ...stack,
         stores,
-        databaseUrl,
-        home,
         genway: (...words) => stack.run('bin/genway.ts', words),
         receiver,
-        failOver: stack.failOver,
         upstreams: { scenarios: scenariosFor(taskDeadlineMs) },
         struck: new Set(),
         unheeded: [],

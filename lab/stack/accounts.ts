@@ -1,7 +1,7 @@
 /** Accounts of a stack, made over its API as operators and clients make them. */
 import Joi from 'joi';
-import { request } from 'undici';
 import { dataReader } from './answers.ts';
+import { ask } from './client.ts';
 
 /** Where accounts are made. */
 export interface Administration {
@@ -19,12 +19,14 @@ interface Made {
   readonly id: string;
   readonly api_key: string;
   readonly secret: string;
+  readonly link: string;
 }
 
 const readMade = dataReader<Made>({
   id: Joi.string(),
   api_key: Joi.string().optional().default(''),
   secret: Joi.string().optional().default(''),
+  link: Joi.string().optional().default(''),
 });
 
 /**
@@ -48,12 +50,7 @@ export async function openAccount(
 
 /** Sends a POST that must be answered 201. @throws Error for any other answer */
 export async function make(url: string, token: string, body: object): Promise<Made> {
-  const answer = await request(url, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-  const text = await answer.body.text();
-  if (answer.statusCode !== 201) throw new Error(`POST ${url} was answered ${answer.statusCode}: ${text}`);
+  const { status, text } = await ask(url, { token, body });
+  if (status !== 201) throw new Error(`POST ${url} was answered ${status}: ${text}`);
   return readMade(text);
 }

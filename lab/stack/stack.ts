@@ -125,8 +125,14 @@ interface Beginning extends Ground {
   readonly simulatorUrl: string;
 }
 
-/** @throws Error that says what did not start */
+/**
+ * Starts a stack. An interrupted program exits, which stops its children, unless it handles the signal itself.
+ *
+ * @throws Error that says what did not start
+ */
 export async function startStack(options: StackOptions): Promise<Stack> {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    if (process.listenerCount(signal) === 0) process.once(signal, () => process.exit(130));
   const home = options.home ?? (await mkdtemp(join(tmpdir(), 'genway-stack-')));
   const members: Member[] = [];
   const simulator = createSimulator({ apiKey: SIMULATOR_KEY, callbackSecret: SIMULATOR_KEY });

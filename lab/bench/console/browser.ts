@@ -1,9 +1,7 @@
 /** Somebody who looks at the console: signs in by an invitation, and asks for pages. */
 import { randomBytes, randomUUID } from 'node:crypto';
-import Joi from 'joi';
 import { request } from 'undici';
-import type { Administration } from '../../stack/accounts.ts';
-import { dataReader } from '../../stack/answers.ts';
+import { type Administration, make } from '../../stack/accounts.ts';
 
 export interface Looked {
   readonly status: number;
@@ -21,22 +19,15 @@ export interface Browser {
   look(address: Address): Promise<Looked>;
 }
 
-const readInvitation = dataReader<{ link: string }>({ link: Joi.string() });
-
 /** An operator of the gateway who is a member of that account, too. @throws Error when the invitation does not work */
 export async function signIn({ apiUrl, adminToken }: Administration, accountId: string): Promise<Browser> {
-  const invited = await request(`${apiUrl}/admin/v1/users`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' },
-    body: JSON.stringify({
-      email: `${randomBytes(6).toString('hex')}@example.com`,
-      name: 'Somebody',
-      staff_role: 'operator',
-      account_id: accountId,
-      member_role: 'owner',
-    }),
+  const { link } = await make(`${apiUrl}/admin/v1/users`, adminToken, {
+    email: `${randomBytes(6).toString('hex')}@example.com`,
+    name: 'Somebody',
+    staff_role: 'operator',
+    account_id: accountId,
+    member_role: 'owner',
   });
-  const { link } = readInvitation(await invited.body.text());
   const password = randomBytes(12).toString('hex');
   const welcomed = await request(apiUrl + new URL(link).pathname, {
     method: 'POST',

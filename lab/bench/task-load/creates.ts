@@ -1,5 +1,5 @@
 /** Create calls, from as many clients as are busy with them or at a rate of their own. */
-import { Agent, request } from 'undici';
+import { ask } from '../../stack/client.ts';
 import { arriveAt } from '../load/steady.ts';
 
 export interface Creates {
@@ -20,24 +20,19 @@ export async function createInClosedLoop(
   target: CreateTarget,
   { clients, count }: { readonly clients: number; readonly count: number },
 ): Promise<Creates> {
-  const agent = new Agent({ connections: clients });
   const durationsMs: number[] = [];
   let left = count;
   const client = async (): Promise<void> => {
     while (left > 0) {
       left -= 1;
       const startedAt = performance.now();
-      await create(target, agent);
+      await create(target);
       durationsMs.push(performance.now() - startedAt);
     }
   };
-  try {
-    const startedAt = performance.now();
-    await Promise.all(Array.from({ length: clients }, client));
-    return { perSecond: (count * 1_000) / (performance.now() - startedAt), durationsMs, failed: 0 };
-  } finally {
-    await agent.close();
-  }
+  const startedAt = performance.now();
+  await Promise.all(Array.from({ length: clients }, client));
+  return { perSecond: (count * 1_000) / (performance.now() - startedAt), durationsMs, failed: 0 };
 }
 
 /** Creates tasks at a steady rate, whether the earlier ones were answered or not, as clients that do not know of each other do. */
@@ -45,30 +40,22 @@ export async function createInOpenLoop(
   target: CreateTarget,
   { perSecond, seconds }: { readonly perSecond: number; readonly seconds: number },
 ): Promise<Creates> {
-  const agent = new Agent();
   const startedAt = performance.now();
   const isAnswered = (): Promise<boolean> =>
-    create(target, agent).then(
+    create(target).then(
       () => true,
       () => false,
     );
-  try {
-    const calls = await arriveAt(perSecond, seconds, isAnswered);
-    const durationsMs = calls.filter(({ result }) => result).map(({ latencyMs }) => latencyMs);
-    const rate = (durationsMs.length * 1_000) / (performance.now() - startedAt);
-    return { perSecond: rate, durationsMs, failed: calls.length - durationsMs.length };
-  } finally {
-    await agent.close();
-  }
+  const calls = await arriveAt(perSecond, seconds, isAnswered);
+  const durationsMs = calls.filter(({ result }) => result).map(({ latencyMs }) => latencyMs);
+  const rate = (durationsMs.length * 1_000) / (performance.now() - startedAt);
+  return { perSecond: rate, durationsMs, failed: calls.length - durationsMs.length };
 }
 
-async function create({ apiUrl, apiKey }: CreateTarget, dispatcher: Agent): Promise<void> {
-  const { statusCode, body } = await request(`${apiUrl}/v1/videos/tasks`, {
-    method: 'POST',
-    dispatcher,
-    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'vidone-3.0', prompt: 'A lighthouse [sim:render_ms=100]', duration: 2 }),
+async function create({ apiUrl, apiKey }: CreateTarget): Promise<void> {
+  const { status, text } = await ask(`${apiUrl}/v1/videos/tasks`, {
+    token: apiKey,
+    body: { model: 'vidone-3.0', prompt: 'A lighthouse [sim:render_ms=100]', duration: 2 },
   });
-  const text = await body.text();
-  if (statusCode !== 201) throw new Error(`a create call was refused: ${text}`);
+  if (status !== 201) throw new Error(`a create call was refused: ${text}`);
 }

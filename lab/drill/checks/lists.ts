@@ -1,6 +1,6 @@
 /** Do clients and operators find in the lists of the API what happened, and each thing once? */
 import Joi from 'joi';
-import { ask } from '../client.ts';
+import { ask } from '../../stack/client.ts';
 import { type Check, type CheckResult, type Evidence, isForgotten } from './check.ts';
 
 type Item = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 /** Did every order become one task, one render, one charge or refund? */
 import Joi from 'joi';
 import { dataReader, listReader } from '../../stack/answers.ts';
-import { ask } from '../client.ts';
+import { ask } from '../../stack/client.ts';
 import type { MediaOrder } from '../load/media.ts';
 import { type Check, type CheckResult, type Evidence, isForgotten, sqlCheck } from './check.ts';
 import { mapAtOnce } from './map-at-once.ts';
@@ -153,7 +153,7 @@ const checkResolutions = sqlCheck(
 );
 
 async function listJobs({ stack }: Evidence): Promise<readonly Job[]> {
-  const { text } = await ask(`${stack.simulatorUrl}/_sim/jobs?limit=${MOST_JOBS}`, { token: '' });
+  const { text } = await ask(`${stack.simulatorUrl}/_sim/jobs?limit=${MOST_JOBS}`);
   return readJobs(text);
 }
 

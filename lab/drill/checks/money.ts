@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import Joi from 'joi';
 import { dataReader } from '../../stack/answers.ts';
-import { ask } from '../client.ts';
+import { ask } from '../../stack/client.ts';
 import { type Check, type CheckResult, type Evidence, sqlCheck } from './check.ts';
 
 const BALANCES = sqlCheck(

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import Joi from 'joi';
 import { dataReader } from '../../stack/answers.ts';
 import { pause } from '../../stack/pause.ts';
-import { type Answer, tryToAsk } from '../client.ts';
+import { type Answer, tryToAsk } from '../../stack/client.ts';
 import type { Customer } from '../customers.ts';
 import type { Random } from '../random.ts';
 import { atPace } from './pace.ts';

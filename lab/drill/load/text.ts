@@ -1,6 +1,6 @@
 /** Clients that ask for text in every format, whole and streamed. An answer that breaks off is not asked for again. */
 import type { Period } from '../../stack/period.ts';
-import { ask } from '../client.ts';
+import { ask } from '../../stack/client.ts';
 import type { Customer } from '../customers.ts';
 import type { Random } from '../random.ts';
 import { atPace } from './pace.ts';

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import Joi from 'joi';
 import { dataReader } from '../../stack/answers.ts';
-import { ask } from '../client.ts';
+import { ask } from '../../stack/client.ts';
 import type { VendorFault } from './faults.ts';
 import type { Product } from './products.ts';
 

@@ -1,9 +1,9 @@
 /** The outcome of each order, as PostgreSQL and the simulator report it. */
 import Joi from 'joi';
-import { request } from 'undici';
 import type { Database } from '../../../db/database.ts';
 import type { RowOf } from '../../../db/row.ts';
 import { listReader } from '../../stack/answers.ts';
+import { ask } from '../../stack/client.ts';
 import type { VendorOrder } from './orders.ts';
 
 export interface Outcome {
@@ -65,9 +65,9 @@ async function readTasks(database: Database): Promise<ReadonlyMap<string, TaskRo
 }
 
 async function readRenders(simulatorUrl: string): Promise<ReadonlyMap<string, readonly string[]>> {
-  const { body } = await request(`${simulatorUrl}/_sim/renders`);
+  const { text } = await ask(`${simulatorUrl}/_sim/renders`);
   const states = new Map<string, string[]>();
-  for (const { mark, state } of readMarkedRenders(await body.text()))
+  for (const { mark, state } of readMarkedRenders(text))
     if (mark !== null) states.set(mark, [...(states.get(mark) ?? []), state]);
   return states;
 }

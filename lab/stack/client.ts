@@ -1,4 +1,4 @@
-/** HTTP as the drill's clients speak it. */
+/** HTTP as clients and operators of a stack speak it. */
 import { Agent, request } from 'undici';
 
 export interface Answer {
@@ -10,8 +10,8 @@ export interface Answer {
 }
 
 export interface Question {
-  /** An API key or an admin token. */
-  readonly token: string;
+  /** An API key or an admin token; none for the simulator. */
+  readonly token?: string;
   /** Sent as JSON; a POST. */
   readonly body?: object;
   readonly headers?: Readonly<Record<string, string>>;
@@ -22,12 +22,12 @@ const TIMEOUT_MS = 30_000;
 const agent = new Agent({ headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS });
 
 /** Asks, and reads the answer to its end. @throws Error when there was no whole answer */
-export async function ask(url: string, { token, body, headers = {} }: Question): Promise<Answer> {
+export async function ask(url: string, { token, body, headers }: Question = {}): Promise<Answer> {
   const response = await request(url, {
     method: body === undefined ? 'GET' : 'POST',
     dispatcher: agent,
     headers: {
-      authorization: `Bearer ${token}`,
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
       ...(body !== undefined && { 'content-type': 'application/json' }),
       ...headers,
     },
