@@ -5,24 +5,17 @@ import { join } from 'node:path';
 import Joi from 'joi';
 import { Agent, type Dispatcher, request } from 'undici';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
-import type { StackDescription } from '../../bin/stack/local-stack.ts';
 import { type Catalogue } from '../../catalogue/types.ts';
 import { type PicoUsd, parseUsd } from '../../domain/money.ts';
 import { priceText } from '../../domain/pricing.ts';
-import { openAccount as openAnAccount } from '../stack/accounts.ts';
+import type { Administration, OpenedAccount } from '../stack/accounts.ts';
 import { dataReader } from '../stack/answers.ts';
 import type { Vendor } from './vendor.ts';
 
-export interface Victim {
-  readonly stack: Pick<StackDescription, 'base_url' | 'text_base_url' | 'admin_token'>;
+export interface Victim extends Administration {
+  readonly textUrl: string;
   readonly vendor: Vendor;
   readonly catalogue: Catalogue;
-}
-
-/** An account of its own with one key. */
-export interface Account {
-  readonly id: string;
-  readonly apiKey: string;
 }
 
 export interface Answer {
@@ -48,13 +41,6 @@ const readShown = dataReader<Record<'balances' | 'totals', Record<string, number
   balances: Joi.object(),
   totals: Joi.object(),
 });
-
-/** @param usd topped up; 0 leaves the account as one that never paid */
-export async function openAccount({ stack }: Victim, usd: number, key: object = {}): Promise<Account> {
-  const administration = { apiUrl: stack.base_url, adminToken: stack.admin_token };
-  const { accountId, apiKey } = await openAnAccount(administration, usd, key);
-  return { id: accountId, apiKey };
-}
 
 /** @throws Error when there was no whole answer, except for a client that left */
 export async function call(url: string, token: string, { method, headers, body, leave }: Call): Promise<Answer> {
@@ -102,10 +88,10 @@ async function read(
 }
 
 /** Returns the charges of the account when it holds nothing any more. */
-export async function settledCharge({ stack }: Victim, { id }: Account): Promise<PicoUsd> {
+export async function settledCharge({ apiUrl, adminToken }: Victim, { accountId }: OpenedAccount): Promise<PicoUsd> {
   return waitUntil(
     async () => {
-      const { text } = await call(`${stack.base_url}/admin/v1/accounts/${id}`, stack.admin_token, {});
+      const { text } = await call(`${apiUrl}/admin/v1/accounts/${accountId}`, adminToken, {});
       const { balances, totals } = readShown(text);
       if (balances['reserved_usd'] !== 0) throw new Error(`${balances['reserved_usd']} USD are still held`);
       return parseUsd((totals['charged_usd'] ?? 0).toFixed(12));

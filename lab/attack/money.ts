@@ -1,16 +1,7 @@
 /** Attacks on the money: whatever a client sends, it costs the operator at most a little beyond what the account has. */
 import { formatUsd, parseUsd, type PicoUsd } from '../../domain/money.ts';
-import {
-  type Account,
-  type Answer,
-  type Call,
-  call,
-  openAccount,
-  settledCharge,
-  tolerance,
-  vendorsBill,
-  type Victim,
-} from './attacker.ts';
+import { openAccount, type OpenedAccount } from '../stack/accounts.ts';
+import { type Answer, type Call, call, settledCharge, tolerance, vendorsBill, type Victim } from './attacker.ts';
 import { type AttackCase, holds } from './case.ts';
 
 const DEAR = 'textg-6-astra';
@@ -141,8 +132,8 @@ function theftCase(theft: Theft): AttackCase {
   };
 }
 
-function ask(victim: Victim, { apiKey }: Account, question: Question): Promise<Answer> {
-  return call(victim.stack.text_base_url + question.path, apiKey, question.call);
+function ask(victim: Victim, { apiKey }: OpenedAccount, question: Question): Promise<Answer> {
+  return call(victim.textUrl + question.path, apiKey, question.call);
 }
 
 /** A client that leaves pays what it would have paid had it stayed, or nearly. */

@@ -30,11 +30,9 @@ const stack = await startStack({
 let passed = 0;
 try {
   const victim: Victim = {
-    stack: {
-      base_url: stack.apiUrls[0] ?? '',
-      text_base_url: stack.textUrls.get('text-1') ?? '',
-      admin_token: stack.adminToken,
-    },
+    apiUrl: stack.apiUrls[0] ?? '',
+    textUrl: stack.textUrls.get('text-1') ?? '',
+    adminToken: stack.adminToken,
     vendor,
     catalogue: loadCatalogue(),
   };
@@ -62,25 +60,7 @@ async function survives({ name, run }: AttackCase, victim: Victim): Promise<bool
 /** Media is rendered by the simulator as ever; all text comes from the vendor. */
 function upstreamsOf(vendorUrl: string, simulator: SimulatorAccess): object {
   return {
-    media: [
-      {
-        name: 'simulator',
-        protocol: 'http-jobs',
-        base_url: simulator.url,
-        api_key: simulator.apiKey,
-      },
-    ],
-    text: [
-      {
-        name: 'simulator',
-        api_key: 'none',
-        base_urls: {
-          'chat-completions': `${vendorUrl}/v1`,
-          responses: `${vendorUrl}/v1`,
-          messages: `${vendorUrl}/v1`,
-          'generate-content': `${vendorUrl}/v1beta`,
-        },
-      },
-    ],
+    media: [{ name: 'simulator', protocol: 'http-jobs', base_url: simulator.url, api_key: simulator.apiKey }],
+    text: [{ name: 'simulator', base_url: vendorUrl, api_key: 'none' }],
   };
 }

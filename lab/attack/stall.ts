@@ -6,16 +6,8 @@ import { Agent, request } from 'undici';
 import { FORM_HEADERS, formOf } from '../../test/support/forms.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { serveLocally } from '../stack/local-server.ts';
-import {
-  type Account,
-  type Answer,
-  type Call,
-  call,
-  openAccount,
-  type Probe,
-  probeDuring,
-  type Victim,
-} from './attacker.ts';
+import { openAccount, type OpenedAccount } from '../stack/accounts.ts';
+import { type Answer, type Call, call, type Probe, probeDuring, type Victim } from './attacker.ts';
 import { type AttackCase, holds } from './case.ts';
 
 const MODEL = 'textd-v2.5';
@@ -138,7 +130,7 @@ function bombCase({ name, path, body }: Bomb): AttackCase {
       const attacker = await openAccount(victim, 100);
       const bytes = body();
       const payload = Buffer.from(typeof bytes === 'string' ? bytes : JSON.stringify(bytes));
-      const base = path.startsWith('/v1/videos') ? victim.stack.base_url : victim.stack.text_base_url;
+      const base = path.startsWith('/v1/videos') ? victim.apiUrl : victim.textUrl;
       return staysQuick(victim, base, async () =>
         String((await call(base + path, attacker.apiKey, { body: payload })).status),
       );
@@ -148,7 +140,7 @@ function bombCase({ name, path, body }: Bomb): AttackCase {
 
 /** Meanwhile another client of the process keeps asking for its models, and so does a client of the other process. */
 async function staysQuick(victim: Victim, base: string, attack: () => Promise<string>): Promise<string> {
-  const { base_url: api, text_base_url: text } = victim.stack;
+  const { apiUrl: api, textUrl: text } = victim;
   const { apiKey } = await openAccount(victim, 1);
   const besideIt = base === api ? text : api;
   // A request that the process answers on its own: the vendor shares the attacker's process, and is slow when that is
@@ -170,8 +162,8 @@ async function staysQuick(victim: Victim, base: string, attack: () => Promise<st
 }
 
 /** Resident memory of a process, in bytes. */
-async function residentBytes(base: string, { stack }: Victim): Promise<number> {
-  const { text } = await call(`${base}/metrics`, stack.admin_token, {});
+async function residentBytes(base: string, { adminToken }: Victim): Promise<number> {
+  const { text } = await call(`${base}/metrics`, adminToken, {});
   return Number(/^process_resident_memory_bytes (\S+)$/m.exec(text)?.[1]);
 }
 
@@ -193,7 +185,7 @@ const unfinishedBodies: AttackCase = {
   name: `${UNFINISHED} unfinished bodies of 31 MB`,
   run: async (victim) => {
     const { apiKey } = await openAccount(victim, 100);
-    const base = victim.stack.text_base_url;
+    const base = victim.textUrl;
     const before = await residentBytes(base, victim);
     const head =
       `POST ${CHAT} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${apiKey}\r\nContent-Type: application/json\r\n` +
@@ -223,7 +215,7 @@ const hugeEvent: AttackCase = {
     const question: Call = {
       body: { model: MODEL, stream: true, messages: [{ role: 'user', content: '[vendor:tokens=10,pieces=15000]' }] },
     };
-    const base = victim.stack.text_base_url;
+    const base = victim.textUrl;
     return staysQuick(victim, base, async () => String((await call(base + CHAT, apiKey, question)).status));
   },
 };
@@ -231,7 +223,7 @@ const hugeEvent: AttackCase = {
 const poisonedConnection: AttackCase = {
   name: 'a connection on which an upload was refused',
   run: async (victim) => {
-    const base = victim.stack.base_url;
+    const base = victim.apiUrl;
     const attacker = await openAccount(victim, 1);
     const other = await openAccount(victim, 1);
     const agent = new Agent({ connections: 1, pipelining: 1 });
@@ -258,18 +250,18 @@ const poisonedConnection: AttackCase = {
 };
 
 /** How long a task of an account takes from its creation to its end, as the median of three. */
-async function taskMs(victim: Victim, account: Account): Promise<number> {
+async function taskMs(victim: Victim, account: OpenedAccount): Promise<number> {
   const tookMs: number[] = [];
   for (let count = 0; count < 3; count += 1) {
     const startedAt = performance.now();
-    const { status, text } = await call(`${victim.stack.base_url}/v1/videos/tasks`, account.apiKey, {
+    const { status, text } = await call(`${victim.apiUrl}/v1/videos/tasks`, account.apiKey, {
       body: { model: 'vidone-3.0', prompt: 'A kite [sim:render_ms=10]' },
     });
     if (status !== 201) throw new Error(`a task of the bystander was answered ${status}: ${text}`);
     const id = /"id":"(task_\w+)"/.exec(text)?.[1] ?? '';
     await waitUntil(
       async () => {
-        const task = await call(`${victim.stack.base_url}/v1/tasks/${id}`, account.apiKey, {});
+        const task = await call(`${victim.apiUrl}/v1/tasks/${id}`, account.apiKey, {});
         if (!task.text.includes('"status":"succeeded"'))
           throw new Error(`the bystander's task is not done: ${task.text}`);
       },
@@ -299,8 +291,8 @@ function floodCase(name: string, flood: (victim: Victim) => Promise<string>): At
   };
 }
 
-async function endpoint(victim: Victim, account: Account, url: string): Promise<string> {
-  const { status, text } = await call(`${victim.stack.base_url}/v1/webhooks`, account.apiKey, { body: { url } });
+async function endpoint(victim: Victim, account: OpenedAccount, url: string): Promise<string> {
+  const { status, text } = await call(`${victim.apiUrl}/v1/webhooks`, account.apiKey, { body: { url } });
   if (status !== 201) throw new Error(`an endpoint was refused: ${text}`);
   return /"id":"([^"]+)"/.exec(text)?.[1] ?? '';
 }
@@ -313,7 +305,7 @@ const floodOfTests = floodCase(
     const account = await openAccount(victim, 0);
     const id = await endpoint(victim, account, receiver.url);
     const test = (): Promise<Answer> =>
-      call(`${victim.stack.base_url}/v1/webhooks/${id}/test`, account.apiKey, { method: 'POST', body: {} });
+      call(`${victim.apiUrl}/v1/webhooks/${id}/test`, account.apiKey, { method: 'POST', body: {} });
     const answers = await Promise.all(Array.from({ length: 288 }, test));
     const taken = answers.filter(({ status }) => status < 300).length;
     const limited = answers.filter(({ status }) => status === 429).length;
@@ -324,7 +316,7 @@ const floodOfTests = floodCase(
 const floodOfTasks = floodCase('300 tasks of one account', async (victim) => {
   const account = await openAccount(victim, 1000);
   const create = (): Promise<Answer> =>
-    call(`${victim.stack.base_url}/v1/videos/tasks`, account.apiKey, {
+    call(`${victim.apiUrl}/v1/videos/tasks`, account.apiKey, {
       body: { model: 'vidone-3.0', prompt: 'A kite [sim:render_ms=10]' },
     });
   const answers = await Promise.all(Array.from({ length: 300 }, create));
@@ -341,7 +333,7 @@ const redirectStorm: AttackCase = {
     });
     try {
       const account = await openAccount(victim, 0);
-      const { status } = await call(`${victim.stack.base_url}/v1/images/tasks`, account.apiKey, {
+      const { status } = await call(`${victim.apiUrl}/v1/images/tasks`, account.apiKey, {
         body: {
           model: 'imagea-2.5-sunburst',
           prompt: 'x',
@@ -366,8 +358,7 @@ const freeStorage: AttackCase = {
       randomBytes(UPLOAD_BYTES),
     ]);
     const body = formOf({ filename: 'a.png', type: 'image/png', content: png });
-    const upload = (): Promise<Answer> =>
-      call(`${victim.stack.base_url}/v1/files`, apiKey, { body, headers: FORM_HEADERS });
+    const upload = (): Promise<Answer> => call(`${victim.apiUrl}/v1/files`, apiKey, { body, headers: FORM_HEADERS });
     const answers: Answer[] = [];
     for (let count = 0; count < 8; count += 1)
       answers.push(...(await Promise.all([upload(), upload(), upload(), upload()])));
