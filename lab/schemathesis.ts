@@ -6,19 +6,17 @@
  *        npm run schemathesis -- --demo .genway/demo.json [options…]    against the stack that wrote that file
  */
 import { readFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { startProcess } from '../bin/stack/child-process.ts';
+import { runToEnd } from '../bin/stack/child-process.ts';
 import { childEnvironment } from '../config.ts';
 import { openAccount } from './stack/accounts.ts';
-import { startStack } from './stack/stack.ts';
+import { pythonWith } from './stack/packages.ts';
+import { type Stack, startStack } from './stack/stack.ts';
 
-const VERSION = '4.32.5';
-const PYTHON = join(homedir(), '.cache/genway/schemathesis');
+const PACKAGE = 'schemathesis==4.32.5';
 const CONFIGURATION = join(import.meta.dirname, 'schemathesis.toml');
 /** Schemathesis runs until then, or until it has nothing new to try. */
 const MAX_SECONDS = 240;
-const STOP_GRACE_MS = 30_000;
 const FUNDS_USD = 1_000;
 
 /** The fields of `demo.json` that are needed to call a stack. */
@@ -35,67 +33,21 @@ interface Tried {
   readonly apiKey: string;
 }
 
-const [flag, demoFile, ...rest] = process.argv.slice(2);
-const isGiven = flag === '--demo' && demoFile !== undefined;
+const [flag, demoFile = '', ...rest] = process.argv.slice(2);
+const isGiven = flag === '--demo' && demoFile !== '';
 const options = isGiven ? rest : process.argv.slice(2);
-const cleanUps: (() => Promise<unknown>)[] = [];
-for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(signal, () => void cleanUp().then(() => process.exit(130)));
+// An interrupted run stops Schemathesis.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
+const stack = isGiven ? null : await startStack({ processes: { api: 1, text: 1, worker: 1 } });
 try {
-  await installSchemathesis();
-  process.exitCode = await tryApi(isGiven ? await readDemo(demoFile) : await startOwn());
+  process.exitCode = await tryApi(stack ? await openIn(stack) : await readDemo(demoFile));
 } finally {
-  await cleanUp();
+  await stack?.stop();
 }
 console.log(process.exitCode === 0 ? 'schemathesis: no failures' : 'schemathesis: FAILED, see above');
 
-async function cleanUp(): Promise<void> {
-  for (const step of cleanUps.splice(0).toReversed()) await step();
-}
-
-/** In a virtual environment of its own, once. */
-async function installSchemathesis(): Promise<void> {
-  const python = join(PYTHON, 'bin/python');
-  const isInstalled = `import importlib.metadata as m; assert m.version("schemathesis") == "${VERSION}"`;
-  if ((await run(python, ['-c', isInstalled], () => {}).catch(() => 1)) === 0) return;
-  console.log(`installing Schemathesis ${VERSION} under ${PYTHON}`);
-  await expectSuccess('python3', ['-m', 'venv', '--clear', PYTHON]);
-  await expectSuccess(python, [
-    '-m',
-    'pip',
-    'install',
-    '--quiet',
-    '--disable-pip-version-check',
-    `schemathesis==${VERSION}`,
-  ]);
-}
-
-async function expectSuccess(command: string, args: readonly string[]): Promise<void> {
-  const exit = await run(command, args);
-  if (exit !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${exit}; see above`);
-}
-
-/** @returns the exit code; 1 for a process that a signal ended */
-async function run(
-  command: string,
-  args: readonly string[],
-  output = console.log,
-  env = childEnvironment({}),
-): Promise<number> {
-  const child = await startProcess({ command, args, env, output });
-  const stop = (): Promise<void> => child.stop(STOP_GRACE_MS);
-  cleanUps.push(stop);
-  const exit = await child.exited;
-  cleanUps.splice(cleanUps.indexOf(stop), 1);
-  return typeof exit === 'number' ? exit : 1;
-}
-
-async function startOwn(): Promise<Tried> {
-  const stack = await startStack({ processes: { api: 1, text: 1, worker: 1 } });
-  cleanUps.push(() => stack.stop());
-  const { adminToken } = stack;
-  const [apiUrl = ''] = stack.apiUrls;
+async function openIn({ apiUrls: [apiUrl = ''], adminToken }: Stack): Promise<Tried> {
   const { apiKey } = await openAccount({ apiUrl, adminToken }, FUNDS_USD);
   return { apiUrl, adminToken, apiKey };
 }
@@ -106,7 +58,7 @@ async function readDemo(demo: string): Promise<Tried> {
   return { apiUrl: base_url, adminToken: admin_token, apiKey: accounts.funded.api_key };
 }
 
-/** @returns the exit code of Schemathesis */
+/** @returns the exit code of Schemathesis; 1 if a signal ended it */
 async function tryApi({ apiUrl, adminToken, apiKey }: Tried): Promise<number> {
   const env = { ...childEnvironment({ GENWAY_ADMIN_TOKEN: adminToken }), GENWAY_API_KEY: apiKey };
   const args = [
@@ -117,5 +69,7 @@ async function tryApi({ apiUrl, adminToken, apiKey }: Tried): Promise<number> {
     `--max-time=${MAX_SECONDS}`,
     ...options,
   ];
-  return run(join(PYTHON, 'bin/schemathesis'), args, console.log, env);
+  const command = join(await pythonWith([PACKAGE]), 'schemathesis');
+  const exit = await runToEnd({ command, args, env, output: console.log });
+  return typeof exit === 'number' ? exit : 1;
 }

@@ -3,24 +3,21 @@
  * streamed, with 1, 32 and 256 clients; then each one's time to the first byte and its memory. The others are installed into the
  * cache folder when they are missing. Prints two tables in Markdown. `--rounds` and `--seconds` say how long it takes: a minute and a half for each round of 2 seconds.
  */
-import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs, promisify } from 'node:util';
+import { parseArgs } from 'node:util';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { type RunningProcess, startProcess } from '../../bin/stack/child-process.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
-import { childEnvironment, loadStackConfig } from '../../config.ts';
+import { childEnvironment } from '../../config.ts';
+import { nodeWith, pythonWith } from '../stack/packages.ts';
 import { cpuTimeUs } from './load/cpu-time.ts';
 import { firstBytesMs } from './load/first-bytes.ts';
 import { residentMegabytesOf } from './load/memory.ts';
 import type { Load } from './load/wrk.ts';
 import { mean, percentile, rounded } from './statistics.ts';
 import { load, loadAtAnyRate, MODEL, startTextStack, type Target } from './text-stack.ts';
-
-const run = promisify(execFile);
 
 const CLIENTS = [1, 32, 256] as const;
 /** Between the chunks of a stream; there are 200. */
@@ -101,18 +98,8 @@ async function measure({ name, target, pids }: Peer, clients: number, streamed: 
 }
 
 async function startPortkey(): Promise<Peer> {
-  const folder = await cacheFolder(`portkey-${PORTKEY_VERSION}`);
+  const folder = await nodeWith([`@portkey-ai/gateway@${PORTKEY_VERSION}`]);
   const server = join(folder, 'node_modules/@portkey-ai/gateway/build/start-server.js');
-  if (!existsSync(server)) {
-    await run('npm', [
-      'install',
-      '--prefix',
-      folder,
-      '--no-audit',
-      '--no-fund',
-      `@portkey-ai/gateway@${PORTKEY_VERSION}`,
-    ]);
-  }
   const port = await findFreePort();
   const pid = await serve(process.execPath, [server, `--port=${port}`, '--headless'], port, { NODE_ENV: 'production' });
   const headers = {
@@ -124,12 +111,7 @@ async function startPortkey(): Promise<Peer> {
 }
 
 async function startLiteLlm(): Promise<Peer> {
-  const folder = await cacheFolder(`litellm-${LITELLM_VERSION}`);
-  const program = join(folder, 'bin/litellm');
-  if (!existsSync(program)) {
-    await run('python3', ['-m', 'venv', folder]);
-    await run(join(folder, 'bin/pip'), ['install', '--quiet', `litellm[proxy]==${LITELLM_VERSION}`]);
-  }
+  const program = join(await pythonWith([`litellm[proxy]==${LITELLM_VERSION}`]), 'litellm');
   const key = 'sk-litellm';
   const config = join(stack.home, 'litellm.yaml');
   const upstream = {
@@ -163,12 +145,6 @@ async function serve(
   started.push(server);
   await waitUntil(() => fetch(`http://127.0.0.1:${port}/`), { timeoutMs: START_TIMEOUT_MS });
   return server.pid;
-}
-
-async function cacheFolder(name: string): Promise<string> {
-  const folder = join(loadStackConfig().cacheFolder, 'peers', name);
-  await mkdir(folder, { recursive: true });
-  return folder;
 }
 
 function chatUrl(port: number): string {

@@ -1,7 +1,8 @@
 /** Clients in Python and TypeScript that are generated from the API description. */
 import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import { nodeWith, PROGRAMS, pathWith, pythonWith, run, type Settings } from './tools.ts';
+import { nodeWith, pythonWith, run, type Settings } from '../stack/packages.ts';
+import { PROGRAMS, pathWith } from './tools.ts';
 
 const PYTHON_PACKAGES = ['openapi-python-client==0.29.1', 'ruff==0.17.6'];
 const TYPESCRIPT_PACKAGES = [

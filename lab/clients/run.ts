@@ -9,10 +9,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DEFAULT_CATALOGUE } from '../../catalogue/load.ts';
 import { openAccount } from '../stack/accounts.ts';
+import { nodeWith, pythonWith, type Settings } from '../stack/packages.ts';
 import { startStack } from '../stack/stack.ts';
 import { type Client, CLIENTS } from './clients.ts';
 import { saveDescription, tryGeneratedPython, tryGeneratedTypeScript } from './generated.ts';
-import { nodeWith, pythonWith, runProgram, type Settings } from './tools.ts';
+import { runProgram } from './tools.ts';
 
 const FUNDS_USD = 1_000;
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkZPhfDwAEAAIBdDoGOAAAAABJRU5ErkJggg==';

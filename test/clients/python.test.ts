@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { clientSchemas, writePython } from '../../bin/tools/client-types.ts';
-import { pythonWith, run } from '../../lab/clients/tools.ts';
+import { pythonWith, run } from '../../lab/stack/packages.ts';
 import { pngFile } from '../support/media-files.ts';
 import { useTestStack } from '../support/stack.ts';
 

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { expect } from 'chai';
 import { clientSchemas, TYPESCRIPT_FILE, writeTypeScript } from '../../bin/tools/client-types.ts';
 import * as genway from '../../clients/typescript/src/index.ts';
-import { run } from '../../lab/clients/tools.ts';
+import { run } from '../../lab/stack/packages.ts';
 import { pngFile } from '../support/media-files.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { rejectionOf } from '../support/rejection.ts';

@@ -1,7 +1,8 @@
 /** Coding agents of the command line, on models whose upstream speaks another format than the agent. */
 import { expect } from 'chai';
 import { CLIENTS } from '../../../lab/clients/clients.ts';
-import { nodeWith, runProgram } from '../../../lab/clients/tools.ts';
+import { runProgram } from '../../../lab/clients/tools.ts';
+import { nodeWith } from '../../../lab/stack/packages.ts';
 import { modelVia, textModel, useTestText } from '../../support/text.ts';
 
 /** The first installation downloads some hundred megabytes. */
