@@ -8,6 +8,7 @@ import { CONNECT_TIMEOUT_MS, type ConnectionLimits, SERVING_LIMITS } from '../..
 import { createDatabase, type Database } from '../../db/database.ts';
 import { migrate } from '../../db/migrate.ts';
 import { testDatabaseUrl } from './services.ts';
+import { useStarted } from './started.ts';
 
 export interface TestDatabase {
   readonly url: string;
@@ -64,24 +65,11 @@ interface SuiteDatabaseSettings extends TestDatabaseSettings {
 
 /** A database for the tests of the suite that is being described. */
 export function useTestDatabase({ onOpen, ...settings }: SuiteDatabaseSettings = {}): SuiteDatabase {
-  let opened: TestDatabase | undefined;
-  const get = (): TestDatabase => {
-    if (!opened) throw new Error('the database is there only for the tests of its suite');
-    return opened;
-  };
-  before(async () => {
-    opened = await createTestDatabase(settings);
+  return useStarted(async () => {
+    const opened = await createTestDatabase(settings);
     await onOpen?.(opened);
+    return { ...opened, stop: () => opened.drop() };
   });
-  after(() => opened?.drop());
-  return {
-    get url() {
-      return get().url;
-    },
-    get database() {
-      return get().database;
-    },
-  };
 }
 
 /** A database as it was at one moment. */

@@ -39,6 +39,28 @@ const ASKED_AT_ONCE = 8;
 /** The simulator lists no more at a time. */
 const MOST_JOBS = 2_000;
 
+/** A task as the database has it. */
+interface TaskRow {
+  readonly id: string;
+  readonly status: string;
+  readonly error_code: string | null;
+  readonly provider_job_id: string | null;
+  readonly completed_at: Date | null;
+  readonly deadline_at: Date;
+}
+
+async function readTasks(database: Evidence['database']): Promise<ReadonlyMap<string, TaskRow>> {
+  const rows = await database<TaskRow>('tasks').select(
+    'id',
+    'status',
+    'error_code',
+    'provider_job_id',
+    'completed_at',
+    'deadline_at',
+  );
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
 /** Whether the task of an order may be gone, because the database was restored to a moment before. */
 function mayBeGone(evidence: Evidence, { answeredAtMs }: MediaOrder): boolean {
   return isForgotten(evidence, answeredAtMs);
@@ -69,16 +91,15 @@ async function checkFaults({ mediaAnswers, textAnswers }: Evidence): Promise<Che
 async function checkKeys(evidence: Evidence): Promise<CheckResult> {
   const { orders, database } = evidence;
   const answered = new Set(orders.flatMap(({ taskId }) => taskId ?? []));
-  const rows = await database<{ id: string }>('tasks').select('id');
-  const ids = new Set(rows.map(({ id }) => id));
-  const missing = orders.filter(({ taskId }) => taskId !== null && !ids.has(taskId));
-  const unknown = rows.filter(({ id }) => !answered.has(id));
+  const tasks = await readTasks(database);
+  const missing = orders.filter(({ taskId }) => taskId !== null && !tasks.has(taskId));
+  const unknown = [...tasks.keys()].filter((id) => !answered.has(id));
   // A call that was never answered may have made its task.
   const unanswered = orders.filter(({ taskId }) => taskId === null).length;
   return {
     promise: 'no idempotency key made two tasks, and none was lost',
     failures: [
-      ...(unknown.length > unanswered ? unknown.map(({ id }) => `${id} was made, but no client was told`) : []),
+      ...(unknown.length > unanswered ? unknown.map((id) => `${id} was made, but no client was told`) : []),
       ...(answered.size < orders.length - unanswered ? ['two keys were answered with the same task'] : []),
       ...missing.flatMap((order) =>
         mayBeGone(evidence, order) ? [] : [`${order.taskId} was answered with 201 and is not in the database`],
@@ -123,14 +144,7 @@ async function unfetchable({ id, status, output }: Task): Promise<string[]> {
 
 /** A task may also run out of time, when what it needs is killed again and again; then its deadline has passed. */
 async function checkEndings({ orders, database }: Evidence): Promise<CheckResult> {
-  const rows = await database<{
-    id: string;
-    status: string;
-    error_code: string | null;
-    completed_at: Date | null;
-    deadline_at: Date;
-  }>('tasks').select('id', 'status', 'error_code', 'completed_at', 'deadline_at');
-  const tasks = new Map(rows.map((row) => [row.id, row]));
+  const tasks = await readTasks(database);
   const failures = orders.flatMap(({ taskId, ending }: MediaOrder) => {
     const task = tasks.get(taskId ?? '');
     if (!task) return [];
@@ -160,12 +174,7 @@ async function listJobs({ stack }: Evidence): Promise<readonly Job[]> {
 async function checkRenders(evidence: Evidence): Promise<CheckResult> {
   const { database } = evidence;
   const jobs = await listJobs(evidence);
-  const rows = await database<{ id: string; status: string; provider_job_id: string | null }>('tasks').select(
-    'id',
-    'status',
-    'provider_job_id',
-  );
-  const tasks = new Map(rows.map((row) => [row.id, row]));
+  const tasks = await readTasks(database);
   const rendered = new Map<string, string>();
   const failures = jobs.length === MOST_JOBS ? ['there are more jobs than the simulator lists'] : [];
   for (const { id, key, created_at } of jobs) {
@@ -178,7 +187,7 @@ async function checkRenders(evidence: Evidence): Promise<CheckResult> {
     }
     rendered.set(key, id);
   }
-  for (const { id, status } of rows) {
+  for (const { id, status } of tasks.values()) {
     if (status === 'succeeded' && !rendered.has(id)) failures.push(`${id} succeeded without a render`);
   }
   return { promise: 'every task was rendered once at the provider, and nothing else was', failures };
@@ -190,10 +199,7 @@ const CLOCKS_MS = 1_000;
 /** A render in time is charged, however late its end was noticed or its result stored. */
 async function checkCharges(evidence: Evidence): Promise<CheckResult> {
   const { orders, database } = evidence;
-  const rows = await database<{ id: string; status: string; error_code: string | null; deadline_at: Date }>(
-    'tasks',
-  ).select('id', 'status', 'error_code', 'deadline_at');
-  const tasks = new Map(rows.map((row) => [row.id, row]));
+  const tasks = await readTasks(database);
   const good = new Set(orders.flatMap(({ taskId, ending }) => (ending === 'succeeded' ? (taskId ?? []) : [])));
   const failures = (await listJobs(evidence)).flatMap(({ key, status, ended_at }) => {
     const task = tasks.get(key);

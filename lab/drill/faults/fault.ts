@@ -109,14 +109,28 @@ async function strikeThese<Candidate extends Victim>(
   }
 }
 
-/** {@link strikeOne} for a target of which there is only one. */
+/**
+ * {@link strikeOne} for a while, for a target of which there is only one.
+ *
+ * @param begin @returns a description of what it did, and how to undo it
+ */
 export async function strikeThe(
   stage: Stage,
   random: Random,
-  name: string,
-  act: () => Promise<string>,
+  { name, lastsMs }: { name: string; lastsMs: number },
+  begin: () => Promise<readonly [description: string, undo: () => unknown]>,
 ): Promise<string> {
-  return strikeOne(stage, random, () => [{ name, isUp: () => true }], act);
+  return strikeOne(
+    stage,
+    random,
+    () => [{ name, isUp: () => true }],
+    async () => {
+      const [description, undo] = await begin();
+      await sleep(lastsMs);
+      await undo();
+      return `${description} for ${seconds(lastsMs)}`;
+    },
+  );
 }
 
 /** A lease of a text process lasts 2 s, and after 10 s without a word and without connections the process counts as dead. */

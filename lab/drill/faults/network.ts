@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Link, Member } from '../../stack/member.ts';
 import type { Random } from '../random.ts';
 import type { TcpProxy } from '../../stack/tcp-proxy.ts';
-import { AROUND_LEASE, type FaultKind, seconds, type Stage, strikeOne } from './fault.ts';
+import { AROUND_LEASE, type FaultKind, membersOf, seconds, type Stage, strikeOne } from './fault.ts';
 
 /** The limits of a delay for one round trip; opening a connection takes several. */
 const SHORTEST_DELAY_MS = 50;
@@ -28,10 +28,9 @@ export const SILENCE: FaultKind = {
 
 /** As when something between all of them and the database forgets what it knew. */
 async function silenceAll({ members }: Stage, lastsMs: number): Promise<string> {
-  const proxies = members.flatMap((member) => {
-    const { postgres } = member.links;
-    return postgres === undefined ? [] : [{ member, proxy: postgres }];
-  });
+  const proxies = members.flatMap((member) =>
+    member.links.postgres ? [{ member, proxy: member.links.postgres }] : [],
+  );
   const count = proxies.reduce((sum, { proxy }) => sum + proxy.connections(), 0);
   await Promise.all(
     proxies.map(async ({ member, proxy }) => {
@@ -54,10 +53,8 @@ export const CUT: FaultKind = {
 export const TEXT_CUT: FaultKind = {
   ...AROUND_LEASE,
   meaning: 'a text process is cut off PostgreSQL for less or more than its lease, while others serve its accounts',
-  strike: (stage, random, lastsMs) => {
-    const members = stage.members.filter(({ role }) => role === 'text');
-    return cutOff({ ...stage, members }, random, ['postgres'], lastsMs);
-  },
+  strike: (stage, random, lastsMs) =>
+    cutOff({ ...stage, members: membersOf(stage, 'text')() }, random, ['postgres'], lastsMs),
 };
 
 export const NODE_CUT: FaultKind = {
@@ -65,10 +62,8 @@ export const NODE_CUT: FaultKind = {
   only: 'cluster',
   leastMs: 5_000,
   mostMs: 30_000,
-  strike: (stage, random, lastsMs) => {
-    const members = stage.members.filter(({ role }) => role === 'temporal');
-    return cutOff({ ...stage, members }, random, ['postgres'], lastsMs);
-  },
+  strike: (stage, random, lastsMs) =>
+    cutOff({ ...stage, members: membersOf(stage, 'temporal')() }, random, ['postgres'], lastsMs),
 };
 
 function cutOff(stage: Stage, random: Random, links: readonly Link[], lastsMs: number): Promise<string> {

@@ -1,8 +1,7 @@
 /** Outages of the stores to which results are written. */
 import { cp, mkdir, rename, rm, unlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { type FaultKind, seconds, strikeThe } from './fault.ts';
+import { type FaultKind, strikeThe } from './fault.ts';
 
 const OUTAGES = [
   { path: '.', words: 'took the store away' },
@@ -16,12 +15,9 @@ export const STORE: FaultKind = {
   leastMs: 3_000,
   mostMs: 20_000,
   strike: (stage, random, lastsMs) =>
-    strikeThe(stage, random, 'store', async () => {
+    strikeThe(stage, random, { name: 'store', lastsMs }, async () => {
       const { path, words } = random.pick(OUTAGES);
-      const giveBack = await takeAway(join(stage.stores.folder, path));
-      await sleep(lastsMs);
-      await giveBack();
-      return `${words} for ${seconds(lastsMs)}`;
+      return [words, await takeAway(join(stage.stores.folder, path))];
     }),
 };
 
@@ -31,11 +27,9 @@ export const FULL: FaultKind = {
   leastMs: 3_000,
   mostMs: 20_000,
   strike: (stage, random, lastsMs) =>
-    strikeThe(stage, random, 'store', async () => {
-      const giveBack = await stage.stores.disk?.fill();
-      await sleep(lastsMs);
-      await giveBack?.();
-      return `filled the disk of the store for ${seconds(lastsMs)}`;
+    strikeThe(stage, random, { name: 'store', lastsMs }, async () => {
+      const free = await stage.stores.disk?.fill();
+      return ['filled the disk of the store', () => free?.()];
     }),
 };
 
@@ -49,12 +43,10 @@ export const S3: FaultKind = {
   leastMs: 3_000,
   mostMs: 20_000,
   strike: (stage, random, lastsMs) =>
-    strikeThe(stage, random, 's3', async () => {
+    strikeThe(stage, random, { name: 's3', lastsMs }, async () => {
       const { door, words } = random.pick(SHUT_DOORS);
       stage.stores.s3?.setDoor(door);
-      await sleep(lastsMs);
-      stage.stores.s3?.setDoor('open');
-      return `${words} for ${seconds(lastsMs)}`;
+      return [words, () => stage.stores.s3?.setDoor('open')];
     }),
 };
 

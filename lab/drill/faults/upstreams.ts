@@ -1,7 +1,6 @@
 /** Upstreams of media that treat their customers badly for a while. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Scenario } from '../load/scenarios.ts';
-import { type FaultKind, seconds, strikeThe } from './fault.ts';
+import { type FaultKind, strikeThe } from './fault.ts';
 
 export const DOWNLOADS = mischief(
   'downloads',
@@ -31,12 +30,10 @@ function mischief(what: string, meaning: string, scenarios: readonly Scenario[])
     mostMs: 10_000,
     strike: (stage, random, lastsMs) =>
       // One at a time: the latter would end the former.
-      strikeThe(stage, random, 'upstreams', async () => {
+      strikeThe(stage, random, { name: 'upstreams', lastsMs }, async () => {
         const before = stage.upstreams.scenarios;
         stage.upstreams.scenarios = scenarios;
-        await sleep(lastsMs);
-        stage.upstreams.scenarios = before;
-        return `broke the ${what} of tasks created in ${seconds(lastsMs)}`;
+        return [`broke the ${what} of new tasks`, () => (stage.upstreams.scenarios = before)];
       }),
   };
 }

@@ -1,17 +1,11 @@
 /** Reads and checks submissions: `POST /v1/jobs` of the HTTP job protocol. */
 import { isObject } from '../../../domain/json.ts';
+import { videoSizeFor } from '../../../domain/video-size.ts';
 import { BadDirectiveError, oneOf, parseDirectives, wholeNumber } from '../directives.ts';
 import { Refusal } from '../router.ts';
 
-const SHORT_EDGES: Readonly<Record<string, number>> = { '720p': 720, '1080p': 1080, '2k': 1440, '4k': 2160 };
-/** Width and height. */
-const ASPECT_RATIOS: Readonly<Record<string, readonly [number, number]>> = {
-  '16:9': [16, 9],
-  '9:16': [9, 16],
-  '1:1': [1, 1],
-  '4:3': [4, 3],
-  '3:4': [3, 4],
-};
+const RESOLUTIONS = ['720p', '1080p', '2k', '4k'];
+const ASPECT_RATIOS = ['16:9', '9:16', '1:1', '4:3', '3:4'];
 const MAX_DURATION_SECONDS = 30;
 const MAX_EDGE_PIXELS = 3840;
 const MAX_PIXELS = 8_294_400;
@@ -81,21 +75,15 @@ export function parseSubmission(body: unknown): Submission {
 function parseRendering(body: Readonly<Record<string, unknown>>): Rendering {
   if (body['kind'] === 'video') {
     const durationSeconds = integer(body, 'duration_seconds', MAX_DURATION_SECONDS);
-    return { kind: 'video', ...frameSize(body), durationSeconds };
+    const resolution = oneWord(body, 'resolution', RESOLUTIONS);
+    const size = videoSizeFor(resolution, oneWord(body, 'aspect_ratio', ASPECT_RATIOS));
+    return { kind: 'video', ...size, durationSeconds };
   }
   if (body['kind'] !== 'image') throw refuse('"kind" must be one of: image, video');
   const width = integer(body, 'width', MAX_EDGE_PIXELS);
   const height = integer(body, 'height', MAX_EDGE_PIXELS);
   if (width * height > MAX_PIXELS) throw refuse(`"width" times "height" must be at most ${MAX_PIXELS}`);
   return { kind: 'image', width, height, transparent: body['background'] === 'transparent' };
-}
-
-/** The resolution names the short edge. */
-function frameSize(body: Readonly<Record<string, unknown>>): { readonly width: number; readonly height: number } {
-  const shortEdge = lookUp(SHORT_EDGES, body, 'resolution');
-  const [across, down] = lookUp(ASPECT_RATIOS, body, 'aspect_ratio');
-  const scale = shortEdge / Math.min(across, down);
-  return { width: across * scale, height: down * scale };
 }
 
 export function parseMediaDirectives(prompt: string): MediaDirectives {
@@ -139,15 +127,10 @@ function integer(body: Readonly<Record<string, unknown>>, name: string, maximum:
   return value;
 }
 
-function lookUp<Value>(
-  table: Readonly<Record<string, Value>>,
-  body: Readonly<Record<string, unknown>>,
-  name: string,
-): Value {
-  const word = body[name];
-  const value = typeof word === 'string' && Object.hasOwn(table, word) ? table[word] : undefined;
-  if (value === undefined) throw refuse(`"${name}" must be one of: ${Object.keys(table).join(', ')}`);
-  return value;
+function oneWord(body: Readonly<Record<string, unknown>>, name: string, words: readonly string[]): string {
+  const word = words.find((candidate) => candidate === body[name]);
+  if (word === undefined) throw refuse(`"${name}" must be one of: ${words.join(', ')}`);
+  return word;
 }
 
 function refuse(message: string): Refusal {
